@@ -1,0 +1,72 @@
+/* A blob: the bytes of one source file, wherever they are. What is read through it was the
+ * content of one version of that file; see blob_check().
+ *
+ * cache/ makes blobs, format/ reads them and knows nothing else of where bytes come from. */
+#ifndef EPOCHFS_BASE_BLOB_H
+#define EPOCHFS_BASE_BLOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/scope.h"
+
+struct blob;
+
+/* What a kind of blob provides; none is optional. */
+struct blob_ops {
+    int (*pread)(const struct blob *blob, void *buf, size_t len, uint64_t off);
+    int (*check)(const struct blob *blob);
+    int (*identity)(const struct blob *blob, char **ret);
+    void (*free)(struct blob *blob);
+};
+
+/* The head of every blob. Set by its maker, then constant. */
+struct blob {
+    const struct blob_ops *ops;
+    char *name;            /* path relative to SOURCE, for messages; owned */
+    uint64_t size;         /* bytes */
+    struct timespec mtime; /* of the source file */
+    unsigned mode;         /* permission bits of the source file */
+    unsigned uid, gid;     /* its owner */
+};
+
+/* Read exactly len bytes at byte offset off into buf.
+ * 0, or -EINVAL range outside the blob, -ESTALE the source was cut short, -EIO and other -errno
+ * of read (buf undefined). Any number of threads. No lock may be held. buf is the caller's.
+ * The bytes count as good only after blob_check(). */
+int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
+
+/* 0 if all that was read so far came from the version that the blob was made of, else -ESTALE.
+ * Call it after the reads of a request and before their bytes are given away. */
+static inline int blob_check(const struct blob *blob)
+{
+    return blob->ops->check(blob);
+}
+
+/* A text that two versions of a source file do not share; the caller frees it. 0 or -ENOMEM. */
+static inline int blob_identity(const struct blob *blob, char **ret)
+{
+    return blob->ops->identity(blob, ret);
+}
+
+static inline const char *blob_name(const struct blob *blob)
+{
+    return blob->name;
+}
+
+/* Takes NULL. No read may be under way. */
+static inline void blob_free(struct blob *blob)
+{
+    if (blob)
+        blob->ops->free(blob);
+}
+
+static inline void blob_scope_end(struct blob **blob)
+{
+    blob_free(*blob);
+}
+
+#define AUTO_BLOB AUTO(blob_scope_end)
+
+#endif

@@ -1,0 +1,58 @@
+/* Numbers in byte buffers of a given order, on hosts of any order and any alignment. */
+#ifndef EPOCHFS_BASE_BYTES_H
+#define EPOCHFS_BASE_BYTES_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint16_t load_be16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t load_be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline uint64_t load_be64(const uint8_t *p)
+{
+    return (uint64_t)load_be32(p) << 32 | load_be32(p + 4);
+}
+
+static inline uint64_t load_le64(const uint8_t *p)
+{
+    uint64_t v = 0;
+
+    for (int i = 7; i >= 0; i--)
+        v = v << 8 | p[i];
+    return v;
+}
+
+static inline void store_be32(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)(v >> 24);
+    p[1] = (uint8_t)(v >> 16);
+    p[2] = (uint8_t)(v >> 8);
+    p[3] = (uint8_t)v;
+}
+
+static inline void store_le16(uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
+static inline void store_le32(uint8_t *p, uint32_t v)
+{
+    store_le16(p, (uint16_t)v);
+    store_le16(p + 2, (uint16_t)(v >> 16));
+}
+
+static inline void store_le64(uint8_t *p, uint64_t v)
+{
+    store_le32(p, (uint32_t)v);
+    store_le32(p + 4, (uint32_t)(v >> 32));
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* A mutex that knows its holder, so that helpers named *_locked can assert it. */
+#ifndef EPOCHFS_BASE_LOCK_H
+#define EPOCHFS_BASE_LOCK_H
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/scope.h"
+
+struct lock {
+    pthread_mutex_t mutex;
+    _Atomic(pthread_t) holder; /* meaningful to its holder only */
+};
+
+static inline void lock_init(struct lock *l)
+{
+    pthread_mutex_init(&l->mutex, NULL);
+    atomic_store_explicit(&l->holder, (pthread_t)0, memory_order_relaxed);
+}
+
+static inline void lock_release(struct lock *l)
+{
+    pthread_mutex_destroy(&l->mutex);
+}
+
+static inline void lock_take(struct lock *l)
+{
+    pthread_mutex_lock(&l->mutex);
+    atomic_store_explicit(&l->holder, pthread_self(), memory_order_relaxed);
+}
+
+static inline void lock_drop(struct lock *l)
+{
+    atomic_store_explicit(&l->holder, (pthread_t)0, memory_order_relaxed);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+static inline void lock_assert_held(struct lock *l)
+{
+    assert(pthread_equal(atomic_load_explicit(&l->holder, memory_order_relaxed), pthread_self()));
+    (void)l;
+}
+
+static inline void lock_scope_end(struct lock *const *l)
+{
+    lock_drop(*l);
+}
+
+/* Take l until the end of the enclosing scope. */
+#define LOCK_SCOPE(l)                                                                              \
+    AUTO(lock_scope_end) struct lock *lock_in_scope_ = (l);                                        \
+    lock_take(lock_in_scope_)
+
+#endif

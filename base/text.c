@@ -1,0 +1,117 @@
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool text_reserve(struct text *t, size_t more)
+{
+    size_t need, room;
+    char *data;
+
+    if (t->failed || __builtin_add_overflow(t->len, more, &need) || need > SIZE_MAX / 4)
+        return !(t->failed = true);
+    if (need < t->room)
+        return true;
+    room = need * 2 + 64;
+    data = realloc(t->data, room);
+    if (!data)
+        return !(t->failed = true);
+    t->data = data;
+    t->room = room;
+    return true;
+}
+
+void text_add_bytes(struct text *t, const char *bytes, size_t len)
+{
+    if (!text_reserve(t, len))
+        return;
+    memcpy(t->data + t->len, bytes, len);
+    t->len += len;
+    t->data[t->len] = '\0';
+}
+
+void text_add(struct text *t, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n < 0 || !text_reserve(t, (size_t)n)) {
+        t->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(t->data + t->len, (size_t)n + 1, format, args);
+    va_end(args);
+    t->len += (size_t)n;
+}
+
+/* The length of the well-formed UTF-8 sequence at s (NUL-terminated), 0 if there is none. */
+static size_t utf8_sequence(const unsigned char *s)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = *s < 0x80 ? 1 : (*s & 0xe0) == 0xc0 ? 2 : (*s & 0xf0) == 0xe0 ? 3 : 4;
+    uint32_t code;
+
+    if (n == 1)
+        return 1;
+    if (n == 4 && (*s & 0xf8) != 0xf0)
+        return 0;
+    code = *s & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        return 0;
+    return n;
+}
+
+void text_add_json(struct text *t, const char *bytes)
+{
+    const unsigned char *s = (const unsigned char *)bytes;
+
+    text_add(t, "\"");
+    while (*s) {
+        size_t n = utf8_sequence(s);
+
+        if (n == 0) {
+            text_add(t, "\\ufffd");
+            n = 1;
+        } else if (*s == '"' || *s == '\\') {
+            text_add(t, "\\%c", *s);
+        } else if (*s < 0x20 || *s == 0x7f) {
+            text_add(t, "\\u%04x", *s);
+        } else {
+            text_add_bytes(t, (const char *)s, n);
+        }
+        s += n;
+    }
+    text_add(t, "\"");
+}
+
+int text_finish(struct text *t, char **ret_data, size_t *ret_len)
+{
+    text_add_bytes(t, "", 0);
+    if (t->failed) {
+        text_release(t);
+        return -ENOMEM;
+    }
+    if (ret_len)
+        *ret_len = t->len;
+    *ret_data = TAKE_PTR(t->data);
+    text_release(t);
+    return 0;
+}
+
+void text_release(struct text *t)
+{
+    free(t->data);
+    *t = (struct text){0};
+}

@@ -1,0 +1,32 @@
+/* A growing text: for READMEs, JSON and messages, never for data of a size that a file decides.
+ *
+ * Running out of memory is remembered and told once, by text_finish(), so that the many appends
+ * of a page need no check each. */
+#ifndef EPOCHFS_BASE_TEXT_H
+#define EPOCHFS_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/scope.h"
+
+struct text {
+    char *data; /* NUL-terminated once anything was added, else NULL */
+    size_t len;
+    size_t room;
+    bool failed;
+};
+
+void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_add_bytes(struct text *t, const char *bytes, size_t len);
+
+/* The bytes as a JSON string with its quotes. Bytes that are not UTF-8 stand as U+FFFD. */
+void text_add_json(struct text *t, const char *bytes);
+
+/* 0 and the text (the caller frees it; "" if nothing was added), or -ENOMEM. Empties t. */
+int text_finish(struct text *t, char **ret_data, size_t *ret_len);
+
+void text_release(struct text *t);
+#define AUTO_TEXT AUTO(text_release)
+
+#endif

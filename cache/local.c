@@ -1,0 +1,292 @@
+/* Local sources: a path, or file:// and a path. Files are read in place, with pread and never by
+ * mapping them: a file that shrinks under a mapping kills its reader.
+ *
+ * A blob is bound to what the file was when it was opened: size, time of last change, and that it
+ * has a name. If any of that differs, nothing more is served from it (local_check). */
+#include "cache/source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct local_blob {
+    struct blob blob;
+    int fd;
+    uint64_t file_size; /* of the whole file; blob.size may be less */
+    struct timespec file_mtime;
+};
+
+static int local_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+{
+    const struct local_blob *local = (const struct local_blob *)blob;
+    uint8_t *at = buf;
+
+    while (len) {
+        ssize_t n = pread(local->fd, at, len, (off_t)off);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            return -ESTALE; /* the file ends earlier than it did */
+        at += n;
+        off += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int local_check(const struct blob *blob)
+{
+    const struct local_blob *local = (const struct local_blob *)blob;
+    struct stat st;
+
+    if (fstat(local->fd, &st) < 0)
+        return -errno;
+    if (!st.st_nlink || (uint64_t)st.st_size != local->file_size ||
+        st.st_mtim.tv_sec != local->file_mtime.tv_sec ||
+        st.st_mtim.tv_nsec != local->file_mtime.tv_nsec)
+        return -ESTALE;
+    return 0;
+}
+
+static int local_identity(const struct blob *blob, char **ret)
+{
+    const struct local_blob *local = (const struct local_blob *)blob;
+    struct stat st;
+
+    if (fstat(local->fd, &st) < 0)
+        return -errno;
+    return asprintf(ret, "local %llu %llu %llu %lld.%09ld", (unsigned long long)st.st_dev,
+                    (unsigned long long)st.st_ino, (unsigned long long)st.st_size,
+                    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec) < 0
+               ? -ENOMEM
+               : 0;
+}
+
+static void local_free(struct blob *blob)
+{
+    struct local_blob *local = (struct local_blob *)blob;
+
+    scope_close(&local->fd);
+    free(blob->name);
+    free(local);
+}
+
+static const struct blob_ops local_blob_ops = {local_pread, local_check, local_identity,
+                                               local_free};
+
+int local_blob_new(int fd, const char *name, uint64_t size, struct blob **ret)
+{
+    struct local_blob *local = calloc(1, sizeof(*local));
+    struct stat st;
+
+    if (!local) {
+        close(fd);
+        return -ENOMEM;
+    }
+    local->fd = fd;
+    local->blob.ops = &local_blob_ops;
+    local->blob.name = strdup(name);
+    if (!local->blob.name || fstat(fd, &st) < 0) {
+        int r = local->blob.name ? -errno : -ENOMEM;
+
+        local_free(&local->blob);
+        return r;
+    }
+    local->file_size = (uint64_t)st.st_size;
+    local->file_mtime = local->blob.mtime = st.st_mtim;
+    local->blob.size = size < local->file_size ? size : local->file_size;
+    local->blob.mode = st.st_mode & 0777;
+    local->blob.uid = st.st_uid;
+    local->blob.gid = st.st_gid;
+    *ret = &local->blob;
+    return 0;
+}
+
+static int join(const char *a, const char *b, char ret[static PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s%s%s", a, *a && *b ? "/" : "", b);
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* A folder that is being scanned, and those that lead to it: links may go in circles. */
+struct level {
+    const struct level *above;
+    dev_t dev;
+    ino_t ino;
+};
+
+struct scan {
+    const struct source *source;
+    struct source_list *list;
+    struct diag *d;
+};
+
+static int list_add(struct source_list *list, const char *folder, const char *name,
+                    const char *error)
+{
+    struct source_entry *entry;
+
+    if (!(list->n & (list->n + 1)) || !list->entry) {
+        size_t room = list->n * 2 + 16;
+
+        entry = realloc(list->entry, room * sizeof(*entry));
+        if (!entry)
+            return -ENOMEM;
+        list->entry = entry;
+    }
+    entry = &list->entry[list->n++];
+    entry->folder = strdup(folder);
+    entry->name = strdup(name);
+    entry->error = error ? strdup(error) : NULL;
+    return entry->folder && entry->name && (!error || entry->error) ? 0 : -ENOMEM;
+}
+
+/* Why a name leads nowhere. git-annex leaves links to objects that are elsewhere. */
+static void describe_dangling(const char *path, const char *relative, int err, char *ret,
+                              size_t room)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+    target[n > 0 ? n : 0] = '\0';
+    if (strstr(target, "annex/objects"))
+        snprintf(ret, room,
+                 "%s: a git-annex link whose content is not here: want the file, found a link to "
+                 "%.300s; fetch it with `git annex get`",
+                 relative, target);
+    else if (n > 0)
+        snprintf(ret, room, "%s: a link to %.300s: %s", relative, target, strerror(err));
+    else
+        snprintf(ret, room, "%s: %s", relative, strerror(err));
+}
+
+static int scan_folder(const struct scan *scan, const char *folder, const struct level *above);
+
+static int scan_entry(const struct scan *scan, const char *folder, const char *name,
+                      const struct level *level)
+{
+    char relative[PATH_MAX], path[PATH_MAX], error[PATH_MAX + 512];
+    struct stat st;
+
+    if (join(folder, name, relative) < 0 || join(scan->source->root, relative, path) < 0)
+        return 0; /* cannot be opened by anyone */
+    if (stat(path, &st) < 0) {
+        describe_dangling(path, relative, errno, error, sizeof(error));
+        return list_add(scan->list, folder, name, error);
+    }
+    if (S_ISREG(st.st_mode))
+        return list_add(scan->list, folder, name, NULL);
+    if (!S_ISDIR(st.st_mode))
+        return 0; /* a device, a pipe, a socket */
+    for (const struct level *l = level; l; l = l->above)
+        if (l->dev == st.st_dev && l->ino == st.st_ino)
+            return 0;
+    return scan_folder(scan, relative,
+                       &(struct level){.above = level, .dev = st.st_dev, .ino = st.st_ino});
+}
+
+static void scope_closedir(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+
+static int scan_folder(const struct scan *scan, const char *folder, const struct level *level)
+{
+    char path[PATH_MAX], error[PATH_MAX + 128];
+    AUTO(scope_closedir) DIR *dir = NULL;
+    const struct dirent *entry;
+
+    if (join(scan->source->root, folder, path) < 0)
+        return 0;
+    dir = opendir(path);
+    if (!dir && !*folder)
+        return diag_set(scan->d, -errno, "%s: %s", path, strerror(errno));
+    if (!dir) {
+        const char *slash = strrchr(folder, '/');
+        char parent[PATH_MAX];
+
+        snprintf(error, sizeof(error), "%s: %s", folder, strerror(errno));
+        snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
+        return list_add(scan->list, parent, slash ? slash + 1 : folder, error);
+    }
+    while ((entry = readdir(dir))) {
+        int r = entry->d_name[0] == '.' ? 0 : scan_entry(scan, folder, entry->d_name, level);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int local_list(const struct source *source, struct source_list *ret, struct diag *d)
+{
+    struct scan scan = {source, ret, d};
+    struct stat st;
+
+    if (source->only_file)
+        return list_add(ret, "", source->only_file, NULL);
+    if (stat(source->root, &st) < 0)
+        return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
+    return scan_folder(&scan, "",
+                       &(struct level){.above = NULL, .dev = st.st_dev, .ino = st.st_ino});
+}
+
+static int local_open(const struct source *source, const struct source_entry *entry,
+                      struct blob **ret_blob, struct diag *d)
+{
+    char relative[PATH_MAX], path[PATH_MAX];
+    struct stat st;
+    int fd, r;
+
+    if (join(entry->folder, entry->name, relative) < 0 || join(source->root, relative, path) < 0)
+        return diag_set(d, -ENAMETOOLONG, "%s/%s: path too long", entry->folder, entry->name);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return diag_set(d, -errno, "%s: %s", relative, strerror(errno));
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return diag_set(d, -EINVAL, "%s: want a regular file", relative);
+    }
+    r = local_blob_new(fd, relative, UINT64_MAX, ret_blob);
+    return r < 0 ? diag_set(d, r, "%s: %s", relative, strerror(-r)) : 0;
+}
+
+static int local_new(const struct remote *remote, const char *rest, struct source **ret,
+                     struct diag *d)
+{
+    AUTO_SOURCE struct source *source = calloc(1, sizeof(*source));
+    struct stat st;
+    char *slash;
+
+    if (!source)
+        return -ENOMEM;
+    if (strstr(rest, "://"))
+        return diag_set(d, -EPROTONOSUPPORT, "%s: this epochfs reads paths and file:// only", rest);
+    source->remote = remote;
+    source->root = realpath(rest, NULL);
+    if (!source->root || stat(source->root, &st) < 0)
+        return diag_set(d, -errno, "%s: %s", rest, strerror(errno));
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return diag_set(d, -EINVAL, "%s: want a folder or a file", rest);
+    if (S_ISREG(st.st_mode)) {
+        slash = strrchr(source->root, '/');
+        source->only_file = strdup(slash + 1);
+        if (!source->only_file)
+            return -ENOMEM;
+        slash[slash == source->root] = '\0';
+    }
+    *ret = TAKE_PTR(source);
+    return 0;
+}
+
+const struct remote remote_file = {"file://", local_new, local_list, local_open};
+const struct remote remote_local = {"", local_new, local_list, local_open};

@@ -1,0 +1,82 @@
+#include "cache/source.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cache/unpack.h"
+
+extern const struct remote remote_file, remote_local;
+
+/* The one without a scheme stands last. */
+static const struct remote *const remotes[] = {&remote_file, &remote_local};
+
+int source_open(const char *spec, struct source **ret, struct diag *d)
+{
+    for (size_t i = 0; i < ARRAY_LEN(remotes); i++) {
+        size_t len = strlen(remotes[i]->scheme);
+
+        if (!strncmp(spec, remotes[i]->scheme, len))
+            return remotes[i]->new (remotes[i], spec + len, ret, d);
+    }
+    return -EPROTONOSUPPORT;
+}
+
+void source_free(struct source *source)
+{
+    if (!source)
+        return;
+    free(source->root);
+    free(source->only_file);
+    free(source);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct source_entry *x = a, *y = b;
+    int by_folder = strcmp(x->folder, y->folder);
+
+    return by_folder ? by_folder : strcmp(x->name, y->name);
+}
+
+int source_list(const struct source *source, struct source_list *ret, struct diag *d)
+{
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    int r = source->remote->list(source, &list, d);
+
+    if (r < 0)
+        return r;
+    if (list.n)
+        qsort(list.entry, list.n, sizeof(list.entry[0]), compare_entries);
+    *ret = list;
+    list = (struct source_list){0};
+    return 0;
+}
+
+void source_list_release(struct source_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->entry[i].folder);
+        free(list->entry[i].name);
+        free(list->entry[i].error);
+    }
+    free(list->entry);
+    *list = (struct source_list){0};
+}
+
+int source_blob(const struct source *source, const struct source_entry *entry,
+                struct cache_folder *cache, struct blob **ret_blob, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    int r;
+
+    if (entry->error)
+        return diag_set(d, -EIO, "%s", entry->error);
+    r = source->remote->open(source, entry, &blob, d);
+    if (r < 0)
+        return r;
+    r = unpack_blob(&blob, cache, d);
+    if (r < 0)
+        return r;
+    *ret_blob = TAKE_PTR(blob);
+    return 0;
+}

@@ -1,0 +1,72 @@
+/* SOURCE: where the files of a mount are, and their blobs.
+ *
+ * remotes[] is the registry of the kinds of source; the scheme of SOURCE chooses. A local path is
+ * the one kind without a scheme. */
+#ifndef EPOCHFS_CACHE_SOURCE_H
+#define EPOCHFS_CACHE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/blob.h"
+#include "base/diag.h"
+
+struct source;
+struct cache_folder;
+
+/* A file of the source. */
+struct source_entry {
+    char *folder; /* relative to SOURCE, "" for SOURCE itself; no '/' at either end */
+    char *name;   /* within that folder */
+    char *error;  /* why it cannot be read, for people; NULL: it can */
+};
+
+/* Sorted by folder, then by name. */
+struct source_list {
+    size_t n;
+    struct source_entry *entry;
+};
+
+/* How a kind of source works. */
+struct remote {
+    const char *scheme; /* "file://"; "" takes what no other scheme does */
+
+    /* rest: SOURCE without the scheme. */
+    int (*new)(const struct remote *remote, const char *rest, struct source **ret, struct diag *d);
+    /* Every file below the source, in any order. */
+    int (*list)(const struct source *source, struct source_list *ret, struct diag *d);
+    int (*open)(const struct source *source, const struct source_entry *entry,
+                struct blob **ret_blob, struct diag *d);
+};
+
+struct source {
+    const struct remote *remote;
+    char *root;      /* a path or URL without its scheme's sugar; of a local file: its folder */
+    char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
+};
+
+/* spec: as the user gave it. 0; -ENOENT and others with the reason in d. */
+int source_open(const char *spec, struct source **ret, struct diag *d);
+void source_free(struct source *source); /* takes NULL */
+
+/* All files, recursively. Unreadable ones are listed with their error. */
+int source_list(const struct source *source, struct source_list *ret, struct diag *d);
+void source_list_release(struct source_list *list);
+
+/* The bytes of a file as blob, unpacked: .gz and .xz are recognised by content and unpacked once
+ * into the cache folder. The caller frees *ret_blob. */
+int source_blob(const struct source *source, const struct source_entry *entry,
+                struct cache_folder *cache, struct blob **ret_blob, struct diag *d);
+
+static inline void source_scope_end(struct source **source)
+{
+    source_free(*source);
+}
+#define AUTO_SOURCE      AUTO(source_scope_end)
+#define AUTO_SOURCE_LIST AUTO(source_list_release)
+
+/* A blob of an open file, of which it takes the descriptor over (also on error). Its first size
+ * bytes count; the rest of the file is not shown. */
+int local_blob_new(int fd, const char *name, uint64_t size, struct blob **ret);
+
+#endif

@@ -1,0 +1,69 @@
+/* Encoders: how samples look as files. One table of functions each; encoders[] is the registry.
+ *
+ * An encoder is a folder of the tree (`samples/npy`, `batches/<plan>/npy`). For each sample or
+ * batch that folder holds one file of every kind that the encoder offers for the dataset. */
+#ifndef EPOCHFS_FORMAT_ENCODER_H
+#define EPOCHFS_FORMAT_ENCODER_H
+
+#include "format/layout.h"
+
+struct encoder;
+struct offers;
+
+enum scope { SCOPE_SAMPLES, SCOPE_BATCHES, N_SCOPES };
+
+#define KINDS_MAX    64 /* of a folder: fs/ numbers them with 6 bits */
+#define ENCODERS_MAX 16
+
+struct file_kind {
+    char suffix[64]; /* what follows the key or the number of the batch: ".image.npy" */
+    const struct encoder *encoder;
+    const struct field *field; /* the one that it holds; NULL: all */
+};
+
+struct folder {
+    const struct encoder *encoder;
+    unsigned n_kinds[N_SCOPES];
+    struct file_kind *kind[N_SCOPES]; /* sorted by suffix */
+};
+
+/* What the bytes of a file are, for those who read them without a header. */
+enum shows { SHOWS_CONTAINER, SHOWS_ITEMS, SHOWS_STORED };
+
+struct encoder {
+    const char *name;
+    enum shows shows;
+
+    /* Call offer() for each kind of file. 0 or -ENOMEM. */
+    int (*offer)(const struct dataset *ds, enum scope scope, struct offers *offers);
+
+    /* Add the parts of the file of that kind for l->selection. 0 or -errno. */
+    int (*layout)(struct layout *l, const struct file_kind *kind);
+};
+
+/* field NULL: ".<ext>", else ".<field>.<ext>". */
+int offer(struct offers *offers, const struct field *field, const char *ext);
+
+extern const struct encoder *const encoders[];
+extern const unsigned n_encoders;
+
+/* Ask every encoder what it offers for ds and fill ds->folder; once its fields are known.
+ * 0, -ENOMEM or -E2BIG (more than KINDS_MAX kinds in a folder). */
+int dataset_add_folders(struct dataset *ds);
+void dataset_free_folders(struct dataset *ds);
+
+/* numpy's form of the shape of field f in selection sel: "(128, 28, 28)", "(3,)", "()". The
+ * caller frees it; NULL: no memory. */
+char *shape_text(const struct field *f, const struct selection *sel, bool stored);
+
+/* Axis i of an item as it stands in the source. */
+uint64_t field_stored_dim(const struct field *f, unsigned i);
+
+/* Add an array as a .npy file, with the header that numpy.save writes. */
+int npy_add(struct layout *l, const struct field *f);
+
+/* Add a scalar integer field as decimal text of fixed width, for WebDataset's .cls: one line an
+ * item. */
+int cls_add(struct layout *l, const struct field *f);
+
+#endif

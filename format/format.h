@@ -1,0 +1,51 @@
+/* Source formats: who recognises a file and makes datasets of the files of a folder. formats[] is
+ * the registry; a new format is one reader, one line there, one test, one page. */
+#ifndef EPOCHFS_FORMAT_FORMAT_H
+#define EPOCHFS_FORMAT_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "format/dataset.h"
+
+/* What the user says of the data, with -o. */
+struct format_options {
+    bool transpose;   /* exchange the axes of pictures (EMNIST stores columns first) */
+    uint64_t classes; /* width of one-hot labels; 0: the largest label + 1 */
+};
+
+/* One file of a folder of the source. */
+struct source_file {
+    const char *name;      /* within its folder, without .gz or .xz */
+    const char *file_name; /* the same with it: what errors are shown under */
+    struct blob *blob;     /* unpacked; a format that uses it takes it and leaves NULL */
+};
+
+/* Where a format puts what it finds in a folder. Names are unique after the sink is through. */
+struct finds {
+    /* Take ds over. 0 or -ENOMEM. */
+    int (*dataset)(struct finds *finds, const char *name, struct dataset *ds);
+    /* name cannot be used; it appears as name/ERROR.txt. 0 or -ENOMEM. */
+    int (*error)(struct finds *finds, const char *name, const char *reason);
+};
+
+#define FORMAT_HEAD 512 /* bytes that probe sees, fewer if the file is shorter */
+
+struct format {
+    const char *name;
+
+    /* Is this the start of a file of that format, good or bad? */
+    bool (*probe)(const uint8_t *head, size_t len);
+
+    /* Make datasets of the n files of one folder that probe accepted, sorted by name. A file that
+     * is no good is told to finds and is no error of the call. 0 or -ENOMEM. */
+    int (*open_folder)(struct source_file *files, size_t n, const struct format_options *options,
+                       struct finds *finds);
+};
+
+extern const struct format *const formats[];
+extern const unsigned n_formats;
+
+#endif

@@ -1,0 +1,209 @@
+#include "format/layout.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/checked.h"
+
+#define STREAM_BYTES (256 * 1024)
+
+void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
+                 const struct layout_host *host)
+{
+    l->dataset = ds;
+    l->selection = sel;
+    l->host = host;
+    l->size = 0;
+    l->n_parts = 0;
+    l->room = ARRAY_LEN(l->inside_part);
+    l->part = l->inside_part;
+}
+
+void layout_release(struct layout *l)
+{
+    for (unsigned i = 0; i < l->n_parts; i++)
+        free(l->part[i].bytes);
+    if (l->part != l->inside_part)
+        free(l->part);
+    l->n_parts = 0;
+}
+
+static int layout_grow(struct layout *l)
+{
+    unsigned room = l->room * 4;
+    struct part *part = malloc(room * sizeof(*part));
+
+    if (!part)
+        return -ENOMEM;
+    memcpy(part, l->part, l->n_parts * sizeof(*part));
+    if (l->part != l->inside_part)
+        free(l->part);
+    l->part = part;
+    l->room = room;
+    return 0;
+}
+
+int layout_add(struct layout *l, const struct part *part)
+{
+    uint64_t size;
+
+    if (!checked_add(l->size, part->size, &size) || size > INT64_MAX)
+        return -EFBIG;
+    if (l->n_parts == l->room) {
+        int r = layout_grow(l);
+
+        if (r < 0)
+            return r;
+    }
+    l->part[l->n_parts++] = *part;
+    l->size = size;
+    return 0;
+}
+
+static int read_bytes(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    (void)l;
+    (void)d;
+    memcpy(dst, p->bytes + off, len);
+    return 0;
+}
+
+int layout_add_bytes(struct layout *l, uint8_t *bytes, size_t len)
+{
+    int r = bytes ? layout_add(l, &(struct part){.size = len, .read = read_bytes, .bytes = bytes})
+                  : -ENOMEM;
+
+    if (r < 0)
+        free(bytes);
+    return r;
+}
+
+void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes)
+{
+    free(l->part[i].bytes);
+    l->part[i].bytes = bytes;
+    l->part[i].read = read_bytes;
+}
+
+static int read_zeros(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    (void)l;
+    (void)p;
+    (void)off;
+    (void)d;
+    memset(dst, 0, len);
+    return 0;
+}
+
+int layout_add_zeros(struct layout *l, uint64_t len)
+{
+    return layout_add(l, &(struct part){.size = len, .read = read_zeros});
+}
+
+static int read_field(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    return p->field->ops->read(l->dataset, p->field, l->selection, off, len, dst, d);
+}
+
+static int read_stored(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                       uint8_t *dst, struct diag *d)
+{
+    return field_read_stored(p->field, l->selection, off, len, dst, d);
+}
+
+int layout_add_field(struct layout *l, const struct field *f)
+{
+    struct part part = {.read = read_field, .field = f};
+
+    if (!checked_mul(l->selection->count, f->item_bytes, &part.size))
+        return -EFBIG;
+    return layout_add(l, &part);
+}
+
+int layout_add_stored(struct layout *l, const struct field *f)
+{
+    struct part part = {.read = read_stored, .field = f};
+
+    if (!checked_mul(l->selection->count, f->stored_bytes, &part.size))
+        return -EFBIG;
+    return layout_add(l, &part);
+}
+
+int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    for (unsigned i = 0; i < l->n_parts && len; i++) {
+        const struct part *p = &l->part[i];
+        size_t n;
+        int r;
+
+        if (off >= p->size) {
+            off -= p->size;
+            continue;
+        }
+        n = (size_t)min_u64(len, p->size - off);
+        r = p->read(l, p, off, n, dst, d);
+        if (r < 0)
+            return r;
+        dst += n;
+        len -= n;
+        off = 0;
+    }
+    return 0;
+}
+
+int layout_stream(struct layout *l, uint64_t off, uint64_t len,
+                  void (*update)(void *ctx, const uint8_t *bytes, size_t n), void *ctx,
+                  struct diag *d)
+{
+    size_t room = (size_t)min_u64(len, STREAM_BYTES);
+    AUTO_FREE uint8_t *buf = malloc(room ? room : 1);
+
+    if (!buf)
+        return -ENOMEM;
+    while (len) {
+        size_t n = (size_t)min_u64(len, room);
+        int r;
+
+        if (l->host && l->host->cancelled && l->host->cancelled(l->host))
+            return -EINTR;
+        r = layout_read(l, off, n, buf, d);
+        if (r < 0)
+            return r;
+        update(ctx, buf, n);
+        off += n;
+        len -= n;
+    }
+    return 0;
+}
+
+static void update_crc32(void *ctx, const uint8_t *bytes, size_t n)
+{
+    uint32_t *crc = ctx;
+
+    *crc = (uint32_t)crc32_z(*crc, bytes, n);
+}
+
+int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
+                 struct diag *d)
+{
+    const struct layout_host *host = l->host;
+    uint32_t crc = 0;
+    uint64_t known;
+    int r;
+
+    if (host && host->recall && host->recall(host, slot, &known)) {
+        *ret = (uint32_t)known;
+        return 0;
+    }
+    r = layout_stream(l, off, len, update_crc32, &crc, d);
+    if (r < 0)
+        return r;
+    if (host && host->remember)
+        host->remember(host, slot, crc);
+    *ret = crc;
+    return 0;
+}

@@ -1,0 +1,83 @@
+/* A layout: what one file of the mount consists of, part after part.
+ *
+ * An encoder describes a file as parts of known size: literal bytes (headers), ranges of fields,
+ * and parts whose bytes follow from other parts (checksums). Any byte range of the file can then
+ * be made without the rest. A layout lives for one request. */
+#ifndef EPOCHFS_FORMAT_LAYOUT_H
+#define EPOCHFS_FORMAT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/dataset.h"
+
+struct layout;
+
+struct part {
+    uint64_t size; /* bytes */
+
+    /* Write bytes [off, off + len) of the part. 0 or -errno. */
+    int (*read)(struct layout *l, const struct part *p, uint64_t off, size_t len, uint8_t *dst,
+                struct diag *d);
+
+    /* What read needs: the parts' makers say which they use. */
+    const struct field *field;
+    uint8_t *bytes;
+    uint64_t number[3];
+};
+
+/* What the one who asks for bytes provides: memory for checksums over many requests, and the wish
+ * to stop. All may be NULL. */
+struct layout_host {
+    bool (*recall)(const struct layout_host *host, unsigned slot, uint64_t *ret);
+    void (*remember)(const struct layout_host *host, unsigned slot, uint64_t value);
+    bool (*cancelled)(const struct layout_host *host);
+};
+
+struct layout {
+    const struct dataset *dataset;
+    const struct selection *selection;
+    const struct layout_host *host; /* NULL: none */
+    uint64_t size;                  /* sum of the parts */
+    unsigned n_parts;
+    unsigned room;
+    struct part *part; /* [n_parts]; inside_part until it does not suffice */
+    struct part inside_part[4];
+};
+
+void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
+                 const struct layout_host *host);
+void layout_release(struct layout *l);
+#define AUTO_LAYOUT AUTO(layout_release)
+
+/* Add a part; its size counts from now on. *ret_part (may be NULL) is valid until the next add.
+ * 0, -ENOMEM, or -EFBIG where the file would pass 2^63 - 1 bytes. */
+int layout_add(struct layout *l, const struct part *part);
+
+/* Literal bytes; takes bytes (malloc'd) over, also on error. */
+int layout_add_bytes(struct layout *l, uint8_t *bytes, size_t len);
+
+/* Put literal bytes (malloc'd, taken over) in the place of part number i, of the same size. */
+void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes);
+
+/* len zero bytes. */
+int layout_add_zeros(struct layout *l, uint64_t len);
+
+/* All items of a field, as shown; as stored. */
+int layout_add_field(struct layout *l, const struct field *f);
+int layout_add_stored(struct layout *l, const struct field *f);
+
+/* Write bytes [off, off + len) of the file, inside its size. 0, or -errno with the reason in d:
+ * that of the blobs, -ENOMEM, -EINTR where the host cancelled. */
+int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* Run update over bytes [off, off + len) of the file, some at a time: for checksums. */
+int layout_stream(struct layout *l, uint64_t off, uint64_t len,
+                  void (*update)(void *ctx, const uint8_t *bytes, size_t n), void *ctx,
+                  struct diag *d);
+
+/* CRC-32 (zlib's) of bytes [off, off + len), remembered by the host under slot. */
+int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
+                 struct diag *d);
+
+#endif

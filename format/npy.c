@@ -1,0 +1,79 @@
+/* npy: numpy's array file, format 1.0; byte for byte what numpy.save (1.23 and later) writes. */
+#include "format/encoder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/text.h"
+
+#define NPY_ALIGN       64
+#define NPY_PREFIX      10 /* magic, version, length of the rest */
+#define NPY_GROW_DIGITS 21 /* numpy leaves room for the first axis to grow to that many digits */
+
+static int npy_header(const struct field *f, const struct selection *sel, uint8_t **ret,
+                      size_t *ret_len)
+{
+    AUTO_TEXT struct text t = {0};
+    AUTO_FREE char *shape = shape_text(f, sel, false);
+    char descr[DTYPE_DESCR_ROOM];
+    unsigned axes = f->ndim + !sel->single;
+    uint64_t first = sel->single ? (f->ndim ? f->dim[0] : 0) : sel->count;
+    char *bytes;
+    size_t len;
+    int r;
+
+    if (!shape)
+        return -ENOMEM;
+    dtype_descr(f->dtype, f->width, false, descr);
+    text_add(&t, "\x93NUMPY%c%c%c%c", 1, 1, 1, 1); /* the last four are set below */
+    text_add(&t, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+    if (axes)
+        text_add(&t, "%*s", (int)(NPY_GROW_DIGITS - decimal_digits(first)), "");
+    text_add(&t, "%*s\n", (int)(NPY_ALIGN - (t.len + 1) % NPY_ALIGN), "");
+    r = text_finish(&t, &bytes, &len);
+    if (r < 0)
+        return r;
+    bytes[6] = 1;
+    bytes[7] = 0;
+    store_le16((uint8_t *)bytes + 8, (uint16_t)(len - NPY_PREFIX));
+    *ret = (uint8_t *)bytes;
+    *ret_len = len;
+    return 0;
+}
+
+int npy_add(struct layout *l, const struct field *f)
+{
+    uint8_t *header;
+    size_t len;
+    int r = npy_header(f, l->selection, &header, &len);
+
+    if (r < 0)
+        return r;
+    r = layout_add_bytes(l, header, len);
+    return r < 0 ? r : layout_add_field(l, f);
+}
+
+static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+        int r = 0;
+
+        if (f->role == FIELD_STORED || f->role == FIELD_DERIVED ||
+            (f->role == FIELD_NUMBER && scope == SCOPE_BATCHES))
+            r = offer(offers, f, "npy");
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int npy_layout(struct layout *l, const struct file_kind *kind)
+{
+    return npy_add(l, kind->field);
+}
+
+const struct encoder encoder_npy = {"npy", SHOWS_ITEMS, npy_offer, npy_layout};

@@ -1,0 +1,38 @@
+/* A selection: the samples of one file of the mount, in order. Made by fs/ from a plan, read by
+ * the encoders. */
+#ifndef EPOCHFS_FORMAT_SELECTION_H
+#define EPOCHFS_FORMAT_SELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct selection {
+    uint64_t count;
+    bool single; /* the file of one sample: its arrays have no batch axis */
+
+    /* Write the sample numbers at places first .. first + n - 1, below count. Any thread. */
+    void (*samples)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
+};
+
+/* The selection of one sample. */
+struct one_sample {
+    struct selection sel;
+    uint64_t sample;
+};
+
+static inline void one_sample_samples(const struct selection *sel, uint64_t first, size_t n,
+                                      uint64_t *ret)
+{
+    (void)first;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = ((const struct one_sample *)sel)->sample;
+}
+
+static inline void one_sample_init(struct one_sample *ret, uint64_t sample)
+{
+    ret->sel = (struct selection){.count = 1, .single = true, .samples = one_sample_samples};
+    ret->sample = sample;
+}
+
+#endif

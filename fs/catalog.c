@@ -1,0 +1,335 @@
+#include "fs/catalog.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "cache/unpack.h"
+#include "fs/log.h"
+
+/* Names at the top of the mount that are ours. */
+static const char *const reserved[] = {"README.txt", ".epochfs"};
+
+void catalog_release(struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->n; i++) {
+        free(catalog->item[i].folder);
+        free(catalog->item[i].name);
+        dataset_free(catalog->item[i].ds);
+        free(catalog->item[i].error);
+    }
+    free(catalog->item);
+    *catalog = (struct catalog){0};
+}
+
+/* The files of one folder, while formats look at them. */
+struct folder_scan {
+    struct finds finds;
+    struct catalog *catalog;
+    const char *folder;
+    const struct source_list *list;
+};
+
+/* Takes ds over. */
+static int add_item(struct folder_scan *scan, const char *name, struct dataset *ds,
+                    const char *error)
+{
+    struct catalog *catalog = scan->catalog;
+    struct catalog_item item = {.ds = ds};
+
+    if (!(catalog->n & (catalog->n + 1))) {
+        size_t room = catalog->n * 2 + 2;
+        struct catalog_item *grown = realloc(catalog->item, room * sizeof(*grown));
+
+        if (!grown) {
+            dataset_free(ds);
+            return -ENOMEM;
+        }
+        catalog->item = grown;
+    }
+    item.name = strdup(name);
+    item.folder = strdup(scan->folder);
+    item.error = error ? strdup(error) : NULL;
+    catalog->item[catalog->n++] = item;
+    catalog->n_datasets += ds != NULL;
+    return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;
+}
+
+static int found_dataset(struct finds *finds, const char *name, struct dataset *ds)
+{
+    return add_item((struct folder_scan *)finds, name, ds, NULL);
+}
+
+static int found_error(struct finds *finds, const char *name, const char *reason)
+{
+    return add_item((struct folder_scan *)finds, name, NULL, reason);
+}
+
+/* Text that stands for content which is elsewhere. */
+static const struct pointer {
+    const char *start;
+    const char *what;
+    const char *remedy;
+} pointers[] = {
+    {"version https://git-lfs", "a git-lfs pointer", "git lfs pull"},
+    {"/annex/objects/", "a git-annex pointer", "git annex get"},
+};
+
+/* Why a file that no format takes cannot be used. */
+static void describe_unknown(const struct blob *blob, const uint8_t *head, size_t len,
+                             struct text *t)
+{
+    for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
+        const struct pointer *p = &pointers[i];
+
+        if (len >= strlen(p->start) && !memcmp(head, p->start, strlen(p->start))) {
+            text_add(t,
+                     "%s: byte 0: want data, found %s whose content is not here; fetch it with "
+                     "`%s`",
+                     blob_name(blob), p->what, p->remedy);
+            return;
+        }
+    }
+    if (!blob->size) {
+        text_add(t, "%s: byte 0: want data, found an empty file", blob_name(blob));
+        return;
+    }
+    text_add(t, "%s: magic at byte 0: want 00 00 (IDX), found", blob_name(blob));
+    for (size_t i = 0; i < min_u64(len, 4); i++)
+        text_add(t, " %02x", head[i]);
+}
+
+/* The format that takes a file, or NULL with the reason told. */
+static int find_format(struct folder_scan *scan, const char *file_name, const struct blob *blob,
+                       unsigned *ret_format)
+{
+    uint8_t head[FORMAT_HEAD];
+    size_t len = (size_t)min_u64(sizeof(head), blob->size);
+    AUTO_TEXT struct text t = {0};
+    AUTO_FREE char *reason = NULL;
+    int r = blob_pread(blob, head, len, 0);
+
+    *ret_format = n_formats;
+    if (r < 0) {
+        text_add(&t, "%s: %zu bytes at 0: %s", blob_name(blob), len, strerror(-r));
+    } else {
+        for (unsigned i = 0; i < n_formats; i++) {
+            if (formats[i]->probe(head, len)) {
+                *ret_format = i;
+                return 0;
+            }
+        }
+        describe_unknown(blob, head, len, &t);
+    }
+    r = text_finish(&t, &reason, NULL);
+    return r < 0 ? r : found_error(&scan->finds, file_name, reason);
+}
+
+/* The files of a folder by format: files[f] has room for all. */
+struct sorted_files {
+    struct source_file *file;
+    size_t n;
+};
+
+static void sorted_files_free(struct sorted_files **sorted)
+{
+    for (unsigned f = 0; *sorted && f < n_formats; f++) {
+        for (size_t i = 0; i < (*sorted)[f].n; i++) {
+            free((char *)(*sorted)[f].file[i].name);
+            blob_free((*sorted)[f].file[i].blob);
+        }
+        free((*sorted)[f].file);
+    }
+    free(*sorted);
+}
+
+static int sort_file(struct folder_scan *scan, const struct source *source,
+                     const struct source_entry *entry, struct cache_folder *cache,
+                     struct sorted_files *sorted)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    struct source_file *file;
+    unsigned format = 0;
+    int r = source_blob(source, entry, cache, &blob, &d);
+
+    if (r < 0)
+        return r == -ENOMEM ? r : found_error(&scan->finds, entry->name, diag_text(&d, r));
+    r = find_format(scan, entry->name, blob, &format);
+    if (r < 0 || format == n_formats)
+        return r;
+    file = &sorted[format].file[sorted[format].n];
+    file->name = strndup(entry->name, unpacked_name_len(entry->name));
+    if (!file->name)
+        return -ENOMEM;
+    file->file_name = entry->name;
+    file->blob = TAKE_PTR(blob);
+    sorted[format].n++;
+    return 0;
+}
+
+/* entries first .. first + n - 1 of the list stand in one folder. */
+static int scan_one_folder(struct folder_scan *scan, const struct source *source, size_t first,
+                           size_t n, struct cache_folder *cache,
+                           const struct format_options *options)
+{
+    AUTO(sorted_files_free) struct sorted_files *sorted = calloc(n_formats, sizeof(*sorted));
+    int r = 0;
+
+    if (!sorted)
+        return -ENOMEM;
+    for (unsigned f = 0; f < n_formats; f++) {
+        sorted[f].file = calloc(n, sizeof(*sorted[f].file));
+        if (!sorted[f].file)
+            return -ENOMEM;
+    }
+    for (size_t i = first; i < first + n && r == 0; i++)
+        if (strcmp(scan->list->entry[i].name, "SHA256SUMS") != 0)
+            r = sort_file(scan, source, &scan->list->entry[i], cache, sorted);
+    for (unsigned f = 0; f < n_formats && r == 0; f++)
+        if (sorted[f].n)
+            r = formats[f]->open_folder(sorted[f].file, sorted[f].n, options, &scan->finds);
+    return r;
+}
+
+/* By folder, then name; a dataset before an error of the same name. */
+static int compare_items(const void *a, const void *b)
+{
+    const struct catalog_item *x = a, *y = b;
+    int order = strcmp(x->folder, y->folder);
+
+    if (!order)
+        order = strcmp(x->name, y->name);
+    return order ? order : !x->ds - !y->ds;
+}
+
+/* The first entry whose folder is not before path. */
+static size_t first_not_before(const struct source_list *list, const char *path)
+{
+    size_t low = 0, high = list->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(list->entry[middle].folder, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Is there a folder of that path with something in it or below it? */
+static bool folder_exists(const struct source_list *list, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    size_t len, i;
+
+    snprintf(path, sizeof(path) - 1, "%s%s%s", folder, *folder ? "/" : "", name);
+    len = strlen(path);
+    i = first_not_before(list, path);
+    if (i < list->n && !strcmp(list->entry[i].folder, path))
+        return true;
+    path[len] = '/';
+    path[len + 1] = '\0';
+    i = first_not_before(list, path);
+    return i < list->n && !strncmp(list->entry[i].folder, path, len + 1);
+}
+
+static bool is_reserved(const struct catalog_item *item)
+{
+    for (size_t i = 0; i < ARRAY_LEN(reserved) && !*item->folder; i++)
+        if (!strcmp(item->name, reserved[i]))
+            return true;
+    return false;
+}
+
+/* Does another item of that folder have the name? */
+static bool item_exists(const struct catalog *catalog, const char *folder, const char *name)
+{
+    for (size_t i = 0; i < catalog->n; i++)
+        if (!strcmp(catalog->item[i].name, name) && !strcmp(catalog->item[i].folder, folder))
+            return true;
+    return false;
+}
+
+/* Give an item whose name is taken the first free `<name>~<k>`. */
+static int rename_item(struct catalog *catalog, struct catalog_item *item,
+                       const struct source_list *list)
+{
+    for (unsigned k = 2;; k++) {
+        char *name;
+
+        if (asprintf(&name, "%s~%u", item->name, k) < 0)
+            return -ENOMEM;
+        if (!item_exists(catalog, item->folder, name) && !folder_exists(list, item->folder, name)) {
+            free(item->name);
+            item->name = name;
+            return 0;
+        }
+        free(name);
+    }
+}
+
+static int make_names_unique(struct catalog *catalog, const struct source_list *list)
+{
+    qsort(catalog->item, catalog->n, sizeof(catalog->item[0]), compare_items);
+    for (size_t i = catalog->n; i-- > 0;) {
+        struct catalog_item *item = &catalog->item[i];
+        bool repeated =
+            i && !strcmp(item[-1].folder, item->folder) && !strcmp(item[-1].name, item->name);
+        int r = repeated || is_reserved(item) || folder_exists(list, item->folder, item->name)
+                    ? rename_item(catalog, item, list)
+                    : 0;
+
+        if (r < 0)
+            return r;
+    }
+    qsort(catalog->item, catalog->n, sizeof(catalog->item[0]), compare_items);
+    return 0;
+}
+
+static int nothing_usable(const struct source *source, const struct catalog *catalog,
+                          struct diag *d)
+{
+    const char *root = source->only_file ? source->only_file : source->root;
+
+    if (!catalog->n)
+        return diag_set(d, -ENODATA, "%s: no files found", root);
+    return diag_set(d, -ENODATA, "%s: nothing usable among %zu files: %s%s", root, catalog->n,
+                    catalog->item[0].error, catalog->n > 1 ? "; and others" : "");
+}
+
+int catalog_open(const struct source *source, struct cache_folder *cache,
+                 const struct format_options *options, struct catalog *ret, struct diag *d)
+{
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    AUTO_CATALOG struct catalog catalog = {0};
+    int r = source_list(source, &list, d);
+
+    for (size_t i = 0, n; i < list.n && r == 0; i += n) {
+        struct folder_scan scan = {
+            .finds = {.dataset = found_dataset, .error = found_error},
+            .catalog = &catalog,
+            .folder = list.entry[i].folder,
+            .list = &list,
+        };
+
+        for (n = 1; i + n < list.n && !strcmp(list.entry[i + n].folder, scan.folder);)
+            n++;
+        r = scan_one_folder(&scan, source, i, n, cache, options);
+    }
+    if (r < 0)
+        return r;
+    if (!catalog.n_datasets)
+        return nothing_usable(source, &catalog, d);
+    r = make_names_unique(&catalog, &list);
+    if (r < 0)
+        return r;
+    *ret = catalog;
+    catalog = (struct catalog){0};
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* The catalog: what a source has to offer. Made once at mount, then constant. */
+#ifndef EPOCHFS_FS_CATALOG_H
+#define EPOCHFS_FS_CATALOG_H
+
+#include "base/diag.h"
+#include "cache/folder.h"
+#include "cache/source.h"
+#include "format/format.h"
+
+/* A dataset, or a file that cannot be used. */
+struct catalog_item {
+    char *folder;       /* relative to SOURCE, "" for SOURCE itself */
+    char *name;         /* unique among the items and folders of folder */
+    struct dataset *ds; /* NULL: */
+    char *error;        /* why not, for people */
+};
+
+struct catalog {
+    size_t n;
+    struct catalog_item *item; /* sorted by folder, then name */
+    size_t n_datasets;
+};
+
+/* Look at all files of the source. 0; -ENODATA where nothing can be used, or -errno, with the
+ * reason in d. Blocks for as long as packed files are unpacked. */
+int catalog_open(const struct source *source, struct cache_folder *cache,
+                 const struct format_options *options, struct catalog *ret, struct diag *d);
+void catalog_release(struct catalog *catalog);
+#define AUTO_CATALOG AUTO(catalog_release)
+
+#endif

@@ -1,0 +1,189 @@
+/* epochfs info: what a source has, without mounting it. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "fs/catalog.h"
+#include "fs/commands.h"
+#include "fs/log.h"
+#include "fs/options.h"
+#include "fs/pages.h"
+#include "fs/tree.h"
+
+#define CHECK_BYTES (1 << 20)
+
+struct info_call {
+    bool json, check;
+    const char *source;
+};
+
+static void print_help(void)
+{
+    printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
+           "Lists datasets, fields, types and shapes. --json: for programs. --check: reads every\n"
+           "byte of every dataset; exit code 2 if anything cannot be used.\n\n"
+           "OPTIONS as for `epochfs mount`.\n");
+}
+
+static void print_item(const struct catalog_item *item)
+{
+    char path[TREE_NAME_ROOM * 4];
+    AUTO_TEXT struct text t = {0};
+
+    item_path(item, path, sizeof(path));
+    if (item->error) {
+        printf("%s\n    not usable: %s\n", path, item->error);
+        return;
+    }
+    printf("%s\n    format   %s\n    samples  %llu\n", path, item->ds->format->name,
+           (unsigned long long)item->ds->samples);
+    for (unsigned i = 0; i < item->ds->n_fields; i++) {
+        const struct field *f = &item->ds->field[i];
+
+        if (f->role != FIELD_STORED && f->role != FIELD_DERIVED)
+            continue;
+        text_add(&t, "    %-8s ", f->name);
+        page_dtype(f, &t);
+        text_add(&t, ", ");
+        page_shape(f, &t);
+        text_add(&t, "%s%s%s\n", f->of ? " (from " : "", f->of ? f->of->name : "",
+                 f->of ? ")" : "");
+    }
+    fputs(t.data ? t.data : "", stdout);
+}
+
+static void print_json(const struct catalog *catalog, const char *source)
+{
+    AUTO_TEXT struct text t = {0};
+    char path[TREE_NAME_ROOM * 4];
+    bool any = false;
+
+    text_add(&t, "{\n  \"source\": ");
+    text_add_json(&t, source);
+    text_add(&t, ",\n  \"datasets\": [");
+    for (size_t i = 0; i < catalog->n; i++) {
+        if (!catalog->item[i].ds)
+            continue;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_add(&t, "%s\n    {\n      \"dataset\": ", any ? "," : "");
+        text_add_json(&t, path);
+        text_add(&t, ",\n");
+        page_dataset_members(catalog->item[i].ds, "      ", &t);
+        text_add(&t, "    }");
+        any = true;
+    }
+    text_add(&t, "\n  ],\n  \"unusable\": [");
+    any = false;
+    for (size_t i = 0; i < catalog->n; i++) {
+        if (!catalog->item[i].error)
+            continue;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_add(&t, "%s\n    {\"name\": ", any ? "," : "");
+        text_add_json(&t, path);
+        text_add(&t, ", \"reason\": ");
+        text_add_json(&t, catalog->item[i].error);
+        text_add(&t, "}");
+        any = true;
+    }
+    text_add(&t, "%s]\n}\n", any ? "\n  " : "");
+    fputs(t.data ? t.data : "", stdout);
+}
+
+/* Read all of a source file. */
+static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
+{
+    for (uint64_t at = 0; at < blob->size; at += CHECK_BYTES) {
+        size_t n = (size_t)min_u64(CHECK_BYTES, blob->size - at);
+        int r = blob_pread(blob, buf, n, at);
+
+        if (r < 0)
+            return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), n,
+                            (unsigned long long)at, strerror(-r));
+    }
+    return blob_check(blob);
+}
+
+static int check_catalog(const struct catalog *catalog)
+{
+    AUTO_FREE uint8_t *buf = malloc(CHECK_BYTES);
+    size_t bad = catalog->n - catalog->n_datasets;
+
+    if (!buf)
+        return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        for (unsigned k = 0; ds && k < ds->n_blobs; k++) {
+            struct diag d = DIAG_INIT;
+            int r = check_blob(ds->blob[k], buf, &d);
+
+            if (r < 0) {
+                fail(EXIT_SOURCE, "%s", diag_text(&d, r));
+                bad++;
+            }
+        }
+    }
+    if (bad)
+        return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used", bad, catalog->n);
+    return EXIT_DONE;
+}
+
+static int show(const struct info_call *call, const struct options *options)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_CATALOG struct catalog catalog = {0};
+    struct diag d = DIAG_INIT;
+    int code = open_catalog(call->source, options, &source, &catalog, &d);
+
+    if (code != EXIT_DONE)
+        return fail(code, "%s", diag_text(&d, -ENOMEM));
+    if (call->json)
+        print_json(&catalog, call->source);
+    else
+        for (size_t i = 0; i < catalog.n; i++)
+            print_item(&catalog.item[i]);
+    return call->check ? check_catalog(&catalog) : EXIT_DONE;
+}
+
+int command_info(int argc, char **argv)
+{
+    static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
+                                                 {"check", no_argument, NULL, 'c'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {0}};
+    AUTO_OPTIONS struct options options;
+    struct info_call call = {0};
+    struct diag d = DIAG_INIT;
+    int c, r;
+
+    options_init(&options);
+    optind = 1;
+    while ((c = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'j':
+            call.json = true;
+            break;
+        case 'c':
+            call.check = true;
+            break;
+        case 'o':
+            r = options_parse(&options, optarg, &d);
+            if (r < 0)
+                return fail(EXIT_USAGE, "%s", diag_text(&d, r));
+            break;
+        case 'h':
+            print_help();
+            return EXIT_DONE;
+        default:
+            return fail(EXIT_USAGE, "see `epochfs info --help`");
+        }
+    }
+    if (argc - optind != 1)
+        return fail(EXIT_USAGE, "want one SOURCE; see `epochfs info --help`");
+    call.source = argv[optind];
+    log_set_level(options.log_level);
+    return show(&call, &options);
+}

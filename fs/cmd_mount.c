@@ -1,0 +1,248 @@
+/* epochfs mount, and the same as a helper of mount(8).
+ *
+ * Sources are opened and the file system is mounted before the process divides, so that whatever
+ * goes wrong is said on the caller's terminal and in the exit code. The child serves; the parent
+ * waits for its word and for the mount to answer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "fs/catalog.h"
+#include "fs/commands.h"
+#include "fs/log.h"
+#include "fs/options.h"
+#include "fs/serve.h"
+
+struct mount_call {
+    const char *source;
+    const char *mountpoint;
+    bool foreground;
+    bool fake; /* mount -f: do all but mount */
+};
+
+static void print_mount_help(FILE *out)
+{
+    fprintf(out,
+            "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
+            "Returns when the mount answers. -f: stay in front, messages on the terminal.\n\n"
+            "OPTIONS, joined by commas:\n%s"
+            "    allow_other       let other users read, too (and more of FUSE's and mount's own)\n"
+            "\nin /etc/fstab: /data/mnist /mnt epochfs ro,plan=batch=128 0 0\n",
+            options_help());
+}
+
+static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
+{
+    struct stat st;
+
+    if (!realpath(path, ret_real) || stat(ret_real, &st) < 0)
+        return fail(EXIT_MOUNT, "mountpoint %s: %s%s", path, strerror(errno),
+                    errno == ENOTCONN ? "; a mount whose daemon has died: `epochfs umount` it"
+                                      : "");
+    if (!S_ISDIR(st.st_mode))
+        return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
+    return EXIT_DONE;
+}
+
+static void report_unusable(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->n; i++)
+        if (catalog->item[i].error)
+            log_warning("not used: %s", catalog->item[i].error);
+}
+
+/* What the serving process has to do when the kernel was answered first. */
+struct readiness {
+    int pipe; /* to the parent, -1 in front */
+};
+
+static void become_background(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    log_to_syslog();
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    if (null > STDERR_FILENO)
+        close(null);
+}
+
+static void say_ready(void *ctx)
+{
+    struct readiness *ready = ctx;
+    ssize_t n;
+
+    if (ready->pipe < 0)
+        return;
+    become_background();
+    n = write(ready->pipe, "r", 1);
+    (void)n;
+    close(ready->pipe);
+    ready->pipe = -1;
+}
+
+/* The parent: wait for the child's word, then for the mount's answer. */
+static int wait_for_mount(int pipe_fd, pid_t child, const char *mountpoint)
+{
+    struct stat st;
+    ssize_t n;
+    char word;
+
+    do
+        n = read(pipe_fd, &word, 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1) {
+        int status = 0;
+
+        waitpid(child, &status, 0);
+        return fail(EXIT_MOUNT, "mount on %s: the daemon ended before it served (%s %d)",
+                    mountpoint, WIFSIGNALED(status) ? "signal" : "exit code",
+                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    if (stat(mountpoint, &st) < 0)
+        return fail(EXIT_MOUNT, "mount on %s does not answer: %s", mountpoint, strerror(errno));
+    return EXIT_DONE;
+}
+
+static int serve_here(struct server *server)
+{
+    int r = server_run(server);
+
+    server_free(server);
+    return r < 0 ? fail(EXIT_MOUNT, "serving ended: %s", strerror(-r)) : EXIT_DONE;
+}
+
+static int serve_in_background(struct server *server, struct readiness *ready,
+                               const char *mountpoint)
+{
+    int ends[2];
+    pid_t child;
+
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        server_free(server);
+        return fail(EXIT_MOUNT, "pipe: %s", strerror(errno));
+    }
+    child = fork();
+    if (child < 0) {
+        server_free(server);
+        return fail(EXIT_MOUNT, "fork: %s", strerror(errno));
+    }
+    if (child > 0) {
+        close(ends[1]);
+        return wait_for_mount(ends[0], child, mountpoint);
+    }
+    close(ends[0]);
+    ready->pipe = ends[1];
+    setsid();
+    if (chdir("/") < 0)
+        _exit(EXIT_MOUNT);
+    _exit(serve_here(server));
+}
+
+static int mount_catalog(const struct mount_call *call, const struct options *options,
+                         const struct catalog *catalog, const char *mountpoint)
+{
+    struct readiness ready = {.pipe = -1};
+    const struct server_setup setup = {
+        .catalog = catalog,
+        .options = options,
+        .source = call->source,
+        .mountpoint = mountpoint,
+        .ready = say_ready,
+        .ctx = &ready,
+    };
+    struct diag d = DIAG_INIT;
+    struct server *server;
+    int r = server_mount(&setup, &server, &d);
+
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+    return call->foreground ? serve_here(server) : serve_in_background(server, &ready, mountpoint);
+}
+
+static int mount_source(const struct mount_call *call, const struct options *options)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_CATALOG struct catalog catalog = {0};
+    char mountpoint[PATH_MAX];
+    struct diag d = DIAG_INIT;
+    int code;
+
+    log_set_level(options->log_level);
+    code = check_mountpoint(call->mountpoint, mountpoint);
+    if (code != EXIT_DONE)
+        return code;
+    code = open_catalog(call->source, options, &source, &catalog, &d);
+    if (code != EXIT_DONE)
+        return fail(code, "%s", diag_text(&d, -ENOMEM));
+    report_unusable(&catalog);
+    return call->fake ? EXIT_DONE : mount_catalog(call, options, &catalog, mountpoint);
+}
+
+static int parse_call(int argc, char **argv, const char *letters, struct mount_call *call,
+                      struct options *options, bool helper)
+{
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    struct diag d = DIAG_INIT;
+    int c, r;
+
+    optind = 1;
+    while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
+        switch (c) {
+        case 'f':
+            *(helper ? &call->fake : &call->foreground) = true;
+            break;
+        case 'o':
+            r = options_parse(options, optarg, &d);
+            if (r < 0)
+                return fail(EXIT_USAGE, "%s", diag_text(&d, r));
+            break;
+        case 'h':
+            print_mount_help(stdout);
+            exit(EXIT_DONE);
+        case 's':
+        case 'n':
+        case 'v':
+        case 'N':
+        case 't':
+            break; /* mount(8)'s own */
+        default:
+            return fail(EXIT_USAGE, "see `epochfs mount --help`");
+        }
+    }
+    if (argc - optind != 2)
+        return fail(EXIT_USAGE, "want SOURCE and MOUNTPOINT, found %d argument%s; see `epochfs mount --help`",
+                    argc - optind, argc - optind == 1 ? "" : "s");
+    call->source = argv[optind];
+    call->mountpoint = argv[optind + 1];
+    return EXIT_DONE;
+}
+
+static int run_mount(int argc, char **argv, const char *letters, bool helper)
+{
+    AUTO_OPTIONS struct options options;
+    struct mount_call call = {0};
+    int code;
+
+    options_init(&options);
+    code = parse_call(argc, argv, letters, &call, &options, helper);
+    return code == EXIT_DONE ? mount_source(&call, &options) : code;
+}
+
+int command_mount(int argc, char **argv)
+{
+    return run_mount(argc, argv, "fho:", false);
+}
+
+int command_mount_helper(int argc, char **argv)
+{
+    return run_mount(argc, argv, "sfnvho:N:t:", true);
+}

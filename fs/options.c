@@ -1,0 +1,265 @@
+#include "fs/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "fs/log.h"
+
+/* One option of ours. value is NULL where no '=' was given. */
+struct option {
+    const char *name;
+    const char *form; /* of the value, NULL: takes none */
+    const char *help;
+    int (*set)(struct options *o, const char *value, struct diag *d);
+};
+
+static int set_plan(struct options *o, const char *value, struct diag *d)
+{
+    struct plan *grown = realloc(o->plan, (o->n_plans + 1) * sizeof(*grown));
+    struct diag reason = DIAG_INIT;
+    int r;
+
+    if (!grown)
+        return -ENOMEM;
+    o->plan = grown;
+    r = plan_parse(value, strlen(value), '+', &o->plan[o->n_plans], &reason);
+    if (r < 0)
+        return diag_set(d, r, "option plan=%s: %s (parameters are joined by +)", value,
+                        reason.text);
+    o->n_plans++;
+    return 0;
+}
+
+static int parse_count(const char *name, const char *value, uint64_t least, uint64_t most,
+                       uint64_t *ret, struct diag *d)
+{
+    uint64_t v = 0;
+
+    if (number_parse(value, strlen(value), most, &v) != strlen(value) || !*value || v < least)
+        return diag_set(d, -EINVAL, "option %s=%s: want a number from %llu to %llu", name, value,
+                        (unsigned long long)least, (unsigned long long)most);
+    *ret = v;
+    return 0;
+}
+
+static int set_epochs(struct options *o, const char *value, struct diag *d)
+{
+    return parse_count("epochs", value, 0, 65536, &o->epochs, d);
+}
+
+static int set_classes(struct options *o, const char *value, struct diag *d)
+{
+    return parse_count("classes", value, 1, 65536, &o->format.classes, d);
+}
+
+static int set_cache(struct options *o, const char *value, struct diag *d)
+{
+    if (!*value)
+        return diag_set(d, -EINVAL, "option cache=: want a folder");
+    free(o->cache);
+    o->cache = strdup(value);
+    return o->cache ? 0 : -ENOMEM;
+}
+
+static int set_transpose(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->format.transpose = true;
+    return 0;
+}
+
+static int set_log(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(levels); i++) {
+        if (!strcmp(value, levels[i])) {
+            o->log_level = i;
+            return 0;
+        }
+    }
+    return diag_set(d, -EINVAL, "option log=%s: want error, warning, info or debug", value);
+}
+
+static const struct option ours[] = {
+    {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
+     set_plan},
+    {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", set_epochs},
+    {"cache", "DIR", "where packed files are unpacked (default: $EPOCHFS_CACHE, else\n"
+                     "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
+     set_cache},
+    {"classes", "N", "width of one-hot labels (default: the largest label + 1)", set_classes},
+    {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
+     set_transpose},
+    {"log", "LEVEL", "error, warning, info (default) or debug", set_log},
+};
+
+/* What libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
+static const char *const passed_on[] = {
+    "allow_other", "allow_root", "auto_unmount", "debug",  "fsname=", "max_read=",
+    "nosuid",      "suid",       "nodev",        "dev",    "noexec",  "exec",
+    "noatime",     "atime",      "nodiratime",   "sync",   "async",   "dirsync",
+    "context=",    "fscontext=", "defcontext=",  "rootcontext=",
+};
+
+/* What fstab has for mount(8) and systemd, or what is so anyway. */
+static const char *const ignored[] = {
+    "ro",      "rw",     "defaults", "auto",    "noauto",   "user",     "nouser",
+    "users",   "owner",  "group",    "_netdev", "nofail",   "relatime", "norelatime",
+    "lazytime", "default_permissions", "strictatime", "silent", "loud", "comment=",
+};
+
+static bool in_list(const char *option, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(list[i]);
+
+        if (list[i][len - 1] == '=' ? !strncmp(option, list[i], len) : !strcmp(option, list[i]))
+            return true;
+    }
+    return false;
+}
+
+void options_init(struct options *ret)
+{
+    *ret = (struct options){.epochs = 1, .log_level = LOG_LEVEL_INFO};
+}
+
+void options_release(struct options *o)
+{
+    free(o->plan);
+    free(o->cache);
+    text_release(&o->for_fuse);
+}
+
+/* Edits that turn a into b: insertions, deletions, exchanges of letters. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[64], n = strlen(b);
+
+    if (n >= ARRAY_LEN(row))
+        return n;
+    for (size_t i = 0; i <= n; i++)
+        row[i] = i;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i + 1;
+        for (size_t k = 0; k < n; k++) {
+            size_t change = diagonal + (a[i] != b[k]);
+
+            diagonal = row[k + 1];
+            row[k + 1] = min_u64(change, min_u64(row[k], row[k + 1]) + 1);
+        }
+    }
+    return row[n];
+}
+
+static int unknown_option(const char *option, struct diag *d)
+{
+    size_t name_len = strcspn(option, "="), best = 3;
+    const char *guess = NULL;
+    AUTO_FREE char *name = strndup(option, name_len);
+
+    if (!name)
+        return -ENOMEM;
+    if (plan_has_parameter(name))
+        return diag_set(d, -EINVAL,
+                        "unknown option '%s'; the parameters of a plan are joined by +, as in "
+                        "plan=batch=128+seed=7",
+                        option);
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        size_t distance = edit_distance(name, ours[i].name);
+
+        if (distance < best) {
+            best = distance;
+            guess = ours[i].name;
+        }
+    }
+    return diag_set(d, -EINVAL, "unknown option '%s'%s%s%s; `epochfs mount --help` lists them",
+                    option, guess ? "; is it '" : "", guess ? guess : "", guess ? "'?" : "");
+}
+
+static int set_ours(struct options *o, const struct option *option, const char *value,
+                    struct diag *d)
+{
+    if (option->form && !value)
+        return diag_set(d, -EINVAL, "option %s: want %s=%s", option->name, option->name,
+                        option->form);
+    if (!option->form && value)
+        return diag_set(d, -EINVAL, "option %s takes no value, found '%s'", option->name, value);
+    return option->set(o, value, d);
+}
+
+/* fsname may have commas: they are escaped again. */
+static void pass_on(struct options *o, const char *option)
+{
+    if (o->for_fuse.len)
+        text_add(&o->for_fuse, ",");
+    for (const char *c = option; *c; c++)
+        text_add(&o->for_fuse, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
+}
+
+static int parse_one(struct options *o, const char *option, struct diag *d)
+{
+    size_t name_len = strcspn(option, "=");
+    const char *value = option[name_len] ? option + name_len + 1 : NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        if (strlen(ours[i].name) == name_len && !memcmp(option, ours[i].name, name_len))
+            return set_ours(o, &ours[i], value, d);
+    if (in_list(option, ignored, ARRAY_LEN(ignored)) || !strncmp(option, "x-", 2) ||
+        !strncmp(option, "X-", 2))
+        return 0;
+    if (!in_list(option, passed_on, ARRAY_LEN(passed_on)))
+        return unknown_option(option, d);
+    o->allow_other = o->allow_other || !strcmp(option, "allow_other");
+    pass_on(o, option);
+    return o->for_fuse.failed ? -ENOMEM : 0;
+}
+
+int options_parse(struct options *o, const char *text, struct diag *d)
+{
+    AUTO_FREE char *option = malloc(strlen(text) + 1);
+    size_t len = 0;
+
+    if (!option)
+        return -ENOMEM;
+    for (const char *c = text;; c++) {
+        if (*c && *c != ',') {
+            c += *c == '\\' && c[1];
+            option[len++] = *c;
+            continue;
+        }
+        option[len] = '\0';
+        if (len) {
+            int r = parse_one(o, option, d);
+
+            if (r < 0)
+                return r;
+        }
+        if (!*c)
+            return 0;
+        len = 0;
+    }
+}
+
+const char *options_help(void)
+{
+    static char help[2048];
+    size_t len = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(ours) && len < sizeof(help); i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%s%s%s", ours[i].name, ours[i].form ? "=" : "",
+                 ours[i].form ? ours[i].form : "");
+        len += (size_t)snprintf(help + len, sizeof(help) - len, "    %-17s %s\n", name,
+                                ours[i].help);
+    }
+    return help;
+}

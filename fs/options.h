@@ -1,0 +1,36 @@
+/* Mount options: those of -o, of fstab and of mount(8). */
+#ifndef EPOCHFS_FS_OPTIONS_H
+#define EPOCHFS_FS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/text.h"
+#include "format/format.h"
+#include "fs/plan.h"
+
+struct options {
+    struct plan *plan; /* [n_plans] in the order given */
+    size_t n_plans;
+    uint64_t epochs; /* of those plans, listed */
+    char *cache;     /* NULL: the default folder */
+    struct format_options format;
+    bool allow_other;
+    unsigned log_level;   /* enum log_level */
+    struct text for_fuse; /* what libfuse and the kernel know, comma-separated */
+};
+
+void options_init(struct options *ret);
+void options_release(struct options *o);
+#define AUTO_OPTIONS AUTO(options_release)
+
+/* Add the options of one comma-separated text; a backslash before a comma makes it part of a
+ * value. 0, -EINVAL with the reason in d, or -ENOMEM. */
+int options_parse(struct options *o, const char *text, struct diag *d);
+
+/* The help text of the options, one a line. */
+const char *options_help(void);
+
+#endif

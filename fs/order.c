@@ -1,0 +1,181 @@
+/* Order version 1: a swap-or-not shuffle (Hoang, Morris, Rogaway, CRYPTO 2012) per epoch.
+ *
+ * Each round pairs every x with (mirror - x) mod n and swaps the two where the coin of the pair
+ * says so. A round is its own inverse, any n is as good as any other (no cycle walking, no
+ * rounding up to a power of two), and odd permutations are reached. docs/order.md has the
+ * definition and what 48 rounds give. */
+#include "fs/order.h"
+
+#include "base/checked.h"
+
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+enum {
+    LANE_WHOLE = 0,
+    LANE_BLOCKS = 1,
+    LANE_GROUPS = 2, /* + the number of the group */
+};
+
+static inline uint64_t mix(uint64_t z)
+{
+    z ^= z >> 30;
+    z *= UINT64_C(0xbf58476d1ce4e5b9);
+    z ^= z >> 27;
+    z *= UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return z;
+}
+
+static void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
+                             uint64_t n)
+{
+    uint64_t s = mix(seed + GOLDEN);
+
+    s = mix((s ^ epoch) + GOLDEN);
+    s = mix((s ^ lane) + GOLDEN);
+    s = mix((s ^ n) + GOLDEN);
+    ret->n = n;
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++) {
+        ret->mirror[r] = n ? mix(s + (2 * r + 1) * GOLDEN) % n : 0;
+        ret->coin[r] = mix(s + (2 * r + 2) * GOLDEN);
+    }
+}
+
+static inline uint64_t permutation_round(const struct permutation *p, unsigned r, uint64_t x)
+{
+    uint64_t y = p->mirror[r] - x;
+    uint64_t larger;
+
+    y += p->mirror[r] < x ? p->n : 0;
+    larger = x > y ? x : y;
+    /* Without a branch: the coin is random by design, a jump would be mispredicted half the
+     * time. */
+    return x ^ ((x ^ y) & -(mix(larger ^ p->coin[r]) >> 63));
+}
+
+static uint64_t permutation_forward(const struct permutation *p, uint64_t x)
+{
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+        x = permutation_round(p, r, x);
+    return x;
+}
+
+static uint64_t permutation_backward(const struct permutation *p, uint64_t x)
+{
+    for (unsigned r = ORDER_ROUNDS; r-- > 0;)
+        x = permutation_round(p, r, x);
+    return x;
+}
+
+void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, uint64_t window)
+{
+    ret->seed = seed;
+    ret->epoch = epoch;
+    ret->n = n;
+    ret->window = window;
+    ret->blocks = 0;
+    ret->short_slot = 0;
+    ret->short_missing = 0;
+    if (!window) {
+        permutation_init(&ret->whole, seed, epoch, LANE_WHOLE, n);
+        return;
+    }
+    ret->blocks = ceil_div(n, window);
+    permutation_init(&ret->whole, seed, epoch, LANE_BLOCKS, ret->blocks);
+    if (ret->blocks) {
+        ret->short_slot = permutation_backward(&ret->whole, ret->blocks - 1);
+        ret->short_missing = (window - n % window) % window;
+    }
+}
+
+/* The samples that stand before slot in a window shuffle. */
+static uint64_t slot_start(const struct order *o, uint64_t slot)
+{
+    return slot * o->window - (slot > o->short_slot ? o->short_missing : 0);
+}
+
+/* The slot that holds the sample number place of the list of blocks, before groups are mixed. */
+static uint64_t slot_at(const struct order *o, uint64_t place)
+{
+    uint64_t slot = place / o->window;
+
+    /* Behind the short block everything stands short_missing earlier. */
+    if (slot >= o->short_slot && place >= slot_start(o, o->short_slot + 1))
+        slot = (place + o->short_missing) / o->window;
+    return slot;
+}
+
+/* The group that place belongs to: its first place, its number and its keys. Returns the start. */
+static uint64_t group_at(const struct order *o, uint64_t place, struct permutation *ret)
+{
+    uint64_t group = slot_at(o, place) / ORDER_GROUP_BLOCKS;
+    uint64_t end = min_u64((group + 1) * ORDER_GROUP_BLOCKS, o->blocks);
+    uint64_t start = slot_start(o, group * ORDER_GROUP_BLOCKS);
+
+    permutation_init(ret, o->seed, o->epoch, LANE_GROUPS + group, slot_start(o, end) - start);
+    return start;
+}
+
+static uint64_t window_sample(const struct order *o, uint64_t position)
+{
+    struct permutation group;
+    uint64_t start = group_at(o, position, &group);
+    uint64_t place = start + permutation_forward(&group, position - start);
+    uint64_t slot = slot_at(o, place);
+
+    return permutation_forward(&o->whole, slot) * o->window + (place - slot_start(o, slot));
+}
+
+static uint64_t window_position(const struct order *o, uint64_t sample)
+{
+    struct permutation group;
+    uint64_t slot = permutation_backward(&o->whole, sample / o->window);
+    uint64_t place = slot_start(o, slot) + sample % o->window;
+    uint64_t start = group_at(o, place, &group);
+
+    return start + permutation_backward(&group, place - start);
+}
+
+uint64_t order_sample(const struct order *o, uint64_t position)
+{
+    return o->window ? window_sample(o, position) : permutation_forward(&o->whole, position);
+}
+
+uint64_t order_position(const struct order *o, uint64_t sample)
+{
+    return o->window ? window_position(o, sample) : permutation_backward(&o->whole, sample);
+}
+
+/* Positions side by side, so that the processor works on several chains of rounds at once. */
+#define LANES 8
+
+static void whole_samples(const struct permutation *p, uint64_t *x)
+{
+    uint64_t lane[LANES];
+
+    for (unsigned i = 0; i < LANES; i++)
+        lane[i] = x[i];
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+        for (unsigned i = 0; i < LANES; i++)
+            lane[i] = permutation_round(p, r, lane[i]);
+    for (unsigned i = 0; i < LANES; i++)
+        x[i] = lane[i];
+}
+
+void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
+                   uint64_t *ret)
+{
+    uint64_t position = first % o->n;
+    size_t i = 0;
+
+    stride %= o->n;
+    for (size_t k = 0; k < count; k++) {
+        ret[k] = position;
+        position = position >= o->n - stride ? position - (o->n - stride) : position + stride;
+    }
+    if (!o->window)
+        for (; count - i >= LANES; i += LANES)
+            whole_samples(&o->whole, ret + i);
+    for (; i < count; i++)
+        ret[i] = order_sample(o, ret[i]);
+}

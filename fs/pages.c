@@ -1,0 +1,181 @@
+#include "fs/pages.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "format/encoder.h"
+#include "fs/order.h"
+#include "fs/tree.h"
+
+void page_dtype(const struct field *f, struct text *t)
+{
+    text_add(t, "%s", dtype_info(f->dtype)->name);
+    if (f->dtype == DTYPE_TEXT)
+        text_add(t, "%llu", (unsigned long long)f->width);
+}
+
+void page_shape(const struct field *f, struct text *t)
+{
+    if (!f->ndim)
+        text_add(t, "scalar");
+    for (unsigned i = 0; i < f->ndim; i++)
+        text_add(t, "%s%llu", i ? " x " : "", (unsigned long long)f->dim[i]);
+}
+
+static void add_field(const struct field *f, const char *indent, bool last, struct text *t)
+{
+    char descr[DTYPE_DESCR_ROOM];
+
+    dtype_descr(f->dtype, f->width, false, descr);
+    text_add(t, "%s  {\"name\": ", indent);
+    text_add_json(t, f->name);
+    text_add(t, ", \"dtype\": \"%s\", \"descr\": \"%s\", \"shape\": [", dtype_info(f->dtype)->name,
+             descr);
+    for (unsigned i = 0; i < f->ndim; i++)
+        text_add(t, "%s%llu", i ? ", " : "", (unsigned long long)f->dim[i]);
+    text_add(t, "], \"derived\": %s}%s\n", f->role == FIELD_STORED ? "false" : "true",
+             last ? "" : ",");
+}
+
+static void add_encodings(const struct dataset *ds, enum scope scope, struct text *t)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < ds->n_folders; i++) {
+        if (!ds->folder[i].n_kinds[scope])
+            continue;
+        text_add(t, "%s\"%s\"", any ? ", " : "", ds->folder[i].encoder->name);
+        any = true;
+    }
+}
+
+void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t)
+{
+    text_add(t, "%s\"format\": \"%s\",\n%s\"samples\": %llu,\n", indent, ds->format->name, indent,
+             (unsigned long long)ds->samples);
+    text_add(t, "%s\"fields\": [\n", indent);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
+    text_add(t, "%s],\n%s\"encodings\": [", indent, indent);
+    add_encodings(ds, SCOPE_SAMPLES, t);
+    text_add(t, "],\n%s\"order_version\": %d,\n%s\"sources\": [\n", indent, ORDER_VERSION, indent);
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        text_add(t, "%s  {\"file\": ", indent);
+        text_add_json(t, blob_name(ds->blob[i]));
+        text_add(t, ", \"bytes\": %llu}%s\n", (unsigned long long)ds->blob[i]->size,
+                 i + 1 < ds->n_blobs ? "," : "");
+    }
+    text_add(t, "%s]\n", indent);
+}
+
+char *page_item(const struct catalog_item *item)
+{
+    AUTO_TEXT struct text t = {0};
+    char *ret;
+
+    if (item->error) {
+        text_add(&t, "%s\n", item->error);
+    } else {
+        text_add(&t, "{\n  \"dataset\": ");
+        text_add_json(&t, item->name);
+        text_add(&t, ",\n");
+        page_dataset_members(item->ds, "  ", &t);
+        text_add(&t, "}\n");
+    }
+    return text_finish(&t, &ret, NULL) < 0 ? NULL : ret;
+}
+
+static void list_items(const struct catalog *catalog, struct text *t)
+{
+    char path[TREE_NAME_ROOM * 4];
+
+    text_add(t, "Datasets\n\n");
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        if (!ds)
+            continue;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_add(t, "  %s/  %llu samples:", path, (unsigned long long)ds->samples);
+        for (unsigned k = 0; k < ds->n_fields; k++) {
+            if (ds->field[k].role != FIELD_STORED)
+                continue;
+            text_add(t, "%s %s (", k ? "," : "", ds->field[k].name);
+            page_dtype(&ds->field[k], t);
+            text_add(t, ", ");
+            page_shape(&ds->field[k], t);
+            text_add(t, ")");
+        }
+        text_add(t, "\n");
+    }
+    if (catalog->n > catalog->n_datasets)
+        text_add(t, "\nFiles that could not be used; the reason is in <name>/ERROR.txt\n\n");
+    for (size_t i = 0; i < catalog->n; i++) {
+        if (!catalog->item[i].error)
+            continue;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_add(t, "  %s\n", path);
+    }
+}
+
+/* The dataset that the examples use: the largest. */
+static const struct catalog_item *example_item(const struct catalog *catalog)
+{
+    const struct catalog_item *best = NULL;
+
+    for (size_t i = 0; i < catalog->n; i++)
+        if (catalog->item[i].ds && (!best || catalog->item[i].ds->samples > best->ds->samples))
+            best = &catalog->item[i];
+    return best;
+}
+
+static void add_examples(const struct catalog *catalog, const char *mountpoint, struct text *t)
+{
+    const struct catalog_item *item = example_item(catalog);
+    const char *field = item->ds->field[0].name;
+    char path[TREE_NAME_ROOM * 4], key[KEY_ROOM];
+
+    item_path(item, path, sizeof(path));
+    dataset_key(item->ds, 0, key);
+    text_add(t,
+             "\nRead it\n\n"
+             "  cd %s/%s\n"
+             "  ls                                        what there is\n"
+             "  cat dataset.json                          fields, types, shapes\n"
+             "  ls samples/npy | head                     one file per sample and field\n"
+             "  ls batches/batch=128,seed=7/epoch=0/npz   one file per batch, shuffled\n\n",
+             mountpoint, path);
+    text_add(t,
+             "  import numpy as np                        # Python\n"
+             "  root = '%s/%s'\n"
+             "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
+             "  x, index = batch['%s'], batch['index']\n",
+             mountpoint, path, field);
+    if (item->ds->samples)
+        text_add(t, "  one = np.load(root + '/samples/npy/%s.%s.npy')\n", key, field);
+    text_add(t,
+             "\nA batch is named by its plan. Any plan and any epoch opens; `ls` shows those that\n"
+             "were opened before:\n\n"
+             "  batch=<n|all>     samples of a batch\n"
+             "  part=KofN         share K of N of the stored order, before the shuffle\n"
+             "  rank=KofN         every Nth sample from K on, after the shuffle\n"
+             "  seed=S            shuffled, differently in every epoch=<E>\n"
+             "  shuffle=window:M  shuffled in blocks of M neighbours\n"
+             "  tail=keep|drop|wrap   a short last batch, none, or one filled up from the start\n\n"
+             "The same path holds the same bytes on every machine. Unmount: epochfs umount %s\n",
+             mountpoint);
+}
+
+char *page_readme(const struct catalog *catalog, const char *source, const char *mountpoint)
+{
+    AUTO_TEXT struct text t = {0};
+    char *ret;
+
+    text_add(&t,
+             "This is %s, mounted by epochfs: samples and shuffled batches as files.\n"
+             "Nothing here can be written; everything is made when it is read.\n\n",
+             source);
+    list_items(catalog, &t);
+    add_examples(catalog, mountpoint, &t);
+    return text_finish(&t, &ret, NULL) < 0 ? NULL : ret;
+}

@@ -1,0 +1,689 @@
+/* What makes reading fast is that the kernel need not ask: the tree never changes, so entries and
+ * attributes are valid for ever; open and opendir are answered ENOSYS once, after which the
+ * kernel opens without a request and keeps pages and listings; READDIRPLUS brings attributes with
+ * the names. What does change is told: a listing that has grown by fuse_lowlevel_notify_inval_
+ * inode(), the live texts by an attribute timeout of 0 and a new time at each look.
+ *
+ * Handlers are short: find the node, ask the tree or the view, reply once. */
+#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 12)
+
+#include "fs/serve.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "fs/log.h"
+#include "fs/pages.h"
+#include "fs/tree.h"
+#include "fs/view.h"
+
+#define FOREVER      1e9 /* seconds */
+#define THREADS      10
+#define READ_MAX     (UINT64_C(1) << 20)
+#define READAHEAD_KB 1024
+
+struct server {
+    struct server_setup setup;
+    struct tree *tree;
+    struct view *view;
+    struct fuse_session *session;
+    bool mounted;
+    bool has_buffers; /* the key is made */
+    bool signals; /* handlers are set */
+    bool no_open; /* the kernel can do without open requests */
+    bool is_ready;
+    pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
+    struct status status;
+    _Atomic int64_t changed; /* when a listing last grew, ns since 1970 */
+};
+
+static struct server *server_of(fuse_req_t req)
+{
+    return fuse_req_userdata(req);
+}
+
+/* What the kernel is told: only what a reader of files can make sense of. */
+static int kernel_errno(int r)
+{
+    switch (r) {
+    case -ENOENT:
+    case -ENOTDIR:
+    case -ENODATA:
+    case -ERANGE:
+    case -E2BIG:
+    case -EFBIG:
+    case -EINTR:
+    case -ENOMEM:
+    case -ENFILE:
+    case -ESTALE:
+    case -EINVAL:
+    case -EOPNOTSUPP:
+    case -ENOSYS:
+        return -r;
+    default:
+        return EIO;
+    }
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static struct timespec time_of_ns(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* ---- attributes ---- */
+
+static mode_t type_of(const struct node *node)
+{
+    if (node->kind == NODE_PLAN_LINK)
+        return S_IFLNK;
+    return node_is_folder(node) ? S_IFDIR : S_IFREG;
+}
+
+/* With allow_other, what a dataset shows may be read by those who may read its source files;
+ * else only the user who mounted comes here at all. */
+static void stat_owner(const struct server *s, const struct node *node, struct stat *st)
+{
+    unsigned mode = 0444;
+
+    st->st_uid = geteuid();
+    st->st_gid = getegid();
+    if (s->setup.options->allow_other && node->item && node->item->ds) {
+        const struct dataset *ds = node->item->ds;
+
+        for (unsigned i = 0; i < ds->n_blobs; i++)
+            mode &= ds->blob[i]->mode;
+        st->st_uid = ds->blob[0]->uid;
+        st->st_gid = ds->blob[0]->gid;
+    }
+    if (S_ISDIR(st->st_mode))
+        mode |= (mode & 0444) >> 2;
+    st->st_mode |= S_ISLNK(st->st_mode) ? 0777 : mode;
+}
+
+static struct timespec time_of(const struct server *s, const struct node *node)
+{
+    const struct dataset *ds = node->item ? node->item->ds : NULL;
+    struct timespec latest = {.tv_sec = s->status.started};
+
+    if (node->kind == NODE_LIVE)
+        return time_of_ns(now_ns());
+    if (node->kind == NODE_BATCHES || node->kind == NODE_PLAN)
+        return time_of_ns(atomic_load_explicit(&s->changed, memory_order_relaxed));
+    for (unsigned i = 0; ds && i < ds->n_blobs; i++) {
+        const struct timespec *t = &ds->blob[i]->mtime;
+
+        if (!i || t->tv_sec > latest.tv_sec ||
+            (t->tv_sec == latest.tv_sec && t->tv_nsec > latest.tv_nsec))
+            latest = *t;
+    }
+    return latest;
+}
+
+static int file_size(struct server *s, const struct node *node, uint64_t *ret)
+{
+    AUTO_TEXT struct text t = {0};
+
+    if (node->kind != NODE_LIVE)
+        return view_size(s->view, node, ret);
+    status_text(&s->status, (enum live)node->number, &t);
+    *ret = t.len;
+    return t.failed ? -ENOMEM : 0;
+}
+
+static int node_stat(struct server *s, const struct node *node, struct stat *ret)
+{
+    uint64_t size = 0;
+    int r = 0;
+
+    *ret = (struct stat){.st_ino = node->ino, .st_mode = type_of(node), .st_nlink = 1};
+    if (S_ISDIR(ret->st_mode))
+        ret->st_nlink = 2;
+    else if (S_ISLNK(ret->st_mode))
+        size = strlen(node->plan->name);
+    else
+        r = file_size(s, node, &size);
+    stat_owner(s, node, ret);
+    ret->st_mtim = ret->st_ctim = ret->st_atim = time_of(s, node);
+    ret->st_size = (off_t)size;
+    ret->st_blocks = (blkcnt_t)ceil_div(size, 512);
+    ret->st_blksize = 4096;
+    return r;
+}
+
+static double timeout_of(const struct node *node)
+{
+    return node->kind == NODE_LIVE ? 0 : FOREVER;
+}
+
+/* 0 and the entry, or the error to reply. */
+static int node_entry(struct server *s, const struct node *node, struct fuse_entry_param *ret)
+{
+    *ret = (struct fuse_entry_param){
+        .ino = node->ino, .attr_timeout = timeout_of(node), .entry_timeout = FOREVER};
+    return node_stat(s, node, &ret->attr);
+}
+
+/* ---- requests ---- */
+
+static void serve_init(void *userdata, struct fuse_conn_info *conn)
+{
+    struct server *s = userdata;
+    const unsigned want = FUSE_CAP_READDIRPLUS | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_ASYNC_READ |
+                          FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_CACHE_SYMLINKS |
+                          FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_NO_OPENDIR_SUPPORT;
+
+    conn->want |= conn->capable & want;
+    conn->want &= ~(unsigned)FUSE_CAP_READDIRPLUS_AUTO;
+    conn->max_readahead = READ_MAX;
+    conn->max_background = 64;
+    s->no_open = conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
+    if (s->setup.ready)
+        s->setup.ready(s->setup.ctx);
+}
+
+/* A listing has grown: the kernel's copy of it is old. */
+static void tell_changed(struct server *s, uint64_t ino)
+{
+    if (!ino)
+        return;
+    atomic_store_explicit(&s->changed, now_ns(), memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
+    fuse_lowlevel_notify_inval_inode(s->session, ino, 0, 0);
+}
+
+static void serve_lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+{
+    struct server *s = server_of(req);
+    struct fuse_entry_param entry = {.entry_timeout = FOREVER};
+    struct diag d = DIAG_INIT;
+    struct node parent, node;
+    uint64_t changed = 0;
+    int r;
+
+    status_count(&s->status, REQUEST_LOOKUP);
+    r = tree_node(s->tree, parent_ino, &parent);
+    if (r == 0)
+        r = tree_lookup(s->tree, &parent, name, &node, &changed, &d);
+    if (r == 0)
+        r = node_entry(s, &node, &entry);
+    if (r < 0 && d.set)
+        log_debug("%s: %s", name, d.text);
+    /* What is not there will never be: the kernel may remember that, too. */
+    if (r == 0 || r == -ENOENT)
+        fuse_reply_entry(req, &entry);
+    else
+        fuse_reply_err(req, kernel_errno(r));
+    tell_changed(s, changed);
+}
+
+static void serve_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct server *s = server_of(req);
+    struct node node;
+    struct stat st;
+    int r;
+
+    (void)fi;
+    status_count(&s->status, REQUEST_GETATTR);
+    r = tree_node(s->tree, ino, &node);
+    if (r == 0)
+        r = node_stat(s, &node, &st);
+    if (r < 0)
+        fuse_reply_err(req, kernel_errno(r));
+    else
+        fuse_reply_attr(req, &st, timeout_of(&node));
+}
+
+static void serve_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+    struct server *s = server_of(req);
+    struct node node;
+    int r;
+
+    status_count(&s->status, REQUEST_READLINK);
+    r = tree_node(s->tree, ino, &node);
+    if (r < 0 || node.kind != NODE_PLAN_LINK)
+        fuse_reply_err(req, r < 0 ? kernel_errno(r) : EINVAL);
+    else
+        fuse_reply_readlink(req, node.plan->name);
+}
+
+/* Only asked by a kernel that cannot do without, or for the first file. */
+static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct server *s = server_of(req);
+    struct node node;
+    int r;
+
+    status_count(&s->status, REQUEST_OPEN);
+    if (s->no_open) {
+        fuse_reply_err(req, ENOSYS);
+        return;
+    }
+    r = tree_node(s->tree, ino, &node);
+    if (r < 0) {
+        fuse_reply_err(req, kernel_errno(r));
+        return;
+    }
+    fi->keep_cache = node.kind != NODE_LIVE;
+    fi->direct_io = node.kind == NODE_LIVE;
+    fuse_reply_open(req, fi);
+}
+
+static void serve_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct server *s = server_of(req);
+
+    (void)ino;
+    status_count(&s->status, REQUEST_OPEN);
+    if (s->no_open) {
+        fuse_reply_err(req, ENOSYS);
+        return;
+    }
+    fi->keep_cache = 1;
+    fi->cache_readdir = 1;
+    fuse_reply_open(req, fi);
+}
+
+static bool is_interrupted(void *req)
+{
+    return fuse_req_interrupted(req);
+}
+
+/* The reading thread's own buffer, NULL without memory. */
+static uint8_t *thread_buffer(struct server *s)
+{
+    uint8_t *buffer = pthread_getspecific(s->buffer);
+
+    if (buffer)
+        return buffer;
+    buffer = malloc(READ_MAX);
+    if (buffer && pthread_setspecific(s->buffer, buffer) != 0) {
+        free(buffer);
+        return NULL;
+    }
+    return buffer;
+}
+
+static int read_live(struct server *s, const struct node *node, uint64_t off, size_t len,
+                     uint8_t *dst, size_t *ret_len)
+{
+    AUTO_TEXT struct text t = {0};
+
+    status_text(&s->status, (enum live)node->number, &t);
+    if (t.failed)
+        return -ENOMEM;
+    *ret_len = off < t.len ? (size_t)min_u64(len, t.len - off) : 0;
+    if (*ret_len)
+        memcpy(dst, t.data + off, *ret_len);
+    return 0;
+}
+
+static void log_read_error(const struct node *node, int r, const struct diag *d)
+{
+    if (r == -EINTR)
+        return;
+    log_error("read failed: %s%s%s: %s", node->item ? node->item->folder : "",
+              node->item && *node->item->folder ? "/" : "", node->item ? node->item->name : "",
+              diag_text(d, r));
+}
+
+static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                       struct fuse_file_info *fi)
+{
+    struct server *s = server_of(req);
+    size_t len = (size_t)min_u64(size, READ_MAX), n = 0;
+    uint8_t *buffer = thread_buffer(s);
+    struct diag d = DIAG_INIT;
+    struct node node = {0};
+    int r;
+
+    (void)fi;
+    status_count(&s->status, REQUEST_READ);
+    r = buffer && off >= 0 ? tree_node(s->tree, ino, &node) : -ENOMEM;
+    if (r == 0 && (node_is_folder(&node) || node.kind == NODE_PLAN_LINK))
+        r = -EINVAL;
+    else if (r == 0 && node.kind == NODE_LIVE)
+        r = read_live(s, &node, (uint64_t)off, len, buffer, &n);
+    else if (r == 0)
+        r = view_read(s->view, &node, (uint64_t)off, len, buffer, &n, is_interrupted, req, &d);
+    if (r < 0) {
+        atomic_fetch_add_explicit(&s->status.read_errors, 1, memory_order_relaxed);
+        log_read_error(&node, r, &d);
+        fuse_reply_err(req, kernel_errno(r));
+        return;
+    }
+    atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
+    fuse_reply_buf(req, (const char *)buffer, n);
+}
+
+/* Entry number index of a listing: ".", "..", then what is there. */
+static int list_entry(struct server *s, const struct node *folder, uint64_t index,
+                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+{
+    if (index >= 2)
+        return tree_list(s->tree, folder, index - 2, ret, ret_name);
+    snprintf(ret_name, TREE_NAME_ROOM, "%s", index ? ".." : ".");
+    *ret = *folder;
+    return 0;
+}
+
+/* Add one entry to the reply. Returns the bytes it takes; more than room: it does not fit. */
+static size_t put_entry(fuse_req_t req, const struct node *node, const char *name, char *buffer,
+                        size_t room, uint64_t next, bool plus)
+{
+    struct fuse_entry_param entry = {.attr = {.st_ino = node->ino, .st_mode = type_of(node)}};
+
+    if (!plus)
+        return fuse_add_direntry(req, buffer, room, name, &entry.attr, (off_t)next);
+    if (name[0] != '.' || (name[1] && strcmp(name, "..") != 0))
+        if (node_entry(server_of(req), node, &entry) < 0)
+            return 0;
+    return fuse_add_direntry_plus(req, buffer, room, name, &entry, (off_t)next);
+}
+
+static void list_folder(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool plus)
+{
+    struct server *s = server_of(req);
+    size_t room = (size_t)min_u64(size, READ_MAX), used = 0;
+    char *buffer = (char *)thread_buffer(s), name[TREE_NAME_ROOM];
+    struct node folder, node;
+    int r;
+
+    status_count(&s->status, REQUEST_READDIR);
+    r = buffer ? tree_node(s->tree, ino, &folder) : -ENOMEM;
+    if (r == 0 && !node_is_folder(&folder))
+        r = -ENOTDIR;
+    for (uint64_t index = (uint64_t)off; r == 0; index++) {
+        size_t n;
+
+        r = list_entry(s, &folder, index, &node, name);
+        if (r < 0)
+            break;
+        n = put_entry(req, &node, name, buffer + used, room - used, index + 1, plus);
+        if (n > room - used)
+            break;
+        used += n;
+    }
+    if (r < 0 && r != -ENOENT)
+        fuse_reply_err(req, kernel_errno(r));
+    else
+        fuse_reply_buf(req, buffer, used);
+}
+
+static void serve_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                          struct fuse_file_info *fi)
+{
+    (void)fi;
+    list_folder(req, ino, size, off, false);
+}
+
+static void serve_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                              struct fuse_file_info *fi)
+{
+    (void)fi;
+    list_folder(req, ino, size, off, true);
+}
+
+static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+    struct server *s = server_of(req);
+    struct statvfs st = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255};
+    const struct catalog *catalog = s->setup.catalog;
+    uint64_t bytes = 0;
+
+    (void)ino;
+    status_count(&s->status, REQUEST_OTHER);
+    for (size_t i = 0; i < catalog->n; i++)
+        for (unsigned k = 0; catalog->item[i].ds && k < catalog->item[i].ds->n_blobs; k++)
+            bytes += catalog->item[i].ds->blob[k]->size;
+    st.f_blocks = ceil_div(bytes, 4096);
+    fuse_reply_statfs(req, &st);
+}
+
+static int find_attribute(const struct node *node, const char *name, struct text *ret)
+{
+    /* ls asks each file for these; told that nobody here has them, it stops. */
+    if (!strncmp(name, "system.", 7) || !strncmp(name, "security.", 9))
+        return -EOPNOTSUPP;
+    for (unsigned i = 0; i < N_ATTRIBUTES; i++)
+        if (!strcmp(name, attribute_names[i]))
+            return view_attribute(node, (enum attribute)i, ret);
+    return -ENODATA;
+}
+
+/* The two-step protocol of getxattr and listxattr: size 0 asks how long it is. */
+static void reply_attribute(fuse_req_t req, const struct text *t, size_t size)
+{
+    if (t->failed)
+        fuse_reply_err(req, ENOMEM);
+    else if (!size)
+        fuse_reply_xattr(req, t->len);
+    else if (t->len > size)
+        fuse_reply_err(req, ERANGE);
+    else
+        fuse_reply_buf(req, t->data, t->len);
+}
+
+static void serve_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+    struct server *s = server_of(req);
+    AUTO_TEXT struct text t = {0};
+    struct node node;
+    int r;
+
+    status_count(&s->status, REQUEST_GETXATTR);
+    r = tree_node(s->tree, ino, &node);
+    if (r == 0)
+        r = find_attribute(&node, name, &t);
+    if (r < 0)
+        fuse_reply_err(req, kernel_errno(r));
+    else
+        reply_attribute(req, &t, size);
+}
+
+static void serve_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+    struct server *s = server_of(req);
+    AUTO_TEXT struct text t = {0};
+    struct node node;
+    int r;
+
+    status_count(&s->status, REQUEST_LISTXATTR);
+    r = tree_node(s->tree, ino, &node);
+    for (unsigned i = 0; r == 0 && i < N_ATTRIBUTES; i++)
+        if (view_has_attribute(&node, (enum attribute)i))
+            text_add_bytes(&t, attribute_names[i], strlen(attribute_names[i]) + 1);
+    if (r < 0)
+        fuse_reply_err(req, kernel_errno(r));
+    else
+        reply_attribute(req, &t, size);
+}
+
+static const struct fuse_lowlevel_ops operations = {
+    .init = serve_init,
+    .lookup = serve_lookup,
+    .getattr = serve_getattr,
+    .readlink = serve_readlink,
+    .open = serve_open,
+    .read = serve_read,
+    .opendir = serve_opendir,
+    .readdir = serve_readdir,
+    .readdirplus = serve_readdirplus,
+    .statfs = serve_statfs,
+    .getxattr = serve_getxattr,
+    .listxattr = serve_listxattr,
+};
+
+/* ---- life ---- */
+
+/* libfuse's words go where ours go; its own are many at debug level. */
+static void log_libfuse(enum fuse_log_level level, const char *format, va_list args)
+{
+    char text[1024];
+
+    vsnprintf(text, sizeof(text), format, args);
+    text[strcspn(text, "\n")] = '\0';
+    log_line(level <= FUSE_LOG_ERR ? LOG_LEVEL_ERROR
+             : level <= FUSE_LOG_WARNING ? LOG_LEVEL_WARNING
+                                         : LOG_LEVEL_DEBUG,
+             "%s", text);
+}
+
+static int make_tree(struct server *s, struct diag *d)
+{
+    const struct server_setup *setup = &s->setup;
+    const struct tree_options options = {
+        .plan = setup->options->plan,
+        .n_plans = setup->options->n_plans,
+        .epochs = setup->options->epochs,
+    };
+    char *readme = page_readme(setup->catalog, setup->source, setup->mountpoint);
+    int r = readme ? tree_new(setup->catalog, &options, readme, page_item, &s->tree) : -ENOMEM;
+
+    if (r == 0)
+        r = view_new(&s->view);
+    return r < 0 ? diag_set(d, r, "cannot make the tree: %s", strerror(-r)) : 0;
+}
+
+/* "-o fsname=...,subtype=epochfs,..." with commas in values escaped. */
+static int mount_options(const struct server_setup *setup, char **ret)
+{
+    AUTO_TEXT struct text t = {0};
+
+    text_add(&t, "ro,default_permissions,nosuid,nodev,subtype=epochfs");
+    if (!setup->options->for_fuse.data || !strstr(setup->options->for_fuse.data, "fsname=")) {
+        text_add(&t, ",fsname=");
+        for (const char *c = setup->source; *c; c++)
+            text_add(&t, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
+    }
+    if (setup->options->for_fuse.len)
+        text_add(&t, ",%s", setup->options->for_fuse.data);
+    return text_finish(&t, ret, NULL);
+}
+
+static int make_session(struct server *s, struct diag *d)
+{
+    AUTO_FREE char *options = NULL;
+    int r = mount_options(&s->setup, &options);
+    char *argv[] = {(char *)"epochfs", (char *)"-o", options, NULL};
+    struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+
+    if (r < 0)
+        return r;
+    fuse_set_log_func(log_libfuse);
+    s->session = fuse_session_new(&args, &operations, sizeof(operations), s);
+    fuse_opt_free_args(&args);
+    return s->session ? 0 : diag_set(d, -EINVAL, "libfuse refused the options %s", options);
+}
+
+/* Larger reads for large files: the kernel's default of 128 KiB can only be raised by root, and
+ * only from outside of FUSE. Without it everything works, a little slower. */
+static void raise_readahead(const char *mountpoint)
+{
+    char path[64], line[4096], wanted[4096];
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    unsigned device_major = 0, device_minor = 0;
+    bool found = false;
+
+    snprintf(wanted, sizeof(wanted), " %s ", mountpoint);
+    while (mounts && fgets(line, sizeof(line), mounts)) {
+        unsigned a, b;
+
+        if (strstr(line, wanted) && sscanf(line, "%*d %*d %u:%u", &a, &b) == 2) {
+            device_major = a;
+            device_minor = b;
+            found = true;
+        }
+    }
+    if (mounts)
+        fclose(mounts);
+    if (!found)
+        return;
+    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", device_major, device_minor);
+    mounts = fopen(path, "we");
+    if (!mounts)
+        return;
+    fprintf(mounts, "%d\n", READAHEAD_KB);
+    fclose(mounts);
+}
+
+int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    int r;
+
+    if (!s)
+        return -ENOMEM;
+    s->setup = *setup;
+    s->status.catalog = setup->catalog;
+    s->status.source = setup->source;
+    s->status.mountpoint = setup->mountpoint;
+    s->status.started = now_ns() / 1000000000;
+    atomic_store(&s->changed, now_ns());
+    r = make_tree(s, d);
+    if (r == 0)
+        r = make_session(s, d);
+    if (r == 0) {
+        s->has_buffers = pthread_key_create(&s->buffer, free) == 0;
+        r = s->has_buffers ? 0 : -ENOMEM;
+    }
+    if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
+        r = diag_set(d, -EIO, "cannot mount on %s", setup->mountpoint);
+    if (r < 0) {
+        server_free(s);
+        return r;
+    }
+    s->mounted = true;
+    *ret = s;
+    return 0;
+}
+
+int server_run(struct server *s)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    int r;
+
+    if (!config)
+        return -ENOMEM;
+    fuse_loop_cfg_set_max_threads(config, THREADS);
+    fuse_loop_cfg_set_idle_threads(config, THREADS);
+    fuse_loop_cfg_set_clone_fd(config, 0);
+    raise_readahead(s->setup.mountpoint);
+    s->signals = fuse_set_signal_handlers(s->session) == 0;
+    r = fuse_session_loop_mt(s->session, config);
+    fuse_loop_cfg_destroy(config);
+    return r < 0 ? r : 0;
+}
+
+void server_free(struct server *s)
+{
+    if (!s)
+        return;
+    if (s->signals)
+        fuse_remove_signal_handlers(s->session);
+    if (s->mounted)
+        fuse_session_unmount(s->session);
+    if (s->session)
+        fuse_session_destroy(s->session);
+    if (s->has_buffers)
+        pthread_key_delete(s->buffer);
+    view_free(s->view);
+    tree_free(s->tree);
+    free(s);
+}

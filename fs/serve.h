@@ -1,0 +1,32 @@
+/* The FUSE side: requests of the kernel, answered from the tree and the view. */
+#ifndef EPOCHFS_FS_SERVE_H
+#define EPOCHFS_FS_SERVE_H
+
+#include "base/diag.h"
+#include "fs/catalog.h"
+#include "fs/options.h"
+#include "fs/status.h"
+
+struct server;
+
+/* What is served. All of it must outlive the server, but readme and page: see tree_new(). */
+struct server_setup {
+    const struct catalog *catalog;
+    const struct options *options;
+    const char *source;     /* as shown in mount tables and texts */
+    const char *mountpoint; /* absolute */
+    /* Called once, by a serving thread, when the kernel has been answered first. May be NULL. */
+    void (*ready)(void *ctx);
+    void *ctx;
+};
+
+/* Make the file system and mount it. 0, or -errno with the reason in d. No thread is started. */
+int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d);
+
+/* Serve until it is unmounted, or SIGTERM, SIGINT or SIGHUP comes; then unmount. 0 or -errno. */
+int server_run(struct server *server);
+
+/* Unmount, if that is still to do, and free. Takes NULL. */
+void server_free(struct server *server);
+
+#endif

@@ -1,0 +1,65 @@
+#include "fs/status.h"
+
+#include <unistd.h>
+
+static const char *const request_names[N_REQUESTS] = {
+    [REQUEST_LOOKUP] = "lookup",     [REQUEST_GETATTR] = "getattr",
+    [REQUEST_READLINK] = "readlink", [REQUEST_OPEN] = "open",
+    [REQUEST_READ] = "read",         [REQUEST_READDIR] = "readdir",
+    [REQUEST_GETXATTR] = "getxattr", [REQUEST_LISTXATTR] = "listxattr",
+    [REQUEST_OTHER] = "other",
+};
+
+static unsigned long long value(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void add_json(const struct status *s, struct text *t)
+{
+    text_add(t, "{\n  \"version\": \"%s\",\n  \"pid\": %10ld,\n  \"source\": ", EPOCHFS_VERSION,
+             (long)getpid());
+    text_add_json(t, s->source);
+    text_add(t, ",\n  \"mountpoint\": ");
+    text_add_json(t, s->mountpoint);
+    text_add(t, ",\n  \"started\": %20lld,\n  \"datasets\": %10zu,\n  \"unusable_files\": %10zu,\n",
+             (long long)s->started, s->catalog->n_datasets, s->catalog->n - s->catalog->n_datasets);
+    text_add(t, "  \"plans_opened\": %20llu,\n  \"requests\": {\n", value(&s->plans_opened));
+    for (unsigned i = 0; i < N_REQUESTS; i++)
+        text_add(t, "    \"%s\": %20llu%s\n", request_names[i], value(&s->request[i]),
+                 i + 1 < N_REQUESTS ? "," : "");
+    text_add(t, "  },\n  \"bytes_served\": %20llu,\n  \"read_errors\": %20llu\n}\n",
+             value(&s->bytes_served), value(&s->read_errors));
+}
+
+static void add_metric(struct text *t, const char *name, const char *type, const char *help)
+{
+    text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void add_metrics(const struct status *s, struct text *t)
+{
+    add_metric(t, "epochfs_requests_total", "counter",
+               "Requests of the kernel; warm reads do not cause any.");
+    for (unsigned i = 0; i < N_REQUESTS; i++)
+        text_add(t, "epochfs_requests_total{type=\"%s\"} %20llu\n", request_names[i],
+                 value(&s->request[i]));
+    add_metric(t, "epochfs_served_bytes_total", "counter", "Bytes given to the kernel by reads.");
+    text_add(t, "epochfs_served_bytes_total %20llu\n", value(&s->bytes_served));
+    add_metric(t, "epochfs_read_errors_total", "counter", "Reads that failed.");
+    text_add(t, "epochfs_read_errors_total %20llu\n", value(&s->read_errors));
+    add_metric(t, "epochfs_plans_opened_total", "counter", "Plans and epochs that were opened.");
+    text_add(t, "epochfs_plans_opened_total %20llu\n", value(&s->plans_opened));
+    add_metric(t, "epochfs_datasets", "gauge", "Datasets of the mount.");
+    text_add(t, "epochfs_datasets %zu\n", s->catalog->n_datasets);
+    add_metric(t, "epochfs_start_time_seconds", "gauge", "When the mount was made, Unix time.");
+    text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
+}
+
+void status_text(const struct status *s, enum live which, struct text *ret)
+{
+    if (which == LIVE_STATUS)
+        add_json(s, ret);
+    else
+        add_metrics(s, ret);
+}

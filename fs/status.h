@@ -1,0 +1,47 @@
+/* What the daemon counts, and the live texts that show it: .epochfs/status.json and metrics.
+ *
+ * Numbers have a fixed width in both texts, so that their sizes do not change while they are
+ * read. */
+#ifndef EPOCHFS_FS_STATUS_H
+#define EPOCHFS_FS_STATUS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "fs/tree.h"
+
+enum request {
+    REQUEST_LOOKUP,
+    REQUEST_GETATTR,
+    REQUEST_READLINK,
+    REQUEST_OPEN,
+    REQUEST_READ,
+    REQUEST_READDIR,
+    REQUEST_GETXATTR,
+    REQUEST_LISTXATTR,
+    REQUEST_OTHER,
+    N_REQUESTS,
+};
+
+struct status {
+    /* Set before serving, then constant: */
+    const struct catalog *catalog;
+    const char *source;
+    const char *mountpoint;
+    int64_t started; /* seconds since 1970 */
+    /* Any thread: */
+    _Atomic uint64_t request[N_REQUESTS];
+    _Atomic uint64_t bytes_served; /* replies to reads */
+    _Atomic uint64_t read_errors;
+    _Atomic uint64_t plans_opened; /* plans and epochs, since the mount */
+};
+
+static inline void status_count(struct status *s, enum request request)
+{
+    atomic_fetch_add_explicit(&s->request[request], 1, memory_order_relaxed);
+}
+
+void status_text(const struct status *s, enum live which, struct text *ret);
+
+#endif

@@ -1,0 +1,131 @@
+/* The tree: names to nodes and back.
+ *
+ * Folders, pages and datasets are few and stand in an array. Samples and batches are as many as
+ * they like: their inode numbers are computed from what they are, and what they are from the
+ * number, so none of them takes memory. docs/architecture.md has the layout of the numbers.
+ *
+ * A struct node is a small value that says which file or folder is meant; it points into the tree
+ * and is valid as long as that. All calls may come from any thread. */
+#ifndef EPOCHFS_FS_TREE_H
+#define EPOCHFS_FS_TREE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "format/encoder.h"
+#include "fs/catalog.h"
+#include "fs/plan.h"
+
+#define TREE_ROOT      1 /* the inode number of the root, FUSE's */
+#define TREE_NAME_ROOM 320
+#define PLANS_MAX      65536 /* of a mount: plans and epochs that have been opened */
+
+enum node_kind {
+    NODE_FOLDER,        /* of the source, the root and .epochfs among them */
+    NODE_DATASET,       /* a dataset, or the file that could not be used */
+    NODE_PAGE,          /* a constant text */
+    NODE_LIVE,          /* a text that changes: number says which */
+    NODE_PREVIEW,       /* preview.png */
+    NODE_SOURCES,       /* source/ */
+    NODE_SOURCE,        /* source/<file>: number is the blob */
+    NODE_SAMPLES,       /* samples/ */
+    NODE_BATCHES,       /* batches/ */
+    NODE_SAMPLE_FOLDER, /* samples/<enc>/ */
+    NODE_SAMPLE,        /* samples/<enc>/<key><suffix> */
+    NODE_PLAN,          /* batches/<plan>/ */
+    NODE_PLAN_LINK,     /* another name of the plan, a symbolic link */
+    NODE_EPOCH,         /* batches/<plan>/epoch=<E>/ */
+    NODE_BATCH_FOLDER,  /* .../<enc>/ */
+    NODE_BATCH,         /* .../<enc>/<batch><suffix> */
+};
+
+struct fixed;
+struct plan_entry;
+
+struct node {
+    enum node_kind kind;
+    uint64_t ino;
+    const struct fixed *fixed;       /* kinds up to NODE_SAMPLE_FOLDER */
+    const struct catalog_item *item; /* below a dataset */
+    const struct plan_entry *plan;   /* below batches/ */
+    uint64_t epoch;                  /* below an epoch; 0 without a seed */
+    const struct folder *folder;     /* below <enc>/ */
+    const struct file_kind *file;    /* NODE_SAMPLE, NODE_BATCH */
+    uint64_t number;                 /* sample, batch, blob, or which live text */
+};
+
+/* A plan that was opened, with a dataset. Constant but for the epochs. */
+struct plan_entry {
+    const struct catalog_item *item;
+    struct plan plan;
+    char name[PLAN_NAME_ROOM]; /* canonical */
+    struct schedule schedule;
+    uint64_t ino; /* of the plan's folder */
+    /* Guarded by the tree's lock: */
+    uint64_t listed_epochs; /* 0 .. listed_epochs - 1 are listed, and: */
+    uint64_t *epoch;        /* [n_epochs] others that were opened */
+    size_t n_epochs;
+};
+
+struct tree;
+
+struct tree_options {
+    const struct plan *plan; /* [n_plans] listed from the start in every dataset */
+    size_t n_plans;
+    uint64_t epochs; /* how many epochs of them are listed */
+};
+
+/* The live texts, in the order of .epochfs/. */
+enum live { LIVE_METRICS, LIVE_STATUS, N_LIVES };
+extern const char *const live_names[N_LIVES];
+
+/* readme: the text of README.txt; page(item): dataset.json or ERROR.txt. Both texts are taken
+ * over. The catalog must outlive the tree. 0 or -errno. */
+int tree_new(const struct catalog *catalog, const struct tree_options *options, char *readme,
+             char *(*page)(const struct catalog_item *item), struct tree **ret);
+void tree_free(struct tree *tree);
+
+/* The node of an inode number. 0, or -ESTALE: no such node. */
+int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
+
+/* The node called name in parent. 0; -ENOENT (with a reason in d where the name is a malformed
+ * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM. *ret_changed (may be NULL): the inode
+ * number of a folder whose listing has grown by this lookup, else 0. */
+int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
+                uint64_t *ret_changed, struct diag *d);
+
+/* The entry at place index of a folder and its name. 0, or -ENOENT: behind the last. Places are
+ * stable: entries are only added at the end. */
+int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
+              char ret_name[static TREE_NAME_ROOM]);
+
+/* The text of a NODE_PAGE. */
+const char *tree_page(const struct node *node, size_t *ret_len);
+
+static inline bool node_is_folder(const struct node *node)
+{
+    switch (node->kind) {
+    case NODE_FOLDER:
+    case NODE_DATASET:
+    case NODE_SOURCES:
+    case NODE_SAMPLES:
+    case NODE_BATCHES:
+    case NODE_SAMPLE_FOLDER:
+    case NODE_PLAN:
+    case NODE_EPOCH:
+    case NODE_BATCH_FOLDER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The number of a batch or sample as its name has it, NUL-terminated. */
+void node_number_name(const struct node *node, char ret[static KEY_ROOM]);
+
+/* The item's relative path: "sub/folder/train". */
+void item_path(const struct catalog_item *item, char *ret, size_t room);
+
+#endif

@@ -1,0 +1,388 @@
+#include "fs/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/lock.h"
+
+#define NOTES           1024
+#define PREVIEW_SAMPLES 100
+#define PREVIEW_SIDE    1024 /* pixels, about */
+#define ATTRIBUTE_MAX   65536
+
+/* A number that took a pass over a file to find, such as a CRC. */
+struct note {
+    uint64_t ino;
+    uint64_t value;
+    unsigned slot;
+};
+
+struct view {
+    struct lock lock;
+    /* Guarded by lock: a later note takes the place of an earlier one of the same hash. ino 0:
+     * empty. */
+    struct note note[NOTES];
+};
+
+int view_new(struct view **ret)
+{
+    struct view *view = calloc(1, sizeof(*view));
+
+    if (!view)
+        return -ENOMEM;
+    lock_init(&view->lock);
+    *ret = view;
+    return 0;
+}
+
+void view_free(struct view *view)
+{
+    if (!view)
+        return;
+    lock_release(&view->lock);
+    free(view);
+}
+
+/* ---- which samples ---- */
+
+/* The samples of a file, whatever it is. */
+struct view_selection {
+    struct selection sel;
+    const struct node *node;
+    struct order order;
+};
+
+static void batch_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    const struct view_selection *v = (const struct view_selection *)sel;
+    const struct plan_entry *entry = v->node->plan;
+
+    schedule_samples(&entry->schedule, entry->plan.seeded ? &v->order : NULL, v->node->number,
+                     first, n, ret);
+}
+
+static void one_node_sample(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    (void)first;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = ((const struct view_selection *)sel)->node->number;
+}
+
+static void first_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    (void)sel;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = first + i;
+}
+
+static const struct field *picture_of(const struct dataset *ds)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_picture(&ds->field[i]))
+            return &ds->field[i];
+    return NULL;
+}
+
+/* As many of the first samples as make a sheet that fits a screen. */
+static uint64_t preview_count(const struct dataset *ds)
+{
+    const struct field *f = picture_of(ds);
+    uint64_t side = max_u64(f->dim[0], f->dim[1]);
+    uint64_t cells = max_u64(PREVIEW_SIDE / side, 1);
+
+    return min_u64(min_u64(ds->samples, PREVIEW_SAMPLES), cells * cells);
+}
+
+static void selection_init(struct view_selection *v, const struct node *node)
+{
+    const struct plan_entry *entry = node->plan;
+
+    v->node = node;
+    if (node->kind == NODE_SAMPLE) {
+        v->sel = (struct selection){.count = 1, .single = true, .samples = one_node_sample};
+    } else if (node->kind == NODE_PREVIEW) {
+        v->sel = (struct selection){.count = preview_count(node->item->ds),
+                                    .samples = first_samples};
+    } else {
+        v->sel = (struct selection){.count = schedule_count(&entry->schedule, node->number),
+                                    .samples = batch_samples};
+    }
+}
+
+/* The keys of the epoch: only where bytes are wanted, sizes do without. */
+static void selection_order(struct view_selection *v)
+{
+    const struct plan_entry *entry = v->node->plan;
+
+    if (v->node->kind == NODE_BATCH && entry->plan.seeded)
+        order_init(&v->order, entry->plan.seed, v->node->epoch, entry->schedule.length,
+                   entry->plan.window);
+}
+
+/* ---- what is in the file ---- */
+
+struct view_host {
+    struct layout_host host;
+    struct view *view;
+    uint64_t ino;
+    bool (*cancelled)(void *ctx);
+    void *ctx;
+};
+
+static struct note *note_place(struct view *view, uint64_t ino, unsigned slot)
+{
+    uint64_t h = (ino ^ slot * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+
+    return &view->note[(h >> 32) % NOTES];
+}
+
+static bool host_recall(const struct layout_host *host, unsigned slot, uint64_t *ret)
+{
+    const struct view_host *h = (const struct view_host *)host;
+    const struct note *note = note_place(h->view, h->ino, slot);
+    LOCK_SCOPE(&h->view->lock);
+
+    if (note->ino != h->ino || note->slot != slot)
+        return false;
+    *ret = note->value;
+    return true;
+}
+
+static void host_remember(const struct layout_host *host, unsigned slot, uint64_t value)
+{
+    const struct view_host *h = (const struct view_host *)host;
+    LOCK_SCOPE(&h->view->lock);
+
+    *note_place(h->view, h->ino, slot) =
+        (struct note){.ino = h->ino, .value = value, .slot = slot};
+}
+
+static bool host_cancelled(const struct layout_host *host)
+{
+    const struct view_host *h = (const struct view_host *)host;
+
+    return h->cancelled && h->cancelled(h->ctx);
+}
+
+static void host_init(struct view_host *h, struct view *view, const struct node *node,
+                      bool (*cancelled)(void *ctx), void *ctx)
+{
+    *h = (struct view_host){
+        .host = {host_recall, host_remember, host_cancelled},
+        .view = view,
+        .ino = node->ino,
+        .cancelled = cancelled,
+        .ctx = ctx,
+    };
+}
+
+static int add_parts(struct layout *l, const struct node *node)
+{
+    extern const struct encoder encoder_png;
+
+    if (node->kind == NODE_PREVIEW)
+        return encoder_png.layout(l, &(struct file_kind){.encoder = &encoder_png,
+                                                         .field = picture_of(node->item->ds)});
+    return node->file->encoder->layout(l, node->file);
+}
+
+static const struct blob *source_of(const struct node *node)
+{
+    return node->item->ds->blob[node->number];
+}
+
+int view_size(struct view *view, const struct node *node, uint64_t *ret)
+{
+    AUTO_LAYOUT struct layout l;
+    struct view_selection v;
+    size_t len;
+    int r;
+
+    (void)view;
+    if (node->kind == NODE_PAGE) {
+        tree_page(node, &len);
+        *ret = len;
+        return 0;
+    }
+    if (node->kind == NODE_SOURCE) {
+        *ret = source_of(node)->size;
+        return 0;
+    }
+    selection_init(&v, node);
+    layout_init(&l, node->item->ds, &v.sel, NULL);
+    r = add_parts(&l, node);
+    if (r == 0)
+        *ret = l.size;
+    return r;
+}
+
+static int read_page(const struct node *node, uint64_t off, size_t len, uint8_t *dst,
+                     size_t *ret_len)
+{
+    size_t size;
+    const char *text = tree_page(node, &size);
+
+    *ret_len = off < size ? (size_t)min_u64(len, size - off) : 0;
+    if (*ret_len)
+        memcpy(dst, text + off, *ret_len);
+    return 0;
+}
+
+static int read_source(const struct node *node, uint64_t off, size_t len, uint8_t *dst,
+                       size_t *ret_len, struct diag *d)
+{
+    const struct blob *blob = source_of(node);
+    int r;
+
+    *ret_len = off < blob->size ? (size_t)min_u64(len, blob->size - off) : 0;
+    r = blob_pread(blob, dst, *ret_len, off);
+    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), *ret_len,
+                            (unsigned long long)off, strerror(-r))
+                 : 0;
+}
+
+/* Bytes count only if no source has changed since they were opened. */
+static int check_sources(const struct dataset *ds, struct diag *d)
+{
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        int r = blob_check(ds->blob[i]);
+
+        if (r < 0)
+            return diag_set(d, r,
+                            "%s: the file was changed, replaced or removed while mounted; mount "
+                            "again to see what it is now",
+                            blob_name(ds->blob[i]));
+    }
+    return 0;
+}
+
+static int read_rendered(struct view *view, const struct node *node, uint64_t off, size_t len,
+                         uint8_t *dst, size_t *ret_len, bool (*cancelled)(void *ctx), void *ctx,
+                         struct diag *d)
+{
+    AUTO_LAYOUT struct layout l;
+    struct view_selection v;
+    struct view_host host;
+    int r;
+
+    selection_init(&v, node);
+    selection_order(&v);
+    host_init(&host, view, node, cancelled, ctx);
+    layout_init(&l, node->item->ds, &v.sel, &host.host);
+    r = add_parts(&l, node);
+    if (r < 0)
+        return r;
+    *ret_len = off < l.size ? (size_t)min_u64(len, l.size - off) : 0;
+    return layout_read(&l, off, *ret_len, dst, d);
+}
+
+int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
+              size_t *ret_len, bool (*cancelled)(void *ctx), void *ctx, struct diag *d)
+{
+    struct diag first = DIAG_INIT;
+    int r, changed;
+
+    if (node->kind == NODE_PAGE)
+        return read_page(node, off, len, dst, ret_len);
+    if (node->kind == NODE_SOURCE)
+        r = read_source(node, off, len, dst, ret_len, &first);
+    else
+        r = read_rendered(view, node, off, len, dst, ret_len, cancelled, ctx, &first);
+    /* A read that failed because the source has changed is told as that. */
+    changed = check_sources(node->item->ds, d);
+    if (changed < 0)
+        return changed;
+    return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
+}
+
+/* ---- attributes ---- */
+
+const char *const attribute_names[N_ATTRIBUTES] = {
+    [ATTRIBUTE_DTYPE] = "user.epochfs.dtype",   [ATTRIBUTE_INDEX] = "user.epochfs.index",
+    [ATTRIBUTE_KEY] = "user.epochfs.key",       [ATTRIBUTE_SHAPE] = "user.epochfs.shape",
+    [ATTRIBUTE_SOURCE] = "user.epochfs.source",
+};
+
+bool view_has_attribute(const struct node *node, enum attribute attribute)
+{
+    if (node->kind != NODE_SAMPLE && node->kind != NODE_BATCH)
+        return false;
+    return (attribute != ATTRIBUTE_DTYPE && attribute != ATTRIBUTE_SHAPE) ||
+           node->file->encoder->shows != SHOWS_CONTAINER;
+}
+
+static int add_indexes(const struct view_selection *v, struct text *t)
+{
+    if (v->sel.count > ATTRIBUTE_MAX / 2)
+        return -E2BIG;
+    for (uint64_t i = 0; i < v->sel.count; i++) {
+        uint64_t sample;
+
+        v->sel.samples(&v->sel, i, 1, &sample);
+        text_add(t, "%s%llu", i ? "," : "", (unsigned long long)sample);
+    }
+    return t->len > ATTRIBUTE_MAX ? -E2BIG : 0;
+}
+
+/* Where the bytes of a field are: "file:offset+length" for a sample, the file for a batch. */
+static void add_source(const struct node *node, const struct field *f, struct text *t)
+{
+    if (!f->blob || f->role == FIELD_DERIVED)
+        return;
+    text_add(t, "%s%s", t->len ? "," : "", blob_name(f->blob));
+    if (node->kind == NODE_SAMPLE)
+        text_add(t, ":%llu+%llu",
+                 (unsigned long long)(f->offset + node->number * f->stored_bytes),
+                 (unsigned long long)f->stored_bytes);
+}
+
+static void add_sources(const struct node *node, struct text *t)
+{
+    const struct dataset *ds = node->item->ds;
+    const struct field *only = node->file->field;
+
+    if (only && only->of)
+        only = only->of;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (!only || only == &ds->field[i])
+            add_source(node, &ds->field[i], t);
+}
+
+int view_attribute(const struct node *node, enum attribute attribute, struct text *ret)
+{
+    const struct field *f = node->file ? node->file->field : NULL;
+    AUTO_FREE char *shape = NULL;
+    struct view_selection v;
+    char name[KEY_ROOM > DTYPE_DESCR_ROOM ? KEY_ROOM : DTYPE_DESCR_ROOM];
+    bool stored;
+
+    if (!view_has_attribute(node, attribute))
+        return -ENODATA;
+    stored = node->file->encoder->shows == SHOWS_STORED;
+    selection_init(&v, node);
+    switch (attribute) {
+    case ATTRIBUTE_KEY:
+        node_number_name(node, name);
+        text_add(ret, "%s", name);
+        return 0;
+    case ATTRIBUTE_INDEX:
+        selection_order(&v);
+        return add_indexes(&v, ret);
+    case ATTRIBUTE_DTYPE:
+        dtype_descr(stored ? f->stored_dtype : f->dtype, stored ? f->stored_width : f->width,
+                    stored && f->stored_big_endian, name);
+        text_add(ret, "%s", name);
+        return 0;
+    case ATTRIBUTE_SHAPE:
+        shape = shape_text(f, &v.sel, stored);
+        if (!shape)
+            return -ENOMEM;
+        text_add(ret, "%s", shape);
+        return 0;
+    default:
+        add_sources(node, ret);
+        return 0;
+    }
+}

@@ -1,0 +1,47 @@
+/* The view: what is in the files of the tree.
+ *
+ * Everything is made on demand from the node alone; nothing is kept per file but the checksums of
+ * a few recent archives. Any thread. */
+#ifndef EPOCHFS_FS_VIEW_H
+#define EPOCHFS_FS_VIEW_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+#include "fs/tree.h"
+
+struct view;
+
+/* 0 or -ENOMEM. */
+int view_new(struct view **ret);
+void view_free(struct view *view);
+
+/* Bytes of a file's content; live texts are not the view's. 0, -EFBIG where no file can be that
+ * large, -ENOMEM. */
+int view_size(struct view *view, const struct node *node, uint64_t *ret);
+
+/* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
+ * 0; -ESTALE where a source has changed, -EIO, -EINTR (cancelled() became true), -ENOMEM, with
+ * the reason in d. Reads the sources: may block. */
+int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
+              size_t *ret_len, bool (*cancelled)(void *ctx), void *ctx, struct diag *d);
+
+/* The extended attributes of samples and batches. */
+enum attribute {
+    ATTRIBUTE_DTYPE,
+    ATTRIBUTE_INDEX,
+    ATTRIBUTE_KEY,
+    ATTRIBUTE_SHAPE,
+    ATTRIBUTE_SOURCE,
+    N_ATTRIBUTES,
+};
+extern const char *const attribute_names[N_ATTRIBUTES];
+
+/* Does the node have that attribute? dtype and shape belong to files that hold one array. */
+bool view_has_attribute(const struct node *node, enum attribute attribute);
+
+/* Its text. 0, -ENODATA, -E2BIG (a batch of so many samples that their list would pass 64 KiB),
+ * -ENOMEM. */
+int view_attribute(const struct node *node, enum attribute attribute, struct text *ret);
+
+#endif

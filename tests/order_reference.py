@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+"""The reference order: the Python block of docs/order.md, loaded as a module.
+
+    import order_reference; order_reference.load().order(seed, epoch, N, pos)
+
+    order_reference.py vectors    write tests/order_vectors.txt
+    order_reference.py check      that file, the tables of docs/order.md and the rules agree
+"""
+
+import os
+import re
+import sys
+import types
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAGE = os.path.join(HERE, "..", "docs", "order.md")
+VECTORS = os.path.join(HERE, "order_vectors.txt")
+
+
+def page():
+    with open(PAGE, encoding="utf-8") as f:
+        return f.read()
+
+
+def load():
+    """The reference as a module: mix, key, permute, unpermute, order, ..."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", page(), re.M | re.S)
+    if len(blocks) != 1:
+        raise ValueError(f"{PAGE}: {len(blocks)} python blocks, want 1")
+    module = types.ModuleType("order_v1")
+    exec(compile(blocks[0], PAGE, "exec"), module.__dict__)
+    return module
+
+
+NS = [13, 31, 32, 33, 100, 255, 256, 1000, 4097, 60000, 65536, 10**6, 2**31 - 1, 10**9, 2**32 - 1,
+      2**32, 2**32 + 1, 10**12, 2**40 + 7, 2**47 + 1, 2**48 - 1, 2**48]
+SEEDS = [0, 1, 7, 42, 2**32, 2**63, 2**64 - 1]
+EPOCHS = [0, 1, 2, 99, 10**12, 2**64 - 1]
+WINDOWS = [0, 0, 0, 1, 2, 3, 7, 8, 64, 1000, 4096, 10**6, 2**40, 2**48, 2**64 - 1]
+
+
+def vectors(ref):
+    """Lines `N seed epoch window position sample`, window 0 being shuffle=full."""
+    lines = []
+
+    def add(N, seed, epoch, window, pos):
+        sample = ref.order(seed, epoch, N, pos, window)
+        lines.append(f"{N} {seed} {epoch} {window} {pos} {sample}\n")
+
+    for N in range(1, 11):  # whole orders
+        for window in (0, 1, 2, 3):
+            for pos in range(N):
+                add(N, 7, N, window, pos)
+    for window in (2, 3):  # several groups, and a short block that is not always in the last
+        for epoch in range(3):
+            for pos in range(41):
+                add(41, 5, epoch, window, pos)
+    state = 0
+
+    def draw(below):
+        nonlocal state
+        state += ref.G
+        return ref.mix(state & ref.U64) % below
+
+    for i in range(32 * len(NS)):  # ends, then anywhere
+        N = NS[i % len(NS)]
+        seed = SEEDS[draw(len(SEEDS))] if draw(2) else draw(2**64)
+        epoch = EPOCHS[draw(len(EPOCHS))]
+        window = WINDOWS[draw(len(WINDOWS))]
+        for pos in ((0, N - 1) if i < 4 * len(NS) else (draw(N), draw(N))):
+            add(N, seed, epoch, window, pos)
+    return "".join(lines)
+
+
+def number(text):
+    """`7`, `10^9`, `2^64-1`"""
+    m = re.fullmatch(r"(\d+)(?:\^(\d+)(?:-(\d+))?)?", text)
+    return int(m[1]) ** int(m[2] or 1) - int(m[3] or 0)
+
+
+def listed(N, seed, epoch, window, ref):
+    """A whole order, made the long way from the definition: lists of lists."""
+    def shuffled(items, lane):
+        s = ref.key(seed, epoch, lane, len(items))
+        return [items[ref.permute(s, len(items), i)] for i in range(len(items))]
+
+    if not window:
+        return shuffled(list(range(N)), 0)
+    blocks = [list(range(i, min(i + window, N))) for i in range(0, N, window)]
+    blocks = shuffled(blocks, 1)
+    order = []
+    for g in range(0, len(blocks), 8):
+        order += shuffled(sum(blocks[g:g + 8], []), 2 + g // 8)
+    return order
+
+
+def check_orders(ref):
+    for N in list(range(1, 14)) + [50, 97]:
+        for window in (0, 1, 2, 3, 5, 12, 13, 100):
+            got = [ref.order(N, 1, N, pos, window) for pos in range(N)]
+            assert got == listed(N, N, 1, window, ref), (N, window)
+            assert sorted(got) == list(range(N)), (N, window)
+            back = [ref.order_inverse(N, 1, N, sample, window) for sample in got]
+            assert back == list(range(N)), (N, window)
+
+
+def check_plans(ref):
+    """Parts and ranks together are the list; every rank of drop and wrap is equally long."""
+    for N in (0, 1, 5, 12, 29):
+        for parts, ranks, batch in ((1, 1, 4), (1, 3, 2), (3, 2, "all"), (7, 1, 1), (2, 5, 3)):
+            for tail in ("keep", "drop", "wrap"):
+                seen = []
+                for part in range(parts):
+                    counts = set()
+                    for rank in range(ranks):
+                        name = (f"batch={batch},part={part}of{parts},rank={rank}of{ranks},"
+                                f"seed=3,shuffle=window:2,tail={tail}")
+                        count = ref.batch_count(N, name)
+                        batches = [ref.batch_samples(N, name, 4, b) for b in range(count)]
+                        assert batch != "all" or count == 1, (N, name)
+                        if batch != "all":
+                            full = batches[:-1] if tail == "keep" else batches
+                            assert all(len(b) == batch for b in full), (N, name)
+                            assert all(0 < len(b) <= batch for b in batches), (N, name)
+                        counts.add(tuple(map(len, batches)))
+                        seen += sum(batches, [])
+                    assert tail == "keep" or len(counts) == 1, (N, name)
+                everything = list(range(N))
+                if tail == "keep":
+                    assert sorted(seen) == everything, (N, name)
+                elif tail == "drop":
+                    assert len(set(seen)) == len(seen), (N, name)
+                else:
+                    assert sorted(set(seen)) == everything, (N, name)
+
+
+def check_tables(ref):
+    """The rows of the two tables under `## Test vectors`."""
+    orders = plans = 0
+    for line in page().split("## Test vectors")[1].splitlines():
+        cells = [c.strip().strip("`") for c in line.strip("|").split("|")]
+        if line[:2] != "| " or cells[0] == "N":
+            continue
+        N, want = number(cells[0]), [int(w) for w in cells[-1].split()]
+        if cells[1].startswith("batch="):
+            name, epoch, batches, b = cells[1], number(cells[2]), number(cells[3]), number(cells[4])
+            assert ref.batch_count(N, name) == batches, line
+            assert ref.batch_samples(N, name, epoch, b) == want, line
+            plans += 1
+        else:
+            window = int(cells[3].split(":")[1]) if ":" in cells[3] else None
+            seed, epoch = number(cells[1]), number(cells[2])
+            got = [ref.order(seed, epoch, N, pos, window) for pos in range(min(N, 8))]
+            assert got == want, line
+            back = [ref.order_inverse(seed, epoch, N, sample, window) for sample in want]
+            assert back == list(range(len(want))), line
+            orders += 1
+    assert orders >= 20 and plans >= 10, (orders, plans)
+    return orders, plans
+
+
+def check(ref):
+    with open(VECTORS, encoding="ascii") as f:
+        text = f.read()
+    if text != vectors(ref):
+        sys.exit(f"{VECTORS}: differs from what docs/order.md gives; after a release it never may")
+    check_orders(ref)
+    check_plans(ref)
+    orders, plans = check_tables(ref)
+    print(f"{text.count(chr(10))} vectors, {orders} orders and {plans} plans of the page: ok")
+
+
+def main():
+    command = sys.argv[1:]
+    if command == ["vectors"]:
+        text = vectors(load())
+        with open(VECTORS, "w", encoding="ascii") as f:
+            f.write(text)
+    elif command == ["check"]:
+        check(load())
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
