@@ -48,7 +48,7 @@ struct layout {
 void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
                  const struct layout_host *host);
 void layout_release(struct layout *l);
-#define AUTO_LAYOUT AUTO(layout_release)
+#define AUTO_LAYOUT AUTO(layout_release) /* of a layout that starts as {0} */
 
 /* Add a part; its size counts from now on. *ret_part (may be NULL) is valid until the next add.
  * 0, -ENOMEM, or -EFBIG where the file would pass 2^63 - 1 bytes. */

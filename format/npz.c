@@ -192,7 +192,7 @@ static int directory_read(struct layout *l, const struct part *p, uint64_t off, 
 /* A member's local header must know the length of what follows it. */
 static int content_size(struct layout *l, const struct field *f, uint64_t *ret)
 {
-    AUTO_LAYOUT struct layout content;
+    AUTO_LAYOUT struct layout content = {0};
     int r;
 
     layout_init(&content, l->dataset, l->selection, NULL);

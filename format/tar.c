@@ -102,7 +102,7 @@ static int samples_read(struct layout *l, const struct part *p, uint64_t off, si
 
     while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
-        AUTO_LAYOUT struct layout one;
+        AUTO_LAYOUT struct layout one = {0};
         struct one_sample sel;
         uint64_t sample;
         int r;
@@ -125,7 +125,7 @@ static int samples_read(struct layout *l, const struct part *p, uint64_t off, si
 static int tar_layout(struct layout *l, const struct file_kind *kind)
 {
     struct part samples = {.read = samples_read};
-    AUTO_LAYOUT struct layout one;
+    AUTO_LAYOUT struct layout one = {0};
     struct one_sample sel;
     int r;
 

@@ -195,7 +195,7 @@ static const struct blob *source_of(const struct node *node)
 
 int view_size(struct view *view, const struct node *node, uint64_t *ret)
 {
-    AUTO_LAYOUT struct layout l;
+    AUTO_LAYOUT struct layout l = {0};
     struct view_selection v;
     size_t len;
     int r;
@@ -262,7 +262,7 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
                          uint8_t *dst, size_t *ret_len, bool (*cancelled)(void *ctx), void *ctx,
                          struct diag *d)
 {
-    AUTO_LAYOUT struct layout l;
+    AUTO_LAYOUT struct layout l = {0};
     struct view_selection v;
     struct view_host host;
     int r;
