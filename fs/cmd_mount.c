@@ -219,7 +219,8 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
         }
     }
     if (argc - optind != 2)
-        return fail(EXIT_USAGE, "want SOURCE and MOUNTPOINT, found %d argument%s; see `epochfs mount --help`",
+        return fail(EXIT_USAGE,
+                    "want SOURCE and MOUNTPOINT, found %d argument%s; see `epochfs mount --help`",
                     argc - optind, argc - optind == 1 ? "" : "s");
     call->source = argv[optind];
     call->mountpoint = argv[optind + 1];

@@ -89,8 +89,9 @@ static const struct option ours[] = {
     {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
      set_plan},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", set_epochs},
-    {"cache", "DIR", "where packed files are unpacked (default: $EPOCHFS_CACHE, else\n"
-                     "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
+    {"cache", "DIR",
+     "where packed files are unpacked (default: $EPOCHFS_CACHE, else\n"
+     "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
      set_cache},
     {"classes", "N", "width of one-hot labels (default: the largest label + 1)", set_classes},
     {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
@@ -100,17 +101,19 @@ static const struct option ours[] = {
 
 /* What libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
 static const char *const passed_on[] = {
-    "allow_other", "allow_root", "auto_unmount", "debug",  "fsname=", "max_read=",
-    "nosuid",      "suid",       "nodev",        "dev",    "noexec",  "exec",
-    "noatime",     "atime",      "nodiratime",   "sync",   "async",   "dirsync",
+    "allow_other", "allow_root", "auto_unmount", "debug",        "fsname=", "max_read=",
+    "nosuid",      "suid",       "nodev",        "dev",          "noexec",  "exec",
+    "noatime",     "atime",      "nodiratime",   "sync",         "async",   "dirsync",
     "context=",    "fscontext=", "defcontext=",  "rootcontext=",
 };
 
 /* What fstab has for mount(8) and systemd, or what is so anyway. */
 static const char *const ignored[] = {
-    "ro",      "rw",     "defaults", "auto",    "noauto",   "user",     "nouser",
-    "users",   "owner",  "group",    "_netdev", "nofail",   "relatime", "norelatime",
-    "lazytime", "default_permissions", "strictatime", "silent", "loud", "comment=",
+    "ro",          "rw",         "defaults", "auto",
+    "noauto",      "user",       "nouser",   "users",
+    "owner",       "group",      "_netdev",  "nofail",
+    "relatime",    "norelatime", "lazytime", "default_permissions",
+    "strictatime", "silent",     "loud",     "comment=",
 };
 
 static bool in_list(const char *option, const char *const *list, size_t n)
@@ -258,8 +261,8 @@ const char *options_help(void)
 
         snprintf(name, sizeof(name), "%s%s%s", ours[i].name, ours[i].form ? "=" : "",
                  ours[i].form ? ours[i].form : "");
-        len += (size_t)snprintf(help + len, sizeof(help) - len, "    %-17s %s\n", name,
-                                ours[i].help);
+        len +=
+            (size_t)snprintf(help + len, sizeof(help) - len, "    %-17s %s\n", name, ours[i].help);
     }
     return help;
 }

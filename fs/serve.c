@@ -36,8 +36,8 @@ struct server {
     struct fuse_session *session;
     bool mounted;
     bool has_buffers; /* the key is made */
-    bool signals; /* handlers are set */
-    bool no_open; /* the kernel can do without open requests */
+    bool signals;     /* handlers are set */
+    bool no_open;     /* the kernel can do without open requests */
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     struct status status;
@@ -373,8 +373,8 @@ static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 }
 
 /* Entry number index of a listing: ".", "..", then what is there. */
-static int list_entry(struct server *s, const struct node *folder, uint64_t index,
-                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+static int list_entry(struct server *s, const struct node *folder, uint64_t index, struct node *ret,
+                      char ret_name[static TREE_NAME_ROOM])
 {
     if (index >= 2)
         return tree_list(s->tree, folder, index - 2, ret, ret_name);
@@ -539,7 +539,7 @@ static void log_libfuse(enum fuse_log_level level, const char *format, va_list a
 
     vsnprintf(text, sizeof(text), format, args);
     text[strcspn(text, "\n")] = '\0';
-    log_line(level <= FUSE_LOG_ERR ? LOG_LEVEL_ERROR
+    log_line(level <= FUSE_LOG_ERR       ? LOG_LEVEL_ERROR
              : level <= FUSE_LOG_WARNING ? LOG_LEVEL_WARNING
                                          : LOG_LEVEL_DEBUG,
              "%s", text);

@@ -103,8 +103,8 @@ static void selection_init(struct view_selection *v, const struct node *node)
     if (node->kind == NODE_SAMPLE) {
         v->sel = (struct selection){.count = 1, .single = true, .samples = one_node_sample};
     } else if (node->kind == NODE_PREVIEW) {
-        v->sel = (struct selection){.count = preview_count(node->item->ds),
-                                    .samples = first_samples};
+        v->sel =
+            (struct selection){.count = preview_count(node->item->ds), .samples = first_samples};
     } else {
         v->sel = (struct selection){.count = schedule_count(&entry->schedule, node->number),
                                     .samples = batch_samples};
@@ -155,8 +155,7 @@ static void host_remember(const struct layout_host *host, unsigned slot, uint64_
     const struct view_host *h = (const struct view_host *)host;
     LOCK_SCOPE(&h->view->lock);
 
-    *note_place(h->view, h->ino, slot) =
-        (struct note){.ino = h->ino, .value = value, .slot = slot};
+    *note_place(h->view, h->ino, slot) = (struct note){.ino = h->ino, .value = value, .slot = slot};
 }
 
 static bool host_cancelled(const struct layout_host *host)
@@ -183,8 +182,8 @@ static int add_parts(struct layout *l, const struct node *node)
     extern const struct encoder encoder_png;
 
     if (node->kind == NODE_PREVIEW)
-        return encoder_png.layout(l, &(struct file_kind){.encoder = &encoder_png,
-                                                         .field = picture_of(node->item->ds)});
+        return encoder_png.layout(
+            l, &(struct file_kind){.encoder = &encoder_png, .field = picture_of(node->item->ds)});
     return node->file->encoder->layout(l, node->file);
 }
 
@@ -333,8 +332,7 @@ static void add_source(const struct node *node, const struct field *f, struct te
         return;
     text_add(t, "%s%s", t->len ? "," : "", blob_name(f->blob));
     if (node->kind == NODE_SAMPLE)
-        text_add(t, ":%llu+%llu",
-                 (unsigned long long)(f->offset + node->number * f->stored_bytes),
+        text_add(t, ":%llu+%llu", (unsigned long long)(f->offset + node->number * f->stored_bytes),
                  (unsigned long long)f->stored_bytes);
 }
 
