@@ -105,40 +105,57 @@ static uint64_t slot_at(const struct order *o, uint64_t place)
     return slot;
 }
 
-/* The group that place belongs to: its first place, its number and its keys. Returns the start. */
-static uint64_t group_at(const struct order *o, uint64_t place, struct permutation *ret)
-{
-    uint64_t group = slot_at(o, place) / ORDER_GROUP_BLOCKS;
-    uint64_t end = min_u64((group + 1) * ORDER_GROUP_BLOCKS, o->blocks);
-    uint64_t start = slot_start(o, group * ORDER_GROUP_BLOCKS);
+/* A group of a window shuffle: blocks whose samples are mixed. */
+struct group {
+    uint64_t start; /* its first place */
+    uint64_t end;   /* behind its last */
+    struct permutation permutation;
+};
 
-    permutation_init(ret, o->seed, o->epoch, LANE_GROUPS + group, slot_start(o, end) - start);
-    return start;
+/* Make *ret the group that place belongs to; it may be that already. */
+static void group_at(const struct order *o, uint64_t place, struct group *ret)
+{
+    uint64_t number, last;
+
+    if (place >= ret->start && place < ret->end)
+        return;
+    number = slot_at(o, place) / ORDER_GROUP_BLOCKS;
+    last = min_u64((number + 1) * ORDER_GROUP_BLOCKS, o->blocks);
+    ret->start = slot_start(o, number * ORDER_GROUP_BLOCKS);
+    ret->end = slot_start(o, last);
+    permutation_init(&ret->permutation, o->seed, o->epoch, LANE_GROUPS + number,
+                     ret->end - ret->start);
 }
 
-static uint64_t window_sample(const struct order *o, uint64_t position)
+static uint64_t window_sample(const struct order *o, uint64_t position, struct group *group)
 {
-    struct permutation group;
-    uint64_t start = group_at(o, position, &group);
-    uint64_t place = start + permutation_forward(&group, position - start);
-    uint64_t slot = slot_at(o, place);
+    uint64_t place, slot;
 
+    group_at(o, position, group);
+    place = group->start + permutation_forward(&group->permutation, position - group->start);
+    slot = slot_at(o, place);
     return permutation_forward(&o->whole, slot) * o->window + (place - slot_start(o, slot));
 }
 
 static uint64_t window_position(const struct order *o, uint64_t sample)
 {
-    struct permutation group;
     uint64_t slot = permutation_backward(&o->whole, sample / o->window);
     uint64_t place = slot_start(o, slot) + sample % o->window;
-    uint64_t start = group_at(o, place, &group);
+    struct group group;
 
-    return start + permutation_backward(&group, place - start);
+    group.start = group.end = 0;
+    group_at(o, place, &group);
+    return group.start + permutation_backward(&group.permutation, place - group.start);
 }
 
 uint64_t order_sample(const struct order *o, uint64_t position)
 {
-    return o->window ? window_sample(o, position) : permutation_forward(&o->whole, position);
+    struct group group;
+
+    if (!o->window)
+        return permutation_forward(&o->whole, position);
+    group.start = group.end = 0;
+    return window_sample(o, position, &group);
 }
 
 uint64_t order_position(const struct order *o, uint64_t sample)
@@ -165,6 +182,7 @@ static void whole_samples(const struct permutation *p, uint64_t *x)
 void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
                    uint64_t *ret)
 {
+    struct group group;
     uint64_t position = first % o->n;
     size_t i = 0;
 
@@ -173,9 +191,10 @@ void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t
         ret[k] = position;
         position = position >= o->n - stride ? position - (o->n - stride) : position + stride;
     }
+    group.start = group.end = 0;
     if (!o->window)
         for (; count - i >= LANES; i += LANES)
             whole_samples(&o->whole, ret + i);
     for (; i < count; i++)
-        ret[i] = order_sample(o, ret[i]);
+        ret[i] = o->window ? window_sample(o, ret[i], &group) : order_sample(o, ret[i]);
 }

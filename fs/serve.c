@@ -515,6 +515,23 @@ static void serve_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
         reply_attribute(req, &t, size);
 }
 
+/* Python's open() asks whether a file is a terminal. */
+static void serve_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, void *arg,
+                        struct fuse_file_info *fi, unsigned flags, const void *in, size_t in_size,
+                        size_t out_size)
+{
+    (void)ino;
+    (void)command;
+    (void)arg;
+    (void)fi;
+    (void)flags;
+    (void)in;
+    (void)in_size;
+    (void)out_size;
+    status_count(&server_of(req)->status, REQUEST_IOCTL);
+    fuse_reply_err(req, ENOTTY);
+}
+
 static const struct fuse_lowlevel_ops operations = {
     .init = serve_init,
     .lookup = serve_lookup,
@@ -528,6 +545,7 @@ static const struct fuse_lowlevel_ops operations = {
     .statfs = serve_statfs,
     .getxattr = serve_getxattr,
     .listxattr = serve_listxattr,
+    .ioctl = serve_ioctl,
 };
 
 /* ---- life ---- */

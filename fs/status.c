@@ -7,7 +7,7 @@ static const char *const request_names[N_REQUESTS] = {
     [REQUEST_READLINK] = "readlink", [REQUEST_OPEN] = "open",
     [REQUEST_READ] = "read",         [REQUEST_READDIR] = "readdir",
     [REQUEST_GETXATTR] = "getxattr", [REQUEST_LISTXATTR] = "listxattr",
-    [REQUEST_OTHER] = "other",
+    [REQUEST_IOCTL] = "ioctl",       [REQUEST_OTHER] = "other",
 };
 
 static unsigned long long value(const _Atomic uint64_t *counter)
