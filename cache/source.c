@@ -1,6 +1,7 @@
 #include "cache/source.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cache/unpack.h"
@@ -28,6 +29,15 @@ void source_free(struct source *source)
     free(source->root);
     free(source->only_file);
     free(source);
+}
+
+char *source_name(const struct source *source)
+{
+    const char *file = source->only_file ? source->only_file : "";
+    const char *joint = *file && source->root[strlen(source->root) - 1] != '/' ? "/" : "";
+    char *ret;
+
+    return asprintf(&ret, "%s%s%s", source->root, joint, file) < 0 ? NULL : ret;
 }
 
 static int compare_entries(const void *a, const void *b)

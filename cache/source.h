@@ -49,6 +49,9 @@ struct source {
 int source_open(const char *spec, struct source **ret, struct diag *d);
 void source_free(struct source *source); /* takes NULL */
 
+/* SOURCE as it is shown: absolute. The caller frees it; NULL: no memory. */
+char *source_name(const struct source *source);
+
 /* All files, recursively. Unreadable ones are listed with their error. */
 int source_list(const struct source *source, struct source_list *ret, struct diag *d);
 void source_list_release(struct source_list *list);

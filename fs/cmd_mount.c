@@ -16,7 +16,7 @@
 #include "fs/commands.h"
 #include "fs/log.h"
 #include "fs/options.h"
-#include "fs/serve.h"
+#include "fs/server.h"
 
 struct mount_call {
     const char *source;
@@ -148,13 +148,13 @@ static int serve_in_background(struct server *server, struct readiness *ready,
 }
 
 static int mount_catalog(const struct mount_call *call, const struct options *options,
-                         const struct catalog *catalog, const char *mountpoint)
+                         const struct catalog *catalog, const char *source, const char *mountpoint)
 {
     struct readiness ready = {.pipe = -1};
     const struct server_setup setup = {
         .catalog = catalog,
         .options = options,
-        .source = call->source,
+        .source = source,
         .mountpoint = mountpoint,
         .ready = say_ready,
         .ctx = &ready,
@@ -172,6 +172,7 @@ static int mount_source(const struct mount_call *call, const struct options *opt
 {
     AUTO_SOURCE struct source *source = NULL;
     AUTO_CATALOG struct catalog catalog = {0};
+    AUTO_FREE char *name = NULL;
     char mountpoint[PATH_MAX];
     struct diag d = DIAG_INIT;
     int code;
@@ -184,7 +185,10 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     report_unusable(&catalog);
-    return call->fake ? EXIT_DONE : mount_catalog(call, options, &catalog, mountpoint);
+    name = source_name(source);
+    if (!name)
+        return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
+    return call->fake ? EXIT_DONE : mount_catalog(call, options, &catalog, name, mountpoint);
 }
 
 static int parse_call(int argc, char **argv, const char *letters, struct mount_call *call,

@@ -5,44 +5,18 @@
  * inode(), the live texts by an attribute timeout of 0 and a new time at each look.
  *
  * Handlers are short: find the node, ask the tree or the view, reply once. */
-#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 12)
-
-#include "fs/serve.h"
+#include "fs/serve_parts.h"
 
 #include <errno.h>
-#include <fuse_lowlevel.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "fs/log.h"
-#include "fs/pages.h"
-#include "fs/tree.h"
-#include "fs/view.h"
 
-#define FOREVER      1e9 /* seconds */
-#define THREADS      10
-#define READ_MAX     (UINT64_C(1) << 20)
-#define READAHEAD_KB 1024
-
-struct server {
-    struct server_setup setup;
-    struct tree *tree;
-    struct view *view;
-    struct fuse_session *session;
-    bool mounted;
-    bool has_buffers; /* the key is made */
-    bool signals;     /* handlers are set */
-    bool no_open;     /* the kernel can do without open requests */
-    bool is_ready;
-    pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
-    struct status status;
-    _Atomic int64_t changed; /* when a listing last grew, ns since 1970 */
-};
+#define FOREVER 1e9 /* seconds */
 
 static struct server *server_of(fuse_req_t req)
 {
@@ -70,14 +44,6 @@ static int kernel_errno(int r)
     default:
         return EIO;
     }
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 static struct timespec time_of_ns(int64_t ns)
@@ -532,7 +498,7 @@ static void serve_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, vo
     fuse_reply_err(req, ENOTTY);
 }
 
-static const struct fuse_lowlevel_ops operations = {
+const struct fuse_lowlevel_ops serve_operations = {
     .init = serve_init,
     .lookup = serve_lookup,
     .getattr = serve_getattr,
@@ -547,161 +513,3 @@ static const struct fuse_lowlevel_ops operations = {
     .listxattr = serve_listxattr,
     .ioctl = serve_ioctl,
 };
-
-/* ---- life ---- */
-
-/* libfuse's words go where ours go; its own are many at debug level. */
-static void log_libfuse(enum fuse_log_level level, const char *format, va_list args)
-{
-    char text[1024];
-
-    vsnprintf(text, sizeof(text), format, args);
-    text[strcspn(text, "\n")] = '\0';
-    log_line(level <= FUSE_LOG_ERR       ? LOG_LEVEL_ERROR
-             : level <= FUSE_LOG_WARNING ? LOG_LEVEL_WARNING
-                                         : LOG_LEVEL_DEBUG,
-             "%s", text);
-}
-
-static int make_tree(struct server *s, struct diag *d)
-{
-    const struct server_setup *setup = &s->setup;
-    const struct tree_options options = {
-        .plan = setup->options->plan,
-        .n_plans = setup->options->n_plans,
-        .epochs = setup->options->epochs,
-    };
-    char *readme = page_readme(setup->catalog, setup->source, setup->mountpoint);
-    int r = readme ? tree_new(setup->catalog, &options, readme, page_item, &s->tree) : -ENOMEM;
-
-    if (r == 0)
-        r = view_new(&s->view);
-    return r < 0 ? diag_set(d, r, "cannot make the tree: %s", strerror(-r)) : 0;
-}
-
-/* "-o fsname=...,subtype=epochfs,..." with commas in values escaped. */
-static int mount_options(const struct server_setup *setup, char **ret)
-{
-    AUTO_TEXT struct text t = {0};
-
-    text_add(&t, "ro,default_permissions,nosuid,nodev,subtype=epochfs");
-    if (!setup->options->for_fuse.data || !strstr(setup->options->for_fuse.data, "fsname=")) {
-        text_add(&t, ",fsname=");
-        for (const char *c = setup->source; *c; c++)
-            text_add(&t, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
-    }
-    if (setup->options->for_fuse.len)
-        text_add(&t, ",%s", setup->options->for_fuse.data);
-    return text_finish(&t, ret, NULL);
-}
-
-static int make_session(struct server *s, struct diag *d)
-{
-    AUTO_FREE char *options = NULL;
-    int r = mount_options(&s->setup, &options);
-    char *argv[] = {(char *)"epochfs", (char *)"-o", options, NULL};
-    struct fuse_args args = FUSE_ARGS_INIT(3, argv);
-
-    if (r < 0)
-        return r;
-    fuse_set_log_func(log_libfuse);
-    s->session = fuse_session_new(&args, &operations, sizeof(operations), s);
-    fuse_opt_free_args(&args);
-    return s->session ? 0 : diag_set(d, -EINVAL, "libfuse refused the options %s", options);
-}
-
-/* Larger reads for large files: the kernel's default of 128 KiB can only be raised by root, and
- * only from outside of FUSE. Without it everything works, a little slower. */
-static void raise_readahead(const char *mountpoint)
-{
-    char path[64], line[4096], wanted[4096];
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    unsigned device_major = 0, device_minor = 0;
-    bool found = false;
-
-    snprintf(wanted, sizeof(wanted), " %s ", mountpoint);
-    while (mounts && fgets(line, sizeof(line), mounts)) {
-        unsigned a, b;
-
-        if (strstr(line, wanted) && sscanf(line, "%*d %*d %u:%u", &a, &b) == 2) {
-            device_major = a;
-            device_minor = b;
-            found = true;
-        }
-    }
-    if (mounts)
-        fclose(mounts);
-    if (!found)
-        return;
-    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", device_major, device_minor);
-    mounts = fopen(path, "we");
-    if (!mounts)
-        return;
-    fprintf(mounts, "%d\n", READAHEAD_KB);
-    fclose(mounts);
-}
-
-int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d)
-{
-    struct server *s = calloc(1, sizeof(*s));
-    int r;
-
-    if (!s)
-        return -ENOMEM;
-    s->setup = *setup;
-    s->status.catalog = setup->catalog;
-    s->status.source = setup->source;
-    s->status.mountpoint = setup->mountpoint;
-    s->status.started = now_ns() / 1000000000;
-    atomic_store(&s->changed, now_ns());
-    r = make_tree(s, d);
-    if (r == 0)
-        r = make_session(s, d);
-    if (r == 0) {
-        s->has_buffers = pthread_key_create(&s->buffer, free) == 0;
-        r = s->has_buffers ? 0 : -ENOMEM;
-    }
-    if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
-        r = diag_set(d, -EIO, "cannot mount on %s", setup->mountpoint);
-    if (r < 0) {
-        server_free(s);
-        return r;
-    }
-    s->mounted = true;
-    *ret = s;
-    return 0;
-}
-
-int server_run(struct server *s)
-{
-    struct fuse_loop_config *config = fuse_loop_cfg_create();
-    int r;
-
-    if (!config)
-        return -ENOMEM;
-    fuse_loop_cfg_set_max_threads(config, THREADS);
-    fuse_loop_cfg_set_idle_threads(config, THREADS);
-    fuse_loop_cfg_set_clone_fd(config, 0);
-    raise_readahead(s->setup.mountpoint);
-    s->signals = fuse_set_signal_handlers(s->session) == 0;
-    r = fuse_session_loop_mt(s->session, config);
-    fuse_loop_cfg_destroy(config);
-    return r < 0 ? r : 0;
-}
-
-void server_free(struct server *s)
-{
-    if (!s)
-        return;
-    if (s->signals)
-        fuse_remove_signal_handlers(s->session);
-    if (s->mounted)
-        fuse_session_unmount(s->session);
-    if (s->session)
-        fuse_session_destroy(s->session);
-    if (s->has_buffers)
-        pthread_key_delete(s->buffer);
-    view_free(s->view);
-    tree_free(s->tree);
-    free(s);
-}

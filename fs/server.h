@@ -1,6 +1,6 @@
-/* The FUSE side: requests of the kernel, answered from the tree and the view. */
-#ifndef EPOCHFS_FS_SERVE_H
-#define EPOCHFS_FS_SERVE_H
+/* The server: a mounted file system, answering the kernel from the tree and the view. */
+#ifndef EPOCHFS_FS_SERVER_H
+#define EPOCHFS_FS_SERVER_H
 
 #include "base/diag.h"
 #include "fs/catalog.h"
