@@ -15,6 +15,7 @@
 #include "fs/catalog.h"
 #include "fs/commands.h"
 #include "fs/log.h"
+#include "fs/mounts.h"
 #include "fs/options.h"
 #include "fs/server.h"
 
@@ -46,6 +47,9 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
                                       : "");
     if (!S_ISDIR(st.st_mode))
         return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
+    if (mounts_find(ret_real, NULL))
+        return fail(EXIT_MOUNT, "mountpoint %s: an epochfs is mounted there; `epochfs umount` it",
+                    path);
     return EXIT_DONE;
 }
 

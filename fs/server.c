@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fs/log.h"
+#include "fs/mounts.h"
 #include "fs/pages.h"
 #include "fs/serve_parts.h"
 
@@ -74,31 +75,19 @@ static int make_session(struct server *s, struct diag *d)
  * only from outside of FUSE. Without it everything works, a little slower. */
 static void raise_readahead(const char *mountpoint)
 {
-    char path[64], line[4096], wanted[4096];
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    unsigned device_major = 0, device_minor = 0;
-    bool found = false;
+    struct mount_entry entry;
+    char path[64];
+    FILE *setting;
 
-    snprintf(wanted, sizeof(wanted), " %s ", mountpoint);
-    while (mounts && fgets(line, sizeof(line), mounts)) {
-        unsigned a, b;
-
-        if (strstr(line, wanted) && sscanf(line, "%*d %*d %u:%u", &a, &b) == 2) {
-            device_major = a;
-            device_minor = b;
-            found = true;
-        }
-    }
-    if (mounts)
-        fclose(mounts);
-    if (!found)
+    if (!mounts_find(mountpoint, &entry))
         return;
-    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", device_major, device_minor);
-    mounts = fopen(path, "we");
-    if (!mounts)
+    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", entry.device_major,
+             entry.device_minor);
+    setting = fopen(path, "we");
+    if (!setting)
         return;
-    fprintf(mounts, "%d\n", READAHEAD_KB);
-    fclose(mounts);
+    fprintf(setting, "%d\n", READAHEAD_KB);
+    fclose(setting);
 }
 
 int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d)
