@@ -7,6 +7,8 @@
 #include "fs/order.h"
 #include "fs/tree.h"
 
+#define SHAPE_AXES 8 /* that people want to read */
+
 void page_dtype(const struct field *f, struct text *t)
 {
     text_add(t, "%s", dtype_info(f->dtype)->name);
@@ -18,6 +20,10 @@ void page_shape(const struct field *f, struct text *t)
 {
     if (!f->ndim)
         text_add(t, "scalar");
+    if (f->ndim > SHAPE_AXES) {
+        text_add(t, "%u dimensions", f->ndim);
+        return;
+    }
     for (unsigned i = 0; i < f->ndim; i++)
         text_add(t, "%s%llu", i ? " x " : "", (unsigned long long)f->dim[i]);
 }

@@ -17,7 +17,7 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
 /* "uint8", "float32", "bytes6": as numpy names it. */
 void page_dtype(const struct field *f, struct text *t);
 
-/* "28 x 28", or "scalar". */
+/* "28 x 28", "scalar", "254 dimensions". */
 void page_shape(const struct field *f, struct text *t);
 
 #endif

@@ -304,25 +304,40 @@ const char *const attribute_names[N_ATTRIBUTES] = {
     [ATTRIBUTE_SOURCE] = "user.epochfs.source",
 };
 
+/* The kernel takes no attribute above 64 KiB. */
+static bool indexes_fit(const struct node *node)
+{
+    const struct dataset *ds = node->item->ds;
+    uint64_t count =
+        node->kind == NODE_BATCH ? schedule_count(&node->plan->schedule, node->number) : 1;
+    uint64_t each = decimal_digits(ds->samples ? ds->samples - 1 : 0) + 1;
+
+    return count <= ATTRIBUTE_MAX / each;
+}
+
 bool view_has_attribute(const struct node *node, enum attribute attribute)
 {
     if (node->kind != NODE_SAMPLE && node->kind != NODE_BATCH)
         return false;
-    return (attribute != ATTRIBUTE_DTYPE && attribute != ATTRIBUTE_SHAPE) ||
-           node->file->encoder->shows != SHOWS_CONTAINER;
+    switch (attribute) {
+    case ATTRIBUTE_INDEX:
+        return indexes_fit(node);
+    case ATTRIBUTE_DTYPE:
+    case ATTRIBUTE_SHAPE:
+        return node->file->encoder->shows != SHOWS_CONTAINER;
+    default:
+        return true;
+    }
 }
 
-static int add_indexes(const struct view_selection *v, struct text *t)
+static void add_indexes(const struct view_selection *v, struct text *t)
 {
-    if (v->sel.count > ATTRIBUTE_MAX / 2)
-        return -E2BIG;
     for (uint64_t i = 0; i < v->sel.count; i++) {
         uint64_t sample;
 
         v->sel.samples(&v->sel, i, 1, &sample);
         text_add(t, "%s%llu", i ? "," : "", (unsigned long long)sample);
     }
-    return t->len > ATTRIBUTE_MAX ? -E2BIG : 0;
 }
 
 /* Where the bytes of a field are: "file:offset+length" for a sample, the file for a batch. */
@@ -367,7 +382,8 @@ int view_attribute(const struct node *node, enum attribute attribute, struct tex
         return 0;
     case ATTRIBUTE_INDEX:
         selection_order(&v);
-        return add_indexes(&v, ret);
+        add_indexes(&v, ret);
+        return 0;
     case ATTRIBUTE_DTYPE:
         dtype_descr(stored ? f->stored_dtype : f->dtype, stored ? f->stored_width : f->width,
                     stored && f->stored_big_endian, name);

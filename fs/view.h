@@ -37,11 +37,11 @@ enum attribute {
 };
 extern const char *const attribute_names[N_ATTRIBUTES];
 
-/* Does the node have that attribute? dtype and shape belong to files that hold one array. */
+/* Does the node have that attribute? dtype and shape belong to files that hold one array; index is
+ * left out where the list of a batch would pass the 64 KiB that the kernel takes. */
 bool view_has_attribute(const struct node *node, enum attribute attribute);
 
-/* Its text. 0, -ENODATA, -E2BIG (a batch of so many samples that their list would pass 64 KiB),
- * -ENOMEM. */
+/* Its text. 0, -ENODATA or -ENOMEM. */
 int view_attribute(const struct node *node, enum attribute attribute, struct text *ret);
 
 #endif
