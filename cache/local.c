@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
+
 struct local_blob {
     struct blob blob;
     int fd;
@@ -134,14 +136,8 @@ static int list_add(struct source_list *list, const char *folder, const char *na
 {
     struct source_entry *entry;
 
-    if (!(list->n & (list->n + 1)) || !list->entry) {
-        size_t room = list->n * 2 + 16;
-
-        entry = realloc(list->entry, room * sizeof(*entry));
-        if (!entry)
-            return -ENOMEM;
-        list->entry = entry;
-    }
+    if (array_room(&list->entry, list->n, sizeof(*entry)) < 0)
+        return -ENOMEM;
     entry = &list->entry[list->n++];
     entry->folder = strdup(folder);
     entry->name = strdup(name);

@@ -17,7 +17,7 @@ int source_open(const char *spec, struct source **ret, struct diag *d)
         size_t len = strlen(remotes[i]->scheme);
 
         if (!strncmp(spec, remotes[i]->scheme, len))
-            return remotes[i]->new (remotes[i], spec + len, ret, d);
+            return remotes[i]->make(remotes[i], spec + len, ret, d);
     }
     return -EPROTONOSUPPORT;
 }

@@ -32,7 +32,7 @@ struct remote {
     const char *scheme; /* "file://"; "" takes what no other scheme does */
 
     /* rest: SOURCE without the scheme. */
-    int (*new)(const struct remote *remote, const char *rest, struct source **ret, struct diag *d);
+    int (*make)(const struct remote *remote, const char *rest, struct source **ret, struct diag *d);
     /* Every file below the source, in any order. */
     int (*list)(const struct source *source, struct source_list *ret, struct diag *d);
     int (*open)(const struct source *source, const struct source_entry *entry,

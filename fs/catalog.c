@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "cache/unpack.h"
@@ -40,15 +41,9 @@ static int add_item(struct folder_scan *scan, const char *name, struct dataset *
     struct catalog *catalog = scan->catalog;
     struct catalog_item item = {.ds = ds};
 
-    if (!(catalog->n & (catalog->n + 1))) {
-        size_t room = catalog->n * 2 + 2;
-        struct catalog_item *grown = realloc(catalog->item, room * sizeof(*grown));
-
-        if (!grown) {
-            dataset_free(ds);
-            return -ENOMEM;
-        }
-        catalog->item = grown;
+    if (array_room(&catalog->item, catalog->n, sizeof(item)) < 0) {
+        dataset_free(ds);
+        return -ENOMEM;
     }
     item.name = strdup(name);
     item.folder = strdup(scan->folder);

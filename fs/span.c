@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checked.h"
 
 #define FILE_BITS   6
@@ -172,13 +173,8 @@ static int spans_insert(struct spans *spans, size_t i, const struct span *span)
 {
     if (spans->n >= spans->max)
         return -ENFILE;
-    if (!(spans->n & (spans->n + 1))) {
-        struct span *grown = realloc(spans->span, (spans->n * 2 + 2) * sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        spans->span = grown;
-    }
+    if (array_room(&spans->span, spans->n, sizeof(*span)) < 0)
+        return -ENOMEM;
     memmove(&spans->span[i + 1], &spans->span[i], (spans->n - i) * sizeof(*span));
     spans->span[i] = *span;
     spans->n++;

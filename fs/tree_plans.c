@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/scope.h"
 #include "fs/tree_parts.h"
 
@@ -24,14 +25,8 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
     struct span want = span_of_plan(entry, 0), span;
     int r;
 
-    if (!(plans->n & (plans->n + 1))) {
-        struct plan_entry **grown =
-            realloc(plans->entry, (plans->n * 2 + 2) * sizeof(struct plan_entry *));
-
-        if (!grown)
-            return -ENOMEM;
-        plans->entry = grown;
-    }
+    if (array_room(&plans->entry, plans->n, sizeof(struct plan_entry *)) < 0)
+        return -ENOMEM;
     r = spans_take(&tree->spans, &want, &span);
     if (r < 0)
         return r;
@@ -82,17 +77,12 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
     *ret_new = false;
     pthread_rwlock_wrlock(&tree->lock);
     r = spans_take(&tree->spans, &want, ret_span);
-    if (r == 0 && tree->n_epochs < PLANS_MAX && !epoch_is_listed(entry, epoch)) {
-        uint64_t *grown = entry->epoch;
-
-        if (!(entry->n_epochs & (entry->n_epochs + 1)))
-            grown = realloc(entry->epoch, (entry->n_epochs * 2 + 2) * sizeof(*grown));
-        if (grown) { /* else it is opened, but not listed */
-            entry->epoch = grown;
-            entry->epoch[entry->n_epochs++] = epoch;
-            tree->n_epochs++;
-            *ret_new = true;
-        }
+    /* Without memory it is opened, but not listed. */
+    if (r == 0 && tree->n_epochs < PLANS_MAX && !epoch_is_listed(entry, epoch) &&
+        array_room(&entry->epoch, entry->n_epochs, sizeof(epoch)) == 0) {
+        entry->epoch[entry->n_epochs++] = epoch;
+        tree->n_epochs++;
+        *ret_new = true;
     }
     pthread_rwlock_unlock(&tree->lock);
     return r;

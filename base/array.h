@@ -1,0 +1,29 @@
+/* Arrays that grow by one element at a time. */
+#ifndef EPOCHFS_BASE_ARRAY_H
+#define EPOCHFS_BASE_ARRAY_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Make room for element number n of the array that *array points to, which was filled by ones from
+ * 0 (NULL) on; an element has each bytes. The array is moved when n + 1 is a power of two.
+ * 0, or -ENOMEM with the array as it was. */
+static inline int array_room(void *array, size_t n, size_t each)
+{
+    void **at = array;
+    void *grown;
+
+    if (n & (n + 1))
+        return 0;
+    if (n >= SIZE_MAX / 4 / each)
+        return -ENOMEM;
+    grown = realloc(*at, (2 * n + 2) * each);
+    if (!grown)
+        return -ENOMEM;
+    *at = grown;
+    return 0;
+}
+
+#endif
