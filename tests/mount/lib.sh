@@ -1,7 +1,7 @@
 # What the cases in bash share. Sourced:  source "$CASES/lib.sh"
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # the cases use them
-set -euo pipefail
+set -Eeuo pipefail
 
 MOUNTPOINT=$PRIVATE/mountpoint
 SOURCE=$PRIVATE/source

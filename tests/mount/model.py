@@ -25,7 +25,9 @@ class Dataset:
     """fields: name -> array of all samples, as numpy has them (native byte order)."""
 
     def __init__(self, folder, fields, classes=None):
-        self.folder, self.fields = folder, fields
+        self.folder = folder
+        self.fields = {n: a.astype(a.dtype.newbyteorder("=")) for n, a in fields.items()}
+        fields = self.fields
         self.samples = len(next(iter(fields.values())))
         self.digits = max(6, len(str(self.samples - 1)))
         self.derived = {}
@@ -41,7 +43,8 @@ class Dataset:
         return f"{sample:0{self.digits}d}"
 
     def pictures(self):
-        return [n for n, a in self.fields.items() if a.dtype == np.uint8 and a.ndim == 3]
+        return [n for n, a in self.fields.items()
+                if a.dtype == np.uint8 and a.ndim == 3 and a.shape[1] * a.shape[2]]
 
     def encodings(self):
         return ["raw", "npy", "npz", "tar", "idx"] + (["png", "pgm"] if self.pictures() else [])

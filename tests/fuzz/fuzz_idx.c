@@ -1,0 +1,96 @@
+/* Bytes as an IDX file: as images, as their labels and as data. Where a dataset comes out, files
+ * of every encoder are made in pieces. Nothing may crash, leak or contradict itself. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fuzz.h"
+#include "support/idx_make.h"
+#include "support/render.h"
+
+#define PIECE 3000
+
+static void read_piece(struct layout *l, uint64_t off)
+{
+    size_t len = (size_t)min_u64(PIECE, l->size - off), cut = len / 3;
+    AUTO_FREE uint8_t *whole = malloc(len ? len : 1), *pieces = malloc(len ? len : 1);
+    struct diag d = DIAG_INIT;
+    int r = layout_read(l, off, len, whole, &d);
+
+    /* A label outside of its classes is the one thing that is first seen here. */
+    FUZZ_CHECK(r == 0 || (r == -EBADMSG && d.set));
+    if (r < 0)
+        return;
+    FUZZ_CHECK(layout_read(l, off, cut, pieces, NULL) == 0);
+    FUZZ_CHECK(layout_read(l, off + cut, len - cut, pieces + cut, NULL) == 0);
+    FUZZ_CHECK(!memcmp(whole, pieces, len));
+}
+
+static void make_file(const struct dataset *ds, const struct file_kind *kind,
+                      const struct selection *sel)
+{
+    AUTO_LAYOUT struct layout l = {0};
+    int r;
+
+    layout_init(&l, ds, sel, NULL);
+    r = kind->encoder->layout(&l, kind);
+    FUZZ_CHECK(r == 0 || r == -EFBIG);
+    if (r < 0)
+        return;
+    read_piece(&l, 0);
+    read_piece(&l, l.size / 2);
+    read_piece(&l, l.size - min_u64(l.size, PIECE));
+}
+
+static void make_files(const struct dataset *ds, enum scope scope, const struct selection *sel)
+{
+    for (unsigned i = 0; i < ds->n_folders; i++)
+        for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++)
+            make_file(ds, &ds->folder[i].kind[scope][k], sel);
+}
+
+static void use_dataset(const struct dataset *ds)
+{
+    const uint64_t last = ds->samples - 1;
+    const uint64_t mixed[] = {last, 0, last / 2, last / 2, last};
+    struct list_selection list;
+    struct one_sample one;
+
+    list_selection_init(&list, mixed, 0);
+    make_files(ds, SCOPE_BATCHES, &list.sel);
+    if (!ds->samples)
+        return;
+    one_sample_init(&one, last);
+    make_files(ds, SCOPE_SAMPLES, &one.sel);
+    list_selection_init(&list, mixed, ARRAY_LEN(mixed));
+    make_files(ds, SCOPE_BATCHES, &list.sel);
+}
+
+static void open_files(struct blob **blob, size_t n, const struct format_options *options)
+{
+    struct found found;
+
+    FUZZ_CHECK(idx_open(blob, n, options, &found) == 0);
+    FUZZ_CHECK(found.n >= 1);
+    for (size_t i = 0; i < found.n; i++) {
+        if (found.item[i].ds)
+            use_dataset(found.item[i].ds);
+        else
+            FUZZ_CHECK(found.item[i].reason[0] == 'x'); /* the name of the file */
+    }
+    found_release(&found);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const struct format_options options = {.transpose = i, .classes = i ? 7 : 0};
+        struct blob *pair[] = {memory_blob_new("x-images-idx3-ubyte", data, len, len, NULL),
+                               memory_blob_new("x-labels-idx1-ubyte", data, len, len, NULL)};
+        struct blob *alone = memory_blob_new("x", data, len, len, NULL);
+
+        open_files(pair, 2, &options);
+        open_files(&alone, 1, &options);
+    }
+    return 0;
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+"""What the kernel knows it does not ask again: warm reads cause no request, `ls -l` few."""
+
+import errno
+import os
+import random
+import subprocess
+
+from lib import (FASHION, difference, equal, expect_error, mounted, need_fashion, path, requests,
+                 text)
+
+need_fashion()
+rng = random.Random(2)
+FILES = 1000
+
+
+def read_all(files):
+    total = 0
+    for file in files:
+        fd = os.open(file, os.O_RDONLY)
+        while True:
+            data = os.read(fd, 1 << 20)
+            if not data:
+                break
+            total += len(data)
+        os.close(fd)
+    return total
+
+
+def requests_of(action, *arguments):
+    """What one action asks of the daemon, less what reading the counters itself does."""
+    requests()
+    before = requests()
+    nothing = difference(before, requests())
+    before = requests()
+    action(*arguments)
+    moved = difference(before, requests())
+    return {name: n - nothing.get(name, 0) for name, n in moved.items() if n != nothing.get(name, 0)}
+
+
+def check_warm(files, what):
+    cold = requests_of(read_all, files)
+    equal(cold.get("read", 0) >= len(files) // 2, True, f"{what}: the first pass reads: {cold}")
+    os.stat(path("t10k/batches"))  # has grown where the plan is new: asked for once
+    for i in range(3):
+        rng.shuffle(files)
+        equal(requests_of(read_all, files), {}, f"{what}: requests of warm pass {i}")
+    equal(requests_of(lambda: [os.stat(f) for f in files]), {}, f"{what}: stat")
+
+
+def check_listing():
+    for enc, kinds in (("raw", 2), ("npy", 4)):
+        folder = path(f"t10k/samples/{enc}")
+        command = ["ls", "-l", "--color=never", folder]
+        out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+        equal(out.count(b"\n"), 10000 * kinds + 1, folder)
+    folder = path("train/samples/raw")
+    n = 120000
+
+    def list_once():
+        subprocess.run(["ls", "-l", "--color=never", folder], stdout=subprocess.DEVNULL, check=True)
+
+    cold = requests_of(list_once)
+    for name in ("lookup", "getattr", "getxattr", "listxattr"):
+        equal(cold.get(name, 0) < 50, True, f"ls -l of {n} files: {cold}")
+    equal(cold["readdir"] < n / 10, True, f"ls -l of {n} files: {cold}")
+    files = [f"{folder}/{rng.randrange(60000):06d}.image.raw" for _ in range(300)]
+    after = requests_of(read_all, files)
+    equal(after.get("lookup", 0), 0, f"reading listed files needs no lookup: {after}")
+
+
+def check_listing_cached():
+    folder = path("t10k/samples/png")
+    first = os.listdir(folder)
+    again = requests_of(os.listdir, folder)
+    equal(set(again) <= {"readdir"}, True, f"a second listing: {again}")
+    equal(again.get("readdir", 0) <= 2, True, f"a second listing: {again}")
+    equal(os.listdir(folder), first, "the same listing")
+
+
+def check_negative():
+    """What is not there is remembered, too; a plan that is opened later is not hurt by that."""
+    names = [path(f"t10k/samples/raw/{i:06d}.image.nop") for i in range(200)]
+    for name in names:
+        expect_error(errno.ENOENT, os.stat, name)
+    equal(requests_of(lambda: [os.path.exists(n) for n in names]), {}, "names that are not there")
+
+
+def check_links():
+    link = path("t10k/batches/seed=3,batch=64")
+    os.readlink(link)
+    file = f"{link}/epoch=0/npy/000000.image.npy"
+    read_all([file])
+    read_all([file])  # the folders that have grown are asked for once
+    moved = requests_of(read_all, [file])
+    equal(set(moved) <= {"readlink"}, True, f"reading by another spelling of the plan: {moved}")
+
+
+with mounted(FASHION):
+    folder = path("t10k/samples/raw")
+    check_warm([f"{folder}/{i:06d}.image.raw" for i in rng.sample(range(10000), FILES)], "samples")
+    folder = path("t10k/samples/npy")
+    check_warm([f"{folder}/{i:06d}.label.npy" for i in rng.sample(range(10000), FILES)], "npy")
+    for enc in ("npz", "tar", "png", "idx"):
+        folder = path(f"t10k/samples/{enc}")
+        names = os.listdir(folder)
+        check_warm([f"{folder}/{n}" for n in rng.sample(names, 100)], enc)
+    folder = path("t10k/batches/batch=10,seed=7/epoch=4")
+    check_warm([f"{folder}/npy/{i:06d}.image.npy" for i in range(FILES)], "batches")
+    check_warm([f"{folder}/npz/{i:06d}.npz" for i in range(200)], "batches as npz")
+    check_warm([path("t10k/batches/batch=all/raw/000000.image.raw"),
+                path("t10k/source/t10k-images-idx3-ubyte"), path("t10k/dataset.json"),
+                path("README.txt")], "large files and pages")
+    check_listing()
+    check_listing_cached()
+    check_negative()
+    check_links()
+    text(path(".epochfs/metrics"))

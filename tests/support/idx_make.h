@@ -1,0 +1,46 @@
+/* IDX files in memory, and what format_idx makes of them. */
+#ifndef EPOCHFS_TESTS_SUPPORT_IDX_MAKE_H
+#define EPOCHFS_TESTS_SUPPORT_IDX_MAKE_H
+
+#include "format/format.h"
+#include "support/memory_blob.h"
+
+extern const struct format format_idx;
+
+/* The byte of the patterned payload at offset i. */
+static inline uint8_t idx_pattern(uint64_t i)
+{
+    return (uint8_t)((i * 167 + 13) ^ (i >> 5) * 31);
+}
+
+/* An IDX file of patterned elements, or, for those that are not to be read through, of zeros that
+ * take no memory. NULL: no memory. */
+struct blob *idx_blob(const char *name, uint8_t type, unsigned axes, const uint32_t *dim,
+                      struct blob_faults *faults);
+struct blob *idx_blob_zeros(const char *name, uint8_t type, unsigned axes, const uint32_t *dim,
+                            struct blob_faults *faults);
+
+/* A file of one axis with those bytes as elements, type 0x08. */
+struct blob *idx_blob_labels(const char *name, const uint8_t *label, uint32_t n,
+                             struct blob_faults *faults);
+
+/* What came out of a folder, in the order of its coming. */
+#define FOUND_MAX 32
+struct found {
+    struct finds finds;
+    size_t n;
+    struct {
+        char *name;
+        struct dataset *ds; /* NULL: */
+        char *reason;
+    } item[FOUND_MAX];
+};
+
+/* Give the n blobs (taken over; their names are the file names) to format_idx. Its result. */
+int idx_open(struct blob **blob, size_t n, const struct format_options *options, struct found *ret);
+void found_release(struct found *found);
+
+/* The item of that name, or -1. */
+int found_find(const struct found *found, const char *name);
+
+#endif

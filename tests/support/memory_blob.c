@@ -1,0 +1,81 @@
+#include "support/memory_blob.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+struct memory_blob {
+    struct blob blob;
+    struct blob_faults *faults;
+    size_t len; /* of bytes; zeros follow */
+    uint8_t *bytes;
+};
+
+static int memory_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+{
+    const struct memory_blob *m = (const struct memory_blob *)blob;
+    size_t known = off < m->len ? (size_t)min_u64(len, m->len - off) : 0;
+
+    if (m->faults && atomic_fetch_add(&m->faults->reads, 1) + 1 == m->faults->fail_read)
+        return -EIO;
+    if (known)
+        memcpy(buf, m->bytes + off, known);
+    memset((uint8_t *)buf + known, 0, len - known);
+    return 0;
+}
+
+static int memory_check(const struct blob *blob)
+{
+    const struct memory_blob *m = (const struct memory_blob *)blob;
+
+    return m->faults && m->faults->stale ? -ESTALE : 0;
+}
+
+static int memory_identity(const struct blob *blob, char **ret)
+{
+    const struct memory_blob *m = (const struct memory_blob *)blob;
+    char text[64];
+
+    snprintf(text, sizeof(text), "memory %p %llu", (const void *)m->bytes,
+             (unsigned long long)blob->size);
+    *ret = strdup(text);
+    return *ret ? 0 : -ENOMEM;
+}
+
+static void memory_free(struct blob *blob)
+{
+    struct memory_blob *m = (struct memory_blob *)blob;
+
+    free(m->bytes);
+    free(blob->name);
+    free(m);
+}
+
+static const struct blob_ops memory_ops = {memory_pread, memory_check, memory_identity,
+                                           memory_free};
+
+struct blob *memory_blob_new(const char *name, const void *bytes, size_t len, uint64_t size,
+                             struct blob_faults *faults)
+{
+    struct memory_blob *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        return NULL;
+    m->blob = (struct blob){.ops = &memory_ops,
+                            .name = strdup(name),
+                            .size = size,
+                            .mtime = {.tv_sec = 1},
+                            .mode = 0444};
+    m->faults = faults;
+    m->len = len;
+    m->bytes = malloc(len ? len : 1);
+    if (!m->blob.name || !m->bytes) {
+        memory_free(&m->blob);
+        return NULL;
+    }
+    if (len)
+        memcpy(m->bytes, bytes, len);
+    return &m->blob;
+}

@@ -1,0 +1,48 @@
+/* Files of the mount as the encoders make them, and an independent model of what they hold. */
+#ifndef EPOCHFS_TESTS_SUPPORT_RENDER_H
+#define EPOCHFS_TESTS_SUPPORT_RENDER_H
+
+#include "format/encoder.h"
+
+/* The samples of a list, in its order. */
+struct list_selection {
+    struct selection sel;
+    const uint64_t *sample; /* [sel.count] */
+};
+
+void list_selection_init(struct list_selection *ret, const uint64_t *sample, uint64_t count);
+
+/* The kind of file with that suffix (".image.npy") of that encoder, or NULL. */
+const struct file_kind *find_file_kind(const struct dataset *ds, enum scope scope,
+                                       const char *encoder, const char *suffix);
+
+struct bytes {
+    uint8_t *at;
+    uint64_t len;
+};
+
+/* The whole file. 0 or the encoder's error. The caller frees ret->at. */
+int render(const struct dataset *ds, const struct file_kind *kind, const struct selection *sel,
+           const struct layout_host *host, struct bytes *ret);
+
+/* Read many byte ranges of a file whose whole is known: each is the same slice, and nothing
+ * beside it is written. All ranges where the file is small. False where one is wrong. */
+bool ranges_agree(const struct dataset *ds, const struct file_kind *kind,
+                  const struct selection *sel, const struct bytes *whole, unsigned random_ranges);
+
+/* The items of a field for a selection as they should be shown, from the pattern that idx_blob()
+ * wrote. The caller frees ret->at. */
+void model_items(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                 struct bytes *ret);
+
+/* The same as they stand in the source. */
+void model_stored(const struct field *f, const struct selection *sel, struct bytes *ret);
+
+/* The same with the header of a .npy file. */
+void model_npy(const struct dataset *ds, const struct field *f, const struct selection *sel,
+               struct bytes *ret);
+
+/* The same as decimal text. */
+void model_cls(const struct field *f, const struct selection *sel, struct bytes *ret);
+
+#endif

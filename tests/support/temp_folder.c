@@ -1,0 +1,70 @@
+#include "support/temp_folder.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void must(int good, const char *what)
+{
+    if (good)
+        return;
+    perror(what);
+    abort();
+}
+
+int temp_setup(void **state)
+{
+    char *path = strdup("/tmp/epochfs-test-XXXXXX");
+
+    must(path && mkdtemp(path), "mkdtemp");
+    *state = path;
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void temp_remove(const char *folder)
+{
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int temp_teardown(void **state)
+{
+    temp_remove(*state);
+    free(*state);
+    return 0;
+}
+
+void temp_path(const char *folder, const char *name, char ret[static PATH_MAX])
+{
+    must(snprintf(ret, PATH_MAX, "%s/%s", folder, name) < PATH_MAX, name);
+}
+
+void temp_write(const char *folder, const char *name, const void *bytes, size_t len)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    temp_path(folder, name, path);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    must(fd >= 0 && write(fd, bytes, len) == (ssize_t)len, path);
+    close(fd);
+}
+
+void temp_folder(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+
+    temp_path(folder, name, path);
+    must(mkdir(path, 0700) == 0, path);
+}

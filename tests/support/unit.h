@@ -1,0 +1,24 @@
+/* What every unit test includes: cmocka and the headers that it forgets. */
+#ifndef EPOCHFS_TESTS_SUPPORT_UNIT_H
+#define EPOCHFS_TESTS_SUPPORT_UNIT_H
+
+/* cmocka.h needs these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/diag.h"
+
+/* The message has that piece in it. */
+#define assert_diag_has(d, piece)                                                                  \
+    do {                                                                                           \
+        if (!(d)->set || !strstr((d)->text, (piece)))                                              \
+            fail_msg("message \"%s\": want \"%s\" in it", (d)->text, (piece));                     \
+    } while (0)
+
+#endif

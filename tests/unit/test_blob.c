@@ -1,0 +1,65 @@
+#include "base/blob.h"
+#include "support/memory_blob.h"
+#include "support/unit.h"
+
+#include <errno.h>
+
+static void test_blob_pread__inside__bytes(void **state)
+{
+    AUTO_BLOB struct blob *blob = memory_blob_new("m", "0123456789", 10, 12, NULL);
+    char buf[8] = "";
+
+    (void)state;
+    assert_int_equal(blob_pread(blob, buf, 4, 3), 0);
+    assert_memory_equal(buf, "3456", 4);
+    assert_int_equal(blob_pread(blob, buf, 4, 8), 0);
+    assert_memory_equal(buf, "89\0\0", 4);
+    assert_int_equal(blob_pread(blob, buf, 0, 12), 0);
+}
+
+static void test_blob_pread__outside__einval(void **state)
+{
+    AUTO_BLOB struct blob *blob = memory_blob_new("m", "0123456789", 10, 10, NULL);
+    char buf[16];
+
+    (void)state;
+    assert_int_equal(blob_pread(blob, buf, 1, 10), -EINVAL);
+    assert_int_equal(blob_pread(blob, buf, 11, 0), -EINVAL);
+    assert_int_equal(blob_pread(blob, buf, 2, 9), -EINVAL);
+    assert_int_equal(blob_pread(blob, buf, 0, 11), -EINVAL);
+    assert_int_equal(blob_pread(blob, buf, 2, UINT64_MAX), -EINVAL);
+    assert_int_equal(blob_pread(blob, buf, SIZE_MAX, 5), -EINVAL);
+}
+
+static void test_memory_blob__faults__as_asked(void **state)
+{
+    struct blob_faults faults = {.fail_read = 2};
+    AUTO_BLOB struct blob *blob = memory_blob_new("m", "01", 2, 2, &faults);
+    char c;
+
+    (void)state;
+    assert_int_equal(blob_pread(blob, &c, 1, 0), 0);
+    assert_int_equal(blob_pread(blob, &c, 1, 0), -EIO);
+    assert_int_equal(blob_pread(blob, &c, 1, 1), 0);
+    assert_int_equal(blob_check(blob), 0);
+    faults.stale = true;
+    assert_int_equal(blob_check(blob), -ESTALE);
+}
+
+static void test_blob_free__null__nothing(void **state)
+{
+    (void)state;
+    blob_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blob_pread__inside__bytes),
+        cmocka_unit_test(test_blob_pread__outside__einval),
+        cmocka_unit_test(test_memory_blob__faults__as_asked),
+        cmocka_unit_test(test_blob_free__null__nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

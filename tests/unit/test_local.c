@@ -1,0 +1,263 @@
+/* Local files as blobs: a file that is no longer what it was when opened gives -ESTALE. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache/folder.h"
+#include "cache/source.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+static struct blob *open_blob(const char *folder, const char *name)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    struct cache_folder cache = {.path = (char *)folder};
+    struct source_entry entry = {.folder = (char *)"", .name = (char *)name};
+    struct blob *blob = NULL;
+
+    assert_int_equal(source_open(folder, &source, NULL), 0);
+    assert_int_equal(source_blob(source, &entry, &cache, &blob, NULL), 0);
+    return blob;
+}
+
+static void check_read(const struct blob *blob, const char *want)
+{
+    char buf[64];
+
+    assert_int_equal(blob->size, strlen(want));
+    assert_int_equal(blob_pread(blob, buf, strlen(want), 0), 0);
+    assert_memory_equal(buf, want, strlen(want));
+}
+
+static void test_local__untouched__bytes(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char buf[4];
+
+    temp_write(folder, "f", "hello", 5);
+    blob = open_blob(folder, "f");
+    assert_string_equal(blob_name(blob), "f");
+    check_read(blob, "hello");
+    assert_int_equal(blob_check(blob), 0);
+    assert_int_equal(blob_pread(blob, buf, 1, 5), -EINVAL);
+}
+
+static void test_local__truncated__estale(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX], buf[5];
+
+    temp_write(folder, "f", "hello", 5);
+    blob = open_blob(folder, "f");
+    temp_path(folder, "f", path);
+    assert_int_equal(truncate(path, 3), 0);
+    assert_int_equal(blob_pread(blob, buf, 5, 0), -ESTALE);
+    assert_int_equal(blob_check(blob), -ESTALE);
+}
+
+static void test_local__grown__estale(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX];
+
+    temp_write(folder, "f", "hello", 5);
+    blob = open_blob(folder, "f");
+    temp_path(folder, "f", path);
+    assert_int_equal(truncate(path, 6), 0);
+    assert_int_equal(blob_check(blob), -ESTALE);
+}
+
+static void test_local__rewritten_in_place__estale(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX];
+
+    temp_write(folder, "f", "hello", 5);
+    blob = open_blob(folder, "f");
+    temp_path(folder, "f", path);
+    temp_write(folder, "f", "HELLO", 5);
+    /* The clock of file times is coarse: say that a moment has passed. */
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){{5, 0}, {5, 1}}, 0), 0);
+    assert_int_equal(blob_check(blob), -ESTALE);
+}
+
+static void test_local__unlinked__estale(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX];
+
+    temp_write(folder, "f", "hello", 5);
+    blob = open_blob(folder, "f");
+    temp_path(folder, "f", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(blob_check(blob), -ESTALE);
+}
+
+static void test_local__replaced__estale(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX], other[PATH_MAX];
+    struct stat st;
+
+    temp_write(folder, "f", "hello", 5);
+    blob = open_blob(folder, "f");
+    temp_write(folder, "g", "HELLO", 5); /* of the same size and time */
+    temp_path(folder, "f", path);
+    temp_path(folder, "g", other);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(utimensat(AT_FDCWD, other, (struct timespec[]){st.st_atim, st.st_mtim}, 0), 0);
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(blob_check(blob), -ESTALE);
+    check_read(blob, "hello"); /* never the other's bytes */
+}
+
+static void test_local__two_versions__two_identities(void **state)
+{
+    const char *folder = *state;
+    struct blob *blob;
+    AUTO_FREE char *a = NULL, *b = NULL, *c = NULL;
+
+    temp_write(folder, "f", "hello", 5);
+    blob = open_blob(folder, "f");
+    assert_int_equal(blob_identity(blob, &a), 0);
+    blob_free(blob);
+    blob = open_blob(folder, "f");
+    assert_int_equal(blob_identity(blob, &b), 0);
+    blob_free(blob);
+    assert_string_equal(a, b);
+    temp_write(folder, "f", "hello!", 6);
+    blob = open_blob(folder, "f");
+    assert_int_equal(blob_identity(blob, &c), 0);
+    blob_free(blob);
+    assert_string_not_equal(a, c);
+    free(TAKE_PTR(b));
+}
+
+static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX], buf[5];
+
+    temp_write(folder, "f", "hello", 5);
+    temp_path(folder, "f", path);
+    assert_int_equal(local_blob_new(open(path, O_RDONLY), "f", 3, &blob), 0);
+    check_read(blob, "hel");
+    assert_int_equal(blob_pread(blob, buf, 4, 0), -EINVAL);
+    assert_int_equal(blob_check(blob), 0);
+}
+
+static void test_source_list__tree__sorted_without_hidden(void **state)
+{
+    static const struct {
+        const char *folder, *name;
+    } want[] = {{"", "b"}, {"", "c"}, {"a", "x"}, {"a-b", "z"}, {"a/deep", "y"}};
+    const char *folder = *state;
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    char path[PATH_MAX];
+
+    temp_folder(folder, "a");
+    temp_folder(folder, "a/deep");
+    temp_folder(folder, "a-b");
+    temp_folder(folder, "nothing");
+    temp_folder(folder, ".hidden");
+    temp_write(folder, "c", "", 0);
+    temp_write(folder, "b", "", 0);
+    temp_write(folder, ".secret", "", 0);
+    temp_write(folder, ".hidden/x", "", 0);
+    temp_write(folder, "a/x", "", 0);
+    temp_write(folder, "a/deep/y", "", 0);
+    temp_write(folder, "a-b/z", "", 0);
+    temp_path(folder, "a/deep/up", path);
+    assert_int_equal(symlink("../..", path), 0); /* a circle */
+    temp_path(folder, "pipe", path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(source_open(folder, &source, NULL), 0);
+    assert_int_equal(source_list(source, &list, NULL), 0);
+    assert_int_equal(list.n, ARRAY_LEN(want));
+    for (size_t i = 0; i < list.n; i++) {
+        assert_string_equal(list.entry[i].folder, want[i].folder);
+        assert_string_equal(list.entry[i].name, want[i].name);
+        assert_null(list.entry[i].error);
+    }
+}
+
+static void test_source_list__annex_link__says_what_to_do(void **state)
+{
+    const char *folder = *state;
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    char path[PATH_MAX];
+
+    temp_path(folder, "t.gz", path);
+    assert_int_equal(symlink(".git/annex/objects/Xq/SHA256E-s9.gz", path), 0);
+    temp_path(folder, "u", path);
+    assert_int_equal(symlink("nowhere", path), 0);
+    assert_int_equal(source_open(folder, &source, NULL), 0);
+    assert_int_equal(source_list(source, &list, NULL), 0);
+    assert_int_equal(list.n, 2);
+    assert_non_null(strstr(list.entry[0].error, "git annex get"));
+    assert_non_null(strstr(list.entry[1].error, "nowhere"));
+}
+
+static void test_source_open__one_file__its_folder_and_name(void **state)
+{
+    const char *folder = *state;
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    char path[PATH_MAX], url[PATH_MAX + 8];
+
+    temp_write(folder, "f", "x", 1);
+    temp_write(folder, "g", "x", 1);
+    temp_path(folder, "f", path);
+    snprintf(url, sizeof(url), "file://%s", path);
+    assert_int_equal(source_open(url, &source, NULL), 0);
+    assert_int_equal(source_list(source, &list, NULL), 0);
+    assert_int_equal(list.n, 1);
+    assert_string_equal(list.entry[0].name, "f");
+}
+
+static void test_source_open__nothing_there__message(void **state)
+{
+    struct source *source = NULL;
+    struct diag d = DIAG_INIT, e = DIAG_INIT;
+
+    (void)state;
+    assert_int_equal(source_open("/no/such/path", &source, &d), -ENOENT);
+    assert_diag_has(&d, "/no/such/path");
+    assert_int_equal(source_open("gopher://x", &source, &e), -EPROTONOSUPPORT);
+    assert_diag_has(&e, "gopher://x");
+}
+
+#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TEMP(test_local__untouched__bytes),
+        IN_TEMP(test_local__truncated__estale),
+        IN_TEMP(test_local__grown__estale),
+        IN_TEMP(test_local__rewritten_in_place__estale),
+        IN_TEMP(test_local__unlinked__estale),
+        IN_TEMP(test_local__replaced__estale),
+        IN_TEMP(test_local__two_versions__two_identities),
+        IN_TEMP(test_local_blob_new__shorter__the_rest_is_hidden),
+        IN_TEMP(test_source_list__tree__sorted_without_hidden),
+        IN_TEMP(test_source_list__annex_link__says_what_to_do),
+        IN_TEMP(test_source_open__one_file__its_folder_and_name),
+        IN_TEMP(test_source_open__nothing_there__message),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* The n-th allocation fails, for n = 1, 2, 3 ... until the run is clean. Every run ends with
+ * -ENOMEM or as if nothing had happened, and everything is freed. The linker leads all
+ * allocations of ours, not those of the libraries, to the functions below. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "fs/pages.h"
+#include "fs/plan.h"
+#include "fs/tree.h"
+#include "support/idx_make.h"
+#include "support/render.h"
+#include "support/unit.h"
+
+/* Of the run: */
+static long live, count, fail_at; /* fail_at 0: none */
+
+static bool fails(void)
+{
+    return ++count == fail_at;
+}
+
+static void *counted(void *p)
+{
+    live += p != NULL;
+    return p;
+}
+
+#define FAULTY(type, name, parameters, arguments)                                                  \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        return fails() ? NULL : counted(__real_##name arguments);                                  \
+    }
+
+FAULTY(void *, malloc, (size_t n), (n))
+FAULTY(void *, calloc, (size_t n, size_t each), (n, each))
+FAULTY(char *, strdup, (const char *s), (s))
+FAULTY(char *, strndup, (const char *s, size_t n), (s, n))
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n)
+{
+    if (fails())
+        return NULL;
+    return p ? __real_realloc(p, n) : counted(__real_realloc(p, n));
+}
+
+void __real_free(void *p);
+void __wrap_free(void *p);
+void __wrap_free(void *p)
+{
+    live -= p != NULL;
+    __real_free(p);
+}
+
+int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int __wrap_asprintf(char **ret, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    if (fails())
+        return -1;
+    va_start(args, format);
+    n = vasprintf(ret, format, args);
+    va_end(args);
+    live += n >= 0;
+    return n;
+}
+
+/* One run. 0 or -ENOMEM. */
+typedef int run_fn(void);
+
+static void check_run(run_fn *run)
+{
+    for (long n = 1;; n++) {
+        int r;
+
+        live = 0;
+        count = 0;
+        fail_at = n;
+        r = run();
+        fail_at = 0;
+        if (live)
+            fail_msg("allocation %ld failed: %ld left over", n, live);
+        if (r != 0 && r != -ENOMEM)
+            fail_msg("allocation %ld failed: result %d", n, r);
+        if (count < n) {
+            assert_int_equal(r, 0);
+            assert_true(n > 10);
+            return;
+        }
+    }
+}
+
+static int open_pair(struct found *ret)
+{
+    struct blob *blob[] = {idx_blob("x-images-idx3-ubyte", 8, 3, (uint32_t[]){3, 2, 2}, NULL),
+                           idx_blob("x-labels-idx1-ubyte", 8, 1, (uint32_t[]){3}, NULL),
+                           memory_blob_new("bad", "\0\0\x08\0", 4, 4, NULL),
+                           idx_blob("y-images-idx3-ubyte", 8, 3, (uint32_t[]){3, 2, 2}, NULL),
+                           idx_blob("y-labels-idx1-ubyte", 8, 1, (uint32_t[]){4}, NULL)};
+
+    return idx_open(blob, ARRAY_LEN(blob), &(struct format_options){.transpose = true}, ret);
+}
+
+static int run_open(void)
+{
+    struct found found;
+    int r = open_pair(&found);
+
+    if (r == 0)
+        assert_int_equal(found.n, 5);
+    found_release(&found);
+    return r;
+}
+
+static void test_idx_folder__no_memory__nothing_leaks(void **state)
+{
+    (void)state;
+    check_run(run_open);
+}
+
+static struct found opened;
+
+static int run_encoders(void)
+{
+    const uint64_t sample[] = {2, 0, 0, 1};
+    const struct dataset *ds = opened.item[found_find(&opened, "x")].ds;
+    struct list_selection list;
+
+    list_selection_init(&list, sample, ARRAY_LEN(sample));
+    for (unsigned i = 0; i < ds->n_folders; i++) {
+        for (unsigned k = 0; k < ds->folder[i].n_kinds[SCOPE_BATCHES]; k++) {
+            struct bytes bytes;
+            int r = render(ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, NULL, &bytes);
+
+            if (r < 0)
+                return r;
+            free(bytes.at);
+        }
+    }
+    return 0;
+}
+
+static void test_encoders__no_memory__nothing_leaks(void **state)
+{
+    (void)state;
+    fail_at = 0;
+    assert_int_equal(open_pair(&opened), 0);
+    check_run(run_encoders);
+    found_release(&opened);
+}
+
+/* "unit" twice, so that a plan is also found opened. */
+static int run_tree(void)
+{
+    static const char *const path[] = {
+        "x",           "batches", "seed=1,batch=2,rank=0of2", "batch=2,rank=0of2,seed=1",
+        "epoch=70000", "npy",     "000000.image.npy"};
+    struct catalog_item item[] = {
+        {.folder = (char *)"", .name = (char *)"bad", .error = (char *)"is broken"},
+        {.folder = (char *)"", .name = (char *)"x", .ds = opened.item[found_find(&opened, "x")].ds},
+        {.folder = (char *)"sub/folder",
+         .name = (char *)"x",
+         .ds = opened.item[found_find(&opened, "x")].ds}};
+    const struct catalog catalog = {.n = 3, .item = item, .n_datasets = 2};
+    const struct plan plan[] = {{.batch = 2, .parts = 1, .ranks = 1},
+                                {.batch = 1, .parts = 1, .ranks = 1, .seeded = true}};
+    const struct tree_options options = {.plan = plan, .n_plans = 2, .epochs = 2};
+    struct tree *tree = NULL;
+    struct node node, parent;
+    int r =
+        tree_new(&catalog, &options, page_readme(&catalog, "/source", "/mnt"), page_item, &tree);
+
+    if (r == 0)
+        r = tree_node(tree, TREE_ROOT, &node);
+    for (size_t i = 0; i < ARRAY_LEN(path) && r == 0; i++) {
+        parent = node;
+        r = tree_lookup(tree, &parent, path[i], &node, NULL, NULL);
+        if (r == 0 && node.kind == NODE_PLAN_LINK)
+            node = parent;
+    }
+    tree_free(tree);
+    return r;
+}
+
+static void test_tree__no_memory__nothing_leaks(void **state)
+{
+    (void)state;
+    fail_at = 0;
+    assert_int_equal(open_pair(&opened), 0);
+    check_run(run_tree);
+    found_release(&opened);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_idx_folder__no_memory__nothing_leaks),
+        cmocka_unit_test(test_encoders__no_memory__nothing_leaks),
+        cmocka_unit_test(test_tree__no_memory__nothing_leaks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

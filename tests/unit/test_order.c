@@ -1,0 +1,109 @@
+/* The order against tests/order_vectors.txt, whose path is the only argument. */
+#include "fs/order.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+
+#include "base/scope.h"
+
+static const char *vectors;
+
+static void scope_fclose(FILE **f)
+{
+    if (*f)
+        fclose(*f);
+}
+
+static void test_order__vectors__both_ways(void **state)
+{
+    AUTO(scope_fclose) FILE *f = fopen(vectors, "r");
+    unsigned long long n, seed, epoch, window, position, sample;
+    size_t lines = 0;
+
+    (void)state;
+    assert_non_null(f);
+    while (fscanf(f, "%llu %llu %llu %llu %llu %llu", &n, &seed, &epoch, &window, &position,
+                  &sample) == 6) {
+        uint64_t got[11];
+        struct order o;
+
+        order_init(&o, seed, epoch, n, window);
+        assert_int_equal(order_sample(&o, position), sample);
+        assert_int_equal(order_position(&o, sample), position);
+        for (size_t count = 1; count <= ARRAY_LEN(got); count += 5) {
+            order_samples(&o, position, count, 0, got);
+            assert_int_equal(got[count - 1], sample);
+        }
+        lines++;
+    }
+    assert_true(feof(f));
+    assert_true(lines > 1800);
+}
+
+static void test_order__small__permutations(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n < 130; n++) {
+        for (uint64_t window = 0; window < n + 3; window += 1 + window / 5) {
+            bool seen[130] = {false};
+            struct order o;
+
+            order_init(&o, n * 31, window, n, window);
+            for (uint64_t i = 0; i < n; i++) {
+                uint64_t sample = order_sample(&o, i);
+
+                assert_true(sample < n);
+                assert_false(seen[sample]);
+                seen[sample] = true;
+                assert_int_equal(order_position(&o, sample), i);
+            }
+        }
+    }
+}
+
+static void test_order_samples__strides__as_one_by_one(void **state)
+{
+    static const uint64_t strides[] = {0, 1, 2, 7, 1000, UINT64_MAX, UINT64_C(1) << 48};
+    static const uint64_t sizes[] = {1, 2, 9, 1000, 60000, UINT64_C(1) << 48};
+    uint64_t got[50];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(strides) * ARRAY_LEN(sizes) * 2; i++) {
+        uint64_t n = sizes[i % ARRAY_LEN(sizes)];
+        uint64_t stride = strides[i / ARRAY_LEN(sizes) % ARRAY_LEN(strides)];
+        uint64_t window = i % 2 ? 5 : 0;
+        struct order o;
+
+        order_init(&o, 3, 4, n, window);
+        order_samples(&o, n - 1, ARRAY_LEN(got), stride, got);
+        for (uint64_t k = 0; k < ARRAY_LEN(got); k++) {
+            __extension__ unsigned __int128 place = (unsigned __int128)k * stride + n - 1;
+
+            assert_int_equal(got[k], order_sample(&o, (uint64_t)(place % n)));
+        }
+    }
+}
+
+static void test_order__no_samples__no_division_by_zero(void **state)
+{
+    struct order o;
+
+    (void)state;
+    order_init(&o, 1, 2, 0, 0);
+    order_init(&o, 1, 2, 0, 5);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order__vectors__both_ways),
+        cmocka_unit_test(test_order__small__permutations),
+        cmocka_unit_test(test_order_samples__strides__as_one_by_one),
+        cmocka_unit_test(test_order__no_samples__no_division_by_zero),
+    };
+
+    if (argc != 2)
+        return 1;
+    vectors = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+#include "fs/plan.h"
+#include "support/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/scope.h"
+
+static int parse(const char *name, struct plan *ret, struct diag *d)
+{
+    return plan_parse(name, strlen(name), ',', ret, d);
+}
+
+static void check_canonical(const char *name, const char *want)
+{
+    struct diag d = DIAG_INIT;
+    char got[PLAN_NAME_ROOM];
+    struct plan plan;
+
+    if (parse(name, &plan, &d) < 0)
+        fail_msg("'%s': %s", name, d.text);
+    plan_name(&plan, got);
+    assert_string_equal(got, want);
+}
+
+static void test_plan_parse__every_parameter__fields(void **state)
+{
+    struct plan p;
+
+    (void)state;
+    assert_int_equal(
+        parse("batch=128,part=1of3,rank=2of4,seed=7,shuffle=window:64,tail=wrap", &p, NULL), 0);
+    assert_int_equal(p.batch, 128);
+    assert_int_equal(p.part, 1);
+    assert_int_equal(p.parts, 3);
+    assert_int_equal(p.rank, 2);
+    assert_int_equal(p.ranks, 4);
+    assert_true(p.seeded);
+    assert_int_equal(p.seed, 7);
+    assert_int_equal(p.window, 64);
+    assert_int_equal(p.tail, TAIL_WRAP);
+}
+
+static void test_plan_parse__batch_only__defaults(void **state)
+{
+    struct plan p;
+
+    (void)state;
+    assert_int_equal(parse("batch=all", &p, NULL), 0);
+    assert_int_equal(p.batch, 0);
+    assert_int_equal(p.part, 0);
+    assert_int_equal(p.parts, 1);
+    assert_int_equal(p.rank, 0);
+    assert_int_equal(p.ranks, 1);
+    assert_false(p.seeded);
+    assert_int_equal(p.window, 0);
+    assert_int_equal(p.tail, TAIL_KEEP);
+}
+
+static void test_plan_name__defaults__left_out(void **state)
+{
+    (void)state;
+    check_canonical("batch=1", "batch=1");
+    check_canonical("batch=all", "batch=all");
+    check_canonical("batch=4,part=0of1", "batch=4");
+    check_canonical("batch=4,rank=0of1", "batch=4");
+    check_canonical("batch=4,tail=keep", "batch=4");
+    check_canonical("batch=4,seed=0", "batch=4,seed=0");
+    check_canonical("batch=4,seed=0,shuffle=full", "batch=4,seed=0");
+    check_canonical("batch=4,part=0of2", "batch=4,part=0of2");
+    check_canonical("batch=4,tail=drop", "batch=4,tail=drop");
+}
+
+static void test_plan_name__any_order__canonical(void **state)
+{
+    static const char *const word[] = {"batch=8", "part=3of7",        "rank=5of8",
+                                       "seed=42", "shuffle=window:9", "tail=drop"};
+    unsigned order[6] = {0, 1, 2, 3, 4, 5}, count = 0;
+
+    (void)state;
+    for (unsigned code = 0; code < 6 * 6 * 6 * 6 * 6 * 6; code++) { /* all 720 permutations */
+        unsigned seen = 0, c = code;
+        char name[PLAN_NAME_ROOM] = "";
+
+        for (unsigned i = 0; i < 6; i++, c /= 6) {
+            order[i] = c % 6;
+            seen |= 1u << order[i];
+        }
+        if (seen != 63)
+            continue;
+        for (unsigned i = 0; i < 6; i++)
+            snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s%s", i ? "," : "",
+                     word[order[i]]);
+        check_canonical(name, "batch=8,part=3of7,rank=5of8,seed=42,shuffle=window:9,tail=drop");
+        count++;
+    }
+    assert_int_equal(count, 720);
+}
+
+static void test_plan_parse__largest_numbers__fit(void **state)
+{
+    static const char name[] = "batch=281474976710656,part=281474976710655of281474976710656,"
+                               "rank=281474976710655of281474976710656,seed=18446744073709551615,"
+                               "shuffle=window:281474976710656,tail=wrap";
+
+    (void)state;
+    assert_true(sizeof(name) <= PLAN_NAME_ROOM);
+    check_canonical(name, name);
+}
+
+static void test_plan_parse__plus__separator_of_options(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct plan p;
+
+    (void)state;
+    assert_int_equal(plan_parse("seed=7+batch=128", 16, '+', &p, NULL), 0);
+    assert_int_equal(p.batch, 128);
+    assert_int_equal(p.seed, 7);
+    assert_int_equal(plan_parse("batch=128,seed=7", 16, '+', &p, &d), -EINVAL);
+    assert_int_equal(plan_parse("batch=128+seed=7", 16, ',', &p, NULL), -EINVAL);
+}
+
+static void test_plan_parse__length__bounds_it(void **state)
+{
+    struct plan p;
+
+    (void)state;
+    assert_int_equal(plan_parse("batch=123,seed=7", 8, ',', &p, NULL), 0);
+    assert_int_equal(p.batch, 12);
+    assert_false(p.seeded);
+}
+
+static void test_plan_parse__malformed__einval(void **state)
+{
+    static const struct {
+        const char *name, *message;
+    } cases[] = {
+        {"", "not a parameter"},
+        {",", "not a parameter"},
+        {"batch", "batch: want"},
+        {"batch=", "batch: want"},
+        {"batch=0", "found '0'"},
+        {"batch=00", "found '00'"},
+        {"batch=01", "found '01'"},
+        {"batch=-1", "found '-1'"},
+        {"batch=+1", "found '+1'"},
+        {"batch= 1", "found ' 1'"},
+        {"batch=1 ", "found '1 '"},
+        {"batch=1.5", "found '1.5'"},
+        {"batch=1e3", "found '1e3'"},
+        {"batch=0x10", "found '0x10'"},
+        {"batch=ALL", "found 'ALL'"},
+        {"batch=alll", "found 'alll'"},
+        {"batch=al", "found 'al'"},
+        {"batch=281474976710657", "found '281474976710657'"},
+        {"batch=18446744073709551616", "found '18446744073709551616'"},
+        {"batch=18446744073709551617", "found '18446744073709551617'"},
+        {"batch=340282366920938463463374607431768211457", "batch: want"},
+        {"Batch=1", "'Batch' is not a parameter"},
+        {"batc=1", "'batc' is not a parameter"},
+        {"batchs=1", "'batchs' is not a parameter"},
+        {"batch=1,", "'' is not a parameter"},
+        {",batch=1", "'' is not a parameter"},
+        {"batch=1,,seed=2", "'' is not a parameter"},
+        {"batch=1,batch=1", "batch stands twice"},
+        {"batch=1,seed=1,seed=2", "seed stands twice"},
+        {"batch=1,tail=keep,tail=keep", "tail stands twice"},
+        {"batch=1,foo=2", "'foo' is not a parameter"},
+        {"batch=1,foo", "'foo' is not a parameter"},
+        {"batch=1,=", "'' is not a parameter"},
+        {"batch==1", "found '=1'"},
+        {"seed=1", "batch= is missing"},
+        {"rank=0of1", "batch= is missing"},
+        {"batch=1,part=4of4", "found '4of4'"},
+        {"batch=1,rank=4of4", "found '4of4'"},
+        {"batch=1,rank=5of4", "found '5of4'"},
+        {"batch=1,rank=0of0", "found '0of0'"},
+        {"batch=1,rank=1", "rank: want"},
+        {"batch=1,rank=of4", "rank: want"},
+        {"batch=1,rank=1of", "rank: want"},
+        {"batch=1,rank=1of04", "rank: want"},
+        {"batch=1,rank=01of4", "rank: want"},
+        {"batch=1,rank=1/4", "rank: want"},
+        {"batch=1,rank=1OF4", "rank: want"},
+        {"batch=1,rank=1of4x", "rank: want"},
+        {"batch=1,rank=-1of4", "rank: want"},
+        {"batch=1,rank=0of281474976710657", "rank: want"},
+        {"batch=1,rank=0of18446744073709551617", "rank: want"},
+        {"batch=1,part=281474976710657of281474976710658", "part: want"},
+        {"batch=1,seed=", "seed: want"},
+        {"batch=1,seed=-1", "seed: want"},
+        {"batch=1,seed=01", "seed: want"},
+        {"batch=1,seed=18446744073709551616", "seed: want"},
+        {"batch=1,shuffle=full", "shuffle= needs seed="},
+        {"batch=1,shuffle=window:4", "shuffle= needs seed="},
+        {"batch=1,seed=1,shuffle=", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=none", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=fulls", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=window", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=window:", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=window:0", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=window:04", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=window:4x", "shuffle: want"},
+        {"batch=1,seed=1,shuffle=window:281474976710657", "shuffle: want"},
+        {"batch=1,tail=", "tail: want"},
+        {"batch=1,tail=Keep", "tail: want"},
+        {"batch=1,tail=keeps", "tail: want"},
+        {"batch=1,tail", "tail: want"},
+        {"batch=1+seed=2", "batch: want"},
+        {"batch=1;seed=2", "batch: want"},
+        {"batch=1\n", "batch: want"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct diag d = DIAG_INIT;
+        struct plan p;
+
+        if (parse(cases[i].name, &p, &d) != -EINVAL)
+            fail_msg("'%s' was taken", cases[i].name);
+        assert_diag_has(&d, cases[i].message);
+    }
+}
+
+static void test_plan_parse__nul_inside__einval(void **state)
+{
+    struct plan p;
+
+    (void)state;
+    assert_int_equal(plan_parse("batch=1\0", 8, ',', &p, NULL), -EINVAL);
+    assert_int_equal(plan_parse("batch\0=1", 8, ',', &p, NULL), -EINVAL);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Numbers of every size up to max. */
+static uint64_t random_number(uint64_t *state, uint64_t max)
+{
+    uint64_t v = next_random(state) >> (next_random(state) % 64);
+
+    return max == UINT64_MAX ? v : v % (max + 1);
+}
+
+static void test_plan_name__random_plans__parse_back(void **state)
+{
+    uint64_t rng = 88172645463325252;
+
+    (void)state;
+    for (int i = 0; i < 100000; i++) {
+        struct plan p = {0}, q;
+        char name[PLAN_NAME_ROOM], again[PLAN_NAME_ROOM];
+        struct diag d = DIAG_INIT;
+
+        p.batch = random_number(&rng, PLAN_NUMBER_MAX);
+        p.parts = random_number(&rng, PLAN_NUMBER_MAX - 1) + 1;
+        p.part = random_number(&rng, p.parts - 1);
+        p.ranks = random_number(&rng, PLAN_NUMBER_MAX - 1) + 1;
+        p.rank = random_number(&rng, p.ranks - 1);
+        p.seeded = next_random(&rng) % 2;
+        p.seed = p.seeded ? random_number(&rng, UINT64_MAX) : 0;
+        p.window = p.seeded ? random_number(&rng, PLAN_NUMBER_MAX) : 0;
+        p.tail = (enum plan_tail)(next_random(&rng) % 3);
+        plan_name(&p, name);
+        if (parse(name, &q, &d) < 0)
+            fail_msg("'%s': %s", name, d.text);
+        assert_int_equal(q.batch, p.batch);
+        assert_int_equal(q.part, p.part);
+        assert_int_equal(q.parts, p.parts);
+        assert_int_equal(q.rank, p.rank);
+        assert_int_equal(q.ranks, p.ranks);
+        assert_int_equal(q.seeded, p.seeded);
+        assert_int_equal(q.seed, p.seed);
+        assert_int_equal(q.window, p.window);
+        assert_int_equal(q.tail, p.tail);
+        plan_name(&q, again);
+        assert_string_equal(again, name);
+    }
+}
+
+static void test_plan_has_parameter__words__right(void **state)
+{
+    (void)state;
+    assert_true(plan_has_parameter("batch"));
+    assert_true(plan_has_parameter("tail"));
+    assert_false(plan_has_parameter("batch="));
+    assert_false(plan_has_parameter("tai"));
+    assert_false(plan_has_parameter(""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_parse__every_parameter__fields),
+        cmocka_unit_test(test_plan_parse__batch_only__defaults),
+        cmocka_unit_test(test_plan_name__defaults__left_out),
+        cmocka_unit_test(test_plan_name__any_order__canonical),
+        cmocka_unit_test(test_plan_parse__largest_numbers__fit),
+        cmocka_unit_test(test_plan_parse__plus__separator_of_options),
+        cmocka_unit_test(test_plan_parse__length__bounds_it),
+        cmocka_unit_test(test_plan_parse__malformed__einval),
+        cmocka_unit_test(test_plan_parse__nul_inside__einval),
+        cmocka_unit_test(test_plan_name__random_plans__parse_back),
+        cmocka_unit_test(test_plan_has_parameter__words__right),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

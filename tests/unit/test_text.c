@@ -1,0 +1,128 @@
+#include "base/text.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+
+static void check_json(const char *bytes, const char *want)
+{
+    AUTO_TEXT struct text t = {0};
+
+    text_add_json(&t, bytes);
+    assert_false(t.failed);
+    assert_string_equal(t.data, want);
+    assert_int_equal(t.len, strlen(want));
+}
+
+static void test_text_json__plain__quoted(void **state)
+{
+    (void)state;
+    check_json("", "\"\"");
+    check_json("abc/def", "\"abc/def\"");
+    check_json("say \"hi\"\\", "\"say \\\"hi\\\"\\\\\"");
+}
+
+static void test_text_json__control__escaped(void **state)
+{
+    (void)state;
+    check_json("a\nb\tc\x01\x1f\x7f", "\"a\\u000ab\\u0009c\\u0001\\u001f\\u007f\"");
+}
+
+static void test_text_json__utf8__kept(void **state)
+{
+    (void)state;
+    check_json("\xc2\x80\xdf\xbf", "\"\xc2\x80\xdf\xbf\"");
+    check_json("\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf",
+               "\"\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\"");
+    check_json("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"");
+}
+
+#define BAD "\\ufffd"
+
+static void test_text_json__bad_utf8__replaced(void **state)
+{
+    (void)state;
+    check_json("\x80", "\"" BAD "\"");                         /* continuation alone */
+    check_json("\xc3", "\"" BAD "\"");                         /* cut short */
+    check_json("\xe2\x82", "\"" BAD BAD "\"");                 /* cut short */
+    check_json("\xf0\x9f\x98", "\"" BAD BAD BAD "\"");         /* cut short */
+    check_json("\xe2\x82z", "\"" BAD BAD "z\"");               /* wrong byte inside */
+    check_json("\xc0\xaf", "\"" BAD BAD "\"");                 /* overlong '/' */
+    check_json("\xc1\xbf", "\"" BAD BAD "\"");                 /* overlong */
+    check_json("\xe0\x9f\xbf", "\"" BAD BAD BAD "\"");         /* overlong */
+    check_json("\xf0\x8f\xbf\xbf", "\"" BAD BAD BAD BAD "\""); /* overlong */
+    check_json("\xed\xa0\x80", "\"" BAD BAD BAD "\"");         /* a surrogate */
+    check_json("\xf4\x90\x80\x80", "\"" BAD BAD BAD BAD "\""); /* above U+10FFFF */
+    check_json("\xf8\x88\x80\x80\x80", "\"" BAD BAD BAD BAD BAD "\"");
+    check_json("\xff\xfe", "\"" BAD BAD "\"");
+    check_json("\xe2\x82\xc3\xa9", "\"" BAD BAD "\xc3\xa9\""); /* goes on with what is good */
+}
+
+static void test_text__many_appends__all_there(void **state)
+{
+    struct text t = {0};
+    char *data = NULL;
+    size_t len = 0, at = 0;
+
+    (void)state;
+    for (int i = 0; i < 5000; i++)
+        text_add(&t, "%d,", i);
+    text_add_bytes(&t, "a\0b", 3);
+    assert_int_equal(text_finish(&t, &data, &len), 0);
+    for (int i = 0; i < 5000; i++) {
+        char want[16];
+        int n = snprintf(want, sizeof(want), "%d,", i);
+
+        assert_memory_equal(data + at, want, (size_t)n);
+        at += (size_t)n;
+    }
+    assert_memory_equal(data + at, "a\0b", 4);
+    assert_int_equal(len, at + 3);
+    assert_null(t.data);
+    free(data);
+}
+
+static void test_text_finish__nothing_added__empty_string(void **state)
+{
+    struct text t = {0};
+    char *data = NULL;
+    size_t len = 9;
+
+    (void)state;
+    assert_int_equal(text_finish(&t, &data, &len), 0);
+    assert_string_equal(data, "");
+    assert_int_equal(len, 0);
+    free(data);
+}
+
+static void test_text_finish__failed__enomem_once(void **state)
+{
+    struct text t = {0};
+    char *data = NULL;
+
+    (void)state;
+    text_add(&t, "x");
+    t.failed = true;
+    text_add(&t, "y");
+    text_add_bytes(&t, "z", 1);
+    text_add_json(&t, "w");
+    assert_int_equal(t.len, 1);
+    assert_true(text_finish(&t, &data, NULL) < 0);
+    assert_null(data);
+    assert_null(t.data);
+    assert_false(t.failed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_json__plain__quoted),
+        cmocka_unit_test(test_text_json__control__escaped),
+        cmocka_unit_test(test_text_json__utf8__kept),
+        cmocka_unit_test(test_text_json__bad_utf8__replaced),
+        cmocka_unit_test(test_text__many_appends__all_there),
+        cmocka_unit_test(test_text_finish__nothing_added__empty_string),
+        cmocka_unit_test(test_text_finish__failed__enomem_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,686 @@
+/* Names to nodes to inode numbers and back, over catalogs made by hand. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fs/tree.h"
+#include "support/idx_make.h"
+#include "support/unit.h"
+
+static char *page(const struct catalog_item *item)
+{
+    return strdup(item->error ? item->error : "{}");
+}
+
+static struct tree *make_tree(const struct catalog *catalog, const struct tree_options *options)
+{
+    struct tree *tree = NULL;
+
+    assert_int_equal(tree_new(catalog, options, strdup("read me"), page, &tree), 0);
+    return tree;
+}
+
+/* Add a dataset with that many samples of two bytes, and labels for it. */
+static void add_dataset(struct catalog *c, const char *folder, const char *name, uint32_t samples)
+{
+    struct blob *blob[] = {
+        idx_blob_zeros("a-images-idx3-ubyte.gz", 8, 3, (uint32_t[]){samples, 1, 2}, NULL),
+        idx_blob_zeros("a-labels-idx1-ubyte", 8, 1, (uint32_t[]){samples}, NULL)};
+    struct found found;
+
+    assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 10}, &found), 0);
+    assert_int_equal(found.n, 1);
+    c->item = realloc(c->item, (c->n + 1) * sizeof(*c->item));
+    c->item[c->n++] = (struct catalog_item){
+        .folder = strdup(folder), .name = strdup(name), .ds = TAKE_PTR(found.item[0].ds)};
+    c->n_datasets++;
+    found_release(&found);
+}
+
+static void add_error(struct catalog *c, const char *folder, const char *name)
+{
+    c->item = realloc(c->item, (c->n + 1) * sizeof(*c->item));
+    c->item[c->n++] = (struct catalog_item){
+        .folder = strdup(folder), .name = strdup(name), .error = strdup("is broken")};
+}
+
+static const struct tree_options no_options;
+
+/* The node at a path. 0 or the error of the first lookup that fails. */
+static int walk(struct tree *tree, const char *path, struct node *ret)
+{
+    char copy[1024];
+    int r = tree_node(tree, TREE_ROOT, ret);
+
+    snprintf(copy, sizeof(copy), "%s", path);
+    for (char *at = copy, *end; r == 0 && *at; at = end) {
+        struct node parent = *ret;
+
+        end = at + strcspn(at, "/");
+        if (*end)
+            *end++ = '\0';
+        r = tree_lookup(tree, &parent, at, ret, NULL, NULL);
+    }
+    return r;
+}
+
+static struct node node_at(struct tree *tree, const char *path)
+{
+    struct node node;
+    int r = walk(tree, path, &node);
+
+    if (r < 0)
+        fail_msg("%s: %s", path, strerror(-r));
+    return node;
+}
+
+static bool nodes_equal(const struct node *a, const struct node *b)
+{
+    return a->kind == b->kind && a->ino == b->ino && a->item == b->item && a->plan == b->plan &&
+           a->epoch == b->epoch && a->folder == b->folder && a->file == b->file &&
+           a->number == b->number && a->fixed == b->fixed;
+}
+
+/* All inode numbers of a tree, to see that none comes twice. */
+struct inos {
+    uint64_t *ino;
+    size_t n, room;
+};
+
+static void inos_add(struct inos *all, uint64_t ino)
+{
+    if (all->n == all->room) {
+        all->room = all->room * 2 + 1024;
+        all->ino = realloc(all->ino, all->room * sizeof(*all->ino));
+    }
+    all->ino[all->n++] = ino;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void inos_check(struct inos *all)
+{
+    qsort(all->ino, all->n, sizeof(*all->ino), compare_u64);
+    for (size_t i = 1; i < all->n; i++)
+        if (all->ino[i] == all->ino[i - 1])
+            fail_msg("inode number %llx twice", (unsigned long long)all->ino[i]);
+    free(all->ino);
+    *all = (struct inos){0};
+}
+
+/* Everything that is listed below a folder: each name looks up to the listed node, and the node's
+ * number leads back to it. */
+static void check_listing(struct tree *tree, const struct node *folder, struct inos *all)
+{
+    inos_add(all, folder->ino);
+    for (uint64_t i = 0;; i++) {
+        char name[TREE_NAME_ROOM], again[TREE_NAME_ROOM];
+        struct node listed, looked_up, from_ino;
+        int r = tree_list(tree, folder, i, &listed, name);
+
+        if (r == -ENOENT)
+            return;
+        assert_int_equal(r, 0);
+        if (tree_lookup(tree, folder, name, &looked_up, NULL, NULL) < 0)
+            fail_msg("%s is listed and does not open", name);
+        assert_true(nodes_equal(&listed, &looked_up));
+        assert_int_equal(tree_node(tree, listed.ino, &from_ino), 0);
+        if (!nodes_equal(&listed, &from_ino))
+            fail_msg("%s: its number leads elsewhere", name);
+        assert_int_equal(tree_list(tree, folder, i, &listed, again), 0);
+        assert_string_equal(again, name);
+        if (node_is_folder(&listed))
+            check_listing(tree, &listed, all);
+        else
+            inos_add(all, listed.ino);
+    }
+}
+
+static void parse_plan(const char *name, struct plan *ret)
+{
+    assert_int_equal(plan_parse(name, strlen(name), ',', ret, NULL), 0);
+}
+
+static void small_catalog(struct catalog *c)
+{
+    add_dataset(c, "", "train", 7);
+    add_dataset(c, "deep/er", "a", 3);
+    add_error(c, "deep/er", "b");
+    add_dataset(c, "other", "a", 1);
+    add_dataset(c, "other", "empty", 0);
+}
+
+static void test_tree__listings__names_nodes_and_numbers_agree(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct plan plan[4];
+    const struct tree_options options = {.plan = plan, .n_plans = 4, .epochs = 3};
+    struct tree *tree;
+    struct inos all = {0};
+    struct node root;
+
+    (void)state;
+    small_catalog(&c);
+    parse_plan("batch=2", &plan[0]);
+    parse_plan("batch=all,seed=1", &plan[1]);
+    parse_plan("batch=3,rank=1of2,seed=18446744073709551615,shuffle=window:2,tail=wrap", &plan[2]);
+    parse_plan("batch=100,tail=drop", &plan[3]);
+    tree = make_tree(&c, &options);
+    node_at(tree, "train/batches/batch=1,seed=5/epoch=18446744073709551615/npy/000006.image.npy");
+    node_at(tree, "train/batches/batch=1,seed=5/epoch=65536");
+    node_at(tree, "train/batches/batch=1,seed=5/epoch=65535");
+    assert_int_equal(tree_node(tree, TREE_ROOT, &root), 0);
+    check_listing(tree, &root, &all);
+    assert_true(all.n > 500);
+    inos_check(&all);
+    tree_free(tree);
+}
+
+static void test_tree__contract__paths_of_every_kind(void **state)
+{
+    static const struct {
+        const char *path;
+        enum node_kind kind;
+    } cases[] = {
+        {"", NODE_FOLDER},
+        {"README.txt", NODE_PAGE},
+        {".epochfs", NODE_FOLDER},
+        {".epochfs/status.json", NODE_LIVE},
+        {".epochfs/metrics", NODE_LIVE},
+        {"train", NODE_DATASET},
+        {"train/dataset.json", NODE_PAGE},
+        {"train/preview.png", NODE_PREVIEW},
+        {"train/source", NODE_SOURCES},
+        {"train/source/a-images-idx3-ubyte", NODE_SOURCE},
+        {"train/source/a-labels-idx1-ubyte", NODE_SOURCE},
+        {"train/samples", NODE_SAMPLES},
+        {"train/samples/png", NODE_SAMPLE_FOLDER},
+        {"train/samples/png/000006.image.png", NODE_SAMPLE},
+        {"train/samples/npz/000000.npz", NODE_SAMPLE},
+        {"train/batches", NODE_BATCHES},
+        {"train/batches/batch=4", NODE_PLAN},
+        {"train/batches/batch=4/npy", NODE_BATCH_FOLDER},
+        {"train/batches/batch=4/npy/000001.index.npy", NODE_BATCH},
+        {"train/batches/batch=4,part=0of1", NODE_PLAN_LINK},
+        {"train/batches/batch=4,seed=0", NODE_PLAN},
+        {"train/batches/batch=4,seed=0/epoch=0", NODE_EPOCH},
+        {"train/batches/batch=4,seed=0/epoch=0/tar", NODE_BATCH_FOLDER},
+        {"train/batches/batch=4,seed=0/epoch=0/tar/000000.tar", NODE_BATCH},
+        {"deep", NODE_FOLDER},
+        {"deep/er", NODE_FOLDER},
+        {"deep/er/a", NODE_DATASET},
+        {"deep/er/b", NODE_DATASET},
+        {"deep/er/b/ERROR.txt", NODE_PAGE},
+        {"other/empty/batches/batch=all/npy/000000.image.npy", NODE_BATCH},
+    };
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct node node = node_at(tree, cases[i].path), again;
+
+        if (node.kind != cases[i].kind)
+            fail_msg("%s: kind %d", cases[i].path, (int)node.kind);
+        assert_int_equal(tree_node(tree, node.ino, &again), 0);
+        if (!nodes_equal(&node, &again))
+            fail_msg("%s: its number leads elsewhere", cases[i].path);
+    }
+    tree_free(tree);
+}
+
+static void test_tree__wrong_names__enoent(void **state)
+{
+    static const char *const paths[] = {
+        "nope",
+        "train/samples/svm",
+        "train/samples/npy/7",
+        "train/samples/npy/000007.image.npy",
+        "train/samples/npy/00000.image.npy",
+        "train/samples/npy/0000000.image.npy",
+        "train/samples/npy/-00001.image.npy",
+        "train/samples/npy/000000.image.png",
+        "train/samples/npy/000000.index.npy",
+        "train/samples/npy/000000image.npy",
+        "train/samples/npy/.image.npy",
+        "train/samples/npy/000000.image.npy.",
+        "train/batches/batch=0",
+        "train/batches/batch=1,rank=4of4",
+        "train/batches/batch=1,foo=2",
+        "train/batches/batch=18446744073709551616",
+        "train/batches/batch=4+seed=1",
+        "train/batches/epoch=0",
+        "train/batches/batch=4/epoch=0",
+        "train/batches/batch=4/npy/000002.image.npy",
+        "train/batches/batch=4/npy/0.image.npy",
+        "train/batches/batch=4/svm",
+        "train/batches/batch=100,tail=drop/npy/000000.image.npy",
+        "train/batches/batch=4,seed=1/npy",
+        "train/batches/batch=4,seed=1/epoch=",
+        "train/batches/batch=4,seed=1/epoch=-1",
+        "train/batches/batch=4,seed=1/epoch=00",
+        "train/batches/batch=4,seed=1/epoch=18446744073709551616",
+        "train/batches/batch=4,seed=1/Epoch=1",
+        "train/batches/batch=4,seed=1/epoch=1x",
+        "deep/er/b/dataset.json",
+        "deep/a",
+        "other/empty/samples/npy/000000.image.npy",
+        "other/empty/preview.png",
+        "other/empty/batches/batch=1/npy/000000.image.npy",
+    };
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct node node;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        if (walk(tree, paths[i], &node) != -ENOENT)
+            fail_msg("%s opens", paths[i]);
+    assert_int_equal(walk(tree, "README.txt/x", &node), -ENOTDIR);
+    assert_int_equal(walk(tree, "train/samples/npz/000000.npz/x", &node), -ENOTDIR);
+    assert_int_equal(walk(tree, "train/batches/batch=4,part=0of1/npy", &node), -ENOTDIR);
+    tree_free(tree);
+}
+
+static void test_tree__malformed_plan__reason(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct node parent, node;
+    struct diag d = DIAG_INIT, e = DIAG_INIT;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    parent = node_at(tree, "train/batches");
+    assert_int_equal(tree_lookup(tree, &parent, "batch=0", &node, NULL, &d), -ENOENT);
+    assert_diag_has(&d, "found '0'");
+    parent = node_at(tree, "train/batches/batch=1,seed=1");
+    assert_int_equal(tree_lookup(tree, &parent, "epoch=x", &node, NULL, &e), -ENOENT);
+    assert_diag_has(&e, "'epoch=x'");
+    tree_free(tree);
+}
+
+static void test_tree__no_such_number__estale(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct node node, sample, batch;
+    uint64_t last;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    assert_int_equal(tree_node(tree, 0, &node), -ESTALE);
+    for (last = TREE_ROOT; tree_node(tree, last, &node) == 0; last++)
+        assert_int_equal(node.ino, last);
+    assert_int_equal(tree_node(tree, UINT64_MAX, &node), -ESTALE);
+    assert_int_equal(tree_node(tree, (UINT64_C(1) << 62) - 1, &node), -ESTALE);
+    assert_int_equal(tree_node(tree, UINT64_C(1) << 63, &node), -ESTALE);
+    sample = node_at(tree, "train/samples/npz/000006.npz");
+    assert_int_equal(tree_node(tree, sample.ino + 1, &node), -ESTALE);    /* another kind */
+    assert_int_equal(tree_node(tree, sample.ino + 1024, &node), -ESTALE); /* another sample */
+    batch = node_at(tree, "train/batches/batch=4/npz/000001.npz");
+    assert_int_equal(tree_node(tree, batch.ino + 1, &node), -ESTALE);
+    assert_int_equal(tree_node(tree, batch.ino + 1024, &node), -ESTALE);
+    tree_free(tree);
+}
+
+/* Any number inside the spans is a node with that very number, or none. */
+static void test_tree__numbers_nearby__honest(void **state)
+{
+    static const char *const paths[] = {
+        "train/samples/npz/000000.npz",
+        "train/batches/batch=4",
+        "train/batches/batch=4,seed=0/epoch=0/tar/000000.tar",
+        "train/batches/batch=4,seed=0/epoch=7/tar",
+        "other/empty/batches/batch=all,seed=3/epoch=65535/npy",
+    };
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct node node = node_at(tree, paths[i]), near;
+
+        for (uint64_t ino = node.ino - 5000; ino < node.ino + 5000; ino++)
+            if (tree_node(tree, ino, &near) == 0)
+                assert_int_equal(near.ino, ino);
+    }
+    tree_free(tree);
+}
+
+static void test_tree__link__leads_to_the_plan(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct node link, other, plan;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    link = node_at(tree, "train/batches/tail=wrap,seed=3,batch=4");
+    other = node_at(tree, "train/batches/seed=3,tail=wrap,batch=4,shuffle=full");
+    assert_int_equal(link.kind, NODE_PLAN_LINK);
+    assert_false(node_is_folder(&link));
+    assert_string_equal(link.plan->name, "batch=4,seed=3,tail=wrap");
+    plan = node_at(tree, "train/batches/batch=4,seed=3,tail=wrap");
+    assert_int_equal(plan.kind, NODE_PLAN);
+    assert_ptr_equal(plan.plan, link.plan);
+    assert_int_not_equal(plan.ino, link.ino);
+    assert_int_equal(other.ino, link.ino);
+    tree_free(tree);
+}
+
+static void test_tree__opened_plans_and_epochs__listed_once(void **state)
+{
+    static const char *const plans[] = {"batch=9", "batch=2,seed=1", "batch=1"};
+    static const char *const epochs[] = {"epoch=5", "epoch=18446744073709551615", "epoch=0"};
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct node parent, node;
+    char name[TREE_NAME_ROOM];
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    for (int round = 0; round < 2; round++) {
+        parent = node_at(tree, "train/batches");
+        for (size_t i = 0; i < 3; i++) {
+            uint64_t changed = 99;
+
+            assert_int_equal(tree_lookup(tree, &parent, plans[i], &node, &changed, NULL), 0);
+            assert_int_equal(changed, round ? 0 : parent.ino);
+        }
+        parent = node_at(tree, "train/batches/batch=2,seed=1");
+        for (size_t i = 0; i < 3; i++) {
+            uint64_t changed = 99;
+
+            assert_int_equal(tree_lookup(tree, &parent, epochs[i], &node, &changed, NULL), 0);
+            assert_int_equal(changed, round ? 0 : parent.ino);
+        }
+    }
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(tree_list(tree, &parent, i, &node, name), 0);
+        assert_string_equal(name, epochs[i]);
+    }
+    assert_int_equal(tree_list(tree, &parent, 3, &node, name), -ENOENT);
+    parent = node_at(tree, "train/batches");
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(tree_list(tree, &parent, i, &node, name), 0);
+        assert_string_equal(name, plans[i]);
+    }
+    assert_int_equal(tree_list(tree, &parent, 3, &node, name), -ENOENT);
+    parent = node_at(tree, "other/a/batches"); /* another dataset's */
+    assert_int_equal(tree_list(tree, &parent, 0, &node, name), -ENOENT);
+    tree_free(tree);
+}
+
+/* Samples, batches, plans and epochs of many plans over datasets of any size. */
+static void collect(struct tree *tree, const char *dataset, const char *plan, struct inos *all)
+{
+    static const char *const epochs[] = {"0", "1", "65535", "65536", "18446744073709551615"};
+    char path[512];
+    struct node node, again;
+    bool seeded = strstr(plan, "seed=");
+
+    for (size_t e = 0; e < (seeded ? ARRAY_LEN(epochs) : 1); e++) {
+        char under[512];
+
+        snprintf(path, sizeof(path), "%s/batches/%s", dataset, plan);
+        if (!e)
+            inos_add(all, node_at(tree, path).ino);
+        snprintf(under, sizeof(under), "%s%s%s", path, seeded ? "/epoch=" : "",
+                 seeded ? epochs[e] : "");
+        if (seeded)
+            inos_add(all, node_at(tree, under).ino);
+        snprintf(path, sizeof(path), "%s/npy", under);
+        node = node_at(tree, path);
+        inos_add(all, node.ino);
+        for (uint64_t i = 0;; i = node.plan->schedule.batches * 5 - 1) {
+            char name[TREE_NAME_ROOM];
+            struct node file;
+
+            if (tree_list(tree, &node, i, &file, name) < 0)
+                break;
+            inos_add(all, file.ino);
+            assert_int_equal(tree_node(tree, file.ino, &again), 0);
+            assert_true(nodes_equal(&file, &again));
+            if (i)
+                break;
+        }
+    }
+}
+
+static void test_tree__many_plans__no_number_twice(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct inos all = {0};
+
+    (void)state;
+    add_dataset(&c, "", "a", 60000);
+    add_dataset(&c, "", "b", 1000000);
+    add_dataset(&c, "", "c", 1);
+    tree = make_tree(&c, &no_options);
+    for (int i = 0; i < 1500; i++) {
+        static const char *const names[] = {"a", "b", "c"};
+        char plan[PLAN_NAME_ROOM];
+
+        snprintf(plan, sizeof(plan), "batch=%d,rank=%dof7%s", 100 + i, i % 6 + 1,
+                 i % 2 ? "" : ",seed=");
+        if (i % 2 == 0)
+            snprintf(plan + strlen(plan), sizeof(plan) - strlen(plan), "%d", i);
+        collect(tree, names[i % 3], plan, &all);
+    }
+    inos_check(&all);
+    tree_free(tree);
+}
+
+static void test_tree__second_tree__same_numbers(void **state)
+{
+    static const char *const paths[] = {
+        "train",
+        "train/samples/npy/000003.image01.npy",
+        "deep/er/a/samples/raw/000001.label.raw",
+        "train/batches/batch=2,seed=9",
+        "train/batches/batch=2,seed=9/epoch=70000/png/000001.image.png",
+        "other/a/batches/batch=all/npy",
+        "train/batches/seed=9,batch=2"};
+    AUTO_CATALOG struct catalog c = {0}, d = {0};
+    struct tree *tree, *second;
+
+    (void)state;
+    small_catalog(&c);
+    small_catalog(&d);
+    tree = make_tree(&c, &no_options);
+    second = make_tree(&d, &no_options);
+    for (size_t i = ARRAY_LEN(paths); i-- > 0;)
+        node_at(second, paths[i]); /* opened the other way round */
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        assert_int_equal(node_at(tree, paths[i]).ino, node_at(second, paths[i]).ino);
+    tree_free(tree);
+    tree_free(second);
+}
+
+/* In the order of names "a" < "a-b" < "a/c": the folder a must not be made twice. */
+static void test_tree__sibling_between_folder_and_its_content__one_folder(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct inos all = {0};
+    struct node root, node;
+    char name[TREE_NAME_ROOM];
+    unsigned seen = 0;
+
+    (void)state;
+    add_dataset(&c, "a", "x", 2);
+    add_dataset(&c, "a-b", "y", 2);
+    add_dataset(&c, "a/c", "z", 2);
+    tree = make_tree(&c, &no_options);
+    assert_int_equal(tree_node(tree, TREE_ROOT, &root), 0);
+    for (uint64_t i = 0; tree_list(tree, &root, i, &node, name) == 0; i++)
+        seen += !strcmp(name, "a");
+    assert_int_equal(seen, 1);
+    node_at(tree, "a/x");
+    node_at(tree, "a-b/y");
+    node_at(tree, "a/c/z");
+    check_listing(tree, &root, &all);
+    inos_check(&all);
+    tree_free(tree);
+}
+
+#define THREADS 8
+
+struct worker {
+    pthread_t thread;
+    struct tree *tree;
+    unsigned number;
+    uint64_t sum;
+};
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+
+    for (unsigned i = 0; i < 300; i++) {
+        char path[256], name[TREE_NAME_ROOM];
+        struct node node, again;
+
+        snprintf(path, sizeof(path), "train/batches/batch=%u,seed=%u/epoch=%u/npy/000000.image.npy",
+                 i % 7 + 1, i % 11, i * 997 % 100000);
+        if (walk(w->tree, path, &node) < 0 || tree_node(w->tree, node.ino, &again) < 0 ||
+            !nodes_equal(&node, &again))
+            return NULL;
+        w->sum += node.ino;
+        if (walk(w->tree, "train/batches", &node) < 0)
+            return NULL;
+        for (uint64_t k = 0; tree_list(w->tree, &node, k, &again, name) == 0; k++)
+            ;
+        if (walk(w->tree, "train/batches/batch=1,seed=0", &node) < 0)
+            return NULL;
+        for (uint64_t k = 0; k < 20 && tree_list(w->tree, &node, k, &again, name) == 0; k++)
+            ;
+    }
+    return w;
+}
+
+static void test_tree__eight_threads__same_answers(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct worker worker[THREADS];
+    struct tree *tree;
+    struct inos all = {0};
+    struct node root;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    for (unsigned i = 0; i < THREADS; i++) {
+        worker[i] = (struct worker){.tree = tree, .number = i};
+        assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *done;
+
+        pthread_join(worker[i].thread, &done);
+        assert_non_null(done);
+        assert_int_equal(worker[i].sum, worker[0].sum);
+    }
+    assert_int_equal(tree_node(tree, node_at(tree, "other/empty").ino, &root), 0);
+    check_listing(tree, &root, &all);
+    inos_check(&all);
+    tree_free(tree);
+}
+
+static void test_tree__plans_max__enfile_and_the_rest_works(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct node plan, node;
+    unsigned opened = 0;
+    int r = 0;
+
+    (void)state;
+    small_catalog(&c);
+    tree = make_tree(&c, &no_options);
+    plan = node_at(tree, "train/batches/batch=1,seed=1");
+    /* Each epoch that is 65536 from the others takes a span of its own. */
+    for (uint64_t i = 1; r == 0 && i < PLANS_MAX + 100; i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "epoch=%llu", (unsigned long long)i << 16);
+        r = tree_lookup(tree, &plan, name, &node, NULL, NULL);
+        opened += r == 0;
+    }
+    assert_int_equal(r, -ENFILE);
+    assert_in_range(opened, PLANS_MAX - 10, PLANS_MAX + 10);
+    assert_int_equal(walk(tree, "train/batches/batch=5", &node), -ENFILE);
+    node_at(tree, "train/batches/batch=1,seed=1/epoch=0/npy/000001.index.npy");
+    node_at(tree, "train/batches/batch=1,seed=1/epoch=65536/npy/000001.index.npy");
+    node_at(tree, "train/samples/npz/000001.npz");
+    tree_free(tree);
+}
+
+/* A plan with very many batches takes a 1/1024 of all numbers. One with few, whose hash falls
+ * inside it, must find its place behind it at once and not by steps of its own size. */
+static void test_tree__small_span_inside_large__quick(void **state)
+{
+    AUTO_CATALOG struct catalog c = {0};
+    struct tree *tree;
+    struct inos all = {0};
+
+    (void)state;
+    add_dataset(&c, "", "huge", UINT32_MAX);
+    tree = make_tree(&c, &no_options);
+    alarm(20); /* by steps it takes hours */
+    for (int seed = 0; seed < 100; seed++) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "huge/batches/batch=1,seed=%d/epoch=0", seed);
+        inos_add(&all, node_at(tree, path).ino);
+    }
+    for (int part = 0; part < 300; part++) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "huge/batches/batch=all,part=%dof1000/npy", part);
+        inos_add(&all, node_at(tree, path).ino);
+    }
+    alarm(0);
+    inos_check(&all);
+    tree_free(tree);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tree__listings__names_nodes_and_numbers_agree),
+        cmocka_unit_test(test_tree__contract__paths_of_every_kind),
+        cmocka_unit_test(test_tree__wrong_names__enoent),
+        cmocka_unit_test(test_tree__malformed_plan__reason),
+        cmocka_unit_test(test_tree__no_such_number__estale),
+        cmocka_unit_test(test_tree__numbers_nearby__honest),
+        cmocka_unit_test(test_tree__link__leads_to_the_plan),
+        cmocka_unit_test(test_tree__opened_plans_and_epochs__listed_once),
+        cmocka_unit_test(test_tree__many_plans__no_number_twice),
+        cmocka_unit_test(test_tree__second_tree__same_numbers),
+        cmocka_unit_test(test_tree__sibling_between_folder_and_its_content__one_folder),
+        cmocka_unit_test(test_tree__eight_threads__same_answers),
+        cmocka_unit_test(test_tree__plans_max__enfile_and_the_rest_works),
+        cmocka_unit_test(test_tree__small_span_inside_large__quick),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,648 @@
+/* Packed files: what comes out, that it is unpacked once, and what is done about damage. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+#ifdef HAVE_LZMA
+#include <lzma.h>
+#endif
+
+#include "cache/source.h"
+#include "cache/unpack.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define PACKED_ROOM (1 << 20)
+
+struct packed {
+    uint8_t bytes[PACKED_ROOM];
+    size_t len;
+};
+
+/* Add one gzip member. */
+static void add_member(struct packed *p, const void *content, size_t len)
+{
+    z_stream z = {.next_in = (Bytef *)content,
+                  .avail_in = (uInt)len,
+                  .next_out = p->bytes + p->len,
+                  .avail_out = (uInt)(PACKED_ROOM - p->len)};
+    gz_header header = {.name = (Bytef *)"stored-name", .comment = (Bytef *)"a comment", .hcrc = 1};
+
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflateSetHeader(&z, &header), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    p->len = PACKED_ROOM - z.avail_out;
+    deflateEnd(&z);
+}
+
+static void add_bytes(struct packed *p, const void *bytes, size_t len)
+{
+    memcpy(p->bytes + p->len, bytes, len);
+    p->len += len;
+}
+
+static void add_zeros(struct packed *p, size_t len)
+{
+    memset(p->bytes + p->len, 0, len);
+    p->len += len;
+}
+
+static struct packed *packed_new(void)
+{
+    struct packed *p = calloc(1, sizeof(*p));
+
+    assert_non_null(p);
+    return p;
+}
+
+/* Unpack folder/f into folder/cache. */
+static int unpack_file(const char *folder, struct blob **ret, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX], cache_path[PATH_MAX];
+    struct cache_folder cache = {.path = cache_path};
+    int r;
+
+    temp_path(folder, "f", path);
+    temp_path(folder, "cache", cache_path);
+    r = local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.gz", UINT64_MAX, &blob);
+    if (r < 0)
+        return r;
+    r = unpack_blob(&blob, &cache, d);
+    if (r == 0)
+        *ret = TAKE_PTR(blob);
+    return r;
+}
+
+static int unpack_bytes(const char *folder, const struct packed *p, struct blob **ret,
+                        struct diag *d)
+{
+    temp_write(folder, "f", p->bytes, p->len);
+    return unpack_file(folder, ret, d);
+}
+
+static void check_content(struct blob *blob, const void *want, size_t len)
+{
+    AUTO_FREE uint8_t *got = malloc(len ? len : 1);
+
+    assert_int_equal(blob->size, len);
+    assert_int_equal(blob_pread(blob, got, len, 0), 0);
+    assert_memory_equal(got, want, len);
+    assert_int_equal(blob_check(blob), 0);
+    assert_int_equal(blob_pread(blob, got, 1, len), -EINVAL); /* the trailer is not shown */
+}
+
+/* The path of the one file in folder/cache/unpacked whose name has that many letters. */
+static bool find_unpacked(const char *folder, size_t name_len, char ret[static PATH_MAX])
+{
+    char command[PATH_MAX + 64];
+    FILE *f;
+    bool found;
+
+    snprintf(command, sizeof(command), "ls %s/cache/unpacked | grep -E '^.{%zu}$'", folder,
+             name_len);
+    f = popen(command, "r");
+    assert_non_null(f);
+    snprintf(ret, PATH_MAX, "%s/cache/unpacked/", folder);
+    found = fgets(ret + strlen(ret), NAME_MAX, f) != NULL;
+    ret[strcspn(ret, "\n")] = '\0';
+    pclose(f);
+    return found;
+}
+
+#define DONE_LEN 32
+#define PART_LEN 37
+
+static void check_good(const char *folder, const struct packed *p, const void *want, size_t len)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    char path[PATH_MAX];
+
+    if (unpack_bytes(folder, p, &blob, &d) < 0)
+        fail_msg("%s", d.text);
+    check_content(blob, want, len);
+    assert_string_equal(blob_name(blob), "sub/f.gz");
+    assert_false(find_unpacked(folder, PART_LEN, path));
+}
+
+static void check_bad(const char *folder, const struct packed *p, const char *message)
+{
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    char path[PATH_MAX];
+
+    assert_int_equal(unpack_bytes(folder, p, &blob, &d), -EBADMSG);
+    assert_diag_has(&d, "sub/f.gz");
+    assert_diag_has(&d, message);
+    assert_false(find_unpacked(folder, PART_LEN, path)); /* no half file stays */
+    assert_false(find_unpacked(folder, DONE_LEN, path));
+}
+
+static void test_gzip__one_member__content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, "hello", 5);
+    check_good(*state, p, "hello", 5);
+}
+
+static void test_gzip__empty_content__empty(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, "", 0);
+    check_good(*state, p, "", 0);
+}
+
+static void test_gzip__several_members_and_zeros__all_content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, "hel", 3);
+    add_member(p, "", 0);
+    add_member(p, "lo", 2);
+    check_good(*state, p, "hello", 5);
+    add_zeros(p, 1000);
+    check_good(*state, p, "hello", 5);
+    add_zeros(p, 300000); /* over the border of what is read at once */
+    check_good(*state, p, "hello", 5);
+    add_member(p, "!", 1);
+    check_good(*state, p, "hello!", 6);
+}
+
+/* Content and input of more than a chunk, with members that end anywhere in it. */
+static void test_gzip__large__content(void **state)
+{
+    const size_t len = 3000000;
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE uint8_t *content = malloc(len);
+    uint64_t rng = 88172645463325252;
+
+    for (size_t i = 0; i < len; i++) {
+        rng ^= rng << 13;
+        rng ^= rng >> 7;
+        rng ^= rng << 17;
+        content[i] = i < 2500000 ? (uint8_t)(i >> 12) : (uint8_t)rng; /* the end is not packable */
+    }
+    add_member(p, content, 2600000);
+    add_member(p, content + 2600000, 300000);
+    add_member(p, content + 2900000, 100000);
+    check_good(*state, p, content, len);
+}
+
+static void test_gzip__trailing_garbage__ebadmsg(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, "hello", 5);
+    add_bytes(p, "garbage", 7);
+    check_bad(*state, p, "want another member (1f 8b) or zeros, found 67");
+    p->len -= 7;
+    add_zeros(p, 5);
+    add_bytes(p, "x", 1);
+    check_bad(*state, p, "found 78");
+    p->len -= 1;
+    add_bytes(p, "\x1f", 1); /* half a magic */
+    check_bad(*state, p, "want its end");
+    add_bytes(p, "\x8c", 1);
+    check_bad(*state, p, "gzip data near byte");
+}
+
+static void test_gzip__truncated_anywhere__ebadmsg(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    size_t whole;
+
+    add_member(p, "hello, hello, hello", 19);
+    whole = p->len;
+    for (p->len = 2; p->len < whole; p->len++)
+        check_bad(*state, p, "want its end, found the end of the file at byte");
+}
+
+static void test_gzip__bit_flips__never_wrong_content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    size_t refused = 0;
+
+    add_member(p, "hello, hello, hello", 19);
+    for (size_t bit = 16; bit < p->len * 8; bit++) {
+        struct blob *blob = NULL;
+        struct diag d = DIAG_INIT;
+
+        p->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (unpack_bytes(*state, p, &blob, &d) == 0)
+            check_content(blob, "hello, hello, hello", 19); /* time or name of the header */
+        else
+            refused++;
+        blob_free(blob);
+        p->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    assert_true(refused > p->len * 4);
+}
+
+static void test_unpack__not_packed__as_it_is(void **state)
+{
+    static const char *const contents[] = {"", "\x1f", "hello", "PK\3\4", "\xfd"};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(contents); i++) {
+        AUTO_BLOB struct blob *blob = NULL;
+
+        temp_write(*state, "f", contents[i], strlen(contents[i]));
+        assert_int_equal(unpack_file(*state, &blob, NULL), 0);
+        check_content(blob, contents[i], strlen(contents[i]));
+    }
+    temp_path(*state, "cache", path);
+    assert_int_not_equal(access(path, F_OK), 0); /* nothing made */
+}
+
+static void test_unpack__meta__of_the_packed_file(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX];
+
+    add_member(p, "hello", 5);
+    temp_write(*state, "f", p->bytes, p->len);
+    temp_path(*state, "f", path);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){{1, 2}, {3, 4}}, 0), 0);
+    assert_int_equal(unpack_file(*state, &blob, NULL), 0);
+    assert_int_equal(blob->mtime.tv_sec, 3);
+    assert_int_equal(blob->mtime.tv_nsec, 4);
+    assert_int_equal(blob->mode, 0640);
+    assert_int_equal(blob->uid, geteuid());
+}
+
+static void test_unpack__folder__ours_alone(void **state)
+{
+    static const char *const names[] = {"cache", "cache/unpacked"};
+    AUTO_FREE struct packed *p = packed_new();
+    char path[PATH_MAX];
+    struct stat st;
+
+    add_member(p, "hello", 5);
+    check_good(*state, p, "hello", 5);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        temp_path(*state, names[i], path);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+    }
+    assert_true(find_unpacked(*state, DONE_LEN, path));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+}
+
+static void test_unpack__twice__the_file_already_there(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    struct stat first, second;
+    char path[PATH_MAX];
+    AUTO_BLOB struct blob *blob = NULL;
+
+    add_member(p, "hello", 5);
+    check_good(*state, p, "hello", 5);
+    assert_true(find_unpacked(*state, DONE_LEN, path));
+    assert_int_equal(stat(path, &first), 0);
+    assert_int_equal(unpack_file(*state, &blob, NULL), 0);
+    check_content(blob, "hello", 5);
+    assert_int_equal(stat(path, &second), 0);
+    assert_int_equal(first.st_ino, second.st_ino);
+    assert_int_equal(first.st_ctim.tv_nsec, second.st_ctim.tv_nsec);
+}
+
+static void test_unpack__new_version__unpacked_anew(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, "hello", 5);
+    check_good(*state, p, "hello", 5);
+    add_member(p, " again", 6);
+    check_good(*state, p, "hello again", 11);
+}
+
+/* Spoil the unpacked file; it is made anew and right. */
+static void check_spoiled(const char *folder, void (*spoil)(const char *path))
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_BLOB struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    char path[PATH_MAX];
+
+    add_member(p, "hello", 5);
+    check_good(folder, p, "hello", 5);
+    assert_true(find_unpacked(folder, DONE_LEN, path));
+    spoil(path);
+    if (unpack_file(folder, &blob, &d) < 0)
+        fail_msg("%s", d.text);
+    check_content(blob, "hello", 5);
+    assert_false(find_unpacked(folder, PART_LEN, path));
+}
+
+static void write_over(const char *path, const char *bytes, size_t len, off_t off)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, bytes, len, off), len);
+    close(fd);
+}
+
+static void spoil_truncate(const char *path)
+{
+    assert_int_equal(truncate(path, 68), 0);
+}
+
+static void spoil_empty(const char *path)
+{
+    assert_int_equal(truncate(path, 0), 0);
+}
+
+static void spoil_foreign(const char *path)
+{
+    assert_int_equal(truncate(path, 0), 0);
+    write_over(path, "foreign", 7, 1000);
+}
+
+static void spoil_trailer(const char *path)
+{
+    write_over(path, "0", 1, 5 + 30);
+}
+
+static void spoil_longer(const char *path)
+{
+    assert_int_equal(truncate(path, 5 + 64 + 1), 0);
+}
+
+static void spoil_shifted(const char *path) /* a whole trailer, behind other content */
+{
+    uint8_t trailer[64];
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, trailer, 64, 5), 64);
+    assert_int_equal(pwrite(fd, trailer, 64, 9), 64);
+    close(fd);
+}
+
+static void test_unpack__spoiled_file__replaced(void **state)
+{
+    (void)state;
+    check_spoiled(*state, spoil_truncate);
+    check_spoiled(*state, spoil_empty);
+    check_spoiled(*state, spoil_foreign);
+    check_spoiled(*state, spoil_trailer);
+    check_spoiled(*state, spoil_longer);
+    check_spoiled(*state, spoil_shifted);
+}
+
+static void spoil_link(const char *path)
+{
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+}
+
+static void test_unpack__link_in_its_place__replaced(void **state)
+{
+    check_spoiled(*state, spoil_link);
+}
+
+static void test_unpack__part_left_over__started_anew(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX], part[PATH_MAX + 8];
+
+    add_member(p, "hello", 5);
+    check_good(*state, p, "hello", 5);
+    assert_true(find_unpacked(*state, DONE_LEN, path));
+    snprintf(part, sizeof(part), "%s.part", path);
+    assert_int_equal(rename(path, part), 0); /* as if the writer had died, even with a trailer */
+    write_over(part, "HELLO, more than that", 21, 0);
+    assert_int_equal(unpack_file(*state, &blob, NULL), 0);
+    check_content(blob, "hello", 5);
+    assert_int_not_equal(access(part, F_OK), 0);
+}
+
+static void *unpack_thread(void *arg)
+{
+    struct blob *blob = NULL;
+    uint8_t byte = 0;
+    intptr_t bad = unpack_file(arg, &blob, NULL) < 0 || blob->size != 2000000 ||
+                   blob_pread(blob, &byte, 1, 1999999) < 0 || byte != 'x';
+
+    blob_free(blob);
+    return (void *)bad;
+}
+
+static void test_unpack__threads_at_once__all_get_it(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE uint8_t *content = malloc(2000000);
+    pthread_t thread[8];
+    char path[PATH_MAX];
+
+    memset(content, 'x', 2000000);
+    add_member(p, content, 2000000);
+    temp_write(*state, "f", p->bytes, p->len);
+    for (size_t i = 0; i < ARRAY_LEN(thread); i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, unpack_thread, *state), 0);
+    for (size_t i = 0; i < ARRAY_LEN(thread); i++) {
+        void *bad = NULL;
+
+        pthread_join(thread[i], &bad);
+        assert_null(bad);
+    }
+    assert_false(find_unpacked(*state, PART_LEN, path));
+    assert_true(find_unpacked(*state, DONE_LEN, path));
+}
+
+static void test_unpack__processes_at_once__all_get_it(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE uint8_t *content = malloc(2000000);
+    pid_t child[4];
+    char path[PATH_MAX];
+
+    memset(content, 'x', 2000000);
+    add_member(p, content, 2000000);
+    temp_write(*state, "f", p->bytes, p->len);
+    for (size_t i = 0; i < ARRAY_LEN(child); i++) {
+        child[i] = fork();
+        if (child[i] == 0)
+            _exit(unpack_thread(*state) != NULL);
+        assert_true(child[i] > 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(child); i++) {
+        int status = -1;
+
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_false(find_unpacked(*state, PART_LEN, path));
+}
+
+static void test_unpack__cache_folder_not_writable__names_it(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+
+    add_member(p, "hello", 5);
+    temp_write(*state, "cache", "a file", 6); /* where a folder is wanted */
+    assert_true(unpack_bytes(*state, p, &blob, &d) < 0);
+    assert_diag_has(&d, "cache");
+    assert_diag_has(&d, "-o cache=DIR");
+}
+
+static void test_unpacked_name_len__suffixes__stripped_once(void **state)
+{
+    static const struct {
+        const char *name, *want;
+    } cases[] = {{"a.gz", "a"},    {"a.xz", "a"},  {"a.gz.xz", "a.gz"},
+                 {"a.GZ", "a.GZ"}, {".gz", ".gz"}, {"a", "a"},
+                 {"", ""},         {"agz", "agz"}, {"a.gz.b", "a.gz.b"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(unpacked_name_len(cases[i].name), strlen(cases[i].want));
+}
+
+static void test_cache_folder__environment__in_that_order(void **state)
+{
+    static const char *const names[] = {"EPOCHFS_CACHE", "SLURM_TMPDIR", "TMPDIR", "XDG_CACHE_HOME",
+                                        "HOME"};
+    char own[64];
+    const char *const want[] = {
+        "/v", own, own, "/v/epochfs", "/v/.cache/epochfs", "/var/cache/epochfs"};
+    AUTO_FREE char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+    AUTO_FREE char *tmpdir = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+    struct cache_folder cache;
+
+    (void)state;
+    snprintf(own, sizeof(own), "/v/epochfs-%u", (unsigned)geteuid());
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        setenv(names[i], "/v", 1);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        assert_int_equal(cache_folder_init(&cache, NULL), 0);
+        assert_string_equal(cache.path, want[i]);
+        assert_int_equal(cache.is_default, i > 0);
+        cache_folder_release(&cache);
+        if (i < ARRAY_LEN(names))
+            setenv(names[i], "", 1); /* empty is as good as none */
+    }
+    assert_int_equal(cache_folder_init(&cache, "/named"), 0);
+    assert_string_equal(cache.path, "/named");
+    assert_false(cache.is_default);
+    cache_folder_release(&cache);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        unsetenv(names[i]);
+    if (home)
+        setenv("HOME", home, 1);
+    if (tmpdir)
+        setenv("TMPDIR", tmpdir, 1);
+}
+
+static void test_cache_folder__default_of_another_user__eperm(void **state)
+{
+    struct cache_folder cache = {.path = (char *)"/", .is_default = true};
+    struct diag d = DIAG_INIT;
+    char path[PATH_MAX], sub[PATH_MAX];
+
+    if (geteuid() == 0) { /* a folder that someone else owns */
+        temp_folder(*state, "foreign");
+        temp_path(*state, "foreign", path);
+        assert_int_equal(chown(path, 1234, 1234), 0);
+        cache.path = path;
+        assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), &d), -EPERM);
+        assert_diag_has(&d, "found one of user 1234");
+    }
+    temp_folder(*state, "real");
+    temp_path(*state, "link", path);
+    assert_int_equal(symlink("real", path), 0);
+    cache.path = path;
+    assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), NULL), -EPERM);
+    cache.is_default = false; /* named by the user: then a link is as good */
+    assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), NULL), 0);
+}
+
+#ifdef HAVE_LZMA
+static void add_stream(struct packed *p, const void *content, size_t len)
+{
+    assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, content, len, p->bytes,
+                                             &p->len, PACKED_ROOM),
+                     LZMA_OK);
+}
+
+static void test_xz__streams_and_zeros__content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_stream(p, "hel", 3);
+    check_good(*state, p, "hel", 3);
+    add_stream(p, "lo", 2);
+    check_good(*state, p, "hello", 5);
+    add_zeros(p, 400);
+    check_good(*state, p, "hello", 5);
+}
+
+static void test_xz__damage__ebadmsg(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    size_t whole;
+
+    add_stream(p, "hello, hello, hello", 19);
+    whole = p->len;
+    for (p->len = 6; p->len < whole; p->len++)
+        check_bad(*state, p, "want its end, found the end of the file");
+    add_bytes(p, "garbage", 7);
+    check_bad(*state, p, "xz data near byte");
+    p->len = whole;
+    for (size_t at = 6; at < whole; at++) {
+        p->bytes[at] ^= 0x10;
+        check_bad(*state, p, "xz data near byte");
+        p->bytes[at] ^= 0x10;
+    }
+}
+#endif
+
+#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TEMP(test_gzip__one_member__content),
+        IN_TEMP(test_gzip__empty_content__empty),
+        IN_TEMP(test_gzip__several_members_and_zeros__all_content),
+        IN_TEMP(test_gzip__large__content),
+        IN_TEMP(test_gzip__trailing_garbage__ebadmsg),
+        IN_TEMP(test_gzip__truncated_anywhere__ebadmsg),
+        IN_TEMP(test_gzip__bit_flips__never_wrong_content),
+        IN_TEMP(test_unpack__not_packed__as_it_is),
+        IN_TEMP(test_unpack__meta__of_the_packed_file),
+        IN_TEMP(test_unpack__folder__ours_alone),
+        IN_TEMP(test_unpack__twice__the_file_already_there),
+        IN_TEMP(test_unpack__new_version__unpacked_anew),
+        IN_TEMP(test_unpack__spoiled_file__replaced),
+        IN_TEMP(test_unpack__link_in_its_place__replaced),
+        IN_TEMP(test_unpack__part_left_over__started_anew),
+        IN_TEMP(test_unpack__threads_at_once__all_get_it),
+        IN_TEMP(test_unpack__processes_at_once__all_get_it),
+        IN_TEMP(test_unpack__cache_folder_not_writable__names_it),
+        cmocka_unit_test(test_unpacked_name_len__suffixes__stripped_once),
+        cmocka_unit_test(test_cache_folder__environment__in_that_order),
+        IN_TEMP(test_cache_folder__default_of_another_user__eperm),
+#ifdef HAVE_LZMA
+        IN_TEMP(test_xz__streams_and_zeros__content),
+        IN_TEMP(test_xz__damage__ebadmsg),
+#endif
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
