@@ -123,7 +123,7 @@ static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *re
     struct stat st;
 
     if (fd < 0)
-        return errno == ENOENT ? -ENOENT : -errno;
+        return errno == ENOENT || errno == ELOOP ? -ENOENT : -errno; /* a link is not ours */
     if (fstat(fd, &st) < 0 || st.st_size < TRAILER_BYTES ||
         pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
         return -ENOENT;
@@ -211,6 +211,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct dia
     const struct unpacker *u = unpacker_of(*blob);
     char folder[PATH_MAX] = "", id[ID_TEXT];
     AUTO_FREE char *identity = NULL;
+    struct diag reason = DIAG_INIT;
     struct blob *content;
     uint64_t size = 0;
     int fd = -1, r;
@@ -221,9 +222,10 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct dia
     if (r < 0)
         return r;
     make_id(identity, id);
-    r = cache_folder_sub(cache, "unpacked", folder, sizeof(folder), d);
-    if (r == 0)
-        r = unpack_into(u, *blob, folder, id, &fd, &size, d);
+    r = cache_folder_sub(cache, "unpacked", folder, sizeof(folder), &reason);
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", blob_name(*blob), diag_text(&reason, r));
+    r = unpack_into(u, *blob, folder, id, &fd, &size, d);
     if (r < 0)
         return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u->name, folder,
                         strerror(-r));

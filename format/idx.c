@@ -31,7 +31,7 @@ static int read_start(const struct blob *blob, struct idx_header *h, struct diag
     int r;
 
     if (blob->size < sizeof(start))
-        return diag_set(d, -EBADMSG, "%s: header: want at least 4 bytes, found %llu",
+        return diag_set(d, -EBADMSG, "%s: header at byte 0: want at least 4 bytes, found %llu",
                         blob_name(blob), (unsigned long long)blob->size);
     r = blob_pread(blob, start, sizeof(start), 0);
     if (r < 0)
@@ -53,8 +53,9 @@ static int read_dims(const struct blob *blob, struct idx_header *h, struct diag 
     int r;
 
     if (blob->size < h->payload)
-        return diag_set(d, -EBADMSG, "%s: header of %u dimensions: want %llu bytes, found %llu",
-                        blob_name(blob), h->axes, (unsigned long long)h->payload,
+        return diag_set(d, -EBADMSG,
+                        "%s: header at byte 0: want %llu bytes for %u dimensions, found %llu",
+                        blob_name(blob), (unsigned long long)h->payload, h->axes,
                         (unsigned long long)blob->size);
     r = blob_pread(blob, dims, 4 * (size_t)h->axes, 4);
     if (r < 0)

@@ -15,11 +15,13 @@ int mounts_real_path(const char *path, char ret[static PATH_MAX])
     char folder[PATH_MAX];
     const char *base;
 
-    if (!for_dir || !for_base)
-        return -ENOMEM;
+    if (realpath(path, ret))
+        return 0;
+    if (errno != ENOTCONN || !for_dir || !for_base)
+        return -errno;
     base = basename(for_base);
     if (!strcmp(base, ".") || !strcmp(base, "..") || !strcmp(base, "/"))
-        return realpath(path, ret) ? 0 : -errno;
+        return -ENOTCONN;
     if (!realpath(dirname(for_dir), folder))
         return -errno;
     if (snprintf(ret, PATH_MAX, "%s/%s", strcmp(folder, "/") ? folder : "", base) >= PATH_MAX)

@@ -189,12 +189,13 @@ static void serve_lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name
         r = node_entry(s, &node, &entry);
     if (r < 0 && d.set)
         log_debug("%s: %s", name, d.text);
+    /* Before the reply, so that a listing by whoever waits for it is new. */
+    tell_changed(s, changed);
     /* What is not there will never be: the kernel may remember that, too. */
     if (r == 0 || r == -ENOENT)
         fuse_reply_entry(req, &entry);
     else
         fuse_reply_err(req, kernel_errno(r));
-    tell_changed(s, changed);
 }
 
 static void serve_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -8,7 +8,8 @@
 #include "support/idx_make.h"
 #include "support/render.h"
 
-#define PIECE 3000
+#define PIECE         3000
+#define SIZE_MAX_READ (1 << 20)
 
 static void read_piece(struct layout *l, uint64_t off)
 {
@@ -38,6 +39,8 @@ static void make_file(const struct dataset *ds, const struct file_kind *kind,
     if (r < 0)
         return;
     read_piece(&l, 0);
+    if (l.size > SIZE_MAX_READ) /* the sheet of no pictures at all can have 2 GiB */
+        return;
     read_piece(&l, l.size / 2);
     read_piece(&l, l.size - min_u64(l.size, PIECE));
 }

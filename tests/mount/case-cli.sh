@@ -134,7 +134,7 @@ wait "$DAEMON" || die "the daemon returned $?"
 # ---- kill -9, then umount cleans up ----
 start "$SOURCE"
 kill -KILL "$DAEMON"
-wait "$DAEMON" 2>/dev/null || true
+{ wait "$DAEMON" || true; } 2>/dev/null
 expect 2 ls "$MOUNTPOINT/"
 expect 3 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 says "epochfs umount"

@@ -60,7 +60,8 @@ struct blob *idx_blob_labels(const char *name, const uint8_t *label, uint32_t n,
     if (!bytes)
         return NULL;
     put_header(bytes, 0x08, 1, &n);
-    memcpy(bytes + 8, label, n);
+    if (n)
+        memcpy(bytes + 8, label, n);
     return memory_blob_new(name, bytes, 8 + (size_t)n, 8 + (uint64_t)n, faults);
 }
 

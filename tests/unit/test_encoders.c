@@ -331,7 +331,7 @@ static void test_encoders__255_dimensions__as_the_model(void **state)
         for (unsigned i = 0; i < IDX_AXES_MAX; i++)
             dim[i] = i == 0 ? 4 : i == 7 ? 3 : i == 254 ? 2 : 1;
         blob = idx_blob("x", types[t], IDX_AXES_MAX, dim, NULL);
-        check_blobs(&blob, 1, &no_options, 40);
+        check_blobs(&blob, 1, &no_options, 15);
     }
 }
 
@@ -382,7 +382,7 @@ static void test_encoders__long_selection__as_the_model(void **state)
     for (uint64_t i = 0; i < 700; i++)
         sample[i] = i < 300 ? i : i * 263 % 700;
     list_selection_init(&list, sample, 700);
-    check_scope(found.item[0].ds, SCOPE_BATCHES, &list.sel, 60);
+    check_scope(found.item[0].ds, SCOPE_BATCHES, &list.sel, 20);
     found_release(&found);
 }
 
@@ -391,7 +391,7 @@ static void test_encoders__large_items__as_the_model(void **state)
     struct blob *blob = idx_blob("x", 0x0e, 3, (uint32_t[]){3, 30, 100}, NULL);
 
     (void)state;
-    check_blobs(&blob, 1, &no_options, 40);
+    check_blobs(&blob, 1, &no_options, 15);
 }
 
 /* Pixels of more than one stored block of 65535 bytes, and just at its border. */
@@ -404,7 +404,7 @@ static void test_encoders__large_pictures__as_the_model(void **state)
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
         struct blob *blob = idx_blob("x", 0x08, 3, shapes[i], NULL);
 
-        check_blobs(&blob, 1, &no_options, 25);
+        check_blobs(&blob, 1, &no_options, 6);
     }
 }
 

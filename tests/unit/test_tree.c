@@ -609,27 +609,35 @@ static void test_tree__plans_max__enfile_and_the_rest_works(void **state)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
-    struct node plan, node;
+    struct node plan = {0}, node;
     unsigned opened = 0;
     int r = 0;
 
     (void)state;
+#ifdef SLOW_BUILD
+    skip(); /* 65536 places in one sorted array: minutes under a sanitizer */
+#endif
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
-    plan = node_at(tree, "train/batches/batch=1,seed=1");
     /* Each epoch that is 65536 from the others takes a span of its own. */
-    for (uint64_t i = 1; r == 0 && i < PLANS_MAX + 100; i++) {
-        char name[64];
+    for (uint64_t i = 0; r == 0 && i < PLANS_MAX + 100; i++) {
+        char name[128];
 
-        snprintf(name, sizeof(name), "epoch=%llu", (unsigned long long)i << 16);
-        r = tree_lookup(tree, &plan, name, &node, NULL, NULL);
+        if (i % 1024 == 0) {
+            snprintf(name, sizeof(name), "train/batches/batch=1,seed=%llu",
+                     (unsigned long long)i / 1024);
+            r = walk(tree, name, &plan);
+        }
+        snprintf(name, sizeof(name), "epoch=%llu", (unsigned long long)(i % 1024) << 16);
+        if (r == 0)
+            r = tree_lookup(tree, &plan, name, &node, NULL, NULL);
         opened += r == 0;
     }
     assert_int_equal(r, -ENFILE);
-    assert_in_range(opened, PLANS_MAX - 10, PLANS_MAX + 10);
+    assert_in_range(opened, PLANS_MAX - 100, PLANS_MAX + 10);
     assert_int_equal(walk(tree, "train/batches/batch=5", &node), -ENFILE);
-    node_at(tree, "train/batches/batch=1,seed=1/epoch=0/npy/000001.index.npy");
-    node_at(tree, "train/batches/batch=1,seed=1/epoch=65536/npy/000001.index.npy");
+    node_at(tree, "train/batches/batch=1,seed=0/epoch=0/npy/000001.index.npy");
+    node_at(tree, "train/batches/batch=1,seed=7/epoch=65536/npy/000001.index.npy");
     node_at(tree, "train/samples/npz/000001.npz");
     tree_free(tree);
 }

@@ -1,4 +1,5 @@
 /* Packed files: what comes out, that it is unpacked once, and what is done about damage. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -100,18 +101,20 @@ static void check_content(struct blob *blob, const void *want, size_t len)
 /* The path of the one file in folder/cache/unpacked whose name has that many letters. */
 static bool find_unpacked(const char *folder, size_t name_len, char ret[static PATH_MAX])
 {
-    char command[PATH_MAX + 64];
-    FILE *f;
-    bool found;
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    bool found = false;
+    DIR *dir;
 
-    snprintf(command, sizeof(command), "ls %s/cache/unpacked | grep -E '^.{%zu}$'", folder,
-             name_len);
-    f = popen(command, "r");
-    assert_non_null(f);
-    snprintf(ret, PATH_MAX, "%s/cache/unpacked/", folder);
-    found = fgets(ret + strlen(ret), NAME_MAX, f) != NULL;
-    ret[strcspn(ret, "\n")] = '\0';
-    pclose(f);
+    temp_path(folder, "cache/unpacked", path);
+    dir = opendir(path);
+    assert_non_null(dir);
+    while (!found && (entry = readdir(dir))) {
+        found = strlen(entry->d_name) == name_len;
+        if (found)
+            temp_path(path, entry->d_name, ret);
+    }
+    closedir(dir);
     return found;
 }
 
