@@ -139,10 +139,11 @@ static bool span_is_same(const struct span *a, const struct span *b)
 static int span_search(const struct spans *spans, const struct span *want, size_t *ret_index,
                        uint64_t *ret_base, bool *ret_found)
 {
-    uint64_t size = UINT64_C(1) << want->bits, slots = UINT64_C(1) << (62 - want->bits);
-    uint64_t at = want->base & (slots - 1);
+    uint64_t size = UINT64_C(1) << want->bits, places = UINT64_C(1) << (62 - want->bits);
+    uint64_t at = want->base & (places - 1);
 
-    for (uint64_t tries = 0; tries < slots; tries++, at = (at + 1) & (slots - 1)) {
+    /* Each try is stopped by another span, and no more than all can. */
+    for (size_t tries = 0; tries <= spans->n + 1; tries++) {
         uint64_t base = SPAN_BASE + (at << want->bits);
         size_t i = span_index(spans, base);
         bool is_free = i == spans->n || spans->span[i].base >= base + size;
@@ -153,6 +154,10 @@ static int span_search(const struct spans *spans, const struct span *want, size_
             *ret_found = !is_free;
             return 0;
         }
+        /* Behind what is in the way, which may be much larger or much smaller. */
+        at =
+            ceil_div(spans->span[i].base + (UINT64_C(1) << spans->span[i].bits) - SPAN_BASE, size) &
+            (places - 1);
     }
     return -ENFILE;
 }

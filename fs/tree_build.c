@@ -184,6 +184,24 @@ static int add_folder_children(struct builder *b, size_t i)
     return r < 0 ? r : add_source_folder(b);
 }
 
+/* Sort the children from first on, and keep one of each: a folder shows up once for every run of
+ * items below it. */
+static void sort_children(struct tree *tree, size_t first)
+{
+    size_t kept = first;
+
+    if (tree->n_fixed == first)
+        return;
+    qsort(&tree->fixed[first], tree->n_fixed - first, sizeof(struct fixed), compare_fixed);
+    for (size_t i = first; i < tree->n_fixed; i++) {
+        if (i > first && !strcmp(tree->fixed[kept - 1].name, tree->fixed[i].name))
+            free(tree->fixed[i].name);
+        else
+            tree->fixed[kept++] = tree->fixed[i];
+    }
+    tree->n_fixed = kept;
+}
+
 static int add_children(struct builder *b, size_t i)
 {
     struct tree *tree = b->tree;
@@ -209,10 +227,9 @@ static int add_children(struct builder *b, size_t i)
     }
     if (r < 0)
         return r;
+    sort_children(tree, first);
     tree->fixed[i].first_child = (uint32_t)first;
     tree->fixed[i].n_children = (uint32_t)(tree->n_fixed - first);
-    if (tree->n_fixed > first)
-        qsort(&tree->fixed[first], tree->n_fixed - first, sizeof(struct fixed), compare_fixed);
     for (size_t child = first; child < tree->n_fixed; child++)
         tree->fixed[child].parent = (uint32_t)i;
     return 0;
