@@ -56,7 +56,7 @@ pairs = {
     "large": (values("u1", (4, 1, 1)), np.array([0, 300, 2, 32767], np.int16)),
     "wide": (values("u1", (4, 3, 2)), np.array([0, 70000, 2, 9], np.int32)),
     "real": (values("i2", (6, 2)), values("f8", (6,))),
-    "highlabel": (values("u1", (3, 2, 2)), np.array([255, 0, 128], np.uint8)),
+    "highlabel": (values("u1", (3, 2, 2)), np.array([255, 254, 0], np.uint8)),
 }
 for name, (images, labels) in pairs.items():
     write(f"{name}-images-idx3-ubyte", idx_bytes(images))

@@ -89,6 +89,21 @@ static void test_local__rewritten_in_place__estale(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
+static void test_local__rewritten_in_the_same_second__estale(void **state)
+{
+    const char *folder = *state;
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX];
+
+    temp_write(folder, "f", "hello", 5);
+    temp_path(folder, "f", path);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){{5, 0}, {5, 1}}, 0), 0);
+    blob = open_blob(folder, "f");
+    assert_int_equal(blob_check(blob), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){{5, 0}, {5, 2}}, 0), 0);
+    assert_int_equal(blob_check(blob), -ESTALE);
+}
+
 static void test_local__unlinked__estale(void **state)
 {
     const char *folder = *state;
@@ -249,6 +264,7 @@ int main(void)
         IN_TEMP(test_local__truncated__estale),
         IN_TEMP(test_local__grown__estale),
         IN_TEMP(test_local__rewritten_in_place__estale),
+        IN_TEMP(test_local__rewritten_in_the_same_second__estale),
         IN_TEMP(test_local__unlinked__estale),
         IN_TEMP(test_local__replaced__estale),
         IN_TEMP(test_local__two_versions__two_identities),

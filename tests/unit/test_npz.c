@@ -290,9 +290,12 @@ static void test_npz__around_the_border__right_form(void **state)
     (void)state;
     for (uint32_t n = 4294967167 - 3; n <= 4294967167 + 3; n++)
         check_large(n, 1, true); /* 128 + n around 2^32 - 1 */
+    for (uint32_t n = 4294967128 - 2; n <= 4294967128 + 2; n++)
+        check_large(n, 1, true); /* the second member's offset, 167 + n, around 2^32 - 1 */
     /* The directory's offset, with an image of no bytes, label, index and 9 digits of key. */
     for (uint32_t n = 238609250; n <= 238609265; n++)
         check_large(n, 0, n * UINT64_C(18) + 666 >= 0xffffffff);
+    check_large(70409289, 44, true); /* exactly 2^32 - 1: 70409289 x 61 + 666 */
 }
 
 int main(void)

@@ -428,6 +428,7 @@ static void test_unpack__part_left_over__started_anew(void **state)
     snprintf(part, sizeof(part), "%s.part", path);
     assert_int_equal(rename(path, part), 0); /* as if the writer had died, even with a trailer */
     write_over(part, "HELLO, more than that", 21, 0);
+    write_over(part, "and longer than what comes now", 30, 500);
     assert_int_equal(unpack_file(*state, &blob, NULL), 0);
     check_content(blob, "hello", 5);
     assert_int_not_equal(access(part, F_OK), 0);
