@@ -18,6 +18,7 @@
 struct local_blob {
     struct blob blob;
     int fd;
+    bool may_be_removed;
     uint64_t file_size; /* of the whole file; blob.size may be less */
     struct timespec file_mtime;
 };
@@ -50,7 +51,7 @@ static int local_check(const struct blob *blob)
 
     if (fstat(local->fd, &st) < 0)
         return -errno;
-    if (!st.st_nlink || (uint64_t)st.st_size != local->file_size ||
+    if ((!st.st_nlink && !local->may_be_removed) || (uint64_t)st.st_size != local->file_size ||
         st.st_mtim.tv_sec != local->file_mtime.tv_sec ||
         st.st_mtim.tv_nsec != local->file_mtime.tv_nsec)
         return -ESTALE;
@@ -83,7 +84,7 @@ static void local_free(struct blob *blob)
 static const struct blob_ops local_blob_ops = {local_pread, local_check, local_identity,
                                                local_free};
 
-int local_blob_new(int fd, const char *name, uint64_t size, struct blob **ret)
+int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret)
 {
     struct local_blob *local = calloc(1, sizeof(*local));
     struct stat st;
@@ -93,6 +94,7 @@ int local_blob_new(int fd, const char *name, uint64_t size, struct blob **ret)
         return -ENOMEM;
     }
     local->fd = fd;
+    local->may_be_removed = may_be_removed;
     local->blob.ops = &local_blob_ops;
     local->blob.name = strdup(name);
     if (!local->blob.name || fstat(fd, &st) < 0) {
@@ -252,7 +254,7 @@ static int local_open(const struct source *source, const struct source_entry *en
         close(fd);
         return diag_set(d, -EINVAL, "%s: want a regular file", relative);
     }
-    r = local_blob_new(fd, relative, UINT64_MAX, ret_blob);
+    r = local_blob_new(fd, relative, UINT64_MAX, false, ret_blob);
     return r < 0 ? diag_set(d, r, "%s: %s", relative, strerror(-r)) : 0;
 }
 

@@ -69,7 +69,8 @@ static inline void source_scope_end(struct source **source)
 #define AUTO_SOURCE_LIST AUTO(source_list_release)
 
 /* A blob of an open file, of which it takes the descriptor over (also on error). Its first size
- * bytes count; the rest of the file is not shown. */
-int local_blob_new(int fd, const char *name, uint64_t size, struct blob **ret);
+ * bytes count; the rest of the file is not shown. may_be_removed: the file is ours, that it has
+ * lost its name says nothing of its content. */
+int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret);
 
 #endif

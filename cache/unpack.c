@@ -229,7 +229,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct dia
     if (r < 0)
         return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u->name, folder,
                         strerror(-r));
-    r = local_blob_new(fd, blob_name(*blob), size, &content);
+    r = local_blob_new(fd, blob_name(*blob), size, true, &content);
     if (r < 0)
         return r;
     content->mtime = (*blob)->mtime;

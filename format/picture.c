@@ -1,9 +1,9 @@
 /* png and pgm: samples that are pictures (uint8, two axes), and contact sheets of many.
  *
  * A sheet is a grid of ceil(sqrt(n)) columns in the order of the selection, black where it is not
- * filled. PNG keeps its pixels in stored (uncompressed) deflate blocks, so its size is known from
- * its shape and any part of it can be made without the rest. Its Adler-32 and CRC-32 at the end
- * take one pass over the pixels, remembered by the host.
+ * filled; one black pixel if there are no samples. PNG keeps its pixels in stored (uncompressed)
+ * deflate blocks, so its size is known from its shape and any part of it can be made without the
+ * rest. Its Adler-32 and CRC-32 at the end take one pass over the pixels, remembered by the host.
  *
  * Sources: PNG specification (third edition) 5 and 11.2; RFC 1950, RFC 1951 3.2.4; Netpbm pgm(5).
  */
@@ -19,6 +19,7 @@
 
 #define STORED_MAX   65535u /* bytes of a stored deflate block */
 #define STORED_EXTRA 5u
+#define WIDE         65536u    /* bytes of a row from which on rows are read one by one */
 #define PNG_MAX      INT32_MAX /* of a width, a height and a chunk */
 #define PNG_HEAD     43u       /* signature, IHDR, start of IDAT, zlib header */
 #define PNG_IDAT     37u       /* offset of "IDAT", where its CRC begins */
@@ -46,20 +47,21 @@ static uint64_t square_root_up(uint64_t n)
 
 static int sheet_init(struct sheet *ret, const struct field *f, uint64_t count, uint64_t lead)
 {
+    uint64_t cell_w = count ? f->dim[1] : 1, cell_h = count ? f->dim[0] : 1;
     uint64_t columns, rows, width, height;
 
     if (count > (uint64_t)PNG_MAX)
         return -EFBIG;
     columns = max_u64(square_root_up(count), 1);
     rows = max_u64(ceil_div(count, columns), 1);
-    if (!checked_mul(columns, f->dim[1], &width) || !checked_mul(rows, f->dim[0], &height) ||
+    if (!checked_mul(columns, cell_w, &width) || !checked_mul(rows, cell_h, &height) ||
         width > (uint64_t)PNG_MAX || height > (uint64_t)PNG_MAX)
         return -EFBIG;
     *ret = (struct sheet){
         .columns = columns,
         .rows = rows,
-        .cell_w = f->dim[1],
-        .cell_h = f->dim[0],
+        .cell_w = cell_w,
+        .cell_h = cell_h,
         .lead = lead,
         .stride = lead + width,
         .bytes = (lead + width) * height, /* both below 2^31 */
@@ -105,16 +107,42 @@ static int band_read(struct layout *l, const struct field *f, const struct sheet
     return 0;
 }
 
+/* One row of a wide sheet, cell by cell and only where it is wanted: nothing is held in memory. */
+static int row_read(struct layout *l, const struct field *f, const struct sheet *s, uint64_t row,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    uint64_t band = row / s->cell_h, y = row % s->cell_h;
+    uint64_t pixels = row * s->stride + s->lead;
+
+    for (uint64_t column = off > pixels ? (off - pixels) / s->cell_w : 0; column < s->columns;
+         column++) {
+        uint64_t place = band * s->columns + column, start = pixels + column * s->cell_w;
+        uint64_t from = max_u64(start, off), to = min_u64(start + s->cell_w, off + len);
+        int r;
+
+        if (place >= l->selection->count || from >= to)
+            break;
+        r = f->ops->read(l->dataset, f, l->selection,
+                         place * f->item_bytes + y * s->cell_w + (from - start), to - from,
+                         dst + (from - off), d);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 /* Bytes [off, off + len) of the sheet's rows. */
 static int sheet_read(struct layout *l, const struct field *f, const struct sheet *s, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d)
 {
     uint64_t row = off / s->stride, last = (off + len - 1) / s->stride;
+    bool wide = s->stride > WIDE;
 
     memset(dst, 0, len);
     while (row <= last) {
-        uint64_t end = min_u64(last, (row / s->cell_h + 1) * s->cell_h - 1);
-        int r = band_read(l, f, s, row, end, off, len, dst, d);
+        uint64_t end = wide ? row : min_u64(last, (row / s->cell_h + 1) * s->cell_h - 1);
+        int r = wide ? row_read(l, f, s, row, off, len, dst, d)
+                     : band_read(l, f, s, row, end, off, len, dst, d);
 
         if (r < 0)
             return r;

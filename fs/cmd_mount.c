@@ -19,6 +19,8 @@
 #include "fs/options.h"
 #include "fs/server.h"
 
+#define REPORTED 20 /* unusable files that are named on the terminal */
+
 struct mount_call {
     const char *source;
     const char *mountpoint;
@@ -55,9 +57,16 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 
 static void report_unusable(const struct catalog *catalog)
 {
-    for (size_t i = 0; i < catalog->n; i++)
-        if (catalog->item[i].error)
-            log_warning("not used: %s", catalog->item[i].error);
+    size_t unusable = catalog->n - catalog->n_datasets, told = 0;
+
+    for (size_t i = 0; i < catalog->n && told < REPORTED; i++) {
+        if (!catalog->item[i].error)
+            continue;
+        log_warning("not used: %s", catalog->item[i].error);
+        told++;
+    }
+    if (unusable > told)
+        log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - told);
 }
 
 /* What the serving process has to do when the kernel was answered first. */
@@ -141,7 +150,8 @@ static int serve_in_background(struct server *server, struct readiness *ready,
     }
     if (child > 0) {
         close(ends[1]);
-        return wait_for_mount(ends[0], child, mountpoint);
+        /* The server is the child's now; to free it here would unmount it. */
+        _exit(wait_for_mount(ends[0], child, mountpoint));
     }
     close(ends[0]);
     ready->pipe = ends[1];

@@ -13,9 +13,7 @@ enum log_level log_get_level(void);
 /* From now on to syslog. */
 void log_to_syslog(void);
 
-/* One line. Any thread. More than LOG_BURST lines a second are counted, not written, except at
- * debug level. */
-#define LOG_BURST 20
+/* One line. Any thread. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...)   log_line(LOG_LEVEL_ERROR, __VA_ARGS__)

@@ -13,7 +13,8 @@ struct mount_entry {
  * that it works where the daemon is dead. ret may be NULL. */
 bool mounts_find(const char *path, struct mount_entry *ret);
 
-/* The real path of a mountpoint; of one whose daemon is dead by the folder above it. 0 or -errno. */
+/* The real path of a mountpoint; of one whose daemon is dead by the folder above it. 0 or -errno.
+ */
 int mounts_real_path(const char *path, char ret[static PATH_MAX]);
 
 #endif

@@ -234,7 +234,7 @@ int options_parse(struct options *o, const char *text, struct diag *d)
         return -ENOMEM;
     for (const char *c = text;; c++) {
         if (*c && *c != ',') {
-            c += *c == '\\' && c[1];
+            c += *c == '\\' && (c[1] == ',' || c[1] == '\\');
             option[len++] = *c;
             continue;
         }

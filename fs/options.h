@@ -26,8 +26,8 @@ void options_init(struct options *ret);
 void options_release(struct options *o);
 #define AUTO_OPTIONS AUTO(options_release)
 
-/* Add the options of one comma-separated text; a backslash before a comma makes it part of a
- * value. 0, -EINVAL with the reason in d, or -ENOMEM. */
+/* Add the options of one comma-separated text; a backslash before a comma or a backslash
+ * makes it part of a value. 0, -EINVAL with the reason in d, or -ENOMEM. */
 int options_parse(struct options *o, const char *text, struct diag *d);
 
 /* The help text of the options, one a line. */

@@ -301,13 +301,27 @@ static int read_live(struct server *s, const struct node *node, uint64_t off, si
     return 0;
 }
 
-static void log_read_error(const struct node *node, int r, const struct diag *d)
+/* The first failure of each kind in a dataset is an error; what follows is for debugging, for a
+ * job reads on, thousands of times. */
+static enum log_level failure_level(struct server *s, const struct node *node, int r)
 {
+    unsigned kind = r == -ESTALE ? 1u : r == -EBADMSG ? 2u : 4u;
+
+    if (!node->item)
+        return LOG_LEVEL_ERROR;
+    kind &= ~atomic_fetch_or(&s->told[node->item - s->setup.catalog->item], kind);
+    return kind ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
+}
+
+static void log_read_error(struct server *s, const struct node *node, int r, const struct diag *d)
+{
+    char path[TREE_NAME_ROOM * 4] = "";
+
     if (r == -EINTR)
         return;
-    log_error("read failed: %s%s%s: %s", node->item ? node->item->folder : "",
-              node->item && *node->item->folder ? "/" : "", node->item ? node->item->name : "",
-              diag_text(d, r));
+    if (node->item)
+        item_path(node->item, path, sizeof(path));
+    log_line(failure_level(s, node, r), "read failed: %s: %s", path, diag_text(d, r));
 }
 
 static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -331,7 +345,7 @@ static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
         r = view_read(s->view, &node, (uint64_t)off, len, buffer, &n, is_interrupted, req, &d);
     if (r < 0) {
         atomic_fetch_add_explicit(&s->status.read_errors, 1, memory_order_relaxed);
-        log_read_error(&node, r, &d);
+        log_read_error(s, &node, r, &d);
         fuse_reply_err(req, kernel_errno(r));
         return;
     }

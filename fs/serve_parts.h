@@ -27,6 +27,7 @@ struct server {
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     struct status status;
+    _Atomic unsigned *told;  /* [catalog->n] kinds of failed reads that were logged */
     _Atomic int64_t changed; /* when a listing last grew, ns since 1970 */
 };
 

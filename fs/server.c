@@ -103,7 +103,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     s->status.mountpoint = setup->mountpoint;
     s->status.started = now_ns() / 1000000000;
     atomic_store(&s->changed, now_ns());
-    r = make_tree(s, d);
+    s->told = calloc(setup->catalog->n, sizeof(*s->told));
+    r = s->told ? make_tree(s, d) : -ENOMEM;
     if (r == 0)
         r = make_session(s, d);
     if (r == 0) {
@@ -152,5 +153,6 @@ void server_free(struct server *s)
         pthread_key_delete(s->buffer);
     view_free(s->view);
     tree_free(s->tree);
+    free(s->told);
     free(s);
 }

@@ -166,7 +166,7 @@ static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
 
     temp_write(folder, "f", "hello", 5);
     temp_path(folder, "f", path);
-    assert_int_equal(local_blob_new(open(path, O_RDONLY), "f", 3, &blob), 0);
+    assert_int_equal(local_blob_new(open(path, O_RDONLY), "f", 3, false, &blob), 0);
     check_read(blob, "hel");
     assert_int_equal(blob_pread(blob, buf, 4, 0), -EINVAL);
     assert_int_equal(blob_check(blob), 0);

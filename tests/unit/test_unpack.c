@@ -71,7 +71,7 @@ static int unpack_file(const char *folder, struct blob **ret, struct diag *d)
 
     temp_path(folder, "f", path);
     temp_path(folder, "cache", cache_path);
-    r = local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.gz", UINT64_MAX, &blob);
+    r = local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.gz", UINT64_MAX, false, &blob);
     if (r < 0)
         return r;
     r = unpack_blob(&blob, &cache, d);
