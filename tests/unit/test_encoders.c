@@ -141,12 +141,14 @@ static void check_tar(const struct dataset *ds, const struct selection *sel,
         assert_int_equal(got->at[at], 0);
 }
 
-/* The pixels of the contact sheet, row after row, each with lead bytes before it. */
+/* The pixels of the contact sheet, row after row, each with lead bytes before it; one black pixel
+ * where there are no samples. */
 static void model_sheet(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t lead, uint64_t *ret_w,
                         uint64_t *ret_h, struct bytes *ret)
 {
-    uint64_t columns = 1, rows, w = f->dim[1], h = f->dim[0], stride;
+    uint64_t columns = 1, rows, w = sel->count ? f->dim[1] : 1, h = sel->count ? f->dim[0] : 1;
+    uint64_t stride;
     struct bytes items;
 
     while (columns * columns < sel->count)
