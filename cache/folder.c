@@ -15,17 +15,26 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
+/* The value of a variable that names a folder which is there. */
+static const char *environment_folder(const char *name)
+{
+    const char *value = environment(name);
+    struct stat st;
+
+    return value && stat(value, &st) == 0 && S_ISDIR(st.st_mode) ? value : NULL;
+}
+
 static void default_path(char *ret, size_t room)
 {
     const char *base;
 
     if ((base = environment("EPOCHFS_CACHE")))
         snprintf(ret, room, "%s", base);
-    else if ((base = environment("SLURM_TMPDIR")) || (base = environment("TMPDIR")))
+    else if ((base = environment_folder("SLURM_TMPDIR")) || (base = environment_folder("TMPDIR")))
         snprintf(ret, room, "%s/epochfs-%u", base, (unsigned)geteuid());
     else if ((base = environment("XDG_CACHE_HOME")))
         snprintf(ret, room, "%s/epochfs", base);
-    else if ((base = environment("HOME")))
+    else if ((base = environment_folder("HOME")))
         snprintf(ret, room, "%s/.cache/epochfs", base);
     else
         snprintf(ret, room, "/var/cache/epochfs");

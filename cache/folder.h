@@ -17,8 +17,8 @@ struct cache_folder {
 };
 
 /* path: what the user named, NULL for the default: $EPOCHFS_CACHE, else a folder of our own in
- * $SLURM_TMPDIR or $TMPDIR, else $XDG_CACHE_HOME/epochfs, ~/.cache/epochfs, /var/cache/epochfs.
- * Makes nothing yet. 0 or -ENOMEM. */
+ * $SLURM_TMPDIR or $TMPDIR if they exist, else $XDG_CACHE_HOME/epochfs, ~/.cache/epochfs,
+ * /var/cache/epochfs. Makes nothing yet. 0 or -ENOMEM. */
 int cache_folder_init(struct cache_folder *ret, const char *path);
 void cache_folder_release(struct cache_folder *folder);
 

@@ -46,7 +46,7 @@ static bool is_joint(char c)
     return c == '-' || c == '.' || c == '_';
 }
 
-/* The length of "-idx3-ubyte" at s, 0 if there is none. */
+/* The length of "-idx3-ubyte", or of "-idx3", at s, 0 if there is none. */
 static size_t idx_part(const char *s)
 {
     size_t n = 1;
@@ -54,8 +54,10 @@ static size_t idx_part(const char *s)
     if (!is_joint(s[0]) || strncmp(s + 1, "idx", 3) != 0)
         return 0;
     n += 3 + strspn(s + 4, "0123456789");
-    if (n == 4 || !is_joint(s[n]))
+    if (n == 4)
         return 0;
+    if (!is_joint(s[n]))
+        return n;
     return n + 1 + strspn(s + n + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 }
 

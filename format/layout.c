@@ -6,8 +6,6 @@
 
 #include "base/checked.h"
 
-#define STREAM_BYTES (256 * 1024)
-
 void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
                  const struct layout_host *host)
 {
@@ -159,7 +157,7 @@ int layout_stream(struct layout *l, uint64_t off, uint64_t len,
                   void (*update)(void *ctx, const uint8_t *bytes, size_t n), void *ctx,
                   struct diag *d)
 {
-    size_t room = (size_t)min_u64(len, STREAM_BYTES);
+    size_t room = (size_t)min_u64(len, LAYOUT_STREAM_BYTES);
     AUTO_FREE uint8_t *buf = malloc(room ? room : 1);
 
     if (!buf)

@@ -71,7 +71,9 @@ int layout_add_stored(struct layout *l, const struct field *f);
  * that of the blobs, -ENOMEM, -EINTR where the host cancelled. */
 int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-/* Run update over bytes [off, off + len) of the file, some at a time: for checksums. */
+/* Run update over bytes [off, off + len) of the file, LAYOUT_STREAM_BYTES at a time: for checksums.
+ * The host is asked before each whether to stop. */
+#define LAYOUT_STREAM_BYTES (64 * 1024)
 int layout_stream(struct layout *l, uint64_t off, uint64_t len,
                   void (*update)(void *ctx, const uint8_t *bytes, size_t n), void *ctx,
                   struct diag *d);

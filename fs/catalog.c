@@ -290,12 +290,15 @@ static int make_names_unique(struct catalog *catalog, const struct source_list *
 static int nothing_usable(const struct source *source, const struct catalog *catalog,
                           struct diag *d)
 {
-    const char *root = source->only_file ? source->only_file : source->root;
+    AUTO_FREE char *root = source_name(source);
 
+    if (!root)
+        return -ENOMEM;
     if (!catalog->n)
         return diag_set(d, -ENODATA, "%s: no files found", root);
-    return diag_set(d, -ENODATA, "%s: nothing usable among %zu files: %s%s", root, catalog->n,
-                    catalog->item[0].error, catalog->n > 1 ? "; and others" : "");
+    return diag_set(d, -ENODATA, "%s: nothing usable among %zu file%s: %s%s", root, catalog->n,
+                    catalog->n > 1 ? "s" : "", catalog->item[0].error,
+                    catalog->n > 1 ? "; and others" : "");
 }
 
 int catalog_open(const struct source *source, struct cache_folder *cache,

@@ -145,6 +145,7 @@ static int show(const struct info_call *call, const struct options *options)
     else
         for (size_t i = 0; i < catalog.n; i++)
             print_item(&catalog.item[i]);
+    fflush(stdout);
     return call->check ? check_catalog(&catalog) : EXIT_DONE;
 }
 
@@ -161,6 +162,7 @@ int command_info(int argc, char **argv)
 
     options_init(&options);
     optind = 1;
+    opterr = 0;
     while ((c = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
         switch (c) {
         case 'j':
@@ -178,7 +180,8 @@ int command_info(int argc, char **argv)
             print_help();
             return EXIT_DONE;
         default:
-            return fail(EXIT_USAGE, "see `epochfs info --help`");
+            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs info --help`",
+                        argv[optind - 1]);
         }
     }
     if (argc - optind != 1)

@@ -213,6 +213,7 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
     int c, r;
 
     optind = 1;
+    opterr = 0;
     while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
         switch (c) {
         case 'f':
@@ -233,7 +234,8 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
         case 't':
             break; /* mount(8)'s own */
         default:
-            return fail(EXIT_USAGE, "see `epochfs mount --help`");
+            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs mount --help`",
+                        argv[optind - 1]);
         }
     }
     if (argc - optind != 2)

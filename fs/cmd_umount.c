@@ -22,7 +22,10 @@ static int run_fusermount(const char *path)
         return fail(EXIT_MOUNT, "cannot run fusermount3: %s", strerror(errno));
     if (WEXITSTATUS(status) == 127)
         return fail(EXIT_MOUNT, "cannot run fusermount3; is the package fuse3 installed?");
-    return WEXITSTATUS(status) ? EXIT_MOUNT : EXIT_DONE; /* it has said why */
+    if (WEXITSTATUS(status))
+        return fail(EXIT_MOUNT, "%s: fusermount3 did not unmount it; is it another user's mount?",
+                    path);
+    return EXIT_DONE;
 }
 
 static int unmount(const char *path)

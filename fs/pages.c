@@ -124,13 +124,18 @@ static void list_items(const struct catalog *catalog, struct text *t)
     }
 }
 
-/* The dataset that the examples use: the largest. */
+static uint64_t example_rank(const struct catalog_item *item)
+{
+    return item->ds->field[0].item_bytes ? item->ds->samples : 0;
+}
+
+/* The dataset that the examples use: the largest whose samples hold anything. */
 static const struct catalog_item *example_item(const struct catalog *catalog)
 {
     const struct catalog_item *best = NULL;
 
     for (size_t i = 0; i < catalog->n; i++)
-        if (catalog->item[i].ds && (!best || catalog->item[i].ds->samples > best->ds->samples))
+        if (catalog->item[i].ds && (!best || example_rank(&catalog->item[i]) > example_rank(best)))
             best = &catalog->item[i];
     return best;
 }

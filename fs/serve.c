@@ -16,7 +16,8 @@
 #include "base/checked.h"
 #include "fs/log.h"
 
-#define FOREVER 1e9 /* seconds */
+#define FOREVER     1e9               /* seconds */
+#define PATIENCE_NS INT64_C(20000000) /* of a serving thread, for checksums */
 
 static struct server *server_of(fuse_req_t req)
 {
@@ -189,6 +190,10 @@ static void serve_lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name
         r = node_entry(s, &node, &entry);
     if (r < 0 && d.set)
         log_debug("%s: %s", name, d.text);
+    if (r == -ENFILE)
+        log_error("%s: this mount has opened its %d plans and ranges of epochs; more need another "
+                  "mount",
+                  name, PLANS_MAX);
     /* Before the reply, so that a listing by whoever waits for it is new. */
     tell_changed(s, changed);
     /* What is not there will never be: the kernel may remember that, too. */
@@ -267,9 +272,22 @@ static void serve_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
     fuse_reply_open(req, fi);
 }
 
-static bool is_interrupted(void *req)
+/* How long a read may go on. */
+struct patience {
+    struct server *server;
+    fuse_req_t req;
+    int64_t until; /* now_ns() */
+    bool spent;
+};
+
+static bool patience_ends(void *ctx)
 {
-    return fuse_req_interrupted(req);
+    struct patience *patience = ctx;
+
+    if (fuse_req_interrupted(patience->req) || patience->server->slow.ending)
+        return true;
+    patience->spent = now_ns() > patience->until;
+    return patience->spent;
 }
 
 /* The reading thread's own buffer, NULL without memory. */
@@ -324,25 +342,27 @@ static void log_read_error(struct server *s, const struct node *node, int r, con
     log_line(failure_level(s, node, r), "read failed: %s: %s", path, diag_text(d, r));
 }
 
-static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-                       struct fuse_file_info *fi)
+void serve_read_now(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                    int64_t until)
 {
-    struct server *s = server_of(req);
+    struct patience patience = {.server = s, .req = req, .until = until};
     size_t len = (size_t)min_u64(size, READ_MAX), n = 0;
     uint8_t *buffer = thread_buffer(s);
     struct diag d = DIAG_INIT;
     struct node node = {0};
     int r;
 
-    (void)fi;
-    status_count(&s->status, REQUEST_READ);
     r = buffer && off >= 0 ? tree_node(s->tree, ino, &node) : -ENOMEM;
     if (r == 0 && (node_is_folder(&node) || node.kind == NODE_PLAN_LINK))
         r = -EINVAL;
     else if (r == 0 && node.kind == NODE_LIVE)
         r = read_live(s, &node, (uint64_t)off, len, buffer, &n);
     else if (r == 0)
-        r = view_read(s->view, &node, (uint64_t)off, len, buffer, &n, is_interrupted, req, &d);
+        r = view_read(s->view, &node, (uint64_t)off, len, buffer, &n, patience_ends, &patience, &d);
+    if (r == -EINTR && patience.spent) {
+        slow_park(s, req, ino, size, off);
+        return;
+    }
     if (r < 0) {
         atomic_fetch_add_explicit(&s->status.read_errors, 1, memory_order_relaxed);
         log_read_error(s, &node, r, &d);
@@ -351,6 +371,16 @@ static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
     fuse_reply_buf(req, (const char *)buffer, n);
+}
+
+static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                       struct fuse_file_info *fi)
+{
+    struct server *s = server_of(req);
+
+    (void)fi;
+    status_count(&s->status, REQUEST_READ);
+    serve_read_now(s, req, ino, size, off, now_ns() + PATIENCE_NS);
 }
 
 /* Entry number index of a listing: ".", "..", then what is there. */

@@ -103,6 +103,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     s->status.mountpoint = setup->mountpoint;
     s->status.started = now_ns() / 1000000000;
     atomic_store(&s->changed, now_ns());
+    pthread_mutex_init(&s->slow.lock, NULL);
+    pthread_cond_init(&s->slow.wake, NULL);
     s->told = calloc(setup->catalog->n, sizeof(*s->told));
     r = s->told ? make_tree(s, d) : -ENOMEM;
     if (r == 0)
@@ -134,7 +136,10 @@ int server_run(struct server *s)
     fuse_loop_cfg_set_clone_fd(config, 0);
     raise_readahead(s->setup.mountpoint);
     s->signals = fuse_set_signal_handlers(s->session) == 0;
-    r = fuse_session_loop_mt(s->session, config);
+    r = slow_start(s);
+    if (r == 0)
+        r = fuse_session_loop_mt(s->session, config);
+    slow_stop(s);
     fuse_loop_cfg_destroy(config);
     return r < 0 ? r : 0;
 }
@@ -153,6 +158,8 @@ void server_free(struct server *s)
         pthread_key_delete(s->buffer);
     view_free(s->view);
     tree_free(s->tree);
+    pthread_cond_destroy(&s->slow.wake);
+    pthread_mutex_destroy(&s->slow.lock);
     free(s->told);
     free(s);
 }

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""Reads that take hours (the checksum of a huge archive) are in nobody's way, and end when told."""
+
+import os
+import signal
+import subprocess
+import time
+
+from lib import MOUNTPOINT, equal, idx_header, path, skip, start, status, write
+
+READERS = 16  # more than the daemon has serving threads
+NAME = "huge-5-bytes"
+SAMPLES = 4_000_000_000
+
+
+def wait_for(condition, what, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        equal(time.monotonic() < deadline, True, what)
+
+
+def reads():
+    return status()["requests"]["read"]
+
+
+file = write(NAME, idx_header(8, (SAMPLES, 5)))
+try:
+    os.truncate(file, os.path.getsize(file) + 5 * SAMPLES)
+except OSError as error:
+    skip(f"no sparse file of 20 GB: {error}")
+daemon = start()
+before = reads()
+readers = []
+for seed in range(READERS):
+    archive = path(NAME, f"batches/batch=all,seed={seed}/epoch=0/npz/000000.npz")
+    readers.append(subprocess.Popen(["cat", archive], stdout=subprocess.DEVNULL))
+wait_for(lambda: reads() >= before + READERS, "all readers wait for their first bytes")
+
+# Everything else answers, also what was not read before.
+begin = time.monotonic()
+for i in range(100):
+    with open(path(NAME, f"samples/raw/{i * 31_000_000:010d}.data.raw"), "rb") as sample:
+        equal(sample.read(), bytes(5), "a sample")
+equal(time.monotonic() - begin < 20, True, "100 samples beside slow reads, seconds")
+equal([r.poll() for r in readers], [None] * READERS, "the readers still wait")
+
+for reader in readers[:8]:
+    reader.send_signal(signal.SIGINT)
+for reader in readers[8:]:
+    reader.kill()
+for reader in readers:
+    reader.wait(timeout=20)
+
+# The daemon ends with slow reads under way that nobody waits for any more.
+daemon.terminate()
+daemon.wait(timeout=20)
+equal(os.path.ismount(MOUNTPOINT), False, "mounted after the end")
