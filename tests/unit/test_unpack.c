@@ -524,22 +524,24 @@ static void test_cache_folder__environment__in_that_order(void **state)
                                         "HOME"};
     char own[64];
     const char *const want[] = {
-        "/v", own, own, "/v/epochfs", "/v/.cache/epochfs", "/var/cache/epochfs"};
+        "/usr", own, own, "/usr/epochfs", "/usr/.cache/epochfs", "/var/cache/epochfs"};
     AUTO_FREE char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
     AUTO_FREE char *tmpdir = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
     struct cache_folder cache;
 
     (void)state;
-    snprintf(own, sizeof(own), "/v/epochfs-%u", (unsigned)geteuid());
+    snprintf(own, sizeof(own), "/usr/epochfs-%u", (unsigned)geteuid());
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        setenv(names[i], "/v", 1);
+        setenv(names[i], "/usr", 1);
     for (size_t i = 0; i < ARRAY_LEN(want); i++) {
         assert_int_equal(cache_folder_init(&cache, NULL), 0);
         assert_string_equal(cache.path, want[i]);
         assert_int_equal(cache.is_default, i > 0);
         cache_folder_release(&cache);
-        if (i < ARRAY_LEN(names))
-            setenv(names[i], "", 1); /* empty is as good as none */
+        if (!strcmp(i < ARRAY_LEN(names) ? names[i] : "", "EPOCHFS_CACHE"))
+            unsetenv(names[i]); /* what the user names is taken as it is */
+        else if (i < ARRAY_LEN(names))
+            setenv(names[i], i % 2 ? "" : "/no/such/folder", 1); /* as good as none */
     }
     assert_int_equal(cache_folder_init(&cache, "/named"), 0);
     assert_string_equal(cache.path, "/named");
