@@ -276,7 +276,7 @@ static void serve_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 struct patience {
     struct server *server;
     fuse_req_t req;
-    int64_t until; /* now_ns() */
+    int64_t until; /* monotonic_ns() */
     bool spent;
 };
 
@@ -286,7 +286,7 @@ static bool patience_ends(void *ctx)
 
     if (fuse_req_interrupted(patience->req) || patience->server->slow.ending)
         return true;
-    patience->spent = now_ns() > patience->until;
+    patience->spent = monotonic_ns() > patience->until;
     return patience->spent;
 }
 
@@ -380,7 +380,7 @@ static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 
     (void)fi;
     status_count(&s->status, REQUEST_READ);
-    serve_read_now(s, req, ino, size, off, now_ns() + PATIENCE_NS);
+    serve_read_now(s, req, ino, size, off, monotonic_ns() + PATIENCE_NS);
 }
 
 /* Entry number index of a listing: ".", "..", then what is there. */

@@ -55,7 +55,7 @@ struct server {
 
 extern const struct fuse_lowlevel_ops serve_operations;
 
-/* Answer a read, or park it if it still streams for a checksum at that time (now_ns()). */
+/* Answer a read, or park it if it still streams for a checksum at that time (monotonic_ns()). */
 void serve_read_now(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                     int64_t until);
 
@@ -66,6 +66,15 @@ void slow_park(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, of
  * -errno, stop it then, too. */
 int slow_start(struct server *s);
 void slow_stop(struct server *s);
+
+/* Nanoseconds of a clock that nobody sets, for time limits. */
+static inline int64_t monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
 
 /* Nanoseconds since 1970. */
 static inline int64_t now_ns(void)
