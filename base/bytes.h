@@ -22,11 +22,18 @@ static inline uint64_t load_be64(const uint8_t *p)
 
 static inline uint64_t load_le64(const uint8_t *p)
 {
-    uint64_t v = 0;
+    uint64_t v;
 
-    for (int i = 7; i >= 0; i--)
-        v = v << 8 | p[i];
-    return v;
+    memcpy(&v, p, sizeof(v));
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
+}
+
+static inline uint32_t load_le32(const uint8_t *p)
+{
+    uint32_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
 }
 
 static inline void store_be32(uint8_t *p, uint32_t v)

@@ -29,8 +29,8 @@ static uint64_t gzip_place(const struct gzip *g, uint64_t read_to)
 }
 
 /* Inflate what is in z until it is used up or the member ends. */
-static int inflate_some(struct gzip *g, struct unpack_sink *sink, const char *name,
-                        uint64_t read_to, bool *ret_end, struct diag *d)
+static int inflate_some(struct gzip *g, struct entry_sink *sink, const char *name, uint64_t read_to,
+                        bool *ret_end, struct diag *d)
 {
     int z = Z_OK;
 
@@ -46,7 +46,7 @@ static int inflate_some(struct gzip *g, struct unpack_sink *sink, const char *na
             return diag_set(d, -EBADMSG, "%s: gzip data near byte %llu: %s", name,
                             (unsigned long long)gzip_place(g, read_to),
                             g->z.msg ? g->z.msg : "want a valid stream, found damage");
-        r = unpack_write(sink, g->out, CHUNK - g->z.avail_out);
+        r = entry_write(sink, g->out, CHUNK - g->z.avail_out);
         if (r < 0)
             return r;
     }
@@ -73,7 +73,7 @@ static int next_member(struct gzip *g, const char *name, uint64_t read_to, struc
     return 1;
 }
 
-static int gzip_run(const struct blob *packed, struct unpack_sink *sink, struct diag *d)
+static int gzip_run(const struct blob *packed, struct entry_sink *sink, struct diag *d)
 {
     AUTO(gzip_free) struct gzip *g = calloc(1, sizeof(*g));
     bool inside = true; /* a member */

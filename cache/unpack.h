@@ -8,20 +8,16 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
-#include "cache/folder.h"
-
-struct unpack_sink;
-
-/* Append bytes. 0 or -errno. */
-int unpack_write(struct unpack_sink *sink, const void *bytes, size_t len);
+#include "cache/entry.h"
 
 struct unpacker {
     const char *name; /* for messages */
     const char *suffix;
     uint8_t magic[6];
     size_t magic_len;
-    /* Unpack all of packed. 0, -EBADMSG with place, wanted and found in d, or -errno. */
-    int (*run)(const struct blob *packed, struct unpack_sink *sink, struct diag *d);
+    /* Unpack all of packed with entry_write(). 0, -EBADMSG with place, wanted and found in d, or
+     * -errno. */
+    int (*run)(const struct blob *packed, struct entry_sink *sink, struct diag *d);
 };
 
 /* If *blob is packed, replace it by a blob of its content with the name, times and owner of the

@@ -36,7 +36,7 @@ static const char *describe(lzma_ret code)
     }
 }
 
-static int xz_run(const struct blob *packed, struct unpack_sink *sink, struct diag *d)
+static int xz_run(const struct blob *packed, struct entry_sink *sink, struct diag *d)
 {
     AUTO(xz_free) struct xz *x = calloc(1, sizeof(*x));
     lzma_ret code = LZMA_OK;
@@ -61,7 +61,7 @@ static int xz_run(const struct blob *packed, struct unpack_sink *sink, struct di
         x->z.next_out = x->out;
         x->z.avail_out = CHUNK;
         code = lzma_code(&x->z, at < packed->size ? LZMA_RUN : LZMA_FINISH);
-        r = unpack_write(sink, x->out, CHUNK - x->z.avail_out);
+        r = entry_write(sink, x->out, CHUNK - x->z.avail_out);
         if (r < 0)
             return r;
     }

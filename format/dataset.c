@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/number.h"
 #include "format/encoder.h"
 
@@ -11,6 +12,8 @@ void dataset_free(struct dataset *ds)
 {
     if (!ds)
         return;
+    if (ds->ops && ds->ops->free)
+        ds->ops->free(ds);
     for (unsigned i = 0; i < ds->n_fields; i++)
         free(ds->field[i].dim);
     free(ds->field);
@@ -19,6 +22,51 @@ void dataset_free(struct dataset *ds)
     free(ds->blob);
     dataset_free_folders(ds);
     free(ds);
+}
+
+int dataset_prepare(struct dataset *ds)
+{
+    int r;
+
+    if (dataset_state(ds) != DATASET_PREPARING)
+        return 1;
+    r = ds->ops->prepare(ds, &ds->reason);
+    if (r == 0)
+        return 0;
+    if (r < 0)
+        diag_set(&ds->reason, r, "cannot be prepared: %s", strerror(-r));
+    atomic_store_explicit(&ds->state, r < 0 ? DATASET_FAILED : DATASET_READY, memory_order_release);
+    return 1;
+}
+
+void dataset_set_samples(struct dataset *ds, uint64_t samples)
+{
+    ds->samples = samples;
+    ds->key_digits = decimal_digits(samples ? samples - 1 : 0);
+    ds->key_digits = ds->key_digits < 6 ? 6 : ds->key_digits;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (ds->field[i].role == FIELD_KEY)
+            ds->field[i].width = ds->field[i].item_bytes = ds->key_digits;
+}
+
+void dataset_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                    struct text *t)
+{
+    if (only && only->of)
+        only = only->of;
+    if (ds->ops && ds->ops->locate) {
+        ds->ops->locate(ds, sample, t);
+        return;
+    }
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+
+        if ((only && only != f) || !f->blob || f->role == FIELD_DERIVED)
+            continue;
+        text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(f->blob),
+                 (unsigned long long)(f->offset + sample * f->stored_bytes),
+                 (unsigned long long)f->stored_bytes);
+    }
 }
 
 const struct field *dataset_field(const struct dataset *ds, const char *name)
@@ -57,4 +105,58 @@ void dataset_add_numbering(struct dataset *ds)
         .width = ds->key_digits,
         .item_bytes = ds->key_digits,
     };
+}
+
+/* A batch axis and the axes of an item. */
+static void add_axes(const struct field *f, const struct selection *sel, bool stored,
+                     struct form *ret)
+{
+    ret->ndim = 0;
+    if (!sel->single)
+        ret->dim[ret->ndim++] = sel->count;
+    for (unsigned i = 0; i < f->ndim; i++)
+        ret->dim[ret->ndim++] = stored ? field_stored_dim(f, i) : f->dim[i];
+}
+
+int field_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+               struct form *ret, uint64_t *ret_bytes)
+{
+    uint64_t bytes;
+    bool fits = true;
+
+    ret->dtype = f->dtype;
+    ret->width = f->width;
+    if (f->ops->form) {
+        int r = f->ops->form(ds, f, sel, ret);
+
+        if (r < 0)
+            return r;
+    } else {
+        add_axes(f, sel, false, ret);
+    }
+    bytes = ret->width;
+    for (unsigned i = 0; i < ret->ndim; i++) {
+        if (!ret->dim[i]) {
+            *ret_bytes = 0;
+            return 0;
+        }
+        fits = fits && checked_mul(bytes, ret->dim[i], &bytes);
+    }
+    *ret_bytes = bytes;
+    return fits ? 0 : -EFBIG;
+}
+
+void field_stored_form(const struct field *f, const struct selection *sel, struct form *ret)
+{
+    ret->dtype = f->stored_dtype;
+    ret->width = f->stored_width;
+    add_axes(f, sel, true, ret);
+}
+
+void form_shape_text(const struct form *form, struct text *t)
+{
+    text_add(t, "(");
+    for (unsigned i = 0; i < form->ndim; i++)
+        text_add(t, "%s%llu", i ? ", " : "", (unsigned long long)form->dim[i]);
+    text_add(t, form->ndim == 1 ? ",)" : ")");
 }

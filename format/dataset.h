@@ -1,16 +1,19 @@
 /* A dataset: samples 0 .. n-1, each with the same fields.
  *
- * A field is an array per sample, of one dtype and shape for all samples: stored in a source file,
- * or derived from what is stored. Formats fill struct dataset, encoders read it; once opened it is
- * constant and any thread may read it. */
+ * A field is an array per sample: stored in a source file, or made from what is stored. Formats
+ * fill struct dataset, encoders read it. Its fields' names, roles and ops are there once it is
+ * opened; the rest, the number of samples too, once it is ready. From then on it is constant and
+ * any thread may read it. */
 #ifndef EPOCHFS_FORMAT_DATASET_H
 #define EPOCHFS_FORMAT_DATASET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "format/dtype.h"
 #include "format/selection.h"
 
@@ -21,16 +24,31 @@ struct format;
 
 enum field_role {
     FIELD_STORED,  /* in every encoding */
+    FIELD_PARSED,  /* made of text: in all that hold arrays (npy, npz) */
     FIELD_DERIVED, /* where a file holds one field only (npy) */
+    FIELD_MEMBER,  /* an array that makes sense beside others only (npz) */
+    FIELD_TEXT,    /* the text of samples (svm) */
     FIELD_NUMBER,  /* the sample numbers: batches only */
     FIELD_KEY,     /* the keys: batches that hold all fields in one file */
 };
 
+/* An array as a file shows it. */
+#define FORM_AXES_MAX 256
+struct form {
+    enum dtype dtype;
+    uint64_t width; /* bytes of an element */
+    unsigned ndim;
+    uint64_t dim[FORM_AXES_MAX]; /* [ndim] */
+};
+
 /* How the bytes of a field are made. */
 struct field_ops {
-    /* Write bytes [off, off + len) of the field's items of sel, one after another. 0 or -errno. */
+    /* Write bytes [off, off + len) of the field's array for sel. 0 or -errno. */
     int (*read)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+    /* The form of that array. NULL: the items of the samples, one after another. 0 or -errno. */
+    int (*form)(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                struct form *ret);
 };
 
 struct field {
@@ -38,7 +56,8 @@ struct field {
     enum field_role role;
     const struct field_ops *ops;
 
-    /* An item as it is shown: little-endian, C order. */
+    /* An item as it is shown: little-endian, C order. Not of fields that have a form of their own.
+     */
     enum dtype dtype;
     unsigned ndim;       /* axes of one sample's item */
     uint64_t *dim;       /* [ndim]; owned */
@@ -55,8 +74,38 @@ struct field {
     const struct field *of; /* the field that a derived one is derived from */
 };
 
+enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
+
+/* What a format does in its own way; NULL members, and no ops at all, mean the usual way. */
+struct dataset_ops {
+    /* Get ready a step further; the calls come one after another. 1: ready, 0: not yet, or -errno
+     * with the reason in d: it never will be. NULL: it is ready once opened. */
+    int (*prepare)(struct dataset *ds, struct diag *d);
+    /* How far it is: bytes of the sources. Any thread. */
+    void (*progress)(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total);
+    /* The share part of parts of the stored order. NULL: equal counts. */
+    void (*share)(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
+                  uint64_t *ret_length);
+    /* Parse everything and report what cannot be. NULL: reading is all that can go wrong. */
+    int (*check)(const struct dataset *ds, void (*report)(void *ctx, const char *text), void *ctx,
+                 struct diag *d);
+    /* Members of dataset.json that only this format has, each line begun with indent and ended by a
+     * comma. */
+    void (*describe)(const struct dataset *ds, const char *indent, struct text *t);
+    /* Where a sample stands: "file:offset+length". NULL: as its fields are stored. */
+    void (*locate)(const struct dataset *ds, uint64_t sample, struct text *t);
+    /* Free what own and blob[] hold. */
+    void (*free)(struct dataset *ds);
+    /* The blobs are shared by other datasets; and each read has checked those that it used. */
+    bool shares_blobs, checks_reads;
+};
+
 struct dataset {
     const struct format *format;
+    const struct dataset_ops *ops; /* NULL: all usual */
+    void *own;                     /* the format's */
+    _Atomic int state;             /* enum dataset_state */
+    struct diag reason;            /* of a failed one; constant once it has failed */
     uint64_t samples;
     unsigned key_digits; /* a key is the sample number with that many digits */
 
@@ -70,6 +119,19 @@ struct dataset {
     unsigned n_folders;
     struct folder *folder;
 };
+
+static inline enum dataset_state dataset_state(const struct dataset *ds)
+{
+    return (enum dataset_state)atomic_load_explicit(&ds->state, memory_order_acquire);
+}
+
+/* Prepare a step further and publish the state that it has then. Not in two threads at once. 1:
+ * ready or failed, 0: not yet. */
+int dataset_prepare(struct dataset *ds);
+
+/* Add "file:offset+length" of a sample's stored fields, or of only one of them. */
+void dataset_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                    struct text *t);
 
 /* Frees its blobs too; takes NULL and half-built ones. */
 void dataset_free(struct dataset *ds);
@@ -87,12 +149,26 @@ const struct field *dataset_field(const struct dataset *ds, const char *name);
 #define KEY_ROOM 24
 void dataset_key(const struct dataset *ds, uint64_t sample, char ret[static KEY_ROOM]);
 
+/* Set the number of samples, and the width of keys by it. */
+void dataset_set_samples(struct dataset *ds, uint64_t samples);
+
 /* The sample whose key is key; false where there is none. */
 bool dataset_find(const struct dataset *ds, const char *key, size_t len, uint64_t *ret);
 
 /* The fields that every dataset has: index and key. The caller has room for both at the end of
  * ds->field. */
 void dataset_add_numbering(struct dataset *ds);
+
+/* The form of a field's array for a selection, and its bytes. 0, -EFBIG where no file can hold it,
+ * or what the field's own form() gives. */
+int field_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+               struct form *ret, uint64_t *ret_bytes);
+
+/* The same of the bytes as they are stored; f has no form of its own. */
+void field_stored_form(const struct field *f, const struct selection *sel, struct form *ret);
+
+/* numpy's text of a shape: "(128, 28, 28)", "(3,)", "()". */
+void form_shape_text(const struct form *form, struct text *t);
 
 /* Ops of fields whose items are stored one after another; chosen by what must be converted. */
 extern const struct field_ops field_as_stored;  /* same bytes */

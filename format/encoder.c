@@ -4,14 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-
 extern const struct encoder encoder_raw, encoder_npy, encoder_npz, encoder_tar, encoder_png,
-    encoder_pgm, encoder_idx;
+    encoder_pgm, encoder_idx, encoder_svm;
 
 const struct encoder *const encoders[] = {
     &encoder_raw, &encoder_npy, &encoder_npz, &encoder_tar,
-    &encoder_png, &encoder_pgm, &encoder_idx,
+    &encoder_png, &encoder_pgm, &encoder_idx, &encoder_svm,
 };
 const unsigned n_encoders = ARRAY_LEN(encoders);
 _Static_assert(ARRAY_LEN(encoders) <= ENCODERS_MAX, "fs/ numbers encoders with 4 bits");
@@ -98,21 +96,4 @@ uint64_t field_stored_dim(const struct field *f, unsigned i)
     bool exchanged = f->ops == &field_transposed || f->ops == &field_unit_transposed;
 
     return f->dim[exchanged ? f->ndim - 1 - i : i];
-}
-
-char *shape_text(const struct field *f, const struct selection *sel, bool stored)
-{
-    AUTO_TEXT struct text t = {0};
-    unsigned axes = f->ndim + !sel->single;
-    char *ret;
-
-    text_add(&t, "(");
-    if (!sel->single)
-        text_add(&t, "%llu%s", (unsigned long long)sel->count, axes == 1 ? "," : "");
-    for (unsigned i = 0; i < f->ndim; i++)
-        text_add(&t, "%s%llu%s", i || !sel->single ? ", " : "",
-                 (unsigned long long)(stored ? field_stored_dim(f, i) : f->dim[i]),
-                 axes == 1 ? "," : "");
-    text_add(&t, ")");
-    return text_finish(&t, &ret, NULL) < 0 ? NULL : ret;
 }

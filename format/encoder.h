@@ -52,10 +52,6 @@ extern const unsigned n_encoders;
 int dataset_add_folders(struct dataset *ds);
 void dataset_free_folders(struct dataset *ds);
 
-/* numpy's form of the shape of field f in selection sel: "(128, 28, 28)", "(3,)", "()". The
- * caller frees it; NULL: no memory. */
-char *shape_text(const struct field *f, const struct selection *sel, bool stored);
-
 /* Axis i of an item as it stands in the source. */
 uint64_t field_stored_dim(const struct field *f, unsigned i);
 

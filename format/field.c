@@ -384,11 +384,11 @@ static int read_key(const struct dataset *ds, const struct field *f, const struc
     return read_made(make_key, ds, f, sel, off, len, dst, d);
 }
 
-const struct field_ops field_as_stored = {read_as_stored};
-const struct field_ops field_swapped = {read_swapped};
-const struct field_ops field_unit = {read_unit};
-const struct field_ops field_one_hot = {read_one_hot};
-const struct field_ops field_transposed = {read_transposed};
-const struct field_ops field_unit_transposed = {read_unit_transposed};
-const struct field_ops field_number = {read_number};
-const struct field_ops field_key = {read_key};
+const struct field_ops field_as_stored = {.read = read_as_stored};
+const struct field_ops field_swapped = {.read = read_swapped};
+const struct field_ops field_unit = {.read = read_unit};
+const struct field_ops field_one_hot = {.read = read_one_hot};
+const struct field_ops field_transposed = {.read = read_transposed};
+const struct field_ops field_unit_transposed = {.read = read_unit_transposed};
+const struct field_ops field_number = {.read = read_number};
+const struct field_ops field_key = {.read = read_key};

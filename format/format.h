@@ -8,12 +8,25 @@
 #include <stdint.h>
 
 #include "base/blob.h"
+#include "base/keep.h"
+#include "base/memo.h"
 #include "format/dataset.h"
+
+enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
 
 /* What the user says of the data, with -o. */
 struct format_options {
-    bool transpose;   /* exchange the axes of pictures (EMNIST stores columns first) */
-    uint64_t classes; /* width of one-hot labels; 0: the largest label + 1 */
+    bool transpose;             /* exchange the axes of pictures (EMNIST stores columns first) */
+    uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
+    enum index_base index_base; /* of features in text */
+    bool skip_bad_rows;
+};
+
+/* What formats work with. All of it outlives the datasets. */
+struct format_setup {
+    struct format_options options;
+    const struct keep *keep;
+    struct memo *memo; /* of what was decoded */
 };
 
 /* One file of a folder of the source. */
@@ -31,18 +44,27 @@ struct finds {
     int (*error)(struct finds *finds, const char *name, const char *reason);
 };
 
-#define FORMAT_HEAD 512 /* bytes that probe sees, fewer if the file is shorter */
+#define FORMAT_HEAD 16384 /* bytes that probe sees, fewer if the file is shorter */
 
 struct format {
     const char *name;
 
-    /* Is this the start of a file of that format, good or bad? */
-    bool (*probe)(const uint8_t *head, size_t len);
+    /* Is this the start of a file of that format, good or bad? whole: it is all of it. */
+    bool (*probe)(const uint8_t *head, size_t len, bool whole);
 
-    /* Make datasets of the n files of one folder that probe accepted, sorted by name. A file that
-     * is no good is told to finds and is no error of the call. 0 or -ENOMEM. */
-    int (*open_folder)(struct source_file *files, size_t n, const struct format_options *options,
+    /* Make datasets of the n files of one folder that probe accepted, in the order of the source. A
+     * file that is no good is told to finds and is no error of the call. 0 or -ENOMEM. */
+    int (*open_folder)(struct source_file *files, size_t n, const struct format_setup *setup,
                        struct finds *finds);
+
+    /* Does a file of that name say something of the rows of the file called of? It comes to
+     * open_folder with the others, whatever is in it. NULL: there are no such files. */
+    bool (*is_side)(const char *name, const char *of);
+
+    const char *start; /* what files start with, for people */
+
+    /* Python lines that read a dataset at root, for README.txt; ds is ready. */
+    void (*example)(const struct dataset *ds, struct text *t);
 };
 
 extern const struct format *const formats[];

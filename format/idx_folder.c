@@ -250,9 +250,7 @@ static int dataset_make(struct idx_file *images, struct idx_file *labels,
     ds->blob = calloc(2, sizeof(struct blob *));
     if (!ds->field || !ds->blob)
         return -ENOMEM;
-    ds->samples = images->header.dim[0];
-    ds->key_digits = decimal_digits(ds->samples ? ds->samples - 1 : 0);
-    ds->key_digits = ds->key_digits < 6 ? 6 : ds->key_digits;
+    dataset_set_samples(ds, images->header.dim[0]);
     r = add_stored(ds, images, options);
     if (r == 0 && labels)
         r = add_stored(ds, labels, options);
@@ -348,9 +346,10 @@ static int read_headers(struct idx_file *files, struct source_file *sources, siz
     return 0;
 }
 
-static int idx_open_folder(struct source_file *sources, size_t n,
-                           const struct format_options *options, struct finds *finds)
+static int idx_open_folder(struct source_file *sources, size_t n, const struct format_setup *setup,
+                           struct finds *finds)
 {
+    const struct format_options *options = &setup->options;
     AUTO_FREE struct idx_file *files = calloc(n ? n : 1, sizeof(*files));
     int r;
 
@@ -372,9 +371,31 @@ static int idx_open_folder(struct source_file *sources, size_t n,
     return r;
 }
 
-static bool idx_probe(const uint8_t *head, size_t len)
+static bool idx_probe(const uint8_t *head, size_t len, bool whole)
 {
+    (void)whole;
     return len >= 2 && !head[0] && !head[1];
 }
 
-const struct format format_idx = {"idx", idx_probe, idx_open_folder};
+static void idx_example(const struct dataset *ds, struct text *t)
+{
+    const char *field = ds->field[0].name;
+    char key[KEY_ROOM];
+
+    text_add(t,
+             "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
+             "  x, index = batch['%s'], batch['index']\n",
+             field);
+    if (!ds->samples)
+        return;
+    dataset_key(ds, 0, key);
+    text_add(t, "  one = np.load(root + '/samples/npy/%s.%s.npy')\n", key, field);
+}
+
+const struct format format_idx = {
+    .name = "idx",
+    .probe = idx_probe,
+    .open_folder = idx_open_folder,
+    .start = "00 00 (IDX)",
+    .example = idx_example,
+};

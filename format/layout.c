@@ -116,10 +116,10 @@ static int read_stored(struct layout *l, const struct part *p, uint64_t off, siz
 int layout_add_field(struct layout *l, const struct field *f)
 {
     struct part part = {.read = read_field, .field = f};
+    struct form form;
+    int r = field_form(l->dataset, f, l->selection, &form, &part.size);
 
-    if (!checked_mul(l->selection->count, f->item_bytes, &part.size))
-        return -EFBIG;
-    return layout_add(l, &part);
+    return r < 0 ? r : layout_add(l, &part);
 }
 
 int layout_add_stored(struct layout *l, const struct field *f)

@@ -13,25 +13,21 @@
 #define NPY_PREFIX      10 /* magic, version, length of the rest */
 #define NPY_GROW_DIGITS 21 /* numpy leaves room for the first axis to grow to that many digits */
 
-static int npy_header(const struct field *f, const struct selection *sel, uint8_t **ret,
-                      size_t *ret_len)
+static int npy_header(const struct form *form, uint8_t **ret, size_t *ret_len)
 {
     AUTO_TEXT struct text t = {0};
-    AUTO_FREE char *shape = shape_text(f, sel, false);
     char descr[DTYPE_DESCR_ROOM];
-    unsigned axes = f->ndim + !sel->single;
-    uint64_t first = sel->single ? (f->ndim ? f->dim[0] : 0) : sel->count;
     char *bytes;
     size_t len;
     int r;
 
-    if (!shape)
-        return -ENOMEM;
-    dtype_descr(f->dtype, f->width, false, descr);
+    dtype_descr(form->dtype, form->width, false, descr);
     text_add(&t, "\x93NUMPY%c%c%c%c", 1, 1, 1, 1); /* the last four are set below */
-    text_add(&t, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
-    if (axes)
-        text_add(&t, "%*s", (int)(NPY_GROW_DIGITS - decimal_digits(first)), "");
+    text_add(&t, "{'descr': '%s', 'fortran_order': False, 'shape': ", descr);
+    form_shape_text(form, &t);
+    text_add(&t, ", }");
+    if (form->ndim)
+        text_add(&t, "%*s", (int)(NPY_GROW_DIGITS - decimal_digits(form->dim[0])), "");
     text_add(&t, "%*s\n", (int)(NPY_ALIGN - (t.len + 1) % NPY_ALIGN), "");
     r = text_finish(&t, &bytes, &len);
     if (r < 0)
@@ -46,13 +42,16 @@ static int npy_header(const struct field *f, const struct selection *sel, uint8_
 
 int npy_add(struct layout *l, const struct field *f)
 {
+    struct form form;
+    uint64_t bytes;
     uint8_t *header;
     size_t len;
-    int r = npy_header(f, l->selection, &header, &len);
+    int r = field_form(l->dataset, f, l->selection, &form, &bytes);
 
-    if (r < 0)
-        return r;
-    r = layout_add_bytes(l, header, len);
+    if (r == 0)
+        r = npy_header(&form, &header, &len);
+    if (r == 0)
+        r = layout_add_bytes(l, header, len);
     return r < 0 ? r : layout_add_field(l, f);
 }
 
@@ -62,7 +61,7 @@ static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *
         const struct field *f = &ds->field[i];
         int r = 0;
 
-        if (f->role == FIELD_STORED || f->role == FIELD_DERIVED ||
+        if (f->role == FIELD_STORED || f->role == FIELD_PARSED || f->role == FIELD_DERIVED ||
             (f->role == FIELD_NUMBER && scope == SCOPE_BATCHES))
             r = offer(offers, f, "npy");
         if (r < 0)

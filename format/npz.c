@@ -222,7 +222,17 @@ static int add_member(struct layout *l, const struct field *f, unsigned slot,
 
 static bool is_member(const struct field *f, const struct selection *sel)
 {
-    return f->role == FIELD_STORED || (f->role != FIELD_DERIVED && !sel->single);
+    switch (f->role) {
+    case FIELD_STORED:
+    case FIELD_PARSED:
+    case FIELD_MEMBER:
+        return true;
+    case FIELD_NUMBER:
+    case FIELD_KEY:
+        return !sel->single;
+    default:
+        return false;
+    }
 }
 
 static int npz_layout(struct layout *l, const struct file_kind *kind)

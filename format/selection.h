@@ -9,7 +9,15 @@
 
 struct selection {
     uint64_t count;
-    bool single; /* the file of one sample: its arrays have no batch axis */
+    bool single;   /* the file of one sample: its arrays have no batch axis */
+    bool in_order; /* the sample at place p is first + p */
+    uint64_t first;
+
+    /* Which selection of its dataset it is: another one has another id. */
+    uint64_t id[3];
+
+    /* Shall a long walk over the samples end? May be NULL: no. */
+    bool (*cancelled)(const struct selection *sel);
 
     /* Write the sample numbers at places first .. first + n - 1, below count. Any thread. */
     void (*samples)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
@@ -31,7 +39,13 @@ static inline void one_sample_samples(const struct selection *sel, uint64_t firs
 
 static inline void one_sample_init(struct one_sample *ret, uint64_t sample)
 {
-    ret->sel = (struct selection){.count = 1, .single = true, .samples = one_sample_samples};
+    ret->sel = (struct selection){
+        .count = 1,
+        .single = true,
+        .in_order = true,
+        .first = sample,
+        .samples = one_sample_samples,
+    };
     ret->sample = sample;
 }
 

@@ -144,9 +144,11 @@ static int tar_layout(struct layout *l, const struct file_kind *kind)
 
 static int tar_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
-    (void)ds;
     (void)scope;
-    return offer(offers, NULL, "tar");
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (ds->field[i].role == FIELD_STORED)
+            return offer(offers, NULL, "tar");
+    return 0;
 }
 
 const struct encoder encoder_tar = {"tar", SHOWS_CONTAINER, tar_offer, tar_layout};

@@ -7,9 +7,12 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cache/unpack.h"
 #include "fs/log.h"
+
+#define MEMO_BYTES (64u << 20) /* of decoded samples */
 
 /* Names at the top of the mount that are ours. */
 static const char *const reserved[] = {"README.txt", ".epochfs"};
@@ -23,6 +26,11 @@ void catalog_release(struct catalog *catalog)
         free(catalog->item[i].error);
     }
     free(catalog->item);
+    if (catalog->tools) {
+        memo_free(catalog->tools->setup.memo);
+        cache_folder_release(&catalog->tools->cache);
+        free(catalog->tools);
+    }
     *catalog = (struct catalog){0};
 }
 
@@ -30,9 +38,17 @@ void catalog_release(struct catalog *catalog)
 struct folder_scan {
     struct finds finds;
     struct catalog *catalog;
+    const struct source *source;
     const char *folder;
-    const struct source_list *list;
+    const struct source_entry *entry; /* [n] those that stand in the folder */
+    size_t n;
 };
+
+/* The name without .gz or .xz; the caller frees it. NULL: no memory. */
+static char *unpacked_name(const char *name)
+{
+    return strndup(name, unpacked_name_len(name));
+}
 
 /* Takes ds over. */
 static int add_item(struct folder_scan *scan, const char *name, struct dataset *ds,
@@ -92,7 +108,10 @@ static void describe_unknown(const struct blob *blob, const uint8_t *head, size_
         text_add(t, "%s: byte 0: want data, found an empty file", blob_name(blob));
         return;
     }
-    text_add(t, "%s: magic at byte 0: want 00 00 (IDX), found", blob_name(blob));
+    text_add(t, "%s: byte 0: want ", blob_name(blob));
+    for (unsigned i = 0; i < n_formats; i++)
+        text_add(t, "%s%s", i ? " or " : "", formats[i]->start);
+    text_add(t, ", found");
     for (size_t i = 0; i < min_u64(len, 4); i++)
         text_add(t, " %02x", head[i]);
 }
@@ -112,7 +131,7 @@ static int find_format(struct folder_scan *scan, const char *file_name, const st
         text_add(&t, "%s: %zu bytes at 0: %s", blob_name(blob), len, strerror(-r));
     } else {
         for (unsigned i = 0; i < n_formats; i++) {
-            if (formats[i]->probe(head, len)) {
+            if (formats[i]->probe(head, len, len == blob->size)) {
                 *ret_format = i;
                 return 0;
             }
@@ -141,35 +160,59 @@ static void sorted_files_free(struct sorted_files **sorted)
     free(*sorted);
 }
 
-static int sort_file(struct folder_scan *scan, const struct source *source,
-                     const struct source_entry *entry, struct cache_folder *cache,
+/* Is there a file in the folder that is called name when it is unpacked? */
+static bool is_in_folder(const struct folder_scan *scan, const char *name)
+{
+    for (size_t i = 0; i < scan->n; i++) {
+        const char *other = scan->entry[i].name;
+
+        if (strlen(name) == unpacked_name_len(other) && !memcmp(name, other, strlen(name)))
+            return true;
+    }
+    return false;
+}
+
+/* The format for which the file called name says something of another file of the folder, or
+ * n_formats. */
+static unsigned format_of_side(const struct folder_scan *scan, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    AUTO_FREE char *of = dot ? strndup(name, (size_t)(dot - name)) : NULL;
+
+    for (unsigned f = 0; of && f < n_formats; f++)
+        if (formats[f]->is_side && formats[f]->is_side(name, of) && is_in_folder(scan, of))
+            return f;
+    return n_formats;
+}
+
+static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
                      struct sorted_files *sorted)
 {
+    AUTO_FREE char *name = unpacked_name(entry->name);
     AUTO_BLOB struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
     struct source_file *file;
-    unsigned format = 0;
-    int r = source_blob(source, entry, cache, &blob, &d);
+    unsigned format;
+    int r = source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
 
     if (r < 0)
         return r == -ENOMEM ? r : found_error(&scan->finds, entry->name, diag_text(&d, r));
-    r = find_format(scan, entry->name, blob, &format);
+    if (!name)
+        return -ENOMEM;
+    format = format_of_side(scan, name);
+    if (format == n_formats)
+        r = find_format(scan, entry->name, blob, &format);
     if (r < 0 || format == n_formats)
         return r;
     file = &sorted[format].file[sorted[format].n];
-    file->name = strndup(entry->name, unpacked_name_len(entry->name));
-    if (!file->name)
-        return -ENOMEM;
+    file->name = TAKE_PTR(name);
     file->file_name = entry->name;
     file->blob = TAKE_PTR(blob);
     sorted[format].n++;
     return 0;
 }
 
-/* entries first .. first + n - 1 of the list stand in one folder. */
-static int scan_one_folder(struct folder_scan *scan, const struct source *source, size_t first,
-                           size_t n, struct cache_folder *cache,
-                           const struct format_options *options)
+static int scan_one_folder(struct folder_scan *scan)
 {
     AUTO(sorted_files_free) struct sorted_files *sorted = calloc(n_formats, sizeof(*sorted));
     int r = 0;
@@ -177,16 +220,17 @@ static int scan_one_folder(struct folder_scan *scan, const struct source *source
     if (!sorted)
         return -ENOMEM;
     for (unsigned f = 0; f < n_formats; f++) {
-        sorted[f].file = calloc(n, sizeof(*sorted[f].file));
+        sorted[f].file = calloc(scan->n, sizeof(*sorted[f].file));
         if (!sorted[f].file)
             return -ENOMEM;
     }
-    for (size_t i = first; i < first + n && r == 0; i++)
-        if (strcmp(scan->list->entry[i].name, "SHA256SUMS") != 0)
-            r = sort_file(scan, source, &scan->list->entry[i], cache, sorted);
+    for (size_t i = 0; i < scan->n && r == 0; i++)
+        if (strcmp(scan->entry[i].name, "SHA256SUMS") != 0)
+            r = sort_file(scan, &scan->entry[i], sorted);
     for (unsigned f = 0; f < n_formats && r == 0; f++)
         if (sorted[f].n)
-            r = formats[f]->open_folder(sorted[f].file, sorted[f].n, options, &scan->finds);
+            r = formats[f]->open_folder(sorted[f].file, sorted[f].n, &scan->catalog->tools->setup,
+                                        &scan->finds);
     return r;
 }
 
@@ -301,24 +345,46 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
                     catalog->n > 1 ? "; and others" : "");
 }
 
-int catalog_open(const struct source *source, struct cache_folder *cache,
+static int make_tools(const char *cache, const struct format_options *options,
+                      struct catalog_tools **ret)
+{
+    struct catalog_tools *tools = calloc(1, sizeof(*tools));
+    int r;
+
+    *ret = tools;
+    if (!tools)
+        return -ENOMEM;
+    r = cache_folder_init(&tools->cache, cache);
+    if (r == 0)
+        r = memo_new(MEMO_BYTES, &tools->setup.memo);
+    cache_keep_init(&tools->keep, &tools->cache);
+    tools->setup.keep = &tools->keep.keep;
+    tools->setup.options = *options;
+    return r;
+}
+
+int catalog_open(const struct source *source, const char *cache,
                  const struct format_options *options, struct catalog *ret, struct diag *d)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
     AUTO_CATALOG struct catalog catalog = {0};
-    int r = source_list(source, &list, d);
+    int r = make_tools(cache, options, &catalog.tools);
 
-    for (size_t i = 0, n; i < list.n && r == 0; i += n) {
+    if (r == 0)
+        r = source_list(source, &list, d);
+    for (size_t i = 0; i < list.n && r == 0;) {
         struct folder_scan scan = {
             .finds = {.dataset = found_dataset, .error = found_error},
             .catalog = &catalog,
+            .source = source,
             .folder = list.entry[i].folder,
-            .list = &list,
+            .entry = &list.entry[i],
         };
 
-        for (n = 1; i + n < list.n && !strcmp(list.entry[i + n].folder, scan.folder);)
-            n++;
-        r = scan_one_folder(&scan, source, i, n, cache, options);
+        while (i + scan.n < list.n && !strcmp(scan.entry[scan.n].folder, scan.folder))
+            scan.n++;
+        r = scan_one_folder(&scan);
+        i += scan.n;
     }
     if (r < 0)
         return r;
@@ -330,4 +396,13 @@ int catalog_open(const struct source *source, struct cache_folder *cache,
     *ret = catalog;
     catalog = (struct catalog){0};
     return 0;
+}
+
+bool catalog_prepare(struct catalog *catalog, int64_t until)
+{
+    for (size_t i = 0; i < catalog->n; i++)
+        while (catalog->item[i].ds && !dataset_prepare(catalog->item[i].ds))
+            if (monotonic_ns() > until)
+                return false;
+    return true;
 }

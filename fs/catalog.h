@@ -3,7 +3,7 @@
 #define EPOCHFS_FS_CATALOG_H
 
 #include "base/diag.h"
-#include "cache/folder.h"
+#include "cache/keep.h"
 #include "cache/source.h"
 #include "format/format.h"
 
@@ -15,16 +15,29 @@ struct catalog_item {
     char *error;        /* why not, for people */
 };
 
+/* What the datasets work with. */
+struct catalog_tools {
+    struct cache_folder cache;
+    struct cache_keep keep;
+    struct format_setup setup;
+};
+
 struct catalog {
     size_t n;
     struct catalog_item *item; /* sorted by folder, then name */
     size_t n_datasets;
+    struct catalog_tools *tools; /* owned */
 };
 
-/* Look at all files of the source. 0; -ENODATA where nothing can be used, or -errno, with the
- * reason in d. Blocks for as long as packed files are unpacked. */
-int catalog_open(const struct source *source, struct cache_folder *cache,
+/* Look at all files of the source. cache: the folder that the user named, or NULL. 0; -ENODATA
+ * where nothing can be used, or -errno, with the reason in d. Blocks for as long as packed files
+ * are unpacked. */
+int catalog_open(const struct source *source, const char *cache,
                  const struct format_options *options, struct catalog *ret, struct diag *d);
+
+/* Prepare datasets until all are ready, or that time (monotonic_ns()) has come. true: all are. By
+ * one thread at a time. */
+bool catalog_prepare(struct catalog *catalog, int64_t until);
 void catalog_release(struct catalog *catalog);
 #define AUTO_CATALOG AUTO(catalog_release)
 

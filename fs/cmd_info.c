@@ -23,9 +23,19 @@ struct info_call {
 static void print_help(void)
 {
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
-           "Lists datasets, fields, types and shapes. --json: for programs. --check: reads every\n"
-           "byte of every dataset; exit code 2 if anything cannot be used.\n\n"
+           "Lists datasets, fields, types and shapes. --json: for programs. --check: reads and\n"
+           "parses everything, and lists what cannot be read; exit code 2 if there is any.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
+}
+
+static bool is_usable(const struct catalog_item *item)
+{
+    return item->ds && dataset_state(item->ds) == DATASET_READY;
+}
+
+static const char *why_unusable(const struct catalog_item *item)
+{
+    return item->ds ? item->ds->reason.text : item->error;
 }
 
 static void print_item(const struct catalog_item *item)
@@ -34,8 +44,8 @@ static void print_item(const struct catalog_item *item)
     AUTO_TEXT struct text t = {0};
 
     item_path(item, path, sizeof(path));
-    if (item->error) {
-        printf("%s\n    not usable: %s\n", path, item->error);
+    if (!is_usable(item)) {
+        printf("%s\n    not usable: %s\n", path, why_unusable(item));
         return;
     }
     printf("%s\n    format   %s\n    samples  %llu\n", path, item->ds->format->name,
@@ -43,7 +53,7 @@ static void print_item(const struct catalog_item *item)
     for (unsigned i = 0; i < item->ds->n_fields; i++) {
         const struct field *f = &item->ds->field[i];
 
-        if (f->role != FIELD_STORED && f->role != FIELD_DERIVED)
+        if (!page_shows(f) && f->role != FIELD_DERIVED)
             continue;
         text_add(&t, "    %-8s ", f->name);
         page_dtype(f, &t);
@@ -65,7 +75,7 @@ static void print_json(const struct catalog *catalog, const char *source)
     text_add_json(&t, source);
     text_add(&t, ",\n  \"datasets\": [");
     for (size_t i = 0; i < catalog->n; i++) {
-        if (!catalog->item[i].ds)
+        if (!is_usable(&catalog->item[i]))
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
         text_add(&t, "%s\n    {\n      \"dataset\": ", any ? "," : "");
@@ -78,13 +88,13 @@ static void print_json(const struct catalog *catalog, const char *source)
     text_add(&t, "\n  ],\n  \"unusable\": [");
     any = false;
     for (size_t i = 0; i < catalog->n; i++) {
-        if (!catalog->item[i].error)
+        if (is_usable(&catalog->item[i]))
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
         text_add(&t, "%s\n    {\"name\": ", any ? "," : "");
         text_add_json(&t, path);
         text_add(&t, ", \"reason\": ");
-        text_add_json(&t, catalog->item[i].error);
+        text_add_json(&t, why_unusable(&catalog->item[i]));
         text_add(&t, "}");
         any = true;
     }
@@ -106,6 +116,32 @@ static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
     return blob_check(blob);
 }
 
+/* A row that cannot be read, or the like. */
+static void report_bad(void *ctx, const char *text)
+{
+    bool *good = ctx;
+
+    fail(EXIT_SOURCE, "%s", text);
+    *good = false;
+}
+
+static bool check_dataset(const struct dataset *ds, uint8_t *buf)
+{
+    struct diag d = DIAG_INIT;
+    bool good = true;
+    int r = 0;
+
+    if (dataset_state(ds) == DATASET_FAILED)
+        return false; /* as was shown */
+    for (unsigned k = 0; k < ds->n_blobs && r == 0 && !(ds->ops && ds->ops->check); k++)
+        r = check_blob(ds->blob[k], buf, &d);
+    if (ds->ops && ds->ops->check)
+        r = ds->ops->check(ds, report_bad, &good, &d);
+    if (r < 0)
+        fail(EXIT_SOURCE, "%s", diag_text(&d, r));
+    return r == 0 && good;
+}
+
 static int check_catalog(const struct catalog *catalog)
 {
     AUTO_FREE uint8_t *buf = malloc(CHECK_BYTES);
@@ -116,18 +152,11 @@ static int check_catalog(const struct catalog *catalog)
     for (size_t i = 0; i < catalog->n; i++) {
         const struct dataset *ds = catalog->item[i].ds;
 
-        for (unsigned k = 0; ds && k < ds->n_blobs; k++) {
-            struct diag d = DIAG_INIT;
-            int r = check_blob(ds->blob[k], buf, &d);
-
-            if (r < 0) {
-                fail(EXIT_SOURCE, "%s", diag_text(&d, r));
-                bad++;
-            }
-        }
+        bad += ds && !check_dataset(ds, buf);
     }
     if (bad)
-        return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used", bad, catalog->n);
+        return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used, or not as a whole", bad,
+                    catalog->n);
     return EXIT_DONE;
 }
 
@@ -140,6 +169,7 @@ static int show(const struct info_call *call, const struct options *options)
 
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
+    catalog_prepare(&catalog, INT64_MAX);
     if (call->json)
         print_json(&catalog, call->source);
     else

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "fs/catalog.h"
 #include "fs/commands.h"
 #include "fs/log.h"
@@ -19,7 +20,8 @@
 #include "fs/options.h"
 #include "fs/server.h"
 
-#define REPORTED 20 /* unusable files that are named on the terminal */
+#define REPORTED   20                 /* unusable files that are named on the terminal */
+#define PREPARE_NS INT64_C(300000000) /* that a mount waits for datasets to be ready */
 
 struct mount_call {
     const char *source;
@@ -199,6 +201,9 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     report_unusable(&catalog);
+    /* Small files are known before anyone can ask; the others are prepared while we serve. */
+    if (!call->fake)
+        catalog_prepare(&catalog, monotonic_ns() + PREPARE_NS);
     name = source_name(source);
     if (!name)
         return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));

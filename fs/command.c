@@ -37,7 +37,7 @@ int open_catalog(const char *spec, const struct options *options, struct source 
                  struct catalog *ret_catalog, struct diag *d)
 {
     AUTO_SOURCE struct source *source = NULL;
-    struct cache_folder cache = {0};
+    AUTO(cache_folder_release) struct cache_folder cache = {0};
     char unpacked[4096];
     int r = source_open(spec, &source, d);
 
@@ -46,12 +46,9 @@ int open_catalog(const char *spec, const struct options *options, struct source 
     raise_file_limit();
     if (cache_folder_init(&cache, options->cache) < 0)
         return EXIT_CACHE;
-    if (options->cache && cache_folder_sub(&cache, "unpacked", unpacked, sizeof(unpacked), d) < 0) {
-        cache_folder_release(&cache);
+    if (options->cache && cache_folder_sub(&cache, "unpacked", unpacked, sizeof(unpacked), d) < 0)
         return EXIT_CACHE;
-    }
-    r = catalog_open(source, &cache, &options->format, ret_catalog, d);
-    cache_folder_release(&cache);
+    r = catalog_open(source, options->cache, &options->format, ret_catalog, d);
     if (r < 0) {
         diag_set(d, r, "%s: %s", spec, strerror(-r));
         return EXIT_SOURCE;

@@ -55,6 +55,43 @@ static int set_classes(struct options *o, const char *value, struct diag *d)
     return parse_count("classes", value, 1, 65536, &o->format.classes, d);
 }
 
+/* The number of value among words. */
+static int parse_word(const char *name, const char *value, const char *const *words, unsigned n,
+                      unsigned *ret, struct diag *d)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!strcmp(value, words[i])) {
+            *ret = i;
+            return 0;
+        }
+        text_add(&t, "%s%s", i + 1 == n ? " or " : i ? ", " : "", words[i]);
+    }
+    return diag_set(d, -EINVAL, "option %s=%s: want %s", name, value, t.data ? t.data : "");
+}
+
+static int set_index_base(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {
+        [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
+    unsigned base = o->format.index_base;
+    int r = parse_word("index_base", value, words, ARRAY_LEN(words), &base, d);
+
+    o->format.index_base = (enum index_base)base;
+    return r;
+}
+
+static int set_bad_rows(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {"error", "skip"};
+    unsigned skip = 0;
+    int r = parse_word("bad_rows", value, words, ARRAY_LEN(words), &skip, d);
+
+    o->format.skip_bad_rows = skip;
+    return r;
+}
+
 static int set_cache(struct options *o, const char *value, struct diag *d)
 {
     if (!*value)
@@ -76,13 +113,7 @@ static int set_log(struct options *o, const char *value, struct diag *d)
 {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
 
-    for (unsigned i = 0; i < ARRAY_LEN(levels); i++) {
-        if (!strcmp(value, levels[i])) {
-            o->log_level = i;
-            return 0;
-        }
-    }
-    return diag_set(d, -EINVAL, "option log=%s: want error, warning, info or debug", value);
+    return parse_word("log", value, levels, ARRAY_LEN(levels), &o->log_level, d);
 }
 
 static const struct option ours[] = {
@@ -90,12 +121,15 @@ static const struct option ours[] = {
      set_plan},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", set_epochs},
     {"cache", "DIR",
-     "where packed files are unpacked (default: $EPOCHFS_CACHE, else\n"
+     "where indexes and unpacked files are kept (default: $EPOCHFS_CACHE, else\n"
      "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
      set_cache},
     {"classes", "N", "width of one-hot labels (default: the largest label + 1)", set_classes},
     {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
      set_transpose},
+    {"index_base", "BASE", "of features in libsvm text: asis (default), 1 or auto", set_index_base},
+    {"bad_rows", "WHAT", "error (default), or skip: leave out rows that cannot be read",
+     set_bad_rows},
     {"log", "LEVEL", "error, warning, info (default) or debug", set_log},
 };
 

@@ -9,6 +9,12 @@
 
 #define SHAPE_AXES 8 /* that people want to read */
 
+bool page_shows(const struct field *f)
+{
+    return f->role == FIELD_STORED || f->role == FIELD_PARSED ||
+           (f->role == FIELD_DERIVED && !f->of);
+}
+
 void page_dtype(const struct field *f, struct text *t)
 {
     text_add(t, "%s", dtype_info(f->dtype)->name);
@@ -39,8 +45,15 @@ static void add_field(const struct field *f, const char *indent, bool last, stru
              descr);
     for (unsigned i = 0; i < f->ndim; i++)
         text_add(t, "%s%llu", i ? ", " : "", (unsigned long long)f->dim[i]);
-    text_add(t, "], \"derived\": %s}%s\n", f->role == FIELD_STORED ? "false" : "true",
+    text_add(t, "], \"derived\": %s}%s\n",
+             f->role == FIELD_STORED || f->role == FIELD_PARSED ? "false" : "true",
              last ? "" : ",");
+}
+
+/* Of dataset.json: what is known of each sample's items, not of the parts of a matrix. */
+static bool is_listed(const struct field *f)
+{
+    return f->role != FIELD_MEMBER && f->role != FIELD_TEXT;
 }
 
 static void add_encodings(const struct dataset *ds, enum scope scope, struct text *t)
@@ -61,8 +74,12 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
              (unsigned long long)ds->samples);
     text_add(t, "%s\"fields\": [\n", indent);
     for (unsigned i = 0; i < ds->n_fields; i++)
-        add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
-    text_add(t, "%s],\n%s\"encodings\": [", indent, indent);
+        if (is_listed(&ds->field[i])) /* index and key come last, and are */
+            add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
+    text_add(t, "%s],\n", indent);
+    if (ds->ops && ds->ops->describe)
+        ds->ops->describe(ds, indent, t);
+    text_add(t, "%s\"encodings\": [", indent);
     add_encodings(ds, SCOPE_SAMPLES, t);
     text_add(t, "],\n%s\"order_version\": %d,\n%s\"sources\": [\n", indent, ORDER_VERSION, indent);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
@@ -85,10 +102,40 @@ char *page_item(const struct catalog_item *item)
         text_add(&t, "{\n  \"dataset\": ");
         text_add_json(&t, item->name);
         text_add(&t, ",\n");
-        page_dataset_members(item->ds, "  ", &t);
+        if (dataset_state(item->ds) == DATASET_FAILED) {
+            text_add(&t, "  \"error\": ");
+            text_add_json(&t, item->ds->reason.text);
+            text_add(&t, "\n");
+        } else {
+            page_dataset_members(item->ds, "  ", &t);
+        }
         text_add(&t, "}\n");
     }
     return text_finish(&t, &ret, NULL) < 0 ? NULL : ret;
+}
+
+/* One line about a dataset. */
+static void list_fields(const char *path, const struct dataset *ds, struct text *t)
+{
+    const char *joint = ":";
+
+    if (dataset_state(ds) != DATASET_READY) {
+        text_add(t, "  %s/  %s text; its rows are being counted, see .epochfs/status.json\n", path,
+                 ds->format->name);
+        return;
+    }
+    text_add(t, "  %s/  %llu samples", path, (unsigned long long)ds->samples);
+    for (unsigned k = 0; k < ds->n_fields; k++) {
+        if (!page_shows(&ds->field[k]))
+            continue;
+        text_add(t, "%s %s (", joint, ds->field[k].name);
+        page_dtype(&ds->field[k], t);
+        text_add(t, ", ");
+        page_shape(&ds->field[k], t);
+        text_add(t, ")");
+        joint = ",";
+    }
+    text_add(t, "\n");
 }
 
 static void list_items(const struct catalog *catalog, struct text *t)
@@ -102,17 +149,7 @@ static void list_items(const struct catalog *catalog, struct text *t)
         if (!ds)
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
-        text_add(t, "  %s/  %llu samples:", path, (unsigned long long)ds->samples);
-        for (unsigned k = 0; k < ds->n_fields; k++) {
-            if (ds->field[k].role != FIELD_STORED)
-                continue;
-            text_add(t, "%s %s (", k ? "," : "", ds->field[k].name);
-            page_dtype(&ds->field[k], t);
-            text_add(t, ", ");
-            page_shape(&ds->field[k], t);
-            text_add(t, ")");
-        }
-        text_add(t, "\n");
+        list_fields(path, ds, t);
     }
     if (catalog->n > catalog->n_datasets)
         text_add(t, "\nFiles that could not be used; the reason is in <name>/ERROR.txt\n\n");
@@ -126,7 +163,9 @@ static void list_items(const struct catalog *catalog, struct text *t)
 
 static uint64_t example_rank(const struct catalog_item *item)
 {
-    return item->ds->field[0].item_bytes ? item->ds->samples : 0;
+    bool known = dataset_state(item->ds) == DATASET_READY && item->ds->field[0].item_bytes;
+
+    return known ? item->ds->samples : 0;
 }
 
 /* The dataset that the examples use: the largest whose samples hold anything. */
@@ -143,27 +182,26 @@ static const struct catalog_item *example_item(const struct catalog *catalog)
 static void add_examples(const struct catalog *catalog, const char *mountpoint, struct text *t)
 {
     const struct catalog_item *item = example_item(catalog);
-    const char *field = item->ds->field[0].name;
-    char path[TREE_NAME_ROOM * 4], key[KEY_ROOM];
+    const char *encoder = item->ds->folder[0].encoder->name;
+    char path[TREE_NAME_ROOM * 4];
 
     item_path(item, path, sizeof(path));
-    dataset_key(item->ds, 0, key);
+    for (unsigned i = 0; i < item->ds->n_folders; i++)
+        if (!strcmp(item->ds->folder[i].encoder->name, "npy"))
+            encoder = "npy";
     text_add(t,
              "\nRead it\n\n"
              "  cd %s/%s\n"
              "  ls                                        what there is\n"
              "  cat dataset.json                          fields, types, shapes\n"
-             "  ls samples/npy | head                     one file per sample and field\n"
+             "  ls samples/%s | head                     one file per sample and field\n"
              "  ls batches/batch=128,seed=7/epoch=0/npz   one file per batch, shuffled\n\n",
-             mountpoint, path);
+             mountpoint, path, encoder);
     text_add(t,
              "  import numpy as np                        # Python\n"
-             "  root = '%s/%s'\n"
-             "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
-             "  x, index = batch['%s'], batch['index']\n",
-             mountpoint, path, field);
-    if (item->ds->samples)
-        text_add(t, "  one = np.load(root + '/samples/npy/%s.%s.npy')\n", key, field);
+             "  root = '%s/%s'\n",
+             mountpoint, path);
+    item->ds->format->example(item->ds, t);
     text_add(t,
              "\nA batch is named by its plan. Any plan and any epoch opens; `ls` shows those that\n"
              "were opened before:\n\n"

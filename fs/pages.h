@@ -14,6 +14,10 @@ char *page_item(const struct catalog_item *item);
 struct text;
 void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t);
 
+/* Is the field one that a short description names? Not the numbering, nor what is derived from
+ * other fields. */
+bool page_shows(const struct field *f);
+
 /* "uint8", "float32", "bytes6": as numpy names it. */
 void page_dtype(const struct field *f, struct text *t);
 

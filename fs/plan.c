@@ -297,6 +297,16 @@ static uint64_t mul_add_mod(uint64_t a, uint64_t b, uint64_t c, uint64_t n)
     return (uint64_t)(((u128)a * b + c) % n);
 }
 
+bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_first)
+{
+    const struct plan *plan = s->plan;
+    uint64_t first = number * s->batch;
+
+    *ret_first = s->start + first;
+    /* A last batch that is filled up goes on at the start. */
+    return !plan->seeded && plan->ranks == 1 && first + schedule_count(s, number) <= s->length;
+}
+
 void schedule_samples(const struct schedule *s, const struct order *order, uint64_t number,
                       uint64_t first, size_t count, uint64_t *ret)
 {

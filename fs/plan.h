@@ -49,7 +49,7 @@ struct schedule {
     uint64_t batches;
 };
 
-/* start, length: the part's share of the dataset; plan must outlive ret. */
+/* start, length: the part's share of the dataset, as its format cuts it; plan must outlive ret. */
 void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t start, uint64_t length);
 
 /* The equal-count share part of parts of n samples; the first n mod parts shares have one more. */
@@ -58,6 +58,10 @@ void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
 
 /* How many samples stand in batch number, < batches. */
 uint64_t schedule_count(const struct schedule *s, uint64_t number);
+
+/* Do the samples of batch number, which has some, follow one another in the stored order?
+ * *ret_first: the first. */
+bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_first);
 
 /* The samples that stand at places first .. first + count - 1 of batch number. order is that of
  * the epoch over length positions, NULL without a seed. */

@@ -16,8 +16,7 @@
 #include "base/checked.h"
 #include "fs/log.h"
 
-#define FOREVER     1e9               /* seconds */
-#define PATIENCE_NS INT64_C(20000000) /* of a serving thread, for checksums */
+#define FOREVER 1e9 /* seconds */
 
 static struct server *server_of(fuse_req_t req)
 {
@@ -101,18 +100,20 @@ static struct timespec time_of(const struct server *s, const struct node *node)
     return latest;
 }
 
-static int file_size(struct server *s, const struct node *node, uint64_t *ret)
+static int file_size(struct server *s, const struct node *node,
+                     const struct view_patience *patience, uint64_t *ret)
 {
     AUTO_TEXT struct text t = {0};
 
     if (node->kind != NODE_LIVE)
-        return view_size(s->view, node, ret);
+        return view_size(s->view, node, patience, ret);
     status_text(&s->status, (enum live)node->number, &t);
     *ret = t.len;
     return t.failed ? -ENOMEM : 0;
 }
 
-static int node_stat(struct server *s, const struct node *node, struct stat *ret)
+static int node_stat(struct server *s, const struct node *node,
+                     const struct view_patience *patience, struct stat *ret)
 {
     uint64_t size = 0;
     int r = 0;
@@ -123,7 +124,7 @@ static int node_stat(struct server *s, const struct node *node, struct stat *ret
     else if (S_ISLNK(ret->st_mode))
         size = strlen(node->plan->name);
     else
-        r = file_size(s, node, &size);
+        r = file_size(s, node, patience, &size);
     stat_owner(s, node, ret);
     ret->st_mtim = ret->st_ctim = ret->st_atim = time_of(s, node);
     ret->st_size = (off_t)size;
@@ -138,11 +139,66 @@ static double timeout_of(const struct node *node)
 }
 
 /* 0 and the entry, or the error to reply. */
-static int node_entry(struct server *s, const struct node *node, struct fuse_entry_param *ret)
+static int node_entry(struct server *s, const struct node *node,
+                      const struct view_patience *patience, struct fuse_entry_param *ret)
 {
     *ret = (struct fuse_entry_param){
         .ino = node->ino, .attr_timeout = timeout_of(node), .entry_timeout = FOREVER};
-    return node_stat(s, node, &ret->attr);
+    return node_stat(s, node, patience, &ret->attr);
+}
+
+/* ---- patience ---- */
+
+/* How long a request may go on. */
+struct patience {
+    struct view_patience view;
+    struct server *server;
+    fuse_req_t req;
+    int64_t until; /* monotonic_ns() */
+    bool spent;
+};
+
+static bool patience_ends(void *ctx)
+{
+    struct patience *patience = ctx;
+
+    if (fuse_req_interrupted(patience->req) || patience->server->slow.ending)
+        return true;
+    patience->spent = monotonic_ns() > patience->until;
+    return patience->spent;
+}
+
+static void patience_init(struct patience *ret, struct server *s, fuse_req_t req, int64_t until)
+{
+    *ret = (struct patience){.server = s, .req = req, .until = until};
+    ret->view = (struct view_patience){.ends = patience_ends, .ctx = ret};
+}
+
+/* Park a request that ended with r, if that is for want of time or of a dataset, item. */
+static bool park(struct patience *patience, const struct call *call,
+                 const struct catalog_item *item, int r)
+{
+    if (r == -EAGAIN && item)
+        slow_park(patience->server, patience->req, call, item);
+    else if (r == -EINTR && patience->spent)
+        slow_park(patience->server, patience->req, call, NULL);
+    else
+        return false;
+    return true;
+}
+
+/* A request of the kernel: what a serving thread does in a short time it does at once. */
+static void serve_first(fuse_req_t req, const struct call *call)
+{
+    static const enum request counted[N_CALLS] = {
+        [CALL_LOOKUP] = REQUEST_LOOKUP,     [CALL_GETATTR] = REQUEST_GETATTR,
+        [CALL_READ] = REQUEST_READ,         [CALL_LIST] = REQUEST_READDIR,
+        [CALL_LIST_PLUS] = REQUEST_READDIR, [CALL_GETXATTR] = REQUEST_GETXATTR,
+    };
+    struct server *s = server_of(req);
+
+    status_count(&s->status, counted[call->kind]);
+    serve_call(s, req, call, monotonic_ns() + PATIENCE_NS);
 }
 
 /* ---- requests ---- */
@@ -173,29 +229,29 @@ static void tell_changed(struct server *s, uint64_t ino)
     fuse_lowlevel_notify_inval_inode(s->session, ino, 0, 0);
 }
 
-static void serve_lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+static void answer_lookup(struct server *s, fuse_req_t req, const struct call *call,
+                          struct patience *patience)
 {
-    struct server *s = server_of(req);
     struct fuse_entry_param entry = {.entry_timeout = FOREVER};
     struct diag d = DIAG_INIT;
-    struct node parent, node;
+    struct node parent = {0}, node;
     uint64_t changed = 0;
-    int r;
+    int r = tree_node(s->tree, call->ino, &parent);
 
-    status_count(&s->status, REQUEST_LOOKUP);
-    r = tree_node(s->tree, parent_ino, &parent);
     if (r == 0)
-        r = tree_lookup(s->tree, &parent, name, &node, &changed, &d);
+        r = tree_lookup(s->tree, &parent, call->name, &node, &changed, &d);
     if (r == 0)
-        r = node_entry(s, &node, &entry);
+        r = node_entry(s, &node, &patience->view, &entry);
     if (r < 0 && d.set)
-        log_debug("%s: %s", name, d.text);
+        log_debug("%s: %s", call->name, d.text);
     if (r == -ENFILE)
         log_error("%s: this mount has opened its %d plans and ranges of epochs; more need another "
                   "mount",
-                  name, PLANS_MAX);
+                  call->name, PLANS_MAX);
     /* Before the reply, so that a listing by whoever waits for it is new. */
     tell_changed(s, changed);
+    if (park(patience, call, parent.item, r))
+        return;
     /* What is not there will never be: the kernel may remember that, too. */
     if (r == 0 || r == -ENOENT)
         fuse_reply_entry(req, &entry);
@@ -203,22 +259,30 @@ static void serve_lookup(fuse_req_t req, fuse_ino_t parent_ino, const char *name
         fuse_reply_err(req, kernel_errno(r));
 }
 
-static void serve_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-    struct server *s = server_of(req);
+    serve_first(req, &(struct call){.kind = CALL_LOOKUP, .ino = parent, .name = name});
+}
+
+static void answer_getattr(struct server *s, fuse_req_t req, const struct call *call,
+                           struct patience *patience)
+{
     struct node node;
     struct stat st;
-    int r;
+    int r = tree_node(s->tree, call->ino, &node);
 
-    (void)fi;
-    status_count(&s->status, REQUEST_GETATTR);
-    r = tree_node(s->tree, ino, &node);
     if (r == 0)
-        r = node_stat(s, &node, &st);
-    if (r < 0)
-        fuse_reply_err(req, kernel_errno(r));
-    else
+        r = node_stat(s, &node, &patience->view, &st);
+    if (r == 0)
         fuse_reply_attr(req, &st, timeout_of(&node));
+    else if (!park(patience, call, NULL, r))
+        fuse_reply_err(req, kernel_errno(r));
+}
+
+static void serve_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void)fi;
+    serve_first(req, &(struct call){.kind = CALL_GETATTR, .ino = ino});
 }
 
 static void serve_readlink(fuse_req_t req, fuse_ino_t ino)
@@ -270,24 +334,6 @@ static void serve_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
     fi->keep_cache = 1;
     fi->cache_readdir = 1;
     fuse_reply_open(req, fi);
-}
-
-/* How long a read may go on. */
-struct patience {
-    struct server *server;
-    fuse_req_t req;
-    int64_t until; /* monotonic_ns() */
-    bool spent;
-};
-
-static bool patience_ends(void *ctx)
-{
-    struct patience *patience = ctx;
-
-    if (fuse_req_interrupted(patience->req) || patience->server->slow.ending)
-        return true;
-    patience->spent = monotonic_ns() > patience->until;
-    return patience->spent;
 }
 
 /* The reading thread's own buffer, NULL without memory. */
@@ -342,27 +388,24 @@ static void log_read_error(struct server *s, const struct node *node, int r, con
     log_line(failure_level(s, node, r), "read failed: %s: %s", path, diag_text(d, r));
 }
 
-void serve_read_now(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-                    int64_t until)
+static void answer_read(struct server *s, fuse_req_t req, const struct call *call,
+                        struct patience *patience)
 {
-    struct patience patience = {.server = s, .req = req, .until = until};
-    size_t len = (size_t)min_u64(size, READ_MAX), n = 0;
+    size_t len = (size_t)min_u64(call->size, READ_MAX), n = 0;
     uint8_t *buffer = thread_buffer(s);
+    uint64_t off = (uint64_t)call->off;
     struct diag d = DIAG_INIT;
     struct node node = {0};
-    int r;
+    int r = buffer && call->off >= 0 ? tree_node(s->tree, call->ino, &node) : -ENOMEM;
 
-    r = buffer && off >= 0 ? tree_node(s->tree, ino, &node) : -ENOMEM;
     if (r == 0 && (node_is_folder(&node) || node.kind == NODE_PLAN_LINK))
         r = -EINVAL;
     else if (r == 0 && node.kind == NODE_LIVE)
-        r = read_live(s, &node, (uint64_t)off, len, buffer, &n);
+        r = read_live(s, &node, off, len, buffer, &n);
     else if (r == 0)
-        r = view_read(s->view, &node, (uint64_t)off, len, buffer, &n, patience_ends, &patience, &d);
-    if (r == -EINTR && patience.spent) {
-        slow_park(s, req, ino, size, off);
+        r = view_read(s->view, &node, off, len, buffer, &n, &patience->view, &d);
+    if (park(patience, call, NULL, r))
         return;
-    }
     if (r < 0) {
         atomic_fetch_add_explicit(&s->status.read_errors, 1, memory_order_relaxed);
         log_read_error(s, &node, r, &d);
@@ -376,11 +419,8 @@ void serve_read_now(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t siz
 static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                        struct fuse_file_info *fi)
 {
-    struct server *s = server_of(req);
-
     (void)fi;
-    status_count(&s->status, REQUEST_READ);
-    serve_read_now(s, req, ino, size, off, monotonic_ns() + PATIENCE_NS);
+    serve_first(req, &(struct call){.kind = CALL_READ, .ino = ino, .size = size, .off = off});
 }
 
 /* Entry number index of a listing: ".", "..", then what is there. */
@@ -394,43 +434,50 @@ static int list_entry(struct server *s, const struct node *folder, uint64_t inde
     return 0;
 }
 
-/* Add one entry to the reply. Returns the bytes it takes; more than room: it does not fit. */
+/* Add one entry to the reply, with its attributes if they are at hand. Returns the bytes it takes;
+ * more than room: it does not fit. */
 static size_t put_entry(fuse_req_t req, const struct node *node, const char *name, char *buffer,
                         size_t room, uint64_t next, bool plus)
 {
-    struct fuse_entry_param entry = {.attr = {.st_ino = node->ino, .st_mode = type_of(node)}};
+    const struct stat bare = {.st_ino = node->ino, .st_mode = type_of(node)};
+    struct fuse_entry_param entry = {.attr = bare};
+    struct server *s = server_of(req);
+    bool is_dots = name[0] == '.' && (!name[1] || !strcmp(name, ".."));
 
     if (!plus)
-        return fuse_add_direntry(req, buffer, room, name, &entry.attr, (off_t)next);
-    if (name[0] != '.' || (name[1] && strcmp(name, "..") != 0))
-        if (node_entry(server_of(req), node, &entry) < 0)
-            return 0;
+        return fuse_add_direntry(req, buffer, room, name, &bare, (off_t)next);
+    if (!is_dots && tree_is_open(s->tree, node) && view_size_is_near(node) &&
+        node_entry(s, node, NULL, &entry) < 0)
+        entry = (struct fuse_entry_param){.attr = bare};
     return fuse_add_direntry_plus(req, buffer, room, name, &entry, (off_t)next);
 }
 
-static void list_folder(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool plus)
+static void answer_list(struct server *s, fuse_req_t req, const struct call *call,
+                        struct patience *patience)
 {
-    struct server *s = server_of(req);
-    size_t room = (size_t)min_u64(size, READ_MAX), used = 0;
+    size_t room = (size_t)min_u64(call->size, READ_MAX), used = 0;
     char *buffer = (char *)thread_buffer(s), name[TREE_NAME_ROOM];
-    struct node folder, node;
-    int r;
+    struct node folder = {0}, node;
+    int r = buffer ? tree_node(s->tree, call->ino, &folder) : -ENOMEM;
 
-    status_count(&s->status, REQUEST_READDIR);
-    r = buffer ? tree_node(s->tree, ino, &folder) : -ENOMEM;
     if (r == 0 && !node_is_folder(&folder))
         r = -ENOTDIR;
-    for (uint64_t index = (uint64_t)off; r == 0; index++) {
+    for (uint64_t index = (uint64_t)call->off; r == 0; index++) {
         size_t n;
 
         r = list_entry(s, &folder, index, &node, name);
         if (r < 0)
             break;
-        n = put_entry(req, &node, name, buffer + used, room - used, index + 1, plus);
+        n = put_entry(req, &node, name, buffer + used, room - used, index + 1,
+                      call->kind == CALL_LIST_PLUS);
         if (n > room - used)
             break;
         used += n;
     }
+    if (r == -EAGAIN && used) /* "." and ".." are there at once, the rest is asked for again */
+        r = 0;
+    if (park(patience, call, folder.item, r))
+        return;
     if (r < 0 && r != -ENOENT)
         fuse_reply_err(req, kernel_errno(r));
     else
@@ -441,14 +488,14 @@ static void serve_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
                           struct fuse_file_info *fi)
 {
     (void)fi;
-    list_folder(req, ino, size, off, false);
+    serve_first(req, &(struct call){.kind = CALL_LIST, .ino = ino, .size = size, .off = off});
 }
 
 static void serve_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                               struct fuse_file_info *fi)
 {
     (void)fi;
-    list_folder(req, ino, size, off, true);
+    serve_first(req, &(struct call){.kind = CALL_LIST_PLUS, .ino = ino, .size = size, .off = off});
 }
 
 static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
@@ -460,21 +507,26 @@ static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
 
     (void)ino;
     status_count(&s->status, REQUEST_OTHER);
-    for (size_t i = 0; i < catalog->n; i++)
-        for (unsigned k = 0; catalog->item[i].ds && k < catalog->item[i].ds->n_blobs; k++)
-            bytes += catalog->item[i].ds->blob[k]->size;
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+        bool counts = ds && !(ds->ops && ds->ops->shares_blobs);
+
+        for (unsigned k = 0; counts && k < ds->n_blobs; k++)
+            bytes += ds->blob[k]->size;
+    }
     st.f_blocks = ceil_div(bytes, 4096);
     fuse_reply_statfs(req, &st);
 }
 
-static int find_attribute(const struct node *node, const char *name, struct text *ret)
+static int find_attribute(const struct node *node, const char *name,
+                          const struct view_patience *patience, struct text *ret)
 {
     /* ls asks each file for these; told that nobody here has them, it stops. */
     if (!strncmp(name, "system.", 7) || !strncmp(name, "security.", 9))
         return -EOPNOTSUPP;
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)
         if (!strcmp(name, attribute_names[i]))
-            return view_attribute(node, (enum attribute)i, ret);
+            return view_attribute(node, (enum attribute)i, patience, ret);
     return -ENODATA;
 }
 
@@ -491,21 +543,24 @@ static void reply_attribute(fuse_req_t req, const struct text *t, size_t size)
         fuse_reply_buf(req, t->data, t->len);
 }
 
-static void serve_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+static void answer_getxattr(struct server *s, fuse_req_t req, const struct call *call,
+                            struct patience *patience)
 {
-    struct server *s = server_of(req);
     AUTO_TEXT struct text t = {0};
     struct node node;
-    int r;
+    int r = tree_node(s->tree, call->ino, &node);
 
-    status_count(&s->status, REQUEST_GETXATTR);
-    r = tree_node(s->tree, ino, &node);
     if (r == 0)
-        r = find_attribute(&node, name, &t);
-    if (r < 0)
+        r = find_attribute(&node, call->name, &patience->view, &t);
+    if (r == 0)
+        reply_attribute(req, &t, call->size);
+    else if (!park(patience, call, NULL, r))
         fuse_reply_err(req, kernel_errno(r));
-    else
-        reply_attribute(req, &t, size);
+}
+
+static void serve_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+    serve_first(req, &(struct call){.kind = CALL_GETXATTR, .ino = ino, .name = name, .size = size});
 }
 
 static void serve_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
@@ -541,6 +596,20 @@ static void serve_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, vo
     (void)out_size;
     status_count(&server_of(req)->status, REQUEST_IOCTL);
     fuse_reply_err(req, ENOTTY);
+}
+
+void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until)
+{
+    static void (*const answers[N_CALLS])(struct server * s, fuse_req_t req,
+                                          const struct call *call, struct patience *patience) = {
+        [CALL_LOOKUP] = answer_lookup,  [CALL_GETATTR] = answer_getattr,
+        [CALL_READ] = answer_read,      [CALL_LIST] = answer_list,
+        [CALL_LIST_PLUS] = answer_list, [CALL_GETXATTR] = answer_getxattr,
+    };
+    struct patience patience;
+
+    patience_init(&patience, s, req, until);
+    answers[call->kind](s, req, call, &patience);
 }
 
 const struct fuse_lowlevel_ops serve_operations = {

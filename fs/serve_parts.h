@@ -7,8 +7,8 @@
 #include <fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "fs/server.h"
 #include "fs/tree.h"
 #include "fs/view.h"
@@ -16,6 +16,26 @@
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
 #define SLOW_THREADS 2
+#define PATIENCE_NS  INT64_C(20000000) /* of a serving thread */
+
+/* A request that may take long, or may have to wait. */
+enum call_kind {
+    CALL_LOOKUP,
+    CALL_GETATTR,
+    CALL_READ,
+    CALL_LIST,
+    CALL_LIST_PLUS,
+    CALL_GETXATTR,
+    N_CALLS
+};
+
+struct call {
+    enum call_kind kind;
+    fuse_ino_t ino;
+    size_t size;
+    off_t off;
+    const char *name; /* of lookup and getxattr */
+};
 
 struct slow_thread {
     pthread_t id;
@@ -23,17 +43,19 @@ struct slow_thread {
     unsigned number;
 };
 
-/* Reads that take long, see serve_slow.c. */
+/* Requests that are parked, see serve_slow.c. */
 struct slow {
     struct slow_thread thread[SLOW_THREADS];
     unsigned n_threads; /* that run */
+    pthread_t preparer;
+    bool prepares; /* preparer runs */
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
     /* Guarded by lock: */
     struct parked *first;
     fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */
-    _Atomic bool ending;           /* read without the lock by reads under way */
+    _Atomic bool ending;           /* read without the lock by requests under way */
 };
 
 struct server {
@@ -50,39 +72,25 @@ struct server {
     struct slow slow;
     struct status status;
     _Atomic unsigned *told;  /* [catalog->n] kinds of failed reads that were logged */
+    _Atomic bool *wanted;    /* [catalog->n] a request waits for it to be ready */
     _Atomic int64_t changed; /* when a listing last grew, ns since 1970 */
 };
 
 extern const struct fuse_lowlevel_ops serve_operations;
 
-/* Answer a read, or park it if it still streams for a checksum at that time (monotonic_ns()). */
-void serve_read_now(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-                    int64_t until);
+/* Answer a request, or park it: if it is still at work at that time (monotonic_ns()), or its
+ * dataset has to be ready first. */
+void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until);
 
-/* Finish the read on a slow thread; takes req over. */
-void slow_park(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off);
+/* Finish the request later; takes req over. waits_for: when that item is open; NULL: as soon as a
+ * slow thread is free. */
+void slow_park(struct server *s, fuse_req_t req, const struct call *call,
+               const struct catalog_item *waits_for);
 
-/* The slow threads run from start to stop; stop makes reads under way end, with EINTR. start: 0 or
- * -errno, stop it then, too. */
+/* The threads run from start to stop: those that finish what is parked, and the one that prepares
+ * datasets. stop makes requests under way end, with EINTR. start: 0 or -errno, stop it then, too.
+ */
 int slow_start(struct server *s);
 void slow_stop(struct server *s);
-
-/* Nanoseconds of a clock that nobody sets, for time limits. */
-static inline int64_t monotonic_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* Nanoseconds since 1970. */
-static inline int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 #endif

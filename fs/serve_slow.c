@@ -1,30 +1,56 @@
-/* Reads that take long, such as the checksum of a very large archive.
+/* Requests that take long, such as a read that needs the checksum of a very large archive, or that
+ * have to wait until a dataset is ready; and the thread that makes datasets ready.
  *
- * A serving thread tries for a while; a read that would go on is parked here and finished by one
- * of a few threads of its own, so that everything else is answered meanwhile. Two reads of one
- * file are never worked on at the same time: the second finds the checksum that the first left.
+ * A serving thread tries for a while; a request that would go on is parked here and finished by
+ * one of a few threads of its own, so that everything else is answered meanwhile. Two requests for
+ * one file are never worked on at the same time: the second finds what the first has remembered.
+ * What waits for a dataset is finished by the preparing thread.
  *
- * A parked read:  QUEUED -> TAKEN     slow_take()         by a slow thread, which replies
- *                 QUEUED -> released  slow_interrupted()  its reader has gone: EINTR at once
+ * A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
+ *                    QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
  *
  * libfuse holds the request's own lock around slow_interrupted(), which takes slow.lock; so
  * slow.lock is never held around fuse_req_interrupt_func(). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "fs/log.h"
 #include "fs/serve_parts.h"
 
 struct parked {
     struct parked *next;
     struct server *server;
     fuse_req_t req;
-    fuse_ino_t ino;
-    size_t size;
-    off_t off;
+    struct call call;                     /* its name is owned */
+    const struct catalog_item *waits_for; /* NULL: nothing */
     /* Guarded by slow.lock: */
     bool queued;
     bool interrupted; /* before it was queued */
 };
+
+static void parked_free(struct parked *parked)
+{
+    free((char *)(uintptr_t)parked->call.name);
+    free(parked);
+}
+
+/* NULL: no memory. */
+static struct parked *parked_new(struct server *s, fuse_req_t req, const struct call *call,
+                                 const struct catalog_item *waits_for)
+{
+    struct parked *parked = malloc(sizeof(*parked));
+
+    if (!parked)
+        return NULL;
+    *parked = (struct parked){.server = s, .req = req, .call = *call, .waits_for = waits_for};
+    parked->call.name = call->name ? strdup(call->name) : NULL;
+    if (call->name && !parked->call.name) {
+        free(parked);
+        return NULL;
+    }
+    return parked;
+}
 
 /* Take parked out of the queue. slow.lock held. */
 static void unlink_locked(struct slow *slow, struct parked *parked)
@@ -53,12 +79,13 @@ static void slow_interrupted(fuse_req_t req, void *data)
     if (!ours)
         return; /* not parked yet, or a slow thread has it and sees for itself */
     fuse_reply_err(req, EINTR);
-    free(parked);
+    parked_free(parked);
 }
 
-void slow_park(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off)
+void slow_park(struct server *s, fuse_req_t req, const struct call *call,
+               const struct catalog_item *waits_for)
 {
-    struct parked *parked = malloc(sizeof(*parked));
+    struct parked *parked = parked_new(s, req, call, waits_for);
     struct parked **at = &s->slow.first;
     bool refused;
 
@@ -66,11 +93,14 @@ void slow_park(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, of
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    *parked = (struct parked){.server = s, .req = req, .ino = ino, .size = size, .off = off};
+    if (waits_for)
+        atomic_store(&s->wanted[waits_for - s->setup.catalog->item], true);
     fuse_req_interrupt_func(req, slow_interrupted, parked);
     pthread_mutex_lock(&s->slow.lock);
     refused = parked->interrupted || s->slow.ending;
     if (!refused) {
+        if (waits_for && tree_item_is_open(s->tree, waits_for))
+            parked->waits_for = NULL; /* meanwhile */
         while (*at)
             at = &(*at)->next;
         *at = parked;
@@ -81,18 +111,19 @@ void slow_park(struct server *s, fuse_req_t req, fuse_ino_t ino, size_t size, of
     if (refused) {
         fuse_req_interrupt_func(req, NULL, NULL);
         fuse_reply_err(req, EINTR);
-        free(parked);
+        parked_free(parked);
     }
 }
 
-/* The first parked read of a file that no other slow thread reads, NULL: none. slow.lock held. */
+/* The first parked request that can be worked on: what it needs is there, and no other slow thread
+ * is at the same file. NULL: none. slow.lock held. */
 static struct parked *next_locked(struct slow *slow)
 {
     for (struct parked *parked = slow->first; parked; parked = parked->next) {
-        bool busy = false;
+        bool busy = parked->waits_for != NULL;
 
         for (unsigned i = 0; i < SLOW_THREADS; i++)
-            busy = busy || slow->busy[i] == parked->ino;
+            busy = busy || slow->busy[i] == parked->call.ino;
         if (!busy)
             return parked;
     }
@@ -109,7 +140,7 @@ static struct parked *slow_take(struct slow *slow, unsigned self)
         pthread_cond_wait(&slow->wake, &slow->lock);
     if (parked) {
         unlink_locked(slow, parked);
-        slow->busy[self] = parked->ino;
+        slow->busy[self] = parked->call.ino;
     }
     pthread_mutex_unlock(&slow->lock);
     return parked;
@@ -123,6 +154,14 @@ static void slow_done(struct slow *slow, unsigned self)
     pthread_mutex_unlock(&slow->lock);
 }
 
+/* Work on a request that has been taken. */
+static void finish(struct parked *parked, int64_t until)
+{
+    fuse_req_interrupt_func(parked->req, NULL, NULL);
+    serve_call(parked->server, parked->req, &parked->call, until);
+    parked_free(parked);
+}
+
 static void *slow_main(void *arg)
 {
     struct slow_thread *self = arg;
@@ -130,10 +169,65 @@ static void *slow_main(void *arg)
     struct parked *parked;
 
     while ((parked = slow_take(&s->slow, self->number))) {
-        fuse_req_interrupt_func(parked->req, NULL, NULL);
-        serve_read_now(s, parked->req, parked->ino, parked->size, parked->off, INT64_MAX);
+        finish(parked, INT64_MAX);
         slow_done(&s->slow, self->number);
-        free(parked);
+    }
+    return NULL;
+}
+
+/* ---- preparing ---- */
+
+/* A request that waits for the item, NULL: none, or the server ends. */
+static struct parked *take_released(struct slow *slow, const struct catalog_item *item)
+{
+    struct parked *parked;
+
+    pthread_mutex_lock(&slow->lock);
+    parked = slow->ending ? NULL : slow->first;
+    while (parked && parked->waits_for != item)
+        parked = parked->next;
+    if (parked)
+        unlink_locked(slow, parked);
+    pthread_mutex_unlock(&slow->lock);
+    return parked;
+}
+
+/* The dataset to go on with: one that a request waits for, else the first. NULL: all are ready. */
+static const struct catalog_item *next_to_prepare(struct server *s)
+{
+    const struct catalog *catalog = s->setup.catalog;
+    const struct catalog_item *first = NULL;
+
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct catalog_item *item = &catalog->item[i];
+
+        if (!item->ds || tree_item_is_open(s->tree, item))
+            continue;
+        if (atomic_load(&s->wanted[i]))
+            return item;
+        first = first ? first : item;
+    }
+    return first;
+}
+
+static void *prepare_main(void *arg)
+{
+    struct server *s = arg;
+    const struct catalog_item *item;
+
+    while (!s->slow.ending && (item = next_to_prepare(s))) {
+        struct parked *parked;
+        int r;
+
+        if (!dataset_prepare(item->ds))
+            continue;
+        if (dataset_state(item->ds) == DATASET_FAILED)
+            log_error("%s: %s", item->name, item->ds->reason.text);
+        r = tree_open_item(s->tree, item);
+        if (r < 0)
+            log_error("%s: %s", item->name, strerror(-r));
+        while ((parked = take_released(&s->slow, item)))
+            finish(parked, monotonic_ns() + PATIENCE_NS);
     }
     return NULL;
 }
@@ -147,6 +241,11 @@ int slow_start(struct server *s)
         if (pthread_create(&thread->id, NULL, slow_main, thread) != 0)
             return -EAGAIN;
         s->slow.n_threads++;
+    }
+    s->slow.prepares = next_to_prepare(s) != NULL;
+    if (s->slow.prepares && pthread_create(&s->slow.preparer, NULL, prepare_main, s) != 0) {
+        s->slow.prepares = false;
+        return -EAGAIN;
     }
     return 0;
 }
@@ -162,12 +261,15 @@ void slow_stop(struct server *s)
     for (unsigned i = 0; i < slow->n_threads; i++)
         pthread_join(slow->thread[i].id, NULL);
     slow->n_threads = 0;
+    if (slow->prepares)
+        pthread_join(slow->preparer, NULL);
+    slow->prepares = false;
     while (slow->first) {
         struct parked *parked = slow->first;
 
         slow->first = parked->next;
         fuse_req_interrupt_func(parked->req, NULL, NULL);
         fuse_reply_err(parked->req, EINTR);
-        free(parked);
+        parked_free(parked);
     }
 }

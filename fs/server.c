@@ -106,7 +106,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     pthread_mutex_init(&s->slow.lock, NULL);
     pthread_cond_init(&s->slow.wake, NULL);
     s->told = calloc(setup->catalog->n, sizeof(*s->told));
-    r = s->told ? make_tree(s, d) : -ENOMEM;
+    s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
+    r = s->told && s->wanted ? make_tree(s, d) : -ENOMEM;
     if (r == 0)
         r = make_session(s, d);
     if (r == 0) {
@@ -161,5 +162,6 @@ void server_free(struct server *s)
     pthread_cond_destroy(&s->slow.wake);
     pthread_mutex_destroy(&s->slow.lock);
     free(s->told);
+    free(s->wanted);
     free(s);
 }

@@ -15,8 +15,36 @@ static unsigned long long value(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+/* How much of the sources has been gone through, of those that need it. */
+static void sum_progress(const struct status *s, uint64_t *ret_done, uint64_t *ret_total)
+{
+    *ret_done = *ret_total = 0;
+    for (size_t i = 0; i < s->catalog->n; i++) {
+        const struct dataset *ds = s->catalog->item[i].ds;
+        uint64_t done, total;
+
+        if (!ds || !ds->ops || !ds->ops->progress || ds->ops->shares_blobs)
+            continue;
+        ds->ops->progress(ds, &done, &total);
+        *ret_done += done;
+        *ret_total += total;
+    }
+}
+
+static size_t count_ready(const struct status *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->catalog->n; i++)
+        n += s->catalog->item[i].ds && dataset_state(s->catalog->item[i].ds) == DATASET_READY;
+    return n;
+}
+
 static void add_json(const struct status *s, struct text *t)
 {
+    uint64_t done, total;
+
+    sum_progress(s, &done, &total);
     text_add(t, "{\n  \"version\": \"%s\",\n  \"pid\": %10ld,\n  \"source\": ", EPOCHFS_VERSION,
              (long)getpid());
     text_add_json(t, s->source);
@@ -24,6 +52,10 @@ static void add_json(const struct status *s, struct text *t)
     text_add_json(t, s->mountpoint);
     text_add(t, ",\n  \"started\": %20lld,\n  \"datasets\": %10zu,\n  \"unusable_files\": %10zu,\n",
              (long long)s->started, s->catalog->n_datasets, s->catalog->n - s->catalog->n_datasets);
+    text_add(t,
+             "  \"datasets_ready\": %10zu,\n  \"index_bytes_done\": %20llu,\n"
+             "  \"index_bytes_total\": %20llu,\n",
+             count_ready(s), (unsigned long long)done, (unsigned long long)total);
     text_add(t, "  \"plans_opened\": %20llu,\n  \"requests\": {\n", value(&s->plans_opened));
     for (unsigned i = 0; i < N_REQUESTS; i++)
         text_add(t, "    \"%s\": %20llu%s\n", request_names[i], value(&s->request[i]),
@@ -39,6 +71,9 @@ static void add_metric(struct text *t, const char *name, const char *type, const
 
 static void add_metrics(const struct status *s, struct text *t)
 {
+    uint64_t done, total;
+
+    sum_progress(s, &done, &total);
     add_metric(t, "epochfs_requests_total", "counter",
                "Requests of the kernel; warm reads do not cause any.");
     for (unsigned i = 0; i < N_REQUESTS; i++)
@@ -52,6 +87,12 @@ static void add_metrics(const struct status *s, struct text *t)
     text_add(t, "epochfs_plans_opened_total %20llu\n", value(&s->plans_opened));
     add_metric(t, "epochfs_datasets", "gauge", "Datasets of the mount.");
     text_add(t, "epochfs_datasets %zu\n", s->catalog->n_datasets);
+    add_metric(t, "epochfs_datasets_ready", "gauge", "Datasets whose samples are known.");
+    text_add(t, "epochfs_datasets_ready %10zu\n", count_ready(s));
+    add_metric(t, "epochfs_index_bytes", "gauge", "Bytes of text that have an index to be made.");
+    text_add(t, "epochfs_index_bytes %20llu\n", (unsigned long long)total);
+    add_metric(t, "epochfs_indexed_bytes", "gauge", "Bytes of text that have been indexed.");
+    text_add(t, "epochfs_indexed_bytes %20llu\n", (unsigned long long)done);
     add_metric(t, "epochfs_start_time_seconds", "gauge", "When the mount was made, Unix time.");
     text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
 }

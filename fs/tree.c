@@ -275,18 +275,52 @@ static int lookup_fixed(struct tree *tree, const struct node *parent, const char
     return -ENOENT;
 }
 
+static int item_opened(const struct tree *tree, const struct catalog_item *item)
+{
+    return atomic_load_explicit(&tree->opened[item - tree->catalog->item], memory_order_acquire);
+}
+
+bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item)
+{
+    return item_opened(tree, item) != 0;
+}
+
+bool tree_is_open(const struct tree *tree, const struct node *node)
+{
+    return node->kind != NODE_PAGE || !node->item || item_opened(tree, node->item);
+}
+
+/* Are the names in a folder known? 0, -EAGAIN, or -EIO with the reason in d. */
+static int names_known(const struct tree *tree, const struct node *folder, struct diag *d)
+{
+    int opened;
+
+    if (folder->kind != NODE_SAMPLE_FOLDER && folder->kind != NODE_BATCHES)
+        return 0;
+    opened = item_opened(tree, folder->item);
+    if (opened != 1)
+        return opened ? opened : -EAGAIN;
+    return dataset_state(folder->item->ds) == DATASET_FAILED
+               ? diag_set(d, -EIO, "%s", folder->item->ds->reason.text)
+               : 0;
+}
+
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d)
 {
     uint64_t changed = 0;
-    int r;
+    int r = names_known(tree, parent, d);
 
+    if (r < 0)
+        return r;
     switch (parent->kind) {
     case NODE_FOLDER:
     case NODE_DATASET:
     case NODE_SOURCES:
     case NODE_SAMPLES:
         r = lookup_fixed(tree, parent, name, ret);
+        if (r == 0 && !tree_is_open(tree, ret))
+            r = -EAGAIN;
         break;
     case NODE_BATCHES:
         r = lookup_plan(tree, parent, name, ret, &changed, d);
@@ -390,6 +424,10 @@ static int list_files(struct tree *tree, const struct node *parent, uint64_t ind
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
               char ret_name[static TREE_NAME_ROOM])
 {
+    int r = names_known(tree, parent, NULL);
+
+    if (r < 0)
+        return r;
     switch (parent->kind) {
     case NODE_FOLDER:
     case NODE_DATASET:

@@ -82,26 +82,38 @@ enum live { LIVE_METRICS, LIVE_STATUS, N_LIVES };
 extern const char *const live_names[N_LIVES];
 
 /* readme: the text of README.txt; page(item): dataset.json or ERROR.txt. Both texts are taken
- * over. The catalog must outlive the tree. 0 or -errno. */
+ * over. The catalog, and the plans of options, must outlive the tree. Datasets that are ready, or
+ * never will be, are open; others wait for tree_open_item(). 0 or -errno. */
 int tree_new(const struct catalog *catalog, const struct tree_options *options, char *readme,
              char *(*page)(const struct catalog_item *item), struct tree **ret);
 void tree_free(struct tree *tree);
+
+/* A dataset has become ready, or has failed: what is in it can be looked up from now on. One
+ * thread at a time. 0, -ENFILE, -ENOMEM. */
+int tree_open_item(struct tree *tree, const struct catalog_item *item);
 
 /* The node of an inode number. 0, or -ESTALE: no such node. */
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
 
 /* The node called name in parent. 0; -ENOENT (with a reason in d where the name is a malformed
- * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM. *ret_changed (may be NULL): the inode
+ * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent has to be
+ * ready first; -EIO: it never will, with the reason in d. *ret_changed (may be NULL): the inode
  * number of a folder whose listing has grown by this lookup, else 0. */
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d);
 
-/* The entry at place index of a folder and its name. 0, or -ENOENT: behind the last. Places are
- * stable: entries are only added at the end. */
+/* The entry at place index of a folder and its name. 0, or -ENOENT: behind the last; -EAGAIN and
+ * -EIO as tree_lookup(). Places are stable: entries are only added at the end. */
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
               char ret_name[static TREE_NAME_ROOM]);
 
-/* The text of a NODE_PAGE. */
+/* Has the item been opened, or failed to be? */
+bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item);
+
+/* Is what the node shows known? false: its dataset has to be ready first. */
+bool tree_is_open(const struct tree *tree, const struct node *node);
+
+/* The text of a NODE_PAGE, which is open. */
 const char *tree_page(const struct node *node, size_t *ret_len);
 
 static inline bool node_is_folder(const struct node *node)

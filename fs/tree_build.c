@@ -14,7 +14,6 @@ struct builder {
     struct tree *tree;
     size_t room;
     const char *folder; /* path of the folder whose children are made */
-    char *(*page)(const struct catalog_item *item);
     char *readme;
 };
 
@@ -40,11 +39,10 @@ static int add_fixed(struct builder *b, struct fixed node, const char *name)
     return node.name ? 0 : -ENOMEM;
 }
 
-static int add_page(struct builder *b, const struct catalog_item *item, char *text,
-                    const char *name)
+/* The page of an item; tree_open_item() writes it. */
+static int add_page(struct builder *b, const struct catalog_item *item, const char *name)
 {
-    return text ? add_fixed(b, (struct fixed){.kind = NODE_PAGE, .item = item, .text = text}, name)
-                : -ENOMEM;
+    return add_fixed(b, (struct fixed){.kind = NODE_PAGE, .item = item}, name);
 }
 
 static int add_dataset_children(struct builder *b, const struct catalog_item *item)
@@ -57,8 +55,8 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
     int r;
 
     if (item->error)
-        return add_page(b, item, b->page(item), "ERROR.txt");
-    r = add_page(b, item, b->page(item), "dataset.json");
+        return add_page(b, item, "ERROR.txt");
+    r = add_page(b, item, "dataset.json");
     for (unsigned i = 0; i < item->ds->n_fields; i++)
         has_pictures = has_pictures || field_is_picture(&item->ds->field[i]);
     if (r == 0 && has_pictures && item->ds->samples)
@@ -179,7 +177,8 @@ static int add_folder_children(struct builder *b, size_t i)
     if (i == 0) {
         r = add_fixed(b, (struct fixed){.kind = NODE_FOLDER}, ".epochfs");
         if (r == 0)
-            r = add_page(b, NULL, TAKE_PTR(b->readme), "README.txt");
+            r = add_fixed(b, (struct fixed){.kind = NODE_PAGE, .text = TAKE_PTR(b->readme)},
+                          "README.txt");
     }
     return r < 0 ? r : add_source_folder(b);
 }
@@ -235,9 +234,10 @@ static int add_children(struct builder *b, size_t i)
     return 0;
 }
 
-static int open_listed_plans(struct tree *tree, const struct catalog_item *item,
-                             const struct tree_options *options)
+static int open_listed_plans(struct tree *tree, const struct catalog_item *item)
 {
+    const struct tree_options *options = &tree->options;
+
     for (size_t i = 0; i < options->n_plans; i++) {
         struct plan_entry *entry;
         bool is_new;
@@ -251,24 +251,57 @@ static int open_listed_plans(struct tree *tree, const struct catalog_item *item,
     return 0;
 }
 
-static int open_items(struct tree *tree, const struct tree_options *options)
+/* Give the item's page its text. */
+static int write_page(struct tree *tree, const struct catalog_item *item)
 {
-    for (size_t i = 0; i < tree->catalog->n; i++) {
-        const struct catalog_item *item = &tree->catalog->item[i];
-        struct span want, span;
-        int r;
+    struct fixed *f = &tree->fixed[tree->page_of[item - tree->catalog->item]];
 
-        if (!item->ds)
-            continue;
-        want = span_of_samples(item);
-        r = spans_take(&tree->spans, &want, &span);
-        if (r == 0)
-            r = open_listed_plans(tree, item, options);
-        if (r < 0)
-            return r;
-        tree->sample_base[i] = span.base;
+    f->text = tree->page(item);
+    f->text_len = f->text ? strlen(f->text) : 0;
+    return f->text ? 0 : -ENOMEM;
+}
+
+static int open_dataset(struct tree *tree, const struct catalog_item *item)
+{
+    struct span want = span_of_samples(item), span = {0};
+    int r;
+
+    pthread_rwlock_wrlock(&tree->lock);
+    r = spans_take(&tree->spans, &want, &span);
+    pthread_rwlock_unlock(&tree->lock);
+    tree->sample_base[item - tree->catalog->item] = span.base;
+    return r < 0 ? r : open_listed_plans(tree, item);
+}
+
+int tree_open_item(struct tree *tree, const struct catalog_item *item)
+{
+    int r = write_page(tree, item);
+
+    if (r == 0 && item->ds && dataset_state(item->ds) == DATASET_READY)
+        r = open_dataset(tree, item);
+    atomic_store_explicit(&tree->opened[item - tree->catalog->item], r < 0 ? r : 1,
+                          memory_order_release);
+    return r;
+}
+
+static void find_pages(struct tree *tree)
+{
+    for (size_t i = 0; i < tree->n_fixed; i++)
+        if (tree->fixed[i].kind == NODE_PAGE && tree->fixed[i].item)
+            tree->page_of[tree->fixed[i].item - tree->catalog->item] = i;
+}
+
+static int open_items(struct tree *tree)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < tree->catalog->n && r == 0; i++) {
+        const struct catalog_item *item = &tree->catalog->item[i];
+
+        if (!item->ds || dataset_state(item->ds) != DATASET_PREPARING)
+            r = tree_open_item(tree, item);
     }
-    return 0;
+    return r;
 }
 
 static void tree_scope_end(struct tree **tree)
@@ -281,7 +314,7 @@ int tree_new(const struct catalog *catalog, const struct tree_options *options, 
 {
     AUTO(tree_scope_end) struct tree *tree = calloc(1, sizeof(*tree));
     AUTO_FREE char *readme_owned = readme;
-    struct builder b = {.page = page};
+    struct builder b = {0};
     int r;
 
     if (!tree || pthread_rwlock_init(&tree->lock, NULL) != 0) {
@@ -292,15 +325,22 @@ int tree_new(const struct catalog *catalog, const struct tree_options *options, 
     b.readme = TAKE_PTR(readme_owned);
     tree->catalog = catalog;
     tree->spans.max = PLANS_MAX + catalog->n;
+    tree->options = *options;
+    tree->page = page;
     tree->sample_base = calloc(catalog->n ? catalog->n : 1, sizeof(*tree->sample_base));
+    tree->opened = calloc(catalog->n ? catalog->n : 1, sizeof(*tree->opened));
+    tree->page_of = calloc(catalog->n ? catalog->n : 1, sizeof(*tree->page_of));
     tree->plans = calloc(catalog->n ? catalog->n : 1, sizeof(*tree->plans));
-    r = tree->sample_base && tree->plans ? add_fixed(&b, (struct fixed){.kind = NODE_FOLDER}, "")
-                                         : -ENOMEM;
+    r = tree->sample_base && tree->opened && tree->page_of && tree->plans
+            ? add_fixed(&b, (struct fixed){.kind = NODE_FOLDER}, "")
+            : -ENOMEM;
     for (size_t i = 0; i < tree->n_fixed && r == 0; i++)
         r = add_children(&b, i);
     free(b.readme);
-    if (r == 0)
-        r = open_items(tree, options);
+    if (r == 0) {
+        find_pages(tree);
+        r = open_items(tree);
+    }
     if (r < 0)
         return r;
     *ret = TAKE_PTR(tree);
@@ -325,6 +365,8 @@ void tree_free(struct tree *tree)
     free(tree->plans);
     free(tree->fixed);
     free(tree->sample_base);
+    free(tree->opened);
+    free(tree->page_of);
     free(tree->spans.span);
     pthread_rwlock_destroy(&tree->lock);
     free(tree);

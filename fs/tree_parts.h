@@ -28,7 +28,13 @@ struct tree {
     const struct catalog *catalog;
     struct fixed *fixed;
     size_t n_fixed;
+    struct tree_options options;
+    char *(*page)(const struct catalog_item *item);
+
+    /* Set by tree_open_item(), constant once the item is open: */
     uint64_t *sample_base; /* [catalog->n] base of the span of samples */
+    _Atomic int *opened;   /* [catalog->n] 0: not yet, 1, or -errno: it cannot be */
+    size_t *page_of;       /* [catalog->n] number of its page in fixed; constant */
 
     pthread_rwlock_t lock;
     /* Guarded by lock: */

@@ -14,7 +14,10 @@ static void plan_entry_init(struct plan_entry *ret, const struct catalog_item *i
 
     *ret = (struct plan_entry){.item = item, .plan = *plan};
     plan_name(plan, ret->name);
-    plan_share(plan->part, plan->parts, item->ds->samples, &start, &length);
+    if (item->ds->ops && item->ds->ops->share)
+        item->ds->ops->share(item->ds, plan->part, plan->parts, &start, &length);
+    else
+        plan_share(plan->part, plan->parts, item->ds->samples, &start, &length);
     schedule_init(&ret->schedule, &ret->plan, start, length);
 }
 

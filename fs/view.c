@@ -8,6 +8,7 @@
 #include "base/lock.h"
 
 #define NOTES           1024
+#define NEAR_SAMPLES    64 /* whose sizes are quickly summed up */
 #define PREVIEW_SAMPLES 100
 #define PREVIEW_SIDE    1024 /* pixels, about */
 #define ATTRIBUTE_MAX   65536
@@ -51,14 +52,30 @@ void view_free(struct view *view)
 struct view_selection {
     struct selection sel;
     const struct node *node;
-    struct order order;
+    const struct view_patience *patience;
+    bool has_order;
+    struct order order; /* once it is needed */
 };
+
+/* The keys of the epoch: made when the first sample is wanted; sizes mostly do without. */
+static void make_order(struct view_selection *v)
+{
+    const struct plan_entry *entry = v->node->plan;
+
+    if (v->has_order || !entry->plan.seeded)
+        return;
+    order_init(&v->order, entry->plan.seed, v->node->epoch, entry->schedule.length,
+               entry->plan.window);
+    v->has_order = true;
+}
 
 static void batch_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
 {
-    const struct view_selection *v = (const struct view_selection *)sel;
+    /* A selection is one thread's, and its maker's to change. */
+    struct view_selection *v = (struct view_selection *)(uintptr_t)sel;
     const struct plan_entry *entry = v->node->plan;
 
+    make_order(v);
     schedule_samples(&entry->schedule, entry->plan.seeded ? &v->order : NULL, v->node->number,
                      first, n, ret);
 }
@@ -95,30 +112,50 @@ static uint64_t preview_count(const struct dataset *ds)
     return min_u64(min_u64(ds->samples, PREVIEW_SAMPLES), cells * cells);
 }
 
-static void selection_init(struct view_selection *v, const struct node *node)
+static bool selection_cancelled(const struct selection *sel)
 {
-    const struct plan_entry *entry = node->plan;
+    const struct view_patience *patience = ((const struct view_selection *)sel)->patience;
 
-    v->node = node;
-    if (node->kind == NODE_SAMPLE) {
-        v->sel = (struct selection){.count = 1, .single = true, .samples = one_node_sample};
-    } else if (node->kind == NODE_PREVIEW) {
-        v->sel =
-            (struct selection){.count = preview_count(node->item->ds), .samples = first_samples};
-    } else {
-        v->sel = (struct selection){.count = schedule_count(&entry->schedule, node->number),
-                                    .samples = batch_samples};
-    }
+    return patience && patience->ends && patience->ends(patience->ctx);
 }
 
-/* The keys of the epoch: only where bytes are wanted, sizes do without. */
-static void selection_order(struct view_selection *v)
+static void batch_selection(struct selection *sel, const struct node *node)
 {
-    const struct plan_entry *entry = v->node->plan;
+    const struct plan_entry *entry = node->plan;
+    const struct schedule *s = &entry->schedule;
 
-    if (v->node->kind == NODE_BATCH && entry->plan.seeded)
-        order_init(&v->order, entry->plan.seed, v->node->epoch, entry->schedule.length,
-                   entry->plan.window);
+    *sel = (struct selection){
+        .count = schedule_count(s, node->number),
+        .id = {entry->ino, node->epoch, node->number},
+        .samples = batch_samples,
+    };
+    sel->in_order = sel->count && schedule_in_order(s, node->number, &sel->first);
+}
+
+static void selection_init(struct view_selection *v, const struct node *node,
+                           const struct view_patience *patience)
+{
+    v->node = node;
+    v->patience = patience;
+    v->has_order = false;
+    if (node->kind == NODE_SAMPLE)
+        v->sel = (struct selection){
+            .count = 1,
+            .single = true,
+            .in_order = true,
+            .first = node->number,
+            .id = {0, node->number, 1},
+            .samples = one_node_sample,
+        };
+    else if (node->kind == NODE_PREVIEW)
+        v->sel = (struct selection){
+            .count = preview_count(node->item->ds),
+            .in_order = true,
+            .samples = first_samples,
+        };
+    else
+        batch_selection(&v->sel, node);
+    v->sel.cancelled = selection_cancelled;
 }
 
 /* ---- what is in the file ---- */
@@ -127,8 +164,7 @@ struct view_host {
     struct layout_host host;
     struct view *view;
     uint64_t ino;
-    bool (*cancelled)(void *ctx);
-    void *ctx;
+    const struct view_patience *patience;
 };
 
 static struct note *note_place(struct view *view, uint64_t ino, unsigned slot)
@@ -162,18 +198,17 @@ static bool host_cancelled(const struct layout_host *host)
 {
     const struct view_host *h = (const struct view_host *)host;
 
-    return h->cancelled && h->cancelled(h->ctx);
+    return h->patience && h->patience->ends && h->patience->ends(h->patience->ctx);
 }
 
 static void host_init(struct view_host *h, struct view *view, const struct node *node,
-                      bool (*cancelled)(void *ctx), void *ctx)
+                      const struct view_patience *patience)
 {
     *h = (struct view_host){
         .host = {host_recall, host_remember, host_cancelled},
         .view = view,
         .ino = node->ino,
-        .cancelled = cancelled,
-        .ctx = ctx,
+        .patience = patience,
     };
 }
 
@@ -192,7 +227,18 @@ static const struct blob *source_of(const struct node *node)
     return node->item->ds->blob[node->number];
 }
 
-int view_size(struct view *view, const struct node *node, uint64_t *ret)
+bool view_size_is_near(const struct node *node)
+{
+    struct view_selection v;
+
+    if (node->kind != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
+        return true;
+    selection_init(&v, node, NULL);
+    return v.sel.in_order || v.sel.count <= NEAR_SAMPLES;
+}
+
+int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
+              uint64_t *ret)
 {
     AUTO_LAYOUT struct layout l = {0};
     struct view_selection v;
@@ -209,7 +255,7 @@ int view_size(struct view *view, const struct node *node, uint64_t *ret)
         *ret = source_of(node)->size;
         return 0;
     }
-    selection_init(&v, node);
+    selection_init(&v, node, patience);
     layout_init(&l, node->item->ds, &v.sel, NULL);
     r = add_parts(&l, node);
     if (r == 0)
@@ -243,9 +289,14 @@ static int read_source(const struct node *node, uint64_t off, size_t len, uint8_
 }
 
 /* Bytes count only if no source has changed since they were opened. */
-static int check_sources(const struct dataset *ds, struct diag *d)
+static int check_sources(const struct node *node, struct diag *d)
 {
-    for (unsigned i = 0; i < ds->n_blobs; i++) {
+    const struct dataset *ds = node->item->ds;
+    bool one = node->kind == NODE_SOURCE;
+
+    if (!one && ds->ops && ds->ops->checks_reads)
+        return 0;
+    for (unsigned i = one ? (unsigned)node->number : 0; i < ds->n_blobs; i++) {
         int r = blob_check(ds->blob[i]);
 
         if (r < 0)
@@ -253,12 +304,14 @@ static int check_sources(const struct dataset *ds, struct diag *d)
                             "%s: the file was changed, replaced or removed while mounted; mount "
                             "again to see what it is now",
                             blob_name(ds->blob[i]));
+        if (one)
+            break;
     }
     return 0;
 }
 
 static int read_rendered(struct view *view, const struct node *node, uint64_t off, size_t len,
-                         uint8_t *dst, size_t *ret_len, bool (*cancelled)(void *ctx), void *ctx,
+                         uint8_t *dst, size_t *ret_len, const struct view_patience *patience,
                          struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
@@ -266,9 +319,8 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
     struct view_host host;
     int r;
 
-    selection_init(&v, node);
-    selection_order(&v);
-    host_init(&host, view, node, cancelled, ctx);
+    selection_init(&v, node, patience);
+    host_init(&host, view, node, patience);
     layout_init(&l, node->item->ds, &v.sel, &host.host);
     r = add_parts(&l, node);
     if (r < 0)
@@ -278,7 +330,7 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
 }
 
 int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-              size_t *ret_len, bool (*cancelled)(void *ctx), void *ctx, struct diag *d)
+              size_t *ret_len, const struct view_patience *patience, struct diag *d)
 {
     struct diag first = DIAG_INIT;
     int r, changed;
@@ -288,9 +340,9 @@ int view_read(struct view *view, const struct node *node, uint64_t off, size_t l
     if (node->kind == NODE_SOURCE)
         r = read_source(node, off, len, dst, ret_len, &first);
     else
-        r = read_rendered(view, node, off, len, dst, ret_len, cancelled, ctx, &first);
+        r = read_rendered(view, node, off, len, dst, ret_len, patience, &first);
     /* A read that failed because the source has changed is told as that. */
-    changed = check_sources(node->item->ds, d);
+    changed = check_sources(node, d);
     if (changed < 0)
         return changed;
     return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
@@ -340,60 +392,66 @@ static void add_indexes(const struct view_selection *v, struct text *t)
     }
 }
 
-/* Where the bytes of a field are: "file:offset+length" for a sample, the file for a batch. */
-static void add_source(const struct node *node, const struct field *f, struct text *t)
-{
-    if (!f->blob || f->role == FIELD_DERIVED)
-        return;
-    text_add(t, "%s%s", t->len ? "," : "", blob_name(f->blob));
-    if (node->kind == NODE_SAMPLE)
-        text_add(t, ":%llu+%llu", (unsigned long long)(f->offset + node->number * f->stored_bytes),
-                 (unsigned long long)f->stored_bytes);
-}
-
+/* Where the bytes are: "file:offset+length" for a sample, the files for a batch. */
 static void add_sources(const struct node *node, struct text *t)
 {
     const struct dataset *ds = node->item->ds;
     const struct field *only = node->file->field;
 
+    if (node->kind == NODE_SAMPLE) {
+        dataset_locate(ds, node->number, only, t);
+        return;
+    }
     if (only && only->of)
         only = only->of;
-    for (unsigned i = 0; i < ds->n_fields; i++)
-        if (!only || only == &ds->field[i])
-            add_source(node, &ds->field[i], t);
+    for (unsigned i = 0; i < ds->n_blobs; i++)
+        if (!only || !only->blob || only->blob == ds->blob[i])
+            text_add(t, "%s%s", t->len ? "," : "", blob_name(ds->blob[i]));
 }
 
-int view_attribute(const struct node *node, enum attribute attribute, struct text *ret)
+/* The array in a file: as it is shown, or stored. */
+static int array_form(const struct node *node, const struct selection *sel, struct form *ret)
+{
+    const struct field *f = node->file->field;
+    uint64_t bytes;
+
+    if (node->file->encoder->shows != SHOWS_STORED)
+        return field_form(node->item->ds, f, sel, ret, &bytes);
+    field_stored_form(f, sel, ret);
+    return 0;
+}
+
+int view_attribute(const struct node *node, enum attribute attribute,
+                   const struct view_patience *patience, struct text *ret)
 {
     const struct field *f = node->file ? node->file->field : NULL;
-    AUTO_FREE char *shape = NULL;
     struct view_selection v;
+    struct form form;
     char name[KEY_ROOM > DTYPE_DESCR_ROOM ? KEY_ROOM : DTYPE_DESCR_ROOM];
-    bool stored;
+    int r = 0;
 
     if (!view_has_attribute(node, attribute))
         return -ENODATA;
-    stored = node->file->encoder->shows == SHOWS_STORED;
-    selection_init(&v, node);
+    selection_init(&v, node, patience);
+    if (attribute == ATTRIBUTE_DTYPE || attribute == ATTRIBUTE_SHAPE)
+        r = array_form(node, &v.sel, &form);
+    if (r < 0)
+        return r;
     switch (attribute) {
     case ATTRIBUTE_KEY:
         node_number_name(node, name);
         text_add(ret, "%s", name);
         return 0;
     case ATTRIBUTE_INDEX:
-        selection_order(&v);
         add_indexes(&v, ret);
         return 0;
     case ATTRIBUTE_DTYPE:
-        dtype_descr(stored ? f->stored_dtype : f->dtype, stored ? f->stored_width : f->width,
-                    stored && f->stored_big_endian, name);
+        dtype_descr(form.dtype, form.width,
+                    node->file->encoder->shows == SHOWS_STORED && f->stored_big_endian, name);
         text_add(ret, "%s", name);
         return 0;
     case ATTRIBUTE_SHAPE:
-        shape = shape_text(f, &v.sel, stored);
-        if (!shape)
-            return -ENOMEM;
-        text_add(ret, "%s", shape);
+        form_shape_text(&form, ret);
         return 0;
     default:
         add_sources(node, ret);

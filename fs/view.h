@@ -16,15 +16,26 @@ struct view;
 int view_new(struct view **ret);
 void view_free(struct view *view);
 
+/* When a call shall give up, with -EINTR. */
+struct view_patience {
+    bool (*ends)(void *ctx); /* NULL: never */
+    void *ctx;
+};
+
 /* Bytes of a file's content; live texts are not the view's. 0, -EFBIG where no file can be that
- * large, -ENOMEM. */
-int view_size(struct view *view, const struct node *node, uint64_t *ret);
+ * large, -EINTR, -ENOMEM. A file of very many samples may take a walk over all of them, which is
+ * remembered. */
+int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
+              uint64_t *ret);
+
+/* Is the size known without such a walk? */
+bool view_size_is_near(const struct node *node);
 
 /* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
- * 0; -ESTALE where a source has changed, -EIO, -EINTR (cancelled() became true), -ENOMEM, with
- * the reason in d. Reads the sources: may block. */
+ * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
+ * sources: may block. */
 int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-              size_t *ret_len, bool (*cancelled)(void *ctx), void *ctx, struct diag *d);
+              size_t *ret_len, const struct view_patience *patience, struct diag *d);
 
 /* The extended attributes of samples and batches. */
 enum attribute {
@@ -41,7 +52,8 @@ extern const char *const attribute_names[N_ATTRIBUTES];
  * left out where the list of a batch would pass the 64 KiB that the kernel takes. */
 bool view_has_attribute(const struct node *node, enum attribute attribute);
 
-/* Its text. 0, -ENODATA or -ENOMEM. */
-int view_attribute(const struct node *node, enum attribute attribute, struct text *ret);
+/* Its text. 0, -ENODATA, -ENOMEM or what a field's form gives. */
+int view_attribute(const struct node *node, enum attribute attribute,
+                   const struct view_patience *patience, struct text *ret);
 
 #endif

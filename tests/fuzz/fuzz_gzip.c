@@ -1,5 +1,5 @@
 /* Bytes as a gzip file. The sink is ours, so that nothing is written to a disk: this program
- * takes gzip.c out of the library and no other file that has an unpack_write(). */
+ * takes gzip.c out of the library and no other file that has an entry_write(). */
 #include <errno.h>
 #include <string.h>
 
@@ -11,12 +11,12 @@
 
 extern const struct unpacker unpacker_gzip;
 
-struct unpack_sink {
+struct entry_sink {
     uint64_t size;
     uint64_t sum;
 };
 
-int unpack_write(struct unpack_sink *sink, const void *bytes, size_t len)
+int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
 
@@ -31,7 +31,7 @@ int unpack_write(struct unpack_sink *sink, const void *bytes, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     AUTO_BLOB struct blob *blob = memory_blob_new("x.gz", data, len, len, NULL);
-    struct unpack_sink first = {0}, second = {0};
+    struct entry_sink first = {0}, second = {0};
     struct diag d = DIAG_INIT;
     int r = unpacker_gzip.run(blob, &first, &d);
 

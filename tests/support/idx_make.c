@@ -108,7 +108,8 @@ int idx_open(struct blob **blob, size_t n, const struct format_options *options,
             r = -ENOMEM;
     }
     if (r == 0)
-        r = format_idx.open_folder(files, n, options, &ret->finds);
+        r = format_idx.open_folder(files, n, &(struct format_setup){.options = *options},
+                                   &ret->finds);
     for (size_t i = 0; i < n; i++) {
         blob_free(files ? files[i].blob : blob[i]);
         if (files) {

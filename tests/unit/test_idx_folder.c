@@ -473,11 +473,11 @@ static void test_idx_folder__keys__six_digits_or_more(void **state)
 static void test_idx_probe__heads__right(void **state)
 {
     (void)state;
-    assert_true(format_idx.probe((const uint8_t *)"\0\0\x08\x01", 4));
-    assert_true(format_idx.probe((const uint8_t *)"\0\0", 2)); /* bad, but one of ours */
-    assert_false(format_idx.probe((const uint8_t *)"\0", 1));
-    assert_false(format_idx.probe((const uint8_t *)"", 0));
-    assert_false(format_idx.probe((const uint8_t *)"\x1f\x8b", 2));
+    assert_true(format_idx.probe((const uint8_t *)"\0\0\x08\x01", 4, true));
+    assert_true(format_idx.probe((const uint8_t *)"\0\0", 2, true)); /* bad, but one of ours */
+    assert_false(format_idx.probe((const uint8_t *)"\0", 1, true));
+    assert_false(format_idx.probe((const uint8_t *)"", 0, true));
+    assert_false(format_idx.probe((const uint8_t *)"\x1f\x8b", 2, true));
 }
 
 int main(void)

@@ -1,0 +1,242 @@
+/* A thing:  MAKING -> READY    memo_get() by its maker, wakes who waits
+ *           MAKING -> gone     the maker failed; those who waited try themselves
+ *           READY  -> gone     evict_locked(), not while it is in use
+ *
+ * Things stand in a hash table by key, and in a list by their last use. */
+#include "base/memo.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/lock.h"
+
+#define BUCKETS 1024
+
+struct memo_thing {
+    struct memo *memo; /* constant, as are: */
+    struct memo_key key;
+    /* Guarded by memo->lock: */
+    struct memo_thing *chain;         /* of its bucket */
+    struct memo_thing *older, *newer; /* by last use */
+    unsigned users;
+    bool ready;
+    bool failed; /* out of the table; the last user frees it */
+    void *bytes; /* owned; constant once ready */
+    size_t size;
+};
+
+struct memo {
+    size_t limit; /* constant */
+    struct lock lock;
+    pthread_cond_t made;
+    /* Guarded by lock: */
+    struct memo_thing *bucket[BUCKETS];
+    struct memo_thing *oldest, *newest;
+    size_t size; /* of all that are ready */
+};
+
+int memo_new(size_t limit, struct memo **ret)
+{
+    struct memo *memo = calloc(1, sizeof(*memo));
+
+    if (!memo)
+        return -ENOMEM;
+    memo->limit = limit;
+    lock_init(&memo->lock);
+    pthread_cond_init(&memo->made, NULL);
+    *ret = memo;
+    return 0;
+}
+
+static struct memo_thing **bucket_of(struct memo *memo, const struct memo_key *key)
+{
+    uint64_t h = 0;
+
+    for (unsigned i = 0; i < MEMO_KEY_WORDS; i++) {
+        h = (h ^ key->word[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return &memo->bucket[h % BUCKETS];
+}
+
+static void list_remove_locked(struct memo_thing *thing)
+{
+    struct memo *memo = thing->memo;
+
+    *(thing->older ? &thing->older->newer : &memo->oldest) = thing->newer;
+    *(thing->newer ? &thing->newer->older : &memo->newest) = thing->older;
+}
+
+static void list_add_locked(struct memo_thing *thing)
+{
+    struct memo *memo = thing->memo;
+
+    thing->older = memo->newest;
+    thing->newer = NULL;
+    *(memo->newest ? &memo->newest->newer : &memo->oldest) = thing;
+    memo->newest = thing;
+}
+
+static struct memo_thing *find_locked(struct memo *memo, const struct memo_key *key)
+{
+    struct memo_thing *thing = *bucket_of(memo, key);
+
+    while (thing && memcmp(&thing->key, key, sizeof(*key)) != 0)
+        thing = thing->chain;
+    return thing;
+}
+
+/* Out of the table and the list. */
+static void unlink_locked(struct memo_thing *thing)
+{
+    struct memo_thing **at = bucket_of(thing->memo, &thing->key);
+
+    while (*at != thing)
+        at = &(*at)->chain;
+    *at = thing->chain;
+    list_remove_locked(thing);
+    thing->memo->size -= thing->size;
+}
+
+static void thing_free(struct memo_thing *thing)
+{
+    free(thing->bytes);
+    free(thing);
+}
+
+static void evict_locked(struct memo *memo)
+{
+    struct memo_thing *thing = memo->oldest;
+
+    lock_assert_held(&memo->lock);
+    while (thing && memo->size > memo->limit) {
+        struct memo_thing *newer = thing->newer;
+
+        if (!thing->users) {
+            unlink_locked(thing);
+            thing_free(thing);
+        }
+        thing = newer;
+    }
+}
+
+void memo_free(struct memo *memo)
+{
+    if (!memo)
+        return;
+    while (memo->oldest) {
+        struct memo_thing *thing = memo->oldest;
+
+        unlink_locked(thing);
+        thing_free(thing);
+    }
+    pthread_cond_destroy(&memo->made);
+    lock_release(&memo->lock);
+    free(memo);
+}
+
+static void let_go_locked(struct memo_thing *thing)
+{
+    lock_assert_held(&thing->memo->lock);
+    if (--thing->users)
+        return;
+    if (thing->failed)
+        thing_free(thing);
+    else
+        evict_locked(thing->memo);
+}
+
+void memo_let_go(struct memo_thing *thing)
+{
+    if (!thing)
+        return;
+    struct memo *memo = thing->memo;
+    LOCK_SCOPE(&memo->lock);
+
+    let_go_locked(thing);
+}
+
+/* A thing that is there or being made by another: wait until it is ready. false: the other failed.
+ */
+static bool wait_locked(struct memo_thing *thing)
+{
+    struct memo *memo = thing->memo;
+
+    thing->users++;
+    while (!thing->ready && !thing->failed) {
+        pthread_cond_wait(&memo->made, &memo->lock.mutex);
+        atomic_store_explicit(&memo->lock.holder, pthread_self(), memory_order_relaxed);
+    }
+    if (thing->failed) {
+        let_go_locked(thing);
+        return false;
+    }
+    list_remove_locked(thing);
+    list_add_locked(thing);
+    return true;
+}
+
+/* Find it, or enter one that the caller makes: *ret_new. NULL: no memory. */
+static struct memo_thing *find_or_enter(struct memo *memo, const struct memo_key *key,
+                                        bool *ret_new)
+{
+    struct memo_thing *thing, **bucket;
+    LOCK_SCOPE(&memo->lock);
+
+    *ret_new = false;
+    while ((thing = find_locked(memo, key)))
+        if (wait_locked(thing))
+            return thing;
+    thing = calloc(1, sizeof(*thing));
+    if (!thing)
+        return NULL;
+    *ret_new = true;
+    thing->memo = memo;
+    thing->key = *key;
+    thing->users = 1;
+    bucket = bucket_of(memo, key);
+    thing->chain = *bucket;
+    *bucket = thing;
+    list_add_locked(thing);
+    return thing;
+}
+
+int memo_get(struct memo *memo, const struct memo_key *key, memo_make_fn *make, void *ctx,
+             struct memo_thing **ret)
+{
+    bool is_new;
+    struct memo_thing *thing = find_or_enter(memo, key, &is_new);
+    void *bytes = NULL;
+    size_t size = 0;
+    int r;
+
+    if (!thing)
+        return -ENOMEM;
+    if (!is_new) {
+        *ret = thing;
+        return 0;
+    }
+    r = make(ctx, &bytes, &size);
+    LOCK_SCOPE(&memo->lock);
+
+    if (r < 0) {
+        unlink_locked(thing);
+        thing->failed = true;
+        let_go_locked(thing);
+    } else {
+        thing->bytes = bytes;
+        thing->size = size;
+        thing->ready = true;
+        memo->size += size;
+        evict_locked(memo);
+        *ret = thing;
+    }
+    pthread_cond_broadcast(&memo->made);
+    return r;
+}
+
+const void *memo_bytes(const struct memo_thing *thing)
+{
+    return thing->bytes;
+}

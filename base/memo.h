@@ -1,0 +1,46 @@
+/* A memo: a bounded memory of things that are costly to make and may be made again.
+ *
+ * Things are found by a key. Whoever needs one that is not there makes it, while others who need
+ * the same wait. What was used longest ago goes first when the limit is passed; what is in use
+ * stays until it is let go. Any thread. */
+#ifndef EPOCHFS_BASE_MEMO_H
+#define EPOCHFS_BASE_MEMO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/scope.h"
+
+struct memo;
+struct memo_thing;
+
+#define MEMO_KEY_WORDS 6
+
+struct memo_key {
+    uint64_t word[MEMO_KEY_WORDS];
+};
+
+/* limit: bytes. 0 or -ENOMEM. */
+int memo_new(size_t limit, struct memo **ret);
+void memo_free(struct memo *memo); /* takes NULL; nothing may be in use */
+
+/* Make the thing: malloc'd memory, and its size. 0 or -errno. No lock is held. */
+typedef int memo_make_fn(void *ctx, void **ret, size_t *ret_size);
+
+/* Get the thing of that key, made if need be; the caller lets it go. 0, -ENOMEM or what make
+ * returned; a failure is not remembered. May wait for another thread's make(). */
+int memo_get(struct memo *memo, const struct memo_key *key, memo_make_fn *make, void *ctx,
+             struct memo_thing **ret);
+
+/* Its memory, constant. */
+const void *memo_bytes(const struct memo_thing *thing);
+
+void memo_let_go(struct memo_thing *thing); /* takes NULL */
+
+static inline void memo_scope_end(struct memo_thing **thing)
+{
+    memo_let_go(*thing);
+}
+#define AUTO_MEMO AUTO(memo_scope_end)
+
+#endif

@@ -1,0 +1,188 @@
+/* Invariants of a folder of entries:
+ *  1. A file named <id> is whole: content, then a trailer that repeats its id and size.
+ *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
+ *     next one starts it anew. */
+#include "cache/entry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+
+#define TRAILER_BYTES   64
+#define TRAILER_VERSION 1
+
+struct entry_sink {
+    int fd;
+    uint64_t size; /* written so far */
+};
+
+int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
+{
+    const uint8_t *at = bytes;
+
+    while (len) {
+        ssize_t n = write(sink->fd, at, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        at += n;
+        len -= (size_t)n;
+        sink->size += (uint64_t)n;
+    }
+    return 0;
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
+{
+    const uint8_t *at = bytes;
+
+    for (size_t i = 0; i < len; i++) {
+        h = (h ^ at[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static void make_id(const char *identity, char ret[static ENTRY_ID_ROOM])
+{
+    size_t len = strlen(identity);
+
+    snprintf(ret, ENTRY_ID_ROOM, "%016llx%016llx",
+             (unsigned long long)hash_bytes(UINT64_C(0x243f6a8885a308d3), identity, len),
+             (unsigned long long)hash_bytes(UINT64_C(0x13198a2e03707344), identity, len));
+}
+
+int entry_init(struct entry *ret, const struct cache_folder *cache, const char *sub,
+               const char *identity, struct diag *d)
+{
+    make_id(identity, ret->id);
+    return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
+}
+
+static void make_trailer(const char *id, uint64_t size, uint8_t ret[static TRAILER_BYTES])
+{
+    memset(ret, 0, TRAILER_BYTES);
+    memcpy(ret, "epochfs", 8);
+    store_le32(ret + 8, TRAILER_VERSION);
+    store_le64(ret + 16, size);
+    memcpy(ret + 24, id, 32);
+    store_le32(ret + 60, (uint32_t)crc32_z(0, ret, 60));
+}
+
+static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *ret_size)
+{
+    uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ELOOP ? -ENOENT : -errno; /* a link is not ours */
+    if (fstat(fd, &st) < 0 || st.st_size < TRAILER_BYTES ||
+        pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
+        return -ENOENT;
+    make_trailer(id, (uint64_t)st.st_size - TRAILER_BYTES, want);
+    if (memcmp(found, want, sizeof(want)) != 0)
+        return -ENOENT;
+    *ret_size = (uint64_t)st.st_size - TRAILER_BYTES;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* <folder>/<id><suffix> */
+static int entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s/%s%s", entry->folder, entry->id, suffix);
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+{
+    char done[PATH_MAX];
+    int r = entry_path(entry, "", done);
+
+    return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+}
+
+void entry_remove(const struct entry *entry)
+{
+    char done[PATH_MAX];
+
+    if (entry_path(entry, "", done) == 0)
+        unlink(done);
+}
+
+/* Lock path for writing; it may be renamed or replaced while we wait, then try again. */
+static int lock_part(const char *path, int *ret_fd)
+{
+    for (;;) {
+        AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        struct stat ours, there;
+
+        if (fd < 0)
+            return -errno;
+        while (flock(fd, LOCK_EX) < 0)
+            if (errno != EINTR)
+                return -errno;
+        if (fstat(fd, &ours) < 0)
+            return -errno;
+        if (stat(path, &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+            *ret_fd = TAKE_FD(fd);
+            return 0;
+        }
+    }
+}
+
+/* Fill the locked file and give it its final name. */
+static int fill_part(const struct entry *entry, entry_make_fn *make, void *ctx, int fd,
+                     const char *part, const char *done, struct diag *d)
+{
+    struct entry_sink sink = {.fd = fd};
+    uint8_t trailer[TRAILER_BYTES];
+    int r = ftruncate(fd, 0) < 0 ? -errno : make(ctx, &sink, d);
+
+    if (r == 0) {
+        make_trailer(entry->id, sink.size, trailer);
+        r = entry_write(&sink, trailer, sizeof(trailer));
+    }
+    if (r == 0 && (fdatasync(fd) < 0 || rename(part, done) < 0))
+        r = -errno;
+    if (r < 0) {
+        int unused = ftruncate(fd, 0); /* give the space back; the name goes with it */
+
+        (void)unused;
+        unlink(part);
+    }
+    return r;
+}
+
+int entry_make(const struct entry *entry, entry_make_fn *make, void *ctx, int *ret_fd,
+               uint64_t *ret_size, struct diag *d)
+{
+    char part[PATH_MAX], done[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+    int r = entry_path(entry, ".part", part);
+
+    if (r < 0)
+        return r;
+    r = entry_path(entry, "", done);
+    if (r == 0)
+        r = lock_part(part, &fd);
+    if (r < 0)
+        return r;
+    r = open_done(done, entry->id, ret_fd, ret_size);
+    if (r == 0)
+        unlink(part); /* another process was first; ours is empty */
+    if (r != -ENOENT)
+        return r;
+    r = fill_part(entry, make, ctx, fd, part, done, d);
+    return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+}

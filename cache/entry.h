@@ -1,0 +1,46 @@
+/* Entries of the cache folder: files that are whole or not there.
+ *
+ * An entry is named by an id that follows from the identity of what it was made from. It is
+ * written under <id>.part by the holder of that file's lock, ends with a trailer that repeats the
+ * id and the size, and gets its name when it is whole: docs/cache-format.md. */
+#ifndef EPOCHFS_CACHE_ENTRY_H
+#define EPOCHFS_CACHE_ENTRY_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "cache/folder.h"
+
+#define ENTRY_ID_ROOM 33 /* 32 hexadecimal digits and the NUL */
+
+struct entry {
+    char folder[PATH_MAX];
+    char id[ENTRY_ID_ROOM];
+};
+
+/* The entry of DIR/sub for that identity: a text that differs where the contents may. Makes the
+ * folder. 0, or -errno with the reason in d. */
+int entry_init(struct entry *ret, const struct cache_folder *cache, const char *sub,
+               const char *identity, struct diag *d);
+
+/* An entry that is whole, and the bytes of its content. 0, -ENOENT where there is none, or
+ * -errno. The caller closes *ret_fd. */
+int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
+
+/* Remove an entry whose content turned out to be damaged. Who has it open may go on. */
+void entry_remove(const struct entry *entry);
+
+/* What makes an entry: append with entry_write(). 0 or -errno. */
+struct entry_sink;
+typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);
+
+int entry_write(struct entry_sink *sink, const void *bytes, size_t len); /* 0 or -errno */
+
+/* Make the entry unless another process was first, and open it. Blocks while another process makes
+ * it. On error nothing of it stays. */
+int entry_make(const struct entry *entry, entry_make_fn *make, void *ctx, int *ret_fd,
+               uint64_t *ret_size, struct diag *d);
+
+#endif

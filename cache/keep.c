@@ -1,0 +1,85 @@
+/* What is kept is mapped, and private to us: the folder is 0700 and an entry is never written
+ * again under its name, so it does not shrink under the mapping. */
+#include "cache/keep.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "cache/entry.h"
+
+static int map_entry(int fd, uint64_t size, struct kept *ret)
+{
+    void *bytes;
+
+    if (!size || size > SIZE_MAX)
+        return -ENOENT;
+    bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
+    if (bytes == MAP_FAILED)
+        return -errno;
+    *ret = (struct kept){.bytes = bytes, .size = (size_t)size};
+    return 0;
+}
+
+static int entry_of(const struct keep *keep, const char *kind, const char *identity,
+                    struct entry *ret, struct diag *d)
+{
+    return entry_init(ret, ((const struct cache_keep *)keep)->folder, kind, identity, d);
+}
+
+static int cache_keep_load(const struct keep *keep, const char *kind, const char *identity,
+                           struct kept *ret)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size = 0;
+    int r = entry_of(keep, kind, identity, &entry, NULL);
+
+    if (r == 0)
+        r = entry_open(&entry, &fd, &size);
+    return r < 0 ? r : map_entry(fd, size, ret);
+}
+
+struct saving {
+    const struct iovec *pieces;
+    unsigned n;
+};
+
+static int write_pieces(void *ctx, struct entry_sink *sink, struct diag *d)
+{
+    const struct saving *saving = ctx;
+    int r = 0;
+
+    (void)d;
+    for (unsigned i = 0; i < saving->n && r == 0; i++)
+        r = entry_write(sink, saving->pieces[i].iov_base, saving->pieces[i].iov_len);
+    return r;
+}
+
+static int cache_keep_save(const struct keep *keep, const char *kind, const char *identity,
+                           const struct iovec *pieces, unsigned n, struct kept *ret, struct diag *d)
+{
+    struct saving saving = {pieces, n};
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size = 0;
+    int r = entry_of(keep, kind, identity, &entry, d);
+
+    if (r == 0)
+        r = entry_make(&entry, write_pieces, &saving, &fd, &size, d);
+    return r < 0 ? r : map_entry(fd, size, ret);
+}
+
+static void cache_keep_remove(const struct keep *keep, const char *kind, const char *identity)
+{
+    struct entry entry;
+
+    if (entry_of(keep, kind, identity, &entry, NULL) == 0)
+        entry_remove(&entry);
+}
+
+static const struct keep_ops cache_keep_ops = {cache_keep_load, cache_keep_save, cache_keep_remove};
+
+void cache_keep_init(struct cache_keep *ret, const struct cache_folder *folder)
+{
+    *ret = (struct cache_keep){.keep = {.ops = &cache_keep_ops}, .folder = folder};
+}

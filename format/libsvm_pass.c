@@ -1,0 +1,258 @@
+#include "format/libsvm_pass.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+
+#define PIECE (8u << 20)   /* bytes read at once */
+#define SLICE (256u << 10) /* bytes scanned at once: they and their masks stay in a cache */
+
+unsigned libsvm_mark_bytes(const struct blob *blob)
+{
+    static const uint8_t mark[3] = {0xef, 0xbb, 0xbf};
+    uint8_t head[3];
+
+    return blob->size >= sizeof(head) && blob_pread(blob, head, sizeof(head), 0) == 0 &&
+                   !memcmp(head, mark, sizeof(mark))
+               ? sizeof(mark)
+               : 0;
+}
+
+void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigned columns,
+                      bool skip_bad, unsigned threads)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    *pass = (struct libsvm_pass){.blob = blob, .threads = threads, .piece = PIECE};
+    if (!threads)
+        pass->threads =
+            (unsigned)min_u64((uint64_t)(processors < 1 ? 1 : processors), LIBSVM_PASS_THREADS);
+    pass->at = libsvm_mark_bytes(blob);
+    for (unsigned i = 0; i < pass->threads; i++) {
+        pass->scan[i].columns = columns;
+        pass->scan[i].skip_bad = skip_bad;
+    }
+}
+
+void libsvm_pass_release(struct libsvm_pass *pass)
+{
+    for (unsigned i = 0; i < LIBSVM_PASS_THREADS; i++)
+        libsvm_scan_release(&pass->scan[i]);
+    free(pass->buffer);
+    pass->buffer = NULL;
+}
+
+struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass)
+{
+    struct libsvm_totals sum = {0};
+
+    for (unsigned i = 0; i < pass->threads; i++) {
+        const struct libsvm_totals *t = &pass->scan[i].totals;
+
+        sum.largest = t->largest > sum.largest ? t->largest : sum.largest;
+        sum.has_features = sum.has_features || t->has_features;
+        sum.has_zero = sum.has_zero || t->has_zero;
+        sum.labels = max_u64(sum.labels, t->labels);
+        sum.skipped += t->skipped;
+        sum.text_lines += t->text_lines;
+    }
+    return sum;
+}
+
+/* ---- scanning a piece ---- */
+
+/* A thread's share of a piece: whole lines but for the end of the file. */
+struct share {
+    struct libsvm_scan *scan;
+    const uint8_t *text;
+    size_t from, to;
+    bool last;
+    uint64_t lines; /* that the scan had seen before */
+    int result;
+};
+
+static void *scan_share(void *arg)
+{
+    struct share *share = arg;
+    size_t at = share->from, slice = SLICE;
+
+    share->result = 0;
+    while (at < share->to && share->result == 0) {
+        size_t end = (size_t)min_u64(share->to, at + slice), used = at;
+
+        share->result = libsvm_scan_text(share->scan, share->text, at, end,
+                                         share->last && end == share->to, &used);
+        slice = used == at ? slice * 2 : SLICE;
+        at = used;
+    }
+    return NULL;
+}
+
+/* The end of the last line that ends in text[from, to); from: none does. A CR at the very end may
+ * be half of an end; it counts as one. */
+static size_t last_line_end(const uint8_t *text, size_t from, size_t to)
+{
+    while (to > from && text[to - 1] != '\n' && text[to - 1] != '\r')
+        to--;
+    return to;
+}
+
+/* Cut text[0, len), which is whole lines, into a share for each thread. Returns their number. */
+static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_t len, bool last,
+                            struct share shares[static LIBSVM_PASS_THREADS])
+{
+    size_t from = 0;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < pass->threads && from < len; i++) {
+        size_t to = i + 1 == pass->threads || len < SLICE
+                        ? len
+                        : last_line_end(text, from, len / pass->threads * (i + 1));
+
+        if (to <= from)
+            continue;
+        pass->scan[i].n = 0;
+        shares[n++] = (struct share){
+            .scan = &pass->scan[i],
+            .text = text,
+            .from = from,
+            .to = to,
+            .last = last && to == len,
+            .lines = pass->scan[i].totals.text_lines,
+        };
+        from = to;
+    }
+    return n;
+}
+
+static int run_shares(struct share *shares, unsigned n)
+{
+    pthread_t id[LIBSVM_PASS_THREADS];
+    bool runs[LIBSVM_PASS_THREADS] = {false};
+    int r = 0;
+
+    for (unsigned i = 1; i < n; i++)
+        runs[i] = pthread_create(&id[i], NULL, scan_share, &shares[i]) == 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (runs[i])
+            pthread_join(id[i], NULL);
+        else
+            scan_share(&shares[i]);
+        r = r < 0 ? r : shares[i].result;
+    }
+    return r;
+}
+
+static int scan_piece(struct libsvm_pass *pass, const uint8_t *text, size_t len, bool last,
+                      int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
+                      void *ctx)
+{
+    struct share shares[LIBSVM_PASS_THREADS];
+    unsigned n = make_shares(pass, text, len, last, shares);
+    int r = run_shares(shares, n);
+
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        const struct share *share = &shares[i];
+
+        for (size_t k = 0; k < share->scan->n && r == 0; k++) {
+            const struct libsvm_span *span = &share->scan->row[k];
+            const struct row_place place = {pass->at + span->start, span->len, span->features};
+
+            r = row(ctx, &place, pass->lines + span->line - share->lines);
+        }
+        pass->lines += share->scan->totals.text_lines - share->lines;
+    }
+    return r;
+}
+
+/* ---- reading ---- */
+
+/* Read len bytes at pass->at; the byte before them is the file's. */
+static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, struct diag *d)
+{
+    size_t need = len + 2 * LIBSVM_SCAN_PAD;
+    int r = 0;
+
+    if (need > pass->room) {
+        free(pass->buffer);
+        pass->room = 0;
+        pass->buffer = malloc(need);
+        if (!pass->buffer)
+            return -ENOMEM;
+        pass->room = need;
+    }
+    *ret_text = pass->buffer + LIBSVM_SCAN_PAD;
+    memset(pass->buffer, '\n', LIBSVM_SCAN_PAD);
+    memset(*ret_text + len, 0, LIBSVM_SCAN_PAD);
+    if (pass->at > libsvm_mark_bytes(pass->blob))
+        r = blob_pread(pass->blob, *ret_text - 1, len + 1, pass->at - 1);
+    else
+        r = blob_pread(pass->blob, *ret_text, len, pass->at);
+    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(pass->blob), len,
+                            (unsigned long long)pass->at, strerror(-r))
+                 : 0;
+}
+
+/* A line that is longer than any row may be starts at pass->at: find its end. */
+static int pass_long_line(struct libsvm_pass *pass,
+                          int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
+                          void *ctx, struct diag *d)
+{
+    static const struct libsvm_fault fault = {0, "a row of at most 256 MiB"};
+    struct row_place place = {.start = pass->at};
+    struct libsvm_scan *scan = &pass->scan[0];
+    bool is_row = false;
+
+    for (bool found = false; !found && pass->at < pass->blob->size;) {
+        size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i = 0;
+        uint8_t *text = NULL;
+        int r = read_piece(pass, len, &text, d);
+
+        if (r < 0)
+            return r;
+        if (pass->at == place.start)
+            is_row = libsvm_is_row(text, len);
+        while (i < len && text[i] != '\n' && text[i] != '\r')
+            i++;
+        found = i < len;
+        place.len += i;
+        pass->at += i + found;
+    }
+    if (is_row && scan->bad)
+        scan->bad(scan, (const uint8_t *)"", 0, &fault);
+    scan->totals.skipped += is_row && scan->skip_bad;
+    scan->totals.text_lines++;
+    pass->lines++;
+    pass->piece = PIECE;
+    return is_row && !scan->skip_bad ? row(ctx, &place, pass->lines - 1) : 0;
+}
+
+int libsvm_pass_step(struct libsvm_pass *pass,
+                     int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
+                     void *ctx, struct diag *d)
+{
+    uint64_t left = pass->blob->size - pass->at;
+    size_t len = (size_t)min_u64(pass->piece, left), used;
+    bool last = len == left;
+    uint8_t *text = NULL;
+    int r;
+
+    if (!left)
+        return 1;
+    r = read_piece(pass, len, &text, d);
+    if (r < 0)
+        return r;
+    used = last ? len : last_line_end(text, 0, len);
+    if (!used && len >= LIBSVM_LINE_MAX)
+        return pass_long_line(pass, row, ctx, d);
+    r = scan_piece(pass, text, used, last, row, ctx);
+    if (r < 0)
+        return r;
+    pass->piece = used ? PIECE : pass->piece * 2;
+    pass->at += used;
+    return pass->at == pass->blob->size;
+}

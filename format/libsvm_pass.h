@@ -1,0 +1,41 @@
+/* One pass over a file of libsvm text, a piece at a time: for its index, or to check it. */
+#ifndef EPOCHFS_FORMAT_LIBSVM_PASS_H
+#define EPOCHFS_FORMAT_LIBSVM_PASS_H
+
+#include "base/blob.h"
+#include "base/diag.h"
+#include "format/libsvm_scan.h"
+#include "format/row_index.h"
+
+#define LIBSVM_PASS_THREADS 4
+#define LIBSVM_LINE_MAX     (UINT64_C(256) << 20) /* bytes of a row that is read */
+
+struct libsvm_pass {
+    const struct blob *blob;
+    unsigned threads; /* that scan a piece; 1: rows and faults come in order */
+    uint64_t at;      /* byte of the first line that was not seen */
+    uint64_t lines;   /* before it */
+    uint8_t *buffer;  /* owned */
+    size_t room;
+    size_t piece; /* bytes to read next */
+    struct libsvm_scan scan[LIBSVM_PASS_THREADS];
+};
+
+/* Starts behind a byte order mark. threads 0: as many as there are processors. */
+void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigned columns,
+                      bool skip_bad, unsigned threads);
+void libsvm_pass_release(struct libsvm_pass *pass);
+
+/* Read on, and call row() for each row that was found, in order. lines: of the file, before it.
+ * 1 at the end of the file, 0 before, or -errno with the reason in d. */
+int libsvm_pass_step(struct libsvm_pass *pass,
+                     int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
+                     void *ctx, struct diag *d);
+
+/* What all scans found. */
+struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass);
+
+/* The bytes of a byte order mark at the start of the file, 0 or 3. */
+unsigned libsvm_mark_bytes(const struct blob *blob);
+
+#endif
