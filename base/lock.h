@@ -36,6 +36,14 @@ static inline void lock_drop(struct lock *l)
     pthread_mutex_unlock(&l->mutex);
 }
 
+/* Wait for the condition; the lock is dropped meanwhile. */
+static inline void lock_wait(struct lock *l, pthread_cond_t *condition)
+{
+    atomic_store_explicit(&l->holder, (pthread_t)0, memory_order_relaxed);
+    pthread_cond_wait(condition, &l->mutex);
+    atomic_store_explicit(&l->holder, pthread_self(), memory_order_relaxed);
+}
+
 static inline void lock_assert_held(struct lock *l)
 {
     assert(pthread_equal(atomic_load_explicit(&l->holder, memory_order_relaxed), pthread_self()));

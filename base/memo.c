@@ -149,12 +149,21 @@ static void let_go_locked(struct memo_thing *thing)
 
 void memo_let_go(struct memo_thing *thing)
 {
+    struct memo *memo;
+
     if (!thing)
         return;
-    struct memo *memo = thing->memo;
+    memo = thing->memo;
+    lock_take(&memo->lock);
+    let_go_locked(thing);
+    lock_drop(&memo->lock);
+}
+
+bool memo_has(struct memo *memo, const struct memo_key *key)
+{
     LOCK_SCOPE(&memo->lock);
 
-    let_go_locked(thing);
+    return find_locked(memo, key) != NULL;
 }
 
 /* A thing that is there or being made by another: wait until it is ready. false: the other failed.
@@ -164,10 +173,8 @@ static bool wait_locked(struct memo_thing *thing)
     struct memo *memo = thing->memo;
 
     thing->users++;
-    while (!thing->ready && !thing->failed) {
-        pthread_cond_wait(&memo->made, &memo->lock.mutex);
-        atomic_store_explicit(&memo->lock.holder, pthread_self(), memory_order_relaxed);
-    }
+    while (!thing->ready && !thing->failed)
+        lock_wait(&memo->lock, &memo->made);
     if (thing->failed) {
         let_go_locked(thing);
         return false;

@@ -6,6 +6,7 @@
 #ifndef EPOCHFS_BASE_MEMO_H
 #define EPOCHFS_BASE_MEMO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,9 @@ typedef int memo_make_fn(void *ctx, void **ret, size_t *ret_size);
  * returned; a failure is not remembered. May wait for another thread's make(). */
 int memo_get(struct memo *memo, const struct memo_key *key, memo_make_fn *make, void *ctx,
              struct memo_thing **ret);
+
+/* Is it there, or being made? */
+bool memo_has(struct memo *memo, const struct memo_key *key);
 
 /* Its memory, constant. */
 const void *memo_bytes(const struct memo_thing *thing);

@@ -142,7 +142,7 @@ static int lock_part(const char *path, int *ret_fd)
 }
 
 /* Fill the locked file and give it its final name. */
-static int fill_part(const struct entry *entry, entry_make_fn *make, void *ctx, int fd,
+static int fill_part(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int fd,
                      const char *part, const char *done, struct diag *d)
 {
     struct entry_sink sink = {.fd = fd};
@@ -153,7 +153,7 @@ static int fill_part(const struct entry *entry, entry_make_fn *make, void *ctx, 
         make_trailer(entry->id, sink.size, trailer);
         r = entry_write(&sink, trailer, sizeof(trailer));
     }
-    if (r == 0 && (fdatasync(fd) < 0 || rename(part, done) < 0))
+    if (r == 0 && ((sync && fdatasync(fd) < 0) || rename(part, done) < 0))
         r = -errno;
     if (r < 0) {
         int unused = ftruncate(fd, 0); /* give the space back; the name goes with it */
@@ -164,7 +164,7 @@ static int fill_part(const struct entry *entry, entry_make_fn *make, void *ctx, 
     return r;
 }
 
-int entry_make(const struct entry *entry, entry_make_fn *make, void *ctx, int *ret_fd,
+int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
                uint64_t *ret_size, struct diag *d)
 {
     char part[PATH_MAX], done[PATH_MAX];
@@ -183,6 +183,6 @@ int entry_make(const struct entry *entry, entry_make_fn *make, void *ctx, int *r
         unlink(part); /* another process was first; ours is empty */
     if (r != -ENOENT)
         return r;
-    r = fill_part(entry, make, ctx, fd, part, done, d);
+    r = fill_part(entry, sync, make, ctx, fd, part, done, d);
     return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
 }

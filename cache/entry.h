@@ -7,6 +7,7 @@
 #define EPOCHFS_CACHE_ENTRY_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,8 +40,9 @@ typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len); /* 0 or -errno */
 
 /* Make the entry unless another process was first, and open it. Blocks while another process makes
- * it. On error nothing of it stays. */
-int entry_make(const struct entry *entry, entry_make_fn *make, void *ctx, int *ret_fd,
+ * it. On error nothing of it stays. sync: it must be whole even after a power cut; without, only
+ * what has a checksum of its own. */
+int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
                uint64_t *ret_size, struct diag *d);
 
 #endif

@@ -65,7 +65,7 @@ static int cache_keep_save(const struct keep *keep, const char *kind, const char
     int r = entry_of(keep, kind, identity, &entry, d);
 
     if (r == 0)
-        r = entry_make(&entry, write_pieces, &saving, &fd, &size, d);
+        r = entry_make(&entry, false, write_pieces, &saving, &fd, &size, d);
     return r < 0 ? r : map_entry(fd, size, ret);
 }
 

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/array.h"
-
 struct local_blob {
     struct blob blob;
     int fd;
@@ -133,20 +131,6 @@ struct scan {
     struct diag *d;
 };
 
-static int list_add(struct source_list *list, const char *folder, const char *name,
-                    const char *error)
-{
-    struct source_entry *entry;
-
-    if (array_room(&list->entry, list->n, sizeof(*entry)) < 0)
-        return -ENOMEM;
-    entry = &list->entry[list->n++];
-    entry->folder = strdup(folder);
-    entry->name = strdup(name);
-    entry->error = error ? strdup(error) : NULL;
-    return entry->folder && entry->name && (!error || entry->error) ? 0 : -ENOMEM;
-}
-
 /* Why a name leads nowhere. git-annex leaves links to objects that are elsewhere. */
 static void describe_dangling(const char *path, const char *relative, int err, char *ret,
                               size_t room)
@@ -178,10 +162,10 @@ static int scan_entry(const struct scan *scan, const char *folder, const char *n
         return 0; /* cannot be opened by anyone */
     if (stat(path, &st) < 0) {
         describe_dangling(path, relative, errno, error, sizeof(error));
-        return list_add(scan->list, folder, name, error);
+        return source_list_add(scan->list, folder, name, NULL, error);
     }
     if (S_ISREG(st.st_mode))
-        return list_add(scan->list, folder, name, NULL);
+        return source_list_add(scan->list, folder, name, NULL, NULL);
     if (!S_ISDIR(st.st_mode))
         return 0; /* a device, a pipe, a socket */
     for (const struct level *l = level; l; l = l->above)
@@ -214,7 +198,7 @@ static int scan_folder(const struct scan *scan, const char *folder, const struct
 
         snprintf(error, sizeof(error), "%s: %s", folder, strerror(errno));
         snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
-        return list_add(scan->list, parent, slash ? slash + 1 : folder, error);
+        return source_list_add(scan->list, parent, slash ? slash + 1 : folder, NULL, error);
     }
     while ((entry = readdir(dir))) {
         int r = entry->d_name[0] == '.' ? 0 : scan_entry(scan, folder, entry->d_name, level);
@@ -231,31 +215,36 @@ static int local_list(const struct source *source, struct source_list *ret, stru
     struct stat st;
 
     if (source->only_file)
-        return list_add(ret, "", source->only_file, NULL);
+        return source_list_add(ret, "", source->only_file, NULL, NULL);
     if (stat(source->root, &st) < 0)
         return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
     return scan_folder(&scan, "",
                        &(struct level){.above = NULL, .dev = st.st_dev, .ino = st.st_ino});
 }
 
+int local_blob_open(const char *path, const char *name, struct blob **ret, struct diag *d)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
+
+    if (fd < 0)
+        return diag_set(d, -errno, "%s: %s", name, strerror(errno));
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return diag_set(d, -EINVAL, "%s: want a regular file", name);
+    }
+    r = local_blob_new(fd, name, UINT64_MAX, false, ret);
+    return r < 0 ? diag_set(d, r, "%s: %s", name, strerror(-r)) : 0;
+}
+
 static int local_open(const struct source *source, const struct source_entry *entry,
                       struct blob **ret_blob, struct diag *d)
 {
     char relative[PATH_MAX], path[PATH_MAX];
-    struct stat st;
-    int fd, r;
 
     if (join(entry->folder, entry->name, relative) < 0 || join(source->root, relative, path) < 0)
         return diag_set(d, -ENAMETOOLONG, "%s/%s: path too long", entry->folder, entry->name);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return diag_set(d, -errno, "%s: %s", relative, strerror(errno));
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return diag_set(d, -EINVAL, "%s: want a regular file", relative);
-    }
-    r = local_blob_new(fd, relative, UINT64_MAX, false, ret_blob);
-    return r < 0 ? diag_set(d, r, "%s: %s", relative, strerror(-r)) : 0;
+    return local_blob_open(path, relative, ret_blob, d);
 }
 
 static int local_new(const struct remote *remote, const char *rest, struct source **ret,
@@ -286,5 +275,7 @@ static int local_new(const struct remote *remote, const char *rest, struct sourc
     return 0;
 }
 
-const struct remote remote_file = {"file://", local_new, local_list, local_open};
-const struct remote remote_local = {"", local_new, local_list, local_open};
+const struct remote remote_file = {
+    .scheme = "file://", .make = local_new, .list = local_list, .open = local_open};
+const struct remote remote_local = {
+    .scheme = "", .make = local_new, .list = local_list, .open = local_open};

@@ -4,20 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cache/unpack.h"
 
-extern const struct remote remote_file, remote_local;
+extern const struct remote remote_list, remote_file, remote_local;
 
-/* The one without a scheme stands last. */
-static const struct remote *const remotes[] = {&remote_file, &remote_local};
+/* The first that takes SOURCE has it. */
+static const struct remote *const remotes[] = {&remote_list, &remote_file, &remote_local};
+
+static bool takes(const struct remote *remote, const char *spec)
+{
+    return remote->takes ? remote->takes(spec)
+                         : !strncmp(spec, remote->scheme, strlen(remote->scheme));
+}
 
 int source_open(const char *spec, struct source **ret, struct diag *d)
 {
     for (size_t i = 0; i < ARRAY_LEN(remotes); i++) {
-        size_t len = strlen(remotes[i]->scheme);
-
-        if (!strncmp(spec, remotes[i]->scheme, len))
-            return remotes[i]->make(remotes[i], spec + len, ret, d);
+        if (takes(remotes[i], spec))
+            return remotes[i]->make(remotes[i], spec + strlen(remotes[i]->scheme), ret, d);
     }
     return -EPROTONOSUPPORT;
 }
@@ -55,11 +60,28 @@ int source_list(const struct source *source, struct source_list *ret, struct dia
 
     if (r < 0)
         return r;
-    if (list.n)
+    if (list.n && !source->remote->ordered)
         qsort(list.entry, list.n, sizeof(list.entry[0]), compare_entries);
     *ret = list;
     list = (struct source_list){0};
     return 0;
+}
+
+int source_list_add(struct source_list *list, const char *folder, const char *name,
+                    const char *path, const char *error)
+{
+    struct source_entry *entry;
+
+    if (array_room(&list->entry, list->n, sizeof(*entry)) < 0)
+        return -ENOMEM;
+    entry = &list->entry[list->n++];
+    entry->folder = strdup(folder);
+    entry->name = strdup(name);
+    entry->path = path ? strdup(path) : NULL;
+    entry->error = error ? strdup(error) : NULL;
+    return entry->folder && entry->name && (!path || entry->path) && (!error || entry->error)
+               ? 0
+               : -ENOMEM;
 }
 
 void source_list_release(struct source_list *list)
@@ -67,6 +89,7 @@ void source_list_release(struct source_list *list)
     for (size_t i = 0; i < list->n; i++) {
         free(list->entry[i].folder);
         free(list->entry[i].name);
+        free(list->entry[i].path);
         free(list->entry[i].error);
     }
     free(list->entry);

@@ -18,10 +18,11 @@ struct cache_folder;
 struct source_entry {
     char *folder; /* relative to SOURCE, "" for SOURCE itself; no '/' at either end */
     char *name;   /* within that folder */
+    char *path;   /* of a list: where the file is; NULL: below SOURCE under its name */
     char *error;  /* why it cannot be read, for people; NULL: it can */
 };
 
-/* Sorted by folder, then by name. */
+/* Sorted by folder, then by name; a list in the order of its elements. */
 struct source_list {
     size_t n;
     struct source_entry *entry;
@@ -31,8 +32,13 @@ struct source_list {
 struct remote {
     const char *scheme; /* "file://"; "" takes what no other scheme does */
 
+    /* Does it take SOURCE? NULL: if it starts with the scheme. */
+    bool (*takes)(const char *spec);
+
     /* rest: SOURCE without the scheme. */
     int (*make)(const struct remote *remote, const char *rest, struct source **ret, struct diag *d);
+    bool ordered; /* list() gives the files in their order */
+
     /* Every file below the source, in any order. */
     int (*list)(const struct source *source, struct source_list *ret, struct diag *d);
     int (*open)(const struct source *source, const struct source_entry *entry,
@@ -41,7 +47,8 @@ struct remote {
 
 struct source {
     const struct remote *remote;
-    char *root;      /* a path or URL without its scheme's sugar; of a local file: its folder */
+    char *root;      /* a path or URL without its scheme's sugar; of a local file: its folder; of
+                        a list: all of it */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
 };
 
@@ -67,6 +74,13 @@ static inline void source_scope_end(struct source **source)
 }
 #define AUTO_SOURCE      AUTO(source_scope_end)
 #define AUTO_SOURCE_LIST AUTO(source_list_release)
+
+/* Add an entry; strings are copied. error and path may be NULL. 0 or -ENOMEM. */
+int source_list_add(struct source_list *list, const char *folder, const char *name,
+                    const char *path, const char *error);
+
+/* Open the file at path as a blob called name. 0, or -errno with the reason in d. */
+int local_blob_open(const char *path, const char *name, struct blob **ret, struct diag *d);
 
 /* A blob of an open file, of which it takes the descriptor over (also on error). Its first size
  * bytes count; the rest of the file is not shown. may_be_removed: the file is ours, that it has

@@ -79,7 +79,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct dia
         return diag_set(d, r, "%s: %s", blob_name(*blob), diag_text(&reason, r));
     r = entry_open(&entry, &fd, &size);
     if (r == -ENOENT)
-        r = entry_make(&entry, run_unpacker, &u, &fd, &size, d);
+        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, d);
     if (r < 0)
         return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u.unpacker->name,
                         entry.folder, strerror(-r));

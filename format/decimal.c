@@ -15,8 +15,6 @@
 #include "base/scope.h"
 
 #define EXPONENT_MAX 30
-#define MORE_BITS    29 /* of the significand of double against float */
-#define DOUBT        8  /* units of double around a boundary */
 #define SHORT_NUMBER 64
 
 static const double powers[EXPONENT_MAX + 1] = {
@@ -31,8 +29,6 @@ static const uint64_t shifts[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 100
 /* digits x 10^exponent; false where only strtof knows. */
 static bool quick_float(uint64_t digits, int exponent, float *ret)
 {
-    const uint64_t half = UINT64_C(1) << (MORE_BITS - 1);
-    uint64_t bits;
     double v;
 
     if (!digits) {
@@ -42,12 +38,7 @@ static bool quick_float(uint64_t digits, int exponent, float *ret)
     if (exponent < -EXPONENT_MAX || exponent > EXPONENT_MAX)
         return false;
     v = exponent < 0 ? (double)digits / powers[-exponent] : (double)digits * powers[exponent];
-    memcpy(&bits, &v, sizeof(bits));
-    bits &= (UINT64_C(1) << MORE_BITS) - 1;
-    if (bits - (half - DOUBT) <= 2 * DOUBT || v < 2 * (double)FLT_MIN || v > (double)FLT_MAX / 2)
-        return false;
-    *ret = (float)v;
-    return true;
+    return v >= 2 * (double)FLT_MIN && v <= (double)FLT_MAX / 2 && decimal_round(v, ret);
 }
 
 /* The digits at p are added to *digits; too many for 64 bits clear *fits. Returns what follows. */

@@ -2,6 +2,7 @@
 #ifndef EPOCHFS_FORMAT_DECIMAL_H
 #define EPOCHFS_FORMAT_DECIMAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,49 @@ static inline unsigned decimal_digits8(const uint8_t *p, uint32_t *ret)
                        (x >> 16 & UINT64_C(0xff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
                       32);
     return n;
+}
+
+/* What double has more than float32: bits of its significand, and how far a double that was made
+ * with up to three roundings may be from a boundary between two float32, in its own last place,
+ * with room to spare. */
+#define DECIMAL_MORE_BITS 29
+#define DECIMAL_DOUBT     8
+
+/* Round to float32; false where the exact value may lie on the other side of a boundary. v is
+ * normal as a float32, or 0. */
+static inline bool decimal_round(double v, float *ret)
+{
+    const uint64_t half = UINT64_C(1) << (DECIMAL_MORE_BITS - 1);
+    uint64_t bits;
+
+    memcpy(&bits, &v, sizeof(bits));
+    bits &= (UINT64_C(1) << DECIMAL_MORE_BITS) - 1;
+    *ret = (float)v;
+    return bits - (half - DECIMAL_DOUBT) > 2 * DECIMAL_DOUBT;
+}
+
+/* The same as decimal_parse() for the most common numbers: [-] up to 7 digits [. up to 7 digits].
+ * NULL: ask decimal_parse(). */
+static inline const uint8_t *decimal_parse_short(const uint8_t *p, float *ret)
+{
+    static const double scale[2][8] = {{1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7},
+                                       {-1e0, -1e-1, -1e-2, -1e-3, -1e-4, -1e-5, -1e-6, -1e-7}};
+    static const uint32_t shift[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+    bool negative = *p == '-';
+    const uint8_t *at = p + negative;
+    uint32_t whole = 0, fraction = 0;
+    unsigned n = decimal_digits8(at, &whole), k = 0;
+    double v;
+
+    at += n;
+    if (*at == '.')
+        k = decimal_digits8(at + 1, &fraction);
+    at += *at == '.' ? 1 + k : 0;
+    if (n == 8 || k == 8 || n + k == 0 || (*at | 0x20) == 'e')
+        return NULL;
+    /* The sign is as random as the data: by a table, not a branch. */
+    v = (double)((uint64_t)whole * shift[k] + fraction) * scale[negative][k];
+    return decimal_round(v, ret) ? at : NULL;
 }
 
 #endif

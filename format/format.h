@@ -27,6 +27,7 @@ struct format_setup {
     struct format_options options;
     const struct keep *keep;
     struct memo *memo; /* of what was decoded */
+    struct pool *pool; /* that decodes */
 };
 
 /* One file of a folder of the source. */

@@ -260,6 +260,7 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
     if (!rows || !ds->field)
         return -ENOMEM;
     rows->memo = setup->memo;
+    rows->pool = setup->pool;
     rows->labels = 1;
     rows->base_one = setup->options.index_base == INDEX_FROM_ONE;
     rows->base_auto = setup->options.index_base == INDEX_AUTO;

@@ -221,6 +221,60 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
     return r;
 }
 
+static void add_feature(struct libsvm_row *row, uint32_t index, float value, uint32_t before)
+{
+    if (row->n < row->room) {
+        row->index[row->n] = index;
+        row->value[row->n] = value;
+    }
+    row->n++;
+    row->sorted = row->sorted && index >= before;
+    row->has_zero = row->has_zero || !index;
+    row->largest = index > row->largest ? index : row->largest;
+}
+
+/* The plain way through features: a blank or none, few digits, a colon, few digits. Stops before
+ * the first that is anything else. *before: the index before, and then the last one. Works on
+ * copies: what is stored into the arrays could be the row itself for all the compiler knows. */
+static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *before)
+{
+    const uint8_t *done = c->at, *const end = c->end;
+    const uint64_t room = row->room;
+    uint32_t *const indexes = row->index, last = *before, largest = row->largest;
+    float *const values = row->value;
+    uint64_t n = row->n;
+    bool sorted = row->sorted, has_zero = row->has_zero;
+
+    for (;;) {
+        const uint8_t *at = done + (*done == ' ');
+        uint32_t index = 0;
+        unsigned digits = decimal_digits8(at, &index);
+        float value;
+
+        if (!digits || digits == 8 || at[digits] != ':')
+            break;
+        at = decimal_parse_short(at + digits + 1, &value);
+        if (!at || at > end || !(at == end || libsvm_is_blank(*at)))
+            break;
+        if (n < room) {
+            indexes[n] = index;
+            values[n] = value;
+        }
+        n++;
+        sorted = sorted && index >= last;
+        has_zero = has_zero || !index;
+        largest = index > largest ? index : largest;
+        last = index;
+        done = at;
+    }
+    c->at = done;
+    *before = last;
+    row->n = n;
+    row->sorted = sorted;
+    row->has_zero = has_zero;
+    row->largest = largest;
+}
+
 static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *row)
 {
     bool bare = false;
@@ -233,6 +287,8 @@ static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *
         float value;
         int r;
 
+        if (!bare && !(columns & LIBSVM_FROM_ONE))
+            take_plain(c, row, &before);
         skip_blanks(c);
         if (at_end(c))
             return 0;
@@ -244,14 +300,7 @@ static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *
             r = take_value(c, row, &bare, &value);
         if (r < 0)
             return r;
-        if (row->n < row->room) {
-            row->index[row->n] = index;
-            row->value[row->n] = value;
-        }
-        row->n++;
-        row->sorted = row->sorted && index >= before;
-        row->has_zero = row->has_zero || !index;
-        row->largest = index > row->largest ? index : row->largest;
+        add_feature(row, index, value, before);
         before = index;
     }
 }

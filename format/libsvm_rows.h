@@ -3,14 +3,16 @@
 #define EPOCHFS_FORMAT_LIBSVM_ROWS_H
 
 #include "base/memo.h"
+#include "base/pool.h"
 #include "format/dataset.h"
 #include "format/libsvm_file.h"
 
 struct libsvm_rows {
     unsigned n_files;
     struct libsvm_file **file; /* [n_files], a user of each; owned */
-    struct memo *memo;         /* of decoded rows; another's */
-    bool base_auto, base_one;  /* -o index_base */
+    struct memo *memo;         /* of decoded rows; another's, as is: */
+    struct pool *pool;
+    bool base_auto, base_one; /* -o index_base */
 
     /* Once the dataset is ready: */
     uint64_t *first;         /* [n_files + 1] row of the dataset */

@@ -101,10 +101,11 @@ static void see_features(const uint8_t *text, const struct masks *masks, size_t 
             inside &= (UINT64_C(1) << (to - word * 64)) - 1;
         token = ~m->blank & inside;
         plain->tokens += (unsigned)__builtin_popcountll(token & ~(token << 1 | in_token));
-        plain->colons += (unsigned)__builtin_popcountll(m->colon & inside);
         plain->is_plain = plain->is_plain && !(m->comment & inside);
-        for (uint64_t colon = m->colon & inside; colon; colon &= colon - 1)
+        for (uint64_t colon = m->colon & inside; colon; colon &= colon - 1) {
             see_index(text + word * 64 + (unsigned)__builtin_ctzll(colon), plain);
+            plain->colons++;
+        }
         if (!plain->is_plain)
             return;
         in_token = token >> 63;

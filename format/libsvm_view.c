@@ -13,10 +13,12 @@
 
 #include "base/checked.h"
 
-#define SLAB_TEXT  (8u << 20) /* bytes; a block of more is decoded row by row */
-#define RUN_BYTES  (1u << 20) /* of neighbouring rows that are read at once */
-#define RUN_GAP    512        /* bytes between them */
-#define LOOK_EVERY 64         /* blocks of a walk between two looks at cancelled() */
+#define SLAB_TEXT    (8u << 20) /* bytes; a block of more is decoded row by row */
+#define RUN_BYTES    (1u << 20) /* of neighbouring rows that are read at once */
+#define RUN_GAP      512        /* bytes between them */
+#define AHEAD_BLOCKS 8          /* that are decoded at once, and their bytes: */
+#define AHEAD_TEXT   (4u << 20)
+#define LOOK_EVERY   64 /* blocks of a walk between two looks at cancelled() */
 
 enum { KEY_TABLE, KEY_BLOCK, KEY_ROW };
 
@@ -328,6 +330,40 @@ static bool block_is_slab(const struct libsvm_view *v, uint64_t block)
     return libsvm_view_sums(v, block + 1).text - libsvm_view_sums(v, block).text <= SLAB_TEXT;
 }
 
+/* The next blocks are mostly wanted next. */
+struct ahead {
+    const struct libsvm_view *v;
+    uint64_t block;
+};
+
+static void decode_ahead(void *ctx, unsigned i)
+{
+    const struct ahead *ahead = ctx;
+    uint64_t block = ahead->block + i;
+    const struct memo_key key = key_of(ahead->v, KEY_BLOCK, block);
+    struct slab_work w = {.v = ahead->v, .place = block * LIBSVM_BLOCK, .whole = true};
+    AUTO_MEMO struct memo_thing *thing = NULL;
+
+    /* Who needs a block that cannot be decoded finds out, and says why. */
+    memo_get(ahead->v->rows->memo, &key, make_slab, &w, &thing);
+}
+
+/* Decode some blocks at once from this one on, which is not there. */
+static void decode_together(const struct libsvm_view *v, uint64_t block)
+{
+    struct ahead ahead = {v, block};
+    uint64_t start = libsvm_view_sums(v, block).text, sample;
+    unsigned n = 1;
+
+    while (n < AHEAD_BLOCKS && block + n < libsvm_view_blocks(v) &&
+           libsvm_view_sums(v, block + n + 1).text - start <= AHEAD_TEXT)
+        n++;
+    if (n < 2)
+        return;
+    v->sel->samples(v->sel, block * LIBSVM_BLOCK, 1, &sample); /* the first call is ours */
+    pool_run(v->rows->pool, n, decode_ahead, &ahead);
+}
+
 int libsvm_view_slab(const struct libsvm_view *v, uint64_t place,
                      const struct libsvm_slab **ret_slab, struct memo_thing **ret, struct diag *d)
 {
@@ -335,8 +371,11 @@ int libsvm_view_slab(const struct libsvm_view *v, uint64_t place,
     bool whole = block_is_slab(v, block);
     struct memo_key key = key_of(v, whole ? KEY_BLOCK : KEY_ROW, whole ? block : place);
     struct slab_work w = {.v = v, .place = place, .whole = whole, .d = d};
-    int r = memo_get(v->rows->memo, &key, make_slab, &w, ret);
+    int r;
 
+    if (whole && !memo_has(v->rows->memo, &key))
+        decode_together(v, block);
+    r = memo_get(v->rows->memo, &key, make_slab, &w, ret);
     if (r == 0)
         *ret_slab = memo_bytes(*ret);
     return r;

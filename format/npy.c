@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -13,7 +14,7 @@
 #define NPY_PREFIX      10 /* magic, version, length of the rest */
 #define NPY_GROW_DIGITS 21 /* numpy leaves room for the first axis to grow to that many digits */
 
-static int npy_header(const struct form *form, uint8_t **ret, size_t *ret_len)
+static int header_text(const struct form *form, uint8_t **ret, size_t *ret_len)
 {
     AUTO_TEXT struct text t = {0};
     char descr[DTYPE_DESCR_ROOM];
@@ -40,19 +41,39 @@ static int npy_header(const struct form *form, uint8_t **ret, size_t *ret_len)
     return 0;
 }
 
-int npy_add(struct layout *l, const struct field *f)
+int npy_header(struct layout *l, const struct field *f, uint8_t **ret_header, size_t *ret_len,
+               uint64_t *ret_bytes)
 {
     struct form form;
     uint64_t bytes;
-    uint8_t *header;
-    size_t len;
     int r = field_form(l->dataset, f, l->selection, &form, &bytes);
 
     if (r == 0)
-        r = npy_header(&form, &header, &len);
-    if (r == 0)
-        r = layout_add_bytes(l, header, len);
+        r = header_text(&form, ret_header, ret_len);
+    if (r < 0)
+        return r;
+    if (!checked_add(*ret_len, bytes, ret_bytes)) {
+        free(*ret_header);
+        return -EFBIG;
+    }
+    return 0;
+}
+
+int npy_add_with(struct layout *l, const struct field *f, uint8_t *header, size_t len)
+{
+    int r = layout_add_bytes(l, header, len);
+
     return r < 0 ? r : layout_add_field(l, f);
+}
+
+int npy_add(struct layout *l, const struct field *f)
+{
+    uint64_t bytes;
+    uint8_t *header;
+    size_t len;
+    int r = npy_header(l, f, &header, &len, &bytes);
+
+    return r < 0 ? r : npy_add_with(l, f, header, len);
 }
 
 static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *offers)

@@ -189,24 +189,14 @@ static int directory_read(struct layout *l, const struct part *p, uint64_t off, 
     return 0;
 }
 
-/* A member's local header must know the length of what follows it. */
-static int content_size(struct layout *l, const struct field *f, uint64_t *ret)
-{
-    AUTO_LAYOUT struct layout content = {0};
-    int r;
-
-    layout_init(&content, l->dataset, l->selection, NULL);
-    r = npy_add(&content, f);
-    if (r == 0)
-        *ret = content.size;
-    return r;
-}
-
+/* A member's local header has the length of what follows it. */
 static int add_member(struct layout *l, const struct field *f, unsigned slot,
                       uint64_t *directory_size)
 {
-    uint64_t bytes = 0;
-    int r = content_size(l, f, &bytes);
+    AUTO_FREE uint8_t *header = NULL;
+    uint64_t bytes;
+    size_t len;
+    int r = npy_header(l, f, &header, &len, &bytes);
 
     if (r < 0)
         return r;
@@ -217,7 +207,7 @@ static int add_member(struct layout *l, const struct field *f, unsigned slot,
                .read = local_read,
                .field = f,
                .number = {[HEADER_OFFSET] = l->size, [CONTENT_BYTES] = bytes, [SLOT] = slot}});
-    return r < 0 ? r : npy_add(l, f);
+    return r < 0 ? r : npy_add_with(l, f, TAKE_PTR(header), len);
 }
 
 static bool is_member(const struct field *f, const struct selection *sel)

@@ -237,7 +237,7 @@ static uint8_t *memory_add(struct memory *m, size_t n)
 {
     uint8_t *at;
 
-    if (m->len + n > m->room) {
+    if (!m->bytes || m->len + n > m->room) {
         size_t room = m->room + m->room / 2 + n + 4096;
         uint8_t *grown = realloc(m->bytes, room);
 

@@ -19,7 +19,8 @@ struct selection {
     /* Shall a long walk over the samples end? May be NULL: no. */
     bool (*cancelled)(const struct selection *sel);
 
-    /* Write the sample numbers at places first .. first + n - 1, below count. Any thread. */
+    /* Write the sample numbers at places first .. first + n - 1, below count. After the first call,
+     * which may remember things, any thread. */
     void (*samples)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
 };
 

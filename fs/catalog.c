@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "cache/unpack.h"
 #include "fs/log.h"
@@ -27,6 +28,7 @@ void catalog_release(struct catalog *catalog)
     }
     free(catalog->item);
     if (catalog->tools) {
+        pool_free(catalog->tools->setup.pool);
         memo_free(catalog->tools->setup.memo);
         cache_folder_release(&catalog->tools->cache);
         free(catalog->tools);
@@ -357,6 +359,8 @@ static int make_tools(const char *cache, const struct format_options *options,
     r = cache_folder_init(&tools->cache, cache);
     if (r == 0)
         r = memo_new(MEMO_BYTES, &tools->setup.memo);
+    if (r == 0)
+        r = pool_new(&tools->setup.pool);
     cache_keep_init(&tools->keep, &tools->cache);
     tools->setup.keep = &tools->keep.keep;
     tools->setup.options = *options;

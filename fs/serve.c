@@ -518,7 +518,7 @@ static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
     fuse_reply_statfs(req, &st);
 }
 
-static int find_attribute(const struct node *node, const char *name,
+static int find_attribute(struct server *s, const struct node *node, const char *name,
                           const struct view_patience *patience, struct text *ret)
 {
     /* ls asks each file for these; told that nobody here has them, it stops. */
@@ -526,7 +526,7 @@ static int find_attribute(const struct node *node, const char *name,
         return -EOPNOTSUPP;
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)
         if (!strcmp(name, attribute_names[i]))
-            return view_attribute(node, (enum attribute)i, patience, ret);
+            return view_attribute(s->view, node, (enum attribute)i, patience, ret);
     return -ENODATA;
 }
 
@@ -551,7 +551,7 @@ static void answer_getxattr(struct server *s, fuse_req_t req, const struct call 
     int r = tree_node(s->tree, call->ino, &node);
 
     if (r == 0)
-        r = find_attribute(&node, call->name, &patience->view, &t);
+        r = find_attribute(s, &node, call->name, &patience->view, &t);
     if (r == 0)
         reply_attribute(req, &t, call->size);
     else if (!park(patience, call, NULL, r))

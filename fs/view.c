@@ -6,9 +6,12 @@
 
 #include "base/checked.h"
 #include "base/lock.h"
+#include "base/memo.h"
 
 #define NOTES           1024
-#define NEAR_SAMPLES    64 /* whose sizes are quickly summed up */
+#define NEAR_SAMPLES    64         /* whose sizes are quickly summed up */
+#define LIST_SAMPLES    65536      /* of a shuffled batch, remembered as a list */
+#define LISTS_BYTES     (8u << 20) /* of all such lists */
 #define PREVIEW_SAMPLES 100
 #define PREVIEW_SIDE    1024 /* pixels, about */
 #define ATTRIBUTE_MAX   65536
@@ -21,6 +24,7 @@ struct note {
 };
 
 struct view {
+    struct memo *lists; /* of the samples of shuffled batches */
     struct lock lock;
     /* Guarded by lock: a later note takes the place of an earlier one of the same hash. ino 0:
      * empty. */
@@ -31,8 +35,10 @@ int view_new(struct view **ret)
 {
     struct view *view = calloc(1, sizeof(*view));
 
-    if (!view)
+    if (!view || memo_new(LISTS_BYTES, &view->lists) < 0) {
+        free(view);
         return -ENOMEM;
+    }
     lock_init(&view->lock);
     *ret = view;
     return 0;
@@ -42,6 +48,7 @@ void view_free(struct view *view)
 {
     if (!view)
         return;
+    memo_free(view->lists);
     lock_release(&view->lock);
     free(view);
 }
@@ -53,6 +60,8 @@ struct view_selection {
     struct selection sel;
     const struct node *node;
     const struct view_patience *patience;
+    struct memo *lists;
+    struct memo_thing *list; /* uint64_t [sel.count], once it is needed; NULL: none */
     bool has_order;
     struct order order; /* once it is needed */
 };
@@ -69,12 +78,44 @@ static void make_order(struct view_selection *v)
     v->has_order = true;
 }
 
+static int make_list(void *ctx, void **ret, size_t *ret_size)
+{
+    struct view_selection *v = ctx;
+    size_t n = (size_t)v->sel.count;
+    uint64_t *list = malloc(n * sizeof(*list));
+
+    if (!list)
+        return -ENOMEM;
+    make_order(v);
+    schedule_samples(&v->node->plan->schedule, &v->order, v->node->number, 0, n, list);
+    *ret = list;
+    *ret_size = n * sizeof(*list);
+    return 0;
+}
+
+/* The list of a shuffled batch, NULL: it is too long, or there is no memory. */
+static const uint64_t *samples_list(struct view_selection *v)
+{
+    const uint64_t *id = v->sel.id;
+    const struct memo_key key = {{id[0], id[1], id[2]}};
+
+    if (!v->list && v->node->plan->plan.seeded && v->sel.count <= LIST_SAMPLES)
+        if (v->lists && memo_get(v->lists, &key, make_list, v, &v->list) < 0)
+            v->lists = NULL; /* not again */
+    return v->list ? memo_bytes(v->list) : NULL;
+}
+
 static void batch_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
 {
     /* A selection is one thread's, and its maker's to change. */
     struct view_selection *v = (struct view_selection *)(uintptr_t)sel;
     const struct plan_entry *entry = v->node->plan;
+    const uint64_t *list = n ? samples_list(v) : NULL;
 
+    if (list) {
+        memcpy(ret, list + first, n * sizeof(*ret));
+        return;
+    }
     make_order(v);
     schedule_samples(&entry->schedule, entry->plan.seeded ? &v->order : NULL, v->node->number,
                      first, n, ret);
@@ -132,11 +173,18 @@ static void batch_selection(struct selection *sel, const struct node *node)
     sel->in_order = sel->count && schedule_in_order(s, node->number, &sel->first);
 }
 
-static void selection_init(struct view_selection *v, const struct node *node,
-                           const struct view_patience *patience)
+static void selection_release(struct view_selection *v)
+{
+    memo_let_go(v->list);
+}
+#define AUTO_SELECTION AUTO(selection_release)
+
+static void selection_init(struct view_selection *v, const struct view *view,
+                           const struct node *node, const struct view_patience *patience)
 {
     v->node = node;
     v->patience = patience;
+    v->lists = view->lists;
     v->has_order = false;
     if (node->kind == NODE_SAMPLE)
         v->sel = (struct selection){
@@ -229,23 +277,22 @@ static const struct blob *source_of(const struct node *node)
 
 bool view_size_is_near(const struct node *node)
 {
-    struct view_selection v;
+    struct selection sel;
 
     if (node->kind != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
         return true;
-    selection_init(&v, node, NULL);
-    return v.sel.in_order || v.sel.count <= NEAR_SAMPLES;
+    batch_selection(&sel, node);
+    return sel.in_order || sel.count <= NEAR_SAMPLES;
 }
 
 int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
               uint64_t *ret)
 {
     AUTO_LAYOUT struct layout l = {0};
-    struct view_selection v;
+    AUTO_SELECTION struct view_selection v = {.list = NULL};
     size_t len;
     int r;
 
-    (void)view;
     if (node->kind == NODE_PAGE) {
         tree_page(node, &len);
         *ret = len;
@@ -255,7 +302,7 @@ int view_size(struct view *view, const struct node *node, const struct view_pati
         *ret = source_of(node)->size;
         return 0;
     }
-    selection_init(&v, node, patience);
+    selection_init(&v, view, node, patience);
     layout_init(&l, node->item->ds, &v.sel, NULL);
     r = add_parts(&l, node);
     if (r == 0)
@@ -315,11 +362,11 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
                          struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
-    struct view_selection v;
+    AUTO_SELECTION struct view_selection v = {.list = NULL};
     struct view_host host;
     int r;
 
-    selection_init(&v, node, patience);
+    selection_init(&v, view, node, patience);
     host_init(&host, view, node, patience);
     layout_init(&l, node->item->ds, &v.sel, &host.host);
     r = add_parts(&l, node);
@@ -421,18 +468,18 @@ static int array_form(const struct node *node, const struct selection *sel, stru
     return 0;
 }
 
-int view_attribute(const struct node *node, enum attribute attribute,
+int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
                    const struct view_patience *patience, struct text *ret)
 {
     const struct field *f = node->file ? node->file->field : NULL;
-    struct view_selection v;
+    AUTO_SELECTION struct view_selection v = {.list = NULL};
     struct form form;
     char name[KEY_ROOM > DTYPE_DESCR_ROOM ? KEY_ROOM : DTYPE_DESCR_ROOM];
     int r = 0;
 
     if (!view_has_attribute(node, attribute))
         return -ENODATA;
-    selection_init(&v, node, patience);
+    selection_init(&v, view, node, patience);
     if (attribute == ATTRIBUTE_DTYPE || attribute == ATTRIBUTE_SHAPE)
         r = array_form(node, &v.sel, &form);
     if (r < 0)

@@ -53,7 +53,7 @@ extern const char *const attribute_names[N_ATTRIBUTES];
 bool view_has_attribute(const struct node *node, enum attribute attribute);
 
 /* Its text. 0, -ENODATA, -ENOMEM or what a field's form gives. */
-int view_attribute(const struct node *node, enum attribute attribute,
+int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
                    const struct view_patience *patience, struct text *ret);
 
 #endif

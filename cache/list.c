@@ -1,0 +1,158 @@
+/* A list of local files, as dmlc takes it: elements with ';' between them.
+ *
+ * An element is a path (file:// may stand before it): a file; a folder, which means the files in
+ * it, sorted, but no folders below and no hidden files; or, where nothing has that name, a regular
+ * expression for whole names of files in its folder. Files without any bytes are left out.
+ * dmlc: src/io/input_split_base.cc, ConvertToURIs(). */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cache/source.h"
+
+static const char *without_scheme(const char *element)
+{
+    return strncmp(element, "file://", 7) != 0 ? element : element + 7;
+}
+
+/* A file that has a ';' in its name is no list. */
+static bool list_takes(const char *spec)
+{
+    struct stat st;
+
+    return strchr(spec, ';') && stat(without_scheme(spec), &st) < 0;
+}
+
+static int list_new(const struct remote *remote, const char *rest, struct source **ret,
+                    struct diag *d)
+{
+    AUTO_SOURCE struct source *source = calloc(1, sizeof(*source));
+
+    (void)d;
+    if (!source)
+        return -ENOMEM;
+    source->remote = remote;
+    source->root = strdup(rest);
+    if (!source->root)
+        return -ENOMEM;
+    *ret = TAKE_PTR(source);
+    return 0;
+}
+
+static int add_file(struct source_list *list, const char *path, const struct stat *st)
+{
+    const char *slash = strrchr(path, '/');
+
+    return st->st_size ? source_list_add(list, "", slash ? slash + 1 : path, path, NULL) : 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct source_entry *)a)->name, ((const struct source_entry *)b)->name);
+}
+
+static void scope_closedir(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+
+/* Add the files of a folder, but for hidden ones: all, or those that the pattern fits. */
+static int add_folder(struct source_list *list, const char *folder, const regex_t *pattern,
+                      struct diag *d)
+{
+    AUTO(scope_closedir) DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    size_t first = list->n;
+
+    if (!dir)
+        return diag_set(d, -errno, "%s: %s", folder, strerror(errno));
+    while ((entry = readdir(dir))) {
+        char path[PATH_MAX];
+        struct stat st;
+        int r;
+
+        if (entry->d_name[0] == '.' || (pattern && regexec(pattern, entry->d_name, 0, NULL, 0)) ||
+            snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) ||
+            stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        r = add_file(list, path, &st);
+        if (r < 0)
+            return r;
+    }
+    if (list->n > first)
+        qsort(&list->entry[first], list->n - first, sizeof(list->entry[0]), compare_names);
+    return 0;
+}
+
+/* An element that is no file and no folder. */
+static int add_pattern(struct source_list *list, const char *element, struct diag *d)
+{
+    const char *slash = strrchr(element, '/'), *name = slash ? slash + 1 : element;
+    size_t first = list->n;
+    char folder[PATH_MAX] = ".", whole[PATH_MAX + 8];
+    regex_t pattern;
+    int r;
+
+    if (slash)
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash > element ? slash - element : 1),
+                 element);
+    snprintf(whole, sizeof(whole), "^(%s)$", name);
+    if (regcomp(&pattern, whole, REG_EXTENDED | REG_NOSUB) != 0)
+        return diag_set(d, -ENOENT, "%s: want a file, a folder, or a regular expression", element);
+    r = add_folder(list, folder, &pattern, d);
+    regfree(&pattern);
+    return r == 0 && list->n == first
+               ? diag_set(d, -ENOENT,
+                          "%s: no file has that name, or fits it as a regular expression", element)
+               : r;
+}
+
+static int add_element(struct source_list *list, const char *element, struct diag *d)
+{
+    const char *path = without_scheme(element);
+    struct stat st;
+
+    if (strstr(path, "://"))
+        return diag_set(d, -EPROTONOSUPPORT, "%s: a list takes paths and file:// only", element);
+    if (stat(path, &st) < 0)
+        return add_pattern(list, path, d);
+    return S_ISDIR(st.st_mode) ? add_folder(list, path, NULL, d) : add_file(list, path, &st);
+}
+
+static int list_list(const struct source *source, struct source_list *ret, struct diag *d)
+{
+    AUTO_FREE char *elements = strdup(source->root);
+    char *at = elements, *element;
+
+    if (!elements)
+        return -ENOMEM;
+    while ((element = strsep(&at, ";"))) {
+        int r = *element ? add_element(ret, element, d) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int list_open(const struct source *source, const struct source_entry *entry,
+                     struct blob **ret_blob, struct diag *d)
+{
+    (void)source;
+    return local_blob_open(entry->path, entry->path, ret_blob, d);
+}
+
+const struct remote remote_list = {
+    .scheme = "",
+    .takes = list_takes,
+    .ordered = true,
+    .make = list_new,
+    .list = list_list,
+    .open = list_open,
+};
