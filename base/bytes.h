@@ -17,7 +17,10 @@ static inline uint32_t load_be32(const uint8_t *p)
 
 static inline uint64_t load_be64(const uint8_t *p)
 {
-    return (uint64_t)load_be32(p) << 32 | load_be32(p + 4);
+    uint64_t v;
+
+    memcpy(&v, p, sizeof(v));
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap64(v) : v;
 }
 
 static inline uint64_t load_le64(const uint8_t *p)

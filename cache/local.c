@@ -261,7 +261,11 @@ static int local_new(const struct remote *remote, const char *rest, struct sourc
     source->remote = remote;
     source->root = realpath(rest, NULL);
     if (!source->root || stat(source->root, &st) < 0)
-        return diag_set(d, -errno, "%s: %s", rest, strerror(errno));
+        return diag_set(d, -errno, "%s: %s%s", rest, strerror(errno),
+                        strstr(rest, "?format=")
+                            ? "; want the path alone: the format is found by content, and "
+                              "-o index_base= says where indexes start"
+                            : "");
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return diag_set(d, -EINVAL, "%s: want a folder or a file", rest);
     if (S_ISREG(st.st_mode)) {

@@ -106,6 +106,7 @@ struct dataset {
     void *own;                     /* the format's */
     _Atomic int state;             /* enum dataset_state */
     struct diag reason;            /* of a failed one; constant once it has failed */
+    struct diag note;              /* what is not as it should be with one that is ready */
     uint64_t samples;
     unsigned key_digits; /* a key is the sample number with that many digits */
 

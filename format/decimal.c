@@ -15,6 +15,7 @@
 #include "base/scope.h"
 
 #define EXPONENT_MAX 30
+#define EXPONENT_ANY (INT64_C(1) << 60) /* more than there can be digits */
 #define SHORT_NUMBER 64
 
 static const double powers[EXPONENT_MAX + 1] = {
@@ -27,7 +28,7 @@ static const uint64_t shifts[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 100
 #define ROOM_FOR(n) (UINT64_C(10000000000000000000) / shifts[n])
 
 /* digits x 10^exponent; false where only strtof knows. */
-static bool quick_float(uint64_t digits, int exponent, float *ret)
+static bool quick_float(uint64_t digits, int64_t exponent, float *ret)
 {
     double v;
 
@@ -92,7 +93,7 @@ static bool slow_float(const uint8_t *p, const uint8_t *end, float *ret)
     return true;
 }
 
-static const uint8_t *take_exponent(const uint8_t *p, int *ret)
+static const uint8_t *take_exponent(const uint8_t *p, int64_t *ret)
 {
     const uint8_t *at = p + 1;
     bool negative = *at == '-', fits = true;
@@ -103,7 +104,7 @@ static const uint8_t *take_exponent(const uint8_t *p, int *ret)
     end = take_digits(at, &v, &fits);
     if (end == at)
         return NULL;
-    *ret = !fits || v > 100000 ? 100000 : (int)v;
+    *ret = !fits || v > EXPONENT_ANY ? EXPONENT_ANY : (int64_t)v;
     *ret = negative ? -*ret : *ret;
     return end;
 }
@@ -113,7 +114,7 @@ const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
     bool negative = *p == '-', fits = true;
     const uint8_t *at = p + (negative || *p == '+'), *start = at;
     uint64_t digits = 0;
-    int exponent = 0, fraction = 0;
+    int64_t exponent = 0, fraction = 0;
     size_t n;
 
     at = take_digits(at, &digits, &fits);
@@ -122,7 +123,7 @@ const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
         const uint8_t *point = at + 1;
 
         at = take_digits(point, &digits, &fits);
-        fraction = at - point > 100000 ? 100000 : (int)(at - point);
+        fraction = at - point;
         n += (size_t)(at - point);
     }
     if (!n || at > end)

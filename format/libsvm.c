@@ -93,6 +93,8 @@ static int rows_finish(struct dataset *ds)
     }
     rows->shift = rows->base_one || (rows->base_auto && from_one);
     rows->features = any ? (uint64_t)largest + 1 - rows->shift : 0;
+    if (rows->n_files == 1)
+        ds->note = rows->file[0]->note;
     dataset_set_samples(ds, rows->first[rows->n_files]);
     libsvm_fields_finish(ds);
     return 1;

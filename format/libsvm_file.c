@@ -24,7 +24,7 @@ enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES };
 enum { FLAG_FEATURES = 1, FLAG_ZERO = 2 };
 
 /* The columns of the first row that can be read in the first bytes. false: there is none. */
-static bool find_columns(const uint8_t *text, size_t len, unsigned *ret)
+static bool find_columns(const uint8_t *text, size_t len, bool from_one, unsigned *ret)
 {
     for (size_t at = 0, n; at < len; at += n + 1) {
         struct libsvm_row row = {0};
@@ -33,7 +33,8 @@ static bool find_columns(const uint8_t *text, size_t len, unsigned *ret)
         for (n = 0; at + n < len && text[at + n] != '\n' && text[at + n] != '\r';)
             n++;
         if (libsvm_is_row(text + at, n) &&
-            libsvm_line_parse(text + at, n, LIBSVM_ANY, &row, &fault) == 0) {
+            libsvm_line_parse(text + at, n, LIBSVM_ANY | (from_one ? LIBSVM_FROM_ONE : 0u), &row,
+                              &fault) == 0) {
             *ret = row.columns;
             return true;
         }
@@ -41,7 +42,8 @@ static bool find_columns(const uint8_t *text, size_t len, unsigned *ret)
     return false;
 }
 
-static int read_columns(struct libsvm_file *file, size_t most, bool *ret_found, struct diag *d)
+static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bool *ret_found,
+                        struct diag *d)
 {
     unsigned mark = libsvm_mark_bytes(file->blob);
     size_t len = (size_t)min_u64(most, file->blob->size - mark);
@@ -59,7 +61,7 @@ static int read_columns(struct libsvm_file *file, size_t most, bool *ret_found, 
     if (len + mark < file->blob->size) /* the last line goes on */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
-    *ret_found = find_columns(text, len, &file->columns);
+    *ret_found = find_columns(text, len, from_one, &file->columns);
     return 0;
 }
 
@@ -78,9 +80,9 @@ int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struc
     file->skip_bad = skip_bad;
     file->keep = keep;
     file->users = 1;
-    r = read_columns(file, HEAD_SMALL, &found, d);
+    r = read_columns(file, HEAD_SMALL, from_one, &found, d);
     if (r == 0 && !found && blob->size > HEAD_SMALL)
-        r = read_columns(file, HEAD_LARGE, &found, d);
+        r = read_columns(file, HEAD_LARGE, from_one, &found, d);
     if (r < 0) {
         libsvm_file_drop(file);
         return r;
@@ -185,6 +187,7 @@ static int finish_index(struct libsvm_file *file)
     struct iovec pieces[ROW_INDEX_PIECES];
     uint64_t about[ROW_INDEX_ABOUT];
     AUTO_FREE char *identity = NULL;
+    struct diag reason = DIAG_INIT;
     struct row_index kept;
     int r = blob_check(file->blob);
 
@@ -196,9 +199,15 @@ static int finish_index(struct libsvm_file *file)
     file->totals = totals;
     totals_to_about(&totals, about);
     r = row_index_finish(file->builder, about, &file->index, pieces);
-    if (r < 0 ||
-        keep_save(file->keep, "rows", identity, pieces, ROW_INDEX_PIECES, &file->kept, NULL) < 0)
+    if (r < 0)
         return r;
+    r = keep_save(file->keep, "rows", identity, pieces, ROW_INDEX_PIECES, &file->kept, &reason);
+    if (r < 0) {
+        diag_set(&file->note, r,
+                 "%s: the index cannot be kept, so the next mount makes it again: %s",
+                 blob_name(file->blob), diag_text(&reason, r));
+        return 0;
+    }
     if (row_index_open(file->kept.bytes, file->kept.size, &kept) == 0) {
         file->index = kept;
         row_index_builder_free(file->builder);
@@ -222,6 +231,9 @@ static int step(struct libsvm_file *file, struct diag *d)
     if (r == 1) {
         atomic_store_explicit(&file->seen, file->blob->size, memory_order_relaxed);
         r = libsvm_sides_load(file->side, file->index.rows, file->totals.skipped);
+        for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
+            if (file->side[i].failed)
+                diag_set(&file->note, 0, "%s", file->side[i].reason.text);
         file->ready = r == 0;
         r = r < 0 ? r : 1;
     }

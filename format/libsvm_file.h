@@ -29,6 +29,7 @@ struct libsvm_file {
     struct libsvm_pass pass;
     struct row_index_builder *builder; /* owned; stays where the index could not be kept */
     struct kept kept;                  /* the index, mapped */
+    struct diag note;                  /* what went wrong, and yet it is ready */
     bool begun, ready;
     int failed; /* -errno */
     struct diag reason;

@@ -63,6 +63,23 @@ struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass)
     return sum;
 }
 
+/* Call work(arg) for each of n arguments of that size, in threads of their own but for the first;
+ * what cannot have a thread has its turn later. */
+static void run_together(unsigned n, void *(*work)(void *arg), void *args, size_t size)
+{
+    pthread_t id[LIBSVM_PASS_THREADS];
+    bool runs[LIBSVM_PASS_THREADS] = {false};
+
+    for (unsigned i = 1; i < n; i++)
+        runs[i] = pthread_create(&id[i], NULL, work, (uint8_t *)args + i * size) == 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (runs[i])
+            pthread_join(id[i], NULL);
+        else
+            work((uint8_t *)args + i * size);
+    }
+}
+
 /* ---- scanning a piece ---- */
 
 /* A thread's share of a piece: whole lines but for the end of the file. */
@@ -129,31 +146,17 @@ static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_
     return n;
 }
 
-static int run_shares(struct share *shares, unsigned n)
-{
-    pthread_t id[LIBSVM_PASS_THREADS];
-    bool runs[LIBSVM_PASS_THREADS] = {false};
-    int r = 0;
-
-    for (unsigned i = 1; i < n; i++)
-        runs[i] = pthread_create(&id[i], NULL, scan_share, &shares[i]) == 0;
-    for (unsigned i = 0; i < n; i++) {
-        if (runs[i])
-            pthread_join(id[i], NULL);
-        else
-            scan_share(&shares[i]);
-        r = r < 0 ? r : shares[i].result;
-    }
-    return r;
-}
-
 static int scan_piece(struct libsvm_pass *pass, const uint8_t *text, size_t len, bool last,
                       int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
                       void *ctx)
 {
     struct share shares[LIBSVM_PASS_THREADS];
     unsigned n = make_shares(pass, text, len, last, shares);
-    int r = run_shares(shares, n);
+    int r = 0;
+
+    run_together(n, scan_share, shares, sizeof(shares[0]));
+    for (unsigned i = 0; i < n; i++)
+        r = r < 0 ? r : shares[i].result;
 
     for (unsigned i = 0; i < n && r == 0; i++) {
         const struct share *share = &shares[i];
@@ -171,7 +174,43 @@ static int scan_piece(struct libsvm_pass *pass, const uint8_t *text, size_t len,
 
 /* ---- reading ---- */
 
-/* Read len bytes at pass->at; the byte before them is the file's. */
+/* A thread's part of a read. */
+struct fetch {
+    const struct blob *blob;
+    uint8_t *dst;
+    size_t len;
+    uint64_t off;
+    int result;
+};
+
+static void *run_fetch(void *arg)
+{
+    struct fetch *fetch = arg;
+
+    fetch->result = blob_pread(fetch->blob, fetch->dst, fetch->len, fetch->off);
+    return NULL;
+}
+
+static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t len, uint64_t off)
+{
+    struct fetch fetch[LIBSVM_PASS_THREADS];
+    unsigned n = len < SLICE ? 1 : pass->threads;
+    size_t done = 0;
+    int r = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        size_t part = i + 1 == n ? len - done : len / n;
+
+        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, 0};
+        done += part;
+    }
+    run_together(n, run_fetch, fetch, sizeof(fetch[0]));
+    for (unsigned i = 0; i < n; i++)
+        r = r < 0 ? r : fetch[i].result;
+    return r;
+}
+
+/* Read len bytes at pass->at; the byte before them is the file's, or a LF. */
 static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, struct diag *d)
 {
     size_t need = len + 2 * LIBSVM_SCAN_PAD;
@@ -189,9 +228,9 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     memset(pass->buffer, '\n', LIBSVM_SCAN_PAD);
     memset(*ret_text + len, 0, LIBSVM_SCAN_PAD);
     if (pass->at > libsvm_mark_bytes(pass->blob))
-        r = blob_pread(pass->blob, *ret_text - 1, len + 1, pass->at - 1);
-    else
-        r = blob_pread(pass->blob, *ret_text, len, pass->at);
+        r = blob_pread(pass->blob, *ret_text - 1, 1, pass->at - 1);
+    if (r == 0)
+        r = read_together(pass, *ret_text, len, pass->at);
     return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(pass->blob), len,
                             (unsigned long long)pass->at, strerror(-r))
                  : 0;

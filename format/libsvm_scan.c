@@ -15,10 +15,13 @@ struct masks {
     uint64_t end;   /* CR or LF */
     uint64_t blank; /* as libsvm_is_blank() */
     uint64_t colon;
-    uint64_t comment; /* # */
+    uint64_t odd; /* not of plain numbers: see find_odd() */
 };
 
-#define N_MASKS (sizeof(struct masks) / sizeof(uint64_t))
+/* Which bytes are what. */
+struct kinds {
+    uint64_t digit, sign, point;
+};
 
 #if defined(__SSE2__)
 
@@ -27,37 +30,83 @@ static uint64_t equal16(__m128i bytes, char c)
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
 }
 
-static void masks_of(const uint8_t *text, struct masks *ret)
+/* Bytes from first to first + n. */
+static uint64_t range16(__m128i bytes, char first, char n)
+{
+    __m128i above = _mm_subs_epu8(_mm_sub_epi8(bytes, _mm_set1_epi8(first)), _mm_set1_epi8(n));
+
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(above, _mm_setzero_si128()));
+}
+
+static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds)
 {
     *ret = (struct masks){0};
+    *kinds = (struct kinds){0};
     for (unsigned i = 0; i < 64; i += 16) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
-        /* 9, 11, 12 are blanks, 10 and 13 ends: what lies from 9 to 13, saturated to 0. */
-        __m128i low = _mm_subs_epu8(_mm_sub_epi8(bytes, _mm_set1_epi8(9)), _mm_set1_epi8(4));
-        uint64_t control = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(low, _mm_setzero_si128()));
+        uint64_t control = range16(bytes, '\t', '\r' - '\t'); /* blanks but for CR and LF */
         uint64_t end = control ? equal16(bytes, '\n') | equal16(bytes, '\r') : 0;
 
         ret->end |= end << i;
         ret->blank |= (equal16(bytes, ' ') | (control & ~end)) << i;
         ret->colon |= equal16(bytes, ':') << i;
-        ret->comment |= equal16(bytes, '#') << i;
+        kinds->digit |= range16(bytes, '0', 9) << i;
+        kinds->sign |= (equal16(bytes, '-') | equal16(bytes, '+')) << i;
+        kinds->point |= equal16(bytes, '.') << i;
     }
 }
 
 #else
 
-static void masks_of(const uint8_t *text, struct masks *ret)
+static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds)
 {
     *ret = (struct masks){0};
+    *kinds = (struct kinds){0};
     for (unsigned i = 0; i < 64; i++) {
-        ret->end |= (uint64_t)(text[i] == '\n' || text[i] == '\r') << i;
-        ret->blank |= (uint64_t)libsvm_is_blank(text[i]) << i;
-        ret->colon |= (uint64_t)(text[i] == ':') << i;
-        ret->comment |= (uint64_t)(text[i] == '#') << i;
+        uint8_t c = text[i];
+
+        ret->end |= (uint64_t)(c == '\n' || c == '\r') << i;
+        ret->blank |= (uint64_t)libsvm_is_blank(c) << i;
+        ret->colon |= (uint64_t)(c == ':') << i;
+        kinds->digit |= (uint64_t)(c >= '0' && c <= '9') << i;
+        kinds->sign |= (uint64_t)(c == '-' || c == '+') << i;
+        kinds->point |= (uint64_t)(c == '.') << i;
     }
 }
 
 #endif
+
+/* What the word before says of this one's first byte: 0 or 1 each. */
+struct before {
+    uint64_t separator, sign, colon, point;
+    uint64_t fraction; /* digits behind a point go on */
+};
+
+/* A plain number is [+-] digits [. [digits]], and stands between blanks, colons and line ends. Mark
+ * what cannot be of plain numbers, and a byte behind a sign or colon where no number follows. */
+static void find_odd(struct masks *m, const struct kinds *k, struct before *before)
+{
+    uint64_t separator = m->blank | m->end | m->colon;
+    uint64_t number = ~separator, start = number & (separator << 1 | before->separator);
+    uint64_t behind_sign = (k->sign & start) << 1 | before->sign;
+    uint64_t behind_colon = m->colon << 1 | before->colon;
+    uint64_t behind_point = k->point << 1 | before->point;
+    /* Digits behind a point: adding a 1 at their first carries to the byte behind their last. */
+    uint64_t fraction = (behind_point | before->fraction) & k->digit, behind_fraction;
+    uint64_t carry = __builtin_add_overflow(fraction, k->digit, &behind_fraction);
+
+    behind_fraction = (behind_fraction & ~k->digit) | (before->fraction & ~k->digit);
+    m->odd = (number & ~(k->digit | k->sign | k->point)) | (k->sign & ~start) | (k->point & start) |
+             (behind_sign & ~k->digit) | (behind_colon & ~number) |
+             (k->point & (behind_point | behind_fraction));
+    *before = (struct before){
+        .separator = separator >> 63,
+        .sign = (k->sign & start) >> 63,
+        .colon = m->colon >> 63,
+        .point = k->point >> 63,
+        .fraction = carry,
+    };
+}
 
 /* What the plain way finds in the features of a row. */
 struct plain {
@@ -101,7 +150,6 @@ static void see_features(const uint8_t *text, const struct masks *masks, size_t 
             inside &= (UINT64_C(1) << (to - word * 64)) - 1;
         token = ~m->blank & inside;
         plain->tokens += (unsigned)__builtin_popcountll(token & ~(token << 1 | in_token));
-        plain->is_plain = plain->is_plain && !(m->comment & inside);
         for (uint64_t colon = m->colon & inside; colon; colon &= colon - 1) {
             see_index(text + word * 64 + (unsigned)__builtin_ctzll(colon), plain);
             plain->colons++;
@@ -112,26 +160,31 @@ static void see_features(const uint8_t *text, const struct masks *masks, size_t 
     }
 }
 
-/* Where the features of a plain row start, 0: it is not plain. Counts labels. */
-static size_t features_start(const uint8_t *text, size_t at, size_t end, unsigned columns,
-                             uint64_t *ret_labels)
+/* Is there anything odd in bytes [from, to] of the text? */
+static bool has_odd(const struct masks *masks, size_t from, size_t to)
 {
-    *ret_labels = 1;
-    for (; at < end && !libsvm_is_blank(text[at]) && text[at] != ':'; at++)
-        *ret_labels += text[at] == ',';
-    if (columns & LIBSVM_WEIGHT)
-        while (at < end && !libsvm_is_blank(text[at]))
-            at++;
-    if (columns & LIBSVM_QID) {
-        while (at < end && libsvm_is_blank(text[at]))
-            at++;
-        if (end - at < 5 || memcmp(text + at, "qid:", 4) != 0)
-            return 0;
-        while (at < end && !libsvm_is_blank(text[at]))
-            at++;
+    for (size_t word = from / 64; word * 64 <= to; word++) {
+        uint64_t odd = masks[word].odd;
+
+        if (word * 64 < from)
+            odd &= ~UINT64_C(0) << from % 64;
+        if (to - word * 64 < 63)
+            odd &= (UINT64_C(2) << (to - word * 64)) - 1;
+        if (odd)
+            return true;
     }
-    /* A colon now would be a weight, or a missing label; a blank ends what we have seen. */
-    return at < end && !libsvm_is_blank(text[at]) ? 0 : at;
+    return false;
+}
+
+/* Where the features of a plain row start: behind one number, or two with a colon between if there
+ * are weights. 0: it is not plain. */
+static size_t features_start(const uint8_t *text, size_t at, size_t end, unsigned columns)
+{
+    unsigned colons = 0;
+
+    for (; at < end && !libsvm_is_blank(text[at]); at++)
+        colons += text[at] == ':';
+    return colons == !!(columns & LIBSVM_WEIGHT) ? at : 0;
 }
 
 static uint32_t digits_value(uint64_t digits)
@@ -155,21 +208,25 @@ static void add_totals(struct libsvm_totals *t, uint64_t labels, uint64_t featur
     t->has_zero = t->has_zero || has_zero;
 }
 
-/* The plain way through row [start, end). False: it has to be parsed. */
+/* The plain way through row [start, end). False: it has to be parsed. What it takes can be read:
+ * a label, a weight if there are weights, and features, all plain numbers. */
 static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struct masks *masks,
                       size_t start, size_t end, uint64_t *ret_features)
 {
     struct plain plain = {.is_plain = true};
-    uint64_t labels;
-    size_t from = features_start(text, start, end, scan->columns, &labels);
+    size_t from;
 
-    if (!from || libsvm_is_blank(text[start]))
+    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || libsvm_is_blank(text[start]) ||
+        has_odd(masks, start, end))
+        return false;
+    from = features_start(text, start, end, scan->columns);
+    if (!from)
         return false;
     see_features(text, masks, from, end, &plain);
     if (!plain.is_plain || plain.tokens != plain.colons ||
         (plain.has_zero && scan->columns & LIBSVM_FROM_ONE))
         return false;
-    add_totals(&scan->totals, labels, plain.colons, digits_value(plain.largest), plain.has_zero);
+    add_totals(&scan->totals, 1, plain.colons, digits_value(plain.largest), plain.has_zero);
     *ret_features = plain.colons;
     return true;
 }
@@ -216,18 +273,17 @@ static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct 
 
     if (!libsvm_is_row(text + start, end - start))
         return 0;
-    if (scan->skip_bad || !see_plain(scan, text, masks, start, end, &span.features)) {
-        if (!see_parsed(scan, text, start, end, &span.features) && scan->skip_bad) {
-            scan->totals.skipped++;
-            return 0;
-        }
-    }
-    return add_row(scan, &span);
+    if (see_plain(scan, text, masks, start, end, &span.features) ||
+        see_parsed(scan, text, start, end, &span.features) || !scan->skip_bad)
+        return add_row(scan, &span);
+    scan->totals.skipped++;
+    return 0;
 }
 
 static int make_masks(struct libsvm_scan *scan, const uint8_t *text, size_t len)
 {
     size_t words = len / 64 + 1;
+    struct before before = {.separator = 1};
     struct masks *masks;
 
     if (words > scan->mask_room) {
@@ -239,8 +295,12 @@ static int make_masks(struct libsvm_scan *scan, const uint8_t *text, size_t len)
         scan->mask_room = words;
     }
     masks = (struct masks *)scan->mask;
-    for (size_t word = 0; word < words; word++)
-        masks_of(text + word * 64, &masks[word]);
+    for (size_t word = 0; word < words; word++) {
+        struct kinds kinds;
+
+        masks_of(text + word * 64, &masks[word], &kinds);
+        find_odd(&masks[word], &kinds, &before);
+    }
     return 0;
 }
 

@@ -1,8 +1,8 @@
-/* Where the rows of libsvm text are: one pass at memory speed, without parsing values.
+/* Where the rows of libsvm text are: one pass at memory speed, without making values.
  *
- * Most rows are plain: label, perhaps weight and qid, features without blanks around their colons.
- * Their features are counted, and their indexes read, from bit masks of 64 bytes at a time; any
- * other row is parsed. Both give the same for every row that can be read. */
+ * Most rows are plain: label, perhaps weight, features, of numbers without exponents and without
+ * blanks around colons. That they are, and what their indexes are, is seen from bit masks of 64
+ * bytes at a time; any other row is parsed. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_SCAN_H
 #define EPOCHFS_FORMAT_LIBSVM_SCAN_H
 
@@ -18,11 +18,11 @@
 struct libsvm_span {
     uint64_t start;    /* byte of the text */
     uint64_t len;      /* without the end of the line */
-    uint64_t features; /* of a row that can be read; else anything */
+    uint64_t features; /* 0 if it cannot be read */
     uint64_t line;     /* number of lines that this scan has seen before it */
 };
 
-/* What is known of many rows. */
+/* What is known of many rows, those that can be read. */
 struct libsvm_totals {
     uint32_t largest;    /* index */
     bool has_features;   /* any index at all */
@@ -35,8 +35,8 @@ struct libsvm_totals {
 struct libsvm_scan {
     /* In, constant: */
     unsigned columns; /* enum libsvm_columns: what the rows have */
-    bool skip_bad;    /* parse every row and leave out those that cannot be read */
-    /* Is told each of these; may be NULL. The line has no end. */
+    bool skip_bad;    /* leave out rows that cannot be read */
+    /* Is told each that cannot be read; may be NULL. The line has no end. */
     void (*bad)(struct libsvm_scan *scan, const uint8_t *line, size_t len,
                 const struct libsvm_fault *fault);
     void *ctx;

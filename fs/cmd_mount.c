@@ -67,6 +67,14 @@ static void report_unusable(const struct catalog *catalog)
         log_warning("not used: %s", catalog->item[i].error);
         told++;
     }
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        if (ds && dataset_state(ds) == DATASET_FAILED)
+            log_error("%s: %s", catalog->item[i].name, ds->reason.text);
+        else if (ds && dataset_state(ds) == DATASET_READY && ds->note.set)
+            log_warning("%s", ds->note.text);
+    }
     if (unusable > told)
         log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - told);
 }
@@ -200,10 +208,10 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     code = open_catalog(call->source, options, &source, &catalog, &d);
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
-    report_unusable(&catalog);
     /* Small files are known before anyone can ask; the others are prepared while we serve. */
     if (!call->fake)
         catalog_prepare(&catalog, monotonic_ns() + PREPARE_NS);
+    report_unusable(&catalog);
     name = source_name(source);
     if (!name)
         return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));

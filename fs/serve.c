@@ -407,7 +407,8 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     if (park(patience, call, NULL, r))
         return;
     if (r < 0) {
-        atomic_fetch_add_explicit(&s->status.read_errors, 1, memory_order_relaxed);
+        if (r != -EINTR)
+            status_read_error(&s->status, diag_text(&d, r));
         log_read_error(s, &node, r, &d);
         fuse_reply_err(req, kernel_errno(r));
         return;

@@ -223,6 +223,8 @@ static void *prepare_main(void *arg)
             continue;
         if (dataset_state(item->ds) == DATASET_FAILED)
             log_error("%s: %s", item->name, item->ds->reason.text);
+        else if (item->ds->note.set)
+            log_warning("%s", item->ds->note.text);
         r = tree_open_item(s->tree, item);
         if (r < 0)
             log_error("%s: %s", item->name, strerror(-r));

@@ -98,6 +98,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     if (!s)
         return -ENOMEM;
     s->setup = *setup;
+    lock_init(&s->status.lock);
     s->status.catalog = setup->catalog;
     s->status.source = setup->source;
     s->status.mountpoint = setup->mountpoint;
@@ -161,6 +162,7 @@ void server_free(struct server *s)
     tree_free(s->tree);
     pthread_cond_destroy(&s->slow.wake);
     pthread_mutex_destroy(&s->slow.lock);
+    lock_release(&s->status.lock);
     free(s->told);
     free(s->wanted);
     free(s);

@@ -1,5 +1,6 @@
 #include "fs/status.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 static const char *const request_names[N_REQUESTS] = {
@@ -40,7 +41,26 @@ static size_t count_ready(const struct status *s)
     return n;
 }
 
-static void add_json(const struct status *s, struct text *t)
+void status_read_error(struct status *s, const char *reason)
+{
+    LOCK_SCOPE(&s->lock);
+
+    atomic_fetch_add_explicit(&s->read_errors, 1, memory_order_relaxed);
+    snprintf(s->last_error, sizeof(s->last_error), "%s", reason);
+}
+
+/* The last error as a JSON string, with blanks behind it up to what the longest would take. */
+static void add_last_error(struct status *s, struct text *t)
+{
+    const size_t width = 2 + 6 * (STATUS_ERROR_ROOM - 1);
+    size_t start = t->len;
+    LOCK_SCOPE(&s->lock);
+
+    text_add_json(t, s->last_error);
+    text_add(t, "%*s", (int)(width - (t->len - start)), "");
+}
+
+static void add_json(struct status *s, struct text *t)
 {
     uint64_t done, total;
 
@@ -60,8 +80,11 @@ static void add_json(const struct status *s, struct text *t)
     for (unsigned i = 0; i < N_REQUESTS; i++)
         text_add(t, "    \"%s\": %20llu%s\n", request_names[i], value(&s->request[i]),
                  i + 1 < N_REQUESTS ? "," : "");
-    text_add(t, "  },\n  \"bytes_served\": %20llu,\n  \"read_errors\": %20llu\n}\n",
+    text_add(t, "  },\n  \"bytes_served\": %20llu,\n  \"read_errors\": %20llu,\n",
              value(&s->bytes_served), value(&s->read_errors));
+    text_add(t, "  \"last_read_error\": ");
+    add_last_error(s, t);
+    text_add(t, "\n}\n");
 }
 
 static void add_metric(struct text *t, const char *name, const char *type, const char *help)
@@ -97,7 +120,7 @@ static void add_metrics(const struct status *s, struct text *t)
     text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
 }
 
-void status_text(const struct status *s, enum live which, struct text *ret)
+void status_text(struct status *s, enum live which, struct text *ret)
 {
     if (which == LIVE_STATUS)
         add_json(s, ret);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "fs/tree.h"
 
@@ -25,6 +26,8 @@ enum request {
     N_REQUESTS,
 };
 
+#define STATUS_ERROR_ROOM 400
+
 struct status {
     /* Set before serving, then constant: */
     const struct catalog *catalog;
@@ -36,13 +39,20 @@ struct status {
     _Atomic uint64_t bytes_served; /* replies to reads */
     _Atomic uint64_t read_errors;
     _Atomic uint64_t plans_opened; /* plans and epochs, since the mount */
+
+    struct lock lock;
+    /* Guarded by lock: */
+    char last_error[STATUS_ERROR_ROOM]; /* of a read */
 };
+
+/* Remember why a read has failed. */
+void status_read_error(struct status *s, const char *reason);
 
 static inline void status_count(struct status *s, enum request request)
 {
     atomic_fetch_add_explicit(&s->request[request], 1, memory_order_relaxed);
 }
 
-void status_text(const struct status *s, enum live which, struct text *ret);
+void status_text(struct status *s, enum live which, struct text *ret);
 
 #endif
