@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
 
 #include "base/scope.h"
 
@@ -42,6 +44,34 @@ static inline void lock_wait(struct lock *l, pthread_cond_t *condition)
     atomic_store_explicit(&l->holder, (pthread_t)0, memory_order_relaxed);
     pthread_cond_wait(condition, &l->mutex);
     atomic_store_explicit(&l->holder, pthread_self(), memory_order_relaxed);
+}
+
+/* The same for ns nanoseconds at most; INT64_MAX: for ever. The condition goes by the clock that
+ * nobody sets, if condition_init() made it. */
+static inline void lock_wait_for(struct lock *l, pthread_cond_t *condition, int64_t ns)
+{
+    struct timespec until;
+
+    if (ns == INT64_MAX) {
+        lock_wait(l, condition);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (until.tv_nsec + ns) / 1000000000;
+    until.tv_nsec = (until.tv_nsec + ns) % 1000000000;
+    atomic_store_explicit(&l->holder, (pthread_t)0, memory_order_relaxed);
+    pthread_cond_timedwait(condition, &l->mutex, &until);
+    atomic_store_explicit(&l->holder, pthread_self(), memory_order_relaxed);
+}
+
+static inline void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
 }
 
 static inline void lock_assert_held(struct lock *l)

@@ -12,6 +12,7 @@
 #include "base/lock.h"
 
 #define BUCKETS 1024
+#define LOOK_NS INT64_C(10000000) /* between two looks at cancelled() */
 
 struct memo_thing {
     struct memo *memo; /* constant, as are: */
@@ -44,7 +45,7 @@ int memo_new(size_t limit, struct memo **ret)
         return -ENOMEM;
     memo->limit = limit;
     lock_init(&memo->lock);
-    pthread_cond_init(&memo->made, NULL);
+    condition_init(&memo->made);
     *ret = memo;
     return 0;
 }
@@ -166,39 +167,49 @@ bool memo_has(struct memo *memo, const struct memo_key *key)
     return find_locked(memo, key) != NULL;
 }
 
-/* A thing that is there or being made by another: wait until it is ready. false: the other failed.
- */
-static bool wait_locked(struct memo_thing *thing)
+/* Wait until a thing that another thread makes is ready, and use it. 0, -EINTR, or -EAGAIN: the
+ * other has failed. */
+static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
 {
     struct memo *memo = thing->memo;
+    int r = 0;
 
     thing->users++;
-    while (!thing->ready && !thing->failed)
-        lock_wait(&memo->lock, &memo->made);
-    if (thing->failed) {
+    while (!thing->ready && !thing->failed && r == 0) {
+        if (maker->cancelled && maker->cancelled(maker->ctx))
+            r = -EINTR;
+        else
+            lock_wait_for(&memo->lock, &memo->made, maker->cancelled ? LOOK_NS : INT64_MAX);
+    }
+    if (r == 0 && thing->failed)
+        r = -EAGAIN;
+    if (r < 0) {
         let_go_locked(thing);
-        return false;
+        return r;
     }
     list_remove_locked(thing);
     list_add_locked(thing);
-    return true;
+    return 0;
 }
 
-/* Find it, or enter one that the caller makes: *ret_new. NULL: no memory. */
-static struct memo_thing *find_or_enter(struct memo *memo, const struct memo_key *key,
-                                        bool *ret_new)
+/* Find it, or enter one that the caller makes: *ret_new. 0, -ENOMEM, -EINTR. */
+static int find_or_enter(struct memo *memo, const struct memo_key *key,
+                         const struct memo_maker *maker, struct memo_thing **ret, bool *ret_new)
 {
     struct memo_thing *thing, **bucket;
     LOCK_SCOPE(&memo->lock);
 
     *ret_new = false;
-    while ((thing = find_locked(memo, key)))
-        if (wait_locked(thing))
-            return thing;
+    while ((thing = find_locked(memo, key))) {
+        int r = wait_locked(thing, maker);
+
+        *ret = thing;
+        if (r != -EAGAIN)
+            return r;
+    }
     thing = calloc(1, sizeof(*thing));
     if (!thing)
-        return NULL;
-    *ret_new = true;
+        return -ENOMEM;
     thing->memo = memo;
     thing->key = *key;
     thing->users = 1;
@@ -206,40 +217,47 @@ static struct memo_thing *find_or_enter(struct memo *memo, const struct memo_key
     thing->chain = *bucket;
     *bucket = thing;
     list_add_locked(thing);
-    return thing;
+    *ret = thing;
+    *ret_new = true;
+    return 0;
 }
 
-int memo_get(struct memo *memo, const struct memo_key *key, memo_make_fn *make, void *ctx,
-             struct memo_thing **ret)
+/* The maker is through: tell those who wait. */
+static int publish(struct memo_thing *thing, void *bytes, size_t size, int r)
 {
-    bool is_new;
-    struct memo_thing *thing = find_or_enter(memo, key, &is_new);
-    void *bytes = NULL;
-    size_t size = 0;
-    int r;
-
-    if (!thing)
-        return -ENOMEM;
-    if (!is_new) {
-        *ret = thing;
-        return 0;
-    }
-    r = make(ctx, &bytes, &size);
+    struct memo *memo = thing->memo;
     LOCK_SCOPE(&memo->lock);
 
+    pthread_cond_broadcast(&memo->made);
     if (r < 0) {
         unlink_locked(thing);
         thing->failed = true;
         let_go_locked(thing);
-    } else {
-        thing->bytes = bytes;
-        thing->size = size;
-        thing->ready = true;
-        memo->size += size;
-        evict_locked(memo);
-        *ret = thing;
+        return r;
     }
-    pthread_cond_broadcast(&memo->made);
+    thing->bytes = bytes;
+    thing->size = size;
+    thing->ready = true;
+    memo->size += size;
+    evict_locked(memo);
+    return 0;
+}
+
+int memo_get(struct memo *memo, const struct memo_key *key, const struct memo_maker *maker,
+             struct memo_thing **ret)
+{
+    struct memo_thing *thing = NULL;
+    bool is_new;
+    void *bytes = NULL;
+    size_t size = 0;
+    int r = find_or_enter(memo, key, maker, &thing, &is_new);
+
+    if (r == 0 && is_new) {
+        r = maker->make(maker->ctx, &bytes, &size);
+        r = publish(thing, bytes, size, r);
+    }
+    if (r == 0)
+        *ret = thing;
     return r;
 }
 

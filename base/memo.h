@@ -25,12 +25,18 @@ struct memo_key {
 int memo_new(size_t limit, struct memo **ret);
 void memo_free(struct memo *memo); /* takes NULL; nothing may be in use */
 
-/* Make the thing: malloc'd memory, and its size. 0 or -errno. No lock is held. */
-typedef int memo_make_fn(void *ctx, void **ret, size_t *ret_size);
+struct memo_maker {
+    /* Make the thing: malloc'd memory, and its size. 0 or -errno. No lock is held. */
+    int (*make)(void *ctx, void **ret, size_t *ret_size);
+    /* Shall the wait for another thread's make() end? NULL: never. Asked now and then, with the
+     * memo's lock held. */
+    bool (*cancelled)(void *ctx);
+    void *ctx;
+};
 
-/* Get the thing of that key, made if need be; the caller lets it go. 0, -ENOMEM or what make
- * returned; a failure is not remembered. May wait for another thread's make(). */
-int memo_get(struct memo *memo, const struct memo_key *key, memo_make_fn *make, void *ctx,
+/* Get the thing of that key, made if need be; the caller lets it go. 0, -ENOMEM, -EINTR: cancelled,
+ * or what make() returned; a failure is not remembered. */
+int memo_get(struct memo *memo, const struct memo_key *key, const struct memo_maker *maker,
              struct memo_thing **ret);
 
 /* Is it there, or being made? */

@@ -44,7 +44,7 @@ static bool libsvm_probe(const uint8_t *head, size_t len, bool whole)
     uint8_t line[FORMAT_HEAD + LIBSVM_PAD];
     size_t at = len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
 
-    for (unsigned rows = 0; at < len && rows < PROBE_MOST; rows++) {
+    while (at < len && seen.strong + seen.weak + seen.bad < PROBE_MOST) {
         size_t n = 0;
 
         while (at + n < len && head[at + n] != '\n' && head[at + n] != '\r')
@@ -86,6 +86,7 @@ static int rows_finish(struct dataset *ds)
         rows->first[i + 1] = rows->first[i] + file->index.rows;
         rows->before[i + 1].text = rows->before[i].text + sums.text;
         rows->before[i + 1].features = rows->before[i].features + sums.features;
+        rows->groups[i + 1] = rows->groups[i] + file->side[LIBSVM_SIDE_GROUP].n;
         rows->labels = max_u64(rows->labels, file->totals.labels);
         any = any || file->totals.has_features;
         largest = file->totals.largest > largest ? file->totals.largest : largest;
@@ -192,6 +193,7 @@ static void rows_free(struct dataset *ds)
     free(rows->first);
     free(rows->before);
     free(rows->byte);
+    free(rows->groups);
     free(rows);
 }
 
@@ -228,8 +230,9 @@ static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, 
     rows->first = calloc(n + 1, sizeof(*rows->first));
     rows->before = calloc(n + 1, sizeof(*rows->before));
     rows->byte = calloc(n + 1, sizeof(*rows->byte));
+    rows->groups = calloc(n + 1, sizeof(*rows->groups));
     ds->blob = calloc((size_t)n * (1 + N_LIBSVM_SIDES), sizeof(struct blob *));
-    if (!rows->file || !rows->first || !rows->before || !rows->byte || !ds->blob)
+    if (!rows->file || !rows->first || !rows->before || !rows->byte || !rows->groups || !ds->blob)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++) {
         struct libsvm_file *file = files[i];

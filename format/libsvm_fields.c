@@ -183,25 +183,32 @@ static int read_x(const struct dataset *ds, const struct field *f, const struct 
 /* ---- what side files say ---- */
 
 /* The item of one row. */
-typedef void side_item_fn(const struct libsvm_file *file, uint64_t row, uint8_t *dst);
+typedef void side_item_fn(const struct libsvm_rows *rows, const struct libsvm_row_at *at,
+                          uint8_t *dst);
 
-static void side_weight(const struct libsvm_file *file, uint64_t row, uint8_t *dst)
+static void side_weight(const struct libsvm_rows *rows, const struct libsvm_row_at *at,
+                        uint8_t *dst)
 {
-    float v = libsvm_side_weight(file->side, row);
+    float v = libsvm_side_weight(at->file->side, at->row);
 
+    (void)rows;
     copy_numbers(&v, 4, 0, 4, dst);
 }
 
-static void side_group(const struct libsvm_file *file, uint64_t row, uint8_t *dst)
+/* Groups are numbered through all files. */
+static void side_group(const struct libsvm_rows *rows, const struct libsvm_row_at *at, uint8_t *dst)
 {
-    store_le64(dst, libsvm_side_group(&file->side[LIBSVM_SIDE_GROUP], row));
+    store_le64(dst, rows->groups[at->number] +
+                        libsvm_side_group(&at->file->side[LIBSVM_SIDE_GROUP], at->row));
 }
 
-static void side_margin(const struct libsvm_file *file, uint64_t row, uint8_t *dst)
+static void side_margin(const struct libsvm_rows *rows, const struct libsvm_row_at *at,
+                        uint8_t *dst)
 {
-    const struct libsvm_side *side = &file->side[LIBSVM_SIDE_MARGIN];
+    const struct libsvm_side *side = &at->file->side[LIBSVM_SIDE_MARGIN];
 
-    copy_numbers(side->value + row * side->per_row, 4, 0, (size_t)side->per_row * 4, dst);
+    (void)rows;
+    copy_numbers(side->value + at->row * side->per_row, 4, 0, (size_t)side->per_row * 4, dst);
 }
 
 static int read_side(const struct dataset *ds, const struct field *f, const struct selection *sel,
@@ -221,7 +228,7 @@ static int read_side(const struct dataset *ds, const struct field *f, const stru
 
         sel->samples(sel, off / f->item_bytes, 1, &sample);
         at = libsvm_rows_find(rows, sample);
-        item(at.file, at.row, bytes);
+        item(rows, &at, bytes);
         memcpy(dst, bytes + skip, n);
         dst += n;
         off += n;

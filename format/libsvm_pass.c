@@ -236,43 +236,51 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
                  : 0;
 }
 
-/* A line that is longer than any row may be starts at pass->at: find its end. */
-static int pass_long_line(struct libsvm_pass *pass,
-                          int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
-                          void *ctx, struct diag *d)
+typedef int row_fn(void *ctx, const struct row_place *place, uint64_t lines);
+
+/* The end of a line that is longer than any row may be has been found. */
+static int end_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx)
 {
     static const struct libsvm_fault fault = {0, "a row of at most 256 MiB"};
-    struct row_place place = {.start = pass->at};
     struct libsvm_scan *scan = &pass->scan[0];
-    bool is_row = false;
+    bool is_row = pass->long_is_row;
 
-    for (bool found = false; !found && pass->at < pass->blob->size;) {
-        size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i = 0;
-        uint8_t *text = NULL;
-        int r = read_piece(pass, len, &text, d);
-
-        if (r < 0)
-            return r;
-        if (pass->at == place.start)
-            is_row = libsvm_is_row(text, len);
-        while (i < len && text[i] != '\n' && text[i] != '\r')
-            i++;
-        found = i < len;
-        place.len += i;
-        pass->at += i + found;
-    }
     if (is_row && scan->bad)
         scan->bad(scan, (const uint8_t *)"", 0, &fault);
     scan->totals.skipped += is_row && scan->skip_bad;
     scan->totals.text_lines++;
     pass->lines++;
+    pass->in_long_line = false;
     pass->piece = PIECE;
-    return is_row && !scan->skip_bad ? row(ctx, &place, pass->lines - 1) : 0;
+    return is_row && !scan->skip_bad ? row(ctx, &pass->long_line, pass->lines - 1) : 0;
 }
 
-int libsvm_pass_step(struct libsvm_pass *pass,
-                     int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
-                     void *ctx, struct diag *d)
+/* Go on in such a line. */
+static int pass_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx, struct diag *d)
+{
+    size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i = 0;
+    uint8_t *text = NULL;
+    int r = read_piece(pass, len, &text, d);
+    bool found;
+
+    if (r < 0)
+        return r;
+    if (!pass->in_long_line) {
+        pass->in_long_line = true;
+        pass->long_line = (struct row_place){.start = pass->at};
+        pass->long_is_row = libsvm_is_row(text, len);
+    }
+    while (i < len && text[i] != '\n' && text[i] != '\r')
+        i++;
+    found = i < len;
+    pass->long_line.len += i;
+    pass->at += i + found;
+    if (found || pass->at == pass->blob->size)
+        r = end_long_line(pass, row, ctx);
+    return r < 0 ? r : pass->at == pass->blob->size;
+}
+
+int libsvm_pass_step(struct libsvm_pass *pass, row_fn *row, void *ctx, struct diag *d)
 {
     uint64_t left = pass->blob->size - pass->at;
     size_t len = (size_t)min_u64(pass->piece, left), used;
@@ -282,6 +290,8 @@ int libsvm_pass_step(struct libsvm_pass *pass,
 
     if (!left)
         return 1;
+    if (pass->in_long_line)
+        return pass_long_line(pass, row, ctx, d);
     r = read_piece(pass, len, &text, d);
     if (r < 0)
         return r;

@@ -27,7 +27,7 @@ struct libsvm_row_at libsvm_rows_find(const struct libsvm_rows *rows, uint64_t s
     const struct libsvm_file *file = rows->file[i];
     uint64_t row = sample - rows->first[i];
 
-    return (struct libsvm_row_at){file, row, row_index_place(&file->index, row)};
+    return (struct libsvm_row_at){file, i, row, row_index_place(&file->index, row)};
 }
 
 struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample)

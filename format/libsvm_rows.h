@@ -18,6 +18,7 @@ struct libsvm_rows {
     uint64_t *first;         /* [n_files + 1] row of the dataset */
     struct row_sums *before; /* [n_files + 1] sums over the files before */
     uint64_t *byte;          /* [n_files + 1] of the files one behind another */
+    uint64_t *groups;        /* [n_files + 1] groups of side files in the files before */
     uint32_t shift;          /* subtracted from each index */
     uint64_t features;       /* the largest index + 1, after that */
     uint64_t labels;         /* the most of a row, at least 1 */
@@ -26,7 +27,8 @@ struct libsvm_rows {
 /* A row, and the file that it stands in. */
 struct libsvm_row_at {
     const struct libsvm_file *file;
-    uint64_t row; /* of the file */
+    unsigned number; /* of the file */
+    uint64_t row;    /* of the file */
     struct row_place place;
 };
 

@@ -182,6 +182,8 @@ static size_t features_start(const uint8_t *text, size_t at, size_t end, unsigne
 {
     unsigned colons = 0;
 
+    if (text[at] == ':')
+        return 0;
     for (; at < end && !libsvm_is_blank(text[at]); at++)
         colons += text[at] == ':';
     return colons == !!(columns & LIBSVM_WEIGHT) ? at : 0;

@@ -29,6 +29,11 @@ static struct memo_key key_of(const struct libsvm_view *v, uint64_t what, uint64
     return (struct memo_key){{(uintptr_t)v->rows, id[0], id[1], id[2], what, number}};
 }
 
+static bool is_cancelled(const struct libsvm_view *v)
+{
+    return v->sel->cancelled && v->sel->cancelled(v->sel);
+}
+
 /* ---- sums ---- */
 
 static uint64_t rows_of_block(const struct libsvm_view *v, uint64_t block,
@@ -55,8 +60,7 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
     for (uint64_t block = 0; block < blocks; block++) {
         uint64_t n = rows_of_block(v, block, samples);
 
-        if (block % LOOK_EVERY == LOOK_EVERY - 1 && v->sel->cancelled &&
-            v->sel->cancelled(v->sel)) {
+        if (block % LOOK_EVERY == LOOK_EVERY - 1 && is_cancelled(v)) {
             free(table);
             return -EINTR;
         }
@@ -74,6 +78,11 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
+static bool table_cancelled(void *ctx)
+{
+    return is_cancelled(ctx);
+}
+
 int libsvm_view_open(struct libsvm_view *ret, const struct libsvm_rows *rows,
                      const struct selection *sel)
 {
@@ -83,7 +92,8 @@ int libsvm_view_open(struct libsvm_view *ret, const struct libsvm_rows *rows,
     if (sel->in_order || !sel->count)
         return 0;
     key = key_of(ret, KEY_TABLE, 0);
-    return memo_get(rows->memo, &key, make_table, ret, &ret->table);
+    return memo_get(rows->memo, &key, &(struct memo_maker){make_table, table_cancelled, ret},
+                    &ret->table);
 }
 
 void libsvm_view_close(struct libsvm_view *v)
@@ -324,6 +334,11 @@ static int make_slab(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
+static bool slab_cancelled(void *ctx)
+{
+    return is_cancelled(((const struct slab_work *)ctx)->v);
+}
+
 /* Is the block decoded as a whole? */
 static bool block_is_slab(const struct libsvm_view *v, uint64_t block)
 {
@@ -345,7 +360,7 @@ static void decode_ahead(void *ctx, unsigned i)
     AUTO_MEMO struct memo_thing *thing = NULL;
 
     /* Who needs a block that cannot be decoded finds out, and says why. */
-    memo_get(ahead->v->rows->memo, &key, make_slab, &w, &thing);
+    memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){make_slab, NULL, &w}, &thing);
 }
 
 /* Decode some blocks at once from this one on, which is not there. */
@@ -375,7 +390,7 @@ int libsvm_view_slab(const struct libsvm_view *v, uint64_t place,
 
     if (whole && !memo_has(v->rows->memo, &key))
         decode_together(v, block);
-    r = memo_get(v->rows->memo, &key, make_slab, &w, ret);
+    r = memo_get(v->rows->memo, &key, &(struct memo_maker){make_slab, slab_cancelled, &w}, ret);
     if (r == 0)
         *ret_slab = memo_bytes(*ret);
     return r;

@@ -215,6 +215,7 @@ static void serve_init(void *userdata, struct fuse_conn_info *conn)
     conn->max_readahead = READ_MAX;
     conn->max_background = 64;
     s->no_open = conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
+    s->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS;
     if (s->setup.ready)
         s->setup.ready(s->setup.ctx);
 }

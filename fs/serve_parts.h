@@ -67,6 +67,8 @@ struct server {
     bool has_buffers; /* the key is made */
     bool signals;     /* handlers are set */
     bool no_open;     /* the kernel can do without open requests */
+    bool parallel;    /* the kernel can have several requests for one folder at a time */
+    bool init_replied;
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     struct slow slow;

@@ -192,20 +192,24 @@ static struct parked *take_released(struct slow *slow, const struct catalog_item
     return parked;
 }
 
-/* The dataset to go on with: one that a request waits for, else the first. NULL: all are ready. */
-static const struct catalog_item *next_to_prepare(struct server *s)
+/* The dataset to go on with: one that a request waits for, each of them in turn, else the first.
+ * NULL: all are ready. */
+static const struct catalog_item *next_to_prepare(struct server *s,
+                                                  const struct catalog_item *before)
 {
     const struct catalog *catalog = s->setup.catalog;
     const struct catalog_item *first = NULL;
+    size_t start = before ? (size_t)(before - catalog->item) + 1 : 0;
 
-    for (size_t i = 0; i < catalog->n; i++) {
+    for (size_t k = 0; k < catalog->n; k++) {
+        size_t i = (start + k) % catalog->n;
         const struct catalog_item *item = &catalog->item[i];
 
         if (!item->ds || tree_item_is_open(s->tree, item))
             continue;
         if (atomic_load(&s->wanted[i]))
             return item;
-        first = first ? first : item;
+        first = first && first < item ? first : item;
     }
     return first;
 }
@@ -213,9 +217,9 @@ static const struct catalog_item *next_to_prepare(struct server *s)
 static void *prepare_main(void *arg)
 {
     struct server *s = arg;
-    const struct catalog_item *item;
+    const struct catalog_item *item = NULL;
 
-    while (!s->slow.ending && (item = next_to_prepare(s))) {
+    while (!s->slow.ending && (item = next_to_prepare(s, item))) {
         struct parked *parked;
         int r;
 
@@ -244,7 +248,7 @@ int slow_start(struct server *s)
             return -EAGAIN;
         s->slow.n_threads++;
     }
-    s->slow.prepares = next_to_prepare(s) != NULL;
+    s->slow.prepares = next_to_prepare(s, NULL) != NULL;
     if (s->slow.prepares && pthread_create(&s->slow.preparer, NULL, prepare_main, s) != 0) {
         s->slow.prepares = false;
         return -EAGAIN;

@@ -1,7 +1,9 @@
 /* The life of a mount: made, mounted, served, unmounted. */
 #include <errno.h>
+#include <linux/fuse.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "fs/log.h"
 #include "fs/mounts.h"
@@ -90,6 +92,49 @@ static void raise_readahead(const char *mountpoint)
     fclose(setting);
 }
 
+#if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
+
+/* This libfuse takes FUSE_CAP_PARALLEL_DIROPS and does not tell the kernel, which then lets one
+ * lookup or listing of a folder wait for another: a lookup that is parked would keep all others in
+ * its folder, and they could not even be interrupted. So the reply to INIT, the first of a
+ * session, is completed on its way. */
+static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
+{
+    struct server *s = userdata;
+
+    if (!s->init_replied && count == 2 &&
+        iov[1].iov_len >= offsetof(struct fuse_init_out, unused)) {
+        struct fuse_init_out *reply = iov[1].iov_base;
+
+        s->init_replied = true;
+        reply->flags |= s->parallel ? FUSE_PARALLEL_DIROPS : 0;
+    }
+    return writev(fd, iov, count);
+}
+
+static ssize_t read_request(int fd, void *buffer, size_t len, void *userdata)
+{
+    (void)userdata;
+    return read(fd, buffer, len);
+}
+
+static int complete_replies(struct server *s)
+{
+    const struct fuse_custom_io io = {.writev = write_reply, .read = read_request};
+
+    return fuse_session_custom_io(s->session, &io, fuse_session_fd(s->session));
+}
+
+#else
+
+static int complete_replies(struct server *s)
+{
+    (void)s;
+    return 0;
+}
+
+#endif
+
 int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d)
 {
     struct server *s = calloc(1, sizeof(*s));
@@ -117,11 +162,13 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     }
     if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
         r = diag_set(d, -EIO, "cannot mount on %s", setup->mountpoint);
+    s->mounted = r == 0;
+    if (r == 0)
+        r = complete_replies(s);
     if (r < 0) {
         server_free(s);
         return r;
     }
-    s->mounted = true;
     *ret = s;
     return 0;
 }

@@ -100,7 +100,8 @@ static const uint64_t *samples_list(struct view_selection *v)
     const struct memo_key key = {{id[0], id[1], id[2]}};
 
     if (!v->list && v->node->plan->plan.seeded && v->sel.count <= LIST_SAMPLES)
-        if (v->lists && memo_get(v->lists, &key, make_list, v, &v->list) < 0)
+        if (v->lists && memo_get(v->lists, &key, &(struct memo_maker){.make = make_list, .ctx = v},
+                                 &v->list) < 0)
             v->lists = NULL; /* not again */
     return v->list ? memo_bytes(v->list) : NULL;
 }
