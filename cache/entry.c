@@ -109,7 +109,11 @@ int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
     char done[PATH_MAX];
     int r = entry_path(entry, "", done);
 
-    return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+    if (r == 0) {
+        flock(fd, LOCK_UN);
+        *ret_fd = TAKE_FD(fd);
+    }
+    return r;
 }
 
 void entry_remove(const struct entry *entry)
@@ -143,12 +147,13 @@ static int lock_part(const char *path, int *ret_fd)
 
 /* Fill the locked file and give it its final name. */
 static int fill_part(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int fd,
-                     const char *part, const char *done, struct diag *d)
+                     const char *part, const char *done, uint64_t *ret_size, struct diag *d)
 {
     struct entry_sink sink = {.fd = fd};
     uint8_t trailer[TRAILER_BYTES];
     int r = ftruncate(fd, 0) < 0 ? -errno : make(ctx, &sink, d);
 
+    *ret_size = sink.size;
     if (r == 0) {
         make_trailer(entry->id, sink.size, trailer);
         r = entry_write(&sink, trailer, sizeof(trailer));
@@ -183,6 +188,10 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
         unlink(part); /* another process was first; ours is empty */
     if (r != -ENOENT)
         return r;
-    r = fill_part(entry, sync, make, ctx, fd, part, done, d);
-    return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+    r = fill_part(entry, sync, make, ctx, fd, part, done, ret_size, d);
+    if (r == 0) {
+        flock(fd, LOCK_UN);
+        *ret_fd = TAKE_FD(fd);
+    }
+    return r;
 }

@@ -16,8 +16,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-#define HEAD_SMALL 65536 /* bytes in which the first row is looked for; else in: */
-#define HEAD_LARGE (8 << 20)
+#define HEAD_SMALL 65536 /* bytes in which the first row is looked for, and more if need be */
 
 /* about[] of the index. */
 enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES };
@@ -70,7 +69,7 @@ int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struc
 {
     struct libsvm_file *file = calloc(1, sizeof(*file));
     bool found = false;
-    int r;
+    int r = 0;
 
     if (!file) {
         blob_free(blob);
@@ -80,9 +79,11 @@ int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struc
     file->skip_bad = skip_bad;
     file->keep = keep;
     file->users = 1;
-    r = read_columns(file, HEAD_SMALL, from_one, &found, d);
-    if (r == 0 && !found && blob->size > HEAD_SMALL)
-        r = read_columns(file, HEAD_LARGE, from_one, &found, d);
+    for (uint64_t most = HEAD_SMALL; r == 0 && !found; most *= 64) {
+        r = read_columns(file, (size_t)most, from_one, &found, d);
+        if (most >= blob->size || most >= LIBSVM_LINE_MAX)
+            break;
+    }
     if (r < 0) {
         libsvm_file_drop(file);
         return r;
@@ -294,10 +295,10 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
 {
     AUTO_TEXT struct text found = {0};
 
-    if (len)
-        describe_found(line, len, fault->at, &found);
-    else
+    if (fault->want == libsvm_too_long)
         text_add(&found, "a longer one");
+    else
+        describe_found(line, len, fault->at, &found);
     return diag_set(d, -EBADMSG, "%s:%llu:%zu: want %s, found %s", blob_name(file->blob),
                     (unsigned long long)line_number, fault->at + 1, fault->want,
                     found.data ? found.data : "something else");

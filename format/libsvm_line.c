@@ -7,6 +7,8 @@
 
 #include "base/scope.h"
 
+const char libsvm_too_long[] = "a row of at most 256 MiB";
+
 /* Where in the line we are. */
 struct cursor {
     const uint8_t *line, *at, *end;
@@ -317,7 +319,7 @@ int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct 
     row->columns = 0;
     row->largest = 0;
     row->has_zero = false;
-    r = take_start(&c, columns, row);
+    r = len > LIBSVM_LINE_MAX ? fail_at(&c, line, libsvm_too_long) : take_start(&c, columns, row);
     if (r == 0)
         r = take_qid(&c, row);
     if (r == 0)

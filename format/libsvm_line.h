@@ -10,6 +10,10 @@
 
 #define LIBSVM_PAD       DECIMAL_PAD
 #define LIBSVM_INDEX_MAX UINT32_MAX
+#define LIBSVM_LINE_MAX  (UINT64_C(256) << 20) /* bytes of a row that is read */
+
+/* The want of the fault of a row that is longer. */
+extern const char libsvm_too_long[];
 
 /* What the rows of a file have besides label and features; all have it, or none. */
 enum libsvm_columns {
@@ -53,7 +57,7 @@ static inline bool libsvm_is_blank(uint8_t c)
 bool libsvm_is_row(const uint8_t *line, size_t len);
 
 /* Parse a line without its end; columns: what the file's rows have. LIBSVM_PAD bytes behind it are
- * readable and the first of them is no digit. 0, or -EBADMSG with *fault set. */
+ * readable and the first of them is LF, CR or NUL. 0, or -EBADMSG with *fault set. */
 int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct libsvm_row *row,
                       struct libsvm_fault *fault);
 

@@ -241,7 +241,7 @@ typedef int row_fn(void *ctx, const struct row_place *place, uint64_t lines);
 /* The end of a line that is longer than any row may be has been found. */
 static int end_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx)
 {
-    static const struct libsvm_fault fault = {0, "a row of at most 256 MiB"};
+    static const struct libsvm_fault fault = {0, libsvm_too_long};
     struct libsvm_scan *scan = &pass->scan[0];
     bool is_row = pass->long_is_row;
 
@@ -296,12 +296,12 @@ int libsvm_pass_step(struct libsvm_pass *pass, row_fn *row, void *ctx, struct di
     if (r < 0)
         return r;
     used = last ? len : last_line_end(text, 0, len);
-    if (!used && len >= LIBSVM_LINE_MAX)
+    if (!used && len > LIBSVM_LINE_MAX)
         return pass_long_line(pass, row, ctx, d);
     r = scan_piece(pass, text, used, last, row, ctx);
     if (r < 0)
         return r;
-    pass->piece = used ? PIECE : pass->piece * 2;
+    pass->piece = used ? PIECE : (size_t)min_u64(pass->piece * 2, LIBSVM_LINE_MAX + 1);
     pass->at += used;
     return pass->at == pass->blob->size;
 }

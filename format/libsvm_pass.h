@@ -8,7 +8,6 @@
 #include "format/row_index.h"
 
 #define LIBSVM_PASS_THREADS 4
-#define LIBSVM_LINE_MAX     (UINT64_C(256) << 20) /* bytes of a row that is read */
 
 struct libsvm_pass {
     const struct blob *blob;

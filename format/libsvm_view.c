@@ -285,7 +285,7 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
         n = run_of_rows(w, i, &len);
         if (len > LIBSVM_LINE_MAX)
             return libsvm_file_fault(first->file, first->row, (const uint8_t *)"", 0,
-                                     &(struct libsvm_fault){0, "a row of at most 256 MiB"}, w->d);
+                                     &(struct libsvm_fault){0, libsvm_too_long}, w->d);
         r = grow(&text, &room, (size_t)len + LIBSVM_PAD);
         if (r == 0)
             r = read_text(first->file, first->place.start, (size_t)len, text, w->d);

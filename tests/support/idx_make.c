@@ -91,7 +91,8 @@ static int found_error(struct finds *finds, const char *name, const char *reason
     return found->item[found->n - 1].name && found->item[found->n - 1].reason ? 0 : -ENOMEM;
 }
 
-int idx_open(struct blob **blob, size_t n, const struct format_options *options, struct found *ret)
+int format_open(const struct format *format, struct blob **blob, size_t n,
+                const struct format_setup *setup, struct found *ret)
 {
     AUTO_FREE struct source_file *files = calloc(n ? n : 1, sizeof(*files));
     int r = files ? 0 : -ENOMEM;
@@ -108,8 +109,7 @@ int idx_open(struct blob **blob, size_t n, const struct format_options *options,
             r = -ENOMEM;
     }
     if (r == 0)
-        r = format_idx.open_folder(files, n, &(struct format_setup){.options = *options},
-                                   &ret->finds);
+        r = format->open_folder(files, n, setup, &ret->finds);
     for (size_t i = 0; i < n; i++) {
         blob_free(files ? files[i].blob : blob[i]);
         if (files) {
@@ -118,6 +118,11 @@ int idx_open(struct blob **blob, size_t n, const struct format_options *options,
         }
     }
     return r;
+}
+
+int idx_open(struct blob **blob, size_t n, const struct format_options *options, struct found *ret)
+{
+    return format_open(&format_idx, blob, n, &(struct format_setup){.options = *options}, ret);
 }
 
 void found_release(struct found *found)

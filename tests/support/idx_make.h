@@ -36,7 +36,11 @@ struct found {
     } item[FOUND_MAX];
 };
 
-/* Give the n blobs (taken over; their names are the file names) to format_idx. Its result. */
+/* Give the n blobs (taken over; their names are the file names) to a format. Its result. */
+int format_open(const struct format *format, struct blob **blob, size_t n,
+                const struct format_setup *setup, struct found *ret);
+
+/* The same with format_idx. */
 int idx_open(struct blob **blob, size_t n, const struct format_options *options, struct found *ret);
 void found_release(struct found *found);
 

@@ -9,6 +9,7 @@
 #include "fs/plan.h"
 #include "fs/tree.h"
 #include "support/idx_make.h"
+#include "support/libsvm_make.h"
 #include "support/render.h"
 #include "support/unit.h"
 
@@ -204,6 +205,86 @@ static void test_tree__no_memory__nothing_leaks(void **state)
     found_release(&opened);
 }
 
+/* Two files, side files, a bad row, rows that are not sorted, and more than one block. */
+static int open_libsvm(const struct keep *keep, struct libsvm_made *ret)
+{
+    char text[300 * 16];
+    size_t len = 0;
+    struct blob *blob[4];
+
+    for (unsigned i = 0; i < 300; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%u %u:1 0:2\n", i % 2, i % 7);
+    blob[0] = memory_blob_new("a", text, len, len, NULL);
+    blob[1] = memory_blob_new("a.group", "100 200", 7, 7, NULL);
+    blob[2] = memory_blob_new("b", "1 1:2\nx", 7, 7, NULL);
+    blob[3] = memory_blob_new("b.group", "2", 1, 1, NULL);
+    return libsvm_open(blob, ARRAY_LEN(blob), &(struct format_options){0}, keep, NULL, ret);
+}
+
+static int render_libsvm(const struct libsvm_made *made, const struct selection *sel,
+                         struct bytes *ret)
+{
+    const struct dataset *ds = libsvm_dataset(made, "all");
+
+    return render(ds, find_file_kind(ds, SCOPE_BATCHES, "npz", ".npz"), sel, NULL, ret);
+}
+
+/* What a run without a failure gives. */
+static struct bytes libsvm_whole;
+
+static int run_libsvm(void)
+{
+    static const uint64_t sample[] = {299, 0, 300, 7, 7};
+    struct memory_keep keep;
+    struct libsvm_made made;
+    struct list_selection list;
+    struct selection some;
+    struct bytes bytes = {0};
+    int r;
+
+    memory_keep_init(&keep, fail_at % 2);
+    r = open_libsvm(&keep.keep, &made);
+    if (r == 0 && !libsvm_dataset(&made, "all"))
+        r = -ENOMEM;
+    for (size_t i = 0; i < made.found.n && r == 0; i++)
+        if (made.found.item[i].ds && dataset_state(made.found.item[i].ds) != DATASET_READY)
+            r = -ENOMEM;
+    mixed_init(&list, sample, ARRAY_LEN(sample));
+    if (r == 0)
+        r = render_libsvm(&made, &list.sel, &bytes);
+    free(bytes.at);
+    in_order_init(&some, 0, 301);
+    if (r == 0)
+        r = render_libsvm(&made, &some, &bytes);
+    if (r == 0 && libsvm_whole.at) {
+        assert_int_equal(bytes.len, libsvm_whole.len);
+        assert_memory_equal(bytes.at, libsvm_whole.at, bytes.len);
+    }
+    if (r == 0 && !libsvm_whole.at)
+        libsvm_whole = bytes;
+    else if (r == 0)
+        free(bytes.at);
+    in_order_init(&some, 0, 302); /* with the bad row */
+    if (r == 0) {
+        r = render_libsvm(&made, &some, &bytes);
+        assert_true(r == -EBADMSG || r == -ENOMEM);
+        r = r == -EBADMSG ? 0 : r;
+    }
+    libsvm_release(&made);
+    memory_keep_release(&keep);
+    return r;
+}
+
+static void test_libsvm__no_memory__nothing_leaks(void **state)
+{
+    (void)state;
+    fail_at = 0;
+    assert_int_equal(run_libsvm(), 0);
+    check_run(run_libsvm);
+    free(libsvm_whole.at);
+    libsvm_whole.at = NULL;
+}
+
 /* Pictures as wide as one header of 16 bytes can make them: what is read decides how much memory
  * is taken, not what the header says. */
 static void check_wide(uint32_t samples, uint32_t rows, uint32_t columns)
@@ -252,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_idx_folder__no_memory__nothing_leaks),
         cmocka_unit_test(test_encoders__no_memory__nothing_leaks),
         cmocka_unit_test(test_tree__no_memory__nothing_leaks),
+        cmocka_unit_test(test_libsvm__no_memory__nothing_leaks),
         cmocka_unit_test(test_pictures__very_wide__memory_by_what_is_read),
     };
 

@@ -1,0 +1,236 @@
+/* The keep of a cache folder: what was saved comes back, or nothing does. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cache/keep.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+static struct iovec piece_of(const char *text)
+{
+    return (struct iovec){.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+}
+
+static int save(const struct keep *keep, const char *kind, const char *identity, const char *text)
+{
+    const struct iovec pieces[] = {piece_of(""), piece_of(text), piece_of("!")};
+    struct kept kept = {0};
+    struct diag d = DIAG_INIT;
+    int r = keep_save(keep, kind, identity, pieces, ARRAY_LEN(pieces), &kept, &d);
+
+    if (r == 0) {
+        assert_int_equal(kept.size, strlen(text) + 1);
+        assert_memory_equal(kept.bytes, text, strlen(text));
+        assert_int_equal(kept.bytes[strlen(text)], '!');
+    }
+    assert_true(r == 0 || !kept.bytes);
+    kept_release(&kept);
+    return r;
+}
+
+/* want NULL: nothing is kept. */
+static void check_load(const struct keep *keep, const char *kind, const char *identity,
+                       const char *want)
+{
+    struct kept kept = {0};
+    int r = keep_load(keep, kind, identity, &kept);
+
+    assert_int_equal(r, want ? 0 : -ENOENT);
+    if (want) {
+        assert_int_equal(kept.size, strlen(want));
+        assert_memory_equal(kept.bytes, want, strlen(want));
+    }
+    kept_release(&kept);
+    assert_null(kept.bytes);
+    kept_release(&kept);
+}
+
+/* The one file of a kind. */
+static void only_file(const char *folder, const char *kind, char ret[static PATH_MAX])
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+
+    snprintf(pattern, sizeof(pattern), "%s/%s/*", folder, kind);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    snprintf(ret, PATH_MAX, "%s", found.gl_pathv[0]);
+    globfree(&found);
+}
+
+static void test_keep__saved__loaded(void **state)
+{
+    const struct cache_folder folder = {.path = *state};
+    char path[PATH_MAX];
+    struct cache_keep keep;
+    struct stat st;
+
+    cache_keep_init(&keep, &folder);
+    check_load(&keep.keep, "rows", "a", NULL);
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+    check_load(&keep.keep, "rows", "a", "first!");
+    check_load(&keep.keep, "rows", "b", NULL);
+    check_load(&keep.keep, "other", "a", NULL);
+    only_file(*state, "rows", path);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(save(&keep.keep, "rows", "b", "second"), 0);
+    assert_int_equal(save(&keep.keep, "other", "a", "third"), 0);
+    check_load(&keep.keep, "rows", "a", "first!");
+    check_load(&keep.keep, "rows", "b", "second!");
+    check_load(&keep.keep, "other", "a", "third!");
+}
+
+/* What is mapped stays when its entry goes. */
+static void test_keep__removed__mapped_bytes_stay(void **state)
+{
+    const struct cache_folder folder = {.path = *state};
+    struct cache_keep keep;
+    struct kept kept;
+
+    cache_keep_init(&keep, &folder);
+    keep_remove(&keep.keep, "rows", "a");
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+    assert_int_equal(keep_load(&keep.keep, "rows", "a", &kept), 0);
+    keep_remove(&keep.keep, "rows", "a");
+    check_load(&keep.keep, "rows", "a", NULL);
+    assert_int_equal(save(&keep.keep, "rows", "a", "again"), 0);
+    check_load(&keep.keep, "rows", "a", "again!");
+    assert_memory_equal(kept.bytes, "first!", 6);
+    kept_release(&kept);
+}
+
+/* Each truncation of the file, each of its last 64 bytes changed, a link, a folder. */
+static void test_keep__damaged__nothing_and_made_again(void **state)
+{
+    const struct cache_folder folder = {.path = *state};
+    char path[PATH_MAX], other[PATH_MAX], bytes[128];
+    struct cache_keep keep;
+    ssize_t size;
+    int fd;
+
+    cache_keep_init(&keep, &folder);
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+    only_file(*state, "rows", path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    size = read(fd, bytes, sizeof(bytes));
+    assert_int_equal(size, 6 + 64);
+    for (ssize_t i = 6; i < size; i++) {
+        bytes[i] ^= 4;
+        assert_int_equal(pwrite(fd, bytes, (size_t)size, 0), size);
+        check_load(&keep.keep, "rows", "a", NULL);
+        bytes[i] ^= 4;
+    }
+    assert_int_equal(pwrite(fd, bytes, (size_t)size, 0), size);
+    check_load(&keep.keep, "rows", "a", "first!");
+    for (ssize_t len = size - 1; len >= 0; len--) {
+        assert_int_equal(ftruncate(fd, len), 0);
+        check_load(&keep.keep, "rows", "a", NULL);
+    }
+    close(fd);
+    assert_int_equal(save(&keep.keep, "rows", "a", "second"), 0);
+    check_load(&keep.keep, "rows", "a", "second!");
+
+    temp_path(*state, "elsewhere", other);
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(symlink(other, path), 0);
+    check_load(&keep.keep, "rows", "a", NULL);
+}
+
+static void test_keep__no_folder__error_with_reason(void **state)
+{
+    const struct iovec piece = piece_of("x");
+    char path[PATH_MAX];
+    struct cache_folder folder = {.path = path};
+    struct diag d = DIAG_INIT;
+    struct cache_keep keep;
+    struct kept kept = {0};
+
+    temp_write(*state, "file", "x", 1);
+    temp_path(*state, "file", path);
+    cache_keep_init(&keep, &folder);
+    assert_true(keep_load(&keep.keep, "rows", "a", &kept) < 0);
+    assert_true(keep_save(&keep.keep, "rows", "a", &piece, 1, &kept, &d) < 0);
+    assert_diag_has(&d, path);
+    keep_remove(&keep.keep, "rows", "a");
+    assert_null(kept.bytes);
+}
+
+/* A full disk, or a limit: nothing of it stays. */
+static void test_keep__folder_read_only__error(void **state)
+{
+    const struct cache_folder folder = {.path = *state};
+    struct cache_keep keep;
+    char path[PATH_MAX];
+
+    if (geteuid() == 0)
+        skip(); /* who may write anywhere */
+    cache_keep_init(&keep, &folder);
+    temp_folder(*state, "rows");
+    temp_path(*state, "rows", path);
+    assert_int_equal(chmod(path, 0500), 0);
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), -EACCES);
+    check_load(&keep.keep, "rows", "a", NULL);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* Processes that save the same at once, while one of them may find it damaged and remove it: each
+ * has what one of them saved, and one file is left. */
+static void test_keep__many_processes__one_entry(void **state)
+{
+    const struct cache_folder folder = {.path = *state};
+    char path[PATH_MAX];
+    struct cache_keep keep;
+    pid_t id[8];
+
+    cache_keep_init(&keep, &folder);
+    for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+        id[i] = fork();
+        assert_true(id[i] >= 0);
+        if (id[i] == 0) {
+            const struct iovec piece = piece_of("the same");
+            bool good = true;
+
+            for (unsigned round = 0; round < 100 && good; round++) {
+                struct kept kept = {0};
+                int r = keep_save(&keep.keep, "rows", "a", &piece, 1, &kept, NULL);
+
+                good = r == 0 ? kept.size == 8 && !memcmp(kept.bytes, "the same", 8)
+                              : r == -ENOENT; /* removed before it could be opened */
+                kept_release(&kept);
+                if (i == 0 && round % 8 == 0)
+                    keep_remove(&keep.keep, "rows", "a");
+            }
+            _exit(good ? 0 : 1);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+        int status;
+
+        assert_int_equal(waitpid(id[i], &status, 0), id[i]);
+        assert_int_equal(status, 0);
+    }
+    check_load(&keep.keep, "rows", "a", "the same");
+    only_file(*state, "rows", path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
+        TEST(test_keep__saved__loaded),
+        TEST(test_keep__removed__mapped_bytes_stay),
+        TEST(test_keep__damaged__nothing_and_made_again),
+        TEST(test_keep__no_folder__error_with_reason),
+        TEST(test_keep__folder_read_only__error),
+        TEST(test_keep__many_processes__one_entry),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

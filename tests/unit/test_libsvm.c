@@ -1,0 +1,1041 @@
+/* Datasets of libsvm text in memory: every array against a model of the rows, every file in one
+ * piece and in many, parts by dmlc's rule, bad rows, side files, kept indexes, and reads that
+ * fail. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "support/libsvm_make.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+/* ---- rows as they should be read ---- */
+
+struct row {
+    size_t start, len; /* of its text */
+    float label, weight;
+    int64_t qid;
+    size_t first, n; /* features */
+};
+
+struct model {
+    struct text text;
+    size_t rows;
+    struct row *row;
+    size_t features;
+    uint32_t *index;
+    float *value;
+    uint32_t largest;
+};
+
+struct recipe {
+    size_t rows;
+    uint64_t features; /* up to as many a row */
+    uint32_t index;    /* below */
+    bool weight, qid, unsorted, odd_ends, mark;
+};
+
+/* A value of few digits, and its text. */
+static float put_value(struct text *t, const char *before, uint64_t *rng)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%s%d.%u", random_below(rng, 4) ? "" : "-",
+             (int)random_below(rng, 1000), (unsigned)random_below(rng, 100));
+    text_add(t, "%s%s", before, text);
+    return strtof(text, NULL);
+}
+
+/* Features by index; those of the same stay in their order. */
+static void sort_features(uint32_t *index, float *value, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        for (size_t k = i; k && index[k - 1] > index[k]; k--) {
+            uint32_t other = index[k - 1];
+            float v = value[k - 1];
+
+            index[k - 1] = index[k];
+            value[k - 1] = value[k];
+            index[k] = other;
+            value[k] = v;
+        }
+    }
+}
+
+static void add_row(struct model *m, const struct recipe *recipe, uint64_t *rng)
+{
+    struct row *row = &m->row[m->rows++];
+    uint64_t n = recipe->features ? random_below(rng, recipe->features + 1) : 0;
+    uint32_t step = (uint32_t)max_u64(recipe->index / (recipe->features + 1), 1), index = 0;
+
+    *row = (struct row){.start = m->text.len, .first = m->features, .n = n, .weight = 1};
+    row->label = put_value(&m->text, "", rng);
+    if (recipe->weight)
+        row->weight = put_value(&m->text, ":", rng);
+    if (recipe->qid) {
+        row->qid = (int64_t)random_next(rng) >> random_below(rng, 64);
+        text_add(&m->text, " qid:%lld", (long long)row->qid);
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        index = recipe->unsorted ? (uint32_t)random_below(rng, recipe->index)
+                                 : index + (uint32_t)random_below(rng, step);
+        text_add(&m->text, " %u", index);
+        m->index[m->features] = index;
+        m->value[m->features++] = put_value(&m->text, ":", rng);
+        m->largest = index > m->largest ? index : m->largest;
+    }
+    sort_features(m->index + row->first, m->value + row->first, n);
+    row->len = m->text.len - row->start;
+}
+
+static void model_make(struct model *ret, const struct recipe *recipe, uint64_t seed)
+{
+    static const char *const ends[] = {"\n", "\r\n", "\r", "\n\n \n", " # c\n", "\n# 1 2:3\r\n"};
+    uint64_t rng = RANDOM_SEED + seed;
+
+    *ret = (struct model){0};
+    ret->row = calloc(recipe->rows + 1, sizeof(*ret->row));
+    ret->index = calloc(recipe->rows * recipe->features + 1, sizeof(*ret->index));
+    ret->value = calloc(recipe->rows * recipe->features + 1, sizeof(*ret->value));
+    if (recipe->mark)
+        text_add(&ret->text, "\xef\xbb\xbf");
+    for (size_t i = 0; i < recipe->rows; i++) {
+        const char *end = ends[recipe->odd_ends ? random_below(&rng, ARRAY_LEN(ends)) : 0];
+
+        add_row(ret, recipe, &rng);
+        if (*end == ' ') /* a comment is of the row's text */
+            ret->row[i].len += strlen(end) - 1;
+        text_add(&ret->text, "%s", i + 1 < recipe->rows || rng % 2 ? end : "");
+        if (i + 1 == recipe->rows && *end == ' ')
+            ret->row[i].len = min_u64(ret->row[i].len, ret->text.len - ret->row[i].start);
+    }
+    assert_false(ret->text.failed);
+}
+
+static void model_release(struct model *m)
+{
+    text_release(&m->text);
+    free(m->row);
+    free(m->index);
+    free(m->value);
+}
+
+static struct blob *blob_of(const char *name, const char *text, size_t len,
+                            struct blob_faults *faults)
+{
+    return memory_blob_new(name, text, len, len, faults);
+}
+
+static struct blob *blob_of_text(const char *name, const char *text)
+{
+    return blob_of(name, text, strlen(text), NULL);
+}
+
+/* ---- checks ---- */
+
+static void check_field(const struct dataset *ds, const char *name, const struct selection *sel,
+                        struct text *want)
+{
+    struct diag d = DIAG_INIT;
+    struct bytes found;
+    int r = field_bytes(ds, name, sel, &found, &d);
+
+    if (r != 0)
+        fail_msg("%s: %d, %s", name, r, d.text);
+    if (found.len != want->len || (want->len && memcmp(found.at, want->data, want->len) != 0))
+        fail_msg("%s of %llu rows: not as the model", name, (unsigned long long)sel->count);
+    free(found.at);
+    text_release(want);
+}
+
+static void add(struct text *t, const void *bytes, size_t len)
+{
+    text_add_bytes(t, bytes, len);
+}
+
+static void check_matrix(const struct dataset *ds, const struct model *m,
+                         const struct selection *sel, uint32_t shift)
+{
+    struct text data = {0}, indices = {0}, indptr = {0}, x = {0}, shape = {0};
+    const uint64_t features = m->features ? (uint64_t)m->largest + 1 - shift : 0;
+    const bool dense = features * sel->count < 1 << 19;
+    float *row_x = calloc(dense && features ? features : 1, sizeof(*row_x));
+    uint32_t sum = 0;
+
+    add(&shape, &sel->count, 8);
+    add(&shape, &features, 8);
+    add(&indptr, &sum, 4);
+    for (uint64_t i = 0; i < sel->count; i++) {
+        const struct row *row;
+        uint64_t sample;
+
+        sel->samples(sel, i, 1, &sample);
+        row = &m->row[sample];
+        for (size_t k = row->first; k < row->first + row->n; k++) {
+            uint64_t index = m->index[k] - shift;
+
+            add(&indices, &index, features > UINT64_C(1) << 31 ? 8 : 4);
+            if (dense)
+                row_x[index] += m->value[k];
+        }
+        add(&data, m->value + row->first, row->n * 4);
+        if (dense)
+            add(&x, row_x, features * 4);
+        for (size_t k = row->first; k < row->first + row->n && dense; k++)
+            row_x[m->index[k] - shift] = 0;
+        sum += (uint32_t)row->n;
+        add(&indptr, &sum, 4);
+    }
+    check_field(ds, "data", sel, &data);
+    check_field(ds, "indices", sel, &indices);
+    check_field(ds, "indptr", sel, &indptr);
+    check_field(ds, "shape", sel, &shape);
+    if (dense)
+        check_field(ds, "x", sel, &x);
+    free(row_x);
+    text_release(&x);
+}
+
+static void check_columns(const struct dataset *ds, const struct model *m,
+                          const struct selection *sel)
+{
+    struct text label = {0}, weight = {0}, qid = {0}, row = {0}, index = {0};
+
+    for (uint64_t i = 0; i < sel->count; i++) {
+        uint64_t sample;
+
+        sel->samples(sel, i, 1, &sample);
+        add(&label, &m->row[sample].label, 4);
+        add(&weight, &m->row[sample].weight, 4);
+        add(&qid, &m->row[sample].qid, 8);
+        add(&row, m->text.data + m->row[sample].start, m->row[sample].len);
+        add(&row, "\n", 1);
+        add(&index, &sample, 8);
+    }
+    check_field(ds, "label", sel, &label);
+    check_field(ds, "row", sel, &row);
+    check_field(ds, "index", sel, &index);
+    if (dataset_field(ds, "weight"))
+        check_field(ds, "weight", sel, &weight);
+    if (dataset_field(ds, "qid"))
+        check_field(ds, "qid", sel, &qid);
+    text_release(&weight);
+    text_release(&qid);
+}
+
+static void check_files(const struct dataset *ds, const struct selection *sel, unsigned ranges)
+{
+    const enum scope scope = sel->single ? SCOPE_SAMPLES : SCOPE_BATCHES;
+
+    for (unsigned i = 0; i < ds->n_folders; i++) {
+        for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
+            const struct file_kind *kind = &ds->folder[i].kind[scope][k];
+            struct bytes whole;
+
+            if (kind->field && !strcmp(kind->field->name, "x") &&
+                kind->field->item_bytes * sel->count > 2 << 20)
+                continue;
+            assert_int_equal(render(ds, kind, sel, NULL, &whole), 0);
+            if (!ranges_agree(ds, kind, sel, &whole, ranges))
+                fail_msg("%s", kind->suffix);
+            free(whole.at);
+        }
+    }
+}
+
+static void check_selection(const struct dataset *ds, const struct model *m,
+                            const struct selection *sel, uint32_t shift, unsigned ranges)
+{
+    check_columns(ds, m, sel);
+    check_matrix(ds, m, sel, shift);
+    check_files(ds, sel, ranges);
+}
+
+/* Selections of every kind. */
+static void check_dataset(const struct dataset *ds, const struct model *m, uint32_t shift,
+                          unsigned ranges)
+{
+    const uint64_t n = m->rows;
+    uint64_t *mixed = calloc(n + 5, sizeof(*mixed)), rng = RANDOM_SEED;
+    struct list_selection list;
+    struct selection some;
+
+    assert_int_equal(dataset_state(ds), DATASET_READY);
+    assert_false(ds->note.set && !strstr(ds->note.text, "kept"));
+    assert_int_equal(ds->samples, n);
+    for (uint64_t i = 0; i < n + 5 && n; i++)
+        mixed[i] = i == 4 ? mixed[3] : random_below(&rng, n);
+    in_order_init(&some, 0, n);
+    check_selection(ds, m, &some, shift, ranges);
+    in_order_init(&some, n / 3, n - n / 3);
+    check_selection(ds, m, &some, shift, ranges);
+    mixed_init(&list, mixed, n ? n + 5 : 0);
+    check_selection(ds, m, &list.sel, shift, ranges);
+    mixed_init(&list, mixed, n ? 3 : 0);
+    check_selection(ds, m, &list.sel, shift, ranges);
+    mixed_init(&list, mixed, 0);
+    check_selection(ds, m, &list.sel, shift, ranges);
+    for (uint64_t i = 0; i < n; i += 1 + n / 4) {
+        struct one_sample one;
+
+        sample_init(&one, i);
+        check_selection(ds, m, &one.sel, shift, ranges);
+    }
+    free(mixed);
+}
+
+static const struct recipe recipes[] = {
+    {.rows = 1, .features = 3, .index = 10},
+    {.rows = 255, .features = 9, .index = 60, .weight = true},
+    {.rows = 256, .features = 9, .index = 60, .qid = true, .odd_ends = true},
+    {.rows = 257, .features = 9, .index = 60, .weight = true, .qid = true, .mark = true},
+    {.rows = 1500, .features = 20, .index = 300, .unsorted = true, .odd_ends = true},
+    {.rows = 300, .features = 0, .index = 1},
+    {.rows = 100, .features = 5, .index = UINT32_MAX, .unsorted = true},
+};
+
+static void test_libsvm__random_rows__arrays_and_files(void **state)
+{
+    struct pool *pool = NULL;
+
+    (void)state;
+    assert_int_equal(pool_new(&pool), 0);
+    for (size_t i = 0; i < ARRAY_LEN(recipes); i++) {
+        struct libsvm_made made;
+        struct model m;
+        struct blob *blob;
+
+        model_make(&m, &recipes[i], i);
+        blob = blob_of("a.txt", m.text.data, m.text.len, NULL);
+        assert_int_equal(
+            libsvm_open(&blob, 1, &(struct format_options){0}, NULL, i % 2 ? pool : NULL, &made),
+            0);
+        assert_int_equal(made.found.n, 1);
+        check_dataset(made.found.item[0].ds, &m, 0, 20);
+        libsvm_release(&made);
+        model_release(&m);
+    }
+    pool_free(pool);
+}
+
+/* A file of several pieces of a pass, and blocks that are too large to be decoded at once. */
+static void test_libsvm__large_rows__arrays_and_files(void **state)
+{
+    const struct recipe recipe = {.rows = 400, .features = 7400, .index = 9000};
+    struct libsvm_made made;
+    struct model m;
+    struct blob *blob;
+
+    (void)state;
+    model_make(&m, &recipe, 1);
+    assert_true(m.text.len > 12 << 20 && m.row[256].start > 8 << 20);
+    blob = blob_of("a.txt", m.text.data, m.text.len, NULL);
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    check_dataset(made.found.item[0].ds, &m, 0, 5);
+    libsvm_release(&made);
+    model_release(&m);
+}
+
+/* The rows of a model in files: from row cut[i] on. The last end of a file may be missing. */
+static size_t cut_files(const struct model *m, const size_t *cut, size_t n, struct blob **ret)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+
+    for (size_t i = 0; i < n; i++) {
+        size_t from = i ? m->row[cut[i]].start : 0;
+        size_t to = i + 1 < n ? m->row[cut[i + 1]].start : m->text.len;
+
+        if (i + 1 < n && i % 2 == 0 && cut[i + 1] > cut[i])
+            to = m->row[cut[i + 1] - 1].start + m->row[cut[i + 1] - 1].len;
+        ret[i] = blob_of(names[i], m->text.data + from, to - from, NULL);
+    }
+    return n;
+}
+
+static void test_libsvm__many_files__all(void **state)
+{
+    const struct recipe recipe = {
+        .rows = 700, .features = 6, .index = 50, .qid = true, .odd_ends = true};
+    const size_t cut[] = {0, 1, 1, 400};
+    struct blob *blob[ARRAY_LEN(cut)];
+    struct libsvm_made made;
+    struct model m;
+
+    (void)state;
+    model_make(&m, &recipe, 7);
+    cut_files(&m, cut, ARRAY_LEN(cut), blob);
+    assert_int_equal(
+        libsvm_open(blob, ARRAY_LEN(cut), &(struct format_options){0}, NULL, NULL, &made), 0);
+    /* A file without rows has no qid: it cannot be one of them. */
+    assert_int_equal(made.found.n, 5);
+    assert_non_null(strstr(made.found.item[4].reason, "qid"));
+    libsvm_release(&made);
+
+    cut_files(&m, (const size_t[]){0, 1, 300, 400}, 4, blob);
+    assert_int_equal(libsvm_open(blob, 4, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_int_equal(made.found.n, 5);
+    check_dataset(libsvm_dataset(&made, "all"), &m, 0, 40);
+    libsvm_release(&made);
+    model_release(&m);
+}
+
+/* ---- parts ---- */
+
+/* formats.md, 2.5: read from x up to the end of its line, and past any more ends. */
+static uint64_t adjust(const struct blob *const *blob, const uint8_t *const *text, size_t n,
+                       uint64_t x)
+{
+    uint64_t start = 0;
+
+    for (size_t i = 0; i < n; start += blob[i++]->size) {
+        uint64_t at = x - start, size = blob[i]->size;
+
+        if (x == start || x >= start + size)
+            continue;
+        while (at < size && text[i][at] != '\n' && text[i][at] != '\r')
+            at++;
+        while (at < size && (text[i][at] == '\n' || text[i][at] == '\r'))
+            at++;
+        return start + at;
+    }
+    return x;
+}
+
+static void check_parts(const struct dataset *ds, const struct blob *const *blob, size_t n,
+                        uint64_t parts)
+{
+    uint64_t total = 0, step, next = 0;
+    const uint8_t *text[4];
+
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *bytes = malloc(blob[i]->size + 1);
+
+        assert_int_equal(blob_pread(blob[i], bytes, blob[i]->size, 0), 0);
+        text[i] = bytes;
+        total += blob[i]->size;
+    }
+    step = ceil_div(total, parts);
+    for (uint64_t part = 0; part < parts; part++) {
+        uint64_t from = adjust(blob, text, n, min_u64(step * part, total));
+        uint64_t to = adjust(blob, text, n, min_u64(step * (part + 1), total));
+        uint64_t start, length, place = 0;
+
+        ds->ops->share(ds, part, parts, &start, &length);
+        assert_int_equal(start, next);
+        next += length;
+        /* The rows that start in [from, to): by where dataset_locate() says that they are. */
+        for (uint64_t row = start; row < next; row++) {
+            struct text t = {0};
+            unsigned long long at;
+            char name;
+
+            dataset_locate(ds, row, NULL, &t);
+            assert_int_equal(sscanf(t.data, "%c:%llu", &name, &at), 2);
+            place = at;
+            if (place == 3 && text[name - 'a'][0] == 0xef)
+                place = 0;
+            for (char before = 'a'; before < name; before++)
+                place += blob[before - 'a']->size;
+            if (place < from || place >= to)
+                fail_msg("part %llu of %llu: row %llu", (unsigned long long)part,
+                         (unsigned long long)parts, (unsigned long long)row);
+            text_release(&t);
+        }
+    }
+    assert_int_equal(next, ds->samples);
+    for (size_t i = 0; i < n; i++)
+        free((void *)(uintptr_t)text[i]);
+}
+
+static void test_parts__every_number__as_dmlc(void **state)
+{
+    static const struct recipe kinds[] = {
+        {.rows = 20, .features = 2, .index = 10},
+        {.rows = 20, .features = 2, .index = 10, .odd_ends = true},
+        {.rows = 20, .features = 0, .index = 1, .odd_ends = true, .mark = true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 3 * ARRAY_LEN(kinds); i++) {
+        const size_t cut[] = {0, 5, 6, 15};
+        const size_t n = i % 3 ? i % 3 * 2 : 1;
+        struct blob *blob[4];
+        const struct blob *const *blobs = (const struct blob *const *)blob;
+        struct libsvm_made made;
+        const struct dataset *ds;
+        struct model m;
+        uint64_t total;
+
+        model_make(&m, &kinds[i / 3], i);
+        cut_files(&m, cut, n, blob);
+        total = m.text.len;
+        assert_int_equal(libsvm_open(blob, n, &(struct format_options){0}, NULL, NULL, &made), 0);
+        ds = n > 1 ? libsvm_dataset(&made, "all") : made.found.item[0].ds;
+        assert_non_null(ds);
+        for (uint64_t parts = 1; parts <= total + 2; parts++)
+            check_parts(ds, blobs, n, parts);
+        libsvm_release(&made);
+        model_release(&m);
+    }
+}
+
+/* ---- options ---- */
+
+/* The numbers of a field for all rows, as text. */
+static int show_field(const struct dataset *ds, const char *name, struct text *ret, struct diag *d)
+{
+    const struct field *f = dataset_field(ds, name);
+    struct selection all;
+    struct bytes found;
+    int r;
+
+    in_order_init(&all, 0, ds->samples);
+    r = field_bytes(ds, name, &all, &found, d);
+    for (uint64_t i = 0; r == 0 && i < found.len; i += f->width) {
+        int64_t integer = 0;
+        float v;
+
+        memcpy(&v, found.at + i, 4);
+        memcpy(&integer, found.at + i, f->width);
+        if (f->dtype == DTYPE_F4)
+            text_add(ret, "%g ", (double)v);
+        else
+            text_add(ret, "%lld ", (long long)integer);
+    }
+    if (r == 0)
+        free(found.at);
+    return r;
+}
+
+static void test_libsvm__index_base__decided_once(void **state)
+{
+    static const struct {
+        enum index_base base;
+        const char *a, *b; /* b NULL: one file */
+        uint32_t shift;
+        uint64_t features;
+        const char *indices; /* NULL: not looked at */
+    } cases[] = {
+        {INDEX_AS_IS, "1 1:1 3:2\n", NULL, 0, 4, "1 3 "},
+        {INDEX_AUTO, "1 1:1 3:2\n", NULL, 1, 3, "0 2 "},
+        {INDEX_AUTO, "1 3:1 1:2\n", NULL, 1, 3, "0 2 "},
+        {INDEX_AUTO, "1 1:1\n0 0:1 3:2", NULL, 0, 4, "1 0 3 "},
+        {INDEX_AUTO, "1\n1 1:1\n", NULL, 1, 1, "0 "},
+        {INDEX_AUTO, "1\n0\n", NULL, 0, 0, ""},
+        {INDEX_AUTO, "1 1:1\n", "1 0:1\n", 0, 2, "1 0 "},
+        {INDEX_AUTO, "1 1:1\n", "1 2:1\n", 1, 2, "0 1 "},
+        {INDEX_FROM_ONE, "1 1:1 3:2\n", NULL, 1, 3, "0 2 "},
+        {INDEX_FROM_ONE, "1 1:1\n1 0:1\n", NULL, 1, 1, NULL},
+        {INDEX_FROM_ONE, "1\n", NULL, 1, 0, ""},
+        {INDEX_FROM_ONE, "1 4294967295:1", NULL, 1, 4294967295, NULL}, /* wide */
+        {INDEX_AS_IS, "1 4294967295:1", NULL, 0, 4294967296, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct blob *blob[] = {blob_of_text("a", cases[i].a),
+                               cases[i].b ? blob_of_text("b", cases[i].b) : NULL};
+        const struct format_options options = {.index_base = cases[i].base};
+        struct text t = {0};
+        const struct dataset *ds;
+        struct libsvm_made made;
+        char want[64];
+
+        assert_int_equal(libsvm_open(blob, cases[i].b ? 2 : 1, &options, NULL, NULL, &made), 0);
+        ds = libsvm_dataset(&made, cases[i].b ? "all" : "a");
+        assert_non_null(ds);
+        ds->ops->describe(ds, "", &t);
+        snprintf(want, sizeof(want), "\"features\": %llu,", (unsigned long long)cases[i].features);
+        assert_non_null(strstr(t.data, want));
+        snprintf(want, sizeof(want), "\"index_base\": %u,", cases[i].shift);
+        assert_non_null(strstr(t.data, want));
+        text_release(&t);
+        if (cases[i].indices) {
+            assert_int_equal(show_field(ds, "indices", &t, NULL), 0);
+            assert_string_equal(t.data ? t.data : "", cases[i].indices);
+        }
+        text_release(&t);
+        libsvm_release(&made);
+    }
+}
+
+/* ---- bad rows ---- */
+
+static const struct {
+    const char *text;
+    uint64_t rows, bad;
+    const char *want; /* in the message */
+} bad_files[] = {
+    {"1 1:2\nx y\n1 3:4\n", 3, 1, "a:2:1: want a number as label, found 'x'"},
+    {"1 1:2\r\n1 2:z 3\r\n1 3:4", 3, 1, "a:2:5: want a number as value, found 'z'"},
+    {"# c\n\r\n1 1:2\r# c\r1 0:\n1 3:4\n", 3, 1, "a:5:5: want a number as value"},
+    {"1 1:2\n1:3 2:3\n1 3:4\n", 3, 1, "a:2:1: want a label without a weight"},
+    {"1 1:2\n1 2:\xff 3\n1 3:4\n", 3, 1, "a:2:5: want a number as value, found '\\xff'"},
+    {"1 1:2\n1 2: \n1 3:4\n", 3, 1, "a:2:6: want a number as value, found the end of the line"},
+    {"1 9:2\n1 99999:x\n1 3:4\n", 3, 1, "a:2:9: want a number as value, found 'x'"},
+};
+
+static char reported[1024];
+static unsigned reports;
+
+static void take_report(void *ctx, const char *text)
+{
+    (void)ctx;
+    reports++;
+    snprintf(reported, sizeof(reported), "%s", text);
+}
+
+static void check_row(const struct dataset *ds, uint64_t row, const char *want_error)
+{
+    static const char *const parsed[] = {"label", "data", "indices"};
+    struct one_sample one;
+    struct bytes found;
+
+    sample_init(&one, row);
+    for (size_t i = 0; i < ARRAY_LEN(parsed); i++) {
+        struct diag d = DIAG_INIT;
+        int r;
+
+        if (want_error && i) /* it has no features */
+            continue;
+        r = field_bytes(ds, parsed[i], &one.sel, &found, &d);
+        assert_int_equal(r, want_error ? -EBADMSG : 0);
+        if (r == 0)
+            free(found.at);
+        else
+            assert_diag_has(&d, want_error);
+    }
+    assert_int_equal(field_bytes(ds, "row", &one.sel, &found, NULL), 0);
+    free(found.at);
+}
+
+static void test_libsvm__bad_row__error_of_its_arrays(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
+        struct blob *blob = blob_of_text("a", bad_files[i].text);
+        struct libsvm_made made;
+        struct selection all;
+        struct diag d = DIAG_INIT;
+        struct bytes found;
+        struct dataset *ds;
+
+        assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+        ds = made.found.item[0].ds;
+        assert_int_equal(dataset_state(ds), DATASET_READY);
+        assert_int_equal(ds->samples, bad_files[i].rows);
+        check_row(ds, 0, NULL);
+        check_row(ds, 1, bad_files[i].want);
+        check_row(ds, 2, NULL);
+        in_order_init(&all, 0, 3);
+        assert_int_equal(field_bytes(ds, "data", &all, &found, &d), -EBADMSG);
+        assert_diag_has(&d, bad_files[i].want);
+        assert_int_equal(field_bytes(ds, "row", &all, &found, NULL), 0);
+        free(found.at);
+        assert_true(dataset_field(ds, "x")->item_bytes < 100); /* not by what cannot be read */
+
+        reports = 0;
+        assert_int_equal(ds->ops->check(ds, take_report, NULL, NULL), 0);
+        assert_int_equal(reports, bad_files[i].bad);
+        assert_non_null(strstr(reported, bad_files[i].want));
+        libsvm_release(&made);
+    }
+}
+
+static void test_libsvm__bad_rows_skipped__others_numbered(void **state)
+{
+    const struct format_options options = {.skip_bad_rows = true};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
+        struct blob *blob = blob_of_text("a", bad_files[i].text);
+        struct libsvm_made made;
+        struct text t = {0};
+        struct dataset *ds;
+
+        assert_int_equal(libsvm_open(&blob, 1, &options, NULL, NULL, &made), 0);
+        ds = made.found.item[0].ds;
+        assert_int_equal(ds->samples, bad_files[i].rows - bad_files[i].bad);
+        check_row(ds, 0, NULL);
+        check_row(ds, 1, NULL);
+        ds->ops->describe(ds, "", &t);
+        assert_non_null(strstr(t.data, "\"rows_left_out\": 1,"));
+        text_release(&t);
+        libsvm_release(&made);
+    }
+}
+
+static unsigned put_rows(struct text *t)
+{
+    for (unsigned i = 0; i < 1000; i++)
+        text_add(t, i % 3 ? "1 1:2\r\n" : "1 1:2\n# c\n\r");
+    return 1668;
+}
+
+/* Behind many rows and groups of the index, and in another piece of the pass, the line is known. */
+static void test_libsvm__bad_row_far_on__line(void **state)
+{
+    const size_t comment = 9 << 20;
+    char *blanks = malloc(comment), want[64];
+    struct text t = {0};
+    struct libsvm_made made;
+    struct blob *blob;
+    unsigned lines;
+
+    (void)state;
+    memset(blanks, ' ', comment);
+    lines = put_rows(&t);
+    text_add(&t, "1 x\n");
+    for (unsigned i = 0; i < 2; i++) {
+        text_add(&t, "#");
+        text_add_bytes(&t, blanks, comment);
+        text_add(&t, "\n");
+        lines += 1 + put_rows(&t);
+    }
+    lines++;
+    text_add(&t, "1 x");
+    blob = blob_of("a", t.data, t.len, NULL);
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    check_row(made.found.item[0].ds, 1000, "a:1669:3: want index:value");
+    snprintf(want, sizeof(want), "a:%u:3: want index:value", lines + 1);
+    check_row(made.found.item[0].ds, 3001, want);
+    libsvm_release(&made);
+    text_release(&t);
+    free(blanks);
+}
+
+/* ---- side files ---- */
+
+static const struct {
+    const char *name, *text;
+    const char *field;
+    const char *want; /* the numbers, or a piece of the message */
+} sides[] = {
+    {"a.weight", "0.5 1\n2", "weight", "0.5 1 2 "},
+    {"a.weight", "\r\n 0.5\t1\r\n\v2\f\n", "weight", "0.5 1 2 "},
+    {"a.weight", "0.5 1", "weight", "!want 3 numbers, one for each row, found 2"},
+    {"a.weight", "0.5 1 2 3", "weight", "!want 3 numbers"},
+    {"a.weight", "", "weight", "!want 3 numbers"},
+    {"a.weight", "0.5 x1 2", "weight", "!a.weight: byte 4: want a number, found 'x1'"},
+    {"a.weight", "0.5 1,2", "weight", "!byte 4: want a number, found '1,2'"},
+    {"a.group", "2 1", "qid", "0 0 1 "},
+    {"a.query", "2\n1\n", "qid", "0 0 1 "},
+    {"a.group", "0 2 0 0 1 0", "qid", "1 1 4 "},
+    {"a.group", "2 2", "qid", "!want groups of 3 rows in all, found groups of 4"},
+    {"a.group", "", "qid", "!want groups of 3 rows"},
+    {"a.group", "2 -1 2", "qid", "!byte 2: want a number of rows, found '-1'"},
+    {"a.group", "18446744073709551616", "qid", "!want a number of rows"},
+    {"a.group", "18446744073709551615 4", "qid", "!want a number of rows"},
+    {"a.base_margin", "1 2 3", "base_margin", "1 2 3 "},
+    {"a.init", "1 2 3 4 5 6", "base_margin", "1 2 3 4 5 6 "},
+    {"a.init", "1 2 3 4", "base_margin", "!want a multiple of 3 numbers"},
+    {"a.init", "1 2", "base_margin", "!want a multiple of 3 numbers"},
+};
+
+static void test_side__of_three_rows__field_or_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+        struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1"),
+                               blob_of_text(sides[i].name, sides[i].text)};
+        struct libsvm_made made;
+        struct diag d = DIAG_INIT;
+        struct text t = {0};
+        struct selection all;
+        int r;
+
+        assert_int_equal(libsvm_open(blob, 2, &(struct format_options){0}, NULL, NULL, &made), 0);
+        assert_int_equal(made.found.n, 1);
+        assert_int_equal(dataset_state(made.found.item[0].ds), DATASET_READY);
+        r = show_field(made.found.item[0].ds, sides[i].field, &t, &d);
+        if (sides[i].want[0] == '!') {
+            assert_int_equal(r, -EBADMSG);
+            assert_diag_has(&d, sides[i].want + 1);
+        } else {
+            assert_int_equal(r, 0);
+            assert_string_equal(t.data, sides[i].want);
+            in_order_init(&all, 0, 3);
+            check_files(made.found.item[0].ds, &all, 10);
+        }
+        text_release(&t);
+        libsvm_release(&made);
+    }
+}
+
+static void test_side__weight_of_groups__each_row_has_it(void **state)
+{
+    struct blob *blob[] = {blob_of_text("a", "1:9 qid:9 1:2\n0:9 qid:9 1:1\n1:9 qid:9 3:1\n"),
+                           blob_of_text("a.weight", "0.5 7"),
+                           blob_of_text("a.group", "1 2"),
+                           blob_of_text("b", "1:9 qid:9 1:2\n"),
+                           blob_of_text("b.weight", "3"),
+                           blob_of_text("b.query", "1")};
+    struct libsvm_made made;
+    struct text t = {0};
+
+    (void)state;
+    assert_int_equal(libsvm_open(blob, 6, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_int_equal(made.found.n, 3);
+    assert_int_equal(show_field(libsvm_dataset(&made, "a"), "weight", &t, NULL), 0);
+    text_add(&t, "| ");
+    assert_int_equal(show_field(libsvm_dataset(&made, "a"), "qid", &t, NULL), 0);
+    text_add(&t, "| ");
+    assert_int_equal(show_field(libsvm_dataset(&made, "all"), "weight", &t, NULL), 0);
+    text_add(&t, "| ");
+    assert_int_equal(show_field(libsvm_dataset(&made, "all"), "qid", &t, NULL), 0);
+    assert_string_equal(t.data, "0.5 7 7 | 0 1 1 | 0.5 7 7 3 | 0 1 1 2 ");
+    text_release(&t);
+    libsvm_release(&made);
+}
+
+static void test_side__weights_of_rows_beside_groups__each_its_own(void **state)
+{
+    struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1\n"),
+                           blob_of_text("a.weight", "1 2 3"), blob_of_text("a.group", "1 2")};
+    struct libsvm_made made;
+    struct text t = {0};
+
+    (void)state;
+    assert_int_equal(libsvm_open(blob, 3, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_int_equal(show_field(made.found.item[0].ds, "weight", &t, NULL), 0);
+    assert_string_equal(t.data, "1 2 3 ");
+    text_release(&t);
+    libsvm_release(&made);
+}
+
+static void test_side__skipped_rows__reason(void **state)
+{
+    struct blob *blob[] = {blob_of_text("a", "1 1:2\nx\n1 3:1"), blob_of_text("a.weight", "1 2")};
+    struct libsvm_made made;
+    struct diag d = DIAG_INIT;
+    struct text t = {0};
+
+    (void)state;
+    assert_int_equal(
+        libsvm_open(blob, 2, &(struct format_options){.skip_bad_rows = true}, NULL, NULL, &made),
+        0);
+    assert_int_equal(show_field(made.found.item[0].ds, "weight", &t, &d), -EBADMSG);
+    assert_diag_has(&d, "1 bad rows are left out");
+    libsvm_release(&made);
+}
+
+/* ---- several labels ---- */
+
+static void test_libsvm__several_labels__columns(void **state)
+{
+    struct blob *blob = blob_of_text("a", "1,2 0:1\n3 1:1\n 2:3.5\n4,5,6\n");
+    struct libsvm_made made;
+    struct text t = {0};
+
+    (void)state;
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_int_equal(show_field(made.found.item[0].ds, "label", &t, NULL), 0);
+    assert_string_equal(t.data, "1 2 nan 3 nan nan nan nan nan 4 5 6 ");
+    assert_int_equal(dataset_field(made.found.item[0].ds, "label")->ndim, 1);
+    text_release(&t);
+    libsvm_release(&made);
+}
+
+/* ---- the kept index ---- */
+
+static void open_kept(const struct model *m, struct memory_keep *keep)
+{
+    struct blob *blob = blob_of("a.txt", m->text.data, m->text.len, NULL);
+    struct libsvm_made made;
+
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, &keep->keep, NULL, &made),
+                     0);
+    check_dataset(made.found.item[0].ds, m, 0, 3);
+    assert_false(made.found.item[0].ds->note.set);
+    libsvm_release(&made);
+}
+
+static void test_libsvm__index_kept__taken(void **state)
+{
+    struct memory_keep keep;
+    struct model m;
+
+    (void)state;
+    memory_keep_init(&keep, false);
+    model_make(&m, &recipes[4], 3);
+    open_kept(&m, &keep);
+    assert_int_equal(keep.saves, 1);
+    open_kept(&m, &keep);
+    assert_true(keep.saves == 1 && keep.loads == 1 && keep.removes == 0);
+    keep.bytes[keep.size / 2] ^= 1;
+    open_kept(&m, &keep);
+    assert_true(keep.saves == 2 && keep.loads == 2 && keep.removes == 1);
+    memory_keep_release(&keep);
+    model_release(&m);
+}
+
+/* ---- reads that fail ---- */
+
+/* Read number n fails, for n = 1, 2, 3 ... until none does. */
+static void test_libsvm__read_fails__eio_or_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1;; n++) {
+        struct blob_faults faults = {.fail_read = n};
+        struct model m;
+        struct blob *blob;
+        struct libsvm_made made;
+        struct diag d = DIAG_INIT;
+        struct list_selection list;
+        struct bytes found = {0};
+        int r = -EIO;
+
+        model_make(&m, &recipes[1], 5);
+        blob = blob_of("a.txt", m.text.data, m.text.len, &faults);
+        assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+        assert_int_equal(made.found.n, 1);
+        if (!made.found.item[0].ds) {
+            assert_non_null(strstr(made.found.item[0].reason, "a.txt"));
+        } else if (dataset_state(made.found.item[0].ds) == DATASET_FAILED) {
+            assert_diag_has(&made.found.item[0].ds->reason, "a.txt");
+        } else {
+            mixed_init(&list, (const uint64_t[]){7, 3, 200}, 3);
+            r = field_bytes(made.found.item[0].ds, "data", &list.sel, &found, &d);
+            assert_true(r == 0 || (r == -EIO && d.set));
+            free(found.at);
+            if (r < 0) /* it is not remembered */
+                check_columns(made.found.item[0].ds, &m, &list.sel);
+        }
+        libsvm_release(&made);
+        model_release(&m);
+        if (faults.reads < n) {
+            assert_int_equal(r, 0);
+            assert_true(n > 4);
+            return;
+        }
+    }
+}
+
+static void test_libsvm__file_changed__estale(void **state)
+{
+    struct blob_faults faults = {0};
+    struct libsvm_made made;
+    struct selection all;
+    struct bytes found;
+    struct model m;
+    struct blob *blob;
+
+    (void)state;
+    model_make(&m, &recipes[1], 5);
+    in_order_init(&all, 0, m.rows);
+    blob = blob_of("a.txt", m.text.data, m.text.len, &faults);
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    faults.stale = true;
+    assert_int_equal(field_bytes(made.found.item[0].ds, "data", &all, &found, NULL), -ESTALE);
+    assert_int_equal(field_bytes(made.found.item[0].ds, "row", &all, &found, NULL), -ESTALE);
+    libsvm_release(&made);
+
+    blob = blob_of("a.txt", m.text.data, m.text.len, &faults);
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_int_equal(dataset_state(made.found.item[0].ds), DATASET_FAILED);
+    assert_diag_has(&made.found.item[0].ds->reason, "changed");
+    libsvm_release(&made);
+    model_release(&m);
+}
+
+/* ---- which files ---- */
+
+static void test_probe__heads__libsvm_or_not(void **state)
+{
+    static const struct {
+        const char *head;
+        bool want;
+    } cases[] = {
+        {"1 0:1.5 3:2\n0 1:1\n", true},
+        {"# c\n\n1 0:1\n", true},
+        {"\xef\xbb\xbf"
+         "1 0:1\n",
+         true},
+        {"1 0:1\r0 1:1\r", true},
+        {" 2:3.5\n", true},
+        {"1\n0\n", true},
+        {"1 qid:7 2:3\n", true},
+        {"1 0 3 5\n", true},
+        {"1 0:1\nx\n", true},
+        {"", false},
+        {"\n\n\r\n", false},
+        {"# only\n", false},
+        {"hello world\n", false},
+        {"1,2,3\n4,5,6\n", false},
+        {"x\ny\n1 0:1\n", false},
+        {"\x1f\x8b\x08", false},
+        {"{\"a\": 1}\n", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (format_libsvm.probe((const uint8_t *)cases[i].head, strlen(cases[i].head), true) !=
+            cases[i].want)
+            fail_msg("'%s': want %d", cases[i].head, cases[i].want);
+}
+
+/* A head that is cut anywhere is still of libsvm text. */
+static void test_probe__cut_anywhere__libsvm(void **state)
+{
+    static const char head[] = "1.5 12:1.25 17:3e-1 300:4 1234:-1.5 1235:77\n-1 3:1\n";
+
+    (void)state;
+    for (size_t len = 5; len <= strlen(head); len++)
+        if (!format_libsvm.probe((const uint8_t *)head, len, false))
+            fail_msg("'%.*s'", (int)len, head);
+}
+
+static void test_is_side__names__or_not(void **state)
+{
+    (void)state;
+    assert_true(format_libsvm.is_side("a.txt.weight", "a.txt"));
+    assert_true(format_libsvm.is_side("a.txt.base_margin", "a.txt"));
+    assert_false(format_libsvm.is_side("a.weight", "a.txt"));
+    assert_false(format_libsvm.is_side("a.txt.weights", "a.txt"));
+    assert_false(format_libsvm.is_side("a.txt", "a.txt"));
+}
+
+static void test_libsvm__two_sides_of_a_kind__error(void **state)
+{
+    struct blob *blob[] = {blob_of_text("a", "1 1:2\n"), blob_of_text("a.group", "1"),
+                           blob_of_text("a.query", "1")};
+    struct libsvm_made made;
+
+    (void)state;
+    assert_int_equal(libsvm_open(blob, 3, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_int_equal(made.found.n, 2);
+    assert_non_null(strstr(made.found.item[found_find(&made.found, "a.query")].reason, "a.group"));
+    libsvm_release(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_libsvm__random_rows__arrays_and_files),
+        cmocka_unit_test(test_libsvm__large_rows__arrays_and_files),
+        cmocka_unit_test(test_libsvm__many_files__all),
+        cmocka_unit_test(test_parts__every_number__as_dmlc),
+        cmocka_unit_test(test_libsvm__index_base__decided_once),
+        cmocka_unit_test(test_libsvm__bad_row__error_of_its_arrays),
+        cmocka_unit_test(test_libsvm__bad_rows_skipped__others_numbered),
+        cmocka_unit_test(test_libsvm__bad_row_far_on__line),
+        cmocka_unit_test(test_side__of_three_rows__field_or_reason),
+        cmocka_unit_test(test_side__weight_of_groups__each_row_has_it),
+        cmocka_unit_test(test_side__weights_of_rows_beside_groups__each_its_own),
+        cmocka_unit_test(test_side__skipped_rows__reason),
+        cmocka_unit_test(test_libsvm__several_labels__columns),
+        cmocka_unit_test(test_libsvm__index_kept__taken),
+        cmocka_unit_test(test_libsvm__read_fails__eio_or_nothing),
+        cmocka_unit_test(test_libsvm__file_changed__estale),
+        cmocka_unit_test(test_probe__heads__libsvm_or_not),
+        cmocka_unit_test(test_probe__cut_anywhere__libsvm),
+        cmocka_unit_test(test_is_side__names__or_not),
+        cmocka_unit_test(test_libsvm__two_sides_of_a_kind__error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
