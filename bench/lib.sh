@@ -27,15 +27,18 @@ need_packages() {
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y "${missing[@]}" >&2
 }
 
-# need_build CHECKOUT: sets EPOCHFS and READERS.
+# need_build CHECKOUT: sets EPOCHFS, READERS and MAKE_LIBSVM.
 need_build() {
     local build=${EPOCHFS_BUILD:-$1/build/release}
-    if [[ -z ${EPOCHFS_BUILD:-} && ! (-x $build/epochfs && -x $build/epochfs-bench) ]]; then
-        (cd "$1" && cmake --preset release && cmake --build --preset release) >&2 || die "no build"
+    if [[ -z ${EPOCHFS_BUILD:-} && ! (-x $build/epochfs && -x $build/epochfs-bench &&
+        -x $build/epochfs-bench-libsvm) ]]; then
+        (cd "$1" && cmake --preset release &&
+            cmake --build --preset release --target epochfs epochfs-bench) >&2 || die "no build"
     fi
     build=$(realpath "$build")
     EPOCHFS=$build/epochfs
     READERS=$build/epochfs-bench
+    MAKE_LIBSVM=$build/epochfs-bench-libsvm
     [[ -x $EPOCHFS && -x $READERS ]] || die "no epochfs and epochfs-bench in $build"
 }
 

@@ -109,11 +109,7 @@ int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
     char done[PATH_MAX];
     int r = entry_path(entry, "", done);
 
-    if (r == 0) {
-        flock(fd, LOCK_UN);
-        *ret_fd = TAKE_FD(fd);
-    }
-    return r;
+    return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
 }
 
 void entry_remove(const struct entry *entry)

@@ -2,6 +2,7 @@
 # The bars of IDX datasets: samples and batches of Fashion-MNIST, a large array, a billion samples.
 # Each bar makes what it needs in $SCRATCH, once.
 
+PACKAGES=(squashfuse squashfs-tools fuse3 dataset-fashion-mnist)
 BARS=(warm_samples first_pass warm_batches large_array billion listing)
 
 SOURCE=/usr/share/datasets/fashion-mnist
