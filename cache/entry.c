@@ -80,12 +80,12 @@ static void make_trailer(const char *id, uint64_t size, uint8_t ret[static TRAIL
 static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *ret_size)
 {
     uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
 
     if (fd < 0)
         return errno == ENOENT || errno == ELOOP ? -ENOENT : -errno; /* a link is not ours */
-    if (fstat(fd, &st) < 0 || st.st_size < TRAILER_BYTES ||
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < TRAILER_BYTES ||
         pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
         return -ENOENT;
     make_trailer(id, (uint64_t)st.st_size - TRAILER_BYTES, want);
@@ -124,16 +124,19 @@ void entry_remove(const struct entry *entry)
 static int lock_part(const char *path, int *ret_fd)
 {
     for (;;) {
-        AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        AUTO_CLOSE int fd =
+            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         struct stat ours, there;
 
         if (fd < 0)
             return -errno;
+        if (fstat(fd, &ours) < 0)
+            return -errno;
+        if (!S_ISREG(ours.st_mode))
+            return -EEXIST; /* not ours to write to */
         while (flock(fd, LOCK_EX) < 0)
             if (errno != EINTR)
                 return -errno;
-        if (fstat(fd, &ours) < 0)
-            return -errno;
         if (stat(path, &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             *ret_fd = TAKE_FD(fd);
             return 0;
