@@ -25,7 +25,10 @@ static bool list_takes(const char *spec)
 {
     struct stat st;
 
-    return strchr(spec, ';') && stat(without_scheme(spec), &st) < 0;
+    if (stat(without_scheme(spec), &st) == 0)
+        return false;
+    /* One element alone may be a regular expression, but hardly a mistyped path. */
+    return strchr(spec, ';') || (strpbrk(spec, "*+[]()|$") && !strstr(spec, "://"));
 }
 
 static int list_new(const struct remote *remote, const char *rest, struct source **ret,
@@ -125,7 +128,25 @@ static int add_element(struct source_list *list, const char *element, struct dia
     return S_ISDIR(st.st_mode) ? add_folder(list, path, NULL, d) : add_file(list, path, &st);
 }
 
-static int list_list(const struct source *source, struct source_list *ret, struct diag *d)
+/* The side files of all that the elements name. */
+static int add_sides(const char *const *sides, struct source_list *list)
+{
+    size_t n = list->n;
+    int r = 0;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const char *path = list->entry[i].path, *slash = strrchr(path, '/');
+        AUTO_FREE char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+
+        if (!folder)
+            return -ENOMEM;
+        r = local_add_sides(slash == path ? "/" : folder, list->entry[i].name, sides, true, list);
+    }
+    return r;
+}
+
+static int list_list(const struct source *source, const char *const *sides, struct source_list *ret,
+                     struct diag *d)
 {
     AUTO_FREE char *elements = strdup(source->root);
     char *at = elements, *element;
@@ -138,7 +159,7 @@ static int list_list(const struct source *source, struct source_list *ret, struc
         if (r < 0)
             return r;
     }
-    return 0;
+    return add_sides(sides, ret);
 }
 
 static int list_open(const struct source *source, const struct source_entry *entry,

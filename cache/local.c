@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cache/unpack.h"
+
 struct local_blob {
     struct blob blob;
     int fd;
@@ -209,13 +211,50 @@ static int scan_folder(const struct scan *scan, const char *folder, const struct
     return 0;
 }
 
-static int local_list(const struct source *source, struct source_list *ret, struct diag *d)
+/* Is name in the list already? A list may name side files itself. */
+static bool is_listed(const struct source_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (!strcmp(list->entry[i].name, name))
+            return true;
+    return false;
+}
+
+int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
+                    struct source_list *ret)
+{
+    static const char *const packed[] = {"", ".gz", ".xz"};
+
+    for (size_t i = 0; sides[i]; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(packed); k++) {
+            char side[NAME_MAX + 1], path[PATH_MAX];
+            struct stat st;
+            int r;
+
+            if (snprintf(side, sizeof(side), "%.*s%s%s", (int)unpacked_name_len(name), name,
+                         sides[i], packed[k]) >= (int)sizeof(side) ||
+                join(folder, side, path) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+                is_listed(ret, side))
+                continue;
+            r = source_list_add(ret, "", side, list_paths ? path : NULL, NULL);
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+static int local_list(const struct source *source, const char *const *sides,
+                      struct source_list *ret, struct diag *d)
 {
     struct scan scan = {source, ret, d};
     struct stat st;
 
-    if (source->only_file)
-        return source_list_add(ret, "", source->only_file, NULL, NULL);
+    if (source->only_file) {
+        int r = source_list_add(ret, "", source->only_file, NULL, NULL);
+
+        return r < 0 ? r : local_add_sides(source->root, source->only_file, sides, false, ret);
+    }
     if (stat(source->root, &st) < 0)
         return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
     return scan_folder(&scan, "",

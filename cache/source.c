@@ -53,10 +53,11 @@ static int compare_entries(const void *a, const void *b)
     return by_folder ? by_folder : strcmp(x->name, y->name);
 }
 
-int source_list(const struct source *source, struct source_list *ret, struct diag *d)
+int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
+                struct diag *d)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
-    int r = source->remote->list(source, &list, d);
+    int r = source->remote->list(source, sides, &list, d);
 
     if (r < 0)
         return r;

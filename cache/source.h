@@ -39,8 +39,9 @@ struct remote {
     int (*make)(const struct remote *remote, const char *rest, struct source **ret, struct diag *d);
     bool ordered; /* list() gives the files in their order */
 
-    /* Every file below the source, in any order. */
-    int (*list)(const struct source *source, struct source_list *ret, struct diag *d);
+    /* Every file below the source, in any order. sides: see source_list(). */
+    int (*list)(const struct source *source, const char *const *sides, struct source_list *ret,
+                struct diag *d);
     int (*open)(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
 };
@@ -59,8 +60,11 @@ void source_free(struct source *source); /* takes NULL */
 /* SOURCE as it is shown: absolute. The caller frees it; NULL: no memory. */
 char *source_name(const struct source *source);
 
-/* All files, recursively. Unreadable ones are listed with their error. */
-int source_list(const struct source *source, struct source_list *ret, struct diag *d);
+/* All files, recursively. Unreadable ones are listed with their error. Where SOURCE names files,
+ * those beside them are listed, too, whose name is one of theirs and one of sides, suffixes ended
+ * by NULL; either may be packed. */
+int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
+                struct diag *d);
 void source_list_release(struct source_list *list);
 
 /* The bytes of a file as blob, unpacked: .gz and .xz are recognised by content and unpacked once
@@ -78,6 +82,10 @@ static inline void source_scope_end(struct source **source)
 /* Add an entry; strings are copied. error and path may be NULL. 0 or -ENOMEM. */
 int source_list_add(struct source_list *list, const char *folder, const char *name,
                     const char *path, const char *error);
+
+/* Add the side files of the file called name in folder, a path; list_paths: with their paths. */
+int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
+                    struct source_list *ret);
 
 /* Open the file at path as a blob called name. 0, or -errno with the reason in d. */
 int local_blob_open(const char *path, const char *name, struct blob **ret, struct diag *d);

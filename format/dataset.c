@@ -34,7 +34,7 @@ int dataset_prepare(struct dataset *ds)
     if (r == 0)
         return 0;
     if (r < 0)
-        diag_set(&ds->reason, r, "cannot be prepared: %s", strerror(-r));
+        ds->failed = diag_set(&ds->reason, r, "cannot be prepared: %s", strerror(-r));
     atomic_store_explicit(&ds->state, r < 0 ? DATASET_FAILED : DATASET_READY, memory_order_release);
     return 1;
 }
@@ -79,7 +79,11 @@ const struct field *dataset_field(const struct dataset *ds, const char *name)
 
 void dataset_key(const struct dataset *ds, uint64_t sample, char ret[static KEY_ROOM])
 {
-    snprintf(ret, KEY_ROOM, "%0*llu", (int)ds->key_digits, (unsigned long long)sample);
+    char *at = ret + max_u64(ds->key_digits, decimal_digits(sample));
+
+    *at = '\0';
+    for (; at > ret; sample /= 10)
+        *--at = (char)('0' + sample % 10);
 }
 
 bool dataset_find(const struct dataset *ds, const char *key, size_t len, uint64_t *ret)

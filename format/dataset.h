@@ -105,8 +105,9 @@ struct dataset {
     const struct dataset_ops *ops; /* NULL: all usual */
     void *own;                     /* the format's */
     _Atomic int state;             /* enum dataset_state */
-    struct diag reason;            /* of a failed one; constant once it has failed */
-    struct diag note;              /* what is not as it should be with one that is ready */
+    int failed;                    /* -errno of a failed one, and why; constant from then on: */
+    struct diag reason;
+    struct diag note; /* what is not as it should be with one that is ready */
     uint64_t samples;
     unsigned key_digits; /* a key is the sample number with that many digits */
 

@@ -58,9 +58,10 @@ struct format {
     int (*open_folder)(struct source_file *files, size_t n, const struct format_setup *setup,
                        struct finds *finds);
 
-    /* Does a file of that name say something of the rows of the file called of? It comes to
-     * open_folder with the others, whatever is in it. NULL: there are no such files. */
-    bool (*is_side)(const char *name, const char *of);
+    /* What the names of files that say something of the samples of another one have behind that
+     * one's: ".weight"; ended by NULL. They come to open_folder with the others, whatever is in
+     * them. NULL: there are no such files. */
+    const char *const *sides;
 
     const char *start; /* what files start with, for people */
 

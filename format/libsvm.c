@@ -63,13 +63,6 @@ static bool libsvm_probe(const uint8_t *head, size_t len, bool whole)
     return (seen.strong && seen.strong >= seen.bad) || (seen.weak && !seen.bad && !seen.lists);
 }
 
-static bool libsvm_is_side(const char *name, const char *of)
-{
-    enum libsvm_side_kind kind;
-
-    return libsvm_side_find(name, of, &kind);
-}
-
 /* ---- what a dataset does ---- */
 
 /* All files are ready: put them one behind another. */
@@ -428,7 +421,7 @@ const struct format format_libsvm = {
     .name = "libsvm",
     .probe = libsvm_probe,
     .open_folder = libsvm_open_folder,
-    .is_side = libsvm_is_side,
+    .sides = libsvm_side_suffixes,
     .start = "a row `label index:value ...` (libsvm)",
     .example = libsvm_example,
 };

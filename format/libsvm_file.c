@@ -250,6 +250,8 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
     r = file->failed ? file->failed : step(file, &file->reason);
     if (r < 0) {
         file->failed = r;
+        if (r == -ESTALE)
+            file->reason.set = false; /* what was seen of a file that changes says little */
         diag_set(&file->reason, r, "%s: cannot be indexed: %s", blob_name(file->blob),
                  r == -ESTALE ? "the file was changed meanwhile; mount again" : strerror(-r));
         return diag_set(d, r, "%s", file->reason.text);

@@ -187,9 +187,12 @@ static int take_index(struct cursor *c, uint32_t *ret)
     const uint8_t *start = c->at;
     uint32_t v = 0;
     uint64_t large;
-    unsigned n = decimal_digits8(start, &v);
+    unsigned n;
 
-    if (n && n < 8 && start + n <= c->end) {
+    c->at += *start == '+';
+    n = decimal_digits8(c->at, &v);
+
+    if (n && n < 8 && c->at + n <= c->end) {
         c->at += n;
         *ret = v;
         return 0;

@@ -11,14 +11,11 @@
 
 #define PIECE 65536
 
-static const struct {
-    const char *suffix;
-    enum libsvm_side_kind kind;
-} suffixes[] = {
-    {".weight", LIBSVM_SIDE_WEIGHT}, {".group", LIBSVM_SIDE_GROUP},
-    {".query", LIBSVM_SIDE_GROUP},   {".base_margin", LIBSVM_SIDE_MARGIN},
-    {".init", LIBSVM_SIDE_MARGIN},
-};
+const char *const libsvm_side_suffixes[] = {".weight",      ".group", ".query",
+                                            ".base_margin", ".init",  NULL};
+static const enum libsvm_side_kind suffix_kinds[] = {LIBSVM_SIDE_WEIGHT, LIBSVM_SIDE_GROUP,
+                                                     LIBSVM_SIDE_GROUP, LIBSVM_SIDE_MARGIN,
+                                                     LIBSVM_SIDE_MARGIN};
 
 bool libsvm_side_find(const char *name, const char *of, enum libsvm_side_kind *ret)
 {
@@ -26,9 +23,9 @@ bool libsvm_side_find(const char *name, const char *of, enum libsvm_side_kind *r
 
     if (strncmp(name, of, len) != 0)
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-        if (!strcmp(name + len, suffixes[i].suffix)) {
-            *ret = suffixes[i].kind;
+    for (size_t i = 0; libsvm_side_suffixes[i]; i++) {
+        if (!strcmp(name + len, libsvm_side_suffixes[i])) {
+            *ret = suffix_kinds[i];
             return true;
         }
     }

@@ -15,6 +15,9 @@ enum libsvm_side_kind {
     N_LIBSVM_SIDES,
 };
 
+/* The suffixes of side files, ended by NULL. */
+extern const char *const libsvm_side_suffixes[];
+
 /* The kind of the side file called name of the file called of: `<of>.weight`. false: it is none. */
 bool libsvm_side_find(const char *name, const char *of, enum libsvm_side_kind *ret);
 

@@ -16,6 +16,7 @@
 #define SLAB_TEXT    (8u << 20) /* bytes; a block of more is decoded row by row */
 #define RUN_BYTES    (1u << 20) /* of neighbouring rows that are read at once */
 #define RUN_GAP      512        /* bytes between them */
+#define TABLE_ROWS   16384      /* of a selection whose table has its rows */
 #define AHEAD_BLOCKS 8          /* that are decoded at once, and their bytes: */
 #define AHEAD_TEXT   (4u << 20)
 #define LOOK_EVERY   64 /* blocks of a walk between two looks at cancelled() */
@@ -45,18 +46,24 @@ static uint64_t rows_of_block(const struct libsvm_view *v, uint64_t block,
     return n;
 }
 
-/* The sums before each block of a selection that is in no order. */
+/* The table of a selection that is in no order: the sums before each block, and over all; then, of
+ * a batch of common size, where its rows are. */
 static int make_table(void *ctx, void **ret, size_t *ret_size)
 {
     const struct libsvm_view *v = ctx;
     uint64_t blocks = libsvm_view_blocks(v), samples[LIBSVM_BLOCK];
+    uint64_t rows = v->sel->count <= TABLE_ROWS ? v->sel->count : 0;
     struct row_sums sums = {0}, *table;
+    struct libsvm_row_at *row;
+    size_t size;
 
-    if (blocks >= SIZE_MAX / sizeof(*table) - 1)
+    if (blocks >= SIZE_MAX / sizeof(*table) / 2)
         return -ENOMEM;
-    table = malloc((blocks + 1) * sizeof(*table));
+    size = (blocks + 1) * sizeof(*table) + rows * sizeof(*row);
+    table = malloc(size);
     if (!table)
         return -ENOMEM;
+    row = (struct libsvm_row_at *)(void *)(table + blocks + 1);
     for (uint64_t block = 0; block < blocks; block++) {
         uint64_t n = rows_of_block(v, block, samples);
 
@@ -70,11 +77,13 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
 
             sums.text += at.place.len + 1;
             sums.features += at.place.features;
+            if (rows)
+                *row++ = at;
         }
     }
     table[blocks] = sums;
     *ret = table;
-    *ret_size = (blocks + 1) * sizeof(*table);
+    *ret_size = size;
     return 0;
 }
 
@@ -141,9 +150,18 @@ uint64_t libsvm_view_text_block(const struct libsvm_view *v, uint64_t at)
 void libsvm_view_rows(const struct libsvm_view *v, uint64_t block,
                       struct libsvm_row_at ret[static LIBSVM_BLOCK], unsigned *ret_n)
 {
-    uint64_t samples[LIBSVM_BLOCK];
-    uint64_t n = rows_of_block(v, block, samples);
+    const struct row_sums *table = v->table ? memo_bytes(v->table) : NULL;
+    uint64_t samples[LIBSVM_BLOCK], n;
 
+    if (table && v->sel->count <= TABLE_ROWS) {
+        const struct libsvm_row_at *row =
+            (const struct libsvm_row_at *)(const void *)(table + libsvm_view_blocks(v) + 1);
+
+        *ret_n = (unsigned)min_u64(LIBSVM_BLOCK, v->sel->count - block * LIBSVM_BLOCK);
+        memcpy(ret, row + block * LIBSVM_BLOCK, *ret_n * sizeof(*row));
+        return;
+    }
+    n = rows_of_block(v, block, samples);
     for (uint64_t i = 0; i < n; i++)
         ret[i] = libsvm_rows_find(v->rows, samples[i]);
     *ret_n = (unsigned)n;

@@ -14,6 +14,7 @@
 #include "fs/log.h"
 
 #define MEMO_BYTES (64u << 20) /* of decoded samples */
+#define SIDES_MAX  32          /* suffixes of side files, of all formats */
 
 /* Names at the top of the mount that are ours. */
 static const char *const reserved[] = {"README.txt", ".epochfs"};
@@ -174,6 +175,15 @@ static bool is_in_folder(const struct folder_scan *scan, const char *name)
     return false;
 }
 
+/* Does the format have side files with that suffix? */
+static bool has_side(const struct format *format, const char *suffix)
+{
+    for (size_t i = 0; format->sides && format->sides[i]; i++)
+        if (!strcmp(format->sides[i], suffix))
+            return true;
+    return false;
+}
+
 /* The format for which the file called name says something of another file of the folder, or
  * n_formats. */
 static unsigned format_of_side(const struct folder_scan *scan, const char *name)
@@ -182,7 +192,7 @@ static unsigned format_of_side(const struct folder_scan *scan, const char *name)
     AUTO_FREE char *of = dot ? strndup(name, (size_t)(dot - name)) : NULL;
 
     for (unsigned f = 0; of && f < n_formats; f++)
-        if (formats[f]->is_side && formats[f]->is_side(name, of) && is_in_folder(scan, of))
+        if (has_side(formats[f], dot) && is_in_folder(scan, of))
             return f;
     return n_formats;
 }
@@ -367,6 +377,18 @@ static int make_tools(const char *cache, const struct format_options *options,
     return r;
 }
 
+/* All files of the source, and side files that stand beside those it names. */
+static int list_files(const struct source *source, struct source_list *ret, struct diag *d)
+{
+    const char *sides[SIDES_MAX + 1] = {NULL};
+    size_t n = 0;
+
+    for (unsigned f = 0; f < n_formats; f++)
+        for (size_t i = 0; formats[f]->sides && formats[f]->sides[i] && n < SIDES_MAX; i++)
+            sides[n++] = formats[f]->sides[i];
+    return source_list(source, sides, ret, d);
+}
+
 int catalog_open(const struct source *source, const char *cache,
                  const struct format_options *options, struct catalog *ret, struct diag *d)
 {
@@ -375,7 +397,7 @@ int catalog_open(const struct source *source, const char *cache,
     int r = make_tools(cache, options, &catalog.tools);
 
     if (r == 0)
-        r = source_list(source, &list, d);
+        r = list_files(source, &list, d);
     for (size_t i = 0; i < list.n && r == 0;) {
         struct folder_scan scan = {
             .finds = {.dataset = found_dataset, .error = found_error},

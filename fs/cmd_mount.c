@@ -71,7 +71,7 @@ static void report_unusable(const struct catalog *catalog)
         const struct dataset *ds = catalog->item[i].ds;
 
         if (ds && dataset_state(ds) == DATASET_FAILED)
-            log_error("%s: %s", catalog->item[i].name, ds->reason.text);
+            log_error("%s", ds->reason.text);
         else if (ds && dataset_state(ds) == DATASET_READY && ds->note.set)
             log_warning("%s", ds->note.text);
     }

@@ -1,4 +1,5 @@
 /* epochfs: the command line. */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +26,9 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
-          "SOURCE is a folder or a file with IDX data (MNIST and its relatives), also packed with\n"
-          "gzip. Read MOUNTPOINT/README.txt next.\n",
+          "SOURCE is a folder, a file, or a list 'a.txt;b.txt', with IDX data (MNIST and its\n"
+          "relatives) or libsvm text, also packed with gzip or xz. Read MOUNTPOINT/README.txt "
+          "next.\n",
           out);
 }
 
@@ -41,6 +43,10 @@ static int run_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/');
+
+    /* A daemon of many threads: what is large goes back to the system when it is freed. */
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    mallopt(M_ARENA_MAX, 2);
 
     if (!strcmp(slash ? slash + 1 : argv[0], "mount.epochfs"))
         return command_mount_helper(argc, argv);

@@ -16,7 +16,9 @@
 #include "base/checked.h"
 #include "fs/log.h"
 
-#define FOREVER 1e9 /* seconds */
+#define FOREVER    1e9 /* seconds */
+#define TOLD_BAD   20  /* read errors of a dataset that are logged: of samples; others */
+#define TOLD_OTHER 2
 
 static struct server *server_of(fuse_req_t req)
 {
@@ -220,13 +222,11 @@ static void serve_init(void *userdata, struct fuse_conn_info *conn)
         s->setup.ready(s->setup.ctx);
 }
 
-/* A listing has grown: the kernel's copy of it is old. */
-static void tell_changed(struct server *s, uint64_t ino)
+void serve_tell_changed(struct server *s, uint64_t ino)
 {
     if (!ino)
         return;
     atomic_store_explicit(&s->changed, now_ns(), memory_order_relaxed);
-    atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
     fuse_lowlevel_notify_inval_inode(s->session, ino, 0, 0);
 }
 
@@ -250,7 +250,9 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
                   "mount",
                   call->name, PLANS_MAX);
     /* Before the reply, so that a listing by whoever waits for it is new. */
-    tell_changed(s, changed);
+    if (changed)
+        atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
+    serve_tell_changed(s, changed);
     if (park(patience, call, parent.item, r))
         return;
     /* What is not there will never be: the kernel may remember that, too. */
@@ -366,16 +368,19 @@ static int read_live(struct server *s, const struct node *node, uint64_t off, si
     return 0;
 }
 
-/* The first failure of each kind in a dataset is an error; what follows is for debugging, for a
- * job reads on, thousands of times. */
+/* The first failures in a dataset are errors; what follows is for debugging, for a job reads on,
+ * thousands of times. Bad samples differ, so more of them are told than of what fails as a whole.
+ */
 static enum log_level failure_level(struct server *s, const struct node *node, int r)
 {
-    unsigned kind = r == -ESTALE ? 1u : r == -EBADMSG ? 2u : 4u;
+    unsigned most = r == -EBADMSG ? TOLD_BAD : TOLD_OTHER, told;
 
     if (!node->item)
         return LOG_LEVEL_ERROR;
-    kind &= ~atomic_fetch_or(&s->told[node->item - s->setup.catalog->item], kind);
-    return kind ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
+    told = atomic_fetch_add(&s->told[node->item - s->setup.catalog->item][r == -EBADMSG], 1);
+    if (told + 1 == most && most > 1)
+        log_info("more read errors of this dataset are logged with log=debug only");
+    return told < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 }
 
 static void log_read_error(struct server *s, const struct node *node, int r, const struct diag *d)
@@ -386,7 +391,11 @@ static void log_read_error(struct server *s, const struct node *node, int r, con
         return;
     if (node->item)
         item_path(node->item, path, sizeof(path));
-    log_line(failure_level(s, node, r), "read failed: %s: %s", path, diag_text(d, r));
+    /* A dataset of one file is called like it. */
+    if (!strncmp(diag_text(d, r), path, strlen(path)))
+        path[0] = '\0';
+    log_line(failure_level(s, node, r), "read failed: %s%s%s", path, *path ? ": " : "",
+             diag_text(d, r));
 }
 
 static void answer_read(struct server *s, fuse_req_t req, const struct call *call,

@@ -15,7 +15,7 @@
 
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
-#define SLOW_THREADS 2
+#define SLOW_THREADS 8
 #define PATIENCE_NS  INT64_C(20000000) /* of a serving thread */
 
 /* A request that may take long, or may have to wait. */
@@ -73,9 +73,9 @@ struct server {
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     struct slow slow;
     struct status status;
-    _Atomic unsigned *told;  /* [catalog->n] kinds of failed reads that were logged */
-    _Atomic bool *wanted;    /* [catalog->n] a request waits for it to be ready */
-    _Atomic int64_t changed; /* when a listing last grew, ns since 1970 */
+    _Atomic unsigned (*told)[2]; /* [catalog->n] failed reads, of bad samples in [1] */
+    _Atomic bool *wanted;        /* [catalog->n] a request waits for it to be ready */
+    _Atomic int64_t changed;     /* when a listing last grew, ns since 1970 */
 };
 
 extern const struct fuse_lowlevel_ops serve_operations;
@@ -83,6 +83,9 @@ extern const struct fuse_lowlevel_ops serve_operations;
 /* Answer a request, or park it: if it is still at work at that time (monotonic_ns()), or its
  * dataset has to be ready first. */
 void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until);
+
+/* A listing has grown: the kernel's copy of that folder is old. ino 0: none has. */
+void serve_tell_changed(struct server *s, uint64_t ino);
 
 /* Finish the request later; takes req over. waits_for: when that item is open; NULL: as soon as a
  * slow thread is free. */

@@ -2,7 +2,7 @@
  * have to wait until a dataset is ready; and the thread that makes datasets ready.
  *
  * A serving thread tries for a while; a request that would go on is parked here and finished by
- * one of a few threads of its own, so that everything else is answered meanwhile. Two requests for
+ * one of some threads of its own, so that everything else is answered meanwhile. Two requests for
  * one file are never worked on at the same time: the second finds what the first has remembered.
  * What waits for a dataset is finished by the preparing thread.
  *
@@ -12,6 +12,7 @@
  * libfuse holds the request's own lock around slow_interrupted(), which takes slow.lock; so
  * slow.lock is never held around fuse_req_interrupt_func(). */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,12 @@ static const struct catalog_item *next_to_prepare(struct server *s,
     return first;
 }
 
+static void report_failed(struct server *s, const struct dataset *ds)
+{
+    log_error("%s", ds->reason.text);
+    status_read_error(&s->status, ds->reason.text);
+}
+
 static void *prepare_main(void *arg)
 {
     struct server *s = arg;
@@ -226,16 +233,31 @@ static void *prepare_main(void *arg)
         if (!dataset_prepare(item->ds))
             continue;
         if (dataset_state(item->ds) == DATASET_FAILED)
-            log_error("%s: %s", item->name, item->ds->reason.text);
+            report_failed(s, item->ds);
         else if (item->ds->note.set)
             log_warning("%s", item->ds->note.text);
         r = tree_open_item(s->tree, item);
         if (r < 0)
             log_error("%s: %s", item->name, strerror(-r));
+        if (s->setup.options->n_plans)
+            serve_tell_changed(s, tree_batches(s->tree, item));
         while ((parked = take_released(&s->slow, item)))
             finish(parked, monotonic_ns() + PATIENCE_NS);
     }
     return NULL;
+}
+
+/* Signals are for the main thread, which waits for them. */
+static int start_thread(pthread_t *ret, void *(*run)(void *arg), void *arg)
+{
+    sigset_t all, before;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pthread_create(ret, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r ? -EAGAIN : 0;
 }
 
 int slow_start(struct server *s)
@@ -244,12 +266,12 @@ int slow_start(struct server *s)
         struct slow_thread *thread = &s->slow.thread[i];
 
         *thread = (struct slow_thread){.server = s, .number = i};
-        if (pthread_create(&thread->id, NULL, slow_main, thread) != 0)
+        if (start_thread(&thread->id, slow_main, thread) < 0)
             return -EAGAIN;
         s->slow.n_threads++;
     }
     s->slow.prepares = next_to_prepare(s, NULL) != NULL;
-    if (s->slow.prepares && pthread_create(&s->slow.preparer, NULL, prepare_main, s) != 0) {
+    if (s->slow.prepares && start_thread(&s->slow.preparer, prepare_main, s) < 0) {
         s->slow.prepares = false;
         return -EAGAIN;
     }

@@ -280,6 +280,17 @@ static int item_opened(const struct tree *tree, const struct catalog_item *item)
     return atomic_load_explicit(&tree->opened[item - tree->catalog->item], memory_order_acquire);
 }
 
+uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item)
+{
+    const struct fixed *page = &tree->fixed[tree->page_of[item - tree->catalog->item]];
+    const struct fixed *above = &tree->fixed[page->parent];
+
+    for (uint32_t i = above->first_child; i < above->first_child + above->n_children; i++)
+        if (tree->fixed[i].kind == NODE_BATCHES)
+            return TREE_ROOT + i;
+    return 0;
+}
+
 bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item)
 {
     return item_opened(tree, item) != 0;
@@ -301,7 +312,8 @@ static int names_known(const struct tree *tree, const struct node *folder, struc
     if (opened != 1)
         return opened ? opened : -EAGAIN;
     return dataset_state(folder->item->ds) == DATASET_FAILED
-               ? diag_set(d, -EIO, "%s", folder->item->ds->reason.text)
+               ? diag_set(d, folder->item->ds->failed == -ESTALE ? -ESTALE : -EIO, "%s",
+                          folder->item->ds->reason.text)
                : 0;
 }
 
@@ -426,8 +438,9 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
 {
     int r = names_known(tree, parent, NULL);
 
+    /* No plan has been opened before the dataset is: nothing to list yet. */
     if (r < 0)
-        return r;
+        return r == -EAGAIN && parent->kind == NODE_BATCHES ? -ENOENT : r;
     switch (parent->kind) {
     case NODE_FOLDER:
     case NODE_DATASET:

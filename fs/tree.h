@@ -97,8 +97,8 @@ int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
 
 /* The node called name in parent. 0; -ENOENT (with a reason in d where the name is a malformed
  * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent has to be
- * ready first; -EIO: it never will, with the reason in d. *ret_changed (may be NULL): the inode
- * number of a folder whose listing has grown by this lookup, else 0. */
+ * ready first; -EIO, -ESTALE: it never will, with the reason in d. *ret_changed (may be NULL): the
+ * inode number of a folder whose listing has grown by this lookup, else 0. */
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d);
 
@@ -106,6 +106,9 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
  * -EIO as tree_lookup(). Places are stable: entries are only added at the end. */
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
               char ret_name[static TREE_NAME_ROOM]);
+
+/* The inode number of an item's batches/, whose listing grows when it is opened; 0: it has none. */
+uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item);
 
 /* Has the item been opened, or failed to be? */
 bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item);

@@ -211,7 +211,11 @@ def check_lists():
         check("c;d.txt", svm_model.Dataset([("c;d.txt", files["c;d.txt"])]))
     os.chdir(SOURCE)
     check_list("b.txt;more/part-1;a.txt", files, ["b.txt", "more/part-1", "a.txt"])
+    run("mount", "b.txt;more/part-1", MOUNTPOINT)  # in the background it has left the folder
+    check("all", svm_model.Dataset([(name, files[name]) for name in ("b.txt", "more/part-1")]))
+    run("umount", MOUNTPOINT)
     os.chdir("/")
+    check_same_names()
     for elements, words in ((["a.txt", "missing.txt"], ["missing.txt"]),
                             (["a.txt", "more/nothing-.*"], ["nothing-"]),
                             (["a.txt", "more/part-["], ["part-["]),
@@ -219,6 +223,22 @@ def check_lists():
         message = run("mount", list_of(*elements), MOUNTPOINT, code=2)
         contains(message, *words)
         equal(message.count("\n"), 1, f"one message: {message!r}")
+
+
+def check_same_names():
+    """Files of the same name from two folders, and a file twice."""
+    files = {name: rows(3) for name in ("x/data", "y/data")}
+    for name, data in files.items():
+        write(name, data)
+    for names in (["x/data", "y/data"], ["y/data", "x/data"], ["x/data", "y/data", "x/data"]):
+        with mounted(list_of(*names)):
+            check("all", svm_model.Dataset([(f"{i}", files[n]) for i, n in enumerate(names)]))
+            found = {n: content(path(n, "samples/svm/000001.svm")) for n in names_of()
+                     if n.startswith("data")}
+            equal(sorted(found.values()),
+                  sorted(files[n].splitlines(keepends=True)[1] for n in names), f"{found}")
+            kept = [content(path("all/source", n)) for n in names_of("all/source")]
+            equal(sorted(set(kept)), sorted(files.values()), "source/ of `all`")
 
 
 # ---- packed ----

@@ -268,7 +268,7 @@ def check_waiting():
     """Who comes before the index is ready waits for it, and gets what is right."""
     lines = rows(2000, 1)
     fresh()
-    copies = (64 if SLOW else 1200) * 2 ** 20 // len(text_of(lines))
+    copies = (64 if SLOW else 800) * 2 ** 20 // len(text_of(lines))
     last = 2000 * copies - 1
     digits = max(6, len(str(last)))
 

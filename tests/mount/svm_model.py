@@ -94,7 +94,7 @@ def read_row(row, index_base, weighted):
     with_value = None
     while s.take(B) and not s.sees(rb"#|\Z"):
         at = s.at
-        index = int(s.need(rb"[0-9]+"))
+        index = int(s.need(rb"\+?[0-9]+"))
         if index > INDEX_MAX or (index_base == "1" and index == 0):
             raise s.bad(at)
         colon = s.take(B + b":" + B)

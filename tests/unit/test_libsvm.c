@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "format/libsvm_side.h"
 #include "support/libsvm_make.h"
 #include "support/random.h"
 #include "support/unit.h"
@@ -991,12 +992,17 @@ static void test_probe__cut_anywhere__libsvm(void **state)
 
 static void test_is_side__names__or_not(void **state)
 {
+    enum libsvm_side_kind kind;
+
     (void)state;
-    assert_true(format_libsvm.is_side("a.txt.weight", "a.txt"));
-    assert_true(format_libsvm.is_side("a.txt.base_margin", "a.txt"));
-    assert_false(format_libsvm.is_side("a.weight", "a.txt"));
-    assert_false(format_libsvm.is_side("a.txt.weights", "a.txt"));
-    assert_false(format_libsvm.is_side("a.txt", "a.txt"));
+    assert_true(libsvm_side_find("a.txt.weight", "a.txt", &kind));
+    assert_int_equal(kind, LIBSVM_SIDE_WEIGHT);
+    assert_true(libsvm_side_find("a.txt.base_margin", "a.txt", &kind));
+    assert_int_equal(kind, LIBSVM_SIDE_MARGIN);
+    assert_false(libsvm_side_find("a.weight", "a.txt", &kind));
+    assert_false(libsvm_side_find("a.txt.weights", "a.txt", &kind));
+    assert_false(libsvm_side_find("a.txt", "a.txt", &kind));
+    assert_ptr_equal(format_libsvm.sides, libsvm_side_suffixes);
 }
 
 static void test_libsvm__two_sides_of_a_kind__error(void **state)

@@ -218,7 +218,7 @@ static const struct {
     {"1 2:3 qid:7", 0, 6, "an index from 0 to 4294967295"},
     {"1 sid:7", 0, 2, "an index from 0 to 4294967295"},
     {"1 0:1 -1:2", 0, 6, "an index from 0 to 4294967295"},
-    {"1 +1:2", 0, 2, "an index from 0 to 4294967295"},
+    {"1 +:2", 0, 2, "an index from 0 to 4294967295"},
     {"1 4294967296:2", 0, 2, "an index from 0 to 4294967295"},
     {"1 18446744073709551617:2", 0, 2, "an index from 0 to 4294967295"},
     {"1 0:1 :5", 0, 6, "an index from 0 to 4294967295"},

@@ -199,7 +199,7 @@ static void test_source_list__tree__sorted_without_hidden(void **state)
     temp_path(folder, "pipe", path);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(source_open(folder, &source, NULL), 0);
-    assert_int_equal(source_list(source, &list, NULL), 0);
+    assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
     assert_int_equal(list.n, ARRAY_LEN(want));
     for (size_t i = 0; i < list.n; i++) {
         assert_string_equal(list.entry[i].folder, want[i].folder);
@@ -220,7 +220,7 @@ static void test_source_list__annex_link__says_what_to_do(void **state)
     temp_path(folder, "u", path);
     assert_int_equal(symlink("nowhere", path), 0);
     assert_int_equal(source_open(folder, &source, NULL), 0);
-    assert_int_equal(source_list(source, &list, NULL), 0);
+    assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
     assert_int_equal(list.n, 2);
     assert_non_null(strstr(list.entry[0].error, "git annex get"));
     assert_non_null(strstr(list.entry[1].error, "nowhere"));
@@ -238,7 +238,7 @@ static void test_source_open__one_file__its_folder_and_name(void **state)
     temp_path(folder, "f", path);
     snprintf(url, sizeof(url), "file://%s", path);
     assert_int_equal(source_open(url, &source, NULL), 0);
-    assert_int_equal(source_list(source, &list, NULL), 0);
+    assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
     assert_int_equal(list.n, 1);
     assert_string_equal(list.entry[0].name, "f");
 }
