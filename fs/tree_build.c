@@ -80,18 +80,36 @@ static int add_sample_folders(struct builder *b, const struct catalog_item *item
     return r;
 }
 
+/* The name of a source file in source/; the files of a list may have the same: `<name>~<k>`. */
+static char *source_file_name(const struct dataset *ds, unsigned number)
+{
+    const char *path = blob_name(ds->blob[number]), *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t len = unpacked_name_len(name);
+    unsigned same = 1;
+    char *ret;
+
+    for (unsigned i = 0; i < number; i++) {
+        const char *other = blob_name(ds->blob[i]), *other_slash = strrchr(other, '/');
+
+        other = other_slash ? other_slash + 1 : other;
+        same += unpacked_name_len(other) == len && !memcmp(other, name, len);
+    }
+    if (same == 1)
+        return strndup(name, len);
+    return asprintf(&ret, "%.*s~%u", (int)len, name, same) < 0 ? NULL : ret;
+}
+
 static int add_sources(struct builder *b, const struct catalog_item *item)
 {
     int r = 0;
 
     for (unsigned i = 0; i < item->ds->n_blobs && r == 0; i++) {
-        const char *name = blob_name(item->ds->blob[i]), *slash = strrchr(name, '/');
-        AUTO_FREE char *base = strdup(slash ? slash + 1 : name);
+        AUTO_FREE char *name = source_file_name(item->ds, i);
 
-        if (!base)
-            return -ENOMEM;
-        base[unpacked_name_len(base)] = '\0';
-        r = add_fixed(b, (struct fixed){.kind = NODE_SOURCE, .item = item, .number = i}, base);
+        r = name
+                ? add_fixed(b, (struct fixed){.kind = NODE_SOURCE, .item = item, .number = i}, name)
+                : -ENOMEM;
     }
     return r;
 }
