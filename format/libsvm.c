@@ -356,6 +356,28 @@ static unsigned sides_of(const struct libsvm_file *file)
     return sides;
 }
 
+/* What a file has beside label and features, for people. */
+static void describe_columns(const struct libsvm_file *file, char *ret, size_t room)
+{
+    const struct {
+        bool is_there;
+        const char *name;
+    } columns[] = {
+        {file->columns & LIBSVM_WEIGHT, "weights"},
+        {file->columns & LIBSVM_QID, "qids"},
+        {file->side[LIBSVM_SIDE_WEIGHT].blob, "a file of weights"},
+        {file->side[LIBSVM_SIDE_GROUP].blob, "a file of groups"},
+        {file->side[LIBSVM_SIDE_MARGIN].blob, "a file of margins"},
+    };
+    size_t len = 0;
+
+    snprintf(ret, room, "nothing");
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        if (columns[i].is_there && len < room)
+            len +=
+                (size_t)snprintf(ret + len, room - len, "%s%s", len ? ", " : "", columns[i].name);
+}
+
 /* All files of the folder as one dataset, if they have the same columns. */
 static int join_files(const struct folder_files *files, const struct format_setup *setup,
                       struct finds *finds)
@@ -367,19 +389,17 @@ static int join_files(const struct folder_files *files, const struct format_setu
         return 0;
     for (unsigned i = 1; i < files->n; i++) {
         const struct libsvm_file *a = files->file[0], *b = files->file[i];
-        char reason[2048];
+        char reason[2048], columns_a[128], columns_b[128];
 
         if (a->columns == b->columns && sides_of(a) == sides_of(b))
             continue;
-        snprintf(
-            reason, sizeof(reason),
-            "%s and %s cannot be one dataset: want a weight, a qid and side files in all or in "
-            "none, found %s%s in the first, %s%s in the second. Each is served alone.",
-            blob_name(a->blob), blob_name(b->blob),
-            a->columns & LIBSVM_WEIGHT ? "weight " : "no weight ",
-            a->columns & LIBSVM_QID ? "and qid" : "and no qid",
-            b->columns & LIBSVM_WEIGHT ? "weight " : "no weight ",
-            b->columns & LIBSVM_QID ? "and qid" : "and no qid");
+        describe_columns(a, columns_a, sizeof(columns_a));
+        describe_columns(b, columns_b, sizeof(columns_b));
+        snprintf(reason, sizeof(reason),
+                 "%s and %s cannot be one dataset: want the same beside label and features in all, "
+                 "in their rows or in side files, found %s in the first, %s in the second. Each is "
+                 "served alone.",
+                 blob_name(a->blob), blob_name(b->blob), columns_a, columns_b);
         return finds->error(finds, JOINED, reason);
     }
     r = dataset_of_files(files->file, files->n, setup, &ds);

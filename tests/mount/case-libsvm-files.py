@@ -280,6 +280,10 @@ def check_side(files, name, fields, data=None):
         equal(sorted(s["file"] for s in page["sources"]), sorted(files), "sources")
         check_page(page, name, ds, [s["file"] for s in page["sources"]])
     run("info", "--check", SOURCE)
+    if name in files:  # They are found beside a file that is named alone, too.
+        for source in (f"{SOURCE}/{name}", f"{SOURCE}/{name};"):
+            with mounted(source):
+                check(name, ds)
 
 
 def check_side_files():
