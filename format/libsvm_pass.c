@@ -113,9 +113,11 @@ static void *scan_share(void *arg)
  * be half of an end; it counts as one. */
 static size_t last_line_end(const uint8_t *text, size_t from, size_t to)
 {
-    while (to > from && text[to - 1] != '\n' && text[to - 1] != '\r')
-        to--;
-    return to;
+    const uint8_t *lf = memrchr(text + from, '\n', to - from);
+    const uint8_t *behind = lf ? lf + 1 : text + from;
+    const uint8_t *cr = memrchr(behind, '\r', (size_t)(text + to - behind));
+
+    return (size_t)((cr ? cr + 1 : behind) - text);
 }
 
 /* Cut text[0, len), which is whole lines, into a share for each thread. Returns their number. */
@@ -255,10 +257,20 @@ static int end_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx)
     return is_row && !scan->skip_bad ? row(ctx, &pass->long_line, pass->lines - 1) : 0;
 }
 
+/* The first byte of text[0, len) that ends a line; len: none does. */
+static size_t first_line_end(const uint8_t *text, size_t len)
+{
+    const uint8_t *lf = memchr(text, '\n', len);
+    size_t n = lf ? (size_t)(lf - text) : len;
+    const uint8_t *cr = memchr(text, '\r', n);
+
+    return cr ? (size_t)(cr - text) : n;
+}
+
 /* Go on in such a line. */
 static int pass_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx, struct diag *d)
 {
-    size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i = 0;
+    size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i;
     uint8_t *text = NULL;
     int r = read_piece(pass, len, &text, d);
     bool found;
@@ -270,8 +282,7 @@ static int pass_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx, stru
         pass->long_line = (struct row_place){.start = pass->at};
         pass->long_is_row = libsvm_is_row(text, len);
     }
-    while (i < len && text[i] != '\n' && text[i] != '\r')
-        i++;
+    i = first_line_end(text, len);
     found = i < len;
     pass->long_line.len += i;
     pass->at += i + found;
