@@ -96,8 +96,7 @@ struct dataset_ops {
     void (*locate)(const struct dataset *ds, uint64_t sample, struct text *t);
     /* Free what own and blob[] hold. */
     void (*free)(struct dataset *ds);
-    /* The blobs are shared by other datasets; and each read has checked those that it used. */
-    bool shares_blobs, checks_reads;
+    bool checks_reads; /* each read has checked the blobs that it used */
 };
 
 struct dataset {
@@ -116,6 +115,7 @@ struct dataset {
 
     unsigned n_blobs;
     struct blob **blob; /* [n_blobs]; owned */
+    bool shares_blobs;  /* with other datasets, which count them */
 
     /* The files that the encoders offer, see encoder.h. Owned. */
     unsigned n_folders;

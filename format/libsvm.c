@@ -201,18 +201,6 @@ static const struct dataset_ops libsvm_ops = {
     .checks_reads = true,
 };
 
-static const struct dataset_ops joined_ops = {
-    .prepare = rows_prepare,
-    .progress = rows_progress,
-    .share = rows_share,
-    .check = rows_check,
-    .describe = rows_describe,
-    .locate = rows_locate,
-    .free = rows_free,
-    .checks_reads = true,
-    .shares_blobs = true,
-};
-
 /* ---- making datasets ---- */
 
 static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
@@ -252,7 +240,8 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
     if (!ds)
         return -ENOMEM;
     ds->format = &format_libsvm;
-    ds->ops = n > 1 ? &joined_ops : &libsvm_ops;
+    ds->ops = &libsvm_ops;
+    ds->shares_blobs = n > 1;
     ds->own = rows = calloc(1, sizeof(*rows));
     ds->field = calloc(LIBSVM_FIELDS_MAX, sizeof(*ds->field));
     if (!rows || !ds->field)

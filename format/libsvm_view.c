@@ -214,6 +214,14 @@ static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
     return slab;
 }
 
+static int not_as_indexed(const struct slab_work *w, const struct libsvm_row_at *at)
+{
+    return diag_set(w->d, -ESTALE,
+                    "%s: row %llu at byte %llu is not what it was when it was indexed",
+                    blob_name(at->file->blob), (unsigned long long)at->row,
+                    (unsigned long long)at->place.start);
+}
+
 /* Parse row i of the work into its place in the slab. */
 static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsigned i,
                       const uint8_t *line)
@@ -234,10 +242,7 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     if (r < 0)
         return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, w->d);
     if (row.n != at->place.features || row.n_labels > rows->labels)
-        return diag_set(w->d, -ESTALE,
-                        "%s: row %llu at byte %llu is not what it was when it was indexed",
-                        blob_name(at->file->blob), (unsigned long long)at->row,
-                        (unsigned long long)at->place.start);
+        return not_as_indexed(w, at);
     ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;
     ((float *)(uintptr_t)slab->weight)[i] = row.weight;
     ((int64_t *)(uintptr_t)slab->qid)[i] = row.qid;
@@ -340,6 +345,9 @@ static int make_slab(void *ctx, void **ret, size_t *ret_size)
             w->features_before += w->row->place.features;
         w->n = 1;
     }
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->row[i].place.features > w->row[i].place.len)
+            return not_as_indexed(w, &w->row[i]); /* before memory is asked for them */
     slab = slab_new(w, ret_size);
     if (!slab)
         return -ENOMEM;

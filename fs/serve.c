@@ -520,7 +520,7 @@ static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
     status_count(&s->status, REQUEST_OTHER);
     for (size_t i = 0; i < catalog->n; i++) {
         const struct dataset *ds = catalog->item[i].ds;
-        bool counts = ds && !(ds->ops && ds->ops->shares_blobs);
+        bool counts = ds && !ds->shares_blobs;
 
         for (unsigned k = 0; counts && k < ds->n_blobs; k++)
             bytes += ds->blob[k]->size;

@@ -24,7 +24,7 @@ static void sum_progress(const struct status *s, uint64_t *ret_done, uint64_t *r
         const struct dataset *ds = s->catalog->item[i].ds;
         uint64_t done, total;
 
-        if (!ds || !ds->ops || !ds->ops->progress || ds->ops->shares_blobs)
+        if (!ds || !ds->ops || !ds->ops->progress || ds->shares_blobs)
             continue;
         ds->ops->progress(ds, &done, &total);
         *ret_done += done;
