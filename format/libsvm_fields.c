@@ -64,9 +64,16 @@ static void copy_numbers(const void *of, unsigned width, uint64_t off, size_t le
 typedef void slab_copy_fn(const struct dataset *ds, const struct field *f,
                           const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst);
 
+/* The ops of a field that is read from slabs. */
+struct slab_ops {
+    struct field_ops ops;
+    slab_copy_fn *copy;
+};
+
 static int read_items(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, slab_copy_fn *copy, struct diag *d)
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
+    const struct slab_ops *ops = (const struct slab_ops *)f->ops;
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
 
@@ -81,7 +88,7 @@ static int read_items(const struct dataset *ds, const struct field *f, const str
             break;
         start = off - slab->first * f->item_bytes;
         n = (size_t)min_u64(len, slab->n * f->item_bytes - start);
-        copy(ds, f, slab, start, n, dst);
+        ops->copy(ds, f, slab, start, n, dst);
         dst += n;
         off += n;
         len -= n;
@@ -156,30 +163,6 @@ static void copy_x(const struct dataset *ds, const struct field *f, const struct
     }
 }
 
-static int read_label(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return read_items(ds, f, sel, off, len, dst, copy_label, d);
-}
-
-static int read_weight(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return read_items(ds, f, sel, off, len, dst, copy_weight, d);
-}
-
-static int read_qid(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return read_items(ds, f, sel, off, len, dst, copy_qid, d);
-}
-
-static int read_x(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                  uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return read_items(ds, f, sel, off, len, dst, copy_x, d);
-}
-
 /* ---- what side files say ---- */
 
 /* The item of one row. */
@@ -211,12 +194,19 @@ static void side_margin(const struct libsvm_rows *rows, const struct libsvm_row_
     copy_numbers(side->value + at->row * side->per_row, 4, 0, (size_t)side->per_row * 4, dst);
 }
 
+/* The ops of a field that is read from side files. */
+struct side_ops {
+    struct field_ops ops;
+    enum libsvm_side_kind kind;
+    side_item_fn *item;
+};
+
 static int read_side(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     enum libsvm_side_kind kind, side_item_fn *item, uint64_t off, size_t len,
-                     uint8_t *dst, struct diag *d)
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
+    const struct side_ops *ops = (const struct side_ops *)f->ops;
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    int r = libsvm_rows_side(rows, kind, d);
+    int r = libsvm_rows_side(rows, ops->kind, d);
     AUTO_FREE uint8_t *bytes = r == 0 ? malloc(f->item_bytes) : NULL;
 
     if (r < 0 || !bytes)
@@ -228,33 +218,13 @@ static int read_side(const struct dataset *ds, const struct field *f, const stru
 
         sel->samples(sel, off / f->item_bytes, 1, &sample);
         at = libsvm_rows_find(rows, sample);
-        item(rows, &at, bytes);
+        ops->item(rows, &at, bytes);
         memcpy(dst, bytes + skip, n);
         dst += n;
         off += n;
         len -= n;
     }
     return 0;
-}
-
-static int read_side_weight(const struct dataset *ds, const struct field *f,
-                            const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                            struct diag *d)
-{
-    return read_side(ds, f, sel, LIBSVM_SIDE_WEIGHT, side_weight, off, len, dst, d);
-}
-
-static int read_side_group(const struct dataset *ds, const struct field *f,
-                           const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                           struct diag *d)
-{
-    return read_side(ds, f, sel, LIBSVM_SIDE_GROUP, side_group, off, len, dst, d);
-}
-
-static int read_margin(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return read_side(ds, f, sel, LIBSVM_SIDE_MARGIN, side_margin, off, len, dst, d);
 }
 
 /* ---- the matrix ---- */
@@ -573,13 +543,14 @@ static int read_row(const struct dataset *ds, const struct field *f, const struc
 
 /* ---- the table ---- */
 
-static const struct field_ops label_ops = {.read = read_label};
-static const struct field_ops weight_ops = {.read = read_weight};
-static const struct field_ops qid_ops = {.read = read_qid};
-static const struct field_ops side_weight_ops = {.read = read_side_weight};
-static const struct field_ops side_group_ops = {.read = read_side_group};
-static const struct field_ops margin_ops = {.read = read_margin};
-static const struct field_ops x_ops = {.read = read_x};
+static const struct slab_ops label_ops = {{.read = read_items}, copy_label};
+static const struct slab_ops weight_ops = {{.read = read_items}, copy_weight};
+static const struct slab_ops qid_ops = {{.read = read_items}, copy_qid};
+static const struct slab_ops x_ops = {{.read = read_items}, copy_x};
+static const struct side_ops side_weight_ops = {
+    {.read = read_side}, LIBSVM_SIDE_WEIGHT, side_weight};
+static const struct side_ops side_group_ops = {{.read = read_side}, LIBSVM_SIDE_GROUP, side_group};
+static const struct side_ops margin_ops = {{.read = read_side}, LIBSVM_SIDE_MARGIN, side_margin};
 static const struct field_ops data_ops = {read_data, form_data};
 static const struct field_ops indices_ops = {read_indices, form_indices};
 static const struct field_ops indptr_ops = {read_indptr, form_indptr};
@@ -614,15 +585,15 @@ int libsvm_fields_init(struct dataset *ds)
         const struct field_ops *ops;
         enum dtype dtype;
     } fields[] = {
-        {true, "label", FIELD_PARSED, &label_ops, DTYPE_F4},
-        {side[LIBSVM_SIDE_WEIGHT].blob, "weight", FIELD_PARSED, &side_weight_ops, DTYPE_F4},
+        {true, "label", FIELD_PARSED, &label_ops.ops, DTYPE_F4},
+        {side[LIBSVM_SIDE_WEIGHT].blob, "weight", FIELD_PARSED, &side_weight_ops.ops, DTYPE_F4},
         {!side[LIBSVM_SIDE_WEIGHT].blob && file->columns & LIBSVM_WEIGHT, "weight", FIELD_PARSED,
-         &weight_ops, DTYPE_F4},
-        {side[LIBSVM_SIDE_GROUP].blob, "qid", FIELD_PARSED, &side_group_ops, DTYPE_I8},
-        {!side[LIBSVM_SIDE_GROUP].blob && file->columns & LIBSVM_QID, "qid", FIELD_PARSED, &qid_ops,
-         DTYPE_I8},
-        {side[LIBSVM_SIDE_MARGIN].blob, "base_margin", FIELD_PARSED, &margin_ops, DTYPE_F4},
-        {true, "x", FIELD_DERIVED, &x_ops, DTYPE_F4},
+         &weight_ops.ops, DTYPE_F4},
+        {side[LIBSVM_SIDE_GROUP].blob, "qid", FIELD_PARSED, &side_group_ops.ops, DTYPE_I8},
+        {!side[LIBSVM_SIDE_GROUP].blob && file->columns & LIBSVM_QID, "qid", FIELD_PARSED,
+         &qid_ops.ops, DTYPE_I8},
+        {side[LIBSVM_SIDE_MARGIN].blob, "base_margin", FIELD_PARSED, &margin_ops.ops, DTYPE_F4},
+        {true, "x", FIELD_DERIVED, &x_ops.ops, DTYPE_F4},
         {true, "data", FIELD_MEMBER, &data_ops, DTYPE_F4},
         {true, "indices", FIELD_MEMBER, &indices_ops, DTYPE_I4},
         {true, "indptr", FIELD_MEMBER, &indptr_ops, DTYPE_I4},
@@ -659,11 +630,11 @@ void libsvm_fields_finish(struct dataset *ds)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         struct field *f = &ds->field[i];
 
-        if (f->ops == &x_ops)
+        if (f->ops == &x_ops.ops)
             set_axis(f, rows->features);
-        if (f->ops == &label_ops && rows->labels > 1)
+        if (f->ops == &label_ops.ops && rows->labels > 1)
             set_axis(f, rows->labels);
-        if (f->ops == &margin_ops && margins > 1)
+        if (f->ops == &margin_ops.ops && margins > 1)
             set_axis(f, margins);
     }
 }
