@@ -1,0 +1,59 @@
+/* An opener: how a format gets at what a file of the source names: other files, and the output of
+ * commands. cache/ makes it, format/ uses it. */
+#ifndef EPOCHFS_BASE_OPENER_H
+#define EPOCHFS_BASE_OPENER_H
+
+#include "base/blob.h"
+#include "base/diag.h"
+
+struct opener;
+struct opener_run;
+
+struct opener_ops {
+    int (*file)(const struct opener *opener, const char *folder, const char *path,
+                struct blob **ret, struct diag *d);
+    int (*start)(const struct opener *opener, const char *command, struct opener_run **ret,
+                 struct diag *d);
+    int (*poll)(struct opener_run *run, int wait_ms, struct blob **ret, struct diag *d);
+    void (*stop)(struct opener_run *run);
+};
+
+struct opener {
+    const struct opener_ops *ops;
+};
+
+/* The file that a file in folder (relative to SOURCE, "" for SOURCE itself) calls path. The caller
+ * frees *ret; as many may be open as memory allows, for descriptors are opened when they are
+ * needed. 0, -ENOENT, -EACCES: it is outside SOURCE and that was not allowed, or -errno; the reason
+ * is in d and says how to allow it. Any thread. */
+static inline int opener_file(const struct opener *opener, const char *folder, const char *path,
+                              struct blob **ret, struct diag *d)
+{
+    return opener->ops->file(opener, folder, path, ret, d);
+}
+
+/* Start a shell command whose output is wanted, or find what it has put out before. 0 and a run
+ * that the caller stops; -EACCES: commands were not allowed; -EAGAIN: enough are running, try when
+ * one has ended; or -errno. */
+static inline int opener_start(const struct opener *opener, const char *command,
+                               struct opener_run **ret, struct diag *d)
+{
+    return opener->ops->start(opener, command, ret, d);
+}
+
+/* 1 and all of its output, which the caller frees; 0: not yet, after at most wait_ms; -errno with
+ * the reason in d: it failed, or took too long. By one thread at a time. */
+static inline int opener_poll(const struct opener *opener, struct opener_run *run, int wait_ms,
+                              struct blob **ret, struct diag *d)
+{
+    return opener->ops->poll(run, wait_ms, ret, d);
+}
+
+/* End it, if it runs still, and forget it; run may be NULL. */
+static inline void opener_stop(const struct opener *opener, struct opener_run *run)
+{
+    if (run)
+        opener->ops->stop(run);
+}
+
+#endif
