@@ -23,6 +23,11 @@ static inline uint64_t load_be64(const uint8_t *p)
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? __builtin_bswap64(v) : v;
 }
 
+static inline uint16_t load_le16(const uint8_t *p)
+{
+    return (uint16_t)(p[1] << 8 | p[0]);
+}
+
 static inline uint64_t load_le64(const uint8_t *p)
 {
     uint64_t v;

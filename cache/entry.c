@@ -1,7 +1,8 @@
 /* Invariants of a folder of entries:
  *  1. A file named <id> is whole: content, then a trailer that repeats its id and size.
  *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
- *     next one starts it anew. */
+ *     next one starts it anew. A command that writes to it holds the flock, too: it came to it with
+ *     the descriptor. */
 #include "cache/entry.h"
 
 #include <errno.h>
@@ -19,7 +20,6 @@
 
 struct entry_sink {
     int fd;
-    uint64_t size; /* written so far */
 };
 
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
@@ -35,7 +35,6 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
             return -errno;
         at += n;
         len -= (size_t)n;
-        sink->size += (uint64_t)n;
     }
     return 0;
 }
@@ -96,8 +95,7 @@ static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *re
     return 0;
 }
 
-/* <folder>/<id><suffix> */
-static int entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX])
+int entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX])
 {
     int n = snprintf(ret, PATH_MAX, "%s/%s%s", entry->folder, entry->id, suffix);
 
@@ -121,7 +119,7 @@ void entry_remove(const struct entry *entry)
 }
 
 /* Lock path for writing; it may be renamed or replaced while we wait, then try again. */
-static int lock_part(const char *path, int *ret_fd)
+static int lock_part(const char *path, bool wait, int *ret_fd)
 {
     for (;;) {
         AUTO_CLOSE int fd =
@@ -134,7 +132,7 @@ static int lock_part(const char *path, int *ret_fd)
             return -errno;
         if (!S_ISREG(ours.st_mode))
             return -EEXIST; /* not ours to write to */
-        while (flock(fd, LOCK_EX) < 0)
+        while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
             if (errno != EINTR)
                 return -errno;
         if (stat(path, &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
@@ -144,53 +142,89 @@ static int lock_part(const char *path, int *ret_fd)
     }
 }
 
-/* Fill the locked file and give it its final name. */
-static int fill_part(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int fd,
-                     const char *part, const char *done, uint64_t *ret_size, struct diag *d)
-{
-    struct entry_sink sink = {.fd = fd};
-    uint8_t trailer[TRAILER_BYTES];
-    int r = ftruncate(fd, 0) < 0 ? -errno : make(ctx, &sink, d);
-
-    *ret_size = sink.size;
-    if (r == 0) {
-        make_trailer(entry->id, sink.size, trailer);
-        r = entry_write(&sink, trailer, sizeof(trailer));
-    }
-    if (r == 0 && ((sync && fdatasync(fd) < 0) || rename(part, done) < 0))
-        r = -errno;
-    if (r < 0) {
-        int unused = ftruncate(fd, 0); /* give the space back; the name goes with it */
-
-        (void)unused;
-        unlink(part);
-    }
-    return r;
-}
-
-int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
-               uint64_t *ret_size, struct diag *d)
+int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size)
 {
     char part[PATH_MAX], done[PATH_MAX];
     AUTO_CLOSE int fd = -1;
     int r = entry_path(entry, ".part", part);
 
-    if (r < 0)
-        return r;
-    r = entry_path(entry, "", done);
     if (r == 0)
-        r = lock_part(part, &fd);
+        r = entry_path(entry, "", done);
+    if (r == 0)
+        r = lock_part(part, wait, &fd);
     if (r < 0)
         return r;
     r = open_done(done, entry->id, ret_fd, ret_size);
     if (r == 0)
         unlink(part); /* another process was first; ours is empty */
     if (r != -ENOENT)
+        return r < 0 ? r : 1;
+    if (ftruncate(fd, 0) < 0)
+        return -errno;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* Write the trailer, wherever the file ends, and give it its final name. */
+static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
+{
+    char part[PATH_MAX], done[PATH_MAX];
+    struct entry_sink sink = {.fd = fd};
+    uint8_t trailer[TRAILER_BYTES];
+    off_t size = lseek(fd, 0, SEEK_END);
+    int r = size < 0 ? -errno : entry_path(entry, ".part", part);
+
+    if (r == 0)
+        r = entry_path(entry, "", done);
+    if (r < 0)
         return r;
-    r = fill_part(entry, sync, make, ctx, fd, part, done, ret_size, d);
-    if (r == 0) {
-        flock(fd, LOCK_UN);
-        *ret_fd = TAKE_FD(fd);
-    }
+    make_trailer(entry->id, (uint64_t)size, trailer);
+    r = entry_write(&sink, trailer, sizeof(trailer));
+    if (r == 0 && ((sync && fdatasync(fd) < 0) || rename(part, done) < 0))
+        r = -errno;
+    if (r == 0)
+        *ret_size = (uint64_t)size;
     return r;
+}
+
+int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
+{
+    int r = publish(entry, fd, sync, ret_size);
+
+    if (r < 0)
+        entry_abandon(entry, fd);
+    else
+        flock(fd, LOCK_UN);
+    return r;
+}
+
+void entry_abandon(const struct entry *entry, int fd)
+{
+    char part[PATH_MAX];
+    int unused = ftruncate(fd, 0); /* give the space back; the name goes with it */
+
+    (void)unused;
+    if (entry_path(entry, ".part", part) == 0)
+        unlink(part);
+}
+
+int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
+               uint64_t *ret_size, struct diag *d)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry_sink sink = {0};
+    int r = entry_begin(entry, true, &fd, ret_size);
+
+    if (r == 0) {
+        sink.fd = fd;
+        r = make(ctx, &sink, d);
+        if (r < 0)
+            entry_abandon(entry, fd);
+        else
+            r = entry_commit(entry, fd, sync, ret_size);
+    }
+    if (r < 0)
+        return r;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
 }

@@ -33,6 +33,22 @@ int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
 /* Remove an entry whose content turned out to be damaged. Who has it open may go on. */
 void entry_remove(const struct entry *entry);
 
+/* The path of its file: "" gives that of the whole entry. 0 or -ENAMETOOLONG. */
+int entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX]);
+
+/* Begin to make an entry. 0 and an empty file, locked, that ends up as the entry: whatever is
+ * written to *ret_fd, by whomever, is the content. 1: another process was first; *ret_fd and
+ * *ret_size are as from entry_open(). -EAGAIN: another process makes it, and wait is false; or
+ * -errno. The caller closes *ret_fd. */
+int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size);
+
+/* The content that was begun is whole: publish it. 0, or -errno and nothing of it stays. sync: see
+ * entry_make(). */
+int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size);
+
+/* Nothing comes of it: remove the file that was begun. */
+void entry_abandon(const struct entry *entry, int fd);
+
 /* What makes an entry: append with entry_write(). 0 or -errno. */
 struct entry_sink;
 typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);

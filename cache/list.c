@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cache/roots.h"
 #include "cache/source.h"
 
 static const char *without_scheme(const char *element)
@@ -169,6 +170,17 @@ static int list_open(const struct source *source, const struct source_entry *ent
     return local_blob_open(entry->path, entry->path, ret_blob, d);
 }
 
+static int list_roots(const struct source *source, struct roots *ret)
+{
+    AUTO_FREE char *elements = strdup(source->root);
+    char *at = elements, *element;
+    int r = elements ? 0 : -ENOMEM;
+
+    while (r == 0 && (element = strsep(&at, ";")))
+        r = *element ? roots_add(ret, without_scheme(element)) : 0;
+    return r;
+}
+
 const struct remote remote_list = {
     .scheme = "",
     .takes = list_takes,
@@ -176,4 +188,5 @@ const struct remote remote_list = {
     .make = list_new,
     .list = list_list,
     .open = list_open,
+    .roots = list_roots,
 };

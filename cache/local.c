@@ -7,41 +7,25 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cache/file.h"
+#include "cache/roots.h"
 #include "cache/unpack.h"
 
 struct local_blob {
     struct blob blob;
     int fd;
     bool may_be_removed;
-    uint64_t file_size; /* of the whole file; blob.size may be less */
-    struct timespec file_mtime;
+    struct file_version version; /* of the whole file; blob.size may be less */
 };
 
 static int local_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
 {
-    const struct local_blob *local = (const struct local_blob *)blob;
-    uint8_t *at = buf;
-
-    while (len) {
-        ssize_t n = pread(local->fd, at, len, (off_t)off);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            return -ESTALE; /* the file ends earlier than it did */
-        at += n;
-        off += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return 0;
+    return file_pread(((const struct local_blob *)blob)->fd, buf, len, off);
 }
 
 static int local_check(const struct blob *blob)
@@ -51,25 +35,14 @@ static int local_check(const struct blob *blob)
 
     if (fstat(local->fd, &st) < 0)
         return -errno;
-    if ((!st.st_nlink && !local->may_be_removed) || (uint64_t)st.st_size != local->file_size ||
-        st.st_mtim.tv_sec != local->file_mtime.tv_sec ||
-        st.st_mtim.tv_nsec != local->file_mtime.tv_nsec)
-        return -ESTALE;
-    return 0;
+    return (st.st_nlink || local->may_be_removed) && file_version_is(&local->version, &st)
+               ? 0
+               : -ESTALE;
 }
 
 static int local_identity(const struct blob *blob, char **ret)
 {
-    const struct local_blob *local = (const struct local_blob *)blob;
-    struct stat st;
-
-    if (fstat(local->fd, &st) < 0)
-        return -errno;
-    return asprintf(ret, "local %llu %llu %llu %lld.%09ld", (unsigned long long)st.st_dev,
-                    (unsigned long long)st.st_ino, (unsigned long long)st.st_size,
-                    (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec) < 0
-               ? -ENOMEM
-               : 0;
+    return file_version_text(&((const struct local_blob *)blob)->version, ret);
 }
 
 static void local_free(struct blob *blob)
@@ -103,12 +76,8 @@ int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed,
         local_free(&local->blob);
         return r;
     }
-    local->file_size = (uint64_t)st.st_size;
-    local->file_mtime = local->blob.mtime = st.st_mtim;
-    local->blob.size = size < local->file_size ? size : local->file_size;
-    local->blob.mode = st.st_mode & 0777;
-    local->blob.uid = st.st_uid;
-    local->blob.gid = st.st_gid;
+    local->version = file_version_of(&st);
+    file_describe(&st, size, &local->blob);
     *ret = &local->blob;
     return 0;
 }
@@ -264,14 +233,10 @@ static int local_list(const struct source *source, const char *const *sides,
 int local_blob_open(const char *path, const char *name, struct blob **ret, struct diag *d)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
+    int fd = -1, r = file_open(path, &fd, &st);
 
-    if (fd < 0)
-        return diag_set(d, -errno, "%s: %s", name, strerror(errno));
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return diag_set(d, -EINVAL, "%s: want a regular file", name);
-    }
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", name, r == -EINVAL ? "want a regular file" : strerror(-r));
     r = local_blob_new(fd, name, UINT64_MAX, false, ret);
     return r < 0 ? diag_set(d, r, "%s: %s", name, strerror(-r)) : 0;
 }
@@ -298,6 +263,9 @@ static int local_new(const struct remote *remote, const char *rest, struct sourc
     if (strstr(rest, "://"))
         return diag_set(d, -EPROTONOSUPPORT, "%s: this epochfs reads paths and file:// only", rest);
     source->remote = remote;
+    source->spelled = strdup(rest);
+    if (!source->spelled)
+        return -ENOMEM;
     source->root = realpath(rest, NULL);
     if (!source->root || stat(source->root, &st) < 0)
         return diag_set(d, -errno, "%s: %s%s", rest, strerror(errno),
@@ -318,7 +286,17 @@ static int local_new(const struct remote *remote, const char *rest, struct sourc
     return 0;
 }
 
-const struct remote remote_file = {
-    .scheme = "file://", .make = local_new, .list = local_list, .open = local_open};
+static int local_roots(const struct source *source, struct roots *ret)
+{
+    int r = roots_add(ret, source->root);
+
+    return r < 0 ? r : roots_add(ret, source->spelled);
+}
+
+const struct remote remote_file = {.scheme = "file://",
+                                   .make = local_new,
+                                   .list = local_list,
+                                   .open = local_open,
+                                   .roots = local_roots};
 const struct remote remote_local = {
-    .scheme = "", .make = local_new, .list = local_list, .open = local_open};
+    .scheme = "", .make = local_new, .list = local_list, .open = local_open, .roots = local_roots};

@@ -32,6 +32,7 @@ void source_free(struct source *source)
     if (!source)
         return;
     free(source->root);
+    free(source->spelled);
     free(source->only_file);
     free(source);
 }

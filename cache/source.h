@@ -12,6 +12,7 @@
 #include "base/diag.h"
 
 struct source;
+struct roots;
 struct cache_folder;
 
 /* A file of the source. */
@@ -44,12 +45,16 @@ struct remote {
                 struct diag *d);
     int (*open)(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
+
+    /* Add the folders on this machine that its files are in. NULL: none. 0 or -errno. */
+    int (*roots)(const struct source *source, struct roots *ret);
 };
 
 struct source {
     const struct remote *remote;
     char *root;      /* a path or URL without its scheme's sugar; of a local file: its folder; of
                         a list: all of it */
+    char *spelled;   /* of a local path: as the user gave it */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
 };
 

@@ -8,6 +8,32 @@
 #include "base/number.h"
 #include "format/encoder.h"
 
+static const unsigned places[N_FIELD_ROLES] = {
+    [FIELD_STORED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR |
+                     IN_PAGES,
+    [FIELD_PARSED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_DERIVED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES,
+    [FIELD_MEMBER] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES,
+    [FIELD_NUMBER] = IN_NPY_BATCHES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_KEY] = IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_VALUE] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR |
+                    IN_PAGES,
+    [FIELD_RAGGED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
+    [FIELD_DECODED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_PADDED] = IN_NPY_BATCHES,
+    [FIELD_LENGTHS] = IN_NPY_BATCHES,
+    [FIELD_OFFSETS] = IN_NPZ_BATCHES,
+    [FIELD_STRING] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_LINE] = IN_TAR,
+    [FIELD_KEY_LINES] = 0,
+    [FIELD_AUDIO] = IN_TAR,
+};
+
+bool field_is_in(const struct field *f, unsigned place)
+{
+    return places[f->role] & place;
+}
+
 void dataset_free(struct dataset *ds)
 {
     if (!ds)
@@ -55,7 +81,7 @@ void dataset_locate(const struct dataset *ds, uint64_t sample, const struct fiel
     if (only && only->of)
         only = only->of;
     if (ds->ops && ds->ops->locate) {
-        ds->ops->locate(ds, sample, t);
+        ds->ops->locate(ds, sample, only, t);
         return;
     }
     for (unsigned i = 0; i < ds->n_fields; i++) {
@@ -77,18 +103,31 @@ const struct field *dataset_field(const struct dataset *ds, const char *name)
     return NULL;
 }
 
-void dataset_key(const struct dataset *ds, uint64_t sample, char ret[static KEY_ROOM])
+size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM])
 {
-    char *at = ret + max_u64(ds->key_digits, decimal_digits(sample));
+    size_t len = max_u64(ds->key_digits, decimal_digits(sample));
 
-    *at = '\0';
-    for (; at > ret; sample /= 10)
-        *--at = (char)('0' + sample % 10);
+    if (ds->ops && ds->ops->key)
+        return ds->ops->key(ds, sample, ret);
+    for (size_t i = len; i-- > 0; sample /= 10)
+        ret[i] = (uint8_t)('0' + sample % 10);
+    return len;
 }
 
-bool dataset_find(const struct dataset *ds, const char *key, size_t len, uint64_t *ret)
+size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
+                    char ret[static KEY_NAME_ROOM])
 {
-    return padded_number_parse(key, len, ds->key_digits, ret) && *ret < ds->samples;
+    uint8_t key[KEY_ROOM];
+    size_t len = dataset_key(ds, sample, key);
+
+    return key_name(key, len, dots, ret);
+}
+
+bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
+{
+    if (ds->ops && ds->ops->find)
+        return ds->ops->find(ds, name, len, ret);
+    return padded_number_parse(name, len, ds->key_digits, ret) && *ret < ds->samples;
 }
 
 void dataset_add_numbering(struct dataset *ds)

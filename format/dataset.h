@@ -15,21 +15,48 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "format/dtype.h"
+#include "format/key_name.h"
 #include "format/selection.h"
 
 struct dataset;
 struct field;
 struct folder;
 struct format;
+struct memo;
 
 enum field_role {
-    FIELD_STORED,  /* in every encoding */
-    FIELD_PARSED,  /* made of text: in all that hold arrays (npy, npz) */
-    FIELD_DERIVED, /* where a file holds one field only (npy) */
-    FIELD_MEMBER,  /* an array that makes sense beside others only (npz) */
-    FIELD_TEXT,    /* the text of samples (svm) */
-    FIELD_NUMBER,  /* the sample numbers: batches only */
-    FIELD_KEY,     /* the keys: batches that hold all fields in one file */
+    FIELD_STORED,  /* an array per sample, all alike */
+    FIELD_PARSED,  /* the same, made of text */
+    FIELD_DERIVED, /* made of another one: where a file holds one field only */
+    FIELD_MEMBER,  /* an array that makes sense beside others only */
+    FIELD_TEXT,    /* the text of samples: svm */
+    FIELD_NUMBER,  /* the sample numbers */
+    FIELD_KEY,     /* the keys: where a file holds all fields */
+    /* Of samples whose arrays differ in length: */
+    FIELD_VALUE,     /* one element a sample */
+    FIELD_RAGGED,    /* the arrays, one after another */
+    FIELD_DECODED,   /* the same, of what other encodings show better than tar: audio */
+    FIELD_PADDED,    /* the arrays, filled up with zeros to the longest */
+    FIELD_LENGTHS,   /* how long each was before that */
+    FIELD_OFFSETS,   /* where each begins in FIELD_RAGGED */
+    FIELD_STRING,    /* text, an element a sample */
+    FIELD_LINE,      /* the same as lines */
+    FIELD_KEY_LINES, /* the keys as lines */
+    FIELD_AUDIO,     /* a .wav file */
+    FIELD_OBJECT,    /* the bytes as they are stored, of samples that differ */
+    FIELD_ARCHIVE,   /* a Kaldi archive */
+    FIELD_SCRIPT,    /* the scp file to that archive */
+    N_FIELD_ROLES,
+};
+
+/* Where a field of a role is shown. */
+enum {
+    IN_NPY_SAMPLES = 1,
+    IN_NPY_BATCHES = 2,
+    IN_NPZ_SAMPLES = 4,
+    IN_NPZ_BATCHES = 8,
+    IN_TAR = 16,
+    IN_PAGES = 32, /* dataset.json: what is known of each sample's items */
 };
 
 /* An array as a file shows it. */
@@ -46,14 +73,19 @@ struct field_ops {
     /* Write bytes [off, off + len) of the field's array for sel. 0 or -errno. */
     int (*read)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-    /* The form of that array. NULL: the items of the samples, one after another. 0 or -errno. */
+    /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
+     * the reason in sel->reason. */
     int (*form)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 struct form *ret);
 };
 
+#define FIELD_NAME_ROOM 64
+#define DIM_VARIES      UINT64_MAX /* in dim[]: it differs from sample to sample */
+
 struct field {
-    char name[32];
+    char name[FIELD_NAME_ROOM];
     enum field_role role;
+    bool unnamed; /* a file of this field alone need not name it */
     const struct field_ops *ops;
 
     /* An item as it is shown: little-endian, C order. Not of fields that have a form of their own.
@@ -72,9 +104,15 @@ struct field {
     uint64_t stored_bytes; /* of a sample's item */
     bool stored_big_endian;
     const struct field *of; /* the field that a derived one is derived from */
+    const void *own;        /* the format's */
 };
 
+/* Is it shown there? place: one of IN_... */
+bool field_is_in(const struct field *f, unsigned place);
+
 enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
+
+#define KEY_ROOM 1024 /* bytes of a key, at most */
 
 /* What a format does in its own way; NULL members, and no ops at all, mean the usual way. */
 struct dataset_ops {
@@ -92,8 +130,13 @@ struct dataset_ops {
     /* Members of dataset.json that only this format has, each line begun with indent and ended by a
      * comma. */
     void (*describe)(const struct dataset *ds, const char *indent, struct text *t);
-    /* Where a sample stands: "file:offset+length". NULL: as its fields are stored. */
-    void (*locate)(const struct dataset *ds, uint64_t sample, struct text *t);
+    /* Where a sample, or one of its fields (NULL: all), stands: "file:offset+length". NULL: as its
+     * fields are stored. */
+    void (*locate)(const struct dataset *ds, uint64_t sample, const struct field *only,
+                   struct text *t);
+    /* The key of a sample, and the sample of a name. NULL: keys are the sample numbers. */
+    size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM]);
+    bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
     /* Free what own and blob[] hold. */
     void (*free)(struct dataset *ds);
     bool checks_reads; /* each read has checked the blobs that it used */
@@ -116,6 +159,8 @@ struct dataset {
     unsigned n_blobs;
     struct blob **blob; /* [n_blobs]; owned */
     bool shares_blobs;  /* with other datasets, which count them */
+
+    struct memo *memo; /* of what was made of samples that differ in size; another's; else NULL */
 
     /* The files that the encoders offer, see encoder.h. Owned. */
     unsigned n_folders;
@@ -147,15 +192,18 @@ static inline void dataset_scope_end(struct dataset **ds)
 /* The field of that name, or NULL. */
 const struct field *dataset_field(const struct dataset *ds, const char *name);
 
-/* The key of a sample, NUL-terminated. */
-#define KEY_ROOM 24
-void dataset_key(const struct dataset *ds, uint64_t sample, char ret[static KEY_ROOM]);
+/* The key of a sample; returns its bytes, which may be any. */
+size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM]);
+
+/* The name of a sample's files, without what follows it; NUL-terminated. See key_name(). */
+size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
+                    char ret[static KEY_NAME_ROOM]);
 
 /* Set the number of samples, and the width of keys by it. */
 void dataset_set_samples(struct dataset *ds, uint64_t samples);
 
-/* The sample whose key is key; false where there is none. */
-bool dataset_find(const struct dataset *ds, const char *key, size_t len, uint64_t *ret);
+/* The sample of that name; false where there is none. */
+bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
 
 /* The fields that every dataset has: index and key. The caller has room for both at the end of
  * ds->field. */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum dtype {
+    DTYPE_BOOL,
     DTYPE_U1,
     DTYPE_I1,
     DTYPE_I2,
@@ -19,7 +20,7 @@ enum dtype {
 
 struct dtype_info {
     const char *name; /* "uint8" */
-    char kind;        /* 'u', 'i', 'f', 'S' */
+    char kind;        /* 'b', 'u', 'i', 'f', 'S' */
     uint8_t bytes;    /* of an element; 0 for text */
 };
 

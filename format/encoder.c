@@ -5,11 +5,12 @@
 #include <string.h>
 
 extern const struct encoder encoder_raw, encoder_npy, encoder_npz, encoder_tar, encoder_png,
-    encoder_pgm, encoder_idx, encoder_svm;
+    encoder_pgm, encoder_idx, encoder_svm, encoder_ark, encoder_wav, encoder_txt;
 
 const struct encoder *const encoders[] = {
     &encoder_raw, &encoder_npy, &encoder_npz, &encoder_tar,
     &encoder_png, &encoder_pgm, &encoder_idx, &encoder_svm,
+    &encoder_ark, &encoder_wav, &encoder_txt,
 };
 const unsigned n_encoders = ARRAY_LEN(encoders);
 _Static_assert(ARRAY_LEN(encoders) <= ENCODERS_MAX, "fs/ numbers encoders with 4 bits");
@@ -20,7 +21,8 @@ struct offers {
     struct file_kind kind[KINDS_MAX];
 };
 
-int offer(struct offers *offers, const struct field *field, const char *ext)
+static int offer_named(struct offers *offers, const struct field *field, const char *name,
+                       const char *ext)
 {
     struct file_kind *kind;
 
@@ -29,9 +31,18 @@ int offer(struct offers *offers, const struct field *field, const char *ext)
     kind = &offers->kind[offers->n++];
     kind->encoder = offers->encoder;
     kind->field = field;
-    snprintf(kind->suffix, sizeof(kind->suffix), "%s%s.%s", field ? "." : "",
-             field ? field->name : "", ext);
+    snprintf(kind->suffix, sizeof(kind->suffix), "%s%s.%s", *name ? "." : "", name, ext);
     return 0;
+}
+
+int offer(struct offers *offers, const struct field *field, const char *ext)
+{
+    return offer_named(offers, field, field ? field->name : "", ext);
+}
+
+int offer_alone(struct offers *offers, const struct field *field, const char *ext)
+{
+    return offer_named(offers, field, field->unnamed ? "" : field->name, ext);
 }
 
 static int compare_kinds(const void *a, const void *b)

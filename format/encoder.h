@@ -16,7 +16,7 @@ enum scope { SCOPE_SAMPLES, SCOPE_BATCHES, N_SCOPES };
 #define ENCODERS_MAX 16
 
 struct file_kind {
-    char suffix[64]; /* what follows the key or the number of the batch: ".image.npy" */
+    char suffix[FIELD_NAME_ROOM + 8]; /* what follows the key or the number of the batch: ".image.npy" */
     const struct encoder *encoder;
     const struct field *field; /* the one that it holds; NULL: all */
 };
@@ -41,8 +41,11 @@ struct encoder {
     int (*layout)(struct layout *l, const struct file_kind *kind);
 };
 
-/* field NULL: ".<ext>", else ".<field>.<ext>". */
+/* A file of one field, or of all (field NULL): ".<field>.<ext>" or, of all, ".<ext>". */
 int offer(struct offers *offers, const struct field *field, const char *ext);
+
+/* The same, ".<ext>" where the field need not be named. */
+int offer_alone(struct offers *offers, const struct field *field, const char *ext);
 
 extern const struct encoder *const encoders[];
 extern const unsigned n_encoders;

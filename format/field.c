@@ -356,7 +356,7 @@ static int make_number(const struct dataset *ds, const struct field *f, uint64_t
 static int make_key(const struct dataset *ds, const struct field *f, uint64_t sample, uint64_t off,
                     size_t len, uint8_t *dst, struct diag *d)
 {
-    char key[KEY_ROOM];
+    uint8_t key[KEY_ROOM];
 
     (void)f;
     (void)d;

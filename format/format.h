@@ -10,6 +10,7 @@
 #include "base/blob.h"
 #include "base/keep.h"
 #include "base/memo.h"
+#include "base/opener.h"
 #include "format/dataset.h"
 
 enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
@@ -20,20 +21,25 @@ struct format_options {
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */
     bool skip_bad_rows;
+    unsigned kaldi_type;   /* enum kaldi_type of tables that do not say it; 0: find it out */
+    bool kaldi_permissive; /* p: leave out what cannot be read */
+    bool kaldi_sorted;     /* s: the keys are said to be in order */
 };
 
 /* What formats work with. All of it outlives the datasets. */
 struct format_setup {
     struct format_options options;
     const struct keep *keep;
-    struct memo *memo; /* of what was decoded */
-    struct pool *pool; /* that decodes */
+    const struct opener *opener; /* of what files name */
+    struct memo *memo;           /* of what was decoded */
+    struct pool *pool;           /* that decodes */
 };
 
-/* One file of a folder of the source. */
+/* A file of a folder of the source. */
 struct source_file {
     const char *name;      /* within its folder, without .gz or .xz */
     const char *file_name; /* the same with it: what errors are shown under */
+    const char *folder;    /* relative to SOURCE, "" for SOURCE itself */
     struct blob *blob;     /* unpacked; a format that uses it takes it and leaves NULL */
 };
 
@@ -45,13 +51,23 @@ struct finds {
     int (*error)(struct finds *finds, const char *name, const char *reason);
 };
 
+/* What a format says of a file. The first of formats[] with the strongest claim gets it. */
+enum claim { CLAIM_NONE, CLAIM_WEAK, CLAIM_STRONG };
+
 #define FORMAT_HEAD 16384 /* bytes that probe sees, fewer if the file is shorter */
+
+struct probed_file {
+    const char *name; /* within its folder, without .gz or .xz */
+    const uint8_t *head;
+    size_t len;
+    bool whole; /* head is all of it */
+};
 
 struct format {
     const char *name;
 
-    /* Is this the start of a file of that format, good or bad? whole: it is all of it. */
-    bool (*probe)(const uint8_t *head, size_t len, bool whole);
+    /* Is this a file of that format, good or bad? */
+    enum claim (*probe)(const struct probed_file *file);
 
     /* Make datasets of the n files of one folder that probe accepted, in the order of the source. A
      * file that is no good is told to finds and is no error of the call. 0 or -ENOMEM. */

@@ -371,16 +371,15 @@ static int idx_open_folder(struct source_file *sources, size_t n, const struct f
     return r;
 }
 
-static bool idx_probe(const uint8_t *head, size_t len, bool whole)
+static enum claim idx_probe(const struct probed_file *file)
 {
-    (void)whole;
-    return len >= 2 && !head[0] && !head[1];
+    return file->len >= 2 && !file->head[0] && !file->head[1] ? CLAIM_STRONG : CLAIM_NONE;
 }
 
 static void idx_example(const struct dataset *ds, struct text *t)
 {
     const char *field = ds->field[0].name;
-    char key[KEY_ROOM];
+    char key[KEY_NAME_ROOM];
 
     text_add(t,
              "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
@@ -388,7 +387,7 @@ static void idx_example(const struct dataset *ds, struct text *t)
              field);
     if (!ds->samples)
         return;
-    dataset_key(ds, 0, key);
+    dataset_name(ds, 0, false, key);
     text_add(t, "  one = np.load(root + '/samples/npy/%s.%s.npy')\n", key, field);
 }
 

@@ -29,28 +29,29 @@ enum kaldi_type {
     KALDI_TOKEN,
     KALDI_TOKENS,
     KALDI_WAVE,
-    KALDI_NUMPY, /* a .npy file as an object: matrix/numpy-array.cc */
     N_KALDI_TYPES,
 };
 
 /* How its bytes stand. */
 enum kaldi_store {
     KALDI_BAD,  /* it cannot be read: only in tables */
-    KALDI_TEXT, /* as text, and so of any type but KALDI_WAVE, KALDI_NUMPY */
+    KALDI_TEXT, /* as text, and so of any type but KALDI_WAVE */
     KALDI_FM,   /* the stores of KALDI_MATRIX: float, double, ... */
     KALDI_DM,
     KALDI_CM,
     KALDI_CM2,
     KALDI_CM3,
-    KALDI_SM, /* sparse; values may be float or double */
+    KALDI_SM, /* sparse; each value is float or double */
     KALDI_FV, /* of KALDI_VECTOR */
     KALDI_DV,
     KALDI_SV,
     KALDI_FP, /* of KALDI_PACKED */
     KALDI_DP,
+    KALDI_NPY,     /* a .npy file of float (matrix/numpy-array.cc): two axes are a KALDI_MATRIX,
+                      one is a KALDI_VECTOR */
+    KALDI_NPY8,    /* the same of double */
     KALDI_BINARY,  /* the one binary form of the type; real numbers of 4 bytes */
-    KALDI_BINARY8, /* the same with real numbers of 8 bytes where the type has float: FLOAT of 8,
-                      DOUBLE is BINARY8 too, POSTERIOR with doubles */
+    KALDI_BINARY8, /* the same, and at least one of its real numbers has 8 bytes */
     KALDI_RIFF,    /* of KALDI_WAVE */
     KALDI_RIFX,
     N_KALDI_STORES,
@@ -68,7 +69,6 @@ enum kaldi_store {
  *     POSTERIOR    frames, entries in all
  *     GAUSS_POST   frames, entries in all, values in all
  *     WAVE         samples of a channel, channels, samples a second
- *     NUMPY        rows, columns (0 with ndim 1), and in dim[2] 8 * ndim + bytes of an element
  */
 #define KALDI_DIMS 3
 
@@ -104,17 +104,17 @@ struct kaldi_type_info {
  *     POSTERIOR   _counts int32 [frames]; _index int32 [entries]; "" float [entries]
  *     GAUSS_POST  _counts int32 [frames]; _index int32 [entries]; _dims int32 [entries];
  *                 "" float [values]
- *     TOKEN, TOKENS, WAVE, NUMPY   none here: text and audio are shown in other ways
+ *     BOOL        "" uint8, 0 or 1
+ *     TOKEN, TOKENS, WAVE   none here: text and audio are shown in other ways
  *     all others  ""
  */
 extern const struct kaldi_type_info kaldi_types[N_KALDI_TYPES];
 
 /* Measure the object at byte at of the blob: its type, store, length and dims. want: the type that
  * it is to be read as; KALDI_UNKNOWN: by what it says itself, which binary objects of the stores FM
- * to DP, .npy and waves do, others fail. A .npy object is of type KALDI_NUMPY if want is that or
- * unknown. in: on its blob. Fills in all of *ret, start too. Every number is checked: an object
- * that does not fit into its file is bad. 0; -EBADMSG with "file: byte: want, found" in d, or
- * -errno of reading. */
+ * to NPY8 and waves do, others fail. KALDI_MATRIX and KALDI_VECTOR take any store of theirs. in: on
+ * its blob. Fills in all of *ret, start too. Every number is checked: an object that does not fit
+ * into its file is bad. 0; -EBADMSG with "file: byte: want, found" in d, or -errno of reading. */
 int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want, struct kaldi_object *ret,
                   struct diag *d);
 
@@ -124,7 +124,8 @@ bool kaldi_array_bytes(const struct kaldi_object *object, unsigned i, enum dtype
 
 /* Write all of array number i to dst, little-endian, C order, real numbers as dtype (DTYPE_F4 or
  * DTYPE_F8). bytes: the object's, [object->len], as they were when it was measured, or not: then
- * -EBADMSG, and never a byte outside of them or of dst. name, for messages. Any thread. */
+ * 0 or -EBADMSG, and never a byte outside of them or of dst. They must not change meanwhile. name:
+ * of the file, for messages. Any thread. */
 int kaldi_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
                  enum dtype dtype, uint8_t *dst, const char *name, struct diag *d);
 
@@ -134,7 +135,7 @@ bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype
 
 /* ---- what kaldi_object.c is made of: binary (kaldi_binary.c) and text (kaldi_text.c) ---- */
 
-/* At byte at stand 00 'B'. As kaldi_measure(). */
+/* At byte at stand 00 'B'. want is never KALDI_WAVE. As kaldi_measure(). */
 int kaldi_binary_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want,
                          struct kaldi_object *ret, struct diag *d);
 int kaldi_binary_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,

@@ -3,8 +3,14 @@
  *
  * It is made once, kept as bytes (base/keep.h), and used where it stands, mapped: about 6 bytes a
  * row for finding, some for the numbers (packed by groups of rows: a column that is constant in a
- * group takes none) and the keys, of which neighbours share their beginnings. Numbers in the bytes
- * are hostile: key_index_open() checks a checksum, and no access leaves them in any case. */
+ * group takes none) and the keys, of which neighbours share their beginnings. The bytes are
+ * described in docs/cache-format.md.
+ *
+ * Numbers in the bytes are hostile: no access leaves the bytes, takes long, or gives a key longer
+ * than KEY_MAX, whatever they are. key_index_open() finds any damage of up to 8 MiB by a checksum.
+ * Of more it checks the beginning only (what the maker added and where the groups of rows are, some
+ * 6 %), lest a mount should read all of a large index first; damage behind that gives other numbers
+ * and keys (of length 0 at worst), and rows that are not found. */
 #ifndef EPOCHFS_FORMAT_KEY_INDEX_H
 #define EPOCHFS_FORMAT_KEY_INDEX_H
 
@@ -51,7 +57,8 @@ bool key_index_find(const struct key_index *index, const void *key, size_t len, 
 /* The hash that rows are found by: for names of keys that are too long for a file name. */
 uint64_t key_hash(const void *key, size_t len);
 
-/* The first row of that hash for which is_it() says yes. */
+/* The first row of that hash for which is_it() says yes; it is asked about rows of that hash
+ * only. */
 bool key_index_find_hash(const struct key_index *index, uint64_t hash,
                          bool (*is_it)(void *ctx, uint64_t row), void *ctx, uint64_t *ret);
 
@@ -65,8 +72,9 @@ void key_index_builder_free(struct key_index_builder *b);                    /* 
 int key_index_add(struct key_index_builder *b, const void *key, size_t len, const uint64_t *number);
 
 /* No more rows; about (may be NULL) is copied. Keys that stand twice are renamed: the later one
- * gets the first free of <key>~2, <key>~3, ...; with renamed() (may be NULL) told of each. The
- * index stands in the builder's memory from now on, and its bytes in pieces for storing, one behind
+ * gets the first free of <key>~2, <key>~3, ... (of a key cut to KEY_MAX with that), with renamed()
+ * (may be NULL) told of each, in the order of rows; first is the row that keeps the key. The index
+ * stands in the builder's memory from now on, and its bytes in pieces for storing, one behind
  * another. Once only. 0 or -ENOMEM. */
 int key_index_finish(struct key_index_builder *b, const void *about, size_t about_len,
                      void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx,

@@ -38,8 +38,10 @@ static void look_at_row(const uint8_t *line, size_t len, struct impression *seen
     seen->lists += row.n_labels > 1 && !row.n;
 }
 
-static bool libsvm_probe(const uint8_t *head, size_t len, bool whole)
+static enum claim libsvm_probe(const struct probed_file *file)
 {
+    const uint8_t *head = file->head;
+    size_t len = file->len;
     struct impression seen = {0};
     uint8_t line[FORMAT_HEAD + LIBSVM_PAD];
     size_t at = len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -51,7 +53,7 @@ static bool libsvm_probe(const uint8_t *head, size_t len, bool whole)
             n++;
         memcpy(line, head + at, n);
         at += n + 1;
-        if (at > len && !whole) { /* the line goes on: without its last word */
+        if (at > len && !file->whole) { /* the line goes on: without its last word */
             if (seen.strong + seen.weak + seen.bad)
                 break;
             while (n && !libsvm_is_blank(line[n - 1]))
@@ -60,7 +62,9 @@ static bool libsvm_probe(const uint8_t *head, size_t len, bool whole)
         memset(line + n, 0, LIBSVM_PAD);
         look_at_row(line, n, &seen);
     }
-    return (seen.strong && seen.strong >= seen.bad) || (seen.weak && !seen.bad && !seen.lists);
+    if (seen.strong && seen.strong >= seen.bad)
+        return CLAIM_STRONG;
+    return seen.weak && !seen.bad && !seen.lists ? CLAIM_WEAK : CLAIM_NONE;
 }
 
 /* ---- what a dataset does ---- */
@@ -165,10 +169,12 @@ static void rows_describe(const struct dataset *ds, const char *indent, struct t
     text_add(t, "%s\"rows_left_out\": %llu,\n", indent, (unsigned long long)left_out);
 }
 
-static void rows_locate(const struct dataset *ds, uint64_t sample, struct text *t)
+static void rows_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                        struct text *t)
 {
     struct libsvm_row_at at = libsvm_rows_find(libsvm_rows_of(ds), sample);
 
+    (void)only;
     text_add(t, "%s:%llu+%llu", blob_name(at.file->blob), (unsigned long long)at.place.start,
              (unsigned long long)at.place.len);
 }
@@ -414,7 +420,7 @@ static int libsvm_open_folder(struct source_file *sources, size_t n,
 
 static void libsvm_example(const struct dataset *ds, struct text *t)
 {
-    char key[KEY_ROOM];
+    char key[KEY_NAME_ROOM];
 
     text_add(t, "  import scipy.sparse\n"
                 "  path = root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz'\n"
@@ -422,7 +428,7 @@ static void libsvm_example(const struct dataset *ds, struct text *t)
                 "  label, index = batch['label'], batch['index']\n");
     if (!ds->samples)
         return;
-    dataset_key(ds, 0, key);
+    dataset_name(ds, 0, false, key);
     text_add(t, "  line = open(root + '/samples/svm/%s.svm').read()\n", key);
 }
 

@@ -78,13 +78,16 @@ int npy_add(struct layout *l, const struct field *f)
 
 static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
+    unsigned place = scope == SCOPE_SAMPLES ? IN_NPY_SAMPLES : IN_NPY_BATCHES;
+
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
         int r = 0;
 
-        if (f->role == FIELD_STORED || f->role == FIELD_PARSED || f->role == FIELD_DERIVED ||
-            (f->role == FIELD_NUMBER && scope == SCOPE_BATCHES))
+        if (field_is_in(f, place))
             r = offer(offers, f, "npy");
+        else if (f->role == FIELD_KEY_LINES && scope == SCOPE_BATCHES)
+            r = offer(offers, f, "txt");
         if (r < 0)
             return r;
     }
@@ -93,7 +96,8 @@ static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *
 
 static int npy_layout(struct layout *l, const struct file_kind *kind)
 {
-    return npy_add(l, kind->field);
+    return kind->field->role == FIELD_KEY_LINES ? layout_add_field(l, kind->field)
+                                                : npy_add(l, kind->field);
 }
 
 const struct encoder encoder_npy = {"npy", SHOWS_ITEMS, npy_offer, npy_layout};

@@ -80,7 +80,7 @@ static int local_read(struct layout *l, const struct part *p, uint64_t off, size
 {
     uint64_t bytes = p->number[CONTENT_BYTES];
     bool zip64 = member_is_large(bytes);
-    uint8_t header[ZIP_LOCAL + 64 + 20], *at = header;
+    uint8_t header[ZIP_LOCAL + FIELD_NAME_ROOM + 4 + 20], *at = header;
     uint32_t crc = 0;
     int r;
 
@@ -210,29 +210,15 @@ static int add_member(struct layout *l, const struct field *f, unsigned slot,
     return r < 0 ? r : npy_add_with(l, f, TAKE_PTR(header), len);
 }
 
-static bool is_member(const struct field *f, const struct selection *sel)
-{
-    switch (f->role) {
-    case FIELD_STORED:
-    case FIELD_PARSED:
-    case FIELD_MEMBER:
-        return true;
-    case FIELD_NUMBER:
-    case FIELD_KEY:
-        return !sel->single;
-    default:
-        return false;
-    }
-}
-
 static int npz_layout(struct layout *l, const struct file_kind *kind)
 {
+    unsigned place = l->selection->single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES;
     uint64_t directory = 0;
 
     (void)kind;
     for (unsigned i = 0; i < l->dataset->n_fields; i++) {
         const struct field *f = &l->dataset->field[i];
-        int r = is_member(f, l->selection) ? add_member(l, f, i, &directory) : 0;
+        int r = field_is_in(f, place) ? add_member(l, f, i, &directory) : 0;
 
         if (r < 0)
             return r;

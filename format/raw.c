@@ -3,19 +3,22 @@
 
 static int raw_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
-    (void)scope;
-    for (unsigned i = 0; i < ds->n_fields; i++) {
-        int r = ds->field[i].role == FIELD_STORED ? offer(offers, &ds->field[i], "raw") : 0;
+    int r = 0;
 
-        if (r < 0)
-            return r;
+    for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
+        const struct field *f = &ds->field[i];
+
+        /* Objects that differ cannot be told apart one behind another. */
+        if (f->role == FIELD_STORED || (f->role == FIELD_OBJECT && scope == SCOPE_SAMPLES))
+            r = offer(offers, f, "raw");
     }
-    return 0;
+    return r;
 }
 
 static int raw_layout(struct layout *l, const struct file_kind *kind)
 {
-    return layout_add_stored(l, kind->field);
+    return kind->field->role == FIELD_OBJECT ? layout_add_field(l, kind->field)
+                                             : layout_add_stored(l, kind->field);
 }
 
 const struct encoder encoder_raw = {"raw", SHOWS_STORED, raw_offer, raw_layout};

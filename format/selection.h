@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/diag.h"
+
 struct selection {
     uint64_t count;
     bool single;   /* the file of one sample: its arrays have no batch axis */
@@ -15,6 +17,9 @@ struct selection {
 
     /* Which selection of its dataset it is: another one has another id. */
     uint64_t id[3];
+
+    const char *file;    /* the file that shows it: absolute, without the suffix; NULL: unknown */
+    struct diag *reason; /* why its form cannot be told; may be NULL */
 
     /* Shall a long walk over the samples end? May be NULL: no. */
     bool (*cancelled)(const struct selection *sel);

@@ -1,8 +1,11 @@
 /* tar: WebDataset's form. For each sample one member per field, next to each other:
- * `<key>.<field>.npy`, and `<key>.<field>.cls` (decimal text) for an integer per sample.
+ * `<key>.<field>.npy`; `<key>.<field>.cls` (decimal text) for an integer per sample, `.wav` for
+ * audio, `.txt` for text.
  *
- * POSIX ustar; owner, times and modes are constants, so that the same samples give the same bytes
- * everywhere. All samples take the same space, so any of them is found without the others. */
+ * POSIX ustar, and pax for names that do not fit; owner, times and modes are constants, so that the
+ * same samples give the same bytes everywhere. WebDataset takes a name up to the first dot for the
+ * key, so dots of keys are escaped. Where all samples take the same space any of them is found
+ * without the others, else by sums over the selection. */
 #include "format/encoder.h"
 
 #include <errno.h>
@@ -10,9 +13,12 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/sums.h"
 
 #define TAR_BLOCK 512u
 #define TAR_END   1024u
+#define TAR_NAME  100u /* bytes of a name that ustar has room for */
+#define NAME_ROOM (KEY_NAME_ROOM + FIELD_NAME_ROOM + 8)
 
 /* Octal where it fits, else GNU's base-256 (sizes of 8 GiB and more). */
 static void put_number(uint8_t *at, size_t room, uint64_t v)
@@ -29,46 +35,98 @@ static void put_number(uint8_t *at, size_t room, uint64_t v)
         at[i] = (uint8_t)v;
 }
 
-static uint8_t *tar_header(const char *name, uint64_t size)
+static void put_header(uint8_t *h, const char *name, uint64_t size, char type)
 {
-    uint8_t *h = calloc(1, TAR_BLOCK);
     unsigned sum = 0;
     char text[8];
 
-    if (!h)
-        return NULL;
-    memcpy(h, name, strlen(name)); /* below 100: KEY_ROOM + the field's name + an extension */
+    memcpy(h, name, min_u64(strlen(name), TAR_NAME));
     put_number(h + 100, 8, 0444);
     put_number(h + 108, 8, 0);
     put_number(h + 116, 8, 0);
     put_number(h + 124, 12, size);
     put_number(h + 136, 12, 0);
     memset(h + 148, ' ', 8);
-    h[156] = '0';
+    h[156] = (uint8_t)type;
     memcpy(h + 257, "ustar\00000", 8);
     for (size_t i = 0; i < TAR_BLOCK; i++)
         sum += h[i];
     snprintf(text, sizeof(text), "%06o", sum);
     memcpy(h + 148, text, 7);
+}
+
+static bool name_is_long(const char *name)
+{
+    return strlen(name) > TAR_NAME;
+}
+
+static size_t header_bytes(const char *name)
+{
+    return name_is_long(name) ? 3 * TAR_BLOCK : TAR_BLOCK;
+}
+
+/* A pax record has its own length in front, which counts itself. */
+static void put_pax(uint8_t *h, const char *name)
+{
+    size_t rest = strlen(" path=\n") + strlen(name), len = rest + decimal_digits(rest);
+    char record[TAR_BLOCK];
+
+    len = rest + decimal_digits(len);
+    snprintf(record, sizeof(record), "%zu path=%s\n", len, name);
+    put_header(h, "././@PaxHeader", len, 'x');
+    memcpy(h + TAR_BLOCK, record, len);
+}
+
+static uint8_t *tar_header(const char *name, uint64_t size)
+{
+    uint8_t *h = calloc(1, header_bytes(name));
+
+    if (h && name_is_long(name))
+        put_pax(h, name);
+    if (h)
+        put_header(h + header_bytes(name) - TAR_BLOCK, name, size, '0');
     return h;
+}
+
+static bool is_cls(const struct field *f)
+{
+    return f->role == FIELD_STORED && field_is_scalar_integer(f);
+}
+
+static void member_name(const struct field *f, const char *key, char ret[static NAME_ROOM])
+{
+    const char *ext = is_cls(f)                 ? "cls"
+                      : f->role == FIELD_LINE  ? "txt"
+                      : f->role == FIELD_AUDIO ? "wav"
+                                               : "npy";
+    bool named = !f->unnamed || !strcmp(ext, "npy");
+
+    snprintf(ret, NAME_ROOM, "%s%s%s.%s", key, named ? "." : "", named ? f->name : "", ext);
+}
+
+static int add_content(struct layout *l, const struct field *f)
+{
+    if (is_cls(f))
+        return cls_add(l, f);
+    return f->role == FIELD_LINE || f->role == FIELD_AUDIO ? layout_add_field(l, f)
+                                                           : npy_add(l, f);
 }
 
 /* What one member holds, with a placeholder for its header: the size is not known before. */
 static int add_member(struct layout *l, const struct field *f, const char *key)
 {
-    bool cls = field_is_scalar_integer(f);
     unsigned header = l->n_parts;
-    char name[100];
+    char name[NAME_ROOM];
     uint64_t content;
     uint8_t *bytes;
     int r;
 
-    snprintf(name, sizeof(name), "%s.%s.%s", key, f->name, cls ? "cls" : "npy");
-    r = layout_add_zeros(l, TAR_BLOCK);
+    member_name(f, key, name);
+    r = layout_add_zeros(l, header_bytes(name));
     if (r < 0)
         return r;
     content = l->size;
-    r = cls ? cls_add(l, f) : npy_add(l, f);
+    r = add_content(l, f);
     if (r < 0)
         return r;
     content = l->size - content;
@@ -82,11 +140,11 @@ static int add_member(struct layout *l, const struct field *f, const char *key)
 static int add_sample(struct layout *l, uint64_t sample)
 {
     const struct dataset *ds = l->dataset;
-    char key[KEY_ROOM];
+    char key[KEY_NAME_ROOM];
 
-    dataset_key(ds, sample, key);
+    dataset_name(ds, sample, true, key);
     for (unsigned i = 0; i < ds->n_fields; i++) {
-        int r = ds->field[i].role == FIELD_STORED ? add_member(l, &ds->field[i], key) : 0;
+        int r = field_is_in(&ds->field[i], IN_TAR) ? add_member(l, &ds->field[i], key) : 0;
 
         if (r < 0)
             return r;
@@ -94,7 +152,22 @@ static int add_sample(struct layout *l, uint64_t sample)
     return 0;
 }
 
-/* The members of all samples; number[0]: bytes of a sample. */
+/* Bytes [off, off + len) of the members of one sample. */
+static int read_sample(struct layout *l, uint64_t sample, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
+{
+    AUTO_LAYOUT struct layout one = {0};
+    struct one_sample sel;
+    int r;
+
+    one_sample_init(&sel, sample);
+    sel.sel.reason = d;
+    layout_init(&one, l->dataset, &sel.sel, l->host);
+    r = add_sample(&one, sample);
+    return r < 0 ? r : layout_read(&one, off, len, dst, d);
+}
+
+/* The members of all samples, alike; number[0]: bytes of a sample. */
 static int samples_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
                         uint8_t *dst, struct diag *d)
 {
@@ -102,17 +175,11 @@ static int samples_read(struct layout *l, const struct part *p, uint64_t off, si
 
     while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
-        AUTO_LAYOUT struct layout one = {0};
-        struct one_sample sel;
         uint64_t sample;
         int r;
 
         l->selection->samples(l->selection, off / each, 1, &sample);
-        one_sample_init(&sel, sample);
-        layout_init(&one, l->dataset, &sel.sel, l->host);
-        r = add_sample(&one, sample);
-        if (r == 0)
-            r = layout_read(&one, off % each, n, dst, d);
+        r = read_sample(l, sample, off % each, n, dst, d);
         if (r < 0)
             return r;
         dst += n;
@@ -122,14 +189,13 @@ static int samples_read(struct layout *l, const struct part *p, uint64_t off, si
     return 0;
 }
 
-static int tar_layout(struct layout *l, const struct file_kind *kind)
+static int add_alike(struct layout *l)
 {
     struct part samples = {.read = samples_read};
     AUTO_LAYOUT struct layout one = {0};
     struct one_sample sel;
     int r;
 
-    (void)kind;
     one_sample_init(&sel, 0);
     layout_init(&one, l->dataset, &sel.sel, NULL);
     r = add_sample(&one, 0);
@@ -138,7 +204,88 @@ static int tar_layout(struct layout *l, const struct file_kind *kind)
     samples.number[0] = one.size;
     if (!checked_mul(one.size, l->selection->count, &samples.size))
         return -EFBIG;
-    r = layout_add(l, &samples);
+    return layout_add(l, &samples);
+}
+
+static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *before,
+                        struct sums_pair *ret)
+{
+    const struct layout *l = ctx;
+    AUTO_LAYOUT struct layout one = {0};
+    struct one_sample sel;
+    int r;
+
+    (void)before;
+    one_sample_init(&sel, sample);
+    sel.sel.reason = l->selection->reason;
+    layout_init(&one, l->dataset, &sel.sel, NULL);
+    r = add_sample(&one, sample);
+    ret->size = one.size;
+    return r;
+}
+
+static int open_sums(struct layout *l, struct sums *ret)
+{
+    const uint64_t *id = l->selection->id;
+    const struct memo_key key = {
+        {(uintptr_t)l->dataset, id[0], id[1], id[2], (uintptr_t)sample_bytes}};
+
+    return sums_open(ret, l->dataset->memo, &key, l->selection, sample_bytes, l);
+}
+
+/* The members of samples that differ. */
+static int differing_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                          uint8_t *dst, struct diag *d)
+{
+    AUTO_SUMS struct sums sums = {0};
+    struct sums_pair before, after;
+    uint64_t place = 0;
+    int r = open_sums(l, &sums);
+
+    (void)p;
+    if (r == 0)
+        r = sums_find(&sums, off, &place, &before);
+    for (; r == 0 && len; place++, before = after) {
+        uint64_t sample;
+        size_t n;
+
+        r = sums_before(&sums, place + 1, &after);
+        if (r < 0)
+            break;
+        l->selection->samples(l->selection, place, 1, &sample);
+        n = (size_t)min_u64(len, after.size - off);
+        r = read_sample(l, sample, off - before.size, n, dst, d);
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return r;
+}
+
+static int add_differing(struct layout *l)
+{
+    AUTO_SUMS struct sums sums = {0};
+    int r = open_sums(l, &sums);
+
+    return r < 0 ? r
+                 : layout_add(l, &(struct part){.size = sums_total(&sums).size,
+                                                .read = differing_read});
+}
+
+/* Do all samples take the same space? */
+static bool samples_are_alike(const struct dataset *ds)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_in(&ds->field[i], IN_TAR) && ds->field[i].role != FIELD_STORED)
+            return false;
+    return true;
+}
+
+static int tar_layout(struct layout *l, const struct file_kind *kind)
+{
+    int r = samples_are_alike(l->dataset) ? add_alike(l) : add_differing(l);
+
+    (void)kind;
     return r < 0 ? r : layout_add_zeros(l, TAR_END);
 }
 
@@ -146,7 +293,7 @@ static int tar_offer(const struct dataset *ds, enum scope scope, struct offers *
 {
     (void)scope;
     for (unsigned i = 0; i < ds->n_fields; i++)
-        if (ds->field[i].role == FIELD_STORED)
+        if (field_is_in(&ds->field[i], IN_TAR))
             return offer(offers, NULL, "tar");
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/checked.h"
@@ -31,6 +32,7 @@ void catalog_release(struct catalog *catalog)
     if (catalog->tools) {
         pool_free(catalog->tools->setup.pool);
         memo_free(catalog->tools->setup.memo);
+        cache_opener_release(&catalog->tools->opener);
         cache_folder_release(&catalog->tools->cache);
         free(catalog->tools);
     }
@@ -120,11 +122,13 @@ static void describe_unknown(const struct blob *blob, const uint8_t *head, size_
 }
 
 /* The format that takes a file, or NULL with the reason told. */
-static int find_format(struct folder_scan *scan, const char *file_name, const struct blob *blob,
-                       unsigned *ret_format)
+static int find_format(struct folder_scan *scan, const char *file_name, const char *name,
+                       const struct blob *blob, unsigned *ret_format)
 {
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), blob->size);
+    const struct probed_file file = {name, head, len, len == blob->size};
+    enum claim best = CLAIM_NONE;
     AUTO_TEXT struct text t = {0};
     AUTO_FREE char *reason = NULL;
     int r = blob_pread(blob, head, len, 0);
@@ -134,11 +138,15 @@ static int find_format(struct folder_scan *scan, const char *file_name, const st
         text_add(&t, "%s: %zu bytes at 0: %s", blob_name(blob), len, strerror(-r));
     } else {
         for (unsigned i = 0; i < n_formats; i++) {
-            if (formats[i]->probe(head, len, len == blob->size)) {
+            enum claim claim = formats[i]->probe(&file);
+
+            if (claim > best) {
+                best = claim;
                 *ret_format = i;
-                return 0;
             }
         }
+        if (best)
+            return 0;
         describe_unknown(blob, head, len, &t);
     }
     r = text_finish(&t, &reason, NULL);
@@ -213,12 +221,13 @@ static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
         return -ENOMEM;
     format = format_of_side(scan, name);
     if (format == n_formats)
-        r = find_format(scan, entry->name, blob, &format);
+        r = find_format(scan, entry->name, name, blob, &format);
     if (r < 0 || format == n_formats)
         return r;
     file = &sorted[format].file[sorted[format].n];
     file->name = TAKE_PTR(name);
     file->file_name = entry->name;
+    file->folder = scan->folder;
     file->blob = TAKE_PTR(blob);
     sorted[format].n++;
     return 0;
@@ -357,7 +366,21 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
                     catalog->n > 1 ? "; and others" : "");
 }
 
-static int make_tools(const char *cache, const struct format_options *options,
+static int make_opener(const struct source *source, const struct options *options,
+                       struct catalog_tools *tools)
+{
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+    const struct cache_opener_options how = {
+        .allow_outside = options->allow_outside,
+        .allow_commands = options->allow_commands,
+        .command_timeout = (unsigned)options->command_limit,
+        .cwd = cwd,
+    };
+
+    return cache_opener_init(&tools->opener, source, &tools->cache, &how);
+}
+
+static int make_tools(const struct source *source, const struct options *options,
                       struct catalog_tools **ret)
 {
     struct catalog_tools *tools = calloc(1, sizeof(*tools));
@@ -366,14 +389,17 @@ static int make_tools(const char *cache, const struct format_options *options,
     *ret = tools;
     if (!tools)
         return -ENOMEM;
-    r = cache_folder_init(&tools->cache, cache);
+    r = cache_folder_init(&tools->cache, options->cache);
+    if (r == 0)
+        r = make_opener(source, options, tools);
     if (r == 0)
         r = memo_new(MEMO_BYTES, &tools->setup.memo);
     if (r == 0)
         r = pool_new(&tools->setup.pool);
     cache_keep_init(&tools->keep, &tools->cache);
     tools->setup.keep = &tools->keep.keep;
-    tools->setup.options = *options;
+    tools->setup.opener = &tools->opener.opener;
+    tools->setup.options = options->format;
     return r;
 }
 
@@ -389,12 +415,12 @@ static int list_files(const struct source *source, struct source_list *ret, stru
     return source_list(source, sides, ret, d);
 }
 
-int catalog_open(const struct source *source, const char *cache,
-                 const struct format_options *options, struct catalog *ret, struct diag *d)
+int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
+                 struct diag *d)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
     AUTO_CATALOG struct catalog catalog = {0};
-    int r = make_tools(cache, options, &catalog.tools);
+    int r = make_tools(source, options, &catalog.tools);
 
     if (r == 0)
         r = list_files(source, &list, d);

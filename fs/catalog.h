@@ -4,8 +4,10 @@
 
 #include "base/diag.h"
 #include "cache/keep.h"
+#include "cache/opener.h"
 #include "cache/source.h"
 #include "format/format.h"
+#include "fs/options.h"
 
 /* A dataset, or a file that cannot be used. */
 struct catalog_item {
@@ -18,6 +20,7 @@ struct catalog_item {
 /* What the datasets work with. */
 struct catalog_tools {
     struct cache_folder cache;
+    struct cache_opener opener;
     struct cache_keep keep;
     struct format_setup setup;
 };
@@ -29,11 +32,10 @@ struct catalog {
     struct catalog_tools *tools; /* owned */
 };
 
-/* Look at all files of the source. cache: the folder that the user named, or NULL. 0; -ENODATA
- * where nothing can be used, or -errno, with the reason in d. Blocks for as long as packed files
- * are unpacked. */
-int catalog_open(const struct source *source, const char *cache,
-                 const struct format_options *options, struct catalog *ret, struct diag *d);
+/* Look at all files of the source. 0; -ENODATA where nothing can be used, or -errno, with the
+ * reason in d. Blocks for as long as packed files are unpacked. */
+int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
+                 struct diag *d);
 
 /* Prepare datasets until all are ready, or that time (monotonic_ns()) has come. true: all are. By
  * one thread at a time. */

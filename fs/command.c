@@ -48,7 +48,7 @@ int open_catalog(const char *spec, const struct options *options, struct source 
         return EXIT_CACHE;
     if (options->cache && cache_folder_sub(&cache, "unpacked", unpacked, sizeof(unpacked), d) < 0)
         return EXIT_CACHE;
-    r = catalog_open(source, options->cache, &options->format, ret_catalog, d);
+    r = catalog_open(source, options, ret_catalog, d);
     if (r < 0) {
         diag_set(d, r, "%s: %s", spec, strerror(-r));
         return EXIT_SOURCE;

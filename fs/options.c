@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "format/kaldi_object.h"
 #include "fs/log.h"
 
 /* One option of ours. value is NULL where no '=' was given. */
@@ -92,6 +93,90 @@ static int set_bad_rows(struct options *o, const char *value, struct diag *d)
     return r;
 }
 
+/* A type that -o kaldi_type= names. */
+static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = KALDI_UNKNOWN + 1; i < N_KALDI_TYPES; i++) {
+        if (!strcmp(value, kaldi_types[i].name)) {
+            o->format.kaldi_type = i;
+            return 0;
+        }
+        text_add(&t, "%s%s", i + 1 == N_KALDI_TYPES ? " or " : i > 1 ? ", " : "",
+                 kaldi_types[i].name);
+    }
+    return diag_set(d, -EINVAL, "option kaldi_type=%s: want %s", value, t.data ? t.data : "");
+}
+
+/* Options of Kaldi's rspecifiers that mean something to a mount; the others change nothing. */
+static const char *const kaldi_flags[] = {"o",  "no",  "p",  "np", "s", "ns",
+                                          "cs", "ncs", "bg", "b",  "t"};
+
+static bool is_kaldi_flag(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kaldi_flags); i++)
+        if (!strcmp(word, kaldi_flags[i]))
+            return true;
+    return false;
+}
+
+static void set_kaldi_flag(struct options *o, const char *flag)
+{
+    bool on = flag[0] != 'n';
+    const char *name = on ? flag : flag + 1;
+
+    if (!strcmp(name, "o"))
+        o->reads_once = on;
+    else if (!strcmp(name, "p"))
+        o->format.kaldi_permissive = on;
+    else if (!strcmp(name, "s"))
+        o->format.kaldi_sorted = on;
+    else if (!strcmp(name, "cs"))
+        o->reads_sorted = on;
+}
+
+/* Words joined by + here; by commas they come one by one, see parse_one(). */
+static int set_kaldi(struct options *o, const char *value, struct diag *d)
+{
+    AUTO_FREE char *words = strdup(value);
+    char *rest = words, *word;
+
+    if (!words)
+        return -ENOMEM;
+    while ((word = strsep(&rest, "+"))) {
+        if (!is_kaldi_flag(word))
+            return diag_set(d, -EINVAL,
+                            "option kaldi=%s: want o, p, s, cs, or one of them with n in front, "
+                            "found '%s'",
+                            value, word);
+        set_kaldi_flag(o, word);
+    }
+    o->kaldi_may_go_on = true;
+    return 0;
+}
+
+static int set_allow_outside(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->allow_outside = true;
+    return 0;
+}
+
+static int set_allow_commands(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->allow_commands = true;
+    return 0;
+}
+
+static int set_command_timeout(struct options *o, const char *value, struct diag *d)
+{
+    return parse_count("command_timeout", value, 1, 86400, &o->command_limit, d);
+}
+
 static int set_cache(struct options *o, const char *value, struct diag *d)
 {
     if (!*value)
@@ -130,6 +215,18 @@ static const struct option ours[] = {
     {"index_base", "BASE", "of features in libsvm text: asis (default), 1 or auto", set_index_base},
     {"bad_rows", "WHAT", "error (default), or skip: leave out rows that cannot be read",
      set_bad_rows},
+    {"kaldi", "FLAGS",
+     "of Kaldi tables, as in rspecifiers: p skips what cannot be read, s says where\n"
+     "                      keys are not sorted, o and cs tell of reads that break them",
+     set_kaldi},
+    {"kaldi_type", "TYPE", "of objects that do not say it: int, float, posterior, ...",
+     set_kaldi_type},
+    {"allow_outside", NULL, "read files outside of SOURCE that an scp file names",
+     set_allow_outside},
+    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names",
+     set_allow_commands},
+    {"command_timeout", "N", "seconds that such a command may take (default 60)",
+     set_command_timeout},
     {"log", "LEVEL", "error, warning, info (default) or debug", set_log},
 };
 
@@ -163,7 +260,7 @@ static bool in_list(const char *option, const char *const *list, size_t n)
 
 void options_init(struct options *ret)
 {
-    *ret = (struct options){.epochs = 1, .log_level = LOG_LEVEL_INFO};
+    *ret = (struct options){.epochs = 1, .command_limit = 60, .log_level = LOG_LEVEL_INFO};
 }
 
 void options_release(struct options *o)
@@ -245,7 +342,13 @@ static int parse_one(struct options *o, const char *option, struct diag *d)
 {
     size_t name_len = strcspn(option, "=");
     const char *value = option[name_len] ? option + name_len + 1 : NULL;
+    bool goes_on = o->kaldi_may_go_on && is_kaldi_flag(option);
 
+    o->kaldi_may_go_on = goes_on;
+    if (goes_on) { /* kaldi=o,p */
+        set_kaldi_flag(o, option);
+        return 0;
+    }
     for (size_t i = 0; i < ARRAY_LEN(ours); i++)
         if (strlen(ours[i].name) == name_len && !memcmp(option, ours[i].name, name_len))
             return set_ours(o, &ours[i], value, d);
@@ -287,7 +390,7 @@ int options_parse(struct options *o, const char *text, struct diag *d)
 
 const char *options_help(void)
 {
-    static char help[2048];
+    static char help[4096];
     size_t len = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(ours) && len < sizeof(help); i++) {

@@ -11,8 +11,7 @@
 
 bool page_shows(const struct field *f)
 {
-    return f->role == FIELD_STORED || f->role == FIELD_PARSED ||
-           (f->role == FIELD_DERIVED && !f->of);
+    return field_is_in(f, IN_PAGES) && f->role != FIELD_NUMBER && f->role != FIELD_KEY && !f->of;
 }
 
 void page_dtype(const struct field *f, struct text *t)
@@ -30,8 +29,10 @@ void page_shape(const struct field *f, struct text *t)
         text_add(t, "%u dimensions", f->ndim);
         return;
     }
-    for (unsigned i = 0; i < f->ndim; i++)
-        text_add(t, "%s%llu", i ? " x " : "", (unsigned long long)f->dim[i]);
+    for (unsigned i = 0; i < f->ndim; i++) {
+        text_add(t, i ? " x " : "");
+        text_add(t, f->dim[i] == DIM_VARIES ? "any" : "%llu", (unsigned long long)f->dim[i]);
+    }
 }
 
 static void add_field(const struct field *f, const char *indent, bool last, struct text *t)
@@ -43,17 +44,12 @@ static void add_field(const struct field *f, const char *indent, bool last, stru
     text_add_json(t, f->name);
     text_add(t, ", \"dtype\": \"%s\", \"descr\": \"%s\", \"shape\": [", dtype_info(f->dtype)->name,
              descr);
-    for (unsigned i = 0; i < f->ndim; i++)
-        text_add(t, "%s%llu", i ? ", " : "", (unsigned long long)f->dim[i]);
-    text_add(t, "], \"derived\": %s}%s\n",
-             f->role == FIELD_STORED || f->role == FIELD_PARSED ? "false" : "true",
+    for (unsigned i = 0; i < f->ndim; i++) {
+        text_add(t, i ? ", " : "");
+        text_add(t, f->dim[i] == DIM_VARIES ? "null" : "%llu", (unsigned long long)f->dim[i]);
+    }
+    text_add(t, "], \"derived\": %s}%s\n", page_shows(f) && f->role != FIELD_DERIVED ? "false" : "true",
              last ? "" : ",");
-}
-
-/* Of dataset.json: what is known of each sample's items, not of the parts of a matrix. */
-static bool is_listed(const struct field *f)
-{
-    return f->role != FIELD_MEMBER && f->role != FIELD_TEXT;
 }
 
 static void add_encodings(const struct dataset *ds, enum scope scope, struct text *t)
@@ -74,7 +70,7 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
              (unsigned long long)ds->samples);
     text_add(t, "%s\"fields\": [\n", indent);
     for (unsigned i = 0; i < ds->n_fields; i++)
-        if (is_listed(&ds->field[i])) /* index and key come last, and are */
+        if (field_is_in(&ds->field[i], IN_PAGES)) /* index and key come last, and are */
             add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
     text_add(t, "%s],\n", indent);
     if (ds->ops && ds->ops->describe)

@@ -103,19 +103,19 @@ static struct timespec time_of(const struct server *s, const struct node *node)
 }
 
 static int file_size(struct server *s, const struct node *node,
-                     const struct view_patience *patience, uint64_t *ret)
+                     const struct view_patience *patience, uint64_t *ret, struct diag *d)
 {
     AUTO_TEXT struct text t = {0};
 
     if (node->kind != NODE_LIVE)
-        return view_size(s->view, node, patience, ret);
+        return view_size(s->view, node, patience, ret, d);
     status_text(&s->status, (enum live)node->number, &t);
     *ret = t.len;
     return t.failed ? -ENOMEM : 0;
 }
 
 static int node_stat(struct server *s, const struct node *node,
-                     const struct view_patience *patience, struct stat *ret)
+                     const struct view_patience *patience, struct stat *ret, struct diag *d)
 {
     uint64_t size = 0;
     int r = 0;
@@ -126,7 +126,7 @@ static int node_stat(struct server *s, const struct node *node,
     else if (S_ISLNK(ret->st_mode))
         size = strlen(node->plan->name);
     else
-        r = file_size(s, node, patience, &size);
+        r = file_size(s, node, patience, &size, d);
     stat_owner(s, node, ret);
     ret->st_mtim = ret->st_ctim = ret->st_atim = time_of(s, node);
     ret->st_size = (off_t)size;
@@ -142,11 +142,12 @@ static double timeout_of(const struct node *node)
 
 /* 0 and the entry, or the error to reply. */
 static int node_entry(struct server *s, const struct node *node,
-                      const struct view_patience *patience, struct fuse_entry_param *ret)
+                      const struct view_patience *patience, struct fuse_entry_param *ret,
+                      struct diag *d)
 {
     *ret = (struct fuse_entry_param){
         .ino = node->ino, .attr_timeout = timeout_of(node), .entry_timeout = FOREVER};
-    return node_stat(s, node, patience, &ret->attr);
+    return node_stat(s, node, patience, &ret->attr, d);
 }
 
 /* ---- patience ---- */
@@ -203,6 +204,40 @@ static void serve_first(fuse_req_t req, const struct call *call)
     serve_call(s, req, call, monotonic_ns() + PATIENCE_NS);
 }
 
+/* ---- failures ---- */
+
+/* The first failures in a dataset are errors; what follows is for debugging, for a job reads on,
+ * thousands of times. Bad samples differ, so more of them are told than of what fails as a whole.
+ */
+static enum log_level failure_level(struct server *s, const struct node *node, int r)
+{
+    unsigned most = r == -EBADMSG ? TOLD_BAD : TOLD_OTHER, told;
+
+    if (!node->item)
+        return LOG_LEVEL_ERROR;
+    told = atomic_fetch_add(&s->told[node->item - s->setup.catalog->item][r == -EBADMSG], 1);
+    if (told + 1 == most && most > 1)
+        log_info("more read errors of this dataset are logged with log=debug only");
+    return told < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
+}
+
+/* A read, or the look at a file that cannot be read, has failed. */
+static void fail(struct server *s, const struct node *node, int r, const struct diag *d)
+{
+    char path[TREE_NAME_ROOM * 4] = "";
+
+    if (r == -EINTR)
+        return;
+    status_read_error(&s->status, diag_text(d, r));
+    if (node->item)
+        item_path(node->item, path, sizeof(path));
+    /* A dataset of one file is called like it. */
+    if (!strncmp(diag_text(d, r), path, strlen(path)))
+        path[0] = '\0';
+    log_line(failure_level(s, node, r), "read failed: %s%s%s", path, *path ? ": " : "",
+             diag_text(d, r));
+}
+
 /* ---- requests ---- */
 
 static void serve_init(void *userdata, struct fuse_conn_info *conn)
@@ -234,15 +269,15 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
                           struct patience *patience)
 {
     struct fuse_entry_param entry = {.entry_timeout = FOREVER};
-    struct diag d = DIAG_INIT;
-    struct node parent = {0}, node;
+    struct diag d = DIAG_INIT, size_reason = DIAG_INIT;
+    struct node parent = {0}, node = {0};
     uint64_t changed = 0;
     int r = tree_node(s->tree, call->ino, &parent);
 
     if (r == 0)
         r = tree_lookup(s->tree, &parent, call->name, &node, &changed, &d);
     if (r == 0)
-        r = node_entry(s, &node, &patience->view, &entry);
+        r = node_entry(s, &node, &patience->view, &entry, &size_reason);
     if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
     if (r == -ENFILE)
@@ -255,6 +290,8 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     serve_tell_changed(s, changed);
     if (park(patience, call, parent.item, r))
         return;
+    if (r < 0 && size_reason.set)
+        fail(s, &node, r, &size_reason);
     /* What is not there will never be: the kernel may remember that, too. */
     if (r == 0 || r == -ENOENT)
         fuse_reply_entry(req, &entry);
@@ -270,16 +307,20 @@ static void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 static void answer_getattr(struct server *s, fuse_req_t req, const struct call *call,
                            struct patience *patience)
 {
-    struct node node;
+    struct diag d = DIAG_INIT;
+    struct node node = {0};
     struct stat st;
     int r = tree_node(s->tree, call->ino, &node);
 
     if (r == 0)
-        r = node_stat(s, &node, &patience->view, &st);
-    if (r == 0)
+        r = node_stat(s, &node, &patience->view, &st, &d);
+    if (r == 0) {
         fuse_reply_attr(req, &st, timeout_of(&node));
-    else if (!park(patience, call, NULL, r))
+    } else if (!park(patience, call, NULL, r)) {
+        if (d.set)
+            fail(s, &node, r, &d);
         fuse_reply_err(req, kernel_errno(r));
+    }
 }
 
 static void serve_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -368,36 +409,6 @@ static int read_live(struct server *s, const struct node *node, uint64_t off, si
     return 0;
 }
 
-/* The first failures in a dataset are errors; what follows is for debugging, for a job reads on,
- * thousands of times. Bad samples differ, so more of them are told than of what fails as a whole.
- */
-static enum log_level failure_level(struct server *s, const struct node *node, int r)
-{
-    unsigned most = r == -EBADMSG ? TOLD_BAD : TOLD_OTHER, told;
-
-    if (!node->item)
-        return LOG_LEVEL_ERROR;
-    told = atomic_fetch_add(&s->told[node->item - s->setup.catalog->item][r == -EBADMSG], 1);
-    if (told + 1 == most && most > 1)
-        log_info("more read errors of this dataset are logged with log=debug only");
-    return told < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
-}
-
-static void log_read_error(struct server *s, const struct node *node, int r, const struct diag *d)
-{
-    char path[TREE_NAME_ROOM * 4] = "";
-
-    if (r == -EINTR)
-        return;
-    if (node->item)
-        item_path(node->item, path, sizeof(path));
-    /* A dataset of one file is called like it. */
-    if (!strncmp(diag_text(d, r), path, strlen(path)))
-        path[0] = '\0';
-    log_line(failure_level(s, node, r), "read failed: %s%s%s", path, *path ? ": " : "",
-             diag_text(d, r));
-}
-
 static void answer_read(struct server *s, fuse_req_t req, const struct call *call,
                         struct patience *patience)
 {
@@ -417,9 +428,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     if (park(patience, call, NULL, r))
         return;
     if (r < 0) {
-        if (r != -EINTR)
-            status_read_error(&s->status, diag_text(&d, r));
-        log_read_error(s, &node, r, &d);
+        fail(s, &node, r, &d);
         fuse_reply_err(req, kernel_errno(r));
         return;
     }
@@ -458,7 +467,7 @@ static size_t put_entry(fuse_req_t req, const struct node *node, const char *nam
     if (!plus)
         return fuse_add_direntry(req, buffer, room, name, &bare, (off_t)next);
     if (!is_dots && tree_is_open(s->tree, node) && view_size_is_near(node) &&
-        node_entry(s, node, NULL, &entry) < 0)
+        node_entry(s, node, NULL, &entry, NULL) < 0)
         entry = (struct fuse_entry_param){.attr = bare};
     return fuse_add_direntry_plus(req, buffer, room, name, &entry, (off_t)next);
 }

@@ -38,7 +38,7 @@ static int make_tree(struct server *s, struct diag *d)
     int r = readme ? tree_new(setup->catalog, &options, readme, page_item, &s->tree) : -ENOMEM;
 
     if (r == 0)
-        r = view_new(&s->view);
+        r = view_new(setup->mountpoint, &s->view);
     return r < 0 ? diag_set(d, r, "cannot make the tree: %s", strerror(-r)) : 0;
 }
 

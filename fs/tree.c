@@ -228,13 +228,24 @@ static void file_node(const struct tree *tree, const struct node *parent,
 static int lookup_sample(struct tree *tree, const struct node *parent, const char *name,
                          struct node *ret)
 {
-    const char *dot = strchr(name, '.');
-    const struct file_kind *file = dot ? find_kind(parent->folder, SCOPE_SAMPLES, dot) : NULL;
+    const struct folder *folder = parent->folder;
+    const struct file_kind *best = NULL;
+    size_t len = strlen(name), best_len = 0;
     uint64_t sample = 0;
 
-    if (!file || !dataset_find(parent->item->ds, name, (size_t)(dot - name), &sample))
+    /* Keys may have dots, and one suffix may be the end of another. */
+    for (unsigned i = 0; i < folder->n_kinds[SCOPE_SAMPLES]; i++) {
+        const struct file_kind *file = &folder->kind[SCOPE_SAMPLES][i];
+        size_t n = strlen(file->suffix);
+
+        if (n < len && n > best_len && !memcmp(name + len - n, file->suffix, n)) {
+            best = file;
+            best_len = n;
+        }
+    }
+    if (!best || !dataset_find(parent->item->ds, name, len - best_len, &sample))
         return -ENOENT;
-    file_node(tree, parent, file, sample, ret);
+    file_node(tree, parent, best, sample, ret);
     return 0;
 }
 
@@ -423,13 +434,13 @@ static int list_files(struct tree *tree, const struct node *parent, uint64_t ind
     unsigned kinds = parent->folder->n_kinds[scope];
     uint64_t n =
         scope == SCOPE_SAMPLES ? parent->item->ds->samples : parent->plan->schedule.batches;
-    char number[KEY_ROOM];
+    char stem[KEY_NAME_ROOM];
 
     if (index / kinds >= n)
         return -ENOENT;
     file_node(tree, parent, &parent->folder->kind[scope][index % kinds], index / kinds, ret);
-    node_number_name(ret, number);
-    snprintf(ret_name, TREE_NAME_ROOM, "%s%s", number, ret->file->suffix);
+    node_name(ret, stem);
+    snprintf(ret_name, TREE_NAME_ROOM, "%s%s", stem, ret->file->suffix);
     return 0;
 }
 
@@ -466,12 +477,12 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
     }
 }
 
-void node_number_name(const struct node *node, char ret[static KEY_ROOM])
+void node_name(const struct node *node, char ret[static KEY_NAME_ROOM])
 {
     if (node->kind == NODE_SAMPLE)
-        dataset_key(node->item->ds, node->number, ret);
+        dataset_name(node->item->ds, node->number, false, ret);
     else
-        snprintf(ret, KEY_ROOM, "%0*llu", (int)batch_digits(node->plan),
+        snprintf(ret, KEY_NAME_ROOM, "%0*llu", (int)batch_digits(node->plan),
                  (unsigned long long)node->number);
 }
 

@@ -137,8 +137,8 @@ static inline bool node_is_folder(const struct node *node)
     }
 }
 
-/* The number of a batch or sample as its name has it, NUL-terminated. */
-void node_number_name(const struct node *node, char ret[static KEY_ROOM]);
+/* The name of a batch or sample without the suffix, NUL-terminated. */
+void node_name(const struct node *node, char ret[static KEY_NAME_ROOM]);
 
 /* The item's relative path: "sub/folder/train". */
 void item_path(const struct catalog_item *item, char *ret, size_t room);

@@ -24,6 +24,7 @@ struct note {
 };
 
 struct view {
+    char *mountpoint;
     struct memo *lists; /* of the samples of shuffled batches */
     struct lock lock;
     /* Guarded by lock: a later note takes the place of an earlier one of the same hash. ino 0:
@@ -31,11 +32,15 @@ struct view {
     struct note note[NOTES];
 };
 
-int view_new(struct view **ret)
+int view_new(const char *mountpoint, struct view **ret)
 {
     struct view *view = calloc(1, sizeof(*view));
 
-    if (!view || memo_new(LISTS_BYTES, &view->lists) < 0) {
+    if (view)
+        view->mountpoint = strdup(mountpoint);
+    if (!view || !view->mountpoint || memo_new(LISTS_BYTES, &view->lists) < 0) {
+        if (view)
+            free(view->mountpoint);
         free(view);
         return -ENOMEM;
     }
@@ -49,6 +54,7 @@ void view_free(struct view *view)
     if (!view)
         return;
     memo_free(view->lists);
+    free(view->mountpoint);
     lock_release(&view->lock);
     free(view);
 }
@@ -58,6 +64,7 @@ void view_free(struct view *view)
 /* The samples of a file, whatever it is. */
 struct view_selection {
     struct selection sel;
+    char *file; /* of sel; owned */
     const struct node *node;
     const struct view_patience *patience;
     struct memo *lists;
@@ -177,11 +184,36 @@ static void batch_selection(struct selection *sel, const struct node *node)
 static void selection_release(struct view_selection *v)
 {
     memo_let_go(v->list);
+    free(v->file);
 }
 #define AUTO_SELECTION AUTO(selection_release)
 
-static void selection_init(struct view_selection *v, const struct view *view,
-                           const struct node *node, const struct view_patience *patience)
+/* The file, for what names it: "/mnt/train/batches/batch=2/ark/000000". */
+static int name_file(struct view_selection *v, const struct view *view)
+{
+    const struct node *node = v->node;
+    const char *encoder = node->folder->encoder->name;
+    char path[TREE_NAME_ROOM * 4], name[KEY_NAME_ROOM], epoch[32] = "";
+    int n;
+
+    item_path(node->item, path, sizeof(path));
+    node_name(node, name);
+    if (node->plan && node->plan->plan.seeded)
+        snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)node->epoch);
+    if (node->kind == NODE_SAMPLE)
+        n = asprintf(&v->file, "%s/%s/samples/%s/%s", view->mountpoint, path, encoder, name);
+    else
+        n = asprintf(&v->file, "%s/%s/batches/%s%s/%s/%s", view->mountpoint, path,
+                     node->plan->name, epoch, encoder, name);
+    if (n < 0)
+        v->file = NULL;
+    v->sel.file = v->file;
+    return n < 0 ? -ENOMEM : 0;
+}
+
+static int selection_init(struct view_selection *v, const struct view *view,
+                          const struct node *node, const struct view_patience *patience,
+                          struct diag *reason)
 {
     v->node = node;
     v->patience = patience;
@@ -205,6 +237,10 @@ static void selection_init(struct view_selection *v, const struct view *view,
     else
         batch_selection(&v->sel, node);
     v->sel.cancelled = selection_cancelled;
+    v->sel.reason = reason;
+    return node->file && node->file->field && node->file->field->role == FIELD_SCRIPT
+               ? name_file(v, view)
+               : 0;
 }
 
 /* ---- what is in the file ---- */
@@ -287,10 +323,10 @@ bool view_size_is_near(const struct node *node)
 }
 
 int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
-              uint64_t *ret)
+              uint64_t *ret, struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
-    AUTO_SELECTION struct view_selection v = {.list = NULL};
+    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
     size_t len;
     int r;
 
@@ -303,9 +339,10 @@ int view_size(struct view *view, const struct node *node, const struct view_pati
         *ret = source_of(node)->size;
         return 0;
     }
-    selection_init(&v, view, node, patience);
+    r = selection_init(&v, view, node, patience, d);
     layout_init(&l, node->item->ds, &v.sel, NULL);
-    r = add_parts(&l, node);
+    if (r == 0)
+        r = add_parts(&l, node);
     if (r == 0)
         *ret = l.size;
     return r;
@@ -363,14 +400,15 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
                          struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
-    AUTO_SELECTION struct view_selection v = {.list = NULL};
+    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
     struct view_host host;
     int r;
 
-    selection_init(&v, view, node, patience);
+    r = selection_init(&v, view, node, patience, d);
     host_init(&host, view, node, patience);
     layout_init(&l, node->item->ds, &v.sel, &host.host);
-    r = add_parts(&l, node);
+    if (r == 0)
+        r = add_parts(&l, node);
     if (r < 0)
         return r;
     *ret_len = off < l.size ? (size_t)min_u64(len, l.size - off) : 0;
@@ -424,7 +462,9 @@ bool view_has_attribute(const struct node *node, enum attribute attribute)
         return indexes_fit(node);
     case ATTRIBUTE_DTYPE:
     case ATTRIBUTE_SHAPE:
-        return node->file->encoder->shows != SHOWS_CONTAINER;
+        return node->file->encoder->shows != SHOWS_CONTAINER &&
+               node->file->field->role != FIELD_OBJECT &&
+               node->file->field->role != FIELD_KEY_LINES;
     default:
         return true;
     }
@@ -438,6 +478,22 @@ static void add_indexes(const struct view_selection *v, struct text *t)
         v->sel.samples(&v->sel, i, 1, &sample);
         text_add(t, "%s%llu", i ? "," : "", (unsigned long long)sample);
     }
+}
+
+/* The key of a sample, the number of a batch. */
+static void add_key(const struct node *node, struct text *t)
+{
+    char name[KEY_NAME_ROOM];
+    uint8_t key[KEY_ROOM];
+
+    if (node->kind == NODE_SAMPLE) {
+        size_t len = dataset_key(node->item->ds, node->number, key);
+
+        text_add_bytes(t, (const char *)key, len);
+        return;
+    }
+    node_name(node, name);
+    text_add(t, "%s", name);
 }
 
 /* Where the bytes are: "file:offset+length" for a sample, the files for a batch. */
@@ -473,22 +529,21 @@ int view_attribute(struct view *view, const struct node *node, enum attribute at
                    const struct view_patience *patience, struct text *ret)
 {
     const struct field *f = node->file ? node->file->field : NULL;
-    AUTO_SELECTION struct view_selection v = {.list = NULL};
+    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
     struct form form;
-    char name[KEY_ROOM > DTYPE_DESCR_ROOM ? KEY_ROOM : DTYPE_DESCR_ROOM];
+    char name[KEY_NAME_ROOM > DTYPE_DESCR_ROOM ? KEY_NAME_ROOM : DTYPE_DESCR_ROOM];
     int r = 0;
 
     if (!view_has_attribute(node, attribute))
         return -ENODATA;
-    selection_init(&v, view, node, patience);
-    if (attribute == ATTRIBUTE_DTYPE || attribute == ATTRIBUTE_SHAPE)
+    r = selection_init(&v, view, node, patience, NULL);
+    if (r == 0 && (attribute == ATTRIBUTE_DTYPE || attribute == ATTRIBUTE_SHAPE))
         r = array_form(node, &v.sel, &form);
     if (r < 0)
         return r;
     switch (attribute) {
     case ATTRIBUTE_KEY:
-        node_number_name(node, name);
-        text_add(ret, "%s", name);
+        add_key(node, ret);
         return 0;
     case ATTRIBUTE_INDEX:
         add_indexes(&v, ret);

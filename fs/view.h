@@ -12,8 +12,8 @@
 
 struct view;
 
-/* 0 or -ENOMEM. */
-int view_new(struct view **ret);
+/* mountpoint: absolute, "" where there is none; it is what scp files name. 0 or -ENOMEM. */
+int view_new(const char *mountpoint, struct view **ret);
 void view_free(struct view *view);
 
 /* When a call shall give up, with -EINTR. */
@@ -23,10 +23,11 @@ struct view_patience {
 };
 
 /* Bytes of a file's content; live texts are not the view's. 0, -EFBIG where no file can be that
- * large, -EINTR, -ENOMEM. A file of very many samples may take a walk over all of them, which is
+ * large, -EINTR, -ENOMEM; -EBADMSG and others with the reason in d: the file is of a sample that
+ * cannot be read. A file of very many samples may take a walk over all of them, which is
  * remembered. */
 int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
-              uint64_t *ret);
+              uint64_t *ret, struct diag *d);
 
 /* Is the size known without such a walk? */
 bool view_size_is_near(const struct node *node);

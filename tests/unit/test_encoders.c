@@ -102,7 +102,7 @@ static uint64_t check_tar_member(const struct dataset *ds, const struct field *f
 {
     struct one_sample one;
     struct bytes want;
-    char name[128], key[KEY_ROOM];
+    char name[256], key[KEY_NAME_ROOM];
     uint64_t padded;
 
     one_sample_init(&one, sample);
@@ -111,7 +111,7 @@ static uint64_t check_tar_member(const struct dataset *ds, const struct field *f
     else
         model_npy(ds, f, &one.sel, &want);
     padded = ceil_div(want.len, 512) * 512;
-    dataset_key(ds, sample, key);
+    dataset_name(ds, sample, false, key);
     snprintf(name, sizeof(name), "%s.%s.%s", key, f->name,
              field_is_scalar_integer(f) ? "cls" : "npy");
     assert_true(at + 512 + padded <= got->len);

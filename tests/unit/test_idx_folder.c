@@ -455,29 +455,36 @@ static void test_idx_folder__keys__six_digits_or_more(void **state)
         struct blob *blob = idx_blob_zeros("x", 8, 2, (uint32_t[]){cases[i].n, 2}, NULL);
         const struct dataset *ds;
         struct found found;
-        char key[KEY_ROOM];
+        char key[KEY_NAME_ROOM];
         uint64_t sample = 0;
 
         assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
         ds = dataset_at(&found, "x");
-        dataset_key(ds, ds->samples - 1, key);
+        dataset_name(ds, ds->samples - 1, false, key);
         assert_string_equal(key, cases[i].last);
         assert_true(dataset_find(ds, key, strlen(key), &sample));
         assert_int_equal(sample, ds->samples - 1);
-        dataset_key(ds, ds->samples, key);
+        dataset_name(ds, ds->samples, false, key);
         assert_false(dataset_find(ds, key, strlen(key), &sample));
         found_release(&found);
     }
 }
 
+static bool probe(const char *head, size_t len)
+{
+    const struct probed_file file = {"x", (const uint8_t *)head, len, true};
+
+    return format_idx.probe(&file);
+}
+
 static void test_idx_probe__heads__right(void **state)
 {
     (void)state;
-    assert_true(format_idx.probe((const uint8_t *)"\0\0\x08\x01", 4, true));
-    assert_true(format_idx.probe((const uint8_t *)"\0\0", 2, true)); /* bad, but one of ours */
-    assert_false(format_idx.probe((const uint8_t *)"\0", 1, true));
-    assert_false(format_idx.probe((const uint8_t *)"", 0, true));
-    assert_false(format_idx.probe((const uint8_t *)"\x1f\x8b", 2, true));
+    assert_true(probe("\0\0\x08\x01", 4));
+    assert_true(probe("\0\0", 2)); /* bad, but one of ours */
+    assert_false(probe("\0", 1));
+    assert_false(probe("", 0));
+    assert_false(probe("\x1f\x8b", 2));
 }
 
 int main(void)

@@ -945,6 +945,13 @@ static void test_libsvm__file_changed__estale(void **state)
 
 /* ---- which files ---- */
 
+static bool probe(const char *head, size_t len, bool whole)
+{
+    const struct probed_file file = {"x", (const uint8_t *)head, len, whole};
+
+    return format_libsvm.probe(&file);
+}
+
 static void test_probe__heads__libsvm_or_not(void **state)
 {
     static const struct {
@@ -974,8 +981,7 @@ static void test_probe__heads__libsvm_or_not(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        if (format_libsvm.probe((const uint8_t *)cases[i].head, strlen(cases[i].head), true) !=
-            cases[i].want)
+        if (probe(cases[i].head, strlen(cases[i].head), true) != cases[i].want)
             fail_msg("'%s': want %d", cases[i].head, cases[i].want);
 }
 
@@ -986,7 +992,7 @@ static void test_probe__cut_anywhere__libsvm(void **state)
 
     (void)state;
     for (size_t len = 5; len <= strlen(head); len++)
-        if (!format_libsvm.probe((const uint8_t *)head, len, false))
+        if (!probe(head, len, false))
             fail_msg("'%.*s'", (int)len, head);
 }
 

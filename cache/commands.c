@@ -1,0 +1,364 @@
+/* A run, its states, and what leads from one to the next:
+ *
+ *   WAITING -> RUNNING  begin()       it has the lock of the entry and started the child
+ *   WAITING -> DONE     begin()       another process has made the entry
+ *   RUNNING -> DONE     publish()     the child has ended well, the entry is whole
+ *   DONE    -> ENDED    commands_poll() gave the output away
+ *   any     -> ENDED    end_run()     on any error: the child is killed, the .part removed
+ *
+ * WAITING and RUNNING have a place among the runs of struct commands; others have none. */
+#include "cache/commands.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "cache/child.h"
+#include "cache/entry.h"
+#include "cache/file.h"
+#include "cache/roots.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S  INT64_C(1000000000)
+#define LOOK_MS   20 /* between two looks at a lock that another process holds */
+
+enum run_state { RUN_WAITING, RUN_RUNNING, RUN_DONE, RUN_ENDED };
+
+struct opener_run {
+    struct commands *commands;
+    struct opener_run *next; /* guarded by commands->lock */
+    enum run_state state;
+    bool has_place;
+    struct entry entry;
+    int part_fd; /* RUNNING: the entry in the making; else -1 */
+    struct child child;
+    int64_t deadline;    /* of what it does now */
+    struct blob *output; /* DONE */
+    char command[];
+};
+
+void commands_init(struct commands *ret, const struct cache_folder *cache, struct lazy_pool *pool,
+                   const char *cwd, bool allowed, unsigned limit_s)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    *ret = (struct commands){
+        .cache = cache,
+        .pool = pool,
+        .cwd = cwd ? cwd : "/",
+        .allowed = allowed,
+        .limit_s = limit_s,
+        .most = cores > 0 ? 2 * (unsigned)cores : 2,
+    };
+    lock_init(&ret->lock);
+}
+
+void commands_release(struct commands *commands)
+{
+    while (commands->first)
+        commands_stop(commands->first);
+    lock_release(&commands->lock);
+}
+
+static int take_place(struct opener_run *run)
+{
+    struct commands *commands = run->commands;
+    LOCK_SCOPE(&commands->lock);
+
+    if (commands->n >= commands->most)
+        return -EAGAIN;
+    commands->n++;
+    run->next = commands->first;
+    commands->first = run;
+    run->has_place = true;
+    return 0;
+}
+
+static void give_place_back(struct opener_run *run)
+{
+    struct opener_run **at = &run->commands->first;
+    LOCK_SCOPE(&run->commands->lock);
+
+    if (!run->has_place)
+        return;
+    while (*at != run)
+        at = &(*at)->next;
+    *at = run->next;
+    run->commands->n--;
+    run->has_place = false;
+}
+
+static void end_run(struct opener_run *run)
+{
+    child_release(&run->child);
+    if (run->part_fd >= 0) {
+        entry_abandon(&run->entry, run->part_fd);
+        close(TAKE_FD(run->part_fd));
+    }
+    give_place_back(run);
+    run->state = RUN_ENDED;
+}
+
+/* The reason of err for people: what happened to the command. Returns err. */
+static int command_error(const struct opener_run *run, int err, const char *what, struct diag *d)
+{
+    return diag_set(d, err, "command '%.400s': %s", run->command, what);
+}
+
+/* If a word names a file: the version of that file. */
+static int add_word(struct text *t, const char *cwd, const char *word, size_t len)
+{
+    char name[PATH_MAX], path[PATH_MAX];
+    AUTO_FREE char *text = NULL;
+    struct file_version version;
+    struct stat st;
+    int r;
+
+    if (len >= sizeof(name))
+        return 0;
+    memcpy(name, word, len);
+    name[len] = '\0';
+    if (path_join(cwd, *word == '/' ? 0 : strlen(cwd), name, path) < 0 || stat(path, &st) < 0 ||
+        !S_ISREG(st.st_mode))
+        return 0;
+    version = file_version_of(&st);
+    r = file_version_text(&version, &text);
+    if (r == 0)
+        text_add(t, "%s\n", text);
+    return r;
+}
+
+/* What the output follows from, as far as it can be known. */
+static int make_identity(const char *cwd, const char *command, char **ret)
+{
+    static const char blanks[] = " \t";
+    AUTO_TEXT struct text t = {0};
+    const char *at = command + strspn(command, blanks);
+    int r = 0;
+
+    text_add(&t, "command 1\n%zu %s\n%zu %s\n", strlen(cwd), cwd, strlen(command), command);
+    while (*at && r == 0) {
+        size_t len = strcspn(at, blanks);
+
+        r = add_word(&t, cwd, at, len);
+        at += len;
+        at += strspn(at, blanks);
+    }
+    return r < 0 ? r : text_finish(&t, ret, NULL);
+}
+
+/* Make the whole entry, open as fd, the output. */
+static int take_output(struct opener_run *run, int fd, uint64_t size)
+{
+    AUTO_FREE char *name = NULL;
+    char path[PATH_MAX];
+    int r = entry_path(&run->entry, "", path);
+
+    if (r == 0 && asprintf(&name, "%s |", run->command) < 0)
+        r = -ENOMEM;
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    r = lazy_blob_new(run->commands->pool, fd, path, name, size, true, &run->output);
+    if (r == 0) {
+        give_place_back(run);
+        run->state = RUN_DONE;
+    }
+    return r;
+}
+
+/* Start the command, unless another process runs it, or has. 0 or -errno. */
+static int begin(struct opener_run *run, struct diag *d)
+{
+    uint64_t size = 0;
+    int fd = -1, r = entry_begin(&run->entry, false, &fd, &size);
+
+    if (r == -EAGAIN)
+        return 0;
+    if (r > 0)
+        return take_output(run, fd, size);
+    if (r < 0)
+        return diag_set(d, r, "command '%.400s': its output in %.400s: %s", run->command,
+                        run->entry.folder, strerror(-r));
+    run->part_fd = fd;
+    r = child_start(&run->child, run->command, run->commands->cwd, fd);
+    if (r < 0)
+        return diag_set(d, r == -EAGAIN ? -EIO : r, "command '%.400s': cannot start in %.400s: %s",
+                        run->command, run->commands->cwd, strerror(-r));
+    run->deadline = monotonic_ns() + run->commands->limit_s * NS_PER_S;
+    run->state = RUN_RUNNING;
+    return 0;
+}
+
+/* Find the entry, and the output that is in it. 0 or -errno. */
+static int find_output(struct opener_run *run, struct diag *d)
+{
+    const struct commands *commands = run->commands;
+    AUTO_FREE char *identity = NULL;
+    struct diag reason = DIAG_INIT;
+    uint64_t size = 0;
+    int fd = -1, r = make_identity(commands->cwd, run->command, &identity);
+
+    if (r == 0)
+        r = entry_init(&run->entry, commands->cache, "commands", identity, &reason);
+    if (r == 0)
+        r = entry_open(&run->entry, &fd, &size);
+    if (r == 0)
+        return take_output(run, fd, size);
+    return r == -ENOENT && !reason.set ? 0 : command_error(run, r, diag_text(&reason, r), d);
+}
+
+static struct opener_run *new_run(struct commands *commands, const char *command)
+{
+    size_t len = strlen(command);
+    struct opener_run *run = malloc(sizeof(*run) + len + 1);
+
+    if (!run)
+        return NULL;
+    *run = (struct opener_run){
+        .commands = commands,
+        .state = RUN_WAITING,
+        .part_fd = -1,
+        .child = CHILD_NONE,
+        .deadline = monotonic_ns() + commands->limit_s * NS_PER_S,
+    };
+    memcpy(run->command, command, len + 1);
+    return run;
+}
+
+int commands_start(struct commands *commands, const char *command, struct opener_run **ret,
+                   struct diag *d)
+{
+    struct opener_run *run;
+    int r;
+
+    if (!commands->allowed)
+        return diag_set(d, -EACCES,
+                        "%.500s |: want a file, found a command; mount with -o allow_commands to "
+                        "run it",
+                        command);
+    run = new_run(commands, command);
+    if (!run)
+        return -ENOMEM;
+    r = find_output(run, d);
+    if (r == 0 && run->state == RUN_WAITING)
+        r = take_place(run);
+    if (r == 0 && run->state == RUN_WAITING)
+        r = begin(run, d);
+    if (r < 0) {
+        commands_stop(run);
+        return r;
+    }
+    *ret = run;
+    return 0;
+}
+
+/* The child has ended well: what it wrote is the entry. */
+static int publish(struct opener_run *run, struct diag *d)
+{
+    uint64_t size = 0;
+    int part_fd = TAKE_FD(run->part_fd), fd = -1;
+    int r = entry_commit(&run->entry, part_fd, true, &size);
+
+    close(part_fd);
+    if (r == 0) /* as it is now: one who has left the group may have gone on writing */
+        r = entry_open(&run->entry, &fd, &size);
+    if (r == 0)
+        r = take_output(run, fd, size);
+    return r < 0
+               ? diag_set(d, r == -ENOENT ? -EIO : r, "command '%.400s': its output in %.400s: %s",
+                          run->command, run->entry.folder, strerror(-r))
+               : 0;
+}
+
+/* What a status other than 0 means. */
+static int bad_status(struct opener_run *run, int status, struct diag *d)
+{
+    const char *messages = child_messages(&run->child), *colon = *messages ? ": " : "";
+    char what[CHILD_MESSAGES + 128];
+
+    if (WIFEXITED(status))
+        snprintf(what, sizeof(what), "exit status %d%s%s", WEXITSTATUS(status), colon, messages);
+    else
+        snprintf(what, sizeof(what), "killed by signal %d (%s)%s%s", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)), colon, messages);
+    return command_error(run, -EIO, what, d);
+}
+
+static int too_long(struct opener_run *run, struct diag *d)
+{
+    char what[CHILD_MESSAGES + 256];
+    const char *messages = child_messages(&run->child);
+
+    snprintf(what, sizeof(what),
+             "%s %u s; if it may take longer, mount with a larger command_timeout=%s%s",
+             run->state == RUN_RUNNING ? "killed after"
+                                       : "another process has been at the same command for",
+             run->commands->limit_s, *messages ? ": " : "", messages);
+    return command_error(run, -ETIMEDOUT, what, d);
+}
+
+/* 0 or -errno; the state may have changed. */
+static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
+{
+    int status = 0,
+        r = child_wait(&run->child, until < run->deadline ? until : run->deadline, &status);
+
+    if (r < 0)
+        return command_error(run, r, strerror(-r), d);
+    if (r == 0)
+        return monotonic_ns() < run->deadline ? 0 : too_long(run, d);
+    return status ? bad_status(run, status, d) : publish(run, d);
+}
+
+/* The same while another process is at it. Nothing tells us when it drops its lock. */
+static int poll_turn(struct opener_run *run, int64_t until, struct diag *d)
+{
+    int r;
+
+    while ((r = begin(run, d)) == 0 && run->state == RUN_WAITING) {
+        int64_t now = monotonic_ns();
+
+        if (now >= run->deadline)
+            return too_long(run, d);
+        if (now >= until)
+            return 0;
+        poll(NULL, 0, (int)min_u64((uint64_t)((until - now) / NS_PER_MS + 1), LOOK_MS));
+    }
+    return r;
+}
+
+int commands_poll(struct opener_run *run, int wait_ms, struct blob **ret, struct diag *d)
+{
+    int64_t until = monotonic_ns() + (wait_ms > 0 ? wait_ms : 0) * NS_PER_MS;
+    int r = run->state == RUN_ENDED ? -EINVAL : 0;
+
+    if (run->state == RUN_WAITING)
+        r = poll_turn(run, until, d);
+    if (r == 0 && run->state == RUN_RUNNING)
+        r = poll_child(run, until, d);
+    if (r < 0) {
+        end_run(run);
+        return r;
+    }
+    if (run->state != RUN_DONE)
+        return 0;
+    *ret = TAKE_PTR(run->output);
+    run->state = RUN_ENDED;
+    return 1;
+}
+
+void commands_stop(struct opener_run *run)
+{
+    end_run(run);
+    blob_free(run->output);
+    free(run);
+}

@@ -1,0 +1,72 @@
+#include "cache/opener.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cache/file.h"
+
+static struct cache_opener *cache_opener_of(const struct opener *opener)
+{
+    return (struct cache_opener *)(uintptr_t)opener; /* its head is constant, the rest has locks */
+}
+
+static int cache_opener_file(const struct opener *opener, const char *folder, const char *path,
+                             struct blob **ret, struct diag *d)
+{
+    struct cache_opener *cache_opener = cache_opener_of(opener);
+    struct resolved found;
+    struct stat st;
+    int fd = -1, r = resolve(&cache_opener->resolver, folder, path, &found, d);
+
+    if (r < 0)
+        return r;
+    r = file_open(found.path, &fd, &st);
+    if (r == 0)
+        r = lazy_blob_new(&cache_opener->pool, fd, found.path,
+                          *found.in_source ? found.in_source : found.path, UINT64_MAX, false, ret);
+    return r < 0 ? diag_set(d, r, "%.500s: %s", found.path,
+                            r == -EINVAL ? "want a regular file" : strerror(-r))
+                 : 0;
+}
+
+static int cache_opener_start(const struct opener *opener, const char *command,
+                              struct opener_run **ret, struct diag *d)
+{
+    return commands_start(&cache_opener_of(opener)->commands, command, ret, d);
+}
+
+static const struct opener_ops cache_opener_ops = {cache_opener_file, cache_opener_start,
+                                                   commands_poll, commands_stop};
+
+int cache_opener_init(struct cache_opener *ret, const struct source *source,
+                      const struct cache_folder *cache, const struct cache_opener_options *options)
+{
+    AUTO_FREE char *cwd = options->cwd ? strdup(options->cwd) : NULL;
+    AUTO_ROOTS struct roots roots = {0};
+    int r = options->cwd && !cwd ? -ENOMEM : roots_init(&roots, source);
+
+    if (r < 0)
+        return r;
+    *ret = (struct cache_opener){
+        .opener = {&cache_opener_ops},
+        .cwd = TAKE_PTR(cwd),
+        .resolver = {.roots = roots, .allow_outside = options->allow_outside},
+    };
+    roots = (struct roots){0};
+    ret->resolver.cwd = ret->cwd;
+    lazy_pool_init(&ret->pool);
+    commands_init(&ret->commands, cache, &ret->pool, ret->cwd, options->allow_commands,
+                  options->command_timeout);
+    return 0;
+}
+
+void cache_opener_release(struct cache_opener *opener)
+{
+    if (!opener->opener.ops)
+        return;
+    commands_release(&opener->commands);
+    lazy_pool_release(&opener->pool);
+    roots_release(&opener->resolver.roots);
+    free(opener->cwd);
+    opener->opener.ops = NULL;
+}

@@ -1,0 +1,38 @@
+/* The opener of a mount: it finds and opens the files, and runs the commands, that files of a local
+ * SOURCE name. How it does that: cache/resolve.h, cache/lazy.h, cache/commands.h. */
+#ifndef EPOCHFS_CACHE_OPENER_H
+#define EPOCHFS_CACHE_OPENER_H
+
+#include "base/opener.h"
+#include "cache/commands.h"
+#include "cache/lazy.h"
+#include "cache/resolve.h"
+
+struct source;
+
+struct cache_opener {
+    struct opener opener;
+    char *cwd; /* owned; NULL: none */
+    struct resolver resolver;
+    struct lazy_pool pool;
+    struct commands commands;
+};
+
+/* What the user allows. */
+struct cache_opener_options {
+    bool allow_outside, allow_commands;
+    unsigned command_timeout; /* seconds, > 0 */
+    const char *cwd; /* where the mount was started, absolute; NULL: relative paths are not looked
+                        for there, and commands run in '/' */
+};
+
+/* The folders of a source that are relative are so to the folder where we are now. cache must
+ * outlive it, source need not. 0, or -errno and nothing to release. Makes nothing in the cache
+ * folder yet. */
+int cache_opener_init(struct cache_opener *ret, const struct source *source,
+                      const struct cache_folder *cache, const struct cache_opener_options *options);
+
+/* Ends commands that run still. All blobs must have been freed. Takes a zeroed one. */
+void cache_opener_release(struct cache_opener *opener);
+
+#endif

@@ -1,0 +1,273 @@
+/* What type the objects of a table have.
+ *
+ * Matrices, vectors and waves say so. Other binary objects do not: all candidates are tried, and the
+ * one is taken under which the objects can be read; where several are left only the user knows.
+ * What is text can be read in many ways: the most specific one is taken. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "format/kaldi_table.h"
+
+#define BINARY_MOST (64u << 20) /* bytes of an archive that are looked at */
+#define TEXT_MOST   (1u << 20)
+#define OBJECT_MOST 65536 /* bytes of an object whose values are looked at */
+
+static const enum kaldi_type binary_types[] = {
+    KALDI_INT,       KALDI_FLOAT,       KALDI_DOUBLE,    KALDI_BOOL,       KALDI_INTS,
+    KALDI_INT_LISTS, KALDI_INT_PAIRS, KALDI_FLOAT_PAIRS, KALDI_POSTERIOR, KALDI_GAUSS_POST,
+};
+
+/* What an object must have to be taken for one of the type. */
+enum need { NEED_NOTHING, NEED_LINES, NEED_SEMICOLON, NEED_BRACKET };
+
+/* The most specific first. */
+static const struct text_type {
+    enum kaldi_type type;
+    enum need need; /* in one object at least */
+} text_types[] = {
+    {KALDI_MATRIX, NEED_LINES},          {KALDI_VECTOR, NEED_NOTHING},
+    {KALDI_POSTERIOR, NEED_BRACKET},     {KALDI_MATRIX, NEED_NOTHING},
+    {KALDI_INT_LISTS, NEED_SEMICOLON},   {KALDI_INT_PAIRS, NEED_SEMICOLON},
+    {KALDI_FLOAT_PAIRS, NEED_SEMICOLON}, {KALDI_INT, NEED_NOTHING},
+    {KALDI_DOUBLE, NEED_NOTHING},        {KALDI_BOOL, NEED_NOTHING},
+    {KALDI_INTS, NEED_NOTHING},          {KALDI_GAUSS_POST, NEED_BRACKET},
+    {KALDI_TOKEN, NEED_NOTHING},         {KALDI_TOKENS, NEED_NOTHING}, /* the last two */
+};
+
+/* One try. */
+struct attempt {
+    const struct blob *blob;
+    enum kaldi_type type;
+    enum need need;
+    uint64_t most;
+    bool has_need;
+    bool is_odd; /* a value that nobody would write: int 5 read as a float is 7e-45 */
+};
+
+/* Is a real number of the object not zero and yet too small to be a normal one? */
+static bool is_odd(const struct kaldi_object *object, const uint8_t *bytes)
+{
+    const struct kaldi_type_info *info = &kaldi_types[object->type];
+    unsigned i = info->n_arrays - 1; /* the values come last */
+    AUTO_FREE uint8_t *values = NULL;
+    uint64_t size;
+    bool odd = false;
+
+    if (!info->n_arrays || !info->array[i].real ||
+        !kaldi_array_bytes(object, i, DTYPE_F4, &size) || size > OBJECT_MOST)
+        return false;
+    values = malloc(size + 1);
+    if (!values || kaldi_decode(object, bytes, i, DTYPE_F4, values, "", NULL) < 0)
+        return false;
+    for (uint64_t at = 0; at + 4 <= size && !odd; at += 4) {
+        float v;
+
+        memcpy(&v, values + at, 4);
+        odd = fpclassify(v) == FP_SUBNORMAL;
+    }
+    return odd;
+}
+
+static bool has_need(enum need need, const struct kaldi_object *object, const uint8_t *bytes)
+{
+    const uint8_t *end = memrchr(bytes, ']', object->len);
+
+    switch (need) {
+    case NEED_LINES:
+        return end && memchr(bytes, '\n', (size_t)(end - bytes));
+    case NEED_SEMICOLON:
+        return memchr(bytes, ';', object->len);
+    case NEED_BRACKET:
+        return end;
+    default:
+        return true;
+    }
+}
+
+/* The store that the type has: a float of 8 bytes is a double. */
+static bool store_fits(const struct kaldi_object *object)
+{
+    if (object->type == KALDI_FLOAT)
+        return object->store != KALDI_BINARY8;
+    return object->type != KALDI_DOUBLE || object->store != KALDI_BINARY;
+}
+
+/* Read an object as the attempt has it. 0, or -EBADMSG and others. */
+static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
+                      struct kaldi_object *ret, struct diag *d)
+{
+    const uint8_t *bytes;
+    size_t have;
+    int r = kaldi_measure(in, at, try->type, ret, d);
+
+    if (r < 0)
+        return r;
+    if (!store_fits(ret))
+        return -EBADMSG;
+    if (ret->len > OBJECT_MOST && try->need != NEED_LINES)
+        return 0;
+    bytes = kaldi_in_at(in, ret->start, (size_t)min_u64(ret->len, OBJECT_MOST), &have);
+    if (!bytes)
+        return in->error;
+    if (have < ret->len) { /* a matrix: lines are at its start */
+        try->has_need = try->has_need || memchr(bytes, '\n', have);
+        return 0;
+    }
+    try->has_need = try->has_need || has_need(try->need, ret, bytes);
+    try->is_odd = try->is_odd || is_odd(ret, bytes);
+    return 0;
+}
+
+/* 0: all objects of the archive, or of its first bytes, can be read so; -EBADMSG: not. */
+static int try_archive(struct attempt *try, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    uint64_t at = 0, objects = 0;
+    uint8_t key[KEY_MAX];
+
+    kaldi_in_init(&in, try->blob);
+    while (at < try->most) {
+        struct kaldi_object object;
+        bool is_plain;
+        size_t len;
+        int r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
+
+        if (r == 0)
+            break;
+        if (r == 1)
+            r = try_object(try, &in, at, &object, d);
+        if (r < 0)
+            return r;
+        at = object.start + object.len;
+        objects++;
+    }
+    return !objects || (try->need && !try->has_need) || try->is_odd ? -EBADMSG : 0;
+}
+
+/* One object that is all of its file. */
+static int try_whole(struct attempt *try, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object object;
+    int r;
+
+    kaldi_in_init(&in, try->blob);
+    r = try_object(try, &in, 0, &object, d);
+    if (r == 0 && object.len != in.size)
+        r = -EBADMSG;
+    return r < 0 || (try->need && !try->has_need) || try->is_odd ? -EBADMSG : 0;
+}
+
+typedef int try_fn(struct attempt *try, struct diag *d);
+
+static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *ret, struct diag *d)
+{
+    AUTO_TEXT struct text left = {0};
+    unsigned n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
+        struct attempt try = {.blob = blob, .type = binary_types[i], .most = BINARY_MOST};
+        int r = run(&try, NULL);
+
+        if (r < 0 && r != -EBADMSG)
+            return r;
+        if (r < 0)
+            continue;
+        *ret = binary_types[i];
+        text_add(&left, "%s%s", n ? " or " : "", kaldi_types[*ret].name);
+        n++;
+    }
+    if (n == 1)
+        return 0;
+    if (!n)
+        return -EBADMSG;
+    return diag_set(d, -EBADMSG,
+                    "%s: want objects that say what they are, found bytes that can be read as %s; "
+                    "mount with -o kaldi_type=<one of them>",
+                    blob_name(blob), left.data ? left.data : "");
+}
+
+/* brackets: the first object begins with one, so that it is no list of words. */
+static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum kaldi_type *ret,
+                      struct diag *d)
+{
+    size_t n = ARRAY_LEN(text_types) - (brackets ? 2 : 0);
+    struct diag first = DIAG_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        struct attempt try = {.blob = blob,
+                              .type = text_types[i].type,
+                              .need = text_types[i].need,
+                              .most = TEXT_MOST};
+        int r = run(&try, &first);
+
+        *ret = text_types[i].type;
+        if (r != -EBADMSG)
+            return r;
+    }
+    return diag_set(d, -EBADMSG, "%s", first.text);
+}
+
+static bool begins_with_bracket(const uint8_t *text, size_t len)
+{
+    while (len && memchr(" \t\n\r", *text, 4)) {
+        text++;
+        len--;
+    }
+    return len && *text == '[';
+}
+
+/* The object at byte at tells how to go on; run tries the file. */
+static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_type *ret,
+                 struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct diag reason = DIAG_INIT;
+    struct kaldi_object object;
+    const uint8_t *start;
+    size_t have;
+    int r;
+
+    kaldi_in_init(&in, blob);
+    start = kaldi_in_at(&in, at, 8, &have);
+    if (!start)
+        return kaldi_bad(&in, at, d, "cannot be read");
+    if (have && start[0] != 0 && start[0] != 'R')
+        return sniff_text(blob, begins_with_bracket(start, have), run, ret, d);
+    r = kaldi_measure(&in, at, KALDI_UNKNOWN, &object, &reason);
+    if (r == 0) {
+        *ret = object.type;
+        return 0;
+    }
+    if (r == -EBADMSG && have && start[0] == 'R')
+        r = sniff_text(blob, false, run, ret, NULL);
+    else if (r == -EBADMSG && have >= 2 && start[1] == 'B')
+        r = sniff_binary(blob, run, ret, d);
+    return r < 0 ? diag_set(d, r, "%s", reason.text) : r;
+}
+
+int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type *ret, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    uint8_t key[KEY_MAX];
+    uint64_t at = 0;
+    bool is_plain;
+    size_t len;
+    int r;
+
+    kaldi_in_init(&in, blob);
+    r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
+    if (r == 0)
+        return kaldi_bad(&in, 0, d, "want a key and an object, found the end of the file");
+    return r < 0 ? r : sniff(blob, at, try_archive, ret, d);
+}
+
+int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type *ret, struct diag *d)
+{
+    return sniff(blob, at, at ? try_archive : try_whole, ret, d);
+}
