@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 enum dtype {
-    DTYPE_BOOL,
     DTYPE_U1,
     DTYPE_I1,
     DTYPE_I2,
@@ -16,6 +15,7 @@ enum dtype {
     DTYPE_F4,
     DTYPE_F8,
     DTYPE_TEXT, /* bytes of a fixed width; the width is the item's */
+    DTYPE_BOOL, /* a byte, 0 or 1 */
 };
 
 struct dtype_info {

@@ -98,8 +98,7 @@ static bool is_script(const uint8_t *head, size_t len, bool whole)
             break;
         if (!end)
             end = head + len;
-        if (scp_line_parse((const char *)at, (size_t)(end - at), &line) ||
-            line.kind == SCP_FILE)
+        if (scp_line_parse((const char *)at, (size_t)(end - at), &line) || line.kind == SCP_FILE)
             return false;
     }
     return n;
@@ -229,8 +228,8 @@ static bool set_find(const struct dataset *ds, const char *name, size_t len, uin
         return false;
     if (key_name_is_cut(name, len, &hash))
         return key_index_find_hash(keys, hash, has_name, &want, ret);
-    return key_of_name(name, len, key, &key_len) &&
-           key_name(key, key_len, false, again) == len && key_index_find(keys, key, key_len, ret);
+    return key_of_name(name, len, key, &key_len) && key_name(key, key_len, false, again) == len &&
+           key_index_find(keys, key, key_len, ret);
 }
 
 static void set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
@@ -282,8 +281,8 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
 }
 
 /* Decode every array of every cell. */
-static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sample, uint8_t *buffer,
-                      size_t room, struct diag *d)
+static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
+                      uint8_t *buffer, size_t room, struct diag *d)
 {
     const struct kaldi_column *c = &set->column[column];
     const struct kaldi_type_info *info = &kaldi_types[c->table->type];
@@ -418,8 +417,7 @@ static int make_dataset(struct folder_files *files, const char *name, struct kal
     if (r == 0)
         r = dataset_add_folders(ds);
     if (r == -E2BIG)
-        return files->finds->error(files->finds, name,
-                                   "want fewer tables in one data directory");
+        return files->finds->error(files->finds, name, "want fewer tables in one data directory");
     if (r < 0)
         return r;
     atomic_store(&ds->state, DATASET_PREPARING);

@@ -26,8 +26,9 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
         ret->number = number[c->join];
     }
     if (ret->number >= c->table->index.rows)
-        return diag_set(d, -EBADMSG, "%s: row %llu: the index is damaged; it is made again if the "
-                                     "files in the cache folder are removed",
+        return diag_set(d, -EBADMSG,
+                        "%s: row %llu: the index is damaged; it is made again if the "
+                        "files in the cache folder are removed",
                         blob_name(c->table->blob), (unsigned long long)ret->number + 1);
     kaldi_table_row(c->table, ret->number, &ret->row);
     if (ret->row.object.store == KALDI_BAD)
@@ -38,8 +39,9 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
         ret->row.is_cut = true;
         ret->channel = (unsigned)number[c->join + 3];
         if (first > ret->row.n[0] || n > ret->row.n[0] - first || ret->channel > ret->row.n[1])
-            return diag_set(d, -EBADMSG, "%s: row %llu: want a part of %llu samples, found %llu from "
-                                         "%llu on",
+            return diag_set(d, -EBADMSG,
+                            "%s: row %llu: want a part of %llu samples, found %llu from "
+                            "%llu on",
                             blob_name(c->table->blob), (unsigned long long)ret->number + 1,
                             (unsigned long long)ret->row.n[0], (unsigned long long)n,
                             (unsigned long long)first);
@@ -304,7 +306,7 @@ static enum dtype cut_dtype(const struct kaldi_cell *cell)
 static size_t cut_header(const struct kaldi_cell *cell, uint8_t ret[static HEADER_MATRIX])
 {
     bool matrix = cell->table->type == KALDI_MATRIX;
-    const char letters[] = {0, 'B', cut_dtype(cell) == DTYPE_F8 ? 'D' : 'F', matrix ? 'M' : 'V',
+    const char letters[] = {0,   'B', cut_dtype(cell) == DTYPE_F8 ? 'D' : 'F', matrix ? 'M' : 'V',
                             ' ', 4};
 
     memcpy(ret, letters, sizeof(letters));

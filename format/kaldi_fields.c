@@ -53,9 +53,8 @@ static int cell_of(const struct work *w, uint64_t sample, struct kaldi_cell *ret
 static int open_sums(struct work *w, sums_fn *number, struct sums *ret)
 {
     const uint64_t *id = w->sel->id;
-    const struct memo_key key = {
-        {(uintptr_t)(w->of ? (const void *)w->of : (const void *)w->ds), id[0], id[1], id[2],
-         (uintptr_t)number, w->file_len}};
+    const struct memo_key key = {{(uintptr_t)(w->of ? (const void *)w->of : (const void *)w->ds),
+                                  id[0], id[1], id[2], (uintptr_t)number, w->file_len}};
 
     return sums_open(ret, w->set->memo, &key, w->sel, number, w);
 }
@@ -210,8 +209,8 @@ static int array_item(struct work *w, uint64_t sample, const struct sums_pair *b
 
     (void)before;
     return r < 0 ? r
-                 : kaldi_cell_array(w->set, &cell, w->of->array, array->real ? c->real : array->dtype,
-                                    off, len, dst, d);
+                 : kaldi_cell_array(w->set, &cell, w->of->array,
+                                    array->real ? c->real : array->dtype, off, len, dst, d);
 }
 
 /* The second axis of the arrays of a selection; 1 where they have one. */

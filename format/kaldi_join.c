@@ -259,9 +259,8 @@ static void know_utterance(struct kaldi_join *join, uint64_t row, struct utteran
     if (join->speaker)
         row_tokens(&join->in[0], join->speaker, row, u->speaker);
     u->segment_wrong = "there is none of that key";
-    if (!join->segments ||
-        (join->base != join->segments &&
-         !key_index_find(&join->segments->index, u->key, u->len, &at)))
+    if (!join->segments || (join->base != join->segments &&
+                            !key_index_find(&join->segments->index, u->key, u->len, &at)))
         return;
     row_tokens(&join->in[1], join->segments, at, u->segment_text);
     u->segment_wrong = parse_segment(u->segment_text, &u->segment);

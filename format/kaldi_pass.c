@@ -1,5 +1,6 @@
 /* An archive is hopped over from header to header. An scp file is read line by line, and the header
- * of each object where it stands; lines with commands are read ahead, so that some can run at once. */
+ * of each object where it stands; lines with commands are read ahead, so that some can run at once.
+ */
 #include "format/kaldi_pass.h"
 
 #include <errno.h>
@@ -95,8 +96,8 @@ void kaldi_pass_free(struct kaldi_pass *pass)
 uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KALDI_DIMS])
 {
     static const uint8_t bytes[N_KALDI_STORES] = {
-        [KALDI_FM] = 4, [KALDI_DM] = 8,  [KALDI_CM] = 1,   [KALDI_CM2] = 2,    [KALDI_CM3] = 1,
-        [KALDI_FV] = 4, [KALDI_DV] = 8,  [KALDI_FP] = 4,   [KALDI_DP] = 8,     [KALDI_NPY] = 4,
+        [KALDI_FM] = 4,   [KALDI_DM] = 8,     [KALDI_CM] = 1,   [KALDI_CM2] = 2,  [KALDI_CM3] = 1,
+        [KALDI_FV] = 4,   [KALDI_DV] = 8,     [KALDI_FP] = 4,   [KALDI_DP] = 8,   [KALDI_NPY] = 4,
         [KALDI_NPY8] = 8, [KALDI_BINARY] = 5, [KALDI_RIFF] = 2, [KALDI_RIFX] = 2,
     };
 
@@ -246,8 +247,9 @@ static int add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
 
 /* ---- archives ---- */
 
-int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls, uint8_t ret_key[static KEY_MAX],
-                   size_t *ret_len, bool *ret_plain, struct diag *d)
+int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
+                   uint8_t ret_key[static KEY_MAX], size_t *ret_len, bool *ret_plain,
+                   struct diag *d)
 {
     const uint8_t *text = NULL;
     size_t have = 0, len = 0;
@@ -477,8 +479,8 @@ static int object_row(struct kaldi_pass *pass, const struct line *line, size_t f
         wrong = cut_of_line(pass, &parsed->range, &object, range);
     if (wrong)
         return bad_line(pass, line, wrong);
-    return add_good_row(pass, (const uint8_t *)parsed->key, parsed->key_len, file, &object,
-                        flags, parsed->range.is_given ? range : NULL);
+    return add_good_row(pass, (const uint8_t *)parsed->key, parsed->key_len, file, &object, flags,
+                        parsed->range.is_given ? range : NULL);
 }
 
 /* The output of a line's command. 0: not yet. */

@@ -24,7 +24,13 @@ enum {
     COLUMN_N = COLUMN_FIRST + 2,
     KALDI_COLUMNS = COLUMN_N + 2,
 };
-enum { WHAT_STORE = 0xff, WHAT_WHOLE = 0x100, WHAT_PLAIN = 0x200, WHAT_CUT = 0x400, WHAT_OPEN = 0x800 };
+enum {
+    WHAT_STORE = 0xff,
+    WHAT_WHOLE = 0x100,
+    WHAT_PLAIN = 0x200,
+    WHAT_CUT = 0x400,
+    WHAT_OPEN = 0x800
+};
 
 /* Bytes that the values of an object take, about: what its length is measured against. */
 uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KALDI_DIMS]);
@@ -38,6 +44,5 @@ struct kaldi_fault {
 
 /* The faults of rows, in their order; as long as the pass. Returns how many. */
 size_t kaldi_pass_faults(const struct kaldi_pass *pass, const struct kaldi_fault **ret);
-
 
 #endif

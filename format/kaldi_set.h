@@ -31,7 +31,7 @@ struct kaldi_set {
     struct kaldi_column *column; /* [n_columns] owned */
     struct kaldi_join *join;     /* owned; NULL: one table */
     struct kaldi_field *field;   /* owned; what dataset's fields refer to */
-    struct blob **material;      /* [n_material] archives of the folder that scp files name; owned */
+    struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
     bool is_ready;
 

@@ -1,7 +1,7 @@
 /* What type the objects of a table have.
  *
- * Matrices, vectors and waves say so. Other binary objects do not: all candidates are tried, and the
- * one is taken under which the objects can be read; where several are left only the user knows.
+ * Matrices, vectors and waves say so. Other binary objects do not: all candidates are tried, and
+ * the one is taken under which the objects can be read; where several are left only the user knows.
  * What is text can be read in many ways: the most specific one is taken. */
 #include <errno.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 #define OBJECT_MOST 65536 /* bytes of an object whose values are looked at */
 
 static const enum kaldi_type binary_types[] = {
-    KALDI_INT,       KALDI_FLOAT,       KALDI_DOUBLE,    KALDI_BOOL,       KALDI_INTS,
+    KALDI_INT,       KALDI_FLOAT,     KALDI_DOUBLE,      KALDI_BOOL,      KALDI_INTS,
     KALDI_INT_LISTS, KALDI_INT_PAIRS, KALDI_FLOAT_PAIRS, KALDI_POSTERIOR, KALDI_GAUSS_POST,
 };
 
@@ -58,8 +58,8 @@ static bool is_odd(const struct kaldi_object *object, const uint8_t *bytes)
     uint64_t size;
     bool odd = false;
 
-    if (!info->n_arrays || !info->array[i].real ||
-        !kaldi_array_bytes(object, i, DTYPE_F4, &size) || size > OBJECT_MOST)
+    if (!info->n_arrays || !info->array[i].real || !kaldi_array_bytes(object, i, DTYPE_F4, &size) ||
+        size > OBJECT_MOST)
         return false;
     values = malloc(size + 1);
     if (!values || kaldi_decode(object, bytes, i, DTYPE_F4, values, "", NULL) < 0)

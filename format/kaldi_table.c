@@ -217,8 +217,7 @@ static void get_totals(struct get *g, struct kaldi_totals *ret)
 {
     uint64_t flags = get_u64(g);
 
-    *ret = (struct kaldi_totals){
-        .any_double = flags & 1, .varies = {flags & 2, flags & 4}};
+    *ret = (struct kaldi_totals){.any_double = flags & 1, .varies = {flags & 2, flags & 4}};
     ret->dim[0] = get_u64(g);
     ret->dim[1] = get_u64(g);
     ret->bad = get_u64(g);
@@ -518,8 +517,8 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
                    .start = number[COLUMN_START],
                    .dim = {number[COLUMN_DIM], number[COLUMN_DIM + 1], number[COLUMN_DIM + 2]}},
     };
-    o->len = number[COLUMN_LEN] + kaldi_len_estimate(o->store < N_KALDI_STORES ? o->store : KALDI_BAD,
-                                                     o->dim);
+    o->len = number[COLUMN_LEN] +
+             kaldi_len_estimate(o->store < N_KALDI_STORES ? o->store : KALDI_BAD, o->dim);
     if (number[COLUMN_FILE] < table->n_files && o->store < N_KALDI_STORES)
         ret->blob = table->file[number[COLUMN_FILE]].blob;
     /* A damaged index may say anything. */

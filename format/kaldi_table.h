@@ -101,8 +101,8 @@ int kaldi_table_identity(const struct kaldi_table *table, char **ret);
 
 /* ---- finding out the type (kaldi_sniff.c) ---- */
 
-/* The one type under which the objects of an archive can be read; text: the most specific one. 0, or
- * -EBADMSG with the reason in d. */
+/* The one type under which the objects of an archive can be read; text: the most specific one. 0,
+ * or -EBADMSG with the reason in d. */
 int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type *ret, struct diag *d);
 
 /* The same of the object at byte at of a file: of an archive if at > 0. */
@@ -112,7 +112,8 @@ int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type *re
  * no more, -EBADMSG with the reason in d, or -errno. *ret_plain: a space stands between. The key is
  * in ret_key: *ret_len bytes. nuls: that many NUL bytes in front are skipped, if they are there
  * (an empty compressed matrix leaves 4 behind it: compressed-matrix.cc, Write). */
-int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls, uint8_t ret_key[static KEY_MAX],
-                   size_t *ret_len, bool *ret_plain, struct diag *d);
+int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
+                   uint8_t ret_key[static KEY_MAX], size_t *ret_len, bool *ret_plain,
+                   struct diag *d);
 
 #endif

@@ -85,7 +85,7 @@ bool key_name_is_cut(const char *name, size_t len, uint64_t *ret_hash)
     if (len < CUT_BYTES || digits[-2] != '%' || digits[-1] != '~')
         return false;
     for (unsigned i = 0; i < 16; i++) {
-        int digit = digits[i] >= 'a' && digits[i] <= 'f' ? digits[i] - 'a' + 10
+        int digit = digits[i] >= 'a' && digits[i] <= 'f'   ? digits[i] - 'a' + 10
                     : digits[i] >= '0' && digits[i] <= '9' ? digits[i] - '0'
                                                            : -1;
 

@@ -564,7 +564,7 @@ static int add_field(struct dataset *ds, const char *name, enum field_role role,
 {
     struct field *f = &ds->field[ds->n_fields];
 
-    *f = (struct field){.role = role, .ops = ops, .dtype = dtype};
+    *f = (struct field){.role = role, .unnamed = role == FIELD_TEXT, .ops = ops, .dtype = dtype};
     snprintf(f->name, sizeof(f->name), "%s", name);
     f->width = f->item_bytes = dtype_info(dtype)->bytes;
     f->dim = calloc(1, sizeof(*f->dim));

@@ -60,7 +60,8 @@ static void note(void *ctx, uint64_t place, const struct sums_pair *before,
 static int make_table(void *ctx, void **ret, size_t *ret_size)
 {
     const struct sums *s = ctx;
-    uint64_t count = s->sel->count, step = count <= EACH_MOST ? 1 : BLOCK, n = ceil_div(count, step);
+    uint64_t count = s->sel->count, step = count <= EACH_MOST ? 1 : BLOCK,
+             n = ceil_div(count, step);
     struct sums_table *table;
     struct sums_pair sum = {0};
     int r;

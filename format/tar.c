@@ -95,7 +95,7 @@ static bool is_cls(const struct field *f)
 
 static void member_name(const struct field *f, const char *key, char ret[static NAME_ROOM])
 {
-    const char *ext = is_cls(f)                 ? "cls"
+    const char *ext = is_cls(f)                ? "cls"
                       : f->role == FIELD_LINE  ? "txt"
                       : f->role == FIELD_AUDIO ? "wav"
                                                : "npy";
@@ -108,8 +108,7 @@ static int add_content(struct layout *l, const struct field *f)
 {
     if (is_cls(f))
         return cls_add(l, f);
-    return f->role == FIELD_LINE || f->role == FIELD_AUDIO ? layout_add_field(l, f)
-                                                           : npy_add(l, f);
+    return f->role == FIELD_LINE || f->role == FIELD_AUDIO ? layout_add_field(l, f) : npy_add(l, f);
 }
 
 /* What one member holds, with a placeholder for its header: the size is not known before. */
@@ -268,8 +267,8 @@ static int add_differing(struct layout *l)
     int r = open_sums(l, &sums);
 
     return r < 0 ? r
-                 : layout_add(l, &(struct part){.size = sums_total(&sums).size,
-                                                .read = differing_read});
+                 : layout_add(
+                       l, &(struct part){.size = sums_total(&sums).size, .read = differing_read});
 }
 
 /* Do all samples take the same space? */

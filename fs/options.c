@@ -103,7 +103,10 @@ static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
             o->format.kaldi_type = i;
             return 0;
         }
-        text_add(&t, "%s%s", i + 1 == N_KALDI_TYPES ? " or " : i > 1 ? ", " : "",
+        text_add(&t, "%s%s",
+                 i + 1 == N_KALDI_TYPES ? " or "
+                 : i > 1                ? ", "
+                                        : "",
                  kaldi_types[i].name);
     }
     return diag_set(d, -EINVAL, "option kaldi_type=%s: want %s", value, t.data ? t.data : "");
@@ -223,8 +226,7 @@ static const struct option ours[] = {
      set_kaldi_type},
     {"allow_outside", NULL, "read files outside of SOURCE that an scp file names",
      set_allow_outside},
-    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names",
-     set_allow_commands},
+    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", set_allow_commands},
     {"command_timeout", "N", "seconds that such a command may take (default 60)",
      set_command_timeout},
     {"log", "LEVEL", "error, warning, info (default) or debug", set_log},

@@ -17,12 +17,12 @@ struct options {
     uint64_t epochs; /* of those plans, listed */
     char *cache;     /* NULL: the default folder */
     struct format_options format;
-    bool allow_outside;      /* files that the source names, wherever they are */
-    bool allow_commands;     /* commands that it names */
-    uint64_t command_limit;  /* seconds that one may take */
-    bool reads_once;         /* kaldi=o: no utterance is read twice in an epoch */
-    bool reads_sorted;       /* kaldi=cs: they are read in the order of their keys */
-    bool kaldi_may_go_on;    /* while options are parsed: the last one was kaldi= */
+    bool allow_outside;     /* files that the source names, wherever they are */
+    bool allow_commands;    /* commands that it names */
+    uint64_t command_limit; /* seconds that one may take */
+    bool reads_once;        /* kaldi=o: no utterance is read twice in an epoch */
+    bool reads_sorted;      /* kaldi=cs: they are read in the order of their keys */
+    bool kaldi_may_go_on;   /* while options are parsed: the last one was kaldi= */
     bool allow_other;
     unsigned log_level;   /* enum log_level */
     struct text for_fuse; /* what libfuse and the kernel know, comma-separated */

@@ -48,8 +48,8 @@ static void add_field(const struct field *f, const char *indent, bool last, stru
         text_add(t, i ? ", " : "");
         text_add(t, f->dim[i] == DIM_VARIES ? "null" : "%llu", (unsigned long long)f->dim[i]);
     }
-    text_add(t, "], \"derived\": %s}%s\n", page_shows(f) && f->role != FIELD_DERIVED ? "false" : "true",
-             last ? "" : ",");
+    text_add(t, "], \"derived\": %s}%s\n",
+             page_shows(f) && f->role != FIELD_DERIVED ? "false" : "true", last ? "" : ",");
 }
 
 static void add_encodings(const struct dataset *ds, enum scope scope, struct text *t)

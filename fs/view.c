@@ -203,8 +203,8 @@ static int name_file(struct view_selection *v, const struct view *view)
     if (node->kind == NODE_SAMPLE)
         n = asprintf(&v->file, "%s/%s/samples/%s/%s", view->mountpoint, path, encoder, name);
     else
-        n = asprintf(&v->file, "%s/%s/batches/%s%s/%s/%s", view->mountpoint, path,
-                     node->plan->name, epoch, encoder, name);
+        n = asprintf(&v->file, "%s/%s/batches/%s%s/%s/%s", view->mountpoint, path, node->plan->name,
+                     epoch, encoder, name);
     if (n < 0)
         v->file = NULL;
     v->sel.file = v->file;
