@@ -162,7 +162,8 @@ static int set_finish(struct dataset *ds)
         c->tail = t->dim[0];
         c->is_mono = c->table->type == KALDI_WAVE && (c->is_cut || (!c->varies && c->tail == 1));
         if (c->table->notes.len && !ds->note.set)
-            diag_set(&ds->note, 0, "%s", c->table->notes.data);
+            diag_set(&ds->note, 0, "%.*s", (int)min_u64(c->table->notes.len - 1, 1000),
+                     c->table->notes.data);
     }
     ds->samples = set->keys->rows;
     return kaldi_fields_finish(ds);

@@ -123,6 +123,15 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
     return 0;
 }
 
+/* Numbers that are taken for keys, after a wrong guess, mostly have control bytes. */
+static bool key_is_sane(const uint8_t *key, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (key[i] < 0x21 || key[i] == 0x7f)
+            return false;
+    return true;
+}
+
 /* 0: all objects of the archive, or of its first bytes, can be read so; -EBADMSG: not. */
 static int try_archive(struct attempt *try, struct diag *d)
 {
@@ -139,6 +148,8 @@ static int try_archive(struct attempt *try, struct diag *d)
 
         if (r == 0)
             break;
+        if (r == 1 && !key_is_sane(key, len))
+            return -EBADMSG;
         if (r == 1)
             r = try_object(try, &in, at, &object, d);
         if (r < 0)

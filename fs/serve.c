@@ -433,6 +433,8 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         return;
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
+    if (!off)
+        promises_read(s->promises, s->view, &node, &s->status);
     fuse_reply_buf(req, (const char *)buffer, n);
 }
 

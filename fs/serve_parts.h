@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "fs/promises.h"
 #include "fs/server.h"
 #include "fs/tree.h"
 #include "fs/view.h"
@@ -62,6 +63,7 @@ struct server {
     struct server_setup setup;
     struct tree *tree;
     struct view *view;
+    struct promises *promises; /* NULL: nothing was promised */
     struct fuse_session *session;
     bool mounted;
     bool has_buffers; /* the key is made */

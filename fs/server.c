@@ -155,6 +155,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
     r = s->told && s->wanted ? make_tree(s, d) : -ENOMEM;
     if (r == 0)
+        r = promises_new(setup->options->reads_once, setup->options->reads_sorted, &s->promises);
+    if (r == 0)
         r = make_session(s, d);
     if (r == 0) {
         s->has_buffers = pthread_key_create(&s->buffer, free) == 0;
@@ -205,6 +207,7 @@ void server_free(struct server *s)
         fuse_session_destroy(s->session);
     if (s->has_buffers)
         pthread_key_delete(s->buffer);
+    promises_free(s->promises);
     view_free(s->view);
     tree_free(s->tree);
     pthread_cond_destroy(&s->slow.wake);

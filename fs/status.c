@@ -1,5 +1,6 @@
 #include "fs/status.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -49,14 +50,24 @@ void status_read_error(struct status *s, const char *reason)
     snprintf(s->last_error, sizeof(s->last_error), "%s", reason);
 }
 
-/* The last error as a JSON string, with blanks behind it up to what the longest would take. */
-static void add_last_error(struct status *s, struct text *t)
+void status_promise(struct status *s, const char *format, ...)
+{
+    va_list args;
+    LOCK_SCOPE(&s->lock);
+
+    va_start(args, format);
+    vsnprintf(s->last_promise, sizeof(s->last_promise), format, args);
+    va_end(args);
+}
+
+/* A text as a JSON string, with blanks behind it up to what the longest would take. */
+static void add_last(struct status *s, const char *text, struct text *t)
 {
     const size_t width = 2 + 6 * (STATUS_ERROR_ROOM - 1);
     size_t start = t->len;
     LOCK_SCOPE(&s->lock);
 
-    text_add_json(t, s->last_error);
+    text_add_json(t, text);
     text_add(t, "%*s", (int)(width - (t->len - start)), "");
 }
 
@@ -83,7 +94,11 @@ static void add_json(struct status *s, struct text *t)
     text_add(t, "  },\n  \"bytes_served\": %20llu,\n  \"read_errors\": %20llu,\n",
              value(&s->bytes_served), value(&s->read_errors));
     text_add(t, "  \"last_read_error\": ");
-    add_last_error(s, t);
+    add_last(s, s->last_error, t);
+    text_add(t, ",\n  \"read_twice\": %20llu,\n  \"read_backwards\": %20llu,\n",
+             value(&s->read_twice), value(&s->read_backwards));
+    text_add(t, "  \"last_broken_promise\": ");
+    add_last(s, s->last_promise, t);
     text_add(t, "\n}\n");
 }
 
@@ -106,6 +121,12 @@ static void add_metrics(const struct status *s, struct text *t)
     text_add(t, "epochfs_served_bytes_total %20llu\n", value(&s->bytes_served));
     add_metric(t, "epochfs_read_errors_total", "counter", "Reads that failed.");
     text_add(t, "epochfs_read_errors_total %20llu\n", value(&s->read_errors));
+    add_metric(t, "epochfs_read_twice_total", "counter",
+               "Utterances read twice in an epoch, against kaldi=o.");
+    text_add(t, "epochfs_read_twice_total %20llu\n", value(&s->read_twice));
+    add_metric(t, "epochfs_read_backwards_total", "counter",
+               "Utterances read behind a greater key, against kaldi=cs.");
+    text_add(t, "epochfs_read_backwards_total %20llu\n", value(&s->read_backwards));
     add_metric(t, "epochfs_plans_opened_total", "counter", "Plans and epochs that were opened.");
     text_add(t, "epochfs_plans_opened_total %20llu\n", value(&s->plans_opened));
     add_metric(t, "epochfs_datasets", "gauge", "Datasets of the mount.");

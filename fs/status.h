@@ -38,15 +38,22 @@ struct status {
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */
     _Atomic uint64_t read_errors;
-    _Atomic uint64_t plans_opened; /* plans and epochs, since the mount */
+    _Atomic uint64_t plans_opened;   /* plans and epochs, since the mount */
+    _Atomic uint64_t read_twice;     /* utterances, against kaldi=o */
+    _Atomic uint64_t read_backwards; /* against kaldi=cs */
 
     struct lock lock;
     /* Guarded by lock: */
-    char last_error[STATUS_ERROR_ROOM]; /* of a read */
+    char last_error[STATUS_ERROR_ROOM];   /* of a read */
+    char last_promise[STATUS_ERROR_ROOM]; /* that a read has broken */
 };
 
 /* Remember why a read has failed. */
 void status_read_error(struct status *s, const char *reason);
+
+/* Remember what a read has broken, see fs/promises.h. */
+void status_promise(struct status *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static inline void status_count(struct status *s, enum request request)
 {

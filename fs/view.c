@@ -348,6 +348,18 @@ int view_size(struct view *view, const struct node *node, const struct view_pati
     return r;
 }
 
+uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
+                      uint64_t *ret)
+{
+    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
+
+    if (selection_init(&v, view, node, NULL, NULL) < 0 || first >= v.sel.count)
+        return 0;
+    n = min_u64(n, v.sel.count - first);
+    v.sel.samples(&v.sel, first, (size_t)n, ret);
+    return n;
+}
+
 static int read_page(const struct node *node, uint64_t off, size_t len, uint8_t *dst,
                      size_t *ret_len)
 {

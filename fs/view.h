@@ -29,6 +29,10 @@ struct view_patience {
 int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
               uint64_t *ret, struct diag *d);
 
+/* The samples of a file at places first .. first + n - 1, fewer where it ends. Returns how many. */
+uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
+                      uint64_t *ret);
+
 /* Is the size known without such a walk? */
 bool view_size_is_near(const struct node *node);
 

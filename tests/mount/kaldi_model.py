@@ -503,7 +503,7 @@ def read_text(s, type, dtype):
     if type == "vector":
         return read_text_vector(s, dtype)
     if type in ("int", "float", "double", "bool"):
-        return read_text_scalar(s, type)
+        return read_text_scalar(s, type, dtype)
     if type == "int-vector":
         line = Stream(s.line())
         out = []
@@ -622,7 +622,7 @@ def read_text_sparse(s, dtype):
     return dense(rows, at).astype(dtype)
 
 
-def read_text_scalar(s, type):
+def read_text_scalar(s, type, dtype):
     s.take(rb"[ \t\v\f\r]*")
     at = s.at
     if s.peek() == b"\n":
@@ -634,7 +634,7 @@ def read_text_scalar(s, type):
             raise Broken(at, "want T or F")
         value = np.bool_(s.get() == b"T")
     else:
-        value = s.text_real(np.float32 if type == "float" else np.float64)
+        value = s.text_real(np.float64 if type == "double" else dtype)
     s.take(rb"[ \t\v\f\r]*")
     if s.get() != b"\n":
         raise Broken(s.at, "want a line's end")
@@ -813,7 +813,10 @@ class Table:
     def __init__(self, data, type, permissive=False, field="data"):
         self.data, self.type, self.field = data, type, field
         self.objects, self.broken = read_ark(data, type)
-        self.arrays = [as_arrays(type, o.value, self.dtype()) for o in self.objects]
+        objects = self.objects  # text as precise as the table
+        if self.dtype() == np.float64:
+            objects = read_ark(data, type, np.float64)[0]
+        self.arrays = [as_arrays(type, o.value, self.dtype()) for o in objects]
         if type == "wave":
             mono = all(o.value[1].shape[1] == 1 for o in self.objects)
             self.arrays = [{"": o.value[1][:, 0] if mono else o.value[1]} for o in self.objects]
