@@ -3,6 +3,8 @@
 #ifndef EPOCHFS_BASE_OPENER_H
 #define EPOCHFS_BASE_OPENER_H
 
+#include <stdbool.h>
+
 #include "base/blob.h"
 #include "base/diag.h"
 
@@ -20,6 +22,7 @@ struct opener_ops {
 
 struct opener {
     const struct opener_ops *ops;
+    bool runs_commands; /* the user allows them */
 };
 
 /* The file that a file in folder (relative to SOURCE, "" for SOURCE itself) calls path. The caller

@@ -894,6 +894,15 @@ static void add_array(struct dataset *ds, const struct kaldi_field *of, const ch
     add_field(ds, of, name, FIELD_OFFSETS, &offsets_ops, DTYPE_I8);
 }
 
+static unsigned count_waves(const struct kaldi_set *set)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < set->n_columns; i++)
+        n += set->column[i].table->type == KALDI_WAVE;
+    return n;
+}
+
 static void add_column(struct dataset *ds, unsigned column, struct kaldi_field *of)
 {
     enum kaldi_type type = kaldi_set_of(ds)->column[column].table->type;
@@ -914,6 +923,7 @@ static void add_column(struct dataset *ds, unsigned column, struct kaldi_field *
         add_array(ds, of, "", FIELD_DECODED, DTYPE_I2);
         add_field(ds, of, "_rate", FIELD_VALUE, &rate_ops, DTYPE_I4);
         add_field(ds, of, "", FIELD_AUDIO, &audio_ops, DTYPE_U1);
+        ds->field[ds->n_fields - 1].unnamed = count_waves(kaldi_set_of(ds)) == 1;
     }
     if (type == KALDI_TOKEN || type == KALDI_TOKENS) {
         add_field(ds, of, "", FIELD_STRING, &string_ops, DTYPE_TEXT);

@@ -580,8 +580,8 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
         pass->ended = true;
         return 0;
     }
-    if (line->wrong && !line->parsed.path_len)
-        pass->ended = true; /* a key without a value */
+    if (line->wrong && line->parsed.ends_table)
+        pass->ended = true;
     pass->n_ahead++;
     return 0;
 }

@@ -55,7 +55,7 @@ void kaldi_scan_more(struct kaldi_scan *s, size_t n)
     memmove(s->buffer, s->p, wait);
     s->p = s->buffer;
     s->end = s->buffer + wait;
-    for (; wait < 1 && !s->last; wait = (size_t)(s->end - s->p))
+    for (; wait < n && !s->last; wait = (size_t)(s->end - s->p))
         fill(s, s->buffer + wait, KALDI_SCAN_ROOM - wait);
 }
 

@@ -138,8 +138,9 @@ static const char *range_parse(struct piece text, struct scp_range *ret)
     return wrong;
 }
 
-/* Take the range off the end of the place. */
-static const char *take_range(struct piece *place, struct scp_range *ret)
+/* Take the range off the end of the place. Where Kaldi cannot do that, it reads no further; what is
+ * in the range it looks at when the object is there. */
+static const char *take_range(struct piece *place, struct scp_range *ret, bool *ret_ends_table)
 {
     const char *bracket;
     struct piece name, text;
@@ -148,6 +149,7 @@ static const char *take_range(struct piece *place, struct scp_range *ret)
     if (place->at[place->len - 1] != ']')
         return NULL;
     bracket = memchr(place->at, '[', place->len);
+    *ret_ends_table = true;
     if (!bracket)
         return "want '[' before the ']' at the end of the line, found none";
     name = (struct piece){place->at, (size_t)(bracket - place->at)};
@@ -155,6 +157,7 @@ static const char *take_range(struct piece *place, struct scp_range *ret)
     if (piece_has(text, '['))
         return "want one '[' in a line that ends with ']', found more";
     *place = name;
+    *ret_ends_table = !text.len;
     return range_parse(text, ret);
 }
 
@@ -262,17 +265,20 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     struct scp_line parsed = {0};
     const char *wrong;
 
+    *ret = (struct scp_line){.ends_table = true};
     if (!place.len)
         return "want a key and where its object is, found a blank line";
     split(&place, is_blank, &key);
     place = trim(place);
+    parsed.key = ret->key = key.at;
+    parsed.key_len = ret->key_len = key.len;
     if (!place.len)
         return "want a path or a command behind the key, found nothing";
-    parsed.key = key.at;
-    parsed.key_len = key.len;
-    wrong = take_range(&place, &parsed.range);
-    if (!wrong)
+    wrong = take_range(&place, &parsed.range, &ret->ends_table);
+    if (!wrong) {
+        ret->ends_table = false;
         wrong = place_parse(place, &parsed);
+    }
     if (!wrong)
         *ret = parsed;
     return wrong;

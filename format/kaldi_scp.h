@@ -29,9 +29,11 @@ struct scp_line {
     size_t path_len;
     uint64_t offset;
     struct scp_range range;
+    bool ends_table; /* of a bad line: Kaldi reads no further */
 };
 
-/* Take a line, without its end, apart. NULL, or what is wrong with it: "want ..., found ...". */
+/* Take a line, without its end, apart. NULL, or what is wrong with it: "want ..., found ..."; then
+ * only the key is there, if the line has one, and ends_table. */
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret);
 
 /* The rows of an object of so many that a range leaves: first and number. Kaldi lets the last row

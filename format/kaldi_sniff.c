@@ -58,8 +58,8 @@ static bool is_odd(const struct kaldi_object *object, const uint8_t *bytes)
     uint64_t size;
     bool odd = false;
 
-    if (!info->n_arrays || !info->array[i].real || !kaldi_array_bytes(object, i, DTYPE_F4, &size) ||
-        size > OBJECT_MOST)
+    if (object->store == KALDI_TEXT || !info->n_arrays || !info->array[i].real ||
+        !kaldi_array_bytes(object, i, DTYPE_F4, &size) || size > OBJECT_MOST)
         return false;
     values = malloc(size + 1);
     if (!values || kaldi_decode(object, bytes, i, DTYPE_F4, values, "", NULL) < 0)

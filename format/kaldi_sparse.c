@@ -16,7 +16,7 @@ static int measure_entry(struct kaldi_walk *w, uint64_t elements)
 
     if (r < 0)
         return r;
-    if (index < 0 || (uint64_t)index >= elements)
+    if ((uint64_t)index >= elements) /* so is a negative one */
         return kaldi_bad(w->in, w->at - 4, w->diag, "want an index below %llu, found %d",
                          (unsigned long long)elements, index);
     return kaldi_skip_real(w, &ignored);

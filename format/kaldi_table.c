@@ -105,11 +105,8 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
 
     if (!path)
         return -ENOMEM;
-    if (line->kind == SCP_COMMAND) { /* is it allowed? */
-        r = opener_start(table->opener, path, &run, d);
-        opener_stop(table->opener, run);
-        return r == 0 || r == -EAGAIN ? 0 : r;
-    }
+    if (line->kind == SCP_COMMAND) /* is it allowed? */
+        return table->opener->runs_commands ? 0 : opener_start(table->opener, path, &run, d);
     r = opener_file(table->opener, table->folder, path, &blob, d);
     if (r == 0 && table->type == KALDI_UNKNOWN)
         r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, &table->type, d);
@@ -127,6 +124,7 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
     for (unsigned i = 0; i < FIRST_LINES && at < in.size; i++) {
         size_t have = 0, len;
         const uint8_t *text = kaldi_in_at(&in, at, 65536, &have), *end;
+        struct diag reason = DIAG_INIT;
         struct scp_line line;
         const char *wrong;
 
@@ -142,9 +140,10 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
             diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->blob), i + 1, wrong);
             continue;
         }
-        r = type_of_line(table, &line, d);
+        r = type_of_line(table, &line, &reason);
         if (r == 0 || r == -ENOMEM)
             break;
+        diag_set(d, r, "%s:%u: %s", blob_name(table->blob), i + 1, diag_text(&reason, r));
     }
     if (r == 0 && table->type == KALDI_UNKNOWN) /* of a command: names tell */
         table->type = strstr(table->name, "wav") ? KALDI_WAVE : KALDI_MATRIX;

@@ -50,6 +50,7 @@ static inline void one_sample_init(struct one_sample *ret, uint64_t sample)
         .single = true,
         .in_order = true,
         .first = sample,
+        .id = {0, sample, 1},
         .samples = one_sample_samples,
     };
     ret->sample = sample;
