@@ -558,12 +558,6 @@ static bool is_directory(const struct folder_files *files)
     return n > 1;
 }
 
-/* Is the file a table of the data directory: a known one, or another scp file? */
-static bool belongs(const struct source_file *file)
-{
-    return known_file(file->name) || ends_in(file->name, ".scp");
-}
-
 static int open_segments(struct folder_files *files)
 {
     for (size_t i = 0; i < files->n; i++) {
@@ -588,9 +582,9 @@ static int open_directory(struct folder_files *files)
         const struct known_file *known = known_file(file->name);
         char name[FIELD_NAME_ROOM];
 
-        if (!file->blob || !belongs(file) || is_audio(file))
+        if (!file->blob || !known)
             continue;
-        if (known && known->use != A_FIELD) {
+        if (known->use != A_FIELD) {
             blob_free(TAKE_PTR(file->blob));
             continue;
         }

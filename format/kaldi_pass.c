@@ -569,19 +569,18 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
     memcpy(line->text, text, len);
     line->text[len] = '\0';
     pass->at += len + (end != NULL);
+    line->parsed.ends_table = true;
     line->wrong = len > LINE_MOST ? "want a shorter line, found one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);
-    if (!line->parsed.key_len || line->parsed.key_len > KEY_MAX) {
+    if ((line->wrong && line->parsed.ends_table) || line->parsed.key_len > KEY_MAX) {
         snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here",
                  blob_name(pass->table->blob), (unsigned long long)line->number,
-                 line->parsed.key_len ? "want a shorter key" : line->wrong);
+                 line->wrong ? line->wrong : "want a key of at most 1024 bytes");
         note(pass->table, &pass->told_bad, reason);
         line_release(pass, line);
         pass->ended = true;
         return 0;
     }
-    if (line->wrong && line->parsed.ends_table)
-        pass->ended = true;
     pass->n_ahead++;
     return 0;
 }

@@ -253,8 +253,10 @@ def check_once():
     with mounted(SOURCE, "allow_commands"):  # another scp, the same commands and a new one
         kd.check(Dataset(path("t.scp"), keys[1:] + ["w"], {"data": items[1:] + [m]}))
     equal((counted(b"new"), counted(b"c2"), counted(b"same")), (1, 1, 1), "runs after a line was added")
+    kd.script("u.scp", ["a m.mat", lines[1]])
     with mounted():  # what was kept needs no less permission
         kd.check_error(path("t.scp"), "allow_commands")
+        kd.check(Dataset(path("u.scp"), ["a", "u1"], {"data": [m, BAD]}))
 
 
 def check_plans(ds):

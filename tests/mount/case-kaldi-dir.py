@@ -292,7 +292,7 @@ def check_unusable():
         kd.expect_told(ds.folder, "stops/feats.scp", 6)
         ds, _ = twice.dataset(path("twice/all"))
         kd.check(ds, samples=[2])
-        contains(log_text(), twice.utterances[2])
+        contains(log_text(), "twice/text: row 9 has the key of row 3")
 
 
 def check_empty_text():
@@ -312,16 +312,16 @@ def check_empty_text():
 
 
 def check_bad_numbers():
-    """utt2dur and utt2num_frames that are no numbers: those utterances only."""
+    """utt2dur and utt2num_frames that are no numbers: such a table ends there, as an archive does."""
     fresh()
     folder = Folder(rng, "d", 6, 1).keep("utt2spk", "text").write()
     u = folder.utterances
-    kd.script("d/utt2dur", [f"{k} {v}" for k, v in zip(u, ["1.5", "abc", "2.5", "3.5 4", "1.5", "7"])])
-    kd.script("d/utt2num_frames", [f"{k} {v}" for k, v in zip(u, [7, 8, "9.5", 10, 99999999999, 12])])
-    good = {u[0]: (1.5, 7), u[5]: (7.0, 12)}
+    kd.script("d/utt2dur", [f"{k} {v}" for k, v in zip(u, ["1.5", "2", "2.5", "3.5", "abc", "7"])])
+    kd.script("d/utt2num_frames", [f"{k} {v}" for k, v in zip(u, [7, 8, 9, "9.5", 10, 99999999999])])
+    good = {u[0]: (1.5, 7), u[1]: (2.0, 8), u[2]: (2.5, 9)}
     with mounted():
         names = {n.removesuffix(".npz") for n in os.listdir(path("d/all/samples/npz"))}
-        equal(set(good) - names, set(), "utterances whose numbers are fine")
+        equal((set(good) - names, u[5] in names), (set(), False), "utterances")
         for key in sorted(names):
             if key in good:
                 with np.load(path(f"d/all/samples/npz/{key}.npz")) as npz:
@@ -330,7 +330,8 @@ def check_bad_numbers():
                 kd.expect_eio(path(f"d/all/samples/npz/{key}.npz"))
                 equal(text(path(f"d/all/samples/txt/{key}.text.txt")),
                       folder.tables["text"][key].value.decode() + "\n", f"text of {key}")
-        contains(text(path("d/all/dataset.json")) + log_text(), u[1] if u[1] not in names else "utt2dur")
+        contains(text(path("d/all/dataset.json")), u[5])
+        contains(log_text(), "d/utt2dur", "d/utt2num_frames")
 
 
 # ---- a real one ----

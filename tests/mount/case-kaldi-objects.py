@@ -309,11 +309,11 @@ def check_large():
             kaldi_model.check_listing(table, path(name))
             for sample in {0, 1, 2 % n, n - 1}:
                 kaldi_model.check_sample(table, path(name), sample)
-            kaldi_model.check_batch(table, path(name, "batches/batch=all"), 0, list(range(n)))
-            if n > 700:
-                for number in (0, 5):
-                    samples = list(range(100 * number, 100 * number + 100))
-                    kaldi_model.check_batch(table, path(name, "batches/batch=100"), number, samples)
+            flat = ["npz", "ark", "tar"] if n > 700 else None  # padded, it would be 3 GB
+            kaldi_model.check_batch(table, path(name, "batches/batch=all"), 0, list(range(n)), flat)
+            for number in (2, 5) if n > 700 else ():
+                samples = list(range(100 * number, 100 * number + 100))
+                kaldi_model.check_batch(table, path(name, "batches/batch=100"), number, samples)
 
 
 # ---- matrices of different width ----
