@@ -437,7 +437,6 @@ static const struct sample samples[] = {
     {T, "\v t \t\nx", "", "x"},
     /* what has no text, and bytes that are none */
     {KALDI_WAVE, "RIFF", NULL, "want an object that can stand as text"},
-    {KALDI_NUMPY, "x", NULL, "want an object that can stand as text"},
     {M, "\x80\xff", NULL, NO_OPEN " \"??\""},
     {I, "1\xff\n", NULL, NO_INT " \"??\""},
     {TS, "\xff\x80\x01\n", "", ""},
