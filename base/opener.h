@@ -23,6 +23,7 @@ struct opener_ops {
 struct opener {
     const struct opener_ops *ops;
     bool runs_commands; /* the user allows them */
+    bool reads_outside; /* and files outside of SOURCE */
 };
 
 /* The file that a file in folder (relative to SOURCE, "" for SOURCE itself) calls path. The caller

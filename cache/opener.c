@@ -48,7 +48,7 @@ int cache_opener_init(struct cache_opener *ret, const struct source *source,
     if (r < 0)
         return r;
     *ret = (struct cache_opener){
-        .opener = {&cache_opener_ops, options->allow_commands},
+        .opener = {&cache_opener_ops, options->allow_commands, options->allow_outside},
         .cwd = TAKE_PTR(cwd),
         .resolver = {.roots = roots, .allow_outside = options->allow_outside},
     };

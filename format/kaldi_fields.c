@@ -420,6 +420,24 @@ static int offsets_read(const struct dataset *ds, const struct field *f,
     return read_numbers(&w, false, off, len, dst, d);
 }
 
+/* A sample that cannot be read has no file; of a batch that is found out when it is read. */
+static int value_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    struct kaldi_cell cell;
+    struct work w;
+    uint64_t sample;
+
+    work_init(&w, ds, f, sel);
+    ret->ndim = 0;
+    if (!sel->single) {
+        ret->dim[ret->ndim++] = sel->count;
+        return 0;
+    }
+    sel->samples(sel, 0, 1, &sample);
+    return cell_of(&w, sample, &cell, sel->reason);
+}
+
 static int value_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
@@ -856,8 +874,8 @@ static const struct field_ops ragged_ops = {ragged_read, ragged_form};
 static const struct field_ops padded_ops = {padded_read, padded_form};
 static const struct field_ops lengths_ops = {lengths_read, NULL};
 static const struct field_ops offsets_ops = {offsets_read, offsets_form};
-static const struct field_ops value_ops = {value_read, NULL};
-static const struct field_ops rate_ops = {rate_read, NULL};
+static const struct field_ops value_ops = {value_read, value_form};
+static const struct field_ops rate_ops = {rate_read, value_form};
 static const struct field_ops string_ops = {string_read, string_form};
 static const struct field_ops line_ops = {line_read, line_form};
 static const struct field_ops object_ops = {object_read, object_form};

@@ -40,10 +40,14 @@ const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t want, size_t
 
     if (in->error)
         return NULL;
-    want = (size_t)min_u64(want, left);
+    if (!left) {
+        *ret_have = 0;
+        return (const uint8_t *)"";
+    }
+    want = (size_t)min_u64(max_u64(want, 1), left);
     if (at >= in->start && at - in->start <= in->have && in->have - (at - in->start) >= want) {
         *ret_have = in->have - (size_t)(at - in->start);
-        return in->buffer ? in->buffer + (at - in->start) : (const uint8_t *)"";
+        return in->buffer + (at - in->start);
     }
     adapt(in, at);
     len = (size_t)min_u64(max_u64(want, in->step), left);

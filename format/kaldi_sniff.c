@@ -89,6 +89,15 @@ static bool has_need(enum need need, const struct kaldi_object *object, const ui
     }
 }
 
+/* Bytes that stand in no text: words are what is left where nothing else fits. */
+static bool has_control(const uint8_t *bytes, uint64_t len)
+{
+    for (uint64_t i = 0; i < len; i++)
+        if (bytes[i] == 0x7f || (bytes[i] < 0x20 && !memchr("\t\n\v\f\r", bytes[i], 5)))
+            return true;
+    return false;
+}
+
 /* The store that the type has: a float of 8 bytes is a double. */
 static bool store_fits(const struct kaldi_object *object)
 {
@@ -114,6 +123,8 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
     bytes = kaldi_in_at(in, ret->start, (size_t)min_u64(ret->len, OBJECT_MOST), &have);
     if (!bytes)
         return in->error;
+    if ((try->type == KALDI_TOKEN || try->type == KALDI_TOKENS) && has_control(bytes, ret->len))
+        return -EBADMSG;
     if (have < ret->len) { /* a matrix: lines are at its start */
         try->has_need = try->has_need || memchr(bytes, '\n', have);
         return 0;

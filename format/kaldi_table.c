@@ -100,6 +100,7 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
 {
     AUTO_FREE char *path = strndup(line->path, line->path_len);
     AUTO_BLOB struct blob *blob = NULL;
+    enum kaldi_type type = KALDI_UNKNOWN;
     struct opener_run *run = NULL;
     int r;
 
@@ -109,7 +110,9 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
         return table->opener->runs_commands ? 0 : opener_start(table->opener, path, &run, d);
     r = opener_file(table->opener, table->folder, path, &blob, d);
     if (r == 0 && table->type == KALDI_UNKNOWN)
-        r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, &table->type, d);
+        r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, &type, d);
+    if (r == 0 && table->type == KALDI_UNKNOWN)
+        table->type = type;
     return r;
 }
 
@@ -334,7 +337,9 @@ static int index_identity(const struct kaldi_table *table, char **ret)
     if (r < 0)
         return r;
     return asprintf(ret, "kaldi %d %s type=%d kind=%d options=%d folder=%s", VERSION, identity,
-                    table->type, table->kind, table->permissive | table->sorted << 1,
+                    table->type, table->kind,
+                    table->permissive | table->sorted << 1 | table->opener->runs_commands << 2 |
+                        table->opener->reads_outside << 3,
                     table->folder) < 0
                ? -ENOMEM
                : 0;

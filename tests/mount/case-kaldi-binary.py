@@ -132,7 +132,8 @@ BAD = [
     ("kaldiio", "wave", b"NIST_1A\n   1024\n"), ("htk", "matrix", b"\0\0\0\x78\0\1\x86\xa0\0\x40"),
 ]
 # Nothing says what it is: as found by their content, these are no dataset.
-OPAQUE = [obj for row, _, obj in BAD if row in ("egs", "lattice", "kaldiio", "htk")]
+OPAQUE = [obj for row, type, obj in BAD if row in ("egs", "lattice", "kaldiio", "htk")
+          and type == "matrix"]
 # An index that no row has: what is behind is all right, so it may show when it is read only.
 SPARSE_INDEX = [B + b"SM " + int32(1) + b"SV " + int32(3, 1, i) + real(1, "<f4")
                 for i in (3, -1, MAX, MIN)]

@@ -17,7 +17,7 @@ import scipy.io.wavfile
 
 import kaldi_model
 from kaldi_model import (Object, Stream, Table, check_archive, check_batch, check_listing, check_sample,
-                         check_table, read_ark, read_wave, wave_bytes, write_ark)
+                         check_table, read_ark, read_wave, wave_arrays, wave_bytes, write_ark)
 from lib import (MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, expect_error, log_text,
                  mounted, path, run, text, write as write_file)
 
@@ -104,8 +104,7 @@ class Files(Table):
         self.objects = [Object(key, 0, len(data), read_wave(Stream(data)))
                         for key, data in keys.items()]
         self.keys = list(keys)
-        mono = all(o.value[1].shape[1] == 1 for o in self.objects)
-        self.arrays = [{"": o.value[1][:, 0] if mono else o.value[1]} for o in self.objects]
+        self.arrays = wave_arrays(self.objects)
 
     def raw(self, sample):
         return self.files[sample]
@@ -271,7 +270,7 @@ def check_bad_files():
     os.chdir(SOURCE)
     with mounted(f"{SOURCE}/wav.scp", log="log.files"):
         folder = path("wav.scp/samples")
-        equal(sorted(os.listdir(f"{folder}/npy")), sorted(f"{n}.data.npy" for n in names),
+        equal(sorted(os.listdir(f"{folder}/raw")), sorted(f"{n}.data.raw" for n in names),
               "files of samples, good or bad")
         for n in names:
             for file in (f"npy/{n}.data.npy", f"wav/{n}.wav", f"ark/{n}.ark", f"tar/{n}.tar"):

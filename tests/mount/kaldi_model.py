@@ -809,6 +809,13 @@ def as_arrays(type, value, dtype):
     return {}
 
 
+def wave_arrays(objects):
+    """One axis where all are mono."""
+    mono = all(o.value[1].shape[1] == 1 for o in objects)
+    return [{"": o.value[1][:, 0] if mono else o.value[1], "_rate": np.int32(o.value[0])}
+            for o in objects]
+
+
 class Table:
     """A dataset of one archive. permissive: kaldi=p."""
 
@@ -820,8 +827,7 @@ class Table:
             objects = read_ark(data, type, np.float64)[0]
         self.arrays = [as_arrays(type, o.value, self.dtype()) for o in objects]
         if type == "wave":
-            mono = all(o.value[1].shape[1] == 1 for o in self.objects)
-            self.arrays = [{"": o.value[1][:, 0] if mono else o.value[1]} for o in self.objects]
+            self.arrays = wave_arrays(self.objects)
         keys = [o.key for o in self.objects]
         if self.broken and self.broken.key is not None and not permissive:
             keys.append(self.broken.key)
@@ -853,6 +859,10 @@ class Table:
         if self.type in TEXT_ONLY:
             return ["raw", "ark", "tar", "txt"]
         return ["raw", "npy", "npz", "ark", "tar"] + (["wav"] if self.type == "wave" else [])
+
+    def only(self, encodings):
+        """Those of encodings that it has; None: all."""
+        return [e for e in self.encodings() if encodings is None or e in encodings]
 
     def suffixes(self, enc, single):
         """What follows the key or the number of the batch."""
@@ -928,19 +938,24 @@ def read_npz(data, what):
         return {n[:-4]: np.lib.format.read_array(io.BytesIO(z.read(n))) for n in z.namelist()}
 
 
+def alike(table, name):
+    """An array whose other axes are those of all arrays of the table that have a row."""
+    arrays = [a[name[len(table.field):]] for a in table.arrays]
+    return next((a for a in arrays if len(a)), arrays[0])
+
+
 def ragged(table, name, samples):
     """All rows of the samples, one after another, and where each sample begins."""
     arrays = [table.array(i, name) for i in samples]
-    like = next((a for a in arrays if a.size), arrays[0])
     rows = [a for a in arrays if len(a)]
-    joined = np.concatenate(rows) if rows else like[:0]
+    joined = np.concatenate(rows) if rows else alike(table, name)[:0]
     return joined, np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64)
 
 
 def padded(table, name, samples):
     arrays = [table.array(i, name) for i in samples]
     lens = np.array([len(a) for a in arrays], np.int64)
-    like = next((a for a in arrays if a.size), arrays[0])
+    like = alike(table, name)
     out = np.zeros((len(arrays), lens.max(), *like.shape[1:]), like.dtype)
     for row, a in zip(out, arrays):
         if len(a):
@@ -1049,7 +1064,7 @@ def check_tar(file, table, samples):
 
 def check(table, folder, name, samples, single, encodings=None):
     """All files of a sample or a batch. folder, name: bytes."""
-    for enc in encodings or table.encodings():
+    for enc in table.only(encodings):
         at = lambda suffix: folder + b"/" + enc.encode() + b"/" + name + suffix.encode()
         if enc == "raw" and single:
             check_raw(at(f".{table.field}.raw"), table, samples[0])
@@ -1076,12 +1091,15 @@ def check(table, folder, name, samples, single, encodings=None):
 
 def check_bad_sample(table, folder, sample):
     """Nothing of it can be read; a size is there only where all samples have the same."""
-    alike = table.type in ("int", "float", "double", "bool")
+    scalar = all(table.array(0, name).ndim == 0 for name in table.names())
     for enc in table.encodings():
         for suffix in table.suffixes(enc, True):
             file = folder + b"/samples/" + enc.encode() + b"/" + encode(table.keys[sample]) + \
                 suffix.encode()
-            if not alike or enc in ("raw", "ark"):
+            name = suffix[1:-4]
+            alike = enc == "npy" and table.array(0, name).ndim == 0 or \
+                enc in ("npz", "tar") and scalar and table.names()
+            if not alike:
                 expect_error(errno.EIO, os.stat, file)
             expect_error(errno.EIO, content, file)
 
@@ -1101,7 +1119,7 @@ def check_batch(table, folder, number, samples, encodings=None):
     if not any(table.is_bad(i) for i in samples):
         check(table, folder, name, samples, False, encodings)
         return
-    for enc in set(encodings or table.encodings()) - {"raw", "wav"}:
+    for enc in set(table.only(encodings)) - {"raw", "wav"}:
         for suffix in table.suffixes(enc, False):
             if suffix not in (".index.npy", ".key.txt", ".scp"):
                 expect_error(errno.EIO, content,
@@ -1111,7 +1129,7 @@ def check_batch(table, folder, number, samples, encodings=None):
 def check_listing(table, folder, encodings=None):
     """Each name of samples/ is listed, and no other."""
     folder = os.fsencode(folder)
-    for enc in encodings or table.encodings():
+    for enc in table.only(encodings):
         want = sorted(encode(key) + suffix.encode() for key in table.keys
                       for suffix in table.suffixes(enc, True))
         equal(sorted(os.listdir(folder + b"/samples/" + enc.encode())), want,
