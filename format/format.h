@@ -81,7 +81,7 @@ struct format {
 
     const char *start; /* what files start with, for people */
 
-    /* Python lines that read a dataset at root, for README.txt; ds is ready. */
+    /* Python lines that read a dataset at root, for README.txt; ds may not be ready yet. */
     void (*example)(const struct dataset *ds, struct text *t);
 };
 

@@ -657,9 +657,10 @@ static int kaldi_open_folder(struct source_file *sources, size_t n,
 static void kaldi_example(const struct dataset *ds, struct text *t)
 {
     const struct field *f = &ds->field[0];
-    char name[KEY_NAME_ROOM];
+    char name[KEY_NAME_ROOM] = "<key>";
 
-    dataset_name(ds, 0, false, name);
+    if (dataset_state(ds) == DATASET_READY && ds->samples)
+        dataset_name(ds, 0, false, name);
     if (f->role == FIELD_RAGGED || f->role == FIELD_DECODED)
         text_add(t,
                  "  x = np.load(root + '/batches/batch=32,seed=7/epoch=0/npy/000000.%s.npy')\n"

@@ -116,7 +116,7 @@ static void list_fields(const char *path, const struct dataset *ds, struct text 
     const char *joint = ":";
 
     if (dataset_state(ds) != DATASET_READY) {
-        text_add(t, "  %s/  %s text; its rows are being counted, see .epochfs/status.json\n", path,
+        text_add(t, "  %s/  %s; its samples are being counted, see .epochfs/status.json\n", path,
                  ds->format->name);
         return;
     }
