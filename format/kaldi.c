@@ -365,13 +365,13 @@ struct folder_files {
     size_t n;
     const struct format_setup *setup;
     struct finds *finds;
-    bool is_directory;            /* a data directory */
-    struct kaldi_table *segments; /* of it; owned */
+    bool is_directory;     /* a data directory */
+    struct blob *segments; /* of it; owned */
 };
 
 static void folder_files_release(struct folder_files *files)
 {
-    kaldi_table_free(files->segments);
+    blob_free(files->segments);
 }
 
 /* A dataset of tables, which it takes over. */
@@ -558,24 +558,13 @@ static bool is_directory(const struct folder_files *files)
     return n > 1;
 }
 
-static int open_segments(struct folder_files *files)
-{
-    for (size_t i = 0; i < files->n; i++) {
-        const struct known_file *known = known_file(files->file[i].name);
-
-        if (known && known->use == SEGMENTS && files->file[i].blob)
-            return open_table(files, &files->file[i], "segments", &files->segments);
-    }
-    return 0;
-}
-
 static int open_directory(struct folder_files *files)
 {
     AUTO_FREE struct kaldi_table **tables = calloc(files->n, sizeof(struct kaldi_table *));
     struct blob **material = NULL;
     size_t n_material = 0;
     unsigned n = 0;
-    int r = tables ? open_segments(files) : -ENOMEM;
+    int r = tables ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < files->n && r == 0; i++) {
         struct source_file *file = &files->file[i];
@@ -585,7 +574,12 @@ static int open_directory(struct folder_files *files)
         if (!file->blob || !known)
             continue;
         if (known->use != A_FIELD) {
-            blob_free(TAKE_PTR(file->blob));
+            struct blob *blob = TAKE_PTR(file->blob);
+
+            if (known->use == SEGMENTS && !files->segments)
+                files->segments = blob;
+            else
+                blob_free(blob);
             continue;
         }
         field_name(file, name);

@@ -115,6 +115,9 @@ static int bad_start(const struct kaldi_walk *w, enum kaldi_type want)
         token[n] = (char)w->p[n];
         n++;
     }
+    if (n && w->at + n == w->in->size)
+        return kaldi_bad(w->in, w->at, w->diag, "want %s, found \"%s\" and the end of the file",
+                         type_text(want), token);
     if (n >= 2 && (want || (*token != 'T' && *token != 'F')))
         return kaldi_bad(w->in, w->at, w->diag,
                          "want %s, found \"%s\", which is opaque: where its end is, only the "
@@ -134,10 +137,10 @@ static int bad_type(const struct kaldi_walk *w, const struct named *found, enum 
     size_t len = strlen(found->token);
 
     if (o->store == KALDI_NPY || o->store == KALDI_NPY8)
-        return kaldi_bad(w->in, o->start + 2, w->diag, "want %s, found a .npy file, here a %s",
+        return kaldi_bad(w->in, o->start + 2, w->diag, "want %s, found a .npy file, of type %s",
                          type_text(want), type_text(o->type));
-    return kaldi_bad(w->in, o->start + 2, w->diag, "want %s, found %.*s, a %s", type_text(want),
-                     (int)len - 1, found->token, type_text(found->type));
+    return kaldi_bad(w->in, o->start + 2, w->diag, "want %s, found %.*s, of type %s",
+                     type_text(want), (int)len - 1, found->token, type_text(found->type));
 }
 
 static int measure_named(struct kaldi_walk *w, const struct named *found, enum kaldi_type want,

@@ -33,6 +33,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
     kaldi_table_row(c->table, ret->number, &ret->row);
     if (ret->row.object.store == KALDI_BAD)
         return kaldi_table_fault(c->table, ret->number, d);
+    ret->data = ret->row.first[1];
     if (c->join >= 0 && c->is_cut) {
         uint64_t first = number[c->join + 1], n = number[c->join + 2];
 
@@ -109,11 +110,11 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
 {
     const struct kaldi_object *o = &cell->row.object;
     unsigned all = (unsigned)o->dim[1], stride = cell->channel ? all : 1;
-    uint64_t data = o->start + (o->len - o->dim[0] * all * 2);
+    uint64_t data = o->start + cell->data;
     uint64_t skip = cell->channel ? cell->channel - 1 : 0;
     uint8_t stored[CHUNK];
 
-    first += cell->row.first[0] * channels_of(cell);
+    first += cell->row.is_cut ? cell->row.first[0] * channels_of(cell) : 0;
     if (stride == 1 && o->store == KALDI_RIFF)
         return read_blob(cell->row.blob, data + first * 2, n * 2, dst, d);
     while (n) {

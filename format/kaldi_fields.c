@@ -603,6 +603,16 @@ static int archive_item(struct work *w, uint64_t sample, const struct sums_pair 
     return len ? cell_bytes(w, KALDI_AS_ENTRY, sample, off - room, len, dst, d) : 0;
 }
 
+/* Is the key the one that stands in the archive? A table may be joined by speaker, and a key that
+ * stands twice is shown with ~ and a number. */
+static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_t len)
+{
+    uint8_t own[KEY_MAX];
+
+    return !(cell->table->index.renamed && memchr(key, '~', len)) &&
+           key_index_key(&cell->table->index, cell->number, own) == len && !memcmp(own, key, len);
+}
+
 /* Where an entry stands in its file as it is shown. false: nowhere. */
 static bool entry_place(const struct work *w, uint64_t place, const struct blob **ret_blob,
                         uint64_t *ret_start, uint64_t *ret_end)
@@ -616,7 +626,7 @@ static bool entry_place(const struct work *w, uint64_t place, const struct blob 
     if (cell_of(w, sample, &cell, NULL) < 0 || !cell.row.is_plain || !kaldi_cell_is_stored(&cell))
         return false;
     len = dataset_key(w->ds, sample, key) + 1;
-    if (cell.row.object.start < len)
+    if (cell.row.object.start < len || !has_own_key(&cell, key, len - 1))
         return false;
     *ret_blob = cell.row.blob;
     *ret_start = cell.row.object.start - len;
@@ -939,7 +949,7 @@ static void add_column(struct dataset *ds, unsigned column, struct kaldi_field *
     }
     if (type == KALDI_WAVE) {
         add_array(ds, of, "", FIELD_DECODED, DTYPE_I2);
-        add_field(ds, of, "_rate", FIELD_VALUE, &rate_ops, DTYPE_I4);
+        add_field(ds, of, "_rate", FIELD_PARSED, &rate_ops, DTYPE_I4);
         add_field(ds, of, "", FIELD_AUDIO, &audio_ops, DTYPE_U1);
         ds->field[ds->n_fields - 1].unnamed = count_waves(kaldi_set_of(ds)) == 1;
     }

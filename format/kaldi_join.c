@@ -31,8 +31,8 @@ struct misses {
 struct kaldi_join {
     const struct kaldi_set *set;
     const struct keep *keep;
-    struct kaldi_table *segments;      /* owned */
-    const struct kaldi_table *base;    /* whose rows are the utterances */
+    struct blob *segments;             /* owned; NULL: there are none */
+    const struct key_index *base;      /* whose rows are the utterances */
     const struct kaldi_table *speaker; /* utt2spk, or NULL */
     enum level level[KEY_INDEX_COLUMNS];
     int place[KEY_INDEX_COLUMNS]; /* of a column among the numbers */
@@ -40,7 +40,10 @@ struct kaldi_join {
 
     /* While rows are joined: */
     bool begun;
-    uint64_t at; /* row of the base */
+    uint64_t segments_at; /* byte */
+    struct key_index_builder *segments_builder;
+    struct key_index segment; /* utterances, and where the rest of their lines is: start, length */
+    uint64_t at;              /* row of the base */
     struct misses miss[KEY_INDEX_COLUMNS];
     struct text notes;
     unsigned told;
@@ -61,21 +64,21 @@ static const struct kaldi_table *table_called(const struct kaldi_join *join, con
     return NULL;
 }
 
-static const struct kaldi_table *base_table(const struct kaldi_join *join)
+static const struct key_index *base_index(const struct kaldi_join *join)
 {
     static const char *const names[] = {"feats", "wav", "text"};
 
     if (join->speaker)
-        return join->speaker;
+        return &join->speaker->index;
     if (join->segments)
-        return join->segments;
+        return &join->segment;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const struct kaldi_table *table = table_called(join, names[i]);
 
         if (table)
-            return table;
+            return &table->index;
     }
-    return join->set->column[0].table;
+    return &join->set->column[0].table->index;
 }
 
 /* Is the audio of a column cut by the segments? */
@@ -84,13 +87,13 @@ static bool is_cut(const struct kaldi_join *join, unsigned column)
     return join->segments && join->set->column[column].table->type == KALDI_WAVE;
 }
 
-int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep,
-                   struct kaldi_table *segments, struct kaldi_join **ret)
+int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep, struct blob *segments,
+                   struct kaldi_join **ret)
 {
     struct kaldi_join *join = calloc(1, sizeof(*join));
 
     if (!join) {
-        kaldi_table_free(segments);
+        blob_free(segments);
         return -ENOMEM;
     }
     *ret = join;
@@ -98,7 +101,9 @@ int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep,
     join->keep = keep;
     join->segments = segments;
     join->speaker = table_called(join, "utt2spk");
-    join->base = base_table(join);
+    join->base = base_index(join);
+    if (segments)
+        kaldi_in_init(&join->in[1], segments);
     for (unsigned i = 0; i < set->n_columns; i++) {
         unsigned numbers = is_cut(join, i) ? 4 : 1;
 
@@ -123,7 +128,8 @@ void kaldi_join_free(struct kaldi_join *join)
     kaldi_in_release(&join->in[0]);
     kaldi_in_release(&join->in[1]);
     text_release(&join->notes);
-    kaldi_table_free(join->segments);
+    key_index_builder_free(join->segments_builder);
+    blob_free(join->segments);
     key_index_builder_free(join->builder);
     kept_release(&join->kept);
     free(join);
@@ -161,6 +167,23 @@ static size_t row_tokens(struct kaldi_in *in, const struct kaldi_table *table, u
     return len;
 }
 
+/* The rest of a line of segments, NUL-terminated, "" where it cannot be read. */
+static void segment_text(struct kaldi_join *join, uint64_t row, char ret[static TOKENS_MOST])
+{
+    uint64_t number[KEY_INDEX_COLUMNS];
+    const uint8_t *text;
+    size_t have = 0, len;
+
+    ret[0] = '\0';
+    key_index_row(&join->segment, row, number);
+    len = (size_t)min_u64(number[1], TOKENS_MOST - 1);
+    text = kaldi_in_at(&join->in[1], number[0], len, &have);
+    if (!text || have < len)
+        return;
+    memcpy(ret, text, len);
+    ret[len] = '\0';
+}
+
 /* What a segments line says. */
 struct segment {
     const char *recording;
@@ -176,7 +199,7 @@ static bool parse_time(const char *text, double *ret)
     return *text && !*end && isfinite(*ret);
 }
 
-/* NULL, or what is wrong with it. text is changed. */
+/* The rest of a line of segments, behind the utterance. NULL, or what is wrong. text is changed. */
 static const char *parse_segment(char *text, struct segment *ret)
 {
     char *word[5] = {NULL}, *rest = text, *end;
@@ -213,28 +236,25 @@ static const char *parse_segment(char *text, struct segment *ret)
 static const char *cut_segment(const struct segment *segment, const struct kaldi_row *wave,
                                uint64_t ret[static 3])
 {
-    uint64_t samples = wave->object.dim[0], channels = wave->object.dim[1];
-    float rate = (float)wave->object.dim[2];
-    double first = segment->start * (double)rate + 0.5;
-    double end = segment->end == -1 ? (double)samples : segment->end * (double)rate + 0.5;
+    uint64_t samples = wave->object.dim[0], channels = wave->object.dim[1], last;
+    float rate = (float)wave->object.dim[2], length = (float)samples / rate;
+    double end = segment->end;
 
-    first = floor(first);
-    end = floor(end);
-    if (first >= (double)samples)
+    if (!(segment->start <= (double)length)) /* a rate of 0 leaves no length */
         return "it starts behind the end of the recording";
-    if (end > (double)samples) {
-        if (end >= (double)samples + (double)(int32_t)(SEGMENT_OVER * rate))
-            return "it ends more than 0.5 s behind the end of the recording";
-        end = (double)samples;
-    }
-    if (end <= first + (double)(int32_t)(SEGMENT_LEAST * rate))
+    if (end > (double)(length + SEGMENT_OVER))
+        return "it ends more than 0.5 s behind the end of the recording";
+    if (end < 0 || end > (double)length)
+        end = (double)length;
+    if (end - segment->start < (double)SEGMENT_LEAST)
         return "it is shorter than 0.1 s";
     if (segment->channel < 0 && channels != 1)
         return "the recording has several channels: want a channel behind the times";
     if (segment->channel >= 0 && (uint64_t)segment->channel >= channels)
         return "the recording has no such channel";
-    ret[0] = (uint64_t)first;
-    ret[1] = (uint64_t)(end - first);
+    ret[0] = min_u64((uint64_t)(segment->start * (double)rate + 0.5), samples);
+    last = min_u64((uint64_t)(end * (double)rate + 0.5), samples);
+    ret[1] = last > ret[0] ? last - ret[0] : 0;
     ret[2] = channels == 1 ? 0 : (uint64_t)segment->channel + 1;
     return NULL;
 }
@@ -254,15 +274,15 @@ static void know_utterance(struct kaldi_join *join, uint64_t row, struct utteran
 {
     uint64_t at = row;
 
-    u->len = key_index_key(&join->base->index, row, u->key);
+    u->len = key_index_key(join->base, row, u->key);
     u->speaker[0] = '\0';
     if (join->speaker)
         row_tokens(&join->in[0], join->speaker, row, u->speaker);
     u->segment_wrong = "there is none of that key";
-    if (!join->segments || (join->base != join->segments &&
-                            !key_index_find(&join->segments->index, u->key, u->len, &at)))
+    if (!join->segments ||
+        (join->base != &join->segment && !key_index_find(&join->segment, u->key, u->len, &at)))
         return;
-    row_tokens(&join->in[1], join->segments, at, u->segment_text);
+    segment_text(join, at, u->segment_text);
     u->segment_wrong = parse_segment(u->segment_text, &u->segment);
 }
 
@@ -286,7 +306,7 @@ static bool find_row(const struct kaldi_table *table, enum level level, const st
 static enum level find_level(struct kaldi_join *join, unsigned column, struct utterance *u)
 {
     const struct kaldi_table *table = join->set->column[column].table;
-    uint64_t rows = min_u64(join->base->index.rows, LEVEL_ROWS), found;
+    uint64_t rows = min_u64(join->base->rows, LEVEL_ROWS), found;
 
     if (is_cut(join, column))
         return BY_RECORDING;
@@ -315,7 +335,7 @@ static void note_segment(struct kaldi_join *join, const struct utterance *u, con
 {
     if (join->told++ >= 10)
         return;
-    text_add(&join->notes, "%s: '%.*s': %s; it is left out\n", blob_name(join->segments->blob),
+    text_add(&join->notes, "%s: '%.*s': %s; it is left out\n", blob_name(join->segments),
              (int)min_u64(u->len, 100), (const char *)u->key, wrong);
 }
 
@@ -370,15 +390,18 @@ static int join_identity(const struct kaldi_join *join, char **ret)
 
     text_add(&t, "kaldi join %d", VERSION);
     for (unsigned i = 0; i <= join->set->n_columns; i++) {
-        const struct kaldi_table *table =
-            i < join->set->n_columns ? join->set->column[i].table : join->segments;
+        bool segments = i == join->set->n_columns;
+        const struct kaldi_table *table = segments ? NULL : join->set->column[i].table;
         AUTO_FREE char *identity = NULL;
-        int r = table ? kaldi_table_identity(table, &identity) : 0;
+        int r = 0;
 
+        if (table)
+            r = kaldi_table_identity(table, &identity);
+        else if (join->segments)
+            r = blob_identity(join->segments, &identity);
         if (r < 0)
             return r;
-        if (table)
-            text_add(&t, ";%s=%s", table->name, identity);
+        text_add(&t, ";%s=%s", table ? table->name : "segments", identity ? identity : "none");
     }
     return text_finish(&t, ret, NULL);
 }
@@ -395,17 +418,12 @@ static bool take_kept(struct kaldi_join *join, const char *identity)
     return false;
 }
 
-static int begin(struct kaldi_join *join)
+static int begin_rows(struct kaldi_join *join)
 {
-    AUTO_FREE char *identity = NULL;
     AUTO_FREE struct utterance *u = malloc(sizeof(*u));
-    int r = u ? join_identity(join, &identity) : -ENOMEM;
 
-    if (r < 0)
-        return r;
-    join->begun = true;
-    if (take_kept(join, identity))
-        return 1;
+    if (!u)
+        return -ENOMEM;
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         join->miss[i].used = calloc(1, join->set->column[i].table->index.rows / 8 + 1);
         if (!join->miss[i].used)
@@ -413,6 +431,62 @@ static int begin(struct kaldi_join *join)
         join->level[i] = find_level(join, i, u);
     }
     return key_index_builder_new(join->columns, &join->builder);
+}
+
+static int begin(struct kaldi_join *join)
+{
+    AUTO_FREE char *identity = NULL;
+    int r = join_identity(join, &identity);
+
+    if (r < 0)
+        return r;
+    join->begun = true;
+    if (take_kept(join, identity))
+        return 1;
+    return join->segments ? key_index_builder_new(2, &join->segments_builder) : begin_rows(join);
+}
+
+/* A line of segments: the utterance and where the rest is. Kaldi skips lines that it cannot use. */
+static int index_segment(struct kaldi_join *join)
+{
+    struct kaldi_in *in = &join->in[1];
+    uint64_t from = join->segments_at;
+    size_t have = 0, len, key = 0, key_len;
+    const uint8_t *text = kaldi_in_at(in, from, TOKENS_MOST, &have), *end;
+
+    if (!text)
+        return in->error;
+    end = memchr(text, '\n', have);
+    len = end ? (size_t)(end - text) : have;
+    join->segments_at += len + (end != NULL);
+    while (key < len && memchr(" \t\r", text[key], 3))
+        key++;
+    for (key_len = key; key_len < len && !memchr(" \t\r", text[key_len], 3);)
+        key_len++;
+    key_len -= key;
+    if (!key_len || key_len > KEY_MAX)
+        return 0;
+    return key_index_add(join->segments_builder, text + key, key_len,
+                         (uint64_t[]){from + key + key_len, len - key - key_len});
+}
+
+/* All lines of segments. 1: done, 0: not yet, or -errno. */
+static int index_segments(struct kaldi_join *join, int64_t until)
+{
+    struct iovec pieces[KEY_INDEX_PIECES];
+    int r = 0;
+
+    for (unsigned i = 1; join->segments_at < join->segments->size && r == 0; i++) {
+        r = index_segment(join);
+        if (i % LOOK == 0 && monotonic_ns() > until)
+            return r;
+    }
+    if (r == 0)
+        r = key_index_finish(join->segments_builder, NULL, 0, NULL, NULL, &join->segment, pieces);
+    if (r == 0)
+        r = begin_rows(join);
+    join->segments_at = UINT64_MAX;
+    return r < 0 ? r : 1;
 }
 
 /* The keys of a table that no utterance has used. */
@@ -507,24 +581,26 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
     return diag_set(d, -EBADMSG,
                     "%s: want utterances that all tables have, found none; the tables and their "
                     "rows: %s",
-                    blob_name(join->base->blob), t.data);
+                    blob_name(join->set->column[0].table->blob), t.data);
 }
 
 int kaldi_join_step(struct kaldi_join *join, struct diag *d)
 {
     int64_t until = monotonic_ns() + STEP_NS;
     AUTO_FREE struct utterance *u = NULL;
-    int r = join->segments ? kaldi_table_prepare(join->segments, d) : 1;
+    int r = join->begun ? 0 : begin(join);
 
-    if (r == 1)
-        r = join->begun ? 0 : begin(join);
-    else
-        return r;
+    if (r == 0 && join->segments && join->segments_at != UINT64_MAX) {
+        r = index_segments(join, until);
+        if (r <= 0)
+            return r;
+        r = 0;
+    }
     if (r == 0)
         u = malloc(sizeof(*u));
     if (r == 0 && !u)
         return -ENOMEM;
-    for (unsigned i = 1; r == 0 && join->at < join->base->index.rows; i++) {
+    for (unsigned i = 1; r == 0 && join->at < join->base->rows; i++) {
         r = join_row(join, u);
         join->at++;
         if (i % LOOK == 0 && monotonic_ns() > until)

@@ -11,14 +11,14 @@
 struct kaldi_join;
 struct kaldi_set;
 
-/* segments: that file as a table of tokens, taken over; NULL: there is none. 0, -E2BIG: too many
- * tables, -ENOMEM. */
-int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep,
-                   struct kaldi_table *segments, struct kaldi_join **ret);
+/* segments: the blob of that file, taken over; NULL: there is none. 0, -E2BIG: too many tables,
+ * -ENOMEM. */
+int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep, struct blob *segments,
+                   struct kaldi_join **ret);
 void kaldi_join_free(struct kaldi_join *join); /* takes NULL */
 
-/* Prepare the segments, then, once all tables are ready, join them a step further. 1: done, 0: not
- * yet, or -errno with the reason in d. */
+/* All tables are ready: join them a step further. 1: done, 0: not yet, or -errno with the reason in
+ * d. */
 int kaldi_join_step(struct kaldi_join *join, struct diag *d);
 
 /* The samples: their keys, and for each column the number of its row; for audio that is cut behind

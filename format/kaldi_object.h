@@ -57,7 +57,7 @@ enum kaldi_store {
     N_KALDI_STORES,
 };
 
-/* dim[], by type:
+/* dim[], by type; of the stores SM and SV dim[2] is 1 if any value is a double:
  *
  *     MATRIX       rows, columns
  *     VECTOR       elements

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "format/kaldi_scp.h"
+#include "format/kaldi_wave.h"
 
 #define STEP_NS   10000000 /* a step of the pass */
 #define LOOK      64       /* rows between two looks at the clock */
@@ -196,6 +197,10 @@ static void add_to_totals(struct kaldi_pass *pass, const struct kaldi_object *ob
     case KALDI_BINARY8:
         t->any_double = true;
         break;
+    case KALDI_SM:
+    case KALDI_SV:
+        t->any_double = t->any_double || object->dim[2];
+        break;
     default:
         break;
     }
@@ -221,7 +226,19 @@ static int look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsign
     return 0;
 }
 
-/* range: NULL, or the rows and columns that count. */
+/* Where the samples of a wave begin in it. */
+static int look_at_wave(struct kaldi_in *in, const struct kaldi_object *object,
+                        uint64_t ret_range[static 4])
+{
+    struct kaldi_wave wave;
+    int r = object->type == KALDI_WAVE ? kaldi_wave_measure(in, object->start, &wave, NULL) : 0;
+
+    if (r == 0 && object->type == KALDI_WAVE)
+        ret_range[1] = wave.data - object->start;
+    return r;
+}
+
+/* range: the rows and columns that count, if flags have WHAT_CUT. */
 static int add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
                         const struct kaldi_object *object, unsigned flags, const uint64_t *range)
 {
@@ -235,9 +252,8 @@ static int add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
 
     for (unsigned i = 0; i < KALDI_DIMS; i++)
         number[COLUMN_DIM + i] = object->dim[i];
-    if (range) {
-        number[COLUMN_WHAT] |= WHAT_CUT;
-        memcpy(&number[COLUMN_FIRST], range, 4 * sizeof(*range));
+    memcpy(&number[COLUMN_FIRST], range, 4 * sizeof(*range));
+    if (flags & WHAT_CUT) {
         n[0] = range[2];
         n[1] = range[3];
     }
@@ -304,6 +320,7 @@ static int archive_row(struct kaldi_pass *pass, struct diag *d)
     struct kaldi_object object;
     uint8_t key[KEY_MAX];
     size_t len = 0;
+    uint64_t range[4] = {0};
     bool is_plain = false;
     unsigned flags = 0;
     int r = kaldi_next_key(&pass->in, &pass->at, pass->nuls, key, &len, &is_plain, &reason);
@@ -322,12 +339,14 @@ static int archive_row(struct kaldi_pass *pass, struct diag *d)
     if (r < 0)
         return diag_set(d, r, "%s", reason.text);
     r = look_at_text(&pass->in, &object, &flags);
+    if (r == 0)
+        r = look_at_wave(&pass->in, &object, range);
     if (r < 0)
         return r;
     pass->nuls = object.store == KALDI_CM && !object.dim[0] ? 4 : 0;
     pass->at = object.start + object.len;
     flags |= is_plain ? WHAT_PLAIN : 0;
-    return add_good_row(pass, key, len, 0, &object, flags, NULL);
+    return add_good_row(pass, key, len, 0, &object, flags, range);
 }
 
 /* ---- files that lines name ---- */
@@ -471,16 +490,20 @@ static int object_row(struct kaldi_pass *pass, const struct line *line, size_t f
                       &reason);
     if (r == 0)
         r = look_at_text(&pass->object, &object, &flags);
+    if (r == 0)
+        r = look_at_wave(&pass->object, &object, range);
     if (r < 0) {
         pass->object.error = 0;
         return r == -ENOMEM ? r : bad_line(pass, line, diag_text(&reason, r));
     }
-    if (parsed->range.is_given)
+    if (parsed->range.is_given) {
         wrong = cut_of_line(pass, &parsed->range, &object, range);
+        flags |= WHAT_CUT;
+    }
     if (wrong)
         return bad_line(pass, line, wrong);
     return add_good_row(pass, (const uint8_t *)parsed->key, parsed->key_len, file, &object, flags,
-                        parsed->range.is_given ? range : NULL);
+                        range);
 }
 
 /* The output of a line's command. 0: not yet. */

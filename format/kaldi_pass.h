@@ -13,7 +13,8 @@ void kaldi_pass_free(struct kaldi_pass *pass);                          /* takes
  * table->builder; 0: not yet; -errno with the reason in d. */
 int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d);
 
-/* Of rows in the index: their numbers. */
+/* Of rows in the index: their numbers. Of a wave the second of COLUMN_FIRST is where its samples
+ * begin in it. */
 enum {
     COLUMN_FILE,
     COLUMN_START,

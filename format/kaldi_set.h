@@ -50,6 +50,7 @@ struct kaldi_cell {
     uint64_t number;      /* of the row in its table */
     struct kaldi_row row; /* what counts of it, with a cut by segments */
     unsigned channel;     /* wave: the one that counts, from 1; 0: all */
+    uint64_t data;        /* wave: where its samples begin in it */
     bool is_mono;
 };
 

@@ -8,10 +8,9 @@
 
 #define ROWS_MOST 9999999 /* as Kaldi has it */
 
-static int measure_entry(struct kaldi_walk *w, uint64_t elements)
+static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *ret_wide)
 {
     int32_t index = 0;
-    bool ignored;
     int r = kaldi_take_int(w, "an index", &index);
 
     if (r < 0)
@@ -19,10 +18,10 @@ static int measure_entry(struct kaldi_walk *w, uint64_t elements)
     if ((uint64_t)index >= elements) /* so is a negative one */
         return kaldi_bad(w->in, w->at - 4, w->diag, "want an index below %llu, found %d",
                          (unsigned long long)elements, index);
-    return kaldi_skip_real(w, &ignored);
+    return kaldi_skip_real(w, ret_wide);
 }
 
-static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements)
+static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *ret_wide)
 {
     uint64_t elements = 0, entries = 0;
     int r = kaldi_take_count(w, "elements", &elements);
@@ -35,14 +34,14 @@ static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements)
     if (r == 0)
         r = kaldi_expect(w, entries, 10, "entries");
     for (uint64_t i = 0; i < entries && r == 0; i++)
-        r = measure_entry(w, elements);
+        r = measure_entry(w, elements, ret_wide);
     if (r == 0)
         *ret_elements = elements;
     return r;
 }
 
 /* A row, with columns as many as row 0 has. */
-static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns)
+static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bool *ret_wide)
 {
     uint64_t at = w->at, elements = 0;
     const uint8_t *token;
@@ -53,7 +52,7 @@ static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns)
     if (memcmp(token, "SV ", 3) != 0)
         return kaldi_bad(w->in, at, w->diag, "want a row (SV), found bytes %02x %02x %02x",
                          token[0], token[1], token[2]);
-    r = measure_vector(w, &elements);
+    r = measure_vector(w, &elements, ret_wide);
     if (r == 0 && row && elements != *columns)
         r = kaldi_bad(w->in, at, w->diag, "want a row of %llu elements as row 0, found %llu",
                       (unsigned long long)*columns, (unsigned long long)elements);
@@ -62,7 +61,7 @@ static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns)
     return r;
 }
 
-static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o)
+static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o, bool *ret_wide)
 {
     uint64_t rows = 0, columns = 0;
     int r = kaldi_take_count(w, "rows", &rows);
@@ -74,7 +73,7 @@ static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o)
     if (r == 0)
         r = kaldi_expect(w, rows, 13, "rows");
     for (uint64_t i = 0; i < rows && r == 0; i++)
-        r = measure_row(w, i, &columns);
+        r = measure_row(w, i, &columns, ret_wide);
     if (r == 0 && rows && !columns)
         r = kaldi_bad(w->in, w->at, w->diag, "want rows of elements, found %llu rows of none",
                       (unsigned long long)rows);
@@ -85,7 +84,12 @@ static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o)
 
 int kaldi_sparse_measure(struct kaldi_walk *w, struct kaldi_object *o)
 {
-    return o->store == KALDI_SM ? measure_matrix(w, o) : measure_vector(w, &o->dim[0]);
+    bool wide = false;
+    int r =
+        o->store == KALDI_SM ? measure_matrix(w, o, &wide) : measure_vector(w, &o->dim[0], &wide);
+
+    o->dim[2] = wide;
+    return r;
 }
 
 /* p: behind "SV ", dst: zeros for all elements. Returns the end of the vector. */

@@ -503,6 +503,17 @@ int kaldi_table_prepare(struct kaldi_table *table, struct diag *d)
 
 /* ---- rows ---- */
 
+/* Are the samples of a wave in its file? */
+static bool wave_fits(const struct kaldi_row *row)
+{
+    const struct kaldi_object *o = &row->object;
+    uint64_t bytes;
+
+    return o->store == KALDI_BAD ||
+           (o->dim[1] <= UINT16_MAX && row->first[1] <= o->len &&
+            checked_mul(o->dim[0], o->dim[1] * 2, &bytes) && bytes <= o->len - row->first[1]);
+}
+
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret)
 {
     uint64_t number[KEY_INDEX_COLUMNS];
@@ -527,6 +538,8 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
         ret->blob = table->file[number[COLUMN_FILE]].blob;
     /* A damaged index may say anything. */
     if (!ret->blob || o->start > ret->blob->size || o->len > ret->blob->size - o->start)
+        o->store = KALDI_BAD;
+    if (o->type == KALDI_WAVE && !wave_fits(ret))
         o->store = KALDI_BAD;
     if (!ret->is_cut) {
         ret->n[0] = o->dim[0];

@@ -50,7 +50,7 @@ int kaldi_text_fail(struct kaldi_text *t, const char *want)
                     (unsigned long long)at, want, found);
 }
 
-void kaldi_put_int(struct kaldi_text *t, unsigned array, int32_t v)
+void kaldi_text_put(struct kaldi_text *t, unsigned array, int32_t v)
 {
     uint64_t i = t->n[array]++;
 

@@ -74,7 +74,7 @@ static inline void kaldi_put_real(struct kaldi_text *t, unsigned array, double v
         kaldi_store_real(t, i, v);
 }
 
-void kaldi_put_int(struct kaldi_text *t, unsigned array, int32_t v);
+void kaldi_text_put(struct kaldi_text *t, unsigned array, int32_t v);
 
 /* The integer behind blanks; take_size: it is how long a list will be. */
 int kaldi_text_int(struct kaldi_text *t, int32_t *ret);

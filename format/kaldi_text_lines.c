@@ -31,7 +31,7 @@ int kaldi_text_one_int(struct kaldi_text *t)
     t->s.by_line = true;
     r = kaldi_text_int(t, &v);
     if (r == 0)
-        kaldi_put_int(t, ARRAY_ONLY, v);
+        kaldi_text_put(t, ARRAY_ONLY, v);
     return r < 0 ? r : take_newline(t);
 }
 
@@ -83,7 +83,7 @@ int kaldi_text_ints(struct kaldi_text *t)
 
         r = kaldi_text_int(t, &v);
         if (r == 0)
-            kaldi_put_int(t, ARRAY_ONLY, v);
+            kaldi_text_put(t, ARRAY_ONLY, v);
     }
     return r;
 }
@@ -95,7 +95,7 @@ static int put_count(struct kaldi_text *t, unsigned values, uint64_t *start)
 
     if (n > INT32_MAX)
         return kaldi_text_fail(t, "less than 2^31 elements before this");
-    kaldi_put_int(t, ARRAY_COUNTS, (int32_t)n);
+    kaldi_text_put(t, ARRAY_COUNTS, (int32_t)n);
     *start = t->n[values];
     return 0;
 }
@@ -119,7 +119,7 @@ int kaldi_text_int_lists(struct kaldi_text *t)
             t->s.p++;
             return 0;
         } else if (kaldi_scan_int(&t->s, &v)) {
-            kaldi_put_int(t, ARRAY_LIST_VALUES, v);
+            kaldi_text_put(t, ARRAY_LIST_VALUES, v);
         } else {
             r = kaldi_text_fail(t, "an integer of 32 bits or \";\"");
         }
@@ -149,7 +149,7 @@ static int take_pair(struct kaldi_text *t, bool real, bool *ret_done)
         }
         r = real ? kaldi_take_into(t, ARRAY_ONLY) : kaldi_text_int(t, &v);
         if (r == 0 && !real)
-            kaldi_put_int(t, ARRAY_ONLY, v);
+            kaldi_text_put(t, ARRAY_ONLY, v);
     }
     return r;
 }
@@ -192,7 +192,7 @@ static int post_frame(struct kaldi_text *t)
         r = kaldi_text_int(t, &index);
         if (r < 0)
             break;
-        kaldi_put_int(t, ARRAY_POST_INDEX, index);
+        kaldi_text_put(t, ARRAY_POST_INDEX, index);
         kaldi_scan_skip_blanks(&t->s);
         r = kaldi_take_into(t, ARRAY_POST_VALUES);
     }
@@ -220,13 +220,13 @@ static int gauss_entry(struct kaldi_text *t)
 
     if (r < 0)
         return r;
-    kaldi_put_int(t, ARRAY_POST_INDEX, index);
+    kaldi_text_put(t, ARRAY_POST_INDEX, index);
     r = kaldi_dense_vector(t, ARRAY_GAUSS_VALUES);
     if (r < 0)
         return r;
     if (t->n[ARRAY_GAUSS_VALUES] - start > INT32_MAX)
         return kaldi_text_fail(t, "a vector of less than 2^31 elements before this");
-    kaldi_put_int(t, ARRAY_GAUSS_DIMS, (int32_t)(t->n[ARRAY_GAUSS_VALUES] - start));
+    kaldi_text_put(t, ARRAY_GAUSS_DIMS, (int32_t)(t->n[ARRAY_GAUSS_VALUES] - start));
     return 0;
 }
 
@@ -238,7 +238,7 @@ int kaldi_text_gauss_post(struct kaldi_text *t)
     for (int32_t frame = 0; r == 0 && frame < frames; frame++) {
         r = kaldi_take_size(t, &entries);
         if (r == 0)
-            kaldi_put_int(t, ARRAY_COUNTS, entries);
+            kaldi_text_put(t, ARRAY_COUNTS, entries);
         for (int32_t i = 0; r == 0 && i < entries; i++)
             r = gauss_entry(t);
     }

@@ -6,11 +6,12 @@
  * group takes none) and the keys, of which neighbours share their beginnings. The bytes are
  * described in docs/cache-format.md.
  *
- * Numbers in the bytes are hostile: no access leaves the bytes, takes long, or gives a key longer
- * than KEY_MAX, whatever they are. key_index_open() finds any damage of up to 8 MiB by a checksum.
- * Of more it checks the beginning only (what the maker added and where the groups of rows are, some
- * 6 %), lest a mount should read all of a large index first; damage behind that gives other numbers
- * and keys (of length 0 at worst), and rows that are not found. */
+ * Numbers in the bytes are hostile: no access leaves the bytes, goes on for ever, or gives a key
+ * longer than KEY_MAX, whatever they are. key_index_open() finds any damage of up to 8 MiB by a
+ * checksum. Of more it checks the beginning only (what the maker added and where the groups of rows
+ * are, some 6 %), lest a mount should read all of a large index first; damage behind that gives
+ * other numbers and keys (of length 0 at worst), and rows that are not found. Keys that are made to
+ * have one hash are slow to find. */
 #ifndef EPOCHFS_FORMAT_KEY_INDEX_H
 #define EPOCHFS_FORMAT_KEY_INDEX_H
 
@@ -68,7 +69,7 @@ struct key_index_builder;
 int key_index_builder_new(unsigned columns, struct key_index_builder **ret); /* 0 or -ENOMEM */
 void key_index_builder_free(struct key_index_builder *b);                    /* takes NULL */
 
-/* The next row. len: 1 to KEY_MAX. 0, -ENOMEM, or -E2BIG: 2^32 rows. */
+/* The next row. len: 1 to KEY_MAX. 0, -ENOMEM (the builder is lost), or -E2BIG: 2^32 rows. */
 int key_index_add(struct key_index_builder *b, const void *key, size_t len, const uint64_t *number);
 
 /* No more rows; about (may be NULL) is copied. Keys that stand twice are renamed: the later one

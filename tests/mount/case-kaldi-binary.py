@@ -122,6 +122,9 @@ BAD = [
     ("SM", "matrix", B + b"SM " + int32(1) + b"FV " + int32(3, 0)),
     ("SM", "matrix", B + b"SM " + int32(2) + b"SV " + int32(3, 0) + b"SV " + int32(4, 0)),
     ("SM", "matrix", B + b"SM " + int32(1) + b"SV " + int32(3, 1, 0) + b"\2\0\0"),
+    ("SV", "vector", B + b"SV " + int32(-1, 0)), ("SV", "vector", B + b"SV " + int32(3, 4)),
+    ("SV", "vector", B + b"SV " + int32(3, -1)), ("SV", "vector", B + b"SV " + int32(MAX, MAX)),
+    ("SV", "matrix", B + b"SV " + int32(3, 0)),
     # What is no object of a table.
     ("egs", "matrix", B + b"<Nnet3Eg> <NumIo> " + int32(2) + b"<NnetIo> input " + bytes(99)),
     ("lattice", "matrix", B + b"\xd6\xfd\xb2\x7e\6\0\0\0vector" + bytes(60)),

@@ -172,7 +172,7 @@ def check_joins():
     write("gaps/conf/mfcc.conf", b"--use-energy=false\n")
     with mounted():
         for name, folder in dirs.items():
-            if len(folder.tables) == 1:  # a table on its own
+            if list(folder.tables) in (["text"], ["feats"], ["wav"]):  # a table on its own
                 [table] = folder.tables
                 ds = Dataset(path(folder.file(table)), folder.tables[table],
                              {"data": list(folder.tables[table].values())})

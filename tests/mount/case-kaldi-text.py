@@ -46,7 +46,9 @@ GOOD = {
         ("K-23", b"[ 1e5 2E-3 ]\n", f4(1e5, 2e-3)), ("K-26", b"[ -.5 2. ]\n", f4(-.5, 2)),
         ("K-27", b"[ nan NaN inf Infinity ]\n", f4(NAN, NAN, INF, INF)),
         ("K-29", b"[ 1e-46 1e-40 ]\n", f4(0, 1e-40)), ("K-32", b"[ 1 2 ]\r\n", f4(1, 2)),
-        ("K-32", b"[\t1\t2 ]\n", f4(1, 2)), ("K-33", b"[ 1 ]", f4(1))],
+        ("K-32", b"[\t1\t2 ]\n", f4(1, 2)), ("K-33", b"[ 1 ]", f4(1)),
+        ("sparse", b"dim=4 [ 1 2.5 3 -1 ] \n", f4(0, 2.5, 0, -1)),
+        ("sparse", b" dim=2 [ ] \n", f4(0, 0))],
     "packed": [
         ("packed", b" [\n1 \n2 3 ]\n", f4(1, 2, 3)), ("packed", b"[ 1 2 3 ]\n", f4(1, 2, 3)),
         ("packed", b"[ ]\n", f4()), ("packed", b"[ -.5 ]\r\n", f4(-.5))],
@@ -113,7 +115,8 @@ BAD = {
         ("K-21", b"[1 2 ]\n"), ("newline", b"[ 1\n2 ]\n"), ("newline", b"[\n1 2 ]\n"),
         ("newline", b"[ 1 2\r\n ]\n"), ("K-31", b"[ 1-2 ]\n"), ("K-27", b"[ inf]\n"),
         ("K-24", b"[ 1 ; 2 ]\n"), ("K-34", b"[ 1 2\n"), ("K-34", b"1 2 ]\n"), ("K-32", b"[ 1\v2 ]\n"),
-        ("K-23", b"5\n")],
+        ("K-23", b"5\n"), ("sparse", b"dim=2 [ 1 1 0 1 ] \n"), ("sparse", b"dim=2 [ 2 1 ] \n"),
+        ("sparse", b"dim=-1 [ ] \n"), ("sparse", b"dim=2 [ 1 ] \n"), ("sparse", b"dim= [ ] \n")],
     "packed": [(k, b"[ 2 " + n + b" 3 ]\n") for k, n in NUMBERS] + [
         ("packed", b"[ 1 2 ]\n"), ("packed", b"[]\n"), ("packed", b"[ 1 ; 2 3 ]\n"),
         ("packed", b"[ 1 2 3\n")],

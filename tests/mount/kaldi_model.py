@@ -69,8 +69,8 @@ def dtype_of(store):
 
 
 def write(type, value, store="binary"):
-    """store: binary, binary8 (reals of 8 bytes), text; of a matrix also FM, DM, CM (of the tuple
-    that cm() makes), SM, SM8; of a vector FV, DV; of packed FP, DP; of a wave RIFF, RIFX."""
+    """store: binary, binary8 (reals of 8 bytes), text; of a matrix also FM, DM, SM, SM8 (a
+    Compressed has its own); of a vector FV, DV, SV, SV8; of packed FP, DP; of a wave RIFF, RIFX."""
     if type == "wave":
         return wave_bytes(value[1], value[0], big=store == "RIFX")
     if type in TEXT_ONLY:
@@ -86,6 +86,8 @@ def write_binary(type, value, store):
     dtype = dtype_of(store)
     if isinstance(value, Compressed):
         return value.bytes()
+    if store.startswith("SV"):
+        return sparse_row(value, dtype)
     if store.startswith("SM"):
         return b"SM " + int32(len(value)) + b"".join(sparse_row(row, dtype) for row in value)
     if type in ("matrix", "vector", "packed"):
@@ -141,6 +143,11 @@ def row_text(values, form=g):
     return b"".join(form(v) + b" " for v in values)
 
 
+def sparse_text(row):
+    return b"dim=%d [ " % len(row) + \
+        b"".join(b"%d %s " % (i, g(v)) for i, v in enumerate(row) if v) + b"] "
+
+
 def write_text(type, value):
     if type == "matrix":
         if len(value) == 0:
@@ -151,9 +158,9 @@ def write_text(type, value):
                 for i in range(triangle(len(value)))]
         return b" [\n" + b"\n".join(row_text(row) for row in rows) + b"]\n"
     if type == "sparse":
-        return b"rows=%d " % len(value) + b"".join(
-            b"dim=%d [ " % len(row) + b"".join(b"%d %s " % (i, g(v)) for i, v in enumerate(row) if v)
-            + b"] " for row in value) + b"\n"
+        return b"rows=%d " % len(value) + b"".join(map(sparse_text, value)) + b"\n"
+    if type == "sparse-vector":
+        return sparse_text(value) + b"\n"
     whole = lambda v: b"%d" % v
     if type == "vector":
         return b" [ " + row_text(value) + b"]\n"
@@ -429,12 +436,14 @@ def reals(values):
 def read_real_array(s, type, skip_nul=True):
     at = s.at
     token = s.take(rb"[^ \t\n\v\f\r]{0,8}").decode("latin-1")
-    stores = {"matrix": ("FM", "DM", "CM", "CM2", "CM3", "SM"), "vector": ("FV", "DV"),
+    stores = {"matrix": ("FM", "DM", "CM", "CM2", "CM3", "SM"), "vector": ("FV", "DV", "SV"),
               "packed": ("FP", "DP")}[type]
     if token not in stores or s.get() not in (b" ", b"\t"):
         raise Broken(at, f"want one of {stores}, found {token!r}")
     if token == "SM":
         return read_sparse(s)
+    if token == "SV":
+        return dense([read_sparse_row(s)], at)[0]
     if token.startswith("CM"):
         return read_compressed(s, token, skip_nul)
     at = s.at
@@ -469,14 +478,18 @@ def read_sparse(s):
     rows = []
     for _ in range(s.count(9999999)):
         s.need(b"SV")
-        dim = s.count()
-        rows.append((dim, [(s.int32(), s.real()) for _ in range(s.count(dim))]))
+        rows.append(read_sparse_row(s))
     return dense(rows, at)
+
+
+def read_sparse_row(s):
+    dim = s.count()
+    return dim, [(s.int32(), s.real()) for _ in range(s.count(dim))]
 
 
 def dense(rows, at):
     dims = {dim for dim, _ in rows}
-    if len(dims) > 1 or (rows and dims == {0}):
+    if len(dims) > 1:
         raise Broken(at, f"want rows of one length, found {dims}")
     values = [v for _, pairs in rows for _, v in pairs]
     out = np.zeros((len(rows), dims.pop() if dims else 0),
@@ -502,7 +515,9 @@ def read_text(s, type, dtype):
             raise Broken(s.at, f"want n (n + 1) / 2 values, found {len(values)}")
         return values
     if type == "vector":
-        return read_text_vector(s, dtype)
+        s.skip_space()
+        return dense([read_text_sparse_row(s, dtype)], s.at)[0].astype(dtype) \
+            if s.peek() == b"d" else read_text_vector(s, dtype)
     if type in ("int", "float", "double", "bool"):
         return read_text_scalar(s, type, dtype)
     if type == "int-vector":
@@ -607,20 +622,22 @@ def read_text_sparse(s, dtype):
     found = re.match(rb"rows=([+-]?[0-9]+)", s.word())
     if not found or int(found[1]) not in INT32 or int(found[1]) < 0:
         raise Broken(at, "want rows=")
-    rows = []
-    for _ in range(int(found[1])):
-        at = s.at
-        dim = re.match(rb"dim=([+-]?[0-9]+)", s.word())
-        if not dim or int(dim[1]) not in INT32 or int(dim[1]) < 0 or s.word() != b"[":
-            raise Broken(at, "want dim= and [")
-        pairs = []
-        s.skip_space()
-        while s.peek() != b"]":
-            pairs.append((s.text_int(), s.text_real(dtype)))
-            s.skip_space()
-        s.get()
-        rows.append((int(dim[1]), pairs))
+    rows = [read_text_sparse_row(s, dtype) for _ in range(int(found[1]))]
     return dense(rows, at).astype(dtype)
+
+
+def read_text_sparse_row(s, dtype):
+    at = s.at
+    dim = re.match(rb"dim=([+-]?[0-9]+)", s.word())
+    if not dim or int(dim[1]) not in INT32 or int(dim[1]) < 0 or s.word() != b"[":
+        raise Broken(at, "want dim= and [")
+    pairs = []
+    s.skip_space()
+    while s.peek() != b"]":
+        pairs.append((s.text_int(), s.text_real(dtype)))
+        s.skip_space()
+    s.get()
+    return int(dim[1]), pairs
 
 
 def read_text_scalar(s, type, dtype):
@@ -938,24 +955,36 @@ def read_npz(data, what):
         return {n[:-4]: np.lib.format.read_array(io.BytesIO(z.read(n))) for n in z.namelist()}
 
 
-def alike(table, name):
-    """An array whose other axes are those of all arrays of the table that have a row."""
-    arrays = [a[name[len(table.field):]] for a in table.arrays]
-    return next((a for a in arrays if len(a)), arrays[0])
+def tails(table, name, samples):
+    """The axes but the first of the arrays that have a row."""
+    arrays = [table.array(i, name) for i in samples]
+    return {a.shape[1:] for a in arrays if a.ndim and len(a)}
+
+
+def fits(table, samples):
+    """Can the arrays of the samples be one? Matrices of different widths cannot."""
+    return all(len(tails(table, name, samples)) < 2 for name in table.names())
+
+
+def empty(table, name):
+    """No rows, as wide as all in the table."""
+    array = table.array(0, name)
+    found = tails(table, name, range(len(table.arrays))) or {array.shape[1:]}
+    return np.zeros((0, *(found.pop() if len(found) == 1 else (0,) * (array.ndim - 1))), array.dtype)
 
 
 def ragged(table, name, samples):
     """All rows of the samples, one after another, and where each sample begins."""
     arrays = [table.array(i, name) for i in samples]
     rows = [a for a in arrays if len(a)]
-    joined = np.concatenate(rows) if rows else alike(table, name)[:0]
+    joined = np.concatenate(rows) if rows else empty(table, name)
     return joined, np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64)
 
 
 def padded(table, name, samples):
     arrays = [table.array(i, name) for i in samples]
     lens = np.array([len(a) for a in arrays], np.int64)
-    like = alike(table, name)
+    like = next((a for a in arrays if len(a)), empty(table, name))
     out = np.zeros((len(arrays), lens.max(), *like.shape[1:]), like.dtype)
     for row, a in zip(out, arrays):
         if len(a):
@@ -964,6 +993,9 @@ def padded(table, name, samples):
 
 
 def check_npz(file, table, samples, single):
+    if not single and not fits(table, samples):
+        expect_error(errno.EIO, content, file)
+        return
     data = content(file)
     equal(len(data), os.stat(file).st_size, f"{file}: size")
     got = read_npz(data, file)
@@ -991,6 +1023,9 @@ def check_npy_batch(folder, number, table, samples):
     for name in table.names():
         if table.array(0, name).ndim == 0:
             want = np.array([table.array(i, name) for i in samples])
+        elif len(tails(table, name, samples)) > 1:
+            expect_error(errno.EIO, content, at(f".{name}.npy"))
+            continue
         else:
             want, lens = padded(table, name, samples)
             check_npy(content(at(f".{name}_len.npy")), lens, at(f".{name}_len.npy"))

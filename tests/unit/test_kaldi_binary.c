@@ -1,0 +1,387 @@
+/* Binary objects of Kaldi tables of every kind: measured between others through windows of any
+ * size, decoded, cut at every byte, changed behind our back. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/scope.h"
+#include "support/kaldi_make.h"
+#include "support/memory_blob.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+/* ---- measuring ---- */
+
+static void assert_object(const struct kaldi_object *found, const struct kaldi_object *want,
+                          uint64_t start)
+{
+    assert_int_equal(found->type, want->type);
+    assert_int_equal(found->store, want->store);
+    assert_int_equal(found->start, start);
+    assert_int_equal(found->len, want->len);
+    for (unsigned i = 0; i < KALDI_DIMS; i++)
+        assert_int_equal(found->dim[i], want->dim[i]);
+}
+
+static bool names_itself(const struct kaldi_object *o)
+{
+    return o->type == KALDI_MATRIX || o->type == KALDI_VECTOR || o->type == KALDI_PACKED;
+}
+
+/* Between others in its file, through windows of any size. */
+static void check_measure(const struct kaldi_made *m)
+{
+    AUTO_TEXT struct text file = {0};
+
+    kaldi_put_text(&file, "key ");
+    kaldi_put(&file, m->bytes.data, m->bytes.len);
+    kaldi_put(&file, "\4\4\4\4\4\4\4\4", 8);
+    for (size_t window = 0; window < 50; window++) {
+        struct kaldi_object found;
+        struct diag d = DIAG_INIT;
+
+        if (kaldi_measure_bytes(&file, file.len - window % 8, 4, m->object.type, window, &found,
+                                &d) < 0)
+            fail_msg("%s", d.text);
+        assert_object(&found, &m->object, 4);
+        if (!names_itself(&m->object))
+            continue;
+        assert_int_equal(kaldi_measure_bytes(&file, file.len, 4, KALDI_UNKNOWN, window, &found, &d),
+                         0);
+        assert_object(&found, &m->object, 4);
+    }
+}
+
+/* ---- decoding ---- */
+
+#define GUARD 16
+
+/* An array for the bytes, which may not be those that were measured. NULL: -EBADMSG. */
+static uint8_t *decode(const struct kaldi_object *object, const char *bytes, unsigned i,
+                       enum dtype dtype, uint64_t *ret_len)
+{
+    uint8_t *dst;
+    struct diag d = DIAG_INIT;
+    int r;
+
+    assert_true(kaldi_array_bytes(object, i, dtype, ret_len));
+    dst = malloc((size_t)*ret_len + GUARD);
+    assert_non_null(dst);
+    memset(dst, 0xa5, (size_t)*ret_len + GUARD);
+    r = kaldi_decode(object, (const uint8_t *)bytes, i, dtype, dst, "b.ark", &d);
+    for (unsigned k = 0; k < GUARD; k++)
+        assert_int_equal(dst[*ret_len + k], 0xa5);
+    if (r == 0)
+        return dst;
+    assert_int_equal(r, -EBADMSG);
+    assert_diag_has(&d, "b.ark: byte ");
+    free(dst);
+    return NULL;
+}
+
+/* The double at element k of array i as float. */
+static uint32_t as_float(const struct text *array, size_t k)
+{
+    double v;
+    float f;
+    uint32_t bits;
+
+    memcpy(&v, array->data + 8 * k, 8);
+    f = (float)v;
+    memcpy(&bits, &f, 4);
+    return bits;
+}
+
+static void check_array(const struct kaldi_made *m, unsigned i, enum dtype dtype)
+{
+    bool real = kaldi_types[m->object.type].array[i].real;
+    uint64_t len, at;
+    AUTO_FREE uint8_t *found = decode(&m->object, m->bytes.data, i, dtype, &len);
+
+    assert_non_null(found);
+    if (real && dtype == DTYPE_F4) {
+        assert_int_equal(len * 2, m->array[i].len);
+        for (size_t k = 0; k < len / 4; k++) {
+            uint32_t v;
+
+            memcpy(&v, found + 4 * k, 4);
+            assert_int_equal(v, as_float(&m->array[i], k));
+        }
+    } else {
+        assert_int_equal(len, m->array[i].len);
+        if (len)
+            assert_memory_equal(found, m->array[i].data, len);
+    }
+    if (kaldi_plain(&m->object, i, dtype, &at)) {
+        assert_true(at + len <= m->bytes.len);
+        assert_memory_equal(found, m->bytes.data + at, len);
+    }
+}
+
+static void check_decode(const struct kaldi_made *m)
+{
+    for (unsigned i = 0; i < kaldi_types[m->object.type].n_arrays; i++) {
+        check_array(m, i, DTYPE_F4);
+        check_array(m, i, DTYPE_F8);
+    }
+}
+
+static void test_objects__any_kind__measured_and_decoded(void **state)
+{
+    uint64_t random = RANDOM_SEED;
+
+    (void)state;
+    for (size_t i = 0; i < N_KALDI_KINDS; i++) {
+        for (unsigned round = 0; round < 20; round++) {
+            AUTO_KALDI_MADE struct kaldi_made m;
+
+            kaldi_make(&m, &kaldi_kinds[i], &random);
+            check_measure(&m);
+            check_decode(&m);
+        }
+    }
+}
+
+static void test_objects__cut_at_any_byte__ebadmsg(void **state)
+{
+    uint64_t random = RANDOM_SEED;
+
+    (void)state;
+    for (size_t i = 0; i < N_KALDI_KINDS * 3; i++) {
+        AUTO_KALDI_MADE struct kaldi_made m;
+
+        kaldi_make(&m, &kaldi_kinds[i / 3], &random);
+        for (uint64_t size = 0; size < m.bytes.len; size++) {
+            struct kaldi_object found = {.len = 77};
+            struct diag d = DIAG_INIT;
+
+            assert_int_equal(
+                kaldi_measure_bytes(&m.bytes, size, 0, m.object.type, i % 7, &found, &d), -EBADMSG);
+            assert_diag_has(&d, "want ");
+            assert_diag_has(&d, "found ");
+            assert_int_equal(found.len, 77);
+        }
+    }
+}
+
+/* Of objects whose bytes change after they were measured. */
+static void test_decode__any_byte_changed__no_byte_outside(void **state)
+{
+    static const uint8_t masks[] = {0x01, 0x04, 0x0c, 0x80, 0xff};
+    uint64_t random = RANDOM_SEED, len;
+    unsigned bad = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N_KALDI_KINDS; i++) {
+        AUTO_KALDI_MADE struct kaldi_made m;
+
+        kaldi_make(&m, &kaldi_kinds[i], &random);
+        for (size_t at = 0; at < m.bytes.len * ARRAY_LEN(masks); at++) {
+            for (unsigned k = 0; k < kaldi_types[m.object.type].n_arrays; k++) {
+                /* Of that size, so that a sanitizer sees every byte behind. */
+                AUTO_FREE char *bytes = malloc(m.bytes.len);
+                uint8_t *array;
+
+                memcpy(bytes, m.bytes.data, m.bytes.len);
+                bytes[at / ARRAY_LEN(masks)] ^= (char)masks[at % ARRAY_LEN(masks)];
+                array = decode(&m.object, bytes, k, DTYPE_F8, &len);
+                bad += !array;
+                free(array);
+            }
+        }
+    }
+    assert_true(bad > 1000);
+}
+
+static void test_decode__another_good_object__ebadmsg(void **state)
+{
+    AUTO_TEXT struct text one = {0}, other = {0};
+    struct kaldi_object object;
+    struct diag d = DIAG_INIT;
+    uint64_t len;
+
+    (void)state;
+    kaldi_put_start(&one, "FM ");
+    kaldi_put_int(&one, 2);
+    kaldi_put_int(&one, 3);
+    kaldi_put(&other, one.data, one.len - 10);
+    kaldi_put_int(&other, 3);
+    kaldi_put_int(&other, 2);
+    for (unsigned i = 0; i < 6; i++) {
+        kaldi_put_value(&one, i, false);
+        kaldi_put_value(&other, i, false);
+    }
+    assert_int_equal(kaldi_measure_bytes(&one, one.len, 0, KALDI_MATRIX, 0, &object, &d), 0);
+    assert_null(decode(&object, other.data, 0, DTYPE_F4, &len));
+    assert_int_equal(kaldi_decode(&object, (const uint8_t *)other.data, 0, DTYPE_F4, NULL, "b", &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "b: byte 0: want the object that was there before, found another");
+}
+
+static void test_measure__read_fails__its_error(void **state)
+{
+    uint64_t random = RANDOM_SEED;
+
+    (void)state;
+    for (size_t i = 0; i < N_KALDI_KINDS; i++) {
+        AUTO_KALDI_MADE struct kaldi_made m;
+        int r = -EIO;
+
+        kaldi_make(&m, &kaldi_kinds[i], &random);
+        for (uint64_t fail = 1; r < 0; fail++) {
+            struct blob_faults faults = {.fail_read = fail};
+            AUTO_BLOB struct blob *blob =
+                memory_blob_new("a.ark", m.bytes.data, m.bytes.len, m.bytes.len, &faults);
+            AUTO_KALDI_IN struct kaldi_in in = {0};
+            struct kaldi_object found;
+            struct diag d = DIAG_INIT;
+
+            kaldi_in_init(&in, blob);
+            in.step = 1;
+            r = kaldi_measure(&in, 0, m.object.type, &found, &d);
+            assert_true(r == 0 || r == -EIO);
+            assert_int_equal(d.set, r < 0);
+        }
+    }
+}
+
+/* ---- compressed matrices ---- */
+
+struct vector {
+    enum kaldi_store store;
+    float min, range;
+    uint16_t quartile[4];
+    size_t n;
+    uint16_t v[12];
+    uint32_t value[12]; /* made with numpy's float32, one operation after another */
+};
+
+static const struct vector vectors[] = {
+    {KALDI_CM,
+     -9.6f,
+     123466.39f,
+     {5, 6, 1234, 65535},
+     12,
+     {0, 1, 33, 64, 65, 100, 191, 192, 193, 201, 254, 255},
+     {0xbe387100, 0xbe1a4c3c, 0x3f4a9311, 0x3fda1800, 0x419e39de, 0x44231876, 0x450f9270,
+      0x4510b3a1, 0x458470df, 0x46994a54, 0x47ed5ef4, 0x47f12065}},
+    {KALDI_CM,
+     0.1f,
+     -0.3f,
+     {0, 20001, 40003, 65534},
+     12,
+     {0, 1, 33, 64, 65, 100, 191, 192, 193, 201, 254, 255},
+     {0x3dcccccd, 0x3dc9dec0, 0x3d583a5e, 0x3c0a4d50, 0x3bfd29ef, 0xbc8dcf92, 0xbda8c4d4,
+      0xbdaa3bdf, 0xbdae087f, 0xbdcc6d7e, 0xbe4ae54c, 0xbe4ccb9c}},
+    {KALDI_CM2,
+     -1.7f,
+     33.3f,
+     {0},
+     6,
+     {0, 1, 255, 256, 32768, 65535},
+     {0xbfd9999a, 0xbfd988f4, 0xbfc903ca, 0xbfc8f323, 0x416f343d, 0x41fccccc}},
+    {KALDI_CM3,
+     -1.7f,
+     33.3f,
+     {0},
+     6,
+     {0, 1, 2, 127, 200, 255},
+     {0xbfd9999a, 0xbfc8e27c, 0xbfb82b5f, 0x416e27c1, 0x41c35757, 0x41fccccc}},
+    /* Those that come out otherwise in another precision, order, or part of the column. */
+    {KALDI_CM,
+     -7.737259f,
+     48.484005f,
+     {5701, 16600, 25865, 39533},
+     9,
+     {0, 18, 64, 65, 111, 193, 207, 219, 255},
+     {0xc061405e, 0xbfa03988, 0x40916639, 0x40931ce7, 0x40e1f04e, 0x4138f03c, 0x415ce441,
+      0x417bb56a, 0x41ac1473}},
+    {KALDI_CM,
+     -4.234352f,
+     35.396816f,
+     {8108, 51993, 6499, 28977},
+     7,
+     {0, 64, 65, 191, 192, 193, 255},
+     {0x3e146d20, 0x41bec903, 0x41bd3fdb, 0xbf083a20, 0xbf395f20, 0xbf080987, 0x4136aaec}},
+    {KALDI_CM2,
+     -12.493102f,
+     40.12489f,
+     {0},
+     5,
+     {0, 1, 3930, 3668, 5764},
+     {0xc147e3bf, 0xc147e13d, 0xc12163eb, 0xc123f4fa, 0xc10f6c88}},
+    {KALDI_CM3,
+     -8.843122f,
+     30.476023f,
+     {0},
+     5,
+     {0, 1, 2, 23, 21},
+     {0xc10d7d6d, 0xc10b93e6, 0xc109aa5e, 0xc0c3048a, 0xc0caaaa6}},
+};
+
+/* K-2 */
+static void test_compressed__known_values__bit_for_bit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
+        const struct vector *v = &vectors[i];
+        struct kaldi_made m = {
+            .object = {.type = KALDI_MATRIX, .store = v->store, .dim = {v->n, 1}}};
+
+        kaldi_put_start(&m.bytes, v->store == KALDI_CM    ? "CM "
+                                  : v->store == KALDI_CM2 ? "CM2 "
+                                                          : "CM3 ");
+        kaldi_put_value(&m.bytes, (double)v->min, false);
+        kaldi_put_value(&m.bytes, (double)v->range, false);
+        kaldi_put_raw(&m.bytes, v->n, 4);
+        kaldi_put_raw(&m.bytes, 1, 4);
+        for (unsigned k = 0; k < 4 && v->store == KALDI_CM; k++)
+            kaldi_put_raw(&m.bytes, v->quartile[k], 2);
+        for (size_t k = 0; k < v->n; k++) {
+            float f;
+
+            kaldi_put_raw(&m.bytes, v->v[k], v->store == KALDI_CM2 ? 2 : 1);
+            memcpy(&f, &v->value[k], 4);
+            kaldi_put_value(&m.array[0], (double)f, true);
+        }
+        m.object.len = m.bytes.len;
+        check_measure(&m);
+        check_decode(&m);
+        kaldi_made_release(&m);
+    }
+}
+
+static void test_compressed__many_rows_and_columns__each_in_its_place(void **state)
+{
+    static const uint16_t shapes[][2] = {{1, 1},   {1, 300}, {300, 1}, {500, 40},
+                                         {97, 16}, {95, 17}, {3, 15},  {130, 33}};
+    uint64_t random = RANDOM_SEED;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(shapes) * 3; i++) {
+        uint64_t rows = shapes[i / 3][0], columns = shapes[i / 3][1];
+        AUTO_KALDI_MADE struct kaldi_made m = {
+            .object = {.type = KALDI_MATRIX,
+                       .store = (enum kaldi_store[]){KALDI_CM, KALDI_CM2, KALDI_CM3}[i % 3],
+                       .dim = {rows, columns}}};
+
+        kaldi_make_compressed(&m, rows, columns, &random);
+        m.object.len = m.bytes.len;
+        check_measure(&m);
+        check_decode(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_objects__any_kind__measured_and_decoded),
+        cmocka_unit_test(test_objects__cut_at_any_byte__ebadmsg),
+        cmocka_unit_test(test_decode__any_byte_changed__no_byte_outside),
+        cmocka_unit_test(test_decode__another_good_object__ebadmsg),
+        cmocka_unit_test(test_measure__read_fails__its_error),
+        cmocka_unit_test(test_compressed__known_values__bit_for_bit),
+        cmocka_unit_test(test_compressed__many_rows_and_columns__each_in_its_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

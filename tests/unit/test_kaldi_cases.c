@@ -1,0 +1,620 @@
+/* Each case of a binary object of Kaldi tables of which we know what Kaldi does (K-n: numbers of
+ * our notes), and what is told of bad ones. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/scope.h"
+#include "support/kaldi_make.h"
+#include "support/memory_blob.h"
+#include "support/unit.h"
+
+static int measure(const struct text *bytes, enum kaldi_type want, struct kaldi_object *ret,
+                   struct diag *d)
+{
+    return kaldi_measure_bytes(bytes, bytes->len, 0, want, 0, ret, d);
+}
+
+/* It cannot be read, and the message says so. Takes the bytes. */
+#define assert_bad(bytes, want, piece)                                                             \
+    do {                                                                                           \
+        struct kaldi_object untouched = {.len = 77};                                               \
+        struct diag bad_diag = DIAG_INIT;                                                          \
+                                                                                                   \
+        assert_int_equal(measure(bytes, want, &untouched, &bad_diag), -EBADMSG);                   \
+        assert_diag_has(&bad_diag, piece);                                                         \
+        assert_diag_has(&bad_diag, "a.ark: byte ");                                                \
+        assert_int_equal(untouched.len, 77);                                                       \
+        text_release(bytes);                                                                       \
+    } while (0)
+
+/* It is read as that. Takes the bytes. */
+#define assert_good(bytes, want, object_len, dim0, dim1)                                           \
+    do {                                                                                           \
+        struct kaldi_object good = {0};                                                            \
+        struct diag good_diag = DIAG_INIT;                                                         \
+                                                                                                   \
+        if (measure(bytes, want, &good, &good_diag) < 0)                                           \
+            fail_msg("%s", good_diag.text);                                                        \
+        assert_int_equal(good.len, object_len);                                                    \
+        assert_int_equal(good.dim[0], dim0);                                                       \
+        assert_int_equal(good.dim[1], dim1);                                                       \
+        text_release(bytes);                                                                       \
+    } while (0)
+
+/* ---- compressed matrices ---- */
+
+static struct text compressed(const char *token, int64_t rows, int64_t columns)
+{
+    struct text t = {0};
+
+    kaldi_put_start(&t, token);
+    kaldi_put_value(&t, -1, false);
+    kaldi_put_value(&t, 2, false);
+    kaldi_put_raw(&t, (uint64_t)rows, 4);
+    kaldi_put_raw(&t, (uint64_t)columns, 4);
+    return t;
+}
+
+/* K-8, K-9 */
+static void test_compressed__no_columns__empty(void **state)
+{
+    static const struct {
+        const char *token;
+        int64_t rows;
+    } cases[] = {{"CM ", 0}, {"CM ", 3}, {"CM ", -3}, {"CM2 ", 0}, {"CM3 ", 7}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct text t = compressed(cases[i].token, cases[i].rows, 0);
+        size_t len = t.len;
+
+        kaldi_put(&t, "\0\0\0\0b ", 6); /* the writer's 4 bytes too many, and the next key */
+        assert_good(&t, KALDI_MATRIX, len, 0, 0);
+    }
+}
+
+static void test_compressed__bad_shape__ebadmsg(void **state)
+{
+    struct text t;
+
+    (void)state;
+    t = compressed("CM ", 0, 5);
+    assert_bad(&t, KALDI_MATRIX, "found 0 and 5");
+    t = compressed("CM2 ", -1, 5);
+    assert_bad(&t, KALDI_MATRIX, "byte 14: want rows and columns of a compressed matrix, found -1");
+    t = compressed("CM3 ", 5, -1);
+    assert_bad(&t, KALDI_UNKNOWN, "found 5 and -1");
+    t = compressed("CM ", 2, 3);
+    kaldi_put(&t, "0123456789abcdef01234567", 24);
+    kaldi_put(&t, "uvwxy", 5);
+    assert_bad(&t, KALDI_MATRIX, "byte 45: want 6 bytes of a compressed matrix, found 5");
+    t = compressed("CM ", INT32_MAX, INT32_MAX);
+    assert_bad(&t, KALDI_MATRIX, "want 17179869176 bytes of the columns");
+    t = compressed("CM4 ", 1, 1);
+    assert_bad(&t, KALDI_MATRIX, "found \"CM4\", which is opaque");
+}
+
+/* K-10: Kaldi counts in 32 bits. */
+static void test_compressed__more_than_4_gib__measured(void **state)
+{
+    AUTO_TEXT struct text t = compressed("CM3 ", 70000, 70000);
+    struct kaldi_object found;
+    struct diag d = DIAG_INIT;
+    uint64_t len = t.len + UINT64_C(4900000000), bytes;
+
+    (void)state;
+    assert_int_equal(kaldi_measure_bytes(&t, len + 9, 0, KALDI_MATRIX, 0, &found, &d), 0);
+    assert_int_equal(found.len, len);
+    assert_true(kaldi_array_bytes(&found, 0, DTYPE_F8, &bytes));
+    assert_int_equal(bytes, UINT64_C(39200000000));
+    assert_int_equal(kaldi_measure_bytes(&t, len - 1, 0, KALDI_MATRIX, 0, &found, &d), -EBADMSG);
+    assert_diag_has(&d, "want 4900000000 bytes of a compressed matrix, found 4899999999");
+}
+
+/* ---- matrices and vectors ---- */
+
+static struct text dense(const char *token, int64_t rows, int64_t columns)
+{
+    struct text t = {0};
+
+    kaldi_put_start(&t, token);
+    kaldi_put_int(&t, rows);
+    kaldi_put_int(&t, columns);
+    return t;
+}
+
+/* K-4, K-5 */
+static void test_matrix__shapes(void **state)
+{
+    struct text t;
+
+    (void)state;
+    t = dense("FM ", 0, 0);
+    assert_good(&t, KALDI_MATRIX, 15, 0, 0);
+    t = dense("FM ", 0, 5);
+    assert_bad(&t, KALDI_MATRIX, "found 0 rows of 5 columns");
+    t = dense("DM ", 5, 0);
+    assert_bad(&t, KALDI_UNKNOWN, "found 5 rows of 0 columns");
+    t = dense("FM ", -1, 5);
+    assert_bad(&t, KALDI_MATRIX, "byte 6: want rows of 0 or more, found -1");
+    t = dense("FM ", 5, INT32_MIN);
+    assert_bad(&t, KALDI_MATRIX, "byte 11: want columns of 0 or more, found -2147483648");
+    t = dense("DM ", INT32_MAX, INT32_MAX); /* 2^65 bytes */
+    assert_bad(&t, KALDI_MATRIX, "found 0 bytes");
+}
+
+/* K-6 */
+static void test_matrix__wrong_integer__ebadmsg(void **state)
+{
+    struct text t = dense("FM ", 1, 1);
+
+    (void)state;
+    kaldi_put_value(&t, 1, false);
+    t.data[5] = 8;
+    assert_bad(&t, KALDI_MATRIX, "byte 5: want rows as int32 (byte 04), found byte 08");
+    t = dense("FM ", 1, 1);
+    t.data[10] = (char)0xfc;
+    kaldi_put_value(&t, 1, false);
+    assert_bad(&t, KALDI_MATRIX, "byte 10: want columns as int32 (byte 04), found byte fc");
+    t = dense("FV ", 2, 0);
+    t.data[5] = 1;
+    assert_bad(&t, KALDI_VECTOR, "byte 5: want elements as int32");
+}
+
+/* K-7 */
+static void test_matrix__cut__says_where(void **state)
+{
+    struct text t = dense("FM ", 3, 4);
+
+    (void)state;
+    kaldi_put(&t, "0123456789", 10);
+    assert_bad(&t, KALDI_MATRIX, "byte 15: want 48 bytes of a matrix, found 10");
+    t = dense("FM ", 3, 4);
+    t.len -= 3;
+    assert_bad(&t, KALDI_MATRIX, "byte 10: want 5 bytes of columns, found 2");
+}
+
+/* K-3 */
+static void test_named__another_type__ebadmsg(void **state)
+{
+    struct text t;
+
+    (void)state;
+    t = dense("FM ", 0, 0);
+    assert_bad(&t, KALDI_VECTOR, "byte 2: want vector, found FM, of type matrix");
+    t = dense("FV ", 3, 0); /* cut too */
+    assert_bad(&t, KALDI_MATRIX, "want matrix, found FV, of type vector");
+    t = dense("DP ", 0, 0);
+    assert_bad(&t, KALDI_MATRIX, "want matrix, found DP, of type packed");
+    t = dense("SV ", 0, 0);
+    assert_bad(&t, KALDI_PACKED, "want packed, found SV, of type vector");
+    t = compressed("CM2 ", 0, 0);
+    assert_bad(&t, KALDI_INTS, "want int-vector, found CM2, of type matrix");
+    t = dense("FM ", 0, 0);
+    assert_bad(&t, KALDI_TOKENS, "want tokens, which is always text, found a binary object");
+    t = dense("FM ", 0, 0);
+    assert_bad(&t, KALDI_TOKEN, "want token, which is always text");
+    t = dense("FM", 0, 0);
+    assert_bad(&t, KALDI_MATRIX, "want matrix, found \"FM\", which is opaque");
+}
+
+static void test_packed__many_rows__ebadmsg(void **state)
+{
+    struct text t = dense("DP ", INT32_MAX, 0);
+
+    (void)state;
+    assert_bad(&t, KALDI_PACKED, "want 18446744065119617024 bytes of a packed matrix, found 5");
+    t = dense("FP ", -1, 0);
+    assert_bad(&t, KALDI_PACKED, "want rows of 0 or more, found -1");
+}
+
+static void test_plain__native_dtype__where_it_stands(void **state)
+{
+    AUTO_TEXT struct text t = dense("FM ", 1, 1);
+    struct kaldi_object o;
+    struct diag d = DIAG_INIT;
+    uint64_t at;
+
+    (void)state;
+    kaldi_put_value(&t, 1, false);
+    assert_int_equal(measure(&t, KALDI_MATRIX, &o, &d), 0);
+    assert_true(kaldi_plain(&o, 0, DTYPE_F4, &at));
+    assert_int_equal(at, 15);
+    assert_false(kaldi_plain(&o, 0, DTYPE_F8, &at));
+    t.len = 0;
+    kaldi_put_start(&t, "");
+    kaldi_put_real(&t, 1, true);
+    assert_int_equal(measure(&t, KALDI_FLOAT, &o, &d), 0);
+    assert_false(kaldi_plain(&o, 0, DTYPE_F4, &at));
+    assert_true(kaldi_plain(&o, 0, DTYPE_F8, &at));
+    assert_int_equal(at, 3);
+    t.len = 0;
+    kaldi_put_start(&t, "");
+    kaldi_put_int(&t, 7);
+    assert_int_equal(measure(&t, KALDI_INT, &o, &d), 0);
+    assert_true(kaldi_plain(&o, 0, DTYPE_F8, &at));
+    assert_int_equal(at, 3);
+    assert_int_equal(measure(&t, KALDI_FLOAT, &o, &d), 0); /* a denormal number */
+    t.data[3] = 0;
+    assert_int_equal(measure(&t, KALDI_INTS, &o, &d), 0);
+    assert_false(kaldi_plain(&o, 0, DTYPE_F4, &at));
+}
+
+static void test_array_bytes__too_many__false(void **state)
+{
+    struct kaldi_object o = {.type = KALDI_MATRIX, .dim = {1 << 30, INT32_MAX}};
+    uint64_t bytes = 5;
+
+    (void)state;
+    assert_true(kaldi_array_bytes(&o, 0, DTYPE_F4, &bytes));
+    assert_int_equal(bytes, UINT64_C(4) * (1 << 30) * INT32_MAX);
+    bytes = 5;
+    assert_false(kaldi_array_bytes(&o, 0, DTYPE_F8, &bytes));
+    o.dim[1]++;
+    assert_false(kaldi_array_bytes(&o, 0, DTYPE_F4, &bytes));
+    o.dim[0] = o.dim[1] = UINT64_C(1) << 32;
+    assert_false(kaldi_array_bytes(&o, 0, DTYPE_F4, &bytes));
+    assert_int_equal(bytes, 5);
+}
+
+/* ---- sparse ---- */
+
+static struct text sparse_entry(int64_t elements, int64_t entries, int64_t index)
+{
+    struct text t = {0};
+
+    kaldi_put_start(&t, "SV ");
+    kaldi_put_int(&t, elements);
+    kaldi_put_int(&t, entries);
+    kaldi_put_int(&t, index);
+    kaldi_put_real(&t, 1, false);
+    return t;
+}
+
+static void test_sparse__bad(void **state)
+{
+    struct text t;
+
+    (void)state;
+    t = sparse_entry(3, 1, 2);
+    assert_good(&t, KALDI_VECTOR, 25, 3, 0);
+    t = sparse_entry(3, 1, 3);
+    assert_bad(&t, KALDI_VECTOR, "byte 16: want an index below 3, found 3");
+    t = sparse_entry(3, 1, -1);
+    assert_bad(&t, KALDI_VECTOR, "want an index below 3, found -1");
+    t = sparse_entry(1, 2, 0);
+    assert_bad(&t, KALDI_VECTOR, "want at most 1 entries, found 2");
+    t = sparse_entry(9, 3, 0);
+    assert_bad(&t, KALDI_VECTOR, "byte 15: want 30 bytes of entries, found 10");
+    t = sparse_entry(3, 1, 0);
+    t.data[20] = 5;
+    assert_bad(&t, KALDI_VECTOR, "want a real number (byte 04 or 08), found byte 05");
+}
+
+/* A sparse matrix with rows of none but zeros, of that many elements. */
+static struct text sparse_rows(int64_t rows, int64_t first, int64_t second)
+{
+    struct text t = {0};
+
+    kaldi_put_start(&t, "SM ");
+    kaldi_put_int(&t, rows);
+    kaldi_put_text(&t, "SV ");
+    kaldi_put_int(&t, first);
+    kaldi_put_int(&t, 0);
+    kaldi_put_text(&t, "SV ");
+    kaldi_put_int(&t, second);
+    kaldi_put_int(&t, 0);
+    return t;
+}
+
+static void test_sparse__bad_rows__ebadmsg(void **state)
+{
+    struct text t;
+    struct kaldi_object o;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    t = sparse_rows(2, 4, 4);
+    assert_good(&t, KALDI_MATRIX, 36, 2, 4);
+    t = sparse_rows(0, 4, 4);
+    assert_good(&t, KALDI_MATRIX, 10, 0, 0);
+    t = sparse_rows(2, 4, 5);
+    assert_bad(&t, KALDI_MATRIX, "byte 23: want a row of 4 elements as row 0, found 5");
+    t = sparse_rows(2, 0, 0);
+    assert_bad(&t, KALDI_MATRIX, "found 2 rows of none");
+    t = sparse_rows(2, 4, 4);
+    t.data[23] = 'F';
+    assert_bad(&t, KALDI_MATRIX, "byte 23: want a row (SV), found bytes 46 56 20");
+    t = sparse_rows(3, 4, 4);
+    assert_bad(&t, KALDI_MATRIX, "want 39 bytes of rows, found 26");
+    t = sparse_rows(10000000, 4, 4);
+    assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_MATRIX, 0, &o, &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "want at most 9999999 rows");
+    text_release(&t);
+}
+
+/* ---- types that do not say what they are ---- */
+
+static void test_unnamed__same_bytes__any_type(void **state)
+{
+    static const enum kaldi_type types[] = {KALDI_INT,         KALDI_FLOAT,     KALDI_DOUBLE,
+                                            KALDI_INTS,        KALDI_INT_LISTS, KALDI_INT_PAIRS,
+                                            KALDI_FLOAT_PAIRS, KALDI_POSTERIOR, KALDI_GAUSS_POST};
+    struct text t;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        t = (struct text){0};
+        kaldi_put_start(&t, "");
+        kaldi_put_int(&t, 0);
+        assert_good(&t, types[i], 7, 0, 0);
+        t = (struct text){0};
+        kaldi_put_start(&t, "<Nnet3Eg> ");
+        assert_bad(&t, types[i], "found \"<Nnet3Eg>\", which is opaque");
+        t = (struct text){0};
+        kaldi_put_start(&t, "\3\4\4\4\4\4\4\4");
+        assert_bad(&t, types[i], "found byte 03");
+    }
+    t = (struct text){0};
+    kaldi_put_start(&t, "");
+    kaldi_put_real(&t, 1, true);
+    assert_bad(&t, KALDI_INT, "byte 2: want int as int32 (byte 04), found byte 08");
+    t = (struct text){0};
+    kaldi_put_start(&t, "");
+    kaldi_put_int(&t, -1);
+    assert_bad(&t, KALDI_INTS, "byte 3: want elements of 0 or more, found -1");
+}
+
+static void test_unnamed__nothing_wanted__ebadmsg(void **state)
+{
+    struct text t = {0};
+
+    (void)state;
+    kaldi_put_start(&t, "");
+    kaldi_put_int(&t, 0);
+    assert_bad(&t, KALDI_UNKNOWN,
+               "found byte 04, as a number or a list of numbers; -o kaldi_type=");
+    t = (struct text){0};
+    kaldi_put_start(&t, "Tkey ");
+    assert_bad(&t, KALDI_UNKNOWN, "found byte 54");
+    t = (struct text){0};
+    kaldi_put_start(&t, "<Nnet3Eg> <NumIo> ");
+    assert_bad(&t, KALDI_UNKNOWN,
+               "byte 2: want an object that says its type, found \"<Nnet3Eg>\", which is opaque: "
+               "where its end is, only the program that wrote it knows");
+    t = (struct text){0};
+    kaldi_put_start(&t, "");
+    assert_bad(&t, KALDI_UNKNOWN, "found the end of the file");
+}
+
+static void test_bool__before_a_key_m__false(void **state)
+{
+    struct text t = {0};
+
+    (void)state;
+    kaldi_put_start(&t, "FM ");
+    assert_good(&t, KALDI_BOOL, 3, 0, 0);
+    kaldi_put_start(&t, "X");
+    assert_bad(&t, KALDI_BOOL, "byte 2: want bool ('T' or 'F'), found byte 58");
+}
+
+static void test_ints__a_bad_one_anywhere__named(void **state)
+{
+    static const uint32_t n = 70000;
+    static const uint32_t bad[] = {0, 1, 13106, 13107, 13108, 69999};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct text t = {0};
+        char place[40];
+
+        kaldi_put_start(&t, "");
+        kaldi_put_int(&t, n);
+        for (uint32_t k = 0; k < n; k++)
+            kaldi_put_int(&t, k);
+        t.data[7 + 5 * bad[i]] = 5;
+        snprintf(place, sizeof(place), "byte %u: want integers as int32", 7 + 5 * bad[i]);
+        assert_bad(&t, KALDI_INTS, place);
+    }
+}
+
+static void test_ints__an_alignment__few_reads(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+    struct blob_faults faults = {0};
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object o;
+
+    (void)state;
+    kaldi_put_start(&t, "");
+    kaldi_put_int(&t, 2000);
+    for (unsigned k = 0; k < 2000; k++)
+        kaldi_put_int(&t, 4);
+    AUTO_BLOB struct blob *blob = memory_blob_new("a", t.data, t.len, t.len, &faults);
+    kaldi_in_init(&in, blob);
+    assert_int_equal(kaldi_measure(&in, 0, KALDI_INTS, &o, NULL), 0);
+    assert_true(faults.reads <= 2);
+}
+
+static void test_lists__too_many__ebadmsg(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+    struct kaldi_object o;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    kaldi_put_start(&t, "");
+    kaldi_put_int(&t, 10000001);
+    assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_POSTERIOR, 0, &o, &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "at most 10000000 frames of a posterior, as Kaldi does, found 10000001");
+    d = DIAG_INIT;
+    assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_GAUSS_POST, 0, &o, &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "byte 7: want entries as int32");
+    d = DIAG_INIT;
+    assert_int_equal(kaldi_measure_bytes(&t, 1000, 0, KALDI_INT_LISTS, 0, &o, &d), -EBADMSG);
+    assert_diag_has(&d, "byte 7: want 50000005 bytes of lists, found 993");
+}
+
+static void test_gauss__no_vector__ebadmsg(void **state)
+{
+    struct text t = {0};
+
+    (void)state;
+    kaldi_put_start(&t, "");
+    kaldi_put_int(&t, 1);
+    kaldi_put_int(&t, 1);
+    kaldi_put_int(&t, 1);
+    kaldi_put_text(&t, "FM ");
+    kaldi_put_int(&t, 0);
+    assert_bad(&t, KALDI_GAUSS_POST, "byte 17: want a vector (FV or DV), found bytes 46 4d 20");
+}
+
+/* ---- .npy ---- */
+
+#define NPY(descr, order, shape)                                                                   \
+    "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
+
+static struct text npy(const char *header, size_t total)
+{
+    struct text t = {0};
+
+    kaldi_put_npy_header(&t, 1, header, total);
+    kaldi_put(&t, "0123456789abcdef01234567", 24);
+    return t;
+}
+
+static void test_npy__as_kaldi_takes_it(void **state)
+{
+    struct text t;
+
+    (void)state;
+    t = npy(NPY("'<f4'", "False", "(3, 2)"), 128);
+    assert_good(&t, KALDI_UNKNOWN, 2 + 128 + 24, 3, 2);
+    t = npy("{'shape':(6,),'descr':'<f4','fortran_order':False}", 64);
+    assert_good(&t, KALDI_VECTOR, 2 + 64 + 24, 6, 0);
+    t = npy(NPY("'<f8'", "False", "(1, 3,)"), 192);
+    assert_good(&t, KALDI_MATRIX, 2 + 192 + 24, 1, 3);
+    t = npy(NPY("'<f8'", "False", "(0, 3)"), 128);
+    assert_good(&t, KALDI_MATRIX, 2 + 128, 0, 3);
+}
+
+static void test_npy__bad_header__ebadmsg(void **state)
+{
+    static const struct {
+        const char *header, *piece;
+    } cases[] = {
+        {NPY("'>f4'", "False", "(3, 2)"), "want 'descr': '<f4' or '<f8'"},
+        {NPY("'<i4'", "False", "(3, 2)"), "found \"{'descr': '<i4'"},
+        {NPY("'<f4'", "True", "(3, 2)"), "want 'fortran_order': False"},
+        {NPY("'<f4'", "False", "()"), "want 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(1, 3, 2)"), "want 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(-1, 3)"), "want 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "3"), "want 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(2147483648,)"), "want 'shape' of one or two axes"},
+        {NPY("'<f4'", "False", "(7,)"), "byte 130: want 28 bytes of the values of .npy, found 24"},
+        {"{'fortran_order': False, 'shape': (3, 2)}", "want 'descr' in the header"},
+        {"{'descr': '<f4', 'shape': (3, 2)}", "want 'fortran_order': False"},
+        {"{'descr': '<f4', 'fortran_order': False}", "want 'shape'"},
+    };
+    struct text t;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        t = npy(cases[i].header, 128);
+        assert_bad(&t, KALDI_UNKNOWN, cases[i].piece);
+    }
+    t = npy(NPY("'<f4'", "False", "(3, 2)"), 100);
+    assert_bad(&t, KALDI_UNKNOWN, "a multiple of 64 bytes");
+    t = npy(NPY("'<f4'", "False", "(3, 2)"), 128);
+    t.data[8] = 4;
+    assert_bad(&t, KALDI_UNKNOWN, "want .npy of version 1.0 to 3.0, found 4.0");
+    t = npy(NPY("'<f4'", "False", "(3, 2)"), 128);
+    assert_bad(&t, KALDI_VECTOR, "byte 2: want vector, found a .npy file, of type matrix");
+    t = npy(NPY("'<f4'", "False", "(3,)"), 128);
+    assert_bad(&t, KALDI_MATRIX, "want matrix, found a .npy file, of type vector");
+    t = (struct text){0};
+    kaldi_put_npy_header(&t, 2, NPY("'<f4'", "False", "(3, 2)"), 65536 * 2);
+    assert_bad(&t, KALDI_UNKNOWN, "of at most 65536 bytes");
+}
+
+/* ---- what is no object that we know ---- */
+
+static void test_measure__not_binary__ebadmsg(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        enum kaldi_type want;
+        const char *piece;
+    } cases[] = {
+        {"\0C", 2, KALDI_MATRIX, "byte 0: want 00 'B', found 00 43"},
+        {"\0", 1, KALDI_MATRIX, "want 00 'B', found 00 and the end of the file"},
+        {"\0BFM", 4, KALDI_MATRIX, "byte 2: want matrix, found \"FM\" and the end of the file"},
+        {"", 0, KALDI_MATRIX, "want an object, found the end of the file"},
+        {" [ 1 ]\n", 7, KALDI_UNKNOWN, "found text; -o kaldi_type="},
+        {"NPY\1\x80", 5, KALDI_UNKNOWN, "found \"NPY\": an object of kaldiio, which Kaldi cannot"},
+        {"AUDIO\1\x80", 7, KALDI_WAVE, "want "},
+        {"AUDIO\1\x80", 7, KALDI_MATRIX, "want matrix, found \"AUDIO\": an object of kaldiio"},
+        {"PKL\x80", 4, KALDI_INTS, "want int-vector, found \"PKL\": an object of kaldiio"},
+        {"fLaC\0\0\0", 7, KALDI_UNKNOWN, "found \"fLaC\": an object of kaldiio"},
+        {"\0BRIFF", 6, KALDI_WAVE, "want "}, /* K-84 */
+        {"\0BRIFF    ", 10, KALDI_UNKNOWN, "found \"RIFF\", which is opaque"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct text t = {0};
+
+        kaldi_put(&t, cases[i].bytes, cases[i].len);
+        assert_bad(&t, cases[i].want, cases[i].piece);
+    }
+}
+
+static void test_types__named(void **state)
+{
+    static const char *const names[] = {"",           "matrix",          "vector",    "packed",
+                                        "int",        "float",           "double",    "bool",
+                                        "int-vector", "int-vectors",     "int-pairs", "float-pairs",
+                                        "posterior",  "gauss-posterior", "token",     "tokens",
+                                        "wave"};
+
+    (void)state;
+    assert_int_equal(ARRAY_LEN(names), N_KALDI_TYPES);
+    for (unsigned i = 0; i < N_KALDI_TYPES; i++)
+        assert_string_equal(kaldi_types[i].name, names[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compressed__no_columns__empty),
+        cmocka_unit_test(test_compressed__bad_shape__ebadmsg),
+        cmocka_unit_test(test_compressed__more_than_4_gib__measured),
+        cmocka_unit_test(test_matrix__shapes),
+        cmocka_unit_test(test_matrix__wrong_integer__ebadmsg),
+        cmocka_unit_test(test_matrix__cut__says_where),
+        cmocka_unit_test(test_named__another_type__ebadmsg),
+        cmocka_unit_test(test_packed__many_rows__ebadmsg),
+        cmocka_unit_test(test_plain__native_dtype__where_it_stands),
+        cmocka_unit_test(test_array_bytes__too_many__false),
+        cmocka_unit_test(test_sparse__bad),
+        cmocka_unit_test(test_sparse__bad_rows__ebadmsg),
+        cmocka_unit_test(test_unnamed__same_bytes__any_type),
+        cmocka_unit_test(test_unnamed__nothing_wanted__ebadmsg),
+        cmocka_unit_test(test_bool__before_a_key_m__false),
+        cmocka_unit_test(test_ints__a_bad_one_anywhere__named),
+        cmocka_unit_test(test_ints__an_alignment__few_reads),
+        cmocka_unit_test(test_lists__too_many__ebadmsg),
+        cmocka_unit_test(test_gauss__no_vector__ebadmsg),
+        cmocka_unit_test(test_npy__as_kaldi_takes_it),
+        cmocka_unit_test(test_npy__bad_header__ebadmsg),
+        cmocka_unit_test(test_measure__not_binary__ebadmsg),
+        cmocka_unit_test(test_types__named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,812 @@
+/* The index of keys against arrays of what went in, and damaged bytes of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/scope.h"
+#include "format/key_index.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+/* Of the bytes, as docs/cache-format.md has them. */
+enum { AT_CRC = 12, AT_CRC_REST = 16, AT_COLUMNS = 20, AT_ROWS = 24, AT_ABOUT = 48, HEADER = 80 };
+
+static const char about[] = "what its maker\0added";
+
+/* What went in. */
+struct rows {
+    uint64_t n, room;
+    unsigned columns;
+    uint8_t (*key)[KEY_MAX];
+    size_t *len;
+    uint64_t (*number)[KEY_INDEX_COLUMNS];
+};
+
+static void rows_init(struct rows *rows, uint64_t room, unsigned columns)
+{
+    *rows = (struct rows){.room = room, .columns = columns};
+    rows->key = calloc(room + 1, sizeof(*rows->key));
+    rows->len = calloc(room + 1, sizeof(*rows->len));
+    rows->number = calloc(room + 1, sizeof(*rows->number));
+    assert_true(rows->key && rows->len && rows->number);
+}
+
+static void rows_release(struct rows *rows)
+{
+    free(rows->key);
+    free(rows->len);
+    free(rows->number);
+}
+#define AUTO_ROWS AUTO(rows_release)
+
+static void rows_add(struct rows *rows, const void *key, size_t len)
+{
+    assert_true(rows->n < rows->room && len <= KEY_MAX);
+    memcpy(rows->key[rows->n], key, len);
+    rows->len[rows->n++] = len;
+}
+
+static void rows_add_text(struct rows *rows, const char *key)
+{
+    rows_add(rows, key, strlen(key));
+}
+
+/* As wide as they come, and constant ones, and such as change between groups. */
+static uint64_t random_number(uint64_t *rng, unsigned column, uint64_t row)
+{
+    switch (column % 8) {
+    case 0:
+        return row * 1000 + random_below(rng, 1000);
+    case 1:
+        return UINT64_MAX;
+    case 2:
+        return random_next(rng);
+    case 3:
+        return UINT64_MAX - random_below(rng, UINT64_C(1) << 57);
+    case 4:
+        return random_below(rng, 2) ? 0 : UINT64_C(1) << 57;
+    case 5:
+        return random_below(rng, 2) ? 0 : UINT64_MAX;
+    case 6:
+        return row / 128 % 2 ? random_below(rng, 12) : 7;
+    default:
+        return random_below(rng, 2);
+    }
+}
+
+static void rows_add_numbers(struct rows *rows, uint64_t *rng)
+{
+    for (uint64_t row = 0; row < rows->n; row++)
+        for (unsigned column = 0; column < rows->columns; column++)
+            rows->number[row][column] = random_number(rng, column, row);
+}
+
+/* ---- kinds of keys, all different ---- */
+
+static size_t speech_key(uint64_t row, uint64_t *rng, uint8_t *ret)
+{
+    (void)rng;
+    return (size_t)snprintf((char *)ret, KEY_MAX, "%u-%u-%04u", (unsigned)(100 + row / 2500),
+                            (unsigned)(120000 + row / 50), (unsigned)(row % 50));
+}
+
+static size_t byte_key(uint64_t row, uint64_t *rng, uint8_t *ret)
+{
+    (void)rng;
+    ret[0] = (uint8_t)row;
+    ret[1] = (uint8_t)(row >> 8);
+    return row < 256 ? 1 : 2;
+}
+
+/* Any bytes; NULs at both ends are common. */
+static size_t any_key(uint64_t row, uint64_t *rng, uint8_t *ret)
+{
+    size_t len = random_below(rng, 30);
+
+    for (size_t i = 0; i < len; i++)
+        ret[i] = (uint8_t)(random_below(rng, 3) ? 0 : random_next(rng));
+    store_le32(ret + len, (uint32_t)row);
+    return len + 4;
+}
+
+/* Of the lengths and with so much in common as are special; a key is often the start of the next.
+ */
+static size_t long_key(uint64_t row, uint64_t *rng, uint8_t *ret)
+{
+    static const size_t lens[] = {4, 253, 254, 255, 256, 257, 258, 259, 260, 512, 1023, 1024};
+    size_t len = lens[random_below(rng, ARRAY_LEN(lens))];
+
+    memset(ret, 'k', len);
+    store_le32(ret + (random_below(rng, 2) ? 0 : len - 4), (uint32_t)row | 0x80000000);
+    if (random_below(rng, 2) && len > 300)
+        ret[random_below(rng, 200) + 4]++;
+    return len;
+}
+
+static size_t (*const kinds[])(uint64_t row, uint64_t *rng, uint8_t *ret) = {speech_key, byte_key,
+                                                                             any_key, long_key};
+
+/* ---- building ---- */
+
+struct built {
+    struct key_index_builder *builder;
+    struct key_index index; /* in the builder's memory */
+    uint8_t *bytes;         /* as they would be stored, of that size for ASan */
+    size_t size;
+};
+
+static void built_release(struct built *built)
+{
+    key_index_builder_free(built->builder);
+    free(built->bytes);
+}
+#define AUTO_BUILT AUTO(built_release)
+
+struct told {
+    uint64_t n;
+    uint64_t row[1000], first[1000];
+};
+
+static void remember(void *ctx, uint64_t row, uint64_t first)
+{
+    struct told *told = ctx;
+
+    told->row[told->n % 1000] = row;
+    told->first[told->n++ % 1000] = first;
+}
+
+static void build(const struct rows *rows, struct told *ret_told, struct built *ret)
+{
+    struct iovec pieces[KEY_INDEX_PIECES];
+    uint8_t *at;
+
+    *ret = (struct built){0};
+    assert_int_equal(key_index_builder_new(rows->columns, &ret->builder), 0);
+    for (uint64_t i = 0; i < rows->n; i++)
+        assert_int_equal(key_index_add(ret->builder, rows->key[i], rows->len[i], rows->number[i]),
+                         0);
+    assert_int_equal(key_index_finish(ret->builder, about, sizeof(about),
+                                      ret_told ? remember : NULL, ret_told, &ret->index, pieces),
+                     0);
+    for (unsigned i = 0; i < KEY_INDEX_PIECES; i++)
+        ret->size += pieces[i].iov_len;
+    at = ret->bytes = malloc(ret->size);
+    assert_non_null(at);
+    for (unsigned i = 0; i < KEY_INDEX_PIECES; i++) {
+        memcpy(at, pieces[i].iov_base, pieces[i].iov_len);
+        at += pieces[i].iov_len;
+    }
+}
+
+/* ---- what went in is there ---- */
+
+static bool has_key(const struct rows *rows, const void *key, size_t len)
+{
+    for (uint64_t i = 0; i < rows->n; i++)
+        if (rows->len[i] == len && !memcmp(rows->key[i], key, len))
+            return true;
+    return false;
+}
+
+static void check_absent(const struct rows *rows, const struct key_index *index, const uint8_t *key,
+                         size_t len)
+{
+    uint64_t found;
+
+    if (len <= KEY_MAX && !has_key(rows, key, len))
+        assert_false(key_index_find(index, key, len, &found));
+}
+
+static void check_neighbours(const struct rows *rows, const struct key_index *index, uint64_t row)
+{
+    uint8_t key[KEY_MAX + 1];
+    size_t len = rows->len[row];
+
+    memcpy(key, rows->key[row], len);
+    key[len] = 0;
+    check_absent(rows, index, key, len - 1);
+    check_absent(rows, index, key, len + 1);
+    key[len - 1] ^= 1;
+    check_absent(rows, index, key, len);
+}
+
+struct asked {
+    uint64_t want, n;
+};
+
+static bool is_wanted(void *ctx, uint64_t row)
+{
+    struct asked *asked = ctx;
+
+    asked->n++;
+    return row == asked->want;
+}
+
+static void check_row(const struct rows *rows, const struct key_index *index, uint64_t row)
+{
+    uint8_t key[KEY_MAX];
+    uint64_t number[KEY_INDEX_COLUMNS], found = UINT64_MAX;
+    uint64_t hash = key_hash(rows->key[row], rows->len[row]);
+    struct asked asked = {.want = row};
+
+    assert_int_equal(key_index_key(index, row, key), rows->len[row]);
+    assert_memory_equal(key, rows->key[row], rows->len[row]);
+    assert_true(key_index_find(index, rows->key[row], rows->len[row], &found));
+    assert_int_equal(found, row);
+    found = UINT64_MAX;
+    assert_true(key_index_find_hash(index, hash, is_wanted, &asked, &found));
+    assert_int_equal(found, row);
+    asked = (struct asked){.want = UINT64_MAX};
+    assert_false(key_index_find_hash(index, hash, is_wanted, &asked, &found));
+    assert_true(asked.n >= 1);
+    key_index_row(index, row, number);
+    for (unsigned column = 0; column < rows->columns; column++) {
+        assert_int_equal(number[column], rows->number[row][column]);
+        assert_int_equal(key_index_number(index, row, column), rows->number[row][column]);
+    }
+}
+
+static void check_index(const struct rows *rows, const struct key_index *index)
+{
+    uint64_t key_bytes = 0, found;
+    size_t most = 0;
+
+    assert_int_equal(index->rows, rows->n);
+    assert_int_equal(index->columns, rows->columns);
+    assert_int_equal(index->about_len, sizeof(about));
+    assert_memory_equal(index->about, about, sizeof(about));
+    for (uint64_t row = 0; row < rows->n; row++) {
+        check_row(rows, index, row);
+        if (rows->n < 200 || row % 64 == 0)
+            check_neighbours(rows, index, row);
+        key_bytes += rows->len[row];
+        most = rows->len[row] > most ? rows->len[row] : most;
+    }
+    assert_int_equal(index->key_bytes, key_bytes);
+    assert_int_equal(index->key_most, most);
+    assert_false(key_index_find(index, "", 0, &found));
+    assert_false(key_index_find(index, NULL, 0, &found));
+}
+
+static void check_built(const struct rows *rows, struct built *built)
+{
+    struct key_index opened;
+
+    check_index(rows, &built->index);
+    key_index_builder_free(TAKE_PTR(built->builder));
+    assert_int_equal(key_index_open(built->bytes, built->size, &opened), 0);
+    assert_int_equal(opened.renamed, built->index.renamed);
+    check_index(rows, &opened);
+}
+
+static void test_key_index__random_rows__what_went_in(void **state)
+{
+    static const uint64_t numbers[] = {0, 1, 2, 15, 16, 17, 127, 128, 129, 256, 257, 3000};
+    static const unsigned columns[] = {7, 0, 1, KEY_INDEX_COLUMNS};
+    uint64_t rng = RANDOM_SEED;
+
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+            AUTO_ROWS struct rows rows;
+            AUTO_BUILT struct built built;
+            struct told told = {0};
+
+            rows_init(&rows, numbers[i], columns[(k + i) % ARRAY_LEN(columns)]);
+            for (uint64_t row = 0; row < numbers[i]; row++)
+                rows.len[row] = kinds[k](row, &rng, rows.key[row]);
+            rows.n = numbers[i];
+            rows_add_numbers(&rows, &rng);
+            build(&rows, &told, &built);
+            assert_int_equal(told.n, 0);
+            assert_int_equal(built.index.renamed, 0);
+            check_built(&rows, &built);
+        }
+    }
+    key_index_builder_free(NULL);
+}
+
+static void test_key_index__no_about__empty(void **state)
+{
+    AUTO_KEY_INDEX_BUILDER struct key_index_builder *b = NULL;
+    struct iovec pieces[KEY_INDEX_PIECES];
+    struct key_index index;
+
+    (void)state;
+    assert_int_equal(key_index_builder_new(0, &b), 0);
+    assert_int_equal(key_index_add(b, "a", 1, NULL), 0);
+    assert_int_equal(key_index_finish(b, NULL, 0, NULL, NULL, &index, pieces), 0);
+    assert_int_equal(index.about_len, 0);
+}
+
+/* ---- keys that stand twice ---- */
+
+/* Rename as the header says, by looking at all keys. Returns how many. */
+static uint64_t rename_all(struct rows *rows, struct told *ret)
+{
+    AUTO_ROWS struct rows names;
+
+    rows_init(&names, 2 * rows->n, 0);
+    *ret = (struct told){0};
+    for (uint64_t i = 0; i < rows->n; i++)
+        rows_add(&names, rows->key[i], rows->len[i]);
+    for (uint64_t i = 0; i < rows->n; i++) {
+        uint8_t name[KEY_MAX + 16];
+        uint64_t first = 0;
+        size_t len = names.len[i];
+
+        while (names.len[first] != len || memcmp(names.key[first], names.key[i], len) != 0)
+            first++;
+        if (first == i)
+            continue;
+        memcpy(name, names.key[i], len);
+        for (unsigned n = 2; n == 2 || has_key(&names, name, rows->len[i]); n++)
+            rows->len[i] = len + (size_t)snprintf((char *)name + len, 16, "~%u", n);
+        memcpy(rows->key[i], name, rows->len[i]);
+        rows_add(&names, name, rows->len[i]);
+        remember(ret, i, first);
+    }
+    return ret->n;
+}
+
+static void check_renamed(struct rows *rows)
+{
+    AUTO_BUILT struct built built;
+    struct told told = {0}, want;
+    uint64_t n;
+
+    build(rows, &told, &built);
+    n = rename_all(rows, &want);
+    assert_int_equal(built.index.renamed, n);
+    assert_int_equal(told.n, n);
+    assert_memory_equal(told.row, want.row, sizeof(want.row));
+    assert_memory_equal(told.first, want.first, sizeof(want.first));
+    check_built(rows, &built);
+}
+
+static void test_key_index__repeated__first_free_name(void **state)
+{
+    static const char *const given[] = {"a", "b", "a", "a~2", "a", "b", "a~2", "a~4", "b", "c"};
+    static const char *const want[] = {"a",   "b",     "a~3", "a~2", "a~5",
+                                       "b~2", "a~2~2", "a~4", "b~3", "c"};
+    AUTO_ROWS struct rows rows;
+
+    (void)state;
+    rows_init(&rows, ARRAY_LEN(given), 2);
+    for (size_t i = 0; i < ARRAY_LEN(given); i++)
+        rows_add_text(&rows, given[i]);
+    check_renamed(&rows);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        assert_int_equal(rows.len[i], strlen(want[i]));
+        assert_memory_equal(rows.key[i], want[i], strlen(want[i]));
+    }
+}
+
+/* Few different keys, which often look like names that are given. */
+static void test_key_index__many_repeated__first_free_names(void **state)
+{
+    uint64_t rng = RANDOM_SEED;
+
+    (void)state;
+    for (unsigned i = 0; i < 60; i++) {
+        AUTO_ROWS struct rows rows;
+        uint64_t n = 1 + random_below(&rng, 400), kinds_of_keys = 1 + random_below(&rng, 200);
+
+        rows_init(&rows, n, 1);
+        for (uint64_t row = 0; row < n; row++) {
+            char key[32];
+            unsigned kind = (unsigned)random_below(&rng, kinds_of_keys);
+            int len = snprintf(key, sizeof(key), random_below(&rng, 4) ? "%c%u" : "%c%u~%u", 0,
+                               kind, (unsigned)random_below(&rng, 20));
+
+            rows_add(&rows, key, (size_t)len);
+        }
+        rows_add_numbers(&rows, &rng);
+        check_renamed(&rows);
+    }
+}
+
+/* Too long for "~2" behind them: they are cut, also where different keys become the same then. */
+static void test_key_index__long_repeated__cut_and_different(void **state)
+{
+    AUTO_ROWS struct rows rows;
+    AUTO_BUILT struct built built;
+    struct told told = {0};
+    uint8_t key[KEY_MAX];
+
+    (void)state;
+    rows_init(&rows, 300, 0);
+    memset(key, 'x', sizeof(key));
+    for (unsigned i = 0; i < 300; i++) {
+        key[KEY_MAX - 1] = (uint8_t)('a' + i % 3);
+        rows_add(&rows, key, i % 5 ? KEY_MAX : KEY_MAX - 1);
+    }
+    build(&rows, &told, &built);
+    assert_int_equal(built.index.renamed, 300 - 4);
+    assert_int_equal(told.n, 300 - 4);
+    assert_int_equal(built.index.key_most, KEY_MAX);
+    for (uint64_t i = 0; i < told.n; i++) {
+        uint64_t row = told.row[i], first = told.first[i];
+
+        assert_true(!i || row > told.row[i - 1]);
+        assert_int_equal(rows.len[row], rows.len[first]);
+        assert_memory_equal(rows.key[row], rows.key[first], rows.len[first]);
+        rows.len[row] = key_index_key(&built.index, row, rows.key[row]);
+        assert_int_equal(rows.len[row], KEY_MAX);
+        assert_memory_equal(rows.key[row], "xxxxxxxxxxxx", 12);
+    }
+    check_built(&rows, &built); /* each is found at its row, so they differ */
+}
+
+/* As docs/cache-format.md has it. */
+static uint64_t stir(uint64_t x)
+{
+    x *= UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ x >> 32;
+}
+
+/* Keys of one hash, with some of others and some repeated: the second word brings the hash to the
+ * same from wherever the first one brought it. */
+static void rows_add_colliding(struct rows *rows, uint64_t n, uint64_t *rng)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t first = random_next(rng);
+        uint8_t key[16];
+
+        store_le64(key, first);
+        store_le64(key + 8, i % 10 == 9 ? first : stir(stir(16) ^ first) ^ 42);
+        if (i >= n / 2 && i % 2)
+            memcpy(key, rows->key[i - n / 2], sizeof(key));
+        rows_add(rows, key, sizeof(key));
+    }
+}
+
+static void test_key_index__same_hash__told_apart(void **state)
+{
+    AUTO_ROWS struct rows rows;
+    AUTO_BUILT struct built built;
+    uint64_t rng = RANDOM_SEED, found;
+    struct asked asked = {.want = 33};
+
+    (void)state;
+    rows_init(&rows, 200, 1);
+    rows_add_colliding(&rows, 200, &rng);
+    assert_int_equal(key_hash(rows.key[0], 16), stir(stir(stir(42))));
+    build(&rows, NULL, &built);
+    assert_true(key_index_find_hash(&built.index, stir(stir(stir(42))), is_wanted, &asked, &found));
+    assert_int_equal(asked.n, 34 - 3); /* in the order of rows; 9, 19 and 29 have other hashes */
+    check_renamed(&rows);
+}
+
+/* ---- many ---- */
+
+#define MANY UINT64_C(1000000)
+
+static void build_many(struct key_index_builder **ret_builder, uint8_t **ret_bytes,
+                       size_t *ret_size)
+{
+    struct key_index_builder *b = NULL;
+    struct iovec pieces[KEY_INDEX_PIECES];
+    struct key_index index;
+    uint64_t rng = RANDOM_SEED;
+    size_t size = 0;
+
+    assert_int_equal(key_index_builder_new(7, &b), 0);
+    for (uint64_t row = 0; row < MANY; row++) {
+        uint8_t key[KEY_MAX];
+        uint64_t number[7] = {3,  0, row * 60000 + random_below(&rng, 60000),
+                              40, 1, 500 + random_below(&rng, 1000),
+                              0};
+
+        assert_int_equal(key_index_add(b, key, speech_key(row, &rng, key), number), 0);
+    }
+    assert_int_equal(key_index_finish(b, about, sizeof(about), NULL, NULL, &index, pieces), 0);
+    for (unsigned i = 0; i < KEY_INDEX_PIECES; i++)
+        size += pieces[i].iov_len;
+    *ret_bytes = calloc(1, size + 1); /* one more than the index has */
+    assert_non_null(*ret_bytes);
+    *ret_size = 0;
+    for (unsigned i = 0; i < KEY_INDEX_PIECES; i++) {
+        memcpy(*ret_bytes + *ret_size, pieces[i].iov_base, pieces[i].iov_len);
+        *ret_size += pieces[i].iov_len;
+    }
+    *ret_builder = b;
+}
+
+/* All that can be done with an index whose numbers may be anything. */
+static void use(const struct key_index *index, uint64_t *rng, unsigned n)
+{
+    uint64_t number[KEY_INDEX_COLUMNS], found = 0, sum = 0;
+    uint8_t key[KEY_MAX];
+
+    for (unsigned i = 0; i < n && index->rows; i++) {
+        uint64_t row = i < 2 ? (index->rows - 1) * i : random_below(rng, index->rows);
+        struct asked asked = {.want = row};
+        size_t len = key_index_key(index, row, key);
+
+        assert_true(len <= KEY_MAX);
+        if (key_index_find(index, key, len, &found))
+            assert_true(found < index->rows);
+        if (key_index_find_hash(index, key_hash(key, len), is_wanted, &asked, &found))
+            assert_int_equal(found, row);
+        key_index_row(index, row, number);
+        for (unsigned column = 0; column < index->columns; column++)
+            assert_int_equal(key_index_number(index, row, column), number[column]);
+    }
+    key_index_find(index, "absent", 6, &found);
+    for (size_t i = 0; i < index->about_len; i++)
+        sum += index->about[i];
+    assert_true(sum < UINT64_MAX && index->key_most <= KEY_MAX);
+}
+
+/* Large enough that only its beginning is checked when it is opened. */
+static void test_key_index__a_million_rows__small_and_found(void **state)
+{
+    AUTO_KEY_INDEX_BUILDER struct key_index_builder *b = NULL;
+    AUTO_FREE uint8_t *bytes = NULL;
+    struct key_index index, damaged;
+    uint64_t rng = RANDOM_SEED, found;
+    size_t size, head;
+
+    (void)state;
+    build_many(&b, &bytes, &size);
+    if (size > 24 * MANY)
+        fail_msg("%llu rows take %zu bytes", (unsigned long long)MANY, size);
+    assert_int_equal(key_index_open(bytes, size, &index), 0);
+    assert_int_equal(index.rows, MANY);
+    for (uint64_t row = 0; row < MANY; row += 7) {
+        uint8_t key[KEY_MAX], have[KEY_MAX];
+        size_t len = speech_key(row, &rng, key);
+
+        assert_int_equal(key_index_key(&index, row, have), len);
+        assert_memory_equal(key, have, len);
+        assert_true(key_index_find(&index, key, len, &found));
+        assert_int_equal(found, row);
+        assert_int_equal(key_index_number(&index, row, 2) / 60000, row);
+        key[0] = 'x';
+        assert_false(key_index_find(&index, key, len, &found));
+    }
+    for (unsigned i = 0; i < 10000; i++) {
+        struct asked asked = {.want = UINT64_MAX};
+
+        assert_false(key_index_find_hash(&index, random_next(&rng), is_wanted, &asked, &found));
+        assert_int_equal(asked.n, 0);
+    }
+    assert_int_equal(key_index_open(bytes, size + 1, &damaged), -EBADMSG);
+    assert_int_equal(key_index_open(bytes, size - 1, &damaged), -EBADMSG);
+    head = HEADER + sizeof(about) + (MANY + 127) / 128 * (48 + 9 * 7);
+    for (unsigned i = 0; i < 40; i++) {
+        size_t at = i < 5 ? HEADER + i : random_below(&rng, i < 20 ? head : size);
+        uint8_t was = bytes[at];
+
+        bytes[at] ^= (uint8_t)(1 + random_below(&rng, 255));
+        if (key_index_open(bytes, size, &damaged) == 0) {
+            assert_true(at >= head);
+            use(&damaged, &rng, 1000);
+        } else {
+            assert_true(at < head);
+        }
+        bytes[at] = was;
+    }
+}
+
+/* ---- damage ---- */
+
+static void build_few(uint64_t n, struct built *ret)
+{
+    AUTO_ROWS struct rows rows;
+    uint64_t rng = RANDOM_SEED;
+
+    rows_init(&rows, n, 7);
+    for (rows.n = 0; rows.n < n; rows.n++)
+        rows.len[rows.n] = kinds[rows.n == 100 ? 3 : 0](rows.n, &rng, rows.key[rows.n]);
+    rows_add_numbers(&rows, &rng);
+    build(&rows, NULL, ret);
+}
+
+/* Every truncation, every byte changed, and more bytes behind. */
+static void test_key_index__damaged__ebadmsg(void **state)
+{
+    static const uint64_t few[] = {0, 1, 129, 300};
+    uint64_t rng = RANDOM_SEED;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(few); i++) {
+        AUTO_BUILT struct built built;
+        AUTO_FREE uint8_t *longer = NULL;
+        struct key_index index;
+
+        build_few(few[i], &built);
+        for (size_t len = 0; len < built.size; len++) {
+            AUTO_FREE uint8_t *cut = malloc(len ? len : 1);
+
+            memcpy(cut, built.bytes, len);
+            assert_int_equal(key_index_open(cut, len, &index), -EBADMSG);
+        }
+        for (size_t at = 0; at < built.size; at++) {
+            uint8_t flip = (uint8_t)(1u << random_below(&rng, 8));
+
+            built.bytes[at] ^= flip;
+            assert_int_equal(key_index_open(built.bytes, built.size, &index), -EBADMSG);
+            built.bytes[at] = (uint8_t) ~(built.bytes[at] ^ flip);
+            assert_int_equal(key_index_open(built.bytes, built.size, &index), -EBADMSG);
+            built.bytes[at] = (uint8_t)~built.bytes[at];
+        }
+        longer = calloc(1, built.size + 48);
+        memcpy(longer, built.bytes, built.size);
+        for (size_t more = 1; more <= 48; more++)
+            assert_int_equal(key_index_open(longer, built.size + more, &index), -EBADMSG);
+        assert_int_equal(key_index_open(built.bytes, built.size, &index), 0);
+    }
+}
+
+/* Make the checksums those of the bytes, as one would who means harm. */
+static void mend(uint8_t *bytes, size_t size)
+{
+    uint64_t rows = load_le64(bytes + AT_ROWS), of_about = load_le64(bytes + AT_ABOUT);
+    uint64_t groups = rows / 128 + (rows % 128 != 0), head = size;
+
+    if (groups < size && of_about < size)
+        head = HEADER + of_about + groups * (48 + 9 * (uint64_t)load_le32(bytes + AT_COLUMNS));
+    head = head < size ? head : size;
+    store_le32(bytes + AT_CRC_REST, (uint32_t)crc32_z(0, bytes + head, size - head));
+    store_le32(bytes + AT_CRC, (uint32_t)crc32_z(0, bytes + AT_CRC_REST, head - AT_CRC_REST));
+}
+
+static void use_mended(const struct built *good, uint8_t *bytes, uint64_t *rng, unsigned *opened)
+{
+    struct key_index index;
+
+    mend(bytes, good->size);
+    if (key_index_open(bytes, good->size, &index) == 0) {
+        use(&index, rng, 12);
+        ++*opened;
+    }
+    memcpy(bytes, good->bytes, good->size);
+}
+
+static void test_key_index__hostile__nothing_outside_is_read(void **state)
+{
+    static const uint64_t few[] = {1, 20, 140};
+    static const uint8_t values[] = {0, 1, 0x80, 0xfe, 0xff};
+    uint64_t rng = RANDOM_SEED;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(few); i++) {
+        AUTO_BUILT struct built good;
+        AUTO_FREE uint8_t *bytes = NULL;
+        unsigned opened = 0;
+
+        build_few(few[i], &good);
+        bytes = malloc(good.size);
+        memcpy(bytes, good.bytes, good.size);
+        for (size_t at = 0; at < good.size; at++) {
+            bytes[at] ^= (uint8_t)(1u << random_below(&rng, 8));
+            use_mended(&good, bytes, &rng, &opened);
+            for (size_t v = 0; v < ARRAY_LEN(values); v++) {
+                bytes[at] = values[v];
+                use_mended(&good, bytes, &rng, &opened);
+            }
+        }
+        assert_true(opened > good.size);
+        for (unsigned n = 0; n < 3000; n++) {
+            for (uint64_t places = 1 + random_below(&rng, 20); places; places--) {
+                size_t at = HEADER + random_below(&rng, good.size - HEADER);
+                size_t len = 1 + random_below(&rng, 8);
+
+                len = len < good.size - at ? len : good.size - at;
+                memset(bytes + at, random_below(&rng, 2) ? 0xff : (int)random_below(&rng, 256),
+                       len);
+            }
+            use_mended(&good, bytes, &rng, &opened);
+        }
+    }
+}
+
+/* A key that takes more from the one before than that has, or is longer than one can be, or than
+ * the bytes that are left. */
+static void test_key_index__damaged_keys__empty(void **state)
+{
+    enum { KEYS = HEADER + sizeof(about) + 48 + 8, LAST = KEYS + 4 + 3 + 6 + KEY_MAX };
+    static const struct {
+        size_t at;
+        uint8_t value;
+        uint64_t row;
+    } cases[] = {
+        {KEYS, 1, 0},       /* the first has none before */
+        {KEYS + 4, 3, 1},   /* "aa" has no three bytes */
+        {KEYS + 5, 255, 1}, /* a length of what follows is that of no key */
+        {LAST + 2, 2, 3},   /* 255 + 770 bytes */
+        {LAST + 776, 2, 4}, /* one byte more than there is */
+        {LAST + 776, 255, 4},
+    };
+    AUTO_ROWS struct rows rows;
+    AUTO_BUILT struct built built;
+    uint8_t key[KEY_MAX];
+
+    (void)state;
+    memset(key, 'k', sizeof(key));
+    rows_init(&rows, 5, 0);
+    rows_add_text(&rows, "aa");
+    rows_add_text(&rows, "ab");
+    rows_add(&rows, key, sizeof(key));
+    key[KEY_MAX - 1] = 'l';
+    rows_add(&rows, key, sizeof(key));
+    rows_add_text(&rows, "c");
+    build(&rows, NULL, &built);
+    assert_int_equal(load_le32(built.bytes + LAST + 2), KEY_MAX - 255);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint8_t was = built.bytes[cases[i].at];
+        struct key_index index;
+
+        built.bytes[cases[i].at] = cases[i].value;
+        mend(built.bytes, built.size);
+        assert_int_equal(key_index_open(built.bytes, built.size, &index), 0);
+        if (key_index_key(&index, cases[i].row, key) != 0)
+            fail_msg("case %zu", i);
+        built.bytes[cases[i].at] = was;
+    }
+}
+
+/* Places of a group at the end of their parts, behind it, and such that they wrap. */
+static void test_key_index__damaged_places__nothing_behind(void **state)
+{
+    enum { GROUP = HEADER + sizeof(about), NUMBERS_LEN = 64 * 16 + 8, KEYS_LEN = 2 * 3 };
+    AUTO_ROWS struct rows rows;
+    AUTO_BUILT struct built built;
+
+    (void)state;
+    rows_init(&rows, 2, 1);
+    rows_add_text(&rows, "a");
+    rows_add_text(&rows, "b");
+    rows.number[1][0] = UINT64_MAX;
+    build(&rows, NULL, &built);
+    for (int more = -6; more < 20; more++) {
+        struct key_index index;
+        uint8_t key[KEY_MAX];
+
+        store_le64(built.bytes + GROUP, (more < 0 ? 0 : NUMBERS_LEN - 15) + (uint64_t)more);
+        store_le64(built.bytes + GROUP + 8, (more < 0 ? 0 : KEYS_LEN) + (uint64_t)more);
+        mend(built.bytes, built.size);
+        assert_int_equal(key_index_open(built.bytes, built.size, &index), 0);
+        assert_int_equal(key_index_number(&index, 1, 0), 0);
+        assert_int_equal(key_index_key(&index, 0, key), 0);
+    }
+}
+
+static void test_key_index__too_many_columns__ebadmsg(void **state)
+{
+    AUTO_BUILT struct built built;
+    struct key_index index;
+
+    (void)state;
+    build_few(0, &built);
+    store_le32(built.bytes + AT_COLUMNS, KEY_INDEX_COLUMNS);
+    mend(built.bytes, built.size);
+    assert_int_equal(key_index_open(built.bytes, built.size, &index), 0);
+    store_le32(built.bytes + AT_COLUMNS, KEY_INDEX_COLUMNS + 1);
+    mend(built.bytes, built.size);
+    assert_int_equal(key_index_open(built.bytes, built.size, &index), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_key_index__random_rows__what_went_in),
+        cmocka_unit_test(test_key_index__no_about__empty),
+        cmocka_unit_test(test_key_index__repeated__first_free_name),
+        cmocka_unit_test(test_key_index__many_repeated__first_free_names),
+        cmocka_unit_test(test_key_index__long_repeated__cut_and_different),
+        cmocka_unit_test(test_key_index__same_hash__told_apart),
+        cmocka_unit_test(test_key_index__a_million_rows__small_and_found),
+        cmocka_unit_test(test_key_index__damaged__ebadmsg),
+        cmocka_unit_test(test_key_index__hostile__nothing_outside_is_read),
+        cmocka_unit_test(test_key_index__damaged_keys__empty),
+        cmocka_unit_test(test_key_index__damaged_places__nothing_behind),
+        cmocka_unit_test(test_key_index__too_many_columns__ebadmsg),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
