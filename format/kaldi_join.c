@@ -473,7 +473,6 @@ static int index_segment(struct kaldi_join *join)
 /* All lines of segments. 1: done, 0: not yet, or -errno. */
 static int index_segments(struct kaldi_join *join, int64_t until)
 {
-    struct iovec pieces[KEY_INDEX_PIECES];
     int r = 0;
 
     for (unsigned i = 1; join->segments_at < join->segments->size && r == 0; i++) {
@@ -482,7 +481,7 @@ static int index_segments(struct kaldi_join *join, int64_t until)
             return r;
     }
     if (r == 0)
-        r = key_index_finish(join->segments_builder, NULL, 0, NULL, NULL, &join->segment, pieces);
+        r = key_index_finish(join->segments_builder, NULL, NULL, &join->segment);
     if (r == 0)
         r = begin_rows(join);
     join->segments_at = UINT64_MAX;
@@ -556,8 +555,9 @@ static int finish(struct kaldi_join *join)
     text_add(&about, "}%c%s", '\0', join->notes.data ? join->notes.data : "");
     if (about.failed)
         return -ENOMEM;
-    r = key_index_finish(join->builder, about.data, about.len + 1, NULL, NULL, &join->index,
-                         pieces);
+    r = key_index_finish(join->builder, NULL, NULL, &join->index);
+    if (r == 0)
+        r = key_index_bytes(join->builder, about.data, about.len + 1, &join->index, pieces);
     if (r == 0)
         r = join_identity(join, &identity);
     if (r < 0)

@@ -456,11 +456,12 @@ static int finish(struct kaldi_table *table)
     AUTO_TEXT struct text about = {0};
     int r = check_files(table);
 
-    if (r == 0) /* twice: keys that are renamed add notes, which stand beside the keys */
+    if (r == 0)
+        r = key_index_finish(table->builder, tell_renamed, &renames, &table->index);
+    if (r == 0)
         r = make_about(table, &about);
     if (r == 0)
-        r = key_index_finish(table->builder, about.data, about.len, tell_renamed, &renames,
-                             &table->index, pieces);
+        r = key_index_bytes(table->builder, about.data, about.len, &table->index, pieces);
     kaldi_pass_free(table->pass);
     table->pass = NULL;
     return r < 0 ? r : keep_index(table, pieces);

@@ -72,14 +72,17 @@ void key_index_builder_free(struct key_index_builder *b);                    /* 
 /* The next row. len: 1 to KEY_MAX. 0, -ENOMEM (the builder is lost), or -E2BIG: 2^32 rows. */
 int key_index_add(struct key_index_builder *b, const void *key, size_t len, const uint64_t *number);
 
-/* No more rows; about (may be NULL) is copied. Keys that stand twice are renamed: the later one
- * gets the first free of <key>~2, <key>~3, ... (of a key cut to KEY_MAX with that), with renamed()
- * (may be NULL) told of each, in the order of rows; first is the row that keeps the key. The index
- * stands in the builder's memory from now on, and its bytes in pieces for storing, one behind
- * another. Once only. 0 or -ENOMEM. */
-int key_index_finish(struct key_index_builder *b, const void *about, size_t about_len,
+/* No more rows: keys that stand twice are renamed. The later one gets the first free of <key>~2,
+ * <key>~3, ...; renamed() (may be NULL) is told of each, in the order of rows. The index stands in
+ * the builder's memory from now on. Once only. 0 or -ENOMEM. */
+int key_index_finish(struct key_index_builder *b,
                      void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx,
-                     struct key_index *ret, struct iovec ret_pieces[static KEY_INDEX_PIECES]);
+                     struct key_index *ret);
+
+/* Add what its maker has to say of a finished index (may be NULL; it is copied), and get its bytes
+ * in pieces for storing, one behind another. Once only. 0 or -ENOMEM. */
+int key_index_bytes(struct key_index_builder *b, const void *about, size_t about_len,
+                    struct key_index *ret, struct iovec ret_pieces[static KEY_INDEX_PIECES]);
 
 static inline void key_index_builder_scope_end(struct key_index_builder **b)
 {

@@ -506,14 +506,12 @@ static void make_header(struct key_index_builder *b, const struct iovec *pieces)
     store_le32(b->header + AT_CRC, crc);
 }
 
-int key_index_finish(struct key_index_builder *b, const void *about, size_t about_len,
+int key_index_finish(struct key_index_builder *b,
                      void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx,
-                     struct key_index *ret, struct iovec ret_pieces[static KEY_INDEX_PIECES])
+                     struct key_index *ret)
 {
-    int r = copy_about(b, about, about_len);
+    int r = b->rows ? pack_group(b) : 0;
 
-    if (r == 0 && b->rows)
-        r = pack_group(b);
     for (unsigned i = 0; i < N_PARTS && r == 0; i++) /* none stays NULL */
         r = memory_add_zeros(&b->part[i], i == NUMBERS ? NUMBERS_PAD : 0) ? 0 : -ENOMEM;
     if (r == 0)
@@ -522,6 +520,17 @@ int key_index_finish(struct key_index_builder *b, const void *about, size_t abou
         return r;
     free(b->hash);
     b->hash = NULL;
+    *ret = index_of(b);
+    return 0;
+}
+
+int key_index_bytes(struct key_index_builder *b, const void *about, size_t about_len,
+                    struct key_index *ret, struct iovec ret_pieces[static KEY_INDEX_PIECES])
+{
+    int r = copy_about(b, about, about_len);
+
+    if (r < 0)
+        return r;
     *ret = index_of(b);
     ret_pieces[0] = (struct iovec){b->header, HEADER_BYTES};
     ret_pieces[1] = (struct iovec){b->about, b->about_len};

@@ -294,10 +294,16 @@ class Dataset:
     def __init__(self, folder, keys, fields):
         self.folder, self.keys, self.fields = folder, list(keys), dict(fields)
         self.alone = list(fields) == ["data"]
+        self.kinds = {}
         for name, items in fields.items():
             equal(len(items), len(self.keys), f"{folder}: the test's own items of {name}")
 
     def kind(self, field):
+        if field not in self.kinds:
+            self.kinds[field] = self.find_kind(field)
+        return self.kinds[field]
+
+    def find_kind(self, field):
         kinds = {item.kind for item in self.fields[field] if item != BAD}
         equal(len(kinds) < 2, True, f"{self.folder}: the test's own kinds of {field}: {kinds}")
         return kinds.pop() if kinds else "matrix"

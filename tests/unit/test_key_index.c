@@ -167,9 +167,9 @@ static void build(const struct rows *rows, struct told *ret_told, struct built *
     for (uint64_t i = 0; i < rows->n; i++)
         assert_int_equal(key_index_add(ret->builder, rows->key[i], rows->len[i], rows->number[i]),
                          0);
-    assert_int_equal(key_index_finish(ret->builder, about, sizeof(about),
-                                      ret_told ? remember : NULL, ret_told, &ret->index, pieces),
-                     0);
+    assert_int_equal(
+        key_index_finish(ret->builder, ret_told ? remember : NULL, ret_told, &ret->index), 0);
+    assert_int_equal(key_index_bytes(ret->builder, about, sizeof(about), &ret->index, pieces), 0);
     for (unsigned i = 0; i < KEY_INDEX_PIECES; i++)
         ret->size += pieces[i].iov_len;
     at = ret->bytes = malloc(ret->size);
@@ -317,7 +317,8 @@ static void test_key_index__no_about__empty(void **state)
     (void)state;
     assert_int_equal(key_index_builder_new(0, &b), 0);
     assert_int_equal(key_index_add(b, "a", 1, NULL), 0);
-    assert_int_equal(key_index_finish(b, NULL, 0, NULL, NULL, &index, pieces), 0);
+    assert_int_equal(key_index_finish(b, NULL, NULL, &index), 0);
+    assert_int_equal(key_index_bytes(b, NULL, 0, &index, pieces), 0);
     assert_int_equal(index.about_len, 0);
 }
 
@@ -502,7 +503,8 @@ static void build_many(struct key_index_builder **ret_builder, uint8_t **ret_byt
 
         assert_int_equal(key_index_add(b, key, speech_key(row, &rng, key), number), 0);
     }
-    assert_int_equal(key_index_finish(b, about, sizeof(about), NULL, NULL, &index, pieces), 0);
+    assert_int_equal(key_index_finish(b, NULL, NULL, &index), 0);
+    assert_int_equal(key_index_bytes(b, about, sizeof(about), &index, pieces), 0);
     for (unsigned i = 0; i < KEY_INDEX_PIECES; i++)
         size += pieces[i].iov_len;
     *ret_bytes = calloc(1, size + 1); /* one more than the index has */
