@@ -250,7 +250,9 @@ int commands_start(struct commands *commands, const char *command, struct opener
         return -ENOMEM;
     r = find_output(run, d);
     if (r == 0 && run->state == RUN_WAITING)
-        r = take_place(run);
+        r = commands->paused ? -EAGAIN : take_place(run);
+    if (r == -EAGAIN)
+        poll(NULL, 0, LOOK_MS); /* the caller comes again */
     if (r == 0 && run->state == RUN_WAITING)
         r = begin(run, d);
     if (r < 0) {

@@ -2,6 +2,7 @@
 #ifndef EPOCHFS_CACHE_COMMANDS_H
 #define EPOCHFS_CACHE_COMMANDS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/lock.h"
@@ -16,8 +17,9 @@ struct commands {
     struct lazy_pool *pool; /* of the outputs' descriptors */
     const char *cwd;        /* where commands run */
     bool allowed;
-    unsigned limit_s; /* for each; > 0 */
-    unsigned most;    /* that run at once: twice the cores */
+    _Atomic bool paused; /* no new ones for now: a process that is to fork */
+    unsigned limit_s;    /* for each; > 0 */
+    unsigned most;       /* that run at once: twice the cores */
     struct lock lock;
     /* Guarded by lock: */
     struct opener_run *first; /* those that run, or wait for another process that does */

@@ -32,6 +32,10 @@ struct cache_opener_options {
 int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options);
 
+/* Start no commands from now on (-EAGAIN), or again: those of a process do not outlive its fork().
+ */
+void cache_opener_pause(struct cache_opener *opener, bool paused);
+
 /* Ends commands that run still. All blobs must have been freed. Takes a zeroed one. */
 void cache_opener_release(struct cache_opener *opener);
 

@@ -46,8 +46,15 @@ struct attempt {
     enum need need;
     uint64_t most;
     bool has_need;
-    bool is_odd; /* a value that nobody would write: int 5 read as a float is 7e-45 */
+    bool is_odd;      /* a value that nobody would write: int 5 read as a float is 7e-45 */
+    uint64_t reached; /* the end of the last object that could be read; 0: none */
 };
+
+/* Has it what its type needs? */
+static bool is_likely(const struct attempt *try)
+{
+    return (!try->need || try->has_need) && !try->is_odd;
+}
 
 /* Is a real number of the object not zero and yet too small to be a normal one? */
 static bool is_odd(const struct kaldi_object *object, const uint8_t *bytes)
@@ -147,7 +154,7 @@ static bool key_is_sane(const uint8_t *key, size_t len)
 static int try_archive(struct attempt *try, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
-    uint64_t at = 0, objects = 0;
+    uint64_t at = 0;
     uint8_t key[KEY_MAX];
 
     kaldi_in_init(&in, try->blob);
@@ -165,10 +172,9 @@ static int try_archive(struct attempt *try, struct diag *d)
             r = try_object(try, &in, at, &object, d);
         if (r < 0)
             return r;
-        at = object.start + object.len;
-        objects++;
+        try->reached = at = object.start + object.len;
     }
-    return !objects || (try->need && !try->has_need) || try->is_odd ? -EBADMSG : 0;
+    return try->reached && is_likely(try) ? 0 : -EBADMSG;
 }
 
 /* One object that is all of its file. */
@@ -182,15 +188,43 @@ static int try_whole(struct attempt *try, struct diag *d)
     r = try_object(try, &in, 0, &object, d);
     if (r == 0 && object.len != in.size)
         r = -EBADMSG;
-    return r < 0 || (try->need && !try->has_need) || try->is_odd ? -EBADMSG : 0;
+    return r == 0 && is_likely(try) ? 0 : r < 0 && r != -EBADMSG ? r : -EBADMSG;
 }
 
 typedef int try_fn(struct attempt *try, struct diag *d);
 
+/* What is left after the tries: those that got to the end, or, of an archive that breaks, furthest.
+ */
+struct best {
+    enum kaldi_type type; /* the first */
+    unsigned n;
+    uint64_t reached;
+    struct text names; /* of all of them */
+};
+
+static void best_release(struct best *best)
+{
+    text_release(&best->names);
+}
+
+static void note_attempt(struct best *best, const struct attempt *try, bool to_the_end)
+{
+    uint64_t reached = to_the_end ? UINT64_MAX : is_likely(try) ? try->reached : 0;
+
+    if (!reached || reached < best->reached)
+        return;
+    if (reached > best->reached) {
+        best->n = 0;
+        best->type = try->type;
+        text_release(&best->names);
+    }
+    best->reached = reached;
+    text_add(&best->names, "%s%s", best->n++ ? " or " : "", kaldi_types[try->type].name);
+}
+
 static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *ret, struct diag *d)
 {
-    AUTO_TEXT struct text left = {0};
-    unsigned n = 0;
+    AUTO(best_release) struct best best = {.n = 0};
 
     for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
         struct attempt try = {.blob = blob, .type = binary_types[i], .most = BINARY_MOST};
@@ -198,20 +232,17 @@ static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *r
 
         if (r < 0 && r != -EBADMSG)
             return r;
-        if (r < 0)
-            continue;
-        *ret = binary_types[i];
-        text_add(&left, "%s%s", n ? " or " : "", kaldi_types[*ret].name);
-        n++;
+        note_attempt(&best, &try, r == 0);
     }
-    if (n == 1)
+    *ret = best.type;
+    if (best.n == 1)
         return 0;
-    if (!n)
+    if (!best.n)
         return -EBADMSG;
     return diag_set(d, -EBADMSG,
                     "%s: want objects that say what they are, found bytes that can be read as %s; "
                     "mount with -o kaldi_type=<one of them>",
-                    blob_name(blob), left.data ? left.data : "");
+                    blob_name(blob), best.names.data ? best.names.data : "");
 }
 
 /* brackets: the first object begins with one, so that it is no list of words. */
@@ -219,6 +250,7 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
                       struct diag *d)
 {
     size_t n = ARRAY_LEN(text_types) - (brackets ? 2 : 0);
+    AUTO(best_release) struct best best = {.n = 0};
     struct diag first = DIAG_INIT;
 
     for (size_t i = 0; i < n; i++) {
@@ -231,7 +263,11 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
         *ret = text_types[i].type;
         if (r != -EBADMSG)
             return r;
+        note_attempt(&best, &try, false);
     }
+    *ret = best.type;
+    if (best.n)
+        return 0;
     return diag_set(d, -EBADMSG, "%s", first.text);
 }
 

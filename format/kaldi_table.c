@@ -95,7 +95,20 @@ void kaldi_table_free(struct kaldi_table *table)
 
 /* ---- the type ---- */
 
-/* The type of the object that a line names. 0, -EAGAIN: the line does not say. */
+/* What a command that has not run yet may put out, by its text and the name of the table. */
+static enum kaldi_type guess_output(const char *name, const struct scp_line *line)
+{
+    static const char *const audio[] = {"wav", "sph", "flac", "sox", "ffmpeg", "mp3", "ogg"};
+
+    for (size_t i = 0; i < ARRAY_LEN(audio); i++)
+        if (strstr(name, audio[i]) ||
+            memmem(line->path, line->path_len, audio[i], strlen(audio[i])))
+            return KALDI_WAVE;
+    return KALDI_MATRIX;
+}
+
+/* Find out the type, if it is not known, by the object that a line names. 0; 1: it would take a
+ * command to know. */
 static int type_of_line(struct kaldi_table *table, const struct scp_line *line, struct diag *d)
 {
     AUTO_FREE char *path = strndup(line->path, line->path_len);
@@ -106,8 +119,10 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
 
     if (!path)
         return -ENOMEM;
-    if (line->kind == SCP_COMMAND) /* is it allowed? */
-        return table->opener->runs_commands ? 0 : opener_start(table->opener, path, &run, d);
+    if (line->kind == SCP_COMMAND && !table->opener->runs_commands)
+        return opener_start(table->opener, path, &run, d); /* which says how to allow it */
+    if (line->kind == SCP_COMMAND)
+        return 1;
     r = opener_file(table->opener, table->folder, path, &blob, d);
     if (r == 0 && table->type == KALDI_UNKNOWN)
         r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, &type, d);
@@ -120,6 +135,7 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
 static int find_type_of_script(struct kaldi_table *table, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
+    enum kaldi_type guess = KALDI_UNKNOWN;
     uint64_t at = 0;
     int r = -ENODATA;
 
@@ -146,10 +162,16 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
         r = type_of_line(table, &line, &reason);
         if (r == 0 || r == -ENOMEM)
             break;
+        if (r == 1) { /* the next one may be a file */
+            guess = guess ? guess : guess_output(table->name, &line);
+            continue;
+        }
         diag_set(d, r, "%s:%u: %s", blob_name(table->blob), i + 1, diag_text(&reason, r));
     }
-    if (r == 0 && table->type == KALDI_UNKNOWN) /* of a command: names tell */
-        table->type = strstr(table->name, "wav") ? KALDI_WAVE : KALDI_MATRIX;
+    if (guess && r != -ENOMEM) {
+        table->type = table->type ? table->type : guess;
+        r = 0;
+    }
     return r == 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 

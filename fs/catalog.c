@@ -452,9 +452,17 @@ int catalog_open(const struct source *source, const struct options *options, str
 
 bool catalog_prepare(struct catalog *catalog, int64_t until)
 {
-    for (size_t i = 0; i < catalog->n; i++)
-        while (catalog->item[i].ds && !dataset_prepare(catalog->item[i].ds))
+    bool all = false;
+
+    while (!all) { /* each in turn: one may wait for a command */
+        all = true;
+        for (size_t i = 0; i < catalog->n; i++) {
+            if (!catalog->item[i].ds || dataset_prepare(catalog->item[i].ds))
+                continue;
+            all = false;
             if (monotonic_ns() > until)
                 return false;
+        }
+    }
     return true;
 }

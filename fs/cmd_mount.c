@@ -192,6 +192,15 @@ static int mount_catalog(const struct mount_call *call, const struct options *op
     return call->foreground ? serve_here(server) : serve_in_background(server, &ready, mountpoint);
 }
 
+/* Small files are known before anyone can ask; the others are prepared while we serve. Commands
+ * wait for the daemon: they would not be its children. */
+static void prepare_small(struct catalog *catalog)
+{
+    cache_opener_pause(&catalog->tools->opener, true);
+    catalog_prepare(catalog, monotonic_ns() + PREPARE_NS);
+    cache_opener_pause(&catalog->tools->opener, false);
+}
+
 static int mount_source(const struct mount_call *call, const struct options *options)
 {
     AUTO_SOURCE struct source *source = NULL;
@@ -208,9 +217,8 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     code = open_catalog(call->source, options, &source, &catalog, &d);
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
-    /* Small files are known before anyone can ask; the others are prepared while we serve. */
     if (!call->fake)
-        catalog_prepare(&catalog, monotonic_ns() + PREPARE_NS);
+        prepare_small(&catalog);
     report_unusable(&catalog);
     name = source_name(source);
     if (!name)

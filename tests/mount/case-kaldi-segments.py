@@ -231,6 +231,7 @@ def check_joined():
     lines.append("s9-extra reco0 0 0.5")
     folder.tables["reco2dur"] = {r: kd.number_item(np.float64)(w.samples.shape[0] / 8000)
                                  for r, w in waves.items()}
+    folder.tables["reco2file_and_channel"] = {r: kd.text_item(f"{r}.sph  B") for r in waves}
     folder.tables["utt2dur"]["s9-extra"] = kd.number_item(np.float64)(0.5)
     wav = folder.tables.pop("wav")
     folder.write()

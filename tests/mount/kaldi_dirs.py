@@ -143,12 +143,12 @@ def tone(rng, n, channels=1, rate=16000):
 
 def archive(items):
     """The bytes of an archive, and where the object of each key is. items: (key, object)."""
-    out, at = b"", []
+    parts, at, size = [], [], 0
     for key, data in items:
-        out += key.encode() + b" "
-        at.append(len(out))
-        out += data
-    return out, at
+        parts += [key.encode() + b" ", data]
+        at.append(size + len(parts[-2]))
+        size = at[-1] + len(data)
+    return b"".join(parts), at
 
 
 def table(name, items, ark=None):
@@ -591,12 +591,13 @@ def check_batch(ds, folder, number, index, encodings=None):
 
 def check_names(ds):
     """The samples in the listings, and what dataset.json says of them."""
-    found = page(ds)
+    want, found = [f"{name_of(key)}.npz" for key in ds.keys], page(ds)
+    listed = os.listdir(f"{ds.folder}/samples/npz") if "samples" in found else []
+    equal((sorted({*want} - {*listed}), sorted({*listed} - {*want}), len(listed)), ([], [], len(want)),
+          f"{ds.folder}: samples that are missing, too many, and their number; {found.get('error', '')}")
     equal((found["format"], found["samples"]), ("kaldi", len(ds.keys)), f"{ds.folder}: dataset.json")
     names = {f["name"] for f in found["fields"]}
     equal(set(ds.fields) - names, set(), f"{ds.folder}: fields that are missing of {sorted(names)}")
-    listed = os.listdir(f"{ds.folder}/samples/npz")
-    equal(sorted(listed), sorted(f"{name_of(key)}.npz" for key in ds.keys), f"{ds.folder}: samples")
 
 
 def check(ds, encodings=None, samples=None):
@@ -680,8 +681,9 @@ def text_item(word):
 
 BY_SPEAKER = {"cmvn", "spk2gender"}
 TEXT_TABLES = {"text": text_item, "utt2spk": text_item, "spk2gender": text_item,
-               "utt2lang": text_item, "utt2uniq": text_item, "utt2dur": number_item(f8),
-               "reco2dur": number_item(f8), "utt2num_frames": number_item(i4)}
+               "utt2lang": text_item, "utt2uniq": text_item, "reco2file_and_channel": text_item,
+               "utt2dur": number_item(f8), "reco2dur": number_item(f8),
+               "utt2num_frames": number_item(i4)}
 
 
 def text_table(data, make):
@@ -742,7 +744,9 @@ class Folder:
             "utt2dur": {u: number_item(f8)(f"{frames[u] / 100 + 0.015:.7g}") for u in self.utterances},
             "utt2num_frames": {u: number_item(i4)(frames[u]) for u in self.utterances},
             "utt2lang": {u: text_item("de" if frames[u] % 2 else "en") for u in self.utterances},
+            "utt2uniq": {u: text_item(u[3:]) for u in self.utterances},
             "reco2dur": {u: number_item(f8)(repr(frames[u] / 97)) for u in self.utterances},
+            "reco2file_and_channel": {u: text_item(f"file-{u[:2]} A") for u in self.utterances},
         }
 
     def keep(self, *names):
