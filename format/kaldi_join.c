@@ -196,7 +196,7 @@ static bool parse_time(const char *text, double *ret)
     char *end;
 
     *ret = strtod(text, &end);
-    return *text && !*end && isfinite(*ret);
+    return *text && !*end && isfinite(*ret) && strspn(text, "0123456789+-.eE") == strlen(text);
 }
 
 /* The rest of a line of segments, behind the utterance. NULL, or what is wrong. text is changed. */
@@ -254,7 +254,9 @@ static const char *cut_segment(const struct segment *segment, const struct kaldi
         return "the recording has no such channel";
     ret[0] = min_u64((uint64_t)(segment->start * (double)rate + 0.5), samples);
     last = min_u64((uint64_t)(end * (double)rate + 0.5), samples);
-    ret[1] = last > ret[0] ? last - ret[0] : 0;
+    if (last <= ret[0])
+        return "it has no sample";
+    ret[1] = last - ret[0];
     ret[2] = channels == 1 ? 0 : (uint64_t)segment->channel + 1;
     return NULL;
 }

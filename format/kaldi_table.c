@@ -157,6 +157,8 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
         wrong = scp_line_parse((const char *)text, len, &line);
         if (wrong) {
             diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->blob), i + 1, wrong);
+            if (line.ends_table)
+                break;
             continue;
         }
         r = type_of_line(table, &line, &reason);

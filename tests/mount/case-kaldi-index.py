@@ -216,6 +216,16 @@ def check_changed_kind():
     equal(10 < len(good) < 40, True, "the test's own good rows")
     with mounted():
         kd.check(cut, ["raw", "npy"])
+    # A file that was missing is there now.
+    lines = text(SOURCE, "t.scp")
+    write("t.scp", (lines + "late d/late.mat\n").encode())
+    write("d/a.ark", data)
+    late = Item("matrix", np.ones((3, 5), np.float32))
+    for item in (kd.BAD, late):
+        with mounted():
+            kd.check(Dataset(a.folder, [*a.keys, "late"], {"data": [*a.fields["data"], item]}), ["npy"])
+        write("d/late.mat", kd.fm(late.value))
+    write("t.scp", lines.encode())
     os.unlink(f"{SOURCE}/d/a.ark")
     with mounted_or_nothing() as is_mounted:
         if is_mounted:

@@ -117,7 +117,7 @@ def wave_bytes(wave, before=b"", after=b""):
 
 
 def read_wave(data, at=0):
-    """The wave at that byte, and where Kaldi would be behind it."""
+    """The wave at that byte, and where Kaldi would be behind it. Some sizes mean: to the end."""
     equal((data[at:at + 4], data[at + 8:at + 12]), (b"RIFF", b"WAVE"), "the start of a wave")
     at += 12
     form = None
@@ -129,6 +129,8 @@ def read_wave(data, at=0):
         if tag == b"data":
             break
         at += size
+    if size in (0, 0xFFFFFFFF, 0x7FFFF000):
+        size = len(data) - at
     kind, channels, rate, byte_rate, align, bits = form
     equal((kind, bits, align, byte_rate), (1, 16, 2 * channels, 2 * channels * rate), "a wave's form")
     samples = np.frombuffer(data, "<i2", size // align * channels, at).reshape(-1, channels)

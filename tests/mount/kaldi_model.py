@@ -730,7 +730,7 @@ def read_wave(s):
     if size > used:
         s.read(size - used)
     if channels == 0 or bits != 16 or align != channels * 2 or \
-            bytes_rate != rate * 2 * channels % 2 ** 32:
+            bytes_rate != rate * bits % 2 ** 32 // 8 * channels % 2 ** 32:
         raise Broken(at, "want 16 bits")
     while s.read(4) != b"data":
         s.read(number())
@@ -829,7 +829,7 @@ def as_arrays(type, value, dtype):
 def wave_arrays(objects):
     """One axis where all are mono."""
     mono = all(o.value[1].shape[1] == 1 for o in objects)
-    return [{"": o.value[1][:, 0] if mono else o.value[1], "_rate": np.int32(o.value[0])}
+    return [{"": o.value[1][:, 0] if mono else o.value[1], "_rate": np.uint32(o.value[0]).astype(np.int32)}
             for o in objects]
 
 
