@@ -211,6 +211,9 @@ static void note_attempt(struct best *best, const struct attempt *try, bool to_t
 {
     uint64_t reached = to_the_end ? UINT64_MAX : is_likely(try) ? try->reached : 0;
 
+    /* The start of a matrix that is cut, "FM ", reads as a false and a key. */
+    if (!to_the_end && try->type == KALDI_BOOL)
+        return;
     if (!reached || reached < best->reached)
         return;
     if (reached > best->reached) {

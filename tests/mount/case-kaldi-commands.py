@@ -70,7 +70,7 @@ def feed(file, data):
             equal(e.errno, errno.ENXIO, f"opening {file}")
         return fds
 
-    wait_for(opened, f"a command that reads {file}")
+    wait_for(opened, f"a command that reads {file}", 15)
     os.set_blocking(fds[0], True)
     with open(fds[0], "wb") as f:
         f.write(data)
