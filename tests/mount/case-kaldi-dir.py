@@ -227,6 +227,23 @@ def check_gaps_files(gaps):
             expect_error(2, os.stat, f"{folder}/{file}")
 
 
+def check_same_words():
+    """An utterance that is called like a speaker: tables by speaker stay so."""
+    fresh()
+    folder = Folder(rng, "d", 5, 2).keep("utt2spk", "feats", "cmvn", "spk2gender", "text")
+    names = dict(zip(folder.utterances, ["s0", "s0-b", "s1-x", "s1", "s0-c"]))
+    speaker = dict(zip(names.values(), ["s0", "s0", "s1", "s1", "s0"]))
+    for table in ("utt2spk", "feats", "text"):
+        folder.tables[table] = {names[u]: item for u, item in folder.tables[table].items()}
+    folder.tables["utt2spk"] = {u: kd.text_item(s) for u, s in speaker.items()}
+    folder.utterances, folder.speaker = list(speaker), speaker
+    folder.write()
+    with mounted():
+        ds, missing = folder.dataset(path("d/all"))
+        equal((len(ds.keys), missing), (5, {}), "the test's own directory")
+        kd.check(ds)
+
+
 def check_many_missing():
     """A speaker that lacks, long lists of missing keys, and a join of which nothing is left."""
     fresh()
@@ -402,6 +419,7 @@ def check_mini_librispeech():
 
 check_full()
 check_joins()
+check_same_words()
 check_many_missing()
 check_unusable()
 check_empty_text()

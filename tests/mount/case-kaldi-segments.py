@@ -252,6 +252,20 @@ def check_joined():
         equal("s9-extra" in extra.get("utt2dur", []), True, f"extra: {extra}")
 
 
+def check_same_words():
+    """Utterances that are called like recordings, of others even."""
+    fresh()
+    waves = {name: kd.tone(rng, 8000 + i, 1, 8000) for i, name in enumerate(("a", "b", "c"))}
+    lines = ["a a 0 0.5", "a-2 a 0.5 1", "c b 0 0.75", "b c 0.25 1", "b-2 b 0.1 0.9"]
+    write_dir("d", lines, waves, speakers=True)
+    lengths = {name: kd.number_item(np.float64)(len(w.samples) / 8000) for name, w in waves.items()}
+    kd.script("d/reco2dur", [f"{name} {item.value!s}" for name, item in lengths.items()])
+    cut = kd.extract_segments(lines, waves)
+    with mounted():
+        kd.check(Dataset(path("d/all"), list(cut), {
+            "wav": items_of(cut), "reco2dur": [lengths[line.split()[1]] for line in lines]}))
+
+
 def check_recording_order():
     """segments decides the order where there is no utt2spk, feats.scp beside it."""
     fresh()
@@ -288,6 +302,7 @@ check_lines()
 check_channels_missing()
 check_bad_recordings()
 check_joined()
+check_same_words()
 check_recording_order()
 check_without_audio()
 check_edges()
