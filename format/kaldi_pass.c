@@ -456,6 +456,13 @@ static int bad_line(struct kaldi_pass *pass, const struct line *line, const char
     return add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, text);
 }
 
+/* The file is not there, or the command failed: that may be otherwise next time. */
+static int missing_line(struct kaldi_pass *pass, const struct line *line, const char *what)
+{
+    pass->table->may_differ = true;
+    return bad_line(pass, line, what);
+}
+
 /* What of the object counts. NULL, or what is wrong. */
 static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_range *range,
                                const struct kaldi_object *object, uint64_t ret[static 4])
@@ -545,7 +552,7 @@ static int line_row(struct kaldi_pass *pass, struct line *line)
             if (r == -EAGAIN)
                 return 0;
             if (r < 0) {
-                r = r == -ENOMEM ? r : bad_line(pass, line, diag_text(&reason, r));
+                r = r == -ENOMEM ? r : missing_line(pass, line, diag_text(&reason, r));
                 return r < 0 ? r : 1;
             }
         }
@@ -559,7 +566,7 @@ static int line_row(struct kaldi_pass *pass, struct line *line)
     if (r == 0)
         r = object_row(pass, line, file);
     else if (r != -ENOMEM)
-        r = bad_line(pass, line, diag_text(&reason, r));
+        r = missing_line(pass, line, diag_text(&reason, r));
     return r < 0 ? r : 1;
 }
 

@@ -488,7 +488,7 @@ static int finish(struct kaldi_table *table)
         r = key_index_bytes(table->builder, about.data, about.len, &table->index, pieces);
     kaldi_pass_free(table->pass);
     table->pass = NULL;
-    return r < 0 ? r : keep_index(table, pieces);
+    return r < 0 || table->may_differ ? r : keep_index(table, pieces);
 }
 
 static int step(struct kaldi_table *table, struct diag *d)

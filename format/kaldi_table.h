@@ -63,6 +63,7 @@ struct kaldi_table {
     const struct keep *keep;
     const struct opener *opener;
     bool permissive; /* leave out what cannot be read */
+    bool may_differ; /* a file was not there, a command failed: the next mount looks again */
     bool sorted;     /* keys are said to be */
 
     /* Once it is ready: */
