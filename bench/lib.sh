@@ -27,11 +27,11 @@ need_packages() {
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y "${missing[@]}" >&2
 }
 
-# need_build CHECKOUT: sets EPOCHFS, READERS and MAKE_LIBSVM.
+# need_build CHECKOUT: sets EPOCHFS, READERS, MAKE_LIBSVM and MAKE_KALDI.
 need_build() {
     local build=${EPOCHFS_BUILD:-$1/build/release}
     if [[ -z ${EPOCHFS_BUILD:-} && ! (-x $build/epochfs && -x $build/epochfs-bench &&
-        -x $build/epochfs-bench-libsvm) ]]; then
+        -x $build/epochfs-bench-libsvm && -x $build/epochfs-bench-kaldi) ]]; then
         (cd "$1" && cmake --preset release &&
             cmake --build --preset release --target epochfs epochfs-bench) >&2 || die "no build"
     fi
@@ -39,6 +39,7 @@ need_build() {
     EPOCHFS=$build/epochfs
     READERS=$build/epochfs-bench
     MAKE_LIBSVM=$build/epochfs-bench-libsvm
+    MAKE_KALDI=$build/epochfs-bench-kaldi
     [[ -x $EPOCHFS && -x $READERS ]] || die "no epochfs and epochfs-bench in $build"
 }
 

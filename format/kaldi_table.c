@@ -107,13 +107,24 @@ static enum kaldi_type guess_output(const char *name, const struct scp_line *lin
     return KALDI_MATRIX;
 }
 
+/* Can the object that a line names be read as that? */
+static int measure_named(const struct blob *blob, const struct scp_line *line, enum kaldi_type type,
+                         struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object object;
+
+    kaldi_in_init(&in, blob);
+    return kaldi_measure(&in, line->kind == SCP_OFFSET ? line->offset : 0, type, &object, d);
+}
+
 /* Find out the type, if it is not known, by the object that a line names. 0; 1: it would take a
  * command to know. */
 static int type_of_line(struct kaldi_table *table, const struct scp_line *line, struct diag *d)
 {
     AUTO_FREE char *path = strndup(line->path, line->path_len);
     AUTO_BLOB struct blob *blob = NULL;
-    enum kaldi_type type = KALDI_UNKNOWN;
+    enum kaldi_type type = table->type;
     struct opener_run *run = NULL;
     int r;
 
@@ -124,9 +135,11 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
     if (line->kind == SCP_COMMAND)
         return 1;
     r = opener_file(table->opener, table->folder, path, &blob, d);
-    if (r == 0 && table->type == KALDI_UNKNOWN)
+    if (r == 0 && type == KALDI_UNKNOWN)
         r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, &type, d);
-    if (r == 0 && table->type == KALDI_UNKNOWN)
+    if (r == 0)
+        r = measure_named(blob, line, type, d);
+    if (r == 0)
         table->type = type;
     return r;
 }

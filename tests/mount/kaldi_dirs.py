@@ -662,8 +662,8 @@ def extract_segment(words, waves):
         return None
     first, last = int(start * float(rate) + 0.5), int(end * float(rate) + 0.5)
     last, channel = min(last, len(samples)), max(channel, 0)
-    if last <= first:
-        return utterance, BAD
+    if last <= first:  # Kaldi aborts
+        return None
     return utterance, Wave(samples[first:last, channel:channel + 1], waves[recording].rate)
 
 
