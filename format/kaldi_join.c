@@ -14,7 +14,7 @@
 #define STEP_NS       10000000
 #define LOOK          64   /* rows between two looks at the clock */
 #define LISTED        1000 /* keys of a list in dataset.json */
-#define LEVEL_ROWS    1000 /* of which one must tell by what a table is keyed */
+#define LEVEL_ROWS    1000 /* that tell by what a table is keyed */
 #define TOKENS_MOST   4096 /* bytes of a line of utt2spk or segments */
 #define SEGMENT_LEAST 0.1f /* seconds: feat/extract-segments.cc */
 #define SEGMENT_OVER  0.5f /* that a segment may end behind its recording */
@@ -304,21 +304,33 @@ static bool find_row(const struct kaldi_table *table, enum level level, const st
     return *name && key_index_find(&table->index, name, strlen(name), ret);
 }
 
-/* By what is a table keyed? The first utterance that it has something for tells. */
+/* What Kaldi's tables of that name are keyed by. */
+static enum level usual_level(const char *name)
+{
+    if (!strncmp(name, "reco2", 5))
+        return BY_RECORDING;
+    return !strcmp(name, "cmvn") || !strcmp(name, "spk2gender") ? BY_SPEAKER : BY_UTTERANCE;
+}
+
+/* By what is a table keyed? By what the first utterances find most with; an utterance may be called
+ * like its speaker, so where that is the same, as is usual. */
 static enum level find_level(struct kaldi_join *join, unsigned column, struct utterance *u)
 {
     const struct kaldi_table *table = join->set->column[column].table;
-    uint64_t rows = min_u64(join->base->rows, LEVEL_ROWS), found;
+    uint64_t rows = min_u64(join->base->rows, LEVEL_ROWS), row_found, found[N_LEVELS] = {0};
+    enum level best = usual_level(table->name);
 
     if (is_cut(join, column))
         return BY_RECORDING;
     for (uint64_t row = 0; row < rows; row++) {
         know_utterance(join, row, u);
         for (unsigned level = 0; level < N_LEVELS; level++)
-            if (find_row(table, (enum level)level, u, &found))
-                return (enum level)level;
+            found[level] += find_row(table, (enum level)level, u, &row_found);
     }
-    return BY_UTTERANCE;
+    for (unsigned level = 0; level < N_LEVELS; level++)
+        if (found[level] > found[best])
+            best = (enum level)level;
+    return best;
 }
 
 static void note_missing(struct misses *miss, const struct utterance *u)

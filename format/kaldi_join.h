@@ -2,7 +2,7 @@
  *
  * The samples are the utterances that every table has, in the order of the first of utt2spk,
  * segments, feats, wav, text that is there. A table may be keyed by utterance, by speaker (utt2spk
- * says whose) or by recording (segments says which): its first keys tell. */
+ * says whose) or by recording (segments says which): the first utterances tell. */
 #ifndef EPOCHFS_FORMAT_KALDI_JOIN_H
 #define EPOCHFS_FORMAT_KALDI_JOIN_H
 

@@ -306,11 +306,15 @@ def check_large():
              "cm.ark": write_ark([(b"%d-%d" % (i, n), write("matrix",
                                                             random_compressed(kind, n, 40, rng)))
                                   for i, kind in enumerate(("CM", "CM2", "CM3"))
-                                  for n in (5000, 3)])}
+                                  for n in (5000, 3)]),
+             "ranges.ark": write_ark([(b"%d-%d" % (i, n), write("matrix",
+                                                                random_compressed(kind, 3, 20, rng)))
+                                      for i, kind in enumerate(("CM", "CM2", "CM3"))
+                                      for n in range(200)])}
     fresh(files)
     with mounted():
         for name, type in (("large.ark", "matrix"), ("ali.ark", "int-vector"),
-                           ("cm.ark", "matrix")):
+                           ("cm.ark", "matrix"), ("ranges.ark", "matrix")):
             table = Table(files[name], type)
             n = len(table)
             kaldi_model.check_listing(table, path(name))

@@ -24,7 +24,7 @@ from lib import (MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, expect_e
 rng = np.random.default_rng(16)
 SHARED = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "kaldi")
 PCM = struct.pack("<4I", 1, 0x00100000, 0xAA000080, 0x719B3800)
-FLOAT = struct.pack("<4I", 3, 0x00100000, 0xAA000080, 0x719B3800)
+NOT_PCM = [PCM[:4 * i] + b"\3\1\1\1" + PCM[4 * i + 4:] for i in range(4)]
 
 
 def samples(n, channels=1):
@@ -78,7 +78,10 @@ BAD = {
     "mu-law": riff(bytes(8), form=7, bits=8), "gsm": riff(bytes(65), form=49, bits=0, align=65),
     "byte-rate": riff(A, byte_rate=32001), "byte-rate-0": riff(A, byte_rate=0),
     "align": riff(A, align=4), "align-0": riff(A, align=0), "channels-0": riff(b"12", channels=0),
-    "extensible-float": riff(A, form=0xfffe, extra=struct.pack("<HHI", 22, 16, 4) + FLOAT),
+    **{f"extensible-{i}": riff(A, form=0xfffe, extra=struct.pack("<HHI", 22, 16, 4) + guid)
+       for i, guid in enumerate(NOT_PCM)},
+    "extensible-extra": riff(A, form=0xfffe, extra=struct.pack("<HHI", 21, 16, 4) + PCM),
+    "endless-one-byte": riff(b"x", data_size=0), "endless-nothing": riff(b"", riff_size=0),
     "extensible-short": riff(A, form=0xfffe, extra=b"\0\0"),
     "no-data": riff(A).partition(b"data")[0], "fmt-cut": riff(A)[:30], "head-cut": riff(A)[:10],
     "size-cut": riff(A)[:42], "no-samples": riff(b"", data_size=2), "one-byte": riff(b"x"),
