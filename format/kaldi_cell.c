@@ -118,7 +118,7 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
     if (stride == 1 && o->store == KALDI_RIFF)
         return read_blob(cell->row.blob, data + first * 2, n * 2, dst, d);
     while (n) {
-        size_t step = (size_t)min_u64(n, CHUNK / 2 / stride);
+        size_t step = (size_t)min_u64(n, max_u64(CHUNK / 2 / stride, 1));
         size_t bytes = ((step - 1) * stride + 1) * 2;
         int r = read_blob(cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
 

@@ -19,6 +19,7 @@
 #define WAIT_MS   10 /* for a command, in a step */
 #define AHEAD     32 /* lines that are read ahead */
 #define NOTES     10 /* of a kind, in the table's notes */
+#define KEY_USUAL 64 /* bytes that are looked at first */
 
 /* A line of an scp file that waits for its turn. */
 struct line {
@@ -263,6 +264,16 @@ static int add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
 
 /* ---- archives ---- */
 
+/* The bytes of the key at the start of text; have: there is no end among these. */
+static size_t key_end(const uint8_t *text, size_t have)
+{
+    size_t len = 0;
+
+    while (len < have && len <= KEY_MAX && !memchr(" \t\n\v\f\r", text[len], 6))
+        len++;
+    return len;
+}
+
 int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
                    uint8_t ret_key[static KEY_MAX], size_t *ret_len, bool *ret_plain,
                    struct diag *d)
@@ -272,7 +283,7 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
     uint64_t from = *at;
 
     for (;; from++) {
-        text = kaldi_in_at(in, from, KEY_MAX + 1, &have);
+        text = kaldi_in_at(in, from, KEY_USUAL, &have);
         if (!text)
             return kaldi_bad(in, from, d, "cannot be read");
         if (nuls && have >= nuls && !memcmp(text, "\0\0\0\0", nuls)) {
@@ -286,8 +297,13 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
         if (!memchr(" \t\n\v\f\r", text[0], 6))
             break;
     }
-    while (len < have && len <= KEY_MAX && !memchr(" \t\n\v\f\r", text[len], 6))
-        len++;
+    len = key_end(text, have);
+    if (len == have) { /* a long one, or the last */
+        text = kaldi_in_at(in, from, KEY_MAX + 1, &have);
+        if (!text)
+            return kaldi_bad(in, from, d, "cannot be read");
+        len = key_end(text, have);
+    }
     if (len > KEY_MAX)
         return kaldi_bad(in, from, d, "want a key of at most %u bytes, found more", KEY_MAX);
     if (len == have)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Rows K-1 to K-10 of the table of Kaldi's edge cases, archives cut at every byte, objects that are
-none of Kaldi's tables, and headers that lie: an error with its place, never a crash, a wrong byte or
-a large allocation. And objects of several GB, which are in order."""
+none of Kaldi's tables, and headers that lie: an error with its place, never a crash, a wrong byte
+or a large allocation. And objects of several GB, which are in order."""
 
 import errno
 import json
@@ -15,8 +15,8 @@ import numpy as np
 import kaldi_model
 from kaldi_model import (Table, check_archive, check_error_page, int32, random_compressed,
                          read_ark, real, write, write_ark)
-from lib import (MOUNTPOINT, SOURCE, contains, content, equal, expect_error, log_text, mounted, path,
-                 run, start, stop, text, write as write_file)
+from lib import (MOUNTPOINT, SOURCE, contains, content, equal, expect_error, log_text, mounted,
+                 path, run, start, stop, text, write as write_file)
 from model import npy_bytes
 
 rng = np.random.default_rng(77)
@@ -52,7 +52,8 @@ GOOD = {  # two small objects of each type
                         write("gauss-posterior", [[(4, numbers(1))]], "binary8")],
     "token": [b"spk\n", b"x\n"],
     "tokens": [b"a b \n", b"\n"],
-    "wave": [write("wave", (8000, np.arange(4))), write("wave", (8000, np.arange(6).reshape(3, 2)))],
+    "wave": [write("wave", (8000, np.arange(4))),
+             write("wave", (8000, np.arange(6).reshape(3, 2)))],
 }
 
 # (row, type that it is read as, object)
@@ -67,7 +68,8 @@ BAD = [
     ("K-4", "matrix", FM(0, 5)), ("K-4", "matrix", FM(5, 0)), ("K-4", "matrix", FM(-1, 5)),
     ("K-4", "matrix", FM(5, -1)), ("K-4", "matrix", FM(-1, -1, bytes(4))), ("K-4", "matrix",
                                                                          FM(MIN, MIN)),
-    ("K-4", "matrix", CM(b"CM ", 0, 5, bytes(40))), ("K-4", "matrix", CM(b"CM2 ", -1, 5, bytes(40))),
+    ("K-4", "matrix", CM(b"CM ", 0, 5, bytes(40))),
+    ("K-4", "matrix", CM(b"CM2 ", -1, 5, bytes(40))),
     ("K-4", "matrix", CM(b"CM3 ", 5, -1, bytes(40))), ("K-4", "vector", FV(-1)),
     ("K-4", "packed", B + b"FP " + int32(-1)), ("K-4", "int-vector", B + int32(-1)),
     ("K-4", "int-vectors", B + int32(-1)), ("K-4", "int-vectors", B + int32(1, -1)),
@@ -85,20 +87,23 @@ BAD = [
     ("K-6", "int-vector", B + int32(2, 1) + b"\x08" + struct.pack("<q", 1)),
     ("K-6", "int-pairs", B + int32(1, 1) + b"\xfc\1\0\0\0"),
     ("K-6", "float", B + b"\2\0\0"), ("K-6", "float", B + b"\x10" + bytes(16)),
-    ("K-6", "double", B + b"\xf8" + bytes(8)), ("K-6", "bool", B + b"X"), ("K-6", "bool", B + b"\1"),
+    ("K-6", "double", B + b"\xf8" + bytes(8)), ("K-6", "bool", B + b"X"),
+    ("K-6", "bool", B + b"\1"),
     ("K-6", "posterior", B + int32(1, 1, 5) + b"\2\0\0"),
     ("3.2", "int-vector", B + b"\4" + struct.pack("<4i", 3, 1, 2, 3)),  # WriteIntegerVector
     ("3.2", "matrix", B + b"CM4 " + bytes(16)), ("3.2", "matrix", B + b"QM " + int32(1, 1)),
     ("3.2", "matrix", B + b"FM\0" + int32(1, 1) + bytes(4)), ("3.2", "matrix", B + b"FMM " +
                                                            int32(1, 1) + bytes(4)),
-    ("3.2", "matrix", B), ("3.2", "matrix", b"\0"), ("3.2", "matrix", b"\0C" + b"FM " + int32(0, 0)),
+    ("3.2", "matrix", B), ("3.2", "matrix", b"\0"),
+    ("3.2", "matrix", b"\0C" + b"FM " + int32(0, 0)),
     ("K-10", "matrix", FM(MAX, MAX, bytes(100))), ("K-10", "matrix", FM(MAX, 1, bytes(100))),
     ("K-10", "matrix", FM(65536, 65536, bytes(100))), ("K-10", "matrix", FM(2 ** 30, 4, bytes(99))),
     ("K-10", "matrix", B + b"DM " + int32(2 ** 29, 4) + bytes(99)),
     ("K-10", "matrix", CM(b"CM ", MAX, MAX, bytes(99))), ("K-10", "matrix", CM(b"CM ", 1, MAX)),
     ("K-10", "matrix", CM(b"CM2 ", MAX, MAX, bytes(99))),
     ("K-10", "matrix", CM(b"CM2 ", 65536, 32768, bytes(99))),
-    ("K-10", "matrix", CM(b"CM3 ", 65536, 65536, bytes(99))), ("K-10", "vector", FV(MAX, bytes(99))),
+    ("K-10", "matrix", CM(b"CM3 ", 65536, 65536, bytes(99))),
+    ("K-10", "vector", FV(MAX, bytes(99))),
     ("K-10", "vector", FV(2 ** 30, bytes(99))),
     ("K-10", "packed", B + b"FP " + int32(65536) + bytes(99)),
     ("K-10", "packed", B + b"DP " + int32(MAX) + bytes(99)),
@@ -122,6 +127,7 @@ BAD = [
     ("SM", "matrix", B + b"SM " + int32(1) + b"FV " + int32(3, 0)),
     ("SM", "matrix", B + b"SM " + int32(2) + b"SV " + int32(3, 0) + b"SV " + int32(4, 0)),
     ("SM", "matrix", B + b"SM " + int32(1) + b"SV " + int32(3, 1, 0) + b"\2\0\0"),
+    ("SM", "matrix", B + b"SM " + int32(1) + b"SV " + int32(0, 0)),
     ("SV", "vector", B + b"SV " + int32(-1, 0)), ("SV", "vector", B + b"SV " + int32(3, 4)),
     ("SV", "vector", B + b"SV " + int32(3, -1)), ("SV", "vector", B + b"SV " + int32(MAX, MAX)),
     ("SV", "matrix", B + b"SV " + int32(3, 0)),
@@ -167,7 +173,8 @@ def check_in_order():
              "k-8.ark": write_ark([(b"a", after), (b"b", short + bytes(4)), (b"c", after),
                                    (b"d", short + bytes(4)), (b"e", short + bytes(4))]),
              "k-8-first.ark": write_ark([(b"a", short + bytes(4)), (b"b", after)]),
-             "k-8-short.ark": write_ark([(b"a", after), (b"b", short), (b"c", after), (b"d", short)]),
+             "k-8-short.ark": write_ark([(b"a", after), (b"b", short), (b"c", after),
+                                         (b"d", short)]),
              "k-8-zeros.ark": write_ark([(b"a", short + bytes(4)), (b"\0\0b", after)]),
              "k-9.ark": write_ark([(b"a", after), (b"b", CM(b"CM ", 5, 0)), (b"c", after),
                                    (b"d", CM(b"CM2 ", 5, 0)), (b"e", CM(b"CM3 ", 1, 0))])}
@@ -230,7 +237,8 @@ def check_memory(pid):
 
 def check_opaque():
     """Without a type: a file of its own, with a good one beside."""
-    files = {f"opaque-{i}.ark": write_ark([(b"a", obj), (b"b", obj)]) for i, obj in enumerate(OPAQUE)}
+    files = {f"opaque-{i}.ark": write_ark([(b"a", obj), (b"b", obj)])
+             for i, obj in enumerate(OPAQUE)}
     good = write_ark([(b"a", GOOD["matrix"][0]), (b"b", GOOD["matrix"][1])])
     fresh({**files, "good.ark": good})
     with mounted():

@@ -246,6 +246,35 @@ def check_changed_kind():
         check(Dataset(a.folder, other.keys, other.fields))
 
 
+def check_changed_audio():
+    """What is joined depends on the files that its tables name: here on the length of a recording,
+    and on which lines can be read."""
+    fresh()
+    kd.script("d/wav.scp", ["r r.wav", "q q.wav"])
+    lines = ["u1 r 0.5 -1", "u2 r 0 0.75", "u3 r 1.5 2", "u4 q 0 -1", "u5 q 1 2"]
+    kd.script("d/segments", lines)
+    kd.script("d/utt2spk", [f"u{i} s" for i in range(1, 6)])
+    local = np.random.default_rng(8)
+    for lengths in ((8000, 8000), (16000, 8000), (16000, 20000), (9000, 20000)):
+        waves = {name: kd.tone(local, n, 1, 8000) for name, n in zip("rq", lengths)}
+        for name, wave in waves.items():
+            write(f"d/{name}.wav", kd.wave_bytes(wave))
+        cut = kd.extract_segments(lines, waves)
+        for _ in range(2):
+            with mounted(log="log.audio"):
+                kd.check(Dataset(path("d/all"), list(cut), {
+                    "wav": [Item("wave", w) for w in cut.values()],
+                    "utt2spk": [kd.text_item("s")] * len(cut)}))
+    write("d/q.wav", b"no audio")
+    cut["u4"] = cut["u5"] = kd.BAD
+    for option in ([], ["kaldi=p"]):
+        keys = [u for u in cut if not option or cut[u] != kd.BAD]
+        with mounted(SOURCE, *option, log="log.audio"):
+            kd.check(Dataset(path("d/all"), keys, {
+                "wav": [kd.BAD if cut[u] == kd.BAD else Item("wave", cut[u]) for u in keys],
+                "utt2spk": [kd.text_item("s")] * len(keys)}))
+
+
 @contextlib.contextmanager
 def mounted_or_nothing():
     """A mount with nothing usable fails."""
@@ -457,6 +486,7 @@ def check_cache_command():
 check_reuse()
 check_archive()
 check_changes()
+check_changed_audio()
 check_while_mounted()
 check_damage()
 check_interrupted()

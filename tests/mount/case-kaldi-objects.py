@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Every object that Kaldi tables hold, binary, text, both in one archive, packed with gzip: files of
-samples and of batches, padded and ragged, against the tests' own model of the format. And the
+"""Every object that Kaldi tables hold, binary, text, both in one archive, packed with gzip: files
+of samples and of batches, padded and ragged, against the tests' own model of the format. And the
 files that Kaldi itself wrote, if SHARED_DATA is set: compressed matrices to the last bit."""
 
 import glob
@@ -15,8 +15,8 @@ import numpy as np
 
 import kaldi_model
 from kaldi_model import Table, check_table, random_compressed, write, write_ark
-from lib import MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, log_text, mounted, path, run, \
-    text, write as write_file
+from lib import (MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, log_text, mounted, path,
+                 run, text, write as write_file)
 
 rng = np.random.default_rng(2024)
 SHARED = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "kaldi")
@@ -307,8 +307,8 @@ def check_large():
                                                             random_compressed(kind, n, 40, rng)))
                                   for i, kind in enumerate(("CM", "CM2", "CM3"))
                                   for n in (5000, 3)]),
-             "ranges.ark": write_ark([(b"%d-%d" % (i, n), write("matrix",
-                                                                random_compressed(kind, 3, 20, rng)))
+             "ranges.ark": write_ark([(b"%d-%d" % (i, n),
+                                       write("matrix", random_compressed(kind, 3, 20, rng)))
                                       for i, kind in enumerate(("CM", "CM2", "CM3"))
                                       for n in range(200)])}
     fresh(files)
@@ -411,7 +411,8 @@ def expected_lines():
     """Lines of EXPECTED.md: ark or scp, the file, number of objects, the key of the first, what
     Kaldi's reader printed of it."""
     with open(os.path.join(os.path.dirname(SHARED), "EXPECTED.md")) as f:
-        found = re.findall(r"^\w+ (ark|scp):(\S+): n=(\d+) Close=1 key\[\d+\]=(.*)$", f.read(), re.M)
+        found = re.findall(r"^\w+ (ark|scp):(\S+): n=(\d+) Close=1 key\[\d+\]=(.*)$", f.read(),
+                           re.M)
     equal(len(found) > 25, True, "lines of EXPECTED.md")
     return found
 

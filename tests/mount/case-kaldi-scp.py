@@ -190,7 +190,7 @@ def check_messages(name, ds, told, log, permissive):
         expect_told(ds.folder, f"{name}/t.scp", line, log)
     if told and not permissive:
         contains(own, "t.scp")
-    if name.startswith("k-53"):
+    if any("~" in key for key in ds.keys) and name.startswith("k-53"):
         lines = [line for line in log_text(log).splitlines() if f"{name}/t.scp" in line]
         for where, messages in (("dataset.json", own), ("the log", "\n".join(lines))):
             equal(bool(re.search(r"\bu1\b|\brow (2|3)\b", messages)), True,
@@ -385,7 +385,7 @@ def check_ascii():
     kd.check_names(ds)
     for i in range(len(ds.keys)):
         kd.check_sample(ds, i, ["npy", "npz", "raw", "ark"])
-    contains(text(ds.folder, "dataset.json") + log_text(), "slice2")
+    contains(text(ds.folder, "dataset.json"), "row 5 has the key of row 4")
 
 
 check_lines()

@@ -9,7 +9,6 @@ import shutil
 
 import numpy as np
 
-import kaldi_model
 from kaldi_model import check_archive, read_ark, same_value
 from lib import MOUNTPOINT, SOURCE, contains, equal, log_text, mounted, path, run, text, write
 
@@ -112,11 +111,12 @@ BAD = {
         ("sparse", b"rows=2 dim=3 [ 0 1 ] \n"), ("sparse", b"rows=x \n"), ("sparse", b"rows= \n"),
         ("sparse", b"rows=1 dim=3 [ 0 1\n"), ("sparse", b"rows=1 dim=3 [ 0 inf ] \n"),
         ("sparse", b"rows=2 dim=3 [ 0 1 ] dim=4 [ 3 1 ] \n"), ("sparse", b"rows=1 dim=-3 [ ] \n"),
-        ("sparse", b"rows=99999999999 dim=3 [ ] \n")],
+        ("sparse", b"rows=99999999999 dim=3 [ ] \n"), ("sparse", b"rows=2 dim=0 [ ] dim=0 [ ] \n")],
     "vector": [(k, b"[ 2 " + n + b" 3 ]\n") for k, n in NUMBERS] + [
         ("K-21", b"[1 2 ]\n"), ("newline", b"[ 1\n2 ]\n"), ("newline", b"[\n1 2 ]\n"),
         ("newline", b"[ 1 2\r\n ]\n"), ("K-31", b"[ 1-2 ]\n"), ("K-27", b"[ inf]\n"),
-        ("K-24", b"[ 1 ; 2 ]\n"), ("K-34", b"[ 1 2\n"), ("K-34", b"1 2 ]\n"), ("K-32", b"[ 1\v2 ]\n"),
+        ("K-24", b"[ 1 ; 2 ]\n"), ("K-34", b"[ 1 2\n"), ("K-34", b"1 2 ]\n"),
+        ("K-32", b"[ 1\v2 ]\n"),
         ("K-23", b"5\n"), ("sparse", b"dim=2 [ 1 1 0 1 ] \n"), ("sparse", b"dim=2 [ 2 1 ] \n"),
         ("sparse", b"dim=-1 [ ] \n"), ("sparse", b"dim=2 [ 1 ] \n"), ("sparse", b"dim= [ ] \n")],
     "packed": [(k, b"[ 2 " + n + b" 3 ]\n") for k, n in NUMBERS] + [
@@ -137,8 +137,9 @@ BAD = {
                    ("K-30", b"1 2 ;\n"), ("K-30", b"1\0 2\n")],
     "int-vectors": [("lists", b"1 2\n"), ("lists", b"1 ; 2\n"), ("lists", b"1 , 2 ;\n"),
                     ("lists", b"1 2.5 ;\n"), ("lists", b"x ;\n"), ("K-36", b"2147483648 ;\n")],
-    "int-pairs": [("pairs", b"1 2 ;\n"), ("pairs", b"1\n"), ("pairs", b"1 2 3\n"), ("pairs", b";\n"),
-                  ("pairs", b"1 2 ; 3\n"), ("pairs", b"1 2 ; 3 4 5 ; 6 7\n"), ("pairs", b"1 x\n"),
+    "int-pairs": [("pairs", b"1 2 ;\n"), ("pairs", b"1\n"), ("pairs", b"1 2 3\n"),
+                  ("pairs", b";\n"), ("pairs", b"1 2 ; 3\n"), ("pairs", b"1 2 ; 3 4 5 ; 6 7\n"),
+                  ("pairs", b"1 x\n"),
                   ("pairs", b"1 2.5\n")],
     "float-pairs": [("pairs", b"1.5 2 ;\n"), ("pairs", b"1.5\n"), ("pairs", b"1 nan\n"),
                     ("pairs", b"1 2 3\n"), ("pairs", b"1 1e40\n")],

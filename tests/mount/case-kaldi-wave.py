@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Rows K-80 to K-86 of the table of Kaldi's edge cases: waves in archives and in files of their own,
-as Kaldi reads them, and what is shown of them; Python's wave and scipy read the .wav."""
+"""Rows K-80 to K-86 of the table of Kaldi's edge cases: waves in archives and in files of their
+own, as Kaldi reads them, and what is shown of them; Python's wave and scipy read the .wav."""
 
 import errno
 import io
@@ -9,17 +9,16 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
 import wave
 
 import numpy as np
 import scipy.io.wavfile
 
 import kaldi_model
-from kaldi_model import (Object, Stream, Table, check_archive, check_batch, check_listing, check_sample,
-                         check_table, read_ark, read_wave, wave_arrays, wave_bytes, write_ark)
+from kaldi_model import (Object, Stream, Table, check_archive, check_sample, check_table,
+                         read_ark, read_wave, wave_arrays, wave_bytes, write_ark)
 from lib import (MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, expect_error, log_text,
-                 mounted, path, run, text, write as write_file)
+                 mounted, path, text, write as write_file)
 
 rng = np.random.default_rng(16)
 SHARED = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "kaldi")
@@ -44,8 +43,8 @@ def riff(data, riff_size=None, data_size=None, channels=1, rate=16000, form=1, b
     byte_rate = rate * channels * bits // 8 if byte_rate is None else byte_rate
     fmt = struct.pack(f"{e}HHIIHH", form, channels, rate, byte_rate, align, bits) + extra
     body = b"WAVE" + before + b"fmt " + \
-        struct.pack(f"{e}I", len(fmt) if fmt_size is None else fmt_size) + fmt + between + b"data" + \
-        struct.pack(f"{e}I", len(data) if data_size is None else data_size) + data + after
+        struct.pack(f"{e}I", len(fmt) if fmt_size is None else fmt_size) + fmt + between + \
+        b"data" + struct.pack(f"{e}I", len(data) if data_size is None else data_size) + data + after
     tag = tag or (b"RIFF" if e == "<" else b"RIFX")
     return tag + struct.pack(f"{e}I", len(body) if riff_size is None else riff_size) + body
 
@@ -62,7 +61,8 @@ GOOD = {
     "rate-8000": (riff(A, rate=8000), A), "rate-1": (riff(A, rate=1), A),
     "rifx": (riff(B2, e=">"), B2), "many-channels": (riff(samples(3, 300)[:1] * 0 + 5),
                                                    np.full((1, 300), 5, np.int16)),
-    "K-83-riff-small": (riff(A, riff_size=4), A), "K-83-riff-large": (riff(A, riff_size=10 ** 9), A),
+    "K-83-riff-small": (riff(A, riff_size=4), A),
+    "K-83-riff-large": (riff(A, riff_size=10 ** 9), A),
     "fmt-18": (riff(A, extra=b"\0\0"), A), "fmt-odd": (riff(A, extra=b"xyz"), A),
     "extensible": (riff(A, form=0xfffe, extra=struct.pack("<HHI", 22, 16, 4) + PCM), A),
     "before-odd": (riff(A, before=chunk(b"JUNK", b"12345")), A),  # no pad byte
@@ -176,8 +176,8 @@ def check_remains():
                                         (b"b", riff(B2))]), [b"a", b"xyzb"]),
         "K-80-last.ark": (write_ark([(b"a", riff(A)), (b"b", riff(A, after=b"LIST\4\0\0\0INFO"))]),
                           [b"a", b"b"]),
-        "K-80-blank.ark": (write_ark([(b"a", riff(A)), (b"b", riff(A, after=chunk(b"id3 ", b"x")))]),
-                           None),
+        "K-80-blank.ark": (write_ark([(b"a", riff(A)),
+                                      (b"b", riff(A, after=chunk(b"id3 ", b"x")))]), None),
         "K-81-data-0.ark": (write_ark([(b"a", riff(A)), (b"b", riff(A, data_size=0)),
                                        (b"c", riff(A))]), [b"a", b"b"]),
         "K-81-data-ff.ark": (write_ark([(b"a", riff(A)), (b"b", riff(A, data_size=2 ** 32 - 1))]),
@@ -287,6 +287,21 @@ def check_bad_files():
     os.chdir(PRIVATE)
 
 
+def check_channel():
+    """One of many channels, as segments ask for it."""
+    audio = samples(300, 9000)
+    fresh({"x.wav": wave_bytes(audio, 2000), "wav.scp": b"reco x.wav\n",
+           "segments": b"utt reco 0 0.12 5\nvtt reco 0.02 0.14 1\n", "utt2spk": b"utt s\nvtt s\n"})
+    os.chdir(SOURCE)
+    with mounted():
+        folder = path("all/samples/npy")
+        # Kaldi counts channels from 0.
+        for key, first, channel in (("utt", 0, 5), ("vtt", 40, 1)):
+            kaldi_model.check_npy(content(folder, f"{key}.wav.npy"),
+                                  audio[first:first + 240, channel], key)
+    os.chdir(PRIVATE)
+
+
 # ---- the data that is shared ----
 
 def check_shared():
@@ -324,6 +339,7 @@ check_remains()
 check_rejects()
 check_whole_files()
 check_bad_files()
+check_channel()
 if os.path.isdir(SHARED):
     check_shared()
 equal(os.listdir(MOUNTPOINT), [], "nothing is mounted")

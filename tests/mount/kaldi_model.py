@@ -479,12 +479,19 @@ def read_sparse(s):
     for _ in range(s.count(9999999)):
         s.need(b"SV")
         rows.append(read_sparse_row(s))
-    return dense(rows, at)
+    return sparse_matrix(rows, at)
 
 
 def read_sparse_row(s):
     dim = s.count()
     return dim, [(s.int32(), s.real()) for _ in range(s.count(dim))]
+
+
+def sparse_matrix(rows, at):
+    """Rows of no elements are none that Kaldi can make a matrix of."""
+    if rows and rows[0][0] == 0:
+        raise Broken(at, f"want rows of elements, found {len(rows)} of none")
+    return dense(rows, at)
 
 
 def dense(rows, at):
@@ -623,7 +630,7 @@ def read_text_sparse(s, dtype):
     if not found or int(found[1]) not in INT32 or int(found[1]) < 0:
         raise Broken(at, "want rows=")
     rows = [read_text_sparse_row(s, dtype) for _ in range(int(found[1]))]
-    return dense(rows, at).astype(dtype)
+    return sparse_matrix(rows, at).astype(dtype)
 
 
 def read_text_sparse_row(s, dtype):
@@ -816,7 +823,8 @@ def as_arrays(type, value, dtype):
     if type == "int-vectors":
         return {"": cat(value, np.int32), "_counts": ints([len(v) for v in value])}
     if type == "posterior":
-        return {"": cat([v for _, v in value], dtype), "_index": cat([i for i, _ in value], np.int32),
+        return {"": cat([v for _, v in value], dtype),
+                "_index": cat([i for i, _ in value], np.int32),
                 "_counts": ints([len(i) for i, _ in value])}
     if type == "gauss-posterior":
         entries = [e for frame in value for e in frame]
@@ -829,8 +837,8 @@ def as_arrays(type, value, dtype):
 def wave_arrays(objects):
     """One axis where all are mono."""
     mono = all(o.value[1].shape[1] == 1 for o in objects)
-    return [{"": o.value[1][:, 0] if mono else o.value[1], "_rate": np.uint32(o.value[0]).astype(np.int32)}
-            for o in objects]
+    return [{"": o.value[1][:, 0] if mono else o.value[1],
+             "_rate": np.uint32(o.value[0]).astype(np.int32)} for o in objects]
 
 
 class Table:
@@ -970,7 +978,8 @@ def empty(table, name):
     """No rows, as wide as all in the table."""
     array = table.array(0, name)
     found = tails(table, name, range(len(table.arrays))) or {array.shape[1:]}
-    return np.zeros((0, *(found.pop() if len(found) == 1 else (0,) * (array.ndim - 1))), array.dtype)
+    tail = found.pop() if len(found) == 1 else (0,) * (array.ndim - 1)
+    return np.zeros((0, *tail), array.dtype)
 
 
 def ragged(table, name, samples):
