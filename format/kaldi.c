@@ -145,218 +145,6 @@ static enum claim kaldi_probe(const struct probed_file *file)
                                                                                : CLAIM_NONE;
 }
 
-/* ---- what a dataset does ---- */
-
-/* All tables are ready: what they have in common. */
-static int set_finish(struct dataset *ds)
-{
-    struct kaldi_set *set = ds->own;
-
-    set->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->index;
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        struct kaldi_column *c = &set->column[i];
-        const struct kaldi_totals *t = &c->table->totals;
-
-        c->real = c->table->type == KALDI_DOUBLE || t->any_double ? DTYPE_F8 : DTYPE_F4;
-        c->varies = t->varies[0];
-        c->tail = t->dim[0];
-        c->is_mono = c->table->type == KALDI_WAVE && (c->is_cut || (!c->varies && c->tail == 1));
-        if (c->table->notes.len && !ds->note.set)
-            diag_set(&ds->note, 0, "%.*s", (int)min_u64(c->table->notes.len - 1, 1000),
-                     c->table->notes.data);
-    }
-    ds->samples = set->keys->rows;
-    return kaldi_fields_finish(ds);
-}
-
-static int set_prepare(struct dataset *ds, struct diag *d)
-{
-    struct kaldi_set *set = ds->own;
-    int r = 1;
-
-    for (unsigned i = 0; i < set->n_columns && r == 1; i++)
-        r = kaldi_table_prepare(set->column[i].table, d);
-    if (r == 1 && set->join)
-        r = kaldi_join_step(set->join, d);
-    if (r != 1)
-        return r;
-    r = set_finish(ds);
-    return r < 0 ? r : 1;
-}
-
-static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
-{
-    const struct kaldi_set *set = kaldi_set_of(ds);
-
-    *ret_done = *ret_total = 0;
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        *ret_done += atomic_load_explicit(&set->column[i].table->seen, memory_order_relaxed);
-        *ret_total += set->column[i].table->blob->size;
-    }
-}
-
-static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM])
-{
-    return key_index_key(kaldi_set_of(ds)->keys, sample, ret);
-}
-
-/* A name that was cut: the sample whose name it is. */
-struct cut_name {
-    const struct dataset *ds;
-    const char *name;
-    size_t len;
-};
-
-static bool has_name(void *ctx, uint64_t row)
-{
-    const struct cut_name *want = ctx;
-    char name[KEY_NAME_ROOM];
-
-    return dataset_name(want->ds, row, false, name) == want->len &&
-           !memcmp(name, want->name, want->len);
-}
-
-static bool set_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
-{
-    const struct key_index *keys = kaldi_set_of(ds)->keys;
-    struct cut_name want = {ds, name, len};
-    uint8_t key[KEY_NAME_ROOM];
-    char again[KEY_NAME_ROOM];
-    size_t key_len;
-    uint64_t hash;
-
-    if (len > KEY_NAME_MAX)
-        return false;
-    if (key_name_is_cut(name, len, &hash))
-        return key_index_find_hash(keys, hash, has_name, &want, ret);
-    return key_of_name(name, len, key, &key_len) && key_name(key, key_len, false, again) == len &&
-           key_index_find(keys, key, key_len, ret);
-}
-
-static void set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
-                       struct text *t)
-{
-    const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct kaldi_field *of = only ? only->own : NULL;
-
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        struct kaldi_cell cell;
-
-        if ((of && of->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0)
-            continue;
-        text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(cell.row.blob),
-                 (unsigned long long)cell.row.object.start,
-                 (unsigned long long)cell.row.object.len);
-        if (cell.row.is_cut)
-            text_add(t, "[%llu:%llu]", (unsigned long long)cell.row.first[0],
-                     (unsigned long long)cell.row.first[0] + cell.row.n[0] - 1);
-    }
-}
-
-static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
-{
-    const struct kaldi_set *set = kaldi_set_of(ds);
-    AUTO_TEXT struct text notes = {0};
-    uint64_t bad = 0, left_out = 0;
-
-    text_add(t, "%s\"tables\": {", indent);
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        const struct kaldi_table *table = set->column[i].table;
-
-        text_add(t, "%s\"%s\": \"%s\"", i ? ", " : "", table->name, kaldi_types[table->type].name);
-        bad += table->totals.bad;
-        left_out += table->totals.left_out;
-        if (table->notes.len)
-            text_add_bytes(&notes, table->notes.data, table->notes.len);
-    }
-    text_add(t, "},\n%s\"unreadable\": %llu,\n%s\"left_out\": %llu,\n", indent,
-             (unsigned long long)bad, indent, (unsigned long long)left_out);
-    if (set->join)
-        kaldi_join_describe(set->join, indent, t);
-    if (!notes.len)
-        return;
-    notes.data[notes.len - 1] = '\0'; /* the last line's end */
-    text_add(t, "%s\"note\": ", indent);
-    text_add_json(t, notes.data);
-    text_add(t, ",\n");
-}
-
-/* Decode every array of every cell. */
-static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
-                      uint8_t *buffer, size_t room, struct diag *d)
-{
-    const struct kaldi_column *c = &set->column[column];
-    const struct kaldi_type_info *info = &kaldi_types[c->table->type];
-    struct kaldi_cell cell;
-    int r = kaldi_cell(set, column, sample, &cell, d);
-
-    for (unsigned i = 0; i < info->n_arrays && r == 0; i++) {
-        enum dtype dtype = info->array[i].real ? c->real : info->array[i].dtype;
-        uint64_t dim[2], bytes;
-
-        kaldi_cell_form(&cell, i, dim);
-        bytes = dim[0] * dim[1] * dtype_info(dtype)->bytes;
-        for (uint64_t at = 0; at < bytes && r == 0; at += room)
-            r = kaldi_cell_array(set, &cell, i, dtype, at, (size_t)min_u64(room, bytes - at),
-                                 buffer, d);
-    }
-    return r;
-}
-
-static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
-                     void *ctx, struct diag *d)
-{
-    const struct kaldi_set *set = kaldi_set_of(ds);
-    const size_t room = 1 << 20;
-    AUTO_FREE uint8_t *buffer = malloc(room);
-
-    (void)d;
-    if (!buffer)
-        return -ENOMEM;
-    for (uint64_t sample = 0; sample < ds->samples; sample++) {
-        for (unsigned i = 0; i < set->n_columns; i++) {
-            struct diag reason = DIAG_INIT;
-            int r = check_cell(set, i, sample, buffer, room, &reason);
-
-            if (r == -ENOMEM)
-                return r;
-            if (r < 0)
-                report(ctx, diag_text(&reason, r));
-        }
-    }
-    return 0;
-}
-
-static void set_free(struct dataset *ds)
-{
-    struct kaldi_set *set = ds->own;
-
-    ds->n_blobs = 0; /* they are the tables' and ours */
-    if (!set)
-        return;
-    kaldi_join_free(set->join);
-    for (unsigned i = 0; i < set->n_columns; i++)
-        kaldi_table_free(set->column[i].table);
-    for (size_t i = 0; i < set->n_material; i++)
-        blob_free(set->material[i]);
-    free(set->material);
-    free(set->column);
-    free(set->field);
-    free(set);
-}
-
-static const struct dataset_ops kaldi_ops = {
-    .prepare = set_prepare,
-    .progress = set_progress,
-    .check = set_check,
-    .describe = set_describe,
-    .locate = set_locate,
-    .key = set_key,
-    .find = set_find,
-    .free = set_free,
-    .checks_reads = true,
-};
-
 /* ---- making datasets ---- */
 
 /* The files of a folder, while datasets are made of them. */
@@ -365,65 +153,8 @@ struct folder_files {
     size_t n;
     const struct format_setup *setup;
     struct finds *finds;
-    bool is_directory;     /* a data directory */
-    struct blob *segments; /* of it; owned */
+    bool is_directory; /* a data directory */
 };
-
-static void folder_files_release(struct folder_files *files)
-{
-    blob_free(files->segments);
-}
-
-/* A dataset of tables, which it takes over. */
-static int make_dataset(struct folder_files *files, const char *name, struct kaldi_table **tables,
-                        unsigned n, struct blob **material, size_t n_material)
-{
-    extern const struct format format_kaldi;
-    AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
-    struct kaldi_set *set = calloc(1, sizeof(*set));
-    int r = 0;
-
-    if (ds)
-        ds->own = set;
-    if (set)
-        set->column = calloc(n, sizeof(*set->column));
-    if (!ds || !set || !set->column) {
-        free(ds ? NULL : set);
-        for (unsigned i = 0; i < n; i++)
-            kaldi_table_free(tables[i]);
-        return -ENOMEM;
-    }
-    ds->format = &format_kaldi;
-    ds->ops = &kaldi_ops;
-    ds->memo = set->memo = files->setup->memo;
-    set->material = material;
-    set->n_material = n_material;
-    for (; set->n_columns < n; set->n_columns++)
-        set->column[set->n_columns] = (struct kaldi_column){
-            .table = tables[set->n_columns],
-            .join = -1,
-            .is_alone = !strcmp(tables[set->n_columns]->name, ALONE),
-        };
-    ds->blob = calloc(n + n_material, sizeof(*ds->blob));
-    if (!ds->blob)
-        return -ENOMEM;
-    for (unsigned i = 0; i < n; i++)
-        ds->blob[ds->n_blobs++] = set->column[i].table->blob;
-    for (size_t i = 0; i < n_material; i++)
-        ds->blob[ds->n_blobs++] = material[i];
-    if (n > 1 || files->segments)
-        r = kaldi_join_new(set, files->setup->keep, TAKE_PTR(files->segments), &set->join);
-    if (r == 0)
-        r = kaldi_fields_init(ds);
-    if (r == 0)
-        r = dataset_add_folders(ds);
-    if (r == -E2BIG)
-        return files->finds->error(files->finds, name, "want fewer tables in one data directory");
-    if (r < 0)
-        return r;
-    atomic_store(&ds->state, DATASET_PREPARING);
-    return files->finds->dataset(files->finds, name, TAKE_PTR(ds));
-}
 
 static enum kaldi_table_kind kind_of(const struct source_file *file)
 {
@@ -505,7 +236,7 @@ static struct source_file *named_archive(struct folder_files *files, const struc
 
 /* Take the archives that the scp file names out of the folder's files. */
 static int take_material(struct folder_files *files, const struct kaldi_table *script,
-                         struct blob ***material, size_t *n)
+                         struct kaldi_parts *parts)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
     AUTO_FREE char *last = NULL;
@@ -531,9 +262,9 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
         file = named_archive(files, &line, script->folder);
         if (!file)
             continue;
-        if (array_room(material, *n, sizeof(**material)) < 0)
+        if (array_room(&parts->material, parts->n_material, sizeof(struct blob *)) < 0)
             return -ENOMEM;
-        (*material)[(*n)++] = TAKE_PTR(file->blob);
+        parts->material[parts->n_material++] = TAKE_PTR(file->blob);
     }
     return 0;
 }
@@ -558,66 +289,71 @@ static bool is_directory(const struct folder_files *files)
     return n > 1;
 }
 
-static int open_directory(struct folder_files *files)
+/* A dataset of tables, to which come the archives that they name. */
+static int add_dataset(struct folder_files *files, const char *name, struct kaldi_parts *parts,
+                       bool is_alone)
 {
-    AUTO_FREE struct kaldi_table **tables = calloc(files->n, sizeof(struct kaldi_table *));
-    struct blob **material = NULL;
-    size_t n_material = 0;
-    unsigned n = 0;
-    int r = tables ? 0 : -ENOMEM;
+    struct dataset *ds = NULL;
+    int r = 0;
 
-    for (size_t i = 0; i < files->n && r == 0; i++) {
-        struct source_file *file = &files->file[i];
-        const struct known_file *known = known_file(file->name);
-        char name[FIELD_NAME_ROOM];
-
-        if (!file->blob || !known)
-            continue;
-        if (known->use != A_FIELD) {
-            struct blob *blob = TAKE_PTR(file->blob);
-
-            if (known->use == SEGMENTS && !files->segments)
-                files->segments = blob;
-            else
-                blob_free(blob);
-            continue;
-        }
-        field_name(file, name);
-        r = open_table(files, file, name, &tables[n]);
-        n += tables[n] != NULL;
-    }
-    for (unsigned i = 0; i < n && r == 0; i++)
-        if (tables[i]->kind == KALDI_SCRIPT)
-            r = take_material(files, tables[i], &material, &n_material);
-    if (r == 0 && n)
-        return make_dataset(files, JOINED, tables, n, material, n_material);
-    for (unsigned i = 0; i < n; i++)
-        kaldi_table_free(tables[i]);
-    for (size_t i = 0; i < n_material; i++)
-        blob_free(material[i]);
-    free(material);
-    return r;
+    for (unsigned i = 0; i < parts->n && r == 0; i++)
+        if (parts->table[i]->kind == KALDI_SCRIPT)
+            r = take_material(files, parts->table[i], parts);
+    if (r == 0)
+        r = kaldi_set_new(files->setup, parts, is_alone, &ds);
+    if (r == -E2BIG)
+        return files->finds->error(files->finds, name, "want fewer tables in one data directory");
+    return r < 0 ? r : files->finds->dataset(files->finds, name, ds);
 }
 
-/* A dataset of one table; name: of the dataset. */
+/* The table of a file of the data directory, or what else it is. */
+static int take_known(struct folder_files *files, struct source_file *file,
+                      const struct known_file *known, struct kaldi_parts *parts)
+{
+    char name[FIELD_NAME_ROOM];
+    int r;
+
+    if (known->use == A_FIELD) {
+        field_name(file, name);
+        r = open_table(files, file, name, &parts->table[parts->n]);
+        parts->n += parts->table[parts->n] != NULL;
+        return r;
+    }
+    if (known->use == SEGMENTS && !parts->segments)
+        parts->segments = TAKE_PTR(file->blob);
+    blob_free(TAKE_PTR(file->blob));
+    return 0;
+}
+
+static int open_directory(struct folder_files *files)
+{
+    AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
+    int r = 0;
+
+    parts.table = calloc(files->n, sizeof(struct kaldi_table *));
+    if (!parts.table)
+        return -ENOMEM;
+    for (size_t i = 0; i < files->n && r == 0; i++) {
+        const struct known_file *known = known_file(files->file[i].name);
+
+        if (known && files->file[i].blob)
+            r = take_known(files, &files->file[i], known, &parts);
+    }
+    return r < 0 || !parts.n ? r : add_dataset(files, JOINED, &parts, false);
+}
+
+/* A dataset of one table, called like its file. */
 static int open_alone(struct folder_files *files, struct source_file *file)
 {
-    struct kaldi_table *table = NULL;
-    struct blob **material = NULL;
-    size_t n_material = 0;
-    int r = open_table(files, file, ALONE, &table);
+    AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
+    int r;
 
-    if (r < 0 || !table)
-        return r;
-    if (table->kind == KALDI_SCRIPT)
-        r = take_material(files, table, &material, &n_material);
-    if (r == 0)
-        return make_dataset(files, file->name, &table, 1, material, n_material);
-    kaldi_table_free(table);
-    for (size_t i = 0; i < n_material; i++)
-        blob_free(material[i]);
-    free(material);
-    return r;
+    parts.table = calloc(1, sizeof(struct kaldi_table *));
+    if (!parts.table)
+        return -ENOMEM;
+    r = open_table(files, file, ALONE, &parts.table[0]);
+    parts.n = parts.table[0] != NULL;
+    return r < 0 || !parts.n ? r : add_dataset(files, file->name, &parts, true);
 }
 
 static int open_kind(struct folder_files *files, enum kaldi_table_kind kind)
@@ -636,7 +372,6 @@ static int open_kind(struct folder_files *files, enum kaldi_table_kind kind)
 static int kaldi_open_folder(struct source_file *sources, size_t n,
                              const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(folder_files_release)
     struct folder_files files = {.file = sources, .n = n, .setup = setup, .finds = finds};
     int r = 0;
 
@@ -648,18 +383,31 @@ static int kaldi_open_folder(struct source_file *sources, size_t n,
     return r < 0 ? r : open_kind(&files, KALDI_ARCHIVE);
 }
 
+/* The field that people come for: features, else audio, else the first. */
+static const struct field *main_field(const struct dataset *ds)
+{
+    static const char *const names[] = {"feats", "wav"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct field *f = dataset_field(ds, names[i]);
+
+        if (f)
+            return f;
+    }
+    return &ds->field[0];
+}
+
 static void kaldi_example(const struct dataset *ds, struct text *t)
 {
-    const struct field *f = &ds->field[0];
+    const struct field *f = main_field(ds);
     char name[KEY_NAME_ROOM] = "<key>";
 
     if (dataset_state(ds) == DATASET_READY && ds->samples)
         dataset_name(ds, 0, false, name);
     if (f->role == FIELD_RAGGED || f->role == FIELD_DECODED)
         text_add(t,
-                 "  x = np.load(root + '/batches/batch=32,seed=7/epoch=0/npy/000000.%s.npy')\n"
-                 "  lengths = np.load(root + "
-                 "'/batches/batch=32,seed=7/epoch=0/npy/000000.%s_len.npy')\n"
+                 "  batch = root + '/batches/batch=32,seed=7/epoch=0/npy/000000'\n"
+                 "  x, lengths = np.load(batch + '.%s.npy'), np.load(batch + '.%s_len.npy')\n"
                  "  one = np.load(root + '/samples/npy/%s.%s.npy')\n",
                  f->name, f->name, name, f->name);
     else
@@ -667,8 +415,11 @@ static void kaldi_example(const struct dataset *ds, struct text *t)
                  "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
                  "  one = np.load(root + '/samples/npz/%s.npz')\n",
                  name);
-    text_add(t, "\n"
-                "  # Kaldi: scp:<root>/batches/batch=32,seed=7/epoch=0/ark/000000.*scp\n");
+    text_add(t,
+             "\n"
+             "  # the same batch for Kaldi, here: "
+             "scp:batches/batch=32,seed=7/epoch=0/ark/000000%s%s.scp\n",
+             f->unnamed ? "" : ".", f->unnamed ? "" : f->name);
 }
 
 const struct format format_kaldi = {

@@ -1,13 +1,13 @@
 #include "format/kaldi_join.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "format/kaldi_segments.h"
 #include "format/kaldi_set.h"
 
 #define VERSION       1
@@ -15,9 +15,11 @@
 #define LOOK          64   /* rows between two looks at the clock */
 #define LISTED        1000 /* keys of a list in dataset.json */
 #define LEVEL_ROWS    1000 /* that tell by what a table is keyed */
-#define TOKENS_MOST   4096 /* bytes of a line of utt2spk or segments */
-#define SEGMENT_LEAST 0.1f /* seconds: feat/extract-segments.cc */
-#define SEGMENT_OVER  0.5f /* that a segment may end behind its recording */
+#define SEGMENTS_TOLD 10   /* that were left out */
+#define TOKENS_MOST   4096 /* bytes of a line of utt2spk */
+
+/* Texts that are kept with the index, in their order: members of dataset.json, and: */
+enum { ABOUT_NOTES = 3 };
 
 enum level { BY_UTTERANCE, BY_SPEAKER, BY_RECORDING, N_LEVELS };
 
@@ -31,7 +33,8 @@ struct misses {
 struct kaldi_join {
     const struct kaldi_set *set;
     const struct keep *keep;
-    struct blob *segments;             /* owned; NULL: there are none */
+    struct kaldi_segments segments;
+    bool has_segments;
     const struct key_index *base;      /* whose rows are the utterances */
     const struct kaldi_table *speaker; /* utt2spk, or NULL */
     enum level level[KEY_INDEX_COLUMNS];
@@ -40,14 +43,12 @@ struct kaldi_join {
 
     /* While rows are joined: */
     bool begun;
-    uint64_t segments_at; /* byte */
-    struct key_index_builder *segments_builder;
-    struct key_index segment; /* utterances, and where the rest of their lines is: start, length */
-    uint64_t at;              /* row of the base */
+    uint64_t at; /* row of the base */
+    bool begun_rows;
     struct misses miss[KEY_INDEX_COLUMNS];
     struct text notes;
     unsigned told;
-    struct kaldi_in in[2]; /* on the texts of speaker and segments */
+    struct kaldi_in in; /* on the text of speaker */
 
     struct key_index_builder *builder;
     struct kept kept;
@@ -70,8 +71,8 @@ static const struct key_index *base_index(const struct kaldi_join *join)
 
     if (join->speaker)
         return &join->speaker->index;
-    if (join->segments)
-        return &join->segment;
+    if (join->has_segments)
+        return &join->segments.index;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const struct kaldi_table *table = table_called(join, names[i]);
 
@@ -84,7 +85,7 @@ static const struct key_index *base_index(const struct kaldi_join *join)
 /* Is the audio of a column cut by the segments? */
 static bool is_cut(const struct kaldi_join *join, unsigned column)
 {
-    return join->segments && join->set->column[column].table->type == KALDI_WAVE;
+    return join->has_segments && join->set->column[column].table->type == KALDI_WAVE;
 }
 
 int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep, struct blob *segments,
@@ -99,11 +100,11 @@ int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep, struct 
     *ret = join;
     join->set = set;
     join->keep = keep;
-    join->segments = segments;
+    join->has_segments = segments;
+    if (segments && kaldi_segments_init(&join->segments, segments) < 0)
+        return -ENOMEM;
     join->speaker = table_called(join, "utt2spk");
     join->base = base_index(join);
-    if (segments)
-        kaldi_in_init(&join->in[1], segments);
     for (unsigned i = 0; i < set->n_columns; i++) {
         unsigned numbers = is_cut(join, i) ? 4 : 1;
 
@@ -125,11 +126,9 @@ void kaldi_join_free(struct kaldi_join *join)
         text_release(&join->miss[i].missing_keys);
         free(join->miss[i].used);
     }
-    kaldi_in_release(&join->in[0]);
-    kaldi_in_release(&join->in[1]);
+    kaldi_in_release(&join->in);
     text_release(&join->notes);
-    key_index_builder_free(join->segments_builder);
-    blob_free(join->segments);
+    kaldi_segments_release(&join->segments);
     key_index_builder_free(join->builder);
     kept_release(&join->kept);
     free(join);
@@ -167,108 +166,14 @@ static size_t row_tokens(struct kaldi_in *in, const struct kaldi_table *table, u
     return len;
 }
 
-/* The rest of a line of segments, NUL-terminated, "" where it cannot be read. */
-static void segment_text(struct kaldi_join *join, uint64_t row, char ret[static TOKENS_MOST])
-{
-    uint64_t number[KEY_INDEX_COLUMNS];
-    const uint8_t *text;
-    size_t have = 0, len;
-
-    ret[0] = '\0';
-    key_index_row(&join->segment, row, number);
-    len = (size_t)min_u64(number[1], TOKENS_MOST - 1);
-    text = kaldi_in_at(&join->in[1], number[0], len, &have);
-    if (!text || have < len)
-        return;
-    memcpy(ret, text, len);
-    ret[len] = '\0';
-}
-
-/* What a segments line says. */
-struct segment {
-    const char *recording;
-    double start, end;
-    int channel; /* -1: none is given */
-};
-
-static bool parse_time(const char *text, double *ret)
-{
-    char *end;
-
-    *ret = strtod(text, &end);
-    return *text && !*end && isfinite(*ret) && strspn(text, "0123456789+-.eE") == strlen(text);
-}
-
-/* The rest of a line of segments, behind the utterance. NULL, or what is wrong. text is changed. */
-static const char *parse_segment(char *text, struct segment *ret)
-{
-    char *word[5] = {NULL}, *rest = text, *end;
-    size_t n = 0;
-
-    for (char *w; (w = strsep(&rest, " \t\r"));) {
-        if (!*w)
-            continue;
-        if (n == ARRAY_LEN(word))
-            return "want at most a recording, two times and a channel, found more";
-        word[n++] = w;
-    }
-    if (n != 3 && n != 4)
-        return "want a recording, two times and perhaps a channel";
-    ret->recording = word[0];
-    ret->channel = -1;
-    if (!parse_time(word[1], &ret->start) || !parse_time(word[2], &ret->end))
-        return "want times in seconds";
-    if (ret->start < 0 || (ret->end != -1 && ret->end <= 0) ||
-        (ret->end > 0 && ret->start >= ret->end))
-        return "want a start that is not negative and an end behind it, or -1";
-    if (n == 4) {
-        long channel = strtol(word[3], &end, 10);
-
-        if (*end || channel < 0 || channel > 65535)
-            return "want a channel from 0 on";
-        ret->channel = (int)channel;
-    }
-    return NULL;
-}
-
-/* The samples of a segment of a recording, as extract-segments cuts them. NULL, or why there are
- * none. */
-static const char *cut_segment(const struct segment *segment, const struct kaldi_row *wave,
-                               uint64_t ret[static 3])
-{
-    uint64_t samples = wave->object.dim[0], channels = wave->object.dim[1], last;
-    float rate = (float)wave->object.dim[2], length = (float)samples / rate;
-    double end = segment->end;
-
-    if (!(segment->start <= (double)length)) /* a rate of 0 leaves no length */
-        return "it starts behind the end of the recording";
-    if (end > (double)(length + SEGMENT_OVER))
-        return "it ends more than 0.5 s behind the end of the recording";
-    if (end < 0 || end > (double)length)
-        end = (double)length;
-    if (end - segment->start < (double)SEGMENT_LEAST)
-        return "it is shorter than 0.1 s";
-    if (segment->channel < 0 && channels != 1)
-        return "the recording has several channels: want a channel behind the times";
-    if (segment->channel >= 0 && (uint64_t)segment->channel >= channels)
-        return "the recording has no such channel";
-    ret[0] = min_u64((uint64_t)(segment->start * (double)rate + 0.5), samples);
-    last = min_u64((uint64_t)(end * (double)rate + 0.5), samples);
-    if (last <= ret[0])
-        return "it has no sample";
-    ret[1] = last - ret[0];
-    ret[2] = channels == 1 ? 0 : (uint64_t)segment->channel + 1;
-    return NULL;
-}
-
 /* ---- an utterance ---- */
 
 /* What is known of one while it is joined. */
 struct utterance {
     uint8_t key[KEY_MAX];
     size_t len;
-    char speaker[TOKENS_MOST], segment_text[TOKENS_MOST];
-    struct segment segment;
+    char speaker[TOKENS_MOST], line[SEGMENT_LINE];
+    struct kaldi_segment segment;
     const char *segment_wrong; /* NULL: there is one */
 };
 
@@ -279,13 +184,12 @@ static void know_utterance(struct kaldi_join *join, uint64_t row, struct utteran
     u->len = key_index_key(join->base, row, u->key);
     u->speaker[0] = '\0';
     if (join->speaker)
-        row_tokens(&join->in[0], join->speaker, row, u->speaker);
+        row_tokens(&join->in, join->speaker, row, u->speaker);
     u->segment_wrong = "there is none of that key";
-    if (!join->segments ||
-        (join->base != &join->segment && !key_index_find(&join->segment, u->key, u->len, &at)))
+    if (!join->has_segments || (join->base != &join->segments.index &&
+                                !key_index_find(&join->segments.index, u->key, u->len, &at)))
         return;
-    segment_text(join, at, u->segment_text);
-    u->segment_wrong = parse_segment(u->segment_text, &u->segment);
+    u->segment_wrong = kaldi_segments_line(&join->segments, at, u->line, &u->segment);
 }
 
 /* The row that a table has for the utterance. */
@@ -347,10 +251,11 @@ static void note_missing(struct misses *miss, const struct utterance *u)
 
 static void note_segment(struct kaldi_join *join, const struct utterance *u, const char *wrong)
 {
-    if (join->told++ >= 10)
+    if (join->told++ >= SEGMENTS_TOLD)
         return;
-    text_add(&join->notes, "%s: '%.*s': %s; it is left out\n", blob_name(join->segments),
-             (int)min_u64(u->len, 100), (const char *)u->key, wrong);
+    text_add(&join->notes, "%s%s: '%.*s': %s; it is left out", join->told > 1 ? "\n" : "",
+             blob_name(join->segments.blob), (int)min_u64(u->len, 100), (const char *)u->key,
+             wrong);
 }
 
 static bool join_cut(struct kaldi_join *join, const struct utterance *u,
@@ -364,7 +269,7 @@ static bool join_cut(struct kaldi_join *join, const struct utterance *u,
         ret[0] = ret[1] = ret[2] = 0;
         return true;
     }
-    wrong = cut_segment(&u->segment, &wave, ret);
+    wrong = kaldi_segment_cut(&u->segment, &wave, ret);
     if (wrong)
         note_segment(join, u, wrong);
     return !wrong;
@@ -377,7 +282,8 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
     bool complete = true;
 
     know_utterance(join, join->at, u);
-    if (join->segments && u->segment_wrong && strncmp(u->segment_wrong, "there is none", 13) != 0)
+    if (join->has_segments && u->segment_wrong &&
+        strncmp(u->segment_wrong, "there is none", 13) != 0)
         note_segment(join, u, u->segment_wrong);
     for (unsigned i = 0; i < set->n_columns; i++) {
         const struct kaldi_table *table = set->column[i].table;
@@ -411,8 +317,8 @@ static int join_identity(const struct kaldi_join *join, char **ret)
 
         if (table)
             r = kaldi_table_identity(table, &identity);
-        else if (join->segments)
-            r = blob_identity(join->segments, &identity);
+        else if (join->has_segments)
+            r = blob_identity(join->segments.blob, &identity);
         if (r < 0)
             return r;
         text_add(&t, ";%s=%s", table ? table->name : "segments", identity ? identity : "none");
@@ -438,6 +344,7 @@ static int begin_rows(struct kaldi_join *join)
 
     if (!u)
         return -ENOMEM;
+    join->begun_rows = true;
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         join->miss[i].used = calloc(1, join->set->column[i].table->index.rows / 8 + 1);
         if (!join->miss[i].used)
@@ -457,49 +364,7 @@ static int begin(struct kaldi_join *join)
     join->begun = true;
     if (take_kept(join, identity))
         return 1;
-    return join->segments ? key_index_builder_new(2, &join->segments_builder) : begin_rows(join);
-}
-
-/* A line of segments: the utterance and where the rest is. Kaldi skips lines that it cannot use. */
-static int index_segment(struct kaldi_join *join)
-{
-    struct kaldi_in *in = &join->in[1];
-    uint64_t from = join->segments_at;
-    size_t have = 0, len, key = 0, key_len;
-    const uint8_t *text = kaldi_in_at(in, from, TOKENS_MOST, &have), *end;
-
-    if (!text)
-        return in->error;
-    end = memchr(text, '\n', have);
-    len = end ? (size_t)(end - text) : have;
-    join->segments_at += len + (end != NULL);
-    while (key < len && memchr(" \t\r", text[key], 3))
-        key++;
-    for (key_len = key; key_len < len && !memchr(" \t\r", text[key_len], 3);)
-        key_len++;
-    key_len -= key;
-    if (!key_len || key_len > KEY_MAX)
-        return 0;
-    return key_index_add(join->segments_builder, text + key, key_len,
-                         (uint64_t[]){from + key + key_len, len - key - key_len});
-}
-
-/* All lines of segments. 1: done, 0: not yet, or -errno. */
-static int index_segments(struct kaldi_join *join, int64_t until)
-{
-    int r = 0;
-
-    for (unsigned i = 1; join->segments_at < join->segments->size && r == 0; i++) {
-        r = index_segment(join);
-        if (i % LOOK == 0 && monotonic_ns() > until)
-            return r;
-    }
-    if (r == 0)
-        r = key_index_finish(join->segments_builder, NULL, NULL, &join->segment);
-    if (r == 0)
-        r = begin_rows(join);
-    join->segments_at = UINT64_MAX;
-    return r < 0 ? r : 1;
+    return 0;
 }
 
 /* The keys of a table that no utterance has used. */
@@ -566,7 +431,10 @@ static int finish(struct kaldi_join *join)
     describe_missing(join, &about);
     text_add(&about, "}%c\"extra\": {", '\0');
     describe_extra(join, &about);
-    text_add(&about, "}%c%s", '\0', join->notes.data ? join->notes.data : "");
+    text_add(&about, "}%c\"segments_left_out\": %u%c%s", '\0', join->told, '\0',
+             join->notes.data ? join->notes.data : "");
+    if (join->told > SEGMENTS_TOLD)
+        text_add(&about, "\nand %u more segments", join->told - SEGMENTS_TOLD);
     if (about.failed)
         return -ENOMEM;
     r = key_index_finish(join->builder, NULL, NULL, &join->index);
@@ -604,12 +472,14 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d)
     AUTO_FREE struct utterance *u = NULL;
     int r = join->begun ? 0 : begin(join);
 
-    if (r == 0 && join->segments && join->segments_at != UINT64_MAX) {
-        r = index_segments(join, until);
+    if (r == 0 && join->has_segments) {
+        r = kaldi_segments_step(&join->segments, until);
         if (r <= 0)
             return r;
         r = 0;
     }
+    if (r == 0 && !join->begun_rows)
+        r = begin_rows(join);
     if (r == 0)
         u = malloc(sizeof(*u));
     if (r == 0 && !u)
@@ -627,23 +497,32 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t)
+/* Text number i of what was said of the index; "" where there is none. */
+static const char *about_text(const struct kaldi_join *join, unsigned i)
 {
     const char *at = (const char *)join->index.about;
     size_t left = join->index.about_len;
 
-    for (unsigned i = 0; i < 2; i++) {
-        const char *end = memchr(at, '\0', left);
+    for (;; i--) {
+        const char *end = left ? memchr(at, '\0', left) : NULL;
 
         if (!end)
-            return;
-        text_add(t, "%s%s,\n", indent, at);
+            return "";
+        if (!i)
+            return at;
         left -= (size_t)(end + 1 - at);
         at = end + 1;
     }
-    if (left && memchr(at, '\0', left) && *at) {
-        text_add(t, "%s\"segments_left_out\": ", indent);
-        text_add_json(t, at);
-        text_add(t, ",\n");
-    }
+}
+
+void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t)
+{
+    for (unsigned i = 0; i < ABOUT_NOTES; i++)
+        if (*about_text(join, i))
+            text_add(t, "%s%s,\n", indent, about_text(join, i));
+}
+
+const char *kaldi_join_notes(const struct kaldi_join *join)
+{
+    return about_text(join, ABOUT_NOTES);
 }

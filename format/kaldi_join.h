@@ -28,4 +28,7 @@ const struct key_index *kaldi_join_index(const struct kaldi_join *join);
 /* Members of dataset.json: what is missing in which table, and what is too much. */
 void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t);
 
+/* What is not as it should be: lines without an end, "" where all is well. */
+const char *kaldi_join_notes(const struct kaldi_join *join);
+
 #endif

@@ -43,6 +43,23 @@ static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)
     return ds->own;
 }
 
+/* What a dataset is made of. */
+struct kaldi_parts {
+    struct kaldi_table **table; /* [n] owned */
+    unsigned n;
+    struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
+    size_t n_material;
+    struct blob *segments; /* owned; NULL: there are none */
+};
+
+void kaldi_parts_release(struct kaldi_parts *parts);
+#define AUTO_KALDI_PARTS AUTO(kaldi_parts_release) /* of one that starts as {0} */
+
+/* A dataset of one table or more, which are taken out of parts. is_alone: files of a field need not
+ * name it. 0, -ENOMEM, -E2BIG: too many tables. */
+int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, bool is_alone,
+                  struct dataset **ret);
+
 /* ---- cells (kaldi_cell.c) ---- */
 
 struct kaldi_cell {

@@ -65,7 +65,7 @@ static bool is_odd(const struct kaldi_object *object, const uint8_t *bytes)
     uint64_t size;
     bool odd = false;
 
-    if (object->store == KALDI_TEXT || !info->n_arrays || !info->array[i].real ||
+    if (object->store != KALDI_BINARY || !info->n_arrays || !info->array[i].real ||
         !kaldi_array_bytes(object, i, DTYPE_F4, &size) || size > OBJECT_MOST)
         return false;
     values = malloc(size + 1);

@@ -244,7 +244,8 @@ static const char *get_string(struct get *g, size_t *ret_len)
 
 static void put_totals(struct text *t, const struct kaldi_totals *totals)
 {
-    put_u64(t, totals->any_double | totals->varies[0] << 1 | totals->varies[1] << 2);
+    put_u64(t, totals->any_double | totals->varies[0] << 1 | totals->varies[1] << 2 |
+                   totals->ends_early << 3);
     put_u64(t, totals->dim[0]);
     put_u64(t, totals->dim[1]);
     put_u64(t, totals->bad);
@@ -256,7 +257,8 @@ static void get_totals(struct get *g, struct kaldi_totals *ret)
 {
     uint64_t flags = get_u64(g);
 
-    *ret = (struct kaldi_totals){.any_double = flags & 1, .varies = {flags & 2, flags & 4}};
+    *ret = (struct kaldi_totals){
+        .any_double = flags & 1, .varies = {flags & 2, flags & 4}, .ends_early = flags & 8};
     ret->dim[0] = get_u64(g);
     ret->dim[1] = get_u64(g);
     ret->bad = get_u64(g);

@@ -43,7 +43,8 @@ struct kaldi_totals {
     uint64_t dim[2]; /* dim[1] and dim[2] of the first good one */
     uint64_t bad;    /* rows that cannot be read */
     uint64_t left_out;
-    uint64_t hash; /* of the identities of the files that an scp file names */
+    bool ends_early; /* what comes behind its last row cannot be read, and has no key */
+    uint64_t hash;   /* of the identities of the files that an scp file names */
 };
 
 struct kaldi_table_setup {

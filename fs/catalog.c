@@ -353,14 +353,20 @@ static int make_names_unique(struct catalog *catalog, const struct source_list *
 }
 
 static int nothing_usable(const struct source *source, const struct catalog *catalog,
-                          struct diag *d)
+                          size_t n_files, struct diag *d)
 {
     AUTO_FREE char *root = source_name(source);
 
     if (!root)
         return -ENOMEM;
-    if (!catalog->n)
+    if (!n_files)
         return diag_set(d, -ENODATA, "%s: no files found", root);
+    if (!catalog->n)
+        return diag_set(
+            d, -ENODATA,
+            "%s: nothing usable among %zu file%s: audio is read through an scp file that "
+            "names it (wav.scp)",
+            root, n_files, n_files > 1 ? "s" : "");
     return diag_set(d, -ENODATA, "%s: nothing usable among %zu file%s: %s%s", root, catalog->n,
                     catalog->n > 1 ? "s" : "", catalog->item[0].error,
                     catalog->n > 1 ? "; and others" : "");
@@ -441,7 +447,7 @@ int catalog_open(const struct source *source, const struct options *options, str
     if (r < 0)
         return r;
     if (!catalog.n_datasets)
-        return nothing_usable(source, &catalog, d);
+        return nothing_usable(source, &catalog, list.n, d);
     r = make_names_unique(&catalog, &list);
     if (r < 0)
         return r;

@@ -38,6 +38,17 @@ static const char *why_unusable(const struct catalog_item *item)
     return item->ds ? item->ds->reason.text : item->error;
 }
 
+/* Lines that say what is not as it should be. */
+static void print_note(const char *note)
+{
+    while (*note) {
+        int len = (int)strcspn(note, "\n");
+
+        printf("    note     %.*s\n", len, note);
+        note += len + (note[len] != '\0');
+    }
+}
+
 static void print_item(const struct catalog_item *item)
 {
     char path[TREE_NAME_ROOM * 4];
@@ -63,6 +74,7 @@ static void print_item(const struct catalog_item *item)
                  f->of ? ")" : "");
     }
     fputs(t.data ? t.data : "", stdout);
+    print_note(item->ds->note.set ? item->ds->note.text : "");
 }
 
 static void print_json(const struct catalog *catalog, const char *source)

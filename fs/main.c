@@ -27,8 +27,8 @@ static void print_help(FILE *out)
         fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
           "SOURCE is a folder, a file, or a list 'a.txt;b.txt', with IDX data (MNIST and its\n"
-          "relatives) or libsvm text, also packed with gzip or xz. Read MOUNTPOINT/README.txt "
-          "next.\n",
+          "relatives), libsvm text or Kaldi tables, also packed with gzip or xz. Read\n"
+          "MOUNTPOINT/README.txt next.\n",
           out);
 }
 

@@ -17,7 +17,7 @@ bool page_shows(const struct field *f)
 void page_dtype(const struct field *f, struct text *t)
 {
     text_add(t, "%s", dtype_info(f->dtype)->name);
-    if (f->dtype == DTYPE_TEXT)
+    if (f->dtype == DTYPE_TEXT && f->width)
         text_add(t, "%llu", (unsigned long long)f->width);
 }
 

@@ -51,7 +51,7 @@ BAD = {
     "i-18-no-sizes": (GOOD[:4], None, ["want 16 bytes", "found 4"]),
     "i-18-sizes-cut": (GOOD[:15], None, ["want 16 bytes", "found 15"]),
     "i-18-255-sizes-cut": (idx_header(8, [1] * 255)[:-1], None, ["want 1024", "found 1023"]),
-    "text": (b"hello, world\n", 0, ["want 00 00", "libsvm", "found 68 65 6c 6c"]),
+    "prose": (b"hello, world\n", 0, ["want 00 00", "libsvm", "found 68 65 6c 6c"]),
 }
 
 # Rows that are data all the same.

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The archives that the mount writes, and the scp files beside them: an independent reader finds every
-object, read through and by its offset, on the mounted path."""
+"""The archives that the mount writes, and the scp files beside them: an independent reader finds
+every object, read through and by its offset, on the mounted path."""
 
 import os
 import shutil
@@ -13,7 +13,8 @@ import numpy as np
 import kaldi_dirs as kd
 import order_reference
 from kaldi_dirs import BAD, Dataset, Item
-from lib import (MOUNTPOINT, PRIVATE, SLOW, SOURCE, content, equal, expect_error, mounted, path, text,
+from lib import (MOUNTPOINT, PRIVATE, SLOW, SOURCE, content, equal, expect_error, mounted, path,
+                 text,
                  write)
 
 ref = order_reference.load()
@@ -71,7 +72,8 @@ def check_whole(ds, data, binary):
     folder = f"{ds.folder}/batches/batch=all"
     kd.check_batch(ds, folder, 0, list(range(len(ds.keys))), ["ark"])
     if binary:
-        equal(content(f"{folder}/ark/000000.ark") == data, True, f"{ds.folder}: the source, byte for byte")
+        equal(content(f"{folder}/ark/000000.ark") == data, True,
+              f"{ds.folder}: the source, byte for byte")
         lines = text(f"{folder}/ark/000000.scp").splitlines()
         equal([line.rpartition(":")[2] for line in lines],
               [str(at) for _, at, _ in kd.read_ark(data, ds.kind("data"))], "offsets of the source")
@@ -142,20 +144,24 @@ def check_reader():
     os.mkdir(second)
     with mounted(), mounted(SOURCE, at=second, log="log.second"):
         for at in (MOUNTPOINT, second):
-            for file in ("batches/batch=all/ark/000000.scp", "batches/batch=5,seed=2/epoch=1/ark/000001.scp",
+            for file in ("batches/batch=all/ark/000000.scp",
+                         "batches/batch=5,seed=2/epoch=1/ark/000001.scp",
                          f"samples/ark/{next(iter(arrays))}.scp"):
                 scp = f"{at}/f.ark/{file}"
                 out = subprocess.run([sys.executable, "-c", READER, scp], cwd="/", check=True,
                                      stdout=subprocess.PIPE, timeout=30).stdout.decode()
                 keys = [line[0] for line in kd.script_lines(scp)]
-                equal(len(keys), {"b": 12 if "all" in file else 5, "s": 1}[file[0]], f"{scp}: lines")
+                equal(len(keys), {"b": 12 if "all" in file else 5, "s": 1}[file[0]],
+                      f"{scp}: lines")
                 for line, key in zip(out.splitlines(), keys):
                     x = arrays[key]
                     want = f"{key} {len(x)} 3"
                     equal(line.startswith(want), True, f"{scp}: {line} begins as {want}")
                     # Added up one by one in double, as the reader does.
-                    equal(line.split()[-1], f"{sum(x.ravel().tolist()):.6g}", f"{scp}: sum of {key}")
-                equal({p for _, p, _ in kd.script_lines(scp)}, {scp[:-3] + "ark"}, "paths of the scp")
+                    equal(line.split()[-1], f"{sum(x.ravel().tolist()):.6g}",
+                          f"{scp}: sum of {key}")
+                equal({p for _, p, _ in kd.script_lines(scp)}, {scp[:-3] + "ark"},
+                      "paths of the scp")
 
 
 def check_remount():
@@ -173,7 +179,8 @@ def check_remount():
         shutil.copy(f"{folder}/ark/000000.scp", f"{copied}/epoch.scp")
         with mounted(copied, "allow_outside", at=upper, log="log.upper"):
             ds = Dataset(f"{upper}/epoch.scp", order,
-                         {"data": [Item("matrix", arrays[key], kd.fm(arrays[key])) for key in order]})
+                         {"data": [Item("matrix", arrays[key],
+                                        kd.fm(arrays[key])) for key in order]})
             kd.check(ds)
 
 
@@ -190,7 +197,8 @@ def check_directory():
         for plan, b in (("batch=all", 0), ("batch=4", 2), ("batch=3,seed=6", 1)):
             at = f"{ds.folder}/batches/{plan}" + ("/epoch=0" if "seed" in plan else "")
             kd.check_batch(ds, at, b, ref.batch_samples(11, plan, 0, b), ["ark"])
-        equal(content(f"{ds.folder}/batches/batch=all/ark/000000.feats.ark"), content(SOURCE, "d/feats.ark"),
+        equal(content(f"{ds.folder}/batches/batch=all/ark/000000.feats.ark"),
+              content(SOURCE, "d/feats.ark"),
               "feats of all utterances")
         # By speaker: an entry for each utterance, under the utterance's key.
         found = kd.read_ark(content(f"{ds.folder}/batches/batch=all/ark/000000.cmvn.ark"), "matrix")
@@ -205,15 +213,19 @@ def check_ranges():
     z = kd.read_object(packed, 0, "matrix")[0].value
     for name, array, data in (("f", x, kd.fm(x)), ("d", y, kd.fm(y)), ("c", z, packed)):
         write(f"{name}.ark", b"k " + data)
-        cuts = [(i, min(i + int(rng.integers(0, 12)), len(array) - 1)) for i in range(0, len(array), 3)]
-        kd.script(f"{name}.scp", [f"u{i:02d} {name}.ark:2[{r0}:{r1}]" for i, (r0, r1) in enumerate(cuts)])
+        cuts = [(i, min(i + int(rng.integers(0, 12)), len(array) - 1)) for i in range(0, len(array),
+                                                                                      3)]
+        kd.script(f"{name}.scp",
+                  [f"u{i:02d} {name}.ark:2[{r0}:{r1}]" for i, (r0, r1) in enumerate(cuts)])
         parts = [np.ascontiguousarray(array[r0:r1 + 1]) for r0, r1 in cuts]
         items = [Item("matrix", part, kd.fm(part)) for part in parts]
         with mounted(f"{SOURCE}/{name}.scp"):
-            ds = Dataset(path(f"{name}.scp"), [f"u{i:02d}" for i in range(len(cuts))], {"data": items})
+            ds = Dataset(path(f"{name}.scp"), [f"u{i:02d}" for i in range(len(cuts))],
+                         {"data": items})
             kd.check(ds, ["ark", "raw", "npy"])
             equal(content(f"{ds.folder}/batches/batch=all/ark/000000.ark"),
-                  kd.archive([(key, i.raw) for key, i in zip(ds.keys, items)])[0], f"{name}: all parts")
+                  kd.archive([(key, i.raw) for key, i in zip(ds.keys, items)])[0],
+                  f"{name}: all parts")
             check_plan(ds, "batch=4,seed=1", 3)
 
 
@@ -223,7 +235,8 @@ def check_odd():
     x = [a(3, 2) for _ in range(4)]
     objects = [kd.fm(array) for array in x]
     items = [Item("matrix", array, data) for array, data in zip(x, objects)]
-    write("blanks.ark", b" \n\tk1 " + objects[0] + b"\n\nk2\t" + objects[1] + b"\r\n  k3 " + objects[2] +
+    write("blanks.ark",
+          b" \n\tk1 " + objects[0] + b"\n\nk2\t" + objects[1] + b"\r\n  k3 " + objects[2] +
           b"\nk4 " + objects[3] + b"\n\n")
     names = ["a/b", "%25", ".c", "\u00fc\u00df"]
     write("names.ark", kd.archive(list(zip(names, objects)))[0])
@@ -238,21 +251,25 @@ def check_odd():
     kd.script("w.scp", ["k w.wav"])
     with mounted():
         # A space stands behind each key, whatever stood there before.
-        kd.check(Dataset(path("blanks.ark"), ["k1", "k2", "k3", "k4"], {"data": items}), ["ark", "npy"])
+        kd.check(Dataset(path("blanks.ark"), ["k1", "k2", "k3", "k4"], {"data": items}),
+                 ["ark", "npy"])
         equal(content(path("blanks.ark/batches/batch=all/ark/000000.ark")),
-              kd.archive(list(zip(["k1", "k2", "k3", "k4"], objects)))[0], "an archive without what stood between")
+              kd.archive(list(zip(["k1", "k2", "k3", "k4"], objects)))[0],
+              "an archive without what stood between")
         kd.check(Dataset(path("names.ark"), names, {"data": items}), ["ark", "npy"])
         found = kd.read_ark(content(path("nuls.ark/batches/batch=all/ark/000000.ark")).replace(
             empty + bytes(4), empty), "matrix")
         equal([key for key, _, _ in found], ["k1", "k2", "k3"], "keys around an empty CM")
-        ds = Dataset(path("bad.scp"), ["k1", "k2", "k3", "k4"], {"data": [items[0], BAD, *items[2:]]})
+        ds = Dataset(path("bad.scp"), ["k1", "k2", "k3", "k4"],
+                     {"data": [items[0], BAD, *items[2:]]})
         kd.check(ds, ["ark", "npy"])
         kd.check_batch(ds, f"{ds.folder}/batches/batch=2", 0, [0, 1], ["ark"])
         kd.check_batch(ds, f"{ds.folder}/batches/batch=2", 1, [2, 3], ["ark"])
         # What stands behind the data would be read as the next key: K-80.
         kd.check(Dataset(path("w.scp"), ["k"], {"data": [Item("wave", wave)]}))
         two = content(path("w.scp/batches/batch=2,tail=wrap/ark/000000.ark"))
-        equal([key for key, _, _ in kd.read_ark(two, "wave")], ["k", "k"], "an archive of two waves")
+        equal([key for key, _, _ in kd.read_ark(two, "wave")], ["k", "k"],
+              "an archive of two waves")
 
 
 def check_parts_of_files():

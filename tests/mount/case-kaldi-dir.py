@@ -12,7 +12,8 @@ import numpy as np
 import kaldi_dirs as kd
 import order_reference
 from kaldi_dirs import BAD, Dataset, Folder, Item
-from lib import (MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal, expect_error, log_text,
+from lib import (MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal, expect_error,
+                 log_text,
                  mounted, path, run, text, write)
 
 ref = order_reference.load()
@@ -56,7 +57,8 @@ def check_full():
     fresh()
     full = Folder(rng, "train", 26, 3).write()
     with mounted():
-        equal(sorted(n for n in os.listdir(path()) if n not in ("README.txt", ".epochfs")), ["train"],
+        equal(sorted(n for n in os.listdir(path()) if n not in ("README.txt", ".epochfs")),
+              ["train"],
               "folders of the mount")
         ds, missing = full.dataset(path("train/all"))
         equal((len(ds.keys), missing), (26, {}), "the test's own directory")
@@ -72,7 +74,8 @@ def check_full():
         check_missing(ds.folder, {}, {}, "a whole directory")
         contains(text(path("README.txt")), "train/all", "26 samples")
     found = json.loads(run("info", "--json", SOURCE))
-    equal([(d["dataset"], d["samples"]) for d in found["datasets"]], [("train/all", 26)], "info --json")
+    equal([(d["dataset"], d["samples"]) for d in found["datasets"]], [("train/all", 26)],
+          "info --json")
     contains(run("info", "--check", SOURCE), "train/all", "feats", "utt2num_frames")
     with mounted(f"{SOURCE}/train"):  # the directory itself
         ds.folder = path("all")
@@ -81,7 +84,8 @@ def check_full():
         file = full.file(name)
         with mounted(f"{SOURCE}/{file}"):
             keys = list(full.tables[name])
-            one = Dataset(path(os.path.basename(file)), keys, {"data": list(full.tables[name].values())})
+            one = Dataset(path(os.path.basename(file)), keys,
+                          {"data": list(full.tables[name].values())})
             if name != "utt2dur":
                 kd.check(one, samples=[0, 25])
             else:
@@ -90,7 +94,8 @@ def check_full():
 
 def check_page(ds):
     found = kd.page(ds)
-    equal((found["dataset"], found["format"], found["samples"]), ("all", "kaldi", 26), "dataset.json")
+    equal((found["dataset"], found["format"], found["samples"]), ("all", "kaldi", 26),
+          "dataset.json")
     fields = {f["name"]: f for f in found["fields"]}
     for name, dtype in (("feats", "<f4"), ("cmvn", "<f8"), ("vad", "<f4"), ("wav", "<i2"),
                         ("utt2dur", "<f8"), ("utt2num_frames", "<i4"), ("reco2dur", "<f8")):
@@ -99,7 +104,8 @@ def check_page(ds):
     equal(encodings - set(found["encodings"]), set(), "encodings")
     equal({"train/feats.scp", "train/wav.scp", "train/text", "train/utt2spk"} -
           {s["file"] for s in found["sources"]}, set(), "sources of dataset.json")
-    equal({"feats.scp", "wav.scp", "text", "utt2spk"} - set(os.listdir(f"{ds.folder}/source")), set(),
+    equal({"feats.scp", "wav.scp", "text", "utt2spk"} - set(os.listdir(f"{ds.folder}/source")),
+          set(),
           "source/")
 
 
@@ -223,7 +229,8 @@ def check_gaps_files(gaps):
     """No file of an utterance that lacks in a table, and none of an extra one."""
     folder = path("gaps/all/samples")
     for key in (gaps.utterances[1], gaps.utterances[2], gaps.utterances[4], "s9-nobody", "a-first"):
-        for file in (f"npy/{key}.feats.npy", f"npz/{key}.npz", f"txt/{key}.text.txt", f"wav/{key}.wav"):
+        for file in (f"npy/{key}.feats.npy", f"npz/{key}.npz", f"txt/{key}.text.txt",
+                     f"wav/{key}.wav"):
             expect_error(2, os.stat, f"{folder}/{file}")
 
 
@@ -238,10 +245,15 @@ def check_same_words():
     folder.tables["utt2spk"] = {u: kd.text_item(s) for u, s in speaker.items()}
     folder.utterances, folder.speaker = list(speaker), speaker
     folder.write()
+    crossed = Folder(rng, "crossed", 2, 2).keep("utt2spk", "cmvn", "spk2gender")
+    crossed.utterances, crossed.speaker = ["s0", "s1"], {"s0": "s1", "s1": "s0"}
+    crossed.tables["utt2spk"] = {u: kd.text_item(s) for u, s in crossed.speaker.items()}
+    crossed.write()
     with mounted():
-        ds, missing = folder.dataset(path("d/all"))
-        equal((len(ds.keys), missing), (5, {}), "the test's own directory")
-        kd.check(ds)
+        for made, n in ((folder, 5), (crossed, 2)):
+            ds, missing = made.dataset(path(made.name, "all"))
+            equal((len(ds.keys), missing), (n, {}), "the test's own directory")
+            kd.check(ds)
 
 
 def check_many_missing():
@@ -281,14 +293,16 @@ def check_many_missing():
 def check_unusable():
     """Lines and tables that cannot be used."""
     fresh()
-    some, none, stops, twice = (Folder(rng, name, 8, 2) for name in ("some", "none", "stops", "twice"))
+    some, none, stops, twice = (Folder(rng, name, 8, 2) for name in ("some", "none", "stops",
+                                                                     "twice"))
     for folder in (some, none, stops, twice):
         folder.keep("feats", "wav", "text", "utt2spk").write()
     odd = some.utterances[3]
     kd.script("some/wav.scp", [f"{u} " + (f"cat audio/{u}.wav |" if u == odd else
                                          f"audio/{u}.wav") for u in some.utterances])
-    kd.script("some/feats.scp", [line if not line.startswith(some.utterances[5]) else
-                                 f"{some.utterances[5]} none.ark:7" for line in some.lines_of("feats")])
+    lines = some.lines_of("feats")
+    lines[5] = f"{some.utterances[5]} none.ark:7"
+    kd.script("some/feats.scp", lines)
     kd.script("none/wav.scp", [f"{u} cat audio/{u}.wav |" for u in none.utterances])
     lines = stops.lines_of("feats")
     kd.script("stops/feats.scp", lines[:5] + [""] + lines[5:])
@@ -327,20 +341,23 @@ def check_empty_text():
     folder.tables["text"] = dict(zip(u, map(kd.text_item, ["", "", "A  B \tC", "LAST"])))
     write("d/utt2lang", "".join(f"{k}   x \r\n" for k in u).encode())
     folder.tables["utt2lang"] = {k: kd.text_item("x") for k in u}
-    write("d/utt2dur", "".join(f"{k} {v} \n" for k, v in zip(u, ["1", "1e-3", "-0.5", "3.25"])).encode())
-    folder.tables["utt2dur"] = {k: kd.number_item(np.float64)(v) for k, v in zip(u, [1, 1e-3, -.5, 3.25])}
+    write("d/utt2dur",
+          "".join(f"{k} {v} \n" for k, v in zip(u, ["1", "1e-3", "-0.5", "3.25"])).encode())
+    folder.tables["utt2dur"] = {k: kd.number_item(np.float64)(v) for k,
+                                v in zip(u, [1, 1e-3, -.5, 3.25])}
     with mounted():
         ds, _ = folder.dataset(path("d/all"))
         kd.check(ds)
 
 
 def check_bad_numbers():
-    """utt2dur and utt2num_frames that are no numbers: such a table ends there, as an archive does."""
+    """utt2dur and utt2num_frames with words: such a table ends there, as an archive does."""
     fresh()
     folder = Folder(rng, "d", 6, 1).keep("utt2spk", "text").write()
     u = folder.utterances
     kd.script("d/utt2dur", [f"{k} {v}" for k, v in zip(u, ["1.5", "2", "2.5", "3.5", "abc", "7"])])
-    kd.script("d/utt2num_frames", [f"{k} {v}" for k, v in zip(u, [7, 8, 9, "9.5", 10, 99999999999])])
+    kd.script("d/utt2num_frames",
+              [f"{k} {v}" for k, v in zip(u, [7, 8, 9, "9.5", 10, 99999999999])])
     good = {u[0]: (1.5, 7), u[1]: (2.0, 8), u[2]: (2.5, 9)}
     with mounted():
         names = {n.removesuffix(".npz") for n in os.listdir(path("d/all/samples/npz"))}
@@ -393,7 +410,8 @@ def check_mini_librispeech():
     lines = content(shared, "segments").decode().splitlines()
     cut = kd.extract_segments(lines, waves)
     tables = {name: kd.text_table(content(shared, name), kd.TEXT_TABLES[name])
-              for name in ("text", "utt2spk", "spk2gender", "utt2dur", "utt2num_frames", "reco2dur")}
+              for name in ("text", "utt2spk", "spk2gender", "utt2dur", "utt2num_frames",
+                           "reco2dur")}
     speaker = {u: i.value.decode() for u, i in tables["utt2spk"].items()}
     recording = {line.split()[0]: line.split()[1] for line in lines}
     keys, fields, missing = kd.join(list(tables["utt2spk"]), tables, speaker, recording)

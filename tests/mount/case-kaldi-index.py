@@ -114,9 +114,11 @@ def check_reuse():
     begin = time.monotonic()
     daemon = start()
     wait_for(ready, "the index is ready")
-    print(f"the second mount: ready after {time.monotonic() - begin:.2f} s")
     second = read_bytes(daemon)
-    equal(second < first / 4, True, f"bytes read by the first and the second mount: {first}, {second}")
+    print(f"the second mount: ready after {time.monotonic() - begin:.2f} s; "
+          f"read {first} and {second} bytes")
+    share = 2 if SLOW else 4  # a sanitizer reads much itself
+    equal(second < first / share, True, f"bytes read by two mounts: {first}, {second}")
     check(ds, 50)
     stop(daemon)
     equal(times(kept()), files, "the second mount wrote nothing")
@@ -192,7 +194,8 @@ def check_changes():
         again = Dataset(ds.folder, [ds.keys[i] for i in order],
                         {"data": [ds.fields["data"][i] for i in order]})
         kd.check_names(again)
-        equal(text(ds.folder, "batches/batch=all/npy/000000.key.txt").split(), again.keys, "the order")
+        equal(text(ds.folder, "batches/batch=all/npy/000000.key.txt").split(), again.keys,
+              "the order")
         for i in (0, 199, 399):
             kd.check_sample(again, i, ["raw", "npy"])
     check_changed_kind()
@@ -223,7 +226,8 @@ def check_changed_kind():
     late = Item("matrix", np.ones((3, 5), np.float32))
     for item in (kd.BAD, late):
         with mounted():
-            kd.check(Dataset(a.folder, [*a.keys, "late"], {"data": [*a.fields["data"], item]}), ["npy"])
+            kd.check(Dataset(a.folder, [*a.keys, "late"], {"data": [*a.fields["data"], item]}),
+                     ["npy"])
         write("d/late.mat", kd.fm(late.value))
     write("t.scp", lines.encode())
     os.unlink(f"{SOURCE}/d/a.ark")
@@ -340,7 +344,8 @@ def damages():
                 f.write(bytes([draw.randrange(256)]))
 
     return [flip] * (10 if SLOW else 30) + [inside] * (5 if SLOW else 20) + [
-        lambda f: os.truncate(f, draw.randrange(1, os.path.getsize(f))), lambda f: os.truncate(f, 0),
+        lambda f: os.truncate(f, draw.randrange(1, os.path.getsize(f))), lambda f: os.truncate(f,
+                                                                                               0),
         lambda f: os.truncate(f, 1), lambda f: overwrite(f, bytes(os.path.getsize(f))),
         lambda f: overwrite(f, os.urandom(os.path.getsize(f))), os.unlink,
         lambda f: (os.unlink(f), os.mkfifo(f)), lambda f: (os.unlink(f), os.mkdir(f)),

@@ -229,6 +229,8 @@ def check_text():
     files = {"double.ark": archive("double", values_of("double"), ["text"])}
     files["matrix.ark"] = archive("matrix", values_of("matrix"), ["text"])
     files["matrix.mixed.ark"] = archive("matrix", values_of("matrix"), ["FM", "text"])
+    files["matrix.text-first.ark"] = archive("matrix", values_of("matrix"), ["text", "FM"])
+    files["vector.text-first.ark"] = archive("vector", values_of("vector"), ["text", "FV"])
     files["matrix.sparse.ark"] = write_ark([(key, write("sparse", value, "text"))
                                             for key, value in sparse_values()])
     files["vector.ark"] = archive("vector", values_of("vector"), ["text"])

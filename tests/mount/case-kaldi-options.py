@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""-o kaldi= and kaldi_type=: what the flags of rspecifiers mean here, how they are written, and what
-is no option."""
+"""-o kaldi= and kaldi_type=: what the flags of rspecifiers mean here, how they are written, and
+what is no option."""
 
 import os
 import re
@@ -29,14 +29,19 @@ def matrices(keys):
 
 # ---- how they are written ----
 
-GOOD = ["kaldi=p", "kaldi=o", "kaldi=s", "kaldi=cs", "kaldi=s,cs", "kaldi=o,p", "kaldi=o,p,s,cs", "kaldi=o+p+s+cs",
-        "kaldi=p+s,cs", "kaldi=p,log=debug", "log=debug,kaldi=o,p,s", "kaldi=s,kaldi=p", "ro,kaldi=p,s,noatime",
+GOOD = ["kaldi=p", "kaldi=o", "kaldi=s", "kaldi=cs", "kaldi=s,cs", "kaldi=o,p", "kaldi=o,p,s,cs",
+        "kaldi=o+p+s+cs",
+        "kaldi=p+s,cs", "kaldi=p,log=debug", "log=debug,kaldi=o,p,s", "kaldi=s,kaldi=p",
+        "ro,kaldi=p,s,noatime",
         "kaldi=np", "kaldi=no,ns,ncs", "kaldi=p,plan=batch=2+seed=1", "kaldi=s,cs,allow_outside"]
-WRONG = ["kaldi=", "kaldi", "kaldi=x", "kaldi=P", "kaldi=o;p", "kaldi=ark", "kaldi=p,x", "kaldi=p,,q", "kaldi=o p",
-         "kaldi=o+x", "kaldi=true", "p", "s", "cs", "o,p", "log=debug,p", "kaldi=p,log=debug,s", "kaldis=p",
+WRONG = ["kaldi=", "kaldi", "kaldi=x", "kaldi=P", "kaldi=o;p", "kaldi=ark", "kaldi=p,x",
+         "kaldi=p,,q", "kaldi=o p",
+         "kaldi=o+x", "kaldi=true", "p", "s", "cs", "o,p", "log=debug,p", "kaldi=p,log=debug,s",
+         "kaldis=p",
          "kaldi_types=int", "kaldi_type", "kaldi_type=", "kaldi_type=matrices", "kaldi_type=MATRIX",
          "kaldi_type=int,int", "kaldi_type=0"]
-TYPES = ["matrix", "vector", "packed", "int", "float", "double", "bool", "int-vector", "int-vectors", "int-pairs",
+TYPES = ["matrix", "vector", "packed", "int", "float", "double", "bool", "int-vector",
+         "int-vectors", "int-pairs",
          "float-pairs", "posterior", "gauss-posterior", "token", "tokens", "wave"]
 
 
@@ -58,7 +63,8 @@ def check_writing():
     with mounted(SOURCE, "kaldi=o", "kaldi=p", log="log.good"):  # two options, as ever
         equal(len(os.listdir(path("t.scp/samples/npz"))), 2, "with p, given apart")
     for option in WRONG:
-        for command in (["mount", "-o", option, SOURCE, MOUNTPOINT], ["info", "-o", option, SOURCE]):
+        for command in (["mount", "-o", option, SOURCE, MOUNTPOINT],
+                        ["info", "-o", option, SOURCE]):
             message = run(*command, code=1)
             equal(message.count("\n"), 1, f"{option}: one message: {message!r}")
             equal("kaldi" in message or "unknown option" in message, True, f"{option}: {message!r}")
@@ -69,7 +75,7 @@ def check_writing():
 # ---- p ----
 
 def check_permissive():
-    """Archives that break, and lines that cannot be read: what is left of them, with and without p."""
+    """Archives that break, lines that cannot be read: what is left of them, with p and without."""
     fresh()
     keys = [f"u{i}" for i in range(6)]
     items = matrices(keys)
@@ -91,7 +97,8 @@ def check_permissive():
             every = [(keys[0], items[0]), (keys[1], BAD), (keys[2], items[2]), (keys[3], BAD),
                      (keys[4], items[4])]
             left = [pair for pair in every if not p or pair[1] is not BAD]
-            kd.check(Dataset(path("lines.scp"), [k for k, _ in left], {"data": [i for _, i in left]}))
+            kd.check(Dataset(path("lines.scp"), [k for k, _ in left],
+                             {"data": [i for _, i in left]}))
             if p:
                 del folder.tables["feats"][folder.utterances[2]]
             ds, missing = folder.dataset(path("dir/all"))
@@ -99,7 +106,8 @@ def check_permissive():
                 ds.fields["feats"][2] = BAD
             kd.check(ds)
             equal(sorted(kd.page(ds)["missing"]), ["feats"] if p else [], "missing tables with p")
-        folder.tables["feats"] = {u: folder.tables["feats"].get(u, items[0]) for u in folder.utterances}
+        feats = folder.tables["feats"]
+        folder.tables["feats"] = {u: feats.get(u, items[0]) for u in folder.utterances}
         contains(log_text(f"log{option[-2:]}"), "cut.ark", "odd.ark")
 
 
@@ -117,7 +125,8 @@ def check_sorted():
         items = matrices(keys)
         for kind in ("ark", "scp"):
             kd.table(f"{kind}/{name}", list(zip(keys, [i.raw for i in items])))
-            datasets[f"{kind}/{name}.{kind}"] = Dataset(path(f"{kind}/{name}.{kind}"), keys, {"data": items})
+            datasets[f"{kind}/{name}.{kind}"] = Dataset(path(f"{kind}/{name}.{kind}"), keys,
+                                                        {"data": items})
         os.unlink(f"{SOURCE}/ark/{name}.scp")
     for option in ([], ["kaldi=s"], ["kaldi=s,cs"]):
         log = f"log.sorted{len(option)}{(option or [''])[0][-1:]}"
@@ -127,7 +136,8 @@ def check_sorted():
                 own = text(ds.folder, "dataset.json")
                 said = bool(re.search(r"sort|order(?!_version)", re.sub(r'"\w+":', "", own)))
                 broken = os.path.basename(name).split(".")[0] not in good
-                equal(said, broken and bool(option), f"{option}: {name}: dataset.json tells of the order: {own!r:.1500}")
+                equal(said, broken and bool(option),
+                      f"{option}: {name}: dataset.json tells of the order: {own!r:.1500}")
                 lines = [line for line in log_text(log).splitlines() if name in line]
                 equal(any(re.search("sort|order", line) for line in lines), broken and bool(option),
                       f"{option}: {name}: the log tells of the order: {lines}")
@@ -135,7 +145,8 @@ def check_sorted():
 
 # ---- o and cs ----
 
-BUSY = {"requests", "bytes_served", "plans_opened", "read_errors", "last_read_error", "datasets_ready",
+BUSY = {"requests", "bytes_served", "plans_opened", "read_errors", "last_read_error",
+        "datasets_ready",
         "index_bytes_done"}
 
 
@@ -178,7 +189,8 @@ def check_once():
             equal(changed(before), {}, f"{option}: each utterance once in an epoch")
             read(epoch[1].format(1))
             found = changed(before)
-            equal(bool(found), option == ["kaldi=o"], f"{option}: status.json tells of a second read: {found}")
+            equal(bool(found), option == ["kaldi=o"],
+                  f"{option}: status.json tells of a second read: {found}")
             if option == ["kaldi=o"]:
                 middle = calm(status())
                 equal(found["read_twice"], 4, "utterances that were read twice")
@@ -212,7 +224,8 @@ def check_pieces_once():
         before = calm(status())
         batch = path("t.scp/batches/batch=2/npz/000001.npz")
         loaded = np.load(batch)["data"]
-        equal(np.array_equal(loaded, np.concatenate([big[2].value, big[3].value])), True, "the batch")
+        equal(np.array_equal(loaded, np.concatenate([big[2].value, big[3].value])), True,
+              "the batch")
         sample = path("t.scp/samples/npy/u1.data.npy")
         mapped = np.load(sample, mmap_mode="r")
         for at in (59999, 0, 30000, 45000, 100):
@@ -233,7 +246,8 @@ def check_called_sorted():
             read(plain[1])
             found = changed(before)
             called_sorted = bool(option) and "cs" in option[0]
-            equal(found.get("read_backwards", 0) > 0, called_sorted, f"{option}: status.json of a step back: {found}")
+            equal(found.get("read_backwards", 0) > 0, called_sorted,
+                  f"{option}: status.json of a step back: {found}")
             equal(bool(found), called_sorted, f"{option}: status.json of a step back: {found}")
 
 
@@ -274,8 +288,10 @@ def check_types_shared():
         return
     fresh()
     shutil.copytree(shared, f"{SOURCE}/kaldi-written")
-    items = {"ali": "int-vector", "ivv": "int-vectors", "ipv": "int-pairs", "fpv": "float-pairs", "int": "int",
-             "float": "float", "double": "double", "bool": "bool", "post": "posterior", "gpost": "gauss-posterior",
+    items = {"ali": "int-vector", "ivv": "int-vectors", "ipv": "int-pairs", "fpv": "float-pairs",
+             "int": "int",
+             "float": "float", "double": "double", "bool": "bool", "post": "posterior",
+             "gpost": "gauss-posterior",
              "token": "token", "tokenvec": "tokens", "fm": "matrix", "dv": "vector"}
     for name, kind in items.items():
         lines = [line.split() for line in content(shared, f"{name}.scp").decode().splitlines()]

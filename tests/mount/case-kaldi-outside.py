@@ -66,10 +66,13 @@ def check_ways():
             "../source/m.ark"]
     link = ["link.ark", "relative-link.ark", "link/o.ark", "deep/link-to-link/o.ark", "sub/o.ark",
             f"{SOURCE}/link/o.ark"]
-    leave = [f"{OUTSIDE}/o.ark", "../outside/o.ark", "deep/../../outside/o.ark", f"{SOURCE}/../outside/o.ark",
+    leave = [f"{OUTSIDE}/o.ark", "../outside/o.ark", "deep/../../outside/o.ark",
+             f"{SOURCE}/../outside/o.ark",
              "../../../../../../../../.." + f"{OUTSIDE}/o.ark", f"{SOURCE}-more/o.ark",
-             f"{PRIVATE}/beside.ark", f"{OUTSIDE}/sub/../o.ark", f"{SOURCE}/link/../../outside/o.ark"]
-    never = ["dangling.ark", "round.ark", "sub/../o.ark", "link/none.ark", f"{OUTSIDE}/none.ark", f"{OUTSIDE}", ".."]
+             f"{PRIVATE}/beside.ark", f"{OUTSIDE}/sub/../o.ark",
+             f"{SOURCE}/link/../../outside/o.ark"]
+    never = ["dangling.ark", "round.ark", "sub/../o.ark", "link/none.ark", f"{OUTSIDE}/none.ark",
+             f"{OUTSIDE}", ".."]
     names = [("stay", p) for p in stay] + [("link", p) for p in link] + \
         [("leave", p) for p in leave] + [("never", p) for p in never]
     keys = [f"{kind}{i:02d}" for i, (kind, _) in enumerate(names)]
@@ -124,14 +127,15 @@ def check_only():
 
 
 def check_cwd():
-    """The cwd counts where it is in SOURCE, or outside is allowed; inside goes on being looked for."""
+    """The cwd counts where it is in SOURCE, or outside is allowed; else the search goes on."""
     fresh()
     put(f"{OUTSIDE}/x/m.ark", secret)
     put(f"{SOURCE}/x/m.ark", inside)
     put(f"{SOURCE}/y/x/m.ark", other)
     kd.script("a/b/t.scp", ["u x/m.ark:2"])
     for cwd, options, want in ((OUTSIDE, [], inside), (OUTSIDE, ["allow_outside"], secret),
-                               (f"{SOURCE}/y", [], other), (f"{SOURCE}/y", ["allow_outside"], other),
+                               (f"{SOURCE}/y", [], other),
+                               (f"{SOURCE}/y", ["allow_outside"], other),
                                (PRIVATE, ["allow_outside"], inside), ("/", [], inside)):
         os.chdir(cwd)
         with mounted(SOURCE, *options):
@@ -147,7 +151,8 @@ def check_alone():
     put(f"{SOURCE}/here/below/m.ark", other)
     kd.script("here/t.scp", ["a m.ark:2", "b below/m.ark:2", "c ../m.ark:2", f"d {SOURCE}/m.ark:2"])
     with mounted(f"{SOURCE}/here/t.scp"):
-        kd.check(Dataset(path("t.scp"), "abcd", {"data": [inside, other, BAD, BAD]}), ["raw", "npy"])
+        kd.check(Dataset(path("t.scp"), "abcd", {"data": [inside, other, BAD, BAD]}),
+                 ["raw", "npy"])
     with mounted(f"{SOURCE}/here/t.scp", "allow_outside"):
         kd.check(Dataset(path("t.scp"), "abcd", {"data": [inside, other, secret, secret]}),
                  ["raw", "npy"])
@@ -167,7 +172,8 @@ def check_no_files():
     os.mkfifo(f"{SOURCE}/fifo")
     os.mkfifo(f"{OUTSIDE}/fifo")
     os.mkdir(f"{SOURCE}/folder")
-    names = ["fifo", "fifo:2", f"{OUTSIDE}/fifo", "/dev/zero", "/dev/zero:2", "/dev/null", "/dev/full",
+    names = ["fifo", "fifo:2", f"{OUTSIDE}/fifo", "/dev/zero", "/dev/zero:2", "/dev/null",
+             "/dev/full",
              "/dev/stdin", "/dev/tty", "/proc/self/mem:0", "/proc/self/fd/0", "/proc/self/environ",
              "folder", "/", "/proc", "x" * 300, "y/" * 3000 + "m.ark"]
     keys = [f"u{i:02d}" for i in range(len(names))]
@@ -182,7 +188,7 @@ def check_no_files():
 
 
 def check_exchanged():
-    """Files that become links out of SOURCE after the mount: that mount never shows what is there."""
+    """Files that become links out of SOURCE after the mount: it never shows what is there."""
     fresh()
     outside = Item("matrix", -inside.value, kd.fm(-inside.value))
     put(f"{OUTSIDE}/o.ark", outside)
@@ -199,7 +205,8 @@ def check_exchanged():
         os.symlink(f"{OUTSIDE}/o.ark", f"{SOURCE}/d1/m.ark")
         os.symlink(OUTSIDE, f"{SOURCE}/d2")
         os.link(f"{OUTSIDE}/o.ark", f"{OUTSIDE}/m.ark")
-        for file in ("samples/raw/u1.data.raw", "samples/npy/u2.data.npy", "samples/npy/u1.data.npy",
+        for file in ("samples/raw/u1.data.raw", "samples/npy/u2.data.npy",
+                     "samples/npy/u1.data.npy",
                      "batches/batch=all/npz/000000.npz", "batches/batch=all/ark/000000.ark"):
             with contextlib.suppress(OSError):  # ESTALE, or what was there
                 data = content(path("t.scp", file))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Ranges of scp lines, K-58, K-59 and K-86: which rows and columns they leave of matrices and vectors
-of every store, which are errors, and the objects that raw/ and ark/ show of them."""
+"""Ranges of scp lines, K-58, K-59 and K-86: which rows and columns they leave of matrices and
+vectors of every store, which are errors, and the objects that raw/ and ark/ show of them."""
 
 import os
 import re
@@ -55,11 +55,13 @@ def cut(a, text_):
 
 
 FIXED = ["0:0", "0:1", "0:4", "4:4", "1:3", ":", "0:5", "0:6", "4:6", "4:5", "0:7", "0:8", "0:100",
-         "5:5", "5:6", "5:7", "6:6", "7:7", "2:1", "4:0", "0", "3", ":1", "1:", "-1:1", "-1:-1", "1:-1",
+         "5:5", "5:6", "5:7", "6:6", "7:7", "2:1", "4:0", "0", "3", ":1", "1:", "-1:1", "-1:-1",
+         "1:-1",
          "0:1:2", "0:1:1", "::", "a:b", "0x0:1", "0:1x", "0.0:1", "1e0:2", "99999999999:1",
          "0:2147483647", "0:2147483648", "0:4294967296", "0:18446744073709551616", "00:01",
          "+0:+1", "0: 1",
-         "0:1,0:0", "0:1,0:3", ":,0:0", ":,3:3", ":,:", "0:4,:", "0:1,0:4", ":,4:4", ":,0:5", ":,1:0",
+         "0:1,0:0", "0:1,0:3", ":,0:0", ":,3:3", ":,:", "0:4,:", "0:1,0:4", ":,4:4", ":,0:5",
+         ":,1:0",
          ":,-1:1", ":,0", ":,", "0:1,", ",0:1", ",", "0:1,0:1,0:1", ":,:,:", "0:6,1:2", "0:7,1:2",
          "4:6,3:3", "5:6,1:1", "0:1;0:1", "0-1", "all", "0:1,1:", "0:1,:1", "0:1,99999999999:1"]
 
@@ -161,12 +163,14 @@ def check_stores():
 def check_small():
     """Tolerance on objects of one or two rows, and of none."""
     tables = {}
-    for name, shape in (("two", (2, 3)), ("one", (1, 3)), ("none", (0, 0)), ("v2", (2,)), ("v1", (1,)),
+    for name, shape in (("two", (2, 3)), ("one", (1, 3)), ("none", (0, 0)), ("v2", (2,)),
+                        ("v1", (1,)),
                         ("large", (3000, 2))):
         array = a(*shape)
         kind, binary = ("matrix", kd.fm) if len(shape) == 2 else ("vector", kd.fv)
         write(f"{name}/t.ark", b"k " + binary(array))
-        ranges = ["0:0", "0:1", "0:2", "0:3", "0:4", "0:5", "1:1", "1:3", "1:4", "2:2", "2:3", "2:4", "3:3",
+        ranges = ["0:0", "0:1", "0:2", "0:3", "0:4", "0:5", "1:1", "1:3", "1:4", "2:2", "2:3",
+                  "2:4", "3:3",
                   "3:4", ":", "0:2999", "0:3001", "0:3002", "0:3003", "2999:3001", "100:199"]
         if len(shape) == 1:  # Kaldi gives an empty vector there, and aborts a step further
             ranges = [r for r in ranges if int(r.partition(":")[0] or 0) < shape[0] or r == ":"]
@@ -177,11 +181,12 @@ def check_small():
         tables[name] = (["whole", *ranges], items)
     with mounted(log="log.small"):
         for name, (keys, items) in tables.items():
-            kd.check(Dataset(path(name, "t.scp"), keys, {"data": items}), ["npy", "raw", "npz", "ark"])
+            kd.check(Dataset(path(name, "t.scp"), keys, {"data": items}),
+                     ["npy", "raw", "npz", "ark"])
 
 
 def check_at_once():
-    """Values that Kaldi cannot even take apart, or takes for odd names: no such sample, or an error."""
+    """Values that Kaldi cannot take apart, or takes for odd names: no such sample, or an error."""
     array = a(5, 4)
     for i, tail in enumerate(AT_ONCE):
         kd.script(f"once{i}/t.scp", ["good t.ark:2", f"odd t.ark:2{tail}"])
@@ -205,7 +210,8 @@ def check_at_once():
 def check_one_bad(folder, item, key, file):
     listed = os.listdir(f"{folder}/samples/npy")
     bad = f"{key}.data.npy" in listed
-    ds = Dataset(folder, ["good", key] if bad else ["good"], {"data": [item, BAD] if bad else [item]})
+    ds = Dataset(folder, ["good", key] if bad else ["good"],
+                 {"data": [item, BAD] if bad else [item]})
     kd.check(ds, ["npy", "raw", "npz"])
     equal(kd.names_line(text(folder, "dataset.json"), "t.scp", 2) or
           kd.names_line(log_text("log.once"), file, 2), True, f"{file}:2 is named")
@@ -228,7 +234,8 @@ def check_other_types():
         ds = Dataset(path("wave/t.scp"), ["good", "offset", "bad", "bad2", "bad3", "bad4"],
                      {"data": [good, good, BAD, BAD, BAD, BAD]})
         kd.check(ds)
-        equal(kd.names_line(text(ds.folder, "dataset.json") + log_text("log.other"), "t.scp", 3), True,
+        equal(kd.names_line(text(ds.folder, "dataset.json") + log_text("log.other"), "t.scp", 3),
+              True,
               "wave/t.scp:3 is named")
     with mounted(f"{SOURCE}/ints", "kaldi_type=int-vector", log="log.ints"):
         kd.check(Dataset(path("t.scp"), ["bad", "good", "bad2"], {"data": [BAD, ali, BAD]}))

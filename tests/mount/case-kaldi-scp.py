@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Lines of scp files, K-50 to K-61 of the table of Kaldi's edge cases: which samples they make, what
-is wrong with the others and where that is said, and where the files that they name are looked for."""
+"""Lines of scp files, K-50 to K-61 of the table of Kaldi's edge cases: which samples they make,
+what is wrong with the others and where that is said, and where the files that they name are looked
+for."""
 
 import json
 import os
@@ -30,13 +31,14 @@ OBJECTS["t8"] = Item("matrix", rounded, kd.text_matrix(rounded).rstrip())  # wit
 
 
 def data_files():
-    """The files that lines name: a, b, c are in one archive, as in others of odd names, and alone in
-    files without keys. Returns what to fill into the lines."""
+    """The files that lines name: a, b, c are in one archive, as in others of odd names, and alone
+    in files without keys. Returns what to fill into the lines."""
     data, at = kd.archive([(f"k{name}", OBJECTS[name].raw) for name in "abct"])
     write("data/fm.ark", data)
     places = {name: f"data/fm.ark:{start}" for name, start in zip("abct", at)}
     odd = ["with space.ark", "two  spaces.ark", "brackets[1].ark", "per%cent.ark", "#.ark",
-           "'quote\".ark", "back\\slash.ark", "$HOME.ark", "~.ark", "\u00fcml\u00e4ut.ark", "a:b:7:.ark",
+           "'quote\".ark", "back\\slash.ark", "$HOME.ark", "~.ark", "\u00fcml\u00e4ut.ark",
+           "a:b:7:.ark",
            "12", "semi;colon.ark", "dash-.ark", "tab\there.ark", "ark", "scp"]
     for i, name in enumerate(odd):
         write(f"data/{name}", data)
@@ -45,7 +47,8 @@ def data_files():
                        "not_ark": "not ark:b"}.items():
         write(f"data/{file}", OBJECTS["b"].raw)
         places[name] = f"data/{file}"
-    for name, file in {"arkx_top": "arkx:b", "options_top": "s,cs:b", "scpx_top": "scp.x:b"}.items():
+    for name, file in {"arkx_top": "arkx:b", "options_top": "s,cs:b",
+                       "scpx_top": "scp.x:b"}.items():
         write(file, OBJECTS["b"].raw)
         places[name] = file
     write("data/text.mat", OBJECTS["t"].raw)
@@ -114,10 +117,12 @@ TABLE = [
      [("u1", "a"), ("u2", BAD), ("u3", BAD)], [2, 3]),
     ("K-56", "pipe-inside", "u1 {a}\nu2 data|{b}\nu3 cat {b} | head\n",
      [("u1", "a"), ("u2", BAD), ("u3", BAD)], [2, 3]),
-    ("K-56", "specifier", "u1 {a}\nu2 ark:{b}\nu3 scp:data/x.scp\nu4 ark,t:{b}\nu5 scp,p:data/x.scp\n"
+    ("K-56", "specifier",
+     "u1 {a}\nu2 ark:{b}\nu3 scp:data/x.scp\nu4 ark,t:{b}\nu5 scp,p:data/x.scp\n"
      "u6 ark:{a}\nu7 ark,s,cs:data/fm.ark\n",
      [("u1", "a")] + [(f"u{i}", BAD) for i in range(2, 8)], [2, 3, 4, 5, 6, 7]),
-    ("K-56", "no-specifier", "u1 {arkx}\nu2 {arkx_top}\nu3 {options_top}\nu4 {scpx_top}\nu5 {not_ark}\n",
+    ("K-56", "no-specifier",
+     "u1 {arkx}\nu2 {arkx_top}\nu3 {options_top}\nu4 {scpx_top}\nu5 {not_ark}\n",
      [(f"u{i}", "b") for i in range(1, 6)], []),
     ("K-56", "colon-last", "u1 {colon}\nu2 {digits}\nu3 {whole}\n",
      [("u1", "b"), ("u2", "b"), ("u3", "b")], []),
@@ -135,13 +140,15 @@ TABLE = [
      [("u1", "t"), ("u2", "a"), ("u3", "t")], []),
     ("K-60", "same", "u1 {a}\nu2 {a}\nu3 {b}\nu4 {a}\n",
      [("u1", "a"), ("u2", "a"), ("u3", "b"), ("u4", "a")], []),
-    ("keys", "keys", "a/b {a}\n%41 {b}\n.hidden {c}\n.. {a}\n. {b}\n/ {c}\n\u043a\u043b\u044e\u0447 {a}\n"
+    ("keys", "keys",
+     "a/b {a}\n%41 {b}\n.hidden {c}\n.. {a}\n. {b}\n/ {c}\n\u043a\u043b\u044e\u0447 {a}\n"
      "u:1 {b}\nu[0] {c}\n* {a}\n-f {b}\na.b.c {c}\n~ {a}\nu~2 {b}\n'\" {c}\n\\ {a}\n# {b}\n",
      [("a/b", "a"), ("%41", "b"), (".hidden", "c"), ("..", "a"), (".", "b"), ("/", "c"),
       ("\u043a\u043b\u044e\u0447", "a"), ("u:1", "b"), ("u[0]", "c"), ("*", "a"), ("-f", "b"),
       ("a.b.c", "c"), ("~", "a"), ("u~2", "b"), ("'\"", "c"), ("\\", "a"), ("#", "b")], []),
     ("keys", "key-bytes", "u {a}\nb\udcff\udc80 {b}\nc\u00a0d {c}\nx\x01y {a}\nDEL\x7f {b}\n",
-     [("u", "a"), ("b\udcff\udc80", "b"), ("c\u00a0d", "c"), ("x\x01y", "a"), ("DEL\x7f", "b")], []),
+     [("u", "a"), ("b\udcff\udc80", "b"), ("c\u00a0d", "c"), ("x\x01y", "a"), ("DEL\x7f", "b")],
+     []),
 ]
 
 # No line can be used: no dataset.

@@ -36,10 +36,12 @@ def edges(name, wave):
     n, rate = wave.samples.shape[0], wave.rate
     length = n / rate
     f4_length = float(np.float32(n) / np.float32(rate))
-    times = ["0", "0.0", "-0", "+0", "0.1", "0.5", "1", "1.0", "1e-1", ".25", "1.", "-1", "-1.0", "-1e0", "-2",
+    times = ["0", "0.0", "-0", "+0", "0.1", "0.5", "1", "1.0", "1e-1", ".25", "1.", "-1", "-1.0",
+             "-1e0", "-2",
              "-0.5", f"{length}", f"{f4_length!r}", f"{length + .5}", f"{f4_length + .5!r}",
              f"{length + .5000001}", f"{length + .499}", f"{length + .6}", f"{length - .1}",
-             f"{length - .10001}", f"{length + 1e-9}", f"{length + 100}", "1e9", "1e300", "inf", "-inf",
+             f"{length - .10001}", f"{length + 1e-9}", f"{length + 100}", "1e9", "1e300", "inf",
+             "-inf",
              "infinity", "1e400", "x", "1x", "0x1", "1,5", "1:2", "--1", "1e", "."]
     lines = [(a, b) for a in times[:12] + times[16:19] + times[23:27] + times[30:] for b in times]
     for k in (0, 1, 2, 799, 800, 1234, n - 1):  # half a sample: 800.5 / 8000 and its neighbours
@@ -69,7 +71,8 @@ def write_dir(name, lines, waves, speakers=False):
 
 
 def items_of(cut):
-    return [BAD if wave == BAD else Item("wave", wave, kd.wave_bytes(wave)) for wave in cut.values()]
+    return [BAD if wave == BAD else Item("wave", wave,
+                                         kd.wave_bytes(wave)) for wave in cut.values()]
 
 
 def check_dir(name, lines, waves, encodings, samples=None):
@@ -92,7 +95,8 @@ def check_edges():
         if wave.samples.shape[1] == 1:
             lines = [" ".join([f"u{i:04d}", *words]) for i, words in enumerate(edges(name, wave))]
             good = kd.extract_segments(lines, {name: wave})
-            equal(len(good) > 5 or len(wave.samples) < 200, True, f"{name}: the test's own good lines")
+            equal(len(good) > 5 or len(wave.samples) < 200, True,
+                  f"{name}: the test's own good lines")
             equal(len(good) < len(lines), True, f"{name}: the test's own skipped lines")
             tables[name] = lines
             write_dir(name, lines, {name: wave})
@@ -118,27 +122,33 @@ def check_rounding():
             "c": ("0.0000625", "0.5", 1, 4000), "d": ("0.25", "0.5000624", 2000, 4000),
             "e": ("0.25", "0.5000626", 2000, 4001), "f": ("0.25", "-1", 2000, 8000),
             "g": ("0.5", "1.5", 4000, 8000), "h": ("0.5", "1.4", 4000, 8000),
-            "i": ("0.899", "1", 7192, 8000), "j": ("0", "1", 0, 8000), "k": ("0.3333", "0.6667", 2666, 5334)}
+            "i": ("0.899", "1", 7192, 8000), "j": ("0", "1", 0, 8000),
+            "k": ("0.3333", "0.6667", 2666, 5334)}
     lines = [f"{u} r {a} {b}" for u, (a, b, _, _) in want.items()]
-    lines += ["x r 0.9 1", "y r 0.5 1.5001", "z r 0.95 1", "w r 0.5 0.5", "v r 0.6 0.5", "u r -0.1 0.5",
+    lines += ["x r 0.9 1", "y r 0.5 1.5001", "z r 0.95 1", "w r 0.5 0.5", "v r 0.6 0.5",
+              "u r -0.1 0.5",
               "t r 0 0", "s r 0.2 -2", "q r 1 -1", "p r 1.1 -1", "o r 0 0.1"]
     write_dir("d", lines, {"r": wave})
     with mounted():
         cut = kd.extract_segments(lines, {"r": wave})
         equal(list(cut), list(want), "the test's own model: what is skipped")
         for u, (_, _, first, last) in want.items():
-            equal(cut[u].samples.tobytes(), wave.samples[first:last].tobytes(), f"the test's own model: {u}")
+            equal(cut[u].samples.tobytes(), wave.samples[first:last].tobytes(),
+                  f"the test's own model: {u}")
             file = path(f"d/all/samples/wav/{u}.wav")
             kd.check_wave(kd.whole(file), kd.Wave(wave.samples[first:last], 8000), file)
         check_dir("d", lines, {"r": wave}, None)
 
 
 LINES = ["u01 r8000 0 1", "u02\tr8000\t0.5\t1.5", "  u03  r8000 \t 0.5   1 ", "u04 r8000 0 1\r",
-         "u05 r8000 0", "u06 r8000", "u07", "", " ", "u10 r8000 0 1 0", "u11 r8000 0 1 1", "u12 r8000 0 1 -1",
+         "u05 r8000 0", "u06 r8000", "u07", "", " ", "u10 r8000 0 1 0", "u11 r8000 0 1 1",
+         "u12 r8000 0 1 -1",
          "u13 r8000 0 1 x", "u14 r8000 0 1 0.0", "u15 r8000 0 1 0 0", "u16 r8000 0 1 0 # more",
-         "u17 none 0 1", "u18 R8000 0 1", "u19 stereo 0 1 0", "u20 stereo 0 1 1", "u21 stereo 0 1 2",
+         "u17 none 0 1", "u18 R8000 0 1", "u19 stereo 0 1 0", "u20 stereo 0 1 1",
+         "u21 stereo 0 1 2",
          "u22 stereo 0.25 -1 1", "u23 three 0 0.2 2", "u24 three 0 0.2 0", "u25 three 0 0.2 3",
-         "u26 tiny 0 -1", "u27 tiny 0 0.0125", "u28 r8000 0 2.5", "u29 r8000 0 2.50001", "u30 r8000 1 -1",
+         "u26 tiny 0 -1", "u27 tiny 0 0.0125", "u28 r8000 0 2.5", "u29 r8000 0 2.50001",
+         "u30 r8000 1 -1",
          "u31 r8000 0 1 +0", "u32 stereo 0 1 01", "u33 stereo 0 1 2147483648", "u34 r44100 0.1 0.9",
          "u35 r16000 0 99", "u36\vr8000 0 1", "u38 r11025 0.7 1.2 0", "u39 r8000 nan 1",
          "u40 r8000 0 nan", "u41 r8000 0 inf", "u42 r8000 -inf 1"]
@@ -159,7 +169,8 @@ def check_lines():
         for name in names:
             kd.expect_eio(path("d/all/samples/wav", name))
         cut = kd.extract_segments(sure, waves)
-        equal({"u01", "u02", "u03", "u04", "u10", "u19", "u20", "u22", "u23", "u24", "u28", "u30", "u31",
+        equal({"u01", "u02", "u03", "u04", "u10", "u19", "u20", "u22", "u23", "u24", "u28", "u30",
+               "u31",
                "u32", "u34", "u38"}, set(cut), "the test's own model")
         listed = {n.split(".")[0] for n in os.listdir(path("d/all/samples/wav"))} - unclear
         equal(listed, set(cut), "utterances")
@@ -173,7 +184,8 @@ def check_channels_missing():
     """Several channels and no word which: Kaldi ends there, we do not."""
     fresh()
     waves = recordings()
-    lines = ["u1 r8000 0 1", "u2 stereo 0 1", "u3 r8000 0.5 1.5", "u4 three 0 0.2", "u5 stereo 0 1 1"]
+    lines = ["u1 r8000 0 1", "u2 stereo 0 1", "u3 r8000 0.5 1.5", "u4 three 0 0.2",
+             "u5 stereo 0 1 1"]
     write_dir("d", lines, waves)
     with mounted(SOURCE, "log=debug", log="log.channels"):
         listed = {n.split(".")[0] for n in os.listdir(path("d/all/samples/wav"))}
@@ -186,7 +198,8 @@ def check_channels_missing():
                 file = path(f"d/all/samples/wav/{u}.wav")
                 kd.check_wave(kd.whole(file), wave, file)
         said = text(path("d/all/dataset.json")) + log_text("log.channels")
-        equal(kd.names_line(said, "segments", 2) or "u2" in said, True, "line 2 of segments is named")
+        equal(kd.names_line(said, "segments", 2) or "u2" in said, True,
+              "line 2 of segments is named")
         equal("channel" in said, True, f"the reason names the channel: {said!r:.2000}")
 
 

@@ -26,7 +26,7 @@ BAD = "bad"  # instead of an Item: its files give EIO
 f4, f8, i4 = np.float32, np.float64, np.int32
 PLAIN = ("matrix", "vector", "ints", "scalar")  # kinds that are arrays as they stand
 
-# kind: one of PLAIN, wave, text. value: an array, a Wave, bytes. raw: as it is stored; None: anyhow.
+# kind: one of PLAIN, wave, text. value: an array, a Wave, bytes. raw: as it is stored, or None.
 Item = collections.namedtuple("Item", "kind value raw", defaults=[None])
 Wave = collections.namedtuple("Wave", "samples rate")  # samples: int16 [n, channels]
 
@@ -77,7 +77,8 @@ def decompress(data, at, kind):
     v = np.frombuffer(data, "u1", rows * columns, at).reshape(columns, rows).T
 
     def between(low, high, over, parts):
-        return (low.astype(f8) + ((high - low) * over.astype(f4)).astype(f8) * (1 / parts)).astype(f4)
+        rise = ((high - low) * over.astype(f4)).astype(f8)
+        return (low.astype(f8) + rise * (1 / parts)).astype(f4)
 
     out = np.where(v <= 64, between(p0, p25, v.astype(i4), 64.0),
                    np.where(v <= 192, between(p25, p75, v.astype(i4) - 64, 128.0),
@@ -132,7 +133,8 @@ def read_wave(data, at=0):
     if size in (0, 0xFFFFFFFF, 0x7FFFF000):
         size = len(data) - at
     kind, channels, rate, byte_rate, align, bits = form
-    equal((kind, bits, align, byte_rate), (1, 16, 2 * channels, 2 * channels * rate), "a wave's form")
+    equal((kind, bits, align, byte_rate), (1, 16, 2 * channels, 2 * channels * rate),
+          "a wave's form")
     samples = np.frombuffer(data, "<i2", size // align * channels, at).reshape(-1, channels)
     return Wave(samples.astype(np.int16), rate), at + size // align * align
 
@@ -325,7 +327,7 @@ class Dataset:
     def is_one_array(self, field, index):
         """Do the samples have the same columns? Only then a batch has an array."""
         arrays = [self.array(field, i) for i in index if not self.bad([i], field)]
-        return len({a.shape[1:] for a in arrays if len(a)}) < 2 if arrays and arrays[0].ndim else True
+        return not arrays or not arrays[0].ndim or len({a.shape[1:] for a in arrays if len(a)}) < 2
 
     def encodings(self):
         return sorted({enc for f in self.fields for enc in SHOWN[self.kind(f)]})
@@ -595,9 +597,11 @@ def check_names(ds):
     """The samples in the listings, and what dataset.json says of them."""
     want, found = [f"{name_of(key)}.npz" for key in ds.keys], page(ds)
     listed = os.listdir(f"{ds.folder}/samples/npz") if "samples" in found else []
-    equal((sorted({*want} - {*listed}), sorted({*listed} - {*want}), len(listed)), ([], [], len(want)),
-          f"{ds.folder}: samples that are missing, too many, and their number; {found.get('error', '')}")
-    equal((found["format"], found["samples"]), ("kaldi", len(ds.keys)), f"{ds.folder}: dataset.json")
+    equal((sorted({*want} - {*listed}), sorted({*listed} - {*want}), len(listed)),
+          ([], [], len(want)),
+          f"{ds.folder}: samples missing, too many, their number; {found.get('error', '')}")
+    equal((found["format"], found["samples"]), ("kaldi", len(ds.keys)),
+          f"{ds.folder}: dataset.json")
     names = {f["name"] for f in found["fields"]}
     equal(set(ds.fields) - names, set(), f"{ds.folder}: fields that are missing of {sorted(names)}")
 
@@ -732,6 +736,9 @@ class Folder:
             audio = tone(rng, int(rng.integers(50, 400)), 1, rate)
             return Item("wave", audio, wave_bytes(audio))
 
+        def said():
+            return text_item(" ".join(rng.choice(words, int(rng.integers(1, 9)))).strip() or "A")
+
         self.tables = {
             "feats": {u: binary("matrix", fm, rng.normal(size=(frames[u], dim)).astype(f4))
                       for u in self.utterances},
@@ -739,11 +746,13 @@ class Folder:
             "vad": {u: binary("vector", fv, rng.integers(0, 2, frames[u]).astype(f4))
                     for u in self.utterances},
             "wav": {u: wave() for u in self.utterances},
-            "text": {u: text_item(" ".join(rng.choice(words, int(rng.integers(1, 9)))).strip() or "A")
+            "text": {u: text_item(" ".join(rng.choice(words,
+                                                      int(rng.integers(1, 9)))).strip() or "A")
                      for u in self.utterances},
             "utt2spk": {u: text_item(self.speaker[u]) for u in self.utterances},
             "spk2gender": {s: text_item("mf"[i % 2]) for i, s in enumerate(self.speakers)},
-            "utt2dur": {u: number_item(f8)(f"{frames[u] / 100 + 0.015:.7g}") for u in self.utterances},
+            "utt2dur": {u: number_item(f8)(f"{frames[u] / 100 + 0.015:.7g}")
+                        for u in self.utterances},
             "utt2num_frames": {u: number_item(i4)(frames[u]) for u in self.utterances},
             "utt2lang": {u: text_item("de" if frames[u] % 2 else "en") for u in self.utterances},
             "utt2uniq": {u: text_item(u[3:]) for u in self.utterances},

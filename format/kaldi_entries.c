@@ -1,0 +1,483 @@
+/* Cells as bytes: objects as they are stored, archives and their scp files, text, audio, keys. */
+#include "format/kaldi_work.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define RUN_BYTES (4u << 20) /* of an archive, read at once */
+
+/* ---- sums ---- */
+
+static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *before,
+                       struct sums_pair *ret)
+{
+    struct kaldi_work *w = ctx;
+    struct kaldi_cell cell;
+    uint8_t key[KEY_ROOM];
+    int r = kaldi_work_cell(w, sample, &cell, w->reason);
+
+    (void)before;
+    if (r == 0)
+        ret->size = dataset_key(w->ds, sample, key) + 1 + kaldi_cell_size(&cell, KALDI_AS_ENTRY);
+    return r;
+}
+
+/* A line of the scp file: the sums of the other number are those of the archive. */
+static int count_script(void *ctx, uint64_t sample, const struct sums_pair *before,
+                        struct sums_pair *ret)
+{
+    struct kaldi_work *w = ctx;
+    struct kaldi_cell cell;
+    uint8_t key[KEY_ROOM];
+    size_t len = dataset_key(w->ds, sample, key);
+    int r = kaldi_work_cell(w, sample, &cell, w->reason);
+
+    if (r < 0)
+        return r;
+    ret->other = len + 1 + kaldi_cell_size(&cell, KALDI_AS_ENTRY);
+    ret->size = len + 1 + w->file_len + 1 + decimal_digits(before->other + len + 1) + 1;
+    return 0;
+}
+
+static int count_line(void *ctx, uint64_t sample, const struct sums_pair *before,
+                      struct sums_pair *ret)
+{
+    struct kaldi_work *w = ctx;
+    struct kaldi_cell cell;
+    int r = kaldi_work_cell(w, sample, &cell, w->reason);
+
+    (void)before;
+    if (r == 0)
+        ret->size = kaldi_cell_size(&cell, KALDI_AS_LINE);
+    return r;
+}
+
+static int count_key(void *ctx, uint64_t sample, const struct sums_pair *before,
+                     struct sums_pair *ret)
+{
+    struct kaldi_work *w = ctx;
+    uint8_t key[KEY_ROOM];
+
+    (void)before;
+    ret->size = dataset_key(w->ds, sample, key) + 1;
+    return 0;
+}
+
+/* ---- objects and text ---- */
+
+static int cell_bytes(struct kaldi_work *w, enum kaldi_bytes way, uint64_t sample, uint64_t off,
+                      size_t len, uint8_t *dst, struct diag *d)
+{
+    struct kaldi_cell cell;
+    int r = kaldi_work_cell(w, sample, &cell, d);
+
+    return r < 0 ? r : kaldi_cell_bytes(w->set, &cell, way, off, len, dst, d);
+}
+
+static int line_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)before;
+    return cell_bytes(w, KALDI_AS_LINE, sample, off, len, dst, d);
+}
+
+/* The size of a file that sums tell. */
+static int summed_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       sums_fn *number, struct form *ret)
+{
+    AUTO_SUMS struct sums sums = {0};
+    struct kaldi_work w;
+    int r;
+
+    kaldi_work_init(&w, ds, f, sel);
+    r = kaldi_work_sums(&w, number, &sums);
+    if (r < 0)
+        return r;
+    ret->ndim = 1;
+    ret->dim[0] = sums_total(&sums).size;
+    return 0;
+}
+
+static int line_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     struct form *ret)
+{
+    return summed_form(ds, f, sel, count_line, ret);
+}
+
+static int line_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    return kaldi_read_summed(&w, count_line, 1, line_item, off, len, dst, d);
+}
+
+/* The bytes of one sample alone. */
+static int alone_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      enum kaldi_bytes way, struct form *ret)
+{
+    struct kaldi_cell cell;
+    struct kaldi_work w;
+    uint64_t sample;
+    int r;
+
+    kaldi_work_init(&w, ds, f, sel);
+    sel->samples(sel, 0, 1, &sample);
+    r = kaldi_work_cell(&w, sample, &cell, sel->reason);
+    if (r < 0)
+        return r;
+    ret->ndim = 1;
+    ret->dim[0] = kaldi_cell_size(&cell, way);
+    return 0;
+}
+
+static int alone_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      enum kaldi_bytes way, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct kaldi_work w;
+    uint64_t sample;
+
+    kaldi_work_init(&w, ds, f, sel);
+    sel->samples(sel, 0, 1, &sample);
+    return cell_bytes(&w, way, sample, off, len, dst, d);
+}
+
+static int object_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret)
+{
+    return alone_form(ds, f, sel, KALDI_AS_STORED, ret);
+}
+
+static int object_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    return alone_read(ds, f, sel, KALDI_AS_STORED, off, len, dst, d);
+}
+
+static int audio_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    return alone_form(ds, f, sel, KALDI_AS_WAV, ret);
+}
+
+static int audio_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    return alone_read(ds, f, sel, KALDI_AS_WAV, off, len, dst, d);
+}
+
+/* ---- archives ---- */
+
+static int archive_form(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
+{
+    return summed_form(ds, f, sel, count_entry, ret);
+}
+
+static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    uint8_t head[KEY_ROOM + 1];
+    size_t room = dataset_key(w->ds, sample, head);
+
+    (void)before;
+    head[room++] = ' ';
+    if (off < room) {
+        size_t n = (size_t)min_u64(len, room - off);
+
+        memcpy(dst, head + off, n);
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return len ? cell_bytes(w, KALDI_AS_ENTRY, sample, off - room, len, dst, d) : 0;
+}
+
+/* Is the key the one that stands in the archive? A table may be joined by speaker, and a key that
+ * stands twice is shown with ~ and a number. */
+static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_t len)
+{
+    uint8_t own[KEY_MAX];
+
+    return !(cell->table->index.renamed && memchr(key, '~', len)) &&
+           key_index_key(&cell->table->index, cell->number, own) == len && !memcmp(own, key, len);
+}
+
+/* Where an entry stands in its file as it is shown. false: nowhere. */
+static bool entry_place(const struct kaldi_work *w, uint64_t place, const struct blob **ret_blob,
+                        uint64_t *ret_start, uint64_t *ret_end)
+{
+    struct kaldi_cell cell;
+    uint8_t key[KEY_ROOM];
+    uint64_t sample;
+    size_t len;
+
+    w->sel->samples(w->sel, place, 1, &sample);
+    if (kaldi_work_cell(w, sample, &cell, NULL) < 0 || !cell.row.is_plain ||
+        !kaldi_cell_is_stored(&cell))
+        return false;
+    len = dataset_key(w->ds, sample, key) + 1;
+    if (cell.row.object.start < len || !has_own_key(&cell, key, len - 1))
+        return false;
+    *ret_blob = cell.row.blob;
+    *ret_start = cell.row.object.start - len;
+    *ret_end = cell.row.object.start + cell.row.object.len;
+    return true;
+}
+
+/* How many bytes from byte off of the file on, at place, stand in the source just so: entries that
+ * follow each other there, too. *ret_at: where. */
+static size_t run_of_entries(const struct kaldi_work *w, uint64_t place, uint64_t skip, size_t len,
+                             const struct blob **ret_blob, uint64_t *ret_at)
+{
+    uint64_t start, end, next_start, next_end;
+    const struct blob *next;
+
+    if (!entry_place(w, place, ret_blob, &start, &end))
+        return 0;
+    *ret_at = start + skip;
+    while (end - *ret_at < len && ++place < w->sel->count) {
+        if (!entry_place(w, place, &next, &next_start, &next_end) || next != *ret_blob ||
+            next_start != end)
+            break;
+        end = next_end;
+    }
+    return (size_t)min_u64(len, end - *ret_at);
+}
+
+static int read_run(const struct blob *blob, uint64_t at, size_t len, uint8_t *dst, struct diag *d)
+{
+    int r = blob_pread(blob, dst, len, at);
+
+    if (r == 0)
+        r = blob_check(blob);
+    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
+                            (unsigned long long)at, strerror(-r))
+                 : 0;
+}
+
+static int archive_read(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
+{
+    AUTO_SUMS struct sums sums = {0};
+    const struct blob *blob = NULL;
+    struct sums_pair before;
+    uint64_t place, at = 0;
+    struct kaldi_work w;
+    int r;
+
+    kaldi_work_init(&w, ds, f, sel);
+    w.reason = d;
+    r = kaldi_work_sums(&w, count_entry, &sums);
+    while (r == 0 && len) {
+        size_t n;
+
+        r = sums_find(&sums, off, &place, &before);
+        if (r < 0)
+            break;
+        n = run_of_entries(&w, place, off - before.size, (size_t)min_u64(len, RUN_BYTES), &blob,
+                           &at);
+        if (n) {
+            r = read_run(blob, at, n, dst, d);
+        } else {
+            struct sums_pair after;
+            uint64_t sample;
+
+            r = sums_before(&sums, place + 1, &after);
+            if (r < 0)
+                break;
+            n = (size_t)min_u64(len, after.size - off);
+            sel->samples(sel, place, 1, &sample);
+            r = archive_item(&w, sample, &before, off - before.size, n, dst, d);
+        }
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return r;
+}
+
+/* ---- scp files ---- */
+
+/* The archive that the scp file is of, as it is named beside it. */
+static void name_archive(struct kaldi_work *w, const struct field *f)
+{
+    snprintf(w->suffix, sizeof(w->suffix), "%s%s.ark", f->unnamed ? "" : ".",
+             f->unnamed ? "" : f->name);
+    w->file_len = strlen(w->sel->file ? w->sel->file : "") + strlen(w->suffix);
+}
+
+static int script_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret)
+{
+    AUTO_SUMS struct sums sums = {0};
+    struct kaldi_work w;
+    int r;
+
+    kaldi_work_init(&w, ds, f, sel);
+    name_archive(&w, f);
+    r = kaldi_work_sums(&w, count_script, &sums);
+    if (r < 0)
+        return r;
+    ret->ndim = 1;
+    ret->dim[0] = sums_total(&sums).size;
+    return 0;
+}
+
+static int script_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    AUTO_FREE uint8_t *line = malloc(KEY_ROOM + w->file_len + 32);
+    size_t n;
+
+    (void)d;
+    if (!line)
+        return -ENOMEM;
+    n = dataset_key(w->ds, sample, line);
+    snprintf((char *)line + n, w->file_len + 32, " %s%s:%llu\n", w->sel->file ? w->sel->file : "",
+             w->suffix, (unsigned long long)(before->other + n + 1));
+    memcpy(dst, line + off, len);
+    return 0;
+}
+
+static int script_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    name_archive(&w, f);
+    return kaldi_read_summed(&w, count_script, 1, script_item, off, len, dst, d);
+}
+
+/* ---- keys, and text as an element a sample ---- */
+
+/* Elements as wide as the longest. */
+static int string_form_of(const struct dataset *ds, const struct field *f,
+                          const struct selection *sel, sums_fn *number, struct form *ret)
+{
+    AUTO_SUMS struct sums sums = {0};
+    struct kaldi_work w;
+    int r;
+
+    kaldi_work_init(&w, ds, f, sel);
+    r = kaldi_work_sums(&w, number, &sums);
+    if (r < 0)
+        return r;
+    ret->ndim = 0;
+    if (!sel->single)
+        ret->dim[ret->ndim++] = sel->count;
+    ret->width = max_u64(sums_most(&sums), 2) - 1;
+    return 0;
+}
+
+/* Bytes of a text, then zeros. */
+static int string_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct kaldi_cell cell;
+    uint64_t bytes;
+    size_t n;
+    int r = kaldi_work_cell(w, sample, &cell, d);
+
+    (void)before;
+    if (r < 0)
+        return r;
+    bytes = kaldi_cell_size(&cell, KALDI_AS_LINE) - 1;
+    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
+    memset(dst + n, 0, len - n);
+    return kaldi_cell_bytes(w->set, &cell, KALDI_AS_LINE, off, n, dst, d);
+}
+
+static int key_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    uint8_t key[KEY_ROOM];
+    size_t bytes = dataset_key(w->ds, sample, key), n;
+
+    (void)before;
+    (void)d;
+    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
+    memset(dst + n, 0, len - n);
+    if (n)
+        memcpy(dst, key + off, n);
+    return 0;
+}
+
+static int read_strings(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, sums_fn *number, kaldi_item_fn *item,
+                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct form form;
+    struct kaldi_work w;
+    int r = string_form_of(ds, f, sel, number, &form);
+
+    kaldi_work_init(&w, ds, f, sel);
+    return r < 0 ? r : kaldi_read_even(&w, form.width, item, off, len, dst, d);
+}
+
+static int string_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret)
+{
+    return string_form_of(ds, f, sel, count_line, ret);
+}
+
+static int string_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    return read_strings(ds, f, sel, count_line, string_item, off, len, dst, d);
+}
+
+static int key_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                    struct form *ret)
+{
+    return string_form_of(ds, f, sel, count_key, ret);
+}
+
+static int key_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    return read_strings(ds, f, sel, count_key, key_item, off, len, dst, d);
+}
+
+static int key_lines_form(const struct dataset *ds, const struct field *f,
+                          const struct selection *sel, struct form *ret)
+{
+    return summed_form(ds, f, sel, count_key, ret);
+}
+
+static int key_line_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    uint8_t line[KEY_ROOM + 1];
+
+    (void)before;
+    (void)d;
+    line[dataset_key(w->ds, sample, line)] = '\n';
+    memcpy(dst, line + off, len);
+    return 0;
+}
+
+static int key_lines_read(const struct dataset *ds, const struct field *f,
+                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                          struct diag *d)
+{
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    return kaldi_read_summed(&w, count_key, 1, key_line_item, off, len, dst, d);
+}
+
+const struct field_ops kaldi_string_ops = {string_read, string_form};
+const struct field_ops kaldi_line_ops = {line_read, line_form};
+const struct field_ops kaldi_object_ops = {object_read, object_form};
+const struct field_ops kaldi_audio_ops = {audio_read, audio_form};
+const struct field_ops kaldi_archive_ops = {archive_read, archive_form};
+const struct field_ops kaldi_script_ops = {script_read, script_form};
+const struct field_ops kaldi_key_ops = {key_read, key_form};
+const struct field_ops kaldi_key_lines_ops = {key_lines_read, key_lines_form};

@@ -1,0 +1,328 @@
+/* An scp file is read line by line, and the header of each object where it stands; lines with
+ * commands are read ahead, so that some can run at once. */
+#include "format/kaldi_pass_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+
+#define LINE_MOST (1u << 20)
+#define WAIT_MS   10 /* for a command, in a step */
+
+void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
+{
+    opener_stop(pass->table->opener, line->run);
+    free(line->text);
+    *line = (struct kaldi_line){0};
+}
+
+/* ---- files that lines name ---- */
+
+static size_t path_place(const struct kaldi_pass *pass, const char *path, size_t len)
+{
+    const struct path_table *t = &pass->paths;
+    size_t i = (size_t)key_hash(path, len) & (t->room - 1);
+
+    for (; t->number[i]; i = (i + 1) & (t->room - 1)) {
+        const char *known = pass->table->file[t->number[i] - 1].path;
+
+        if (strlen(known) == len && !memcmp(known, path, len))
+            break;
+    }
+    return i;
+}
+
+static int grow_paths(struct kaldi_pass *pass)
+{
+    struct path_table old = pass->paths, *t = &pass->paths;
+
+    if (t->room && t->used < t->room / 2)
+        return 0;
+    t->room = old.room ? old.room * 2 : 64;
+    t->number = calloc(t->room, sizeof(*t->number));
+    if (!t->number) {
+        *t = old;
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < old.room; i++) {
+        const char *path;
+
+        if (!old.number[i])
+            continue;
+        path = pass->table->file[old.number[i] - 1].path;
+        t->number[path_place(pass, path, strlen(path))] = old.number[i];
+    }
+    free(old.number);
+    return 0;
+}
+
+/* Remember a file; takes blob over. */
+static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struct blob *blob,
+                    size_t *ret)
+{
+    struct kaldi_table *table = pass->table;
+    struct kaldi_file file = {.path = strndup(path, len), .blob = blob};
+    int r = file.path ? array_room(&table->file, table->n_files, sizeof(file)) : -ENOMEM;
+
+    if (r < 0) {
+        free(file.path);
+        blob_free(blob);
+        return r;
+    }
+    table->file[table->n_files] = file;
+    *ret = table->n_files++;
+    r = grow_paths(pass);
+    if (r == 0) {
+        pass->paths.number[path_place(pass, path, len)] = (uint32_t)*ret + 1;
+        pass->paths.used++;
+    }
+    return r;
+}
+
+/* The file of a line, known or opened now. */
+static int file_of_line(struct kaldi_pass *pass, const struct kaldi_line *line, size_t *ret,
+                        struct diag *d)
+{
+    const struct scp_line *parsed = &line->parsed;
+    AUTO_FREE char *path = strndup(parsed->path, parsed->path_len);
+    struct blob *blob = NULL;
+    int r;
+
+    if (!path)
+        return -ENOMEM;
+    if (pass->paths.room) {
+        uint32_t known = pass->paths.number[path_place(pass, path, parsed->path_len)];
+
+        if (known) {
+            *ret = known - 1;
+            return 0;
+        }
+    }
+    r = opener_file(pass->table->opener, pass->table->folder, path, &blob, d);
+    return r < 0 ? r : add_file(pass, path, parsed->path_len, blob, ret);
+}
+
+/* ---- scp files ---- */
+
+/* The parser's window on a file; the last one stays. */
+static void turn_to(struct kaldi_pass *pass, size_t file)
+{
+    if (pass->object_file == file && file)
+        return;
+    kaldi_in_release(&pass->object);
+    kaldi_in_init(&pass->object, pass->table->file[file].blob);
+    pass->object_file = file;
+}
+
+static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
+{
+    char text[1400];
+
+    snprintf(text, sizeof(text), "%s:%llu: %s", blob_name(pass->table->blob),
+             (unsigned long long)line->number, what);
+    return kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, text);
+}
+
+/* The file is not there, or the command failed: that may be otherwise next time. */
+static int missing_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
+{
+    pass->table->may_differ = true;
+    return bad_line(pass, line, what);
+}
+
+/* What of the object counts. NULL, or what is wrong. */
+static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_range *range,
+                               const struct kaldi_object *object, uint64_t ret[static 4])
+{
+    enum kaldi_type type = pass->table->type;
+    const char *wrong;
+
+    if (type != KALDI_MATRIX && type != KALDI_VECTOR)
+        return "want a range of a matrix or a vector, found one of another object";
+    if (type == KALDI_VECTOR && range->has_columns)
+        return "want a range of one part for a vector, found two";
+    wrong = scp_range_rows(range, object->dim[0], &ret[0], &ret[2]);
+    if (!wrong && type == KALDI_MATRIX)
+        wrong = scp_range_columns(range, object->dim[1], &ret[1], &ret[3]);
+    return wrong;
+}
+
+/* The object of a line, in a file that is there. */
+static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file)
+{
+    const struct scp_line *parsed = &line->parsed;
+    bool is_whole = parsed->kind != SCP_OFFSET;
+    struct diag reason = DIAG_INIT;
+    struct kaldi_object object;
+    unsigned flags = is_whole ? WHAT_WHOLE : 0;
+    uint64_t range[4] = {0};
+    const char *wrong = NULL;
+    int r;
+
+    turn_to(pass, file);
+    r = kaldi_measure(&pass->object, is_whole ? 0 : parsed->offset, pass->table->type, &object,
+                      &reason);
+    if (r == 0)
+        r = kaldi_look_at_text(&pass->object, &object, &flags);
+    if (r == 0)
+        r = kaldi_look_at_wave(&pass->object, &object, range);
+    if (r < 0) {
+        pass->object.error = 0;
+        return r == -ENOMEM ? r : bad_line(pass, line, diag_text(&reason, r));
+    }
+    if (parsed->range.is_given) {
+        wrong = cut_of_line(pass, &parsed->range, &object, range);
+        flags |= WHAT_CUT;
+    }
+    if (wrong)
+        return bad_line(pass, line, wrong);
+    return kaldi_add_good_row(pass, (const uint8_t *)parsed->key, parsed->key_len, file, &object,
+                              flags, range);
+}
+
+/* The output of a line's command. 0: not yet. */
+static int finish_command(struct kaldi_pass *pass, struct kaldi_line *line, size_t *ret_file,
+                          struct diag *d)
+{
+    struct blob *blob = NULL;
+    AUTO_FREE char *path = NULL;
+    int r = opener_poll(pass->table->opener, line->run, WAIT_MS, &blob, d);
+
+    if (r <= 0)
+        return r;
+    if (asprintf(&path, "%.*s|", (int)line->parsed.path_len, line->parsed.path) < 0) {
+        path = NULL;
+        blob_free(blob);
+        return -ENOMEM;
+    }
+    r = add_file(pass, path, strlen(path), blob, ret_file);
+    return r < 0 ? r : 1;
+}
+
+/* The row of the first line that was read ahead. 1: done, 0: its command runs. */
+static int line_row(struct kaldi_pass *pass, struct kaldi_line *line)
+{
+    struct diag reason = DIAG_INIT;
+    size_t file = 0;
+    int r;
+
+    if (line->wrong) {
+        r = bad_line(pass, line, line->wrong);
+        return r < 0 ? r : 1;
+    }
+    if (line->parsed.kind == SCP_COMMAND) {
+        AUTO_FREE char *command = NULL;
+
+        if (!line->run) {
+            command = strndup(line->parsed.path, line->parsed.path_len);
+            r = command ? opener_start(pass->table->opener, command, &line->run, &reason) : -ENOMEM;
+            if (r == -EAGAIN)
+                return 0;
+            if (r < 0) {
+                r = r == -ENOMEM ? r : missing_line(pass, line, diag_text(&reason, r));
+                return r < 0 ? r : 1;
+            }
+        }
+        r = finish_command(pass, line, &file, &reason);
+        if (r == 0)
+            return 0;
+        r = r == 1 ? 0 : r;
+    } else {
+        r = file_of_line(pass, line, &file, &reason);
+    }
+    if (r == 0)
+        r = object_row(pass, line, file);
+    else if (r != -ENOMEM)
+        r = missing_line(pass, line, diag_text(&reason, r));
+    return r < 0 ? r : 1;
+}
+
+/* The next line of the scp file as the last of those that wait. An scp file ends, as for Kaldi,
+ * where a line has no key and value. */
+static int read_line(struct kaldi_pass *pass, struct diag *d)
+{
+    struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
+    size_t have = 0, len = 0, want = 256;
+    const uint8_t *text, *end;
+    char reason[1400];
+
+    for (;; want *= 4) {
+        text = kaldi_in_at(&pass->in, pass->at, want, &have);
+        if (!text)
+            return kaldi_bad(&pass->in, pass->at, d, "cannot be read");
+        end = memchr(text, '\n', have);
+        if (end || have < want || want > LINE_MOST)
+            break;
+    }
+    if (!have) {
+        pass->ended = true;
+        return 0;
+    }
+    pass->lines++;
+    len = end ? (size_t)(end - text) : have;
+    *line = (struct kaldi_line){.text = malloc(len + 1), .len = len, .number = pass->lines};
+    if (!line->text)
+        return -ENOMEM;
+    memcpy(line->text, text, len);
+    line->text[len] = '\0';
+    pass->at += len + (end != NULL);
+    line->parsed.ends_table = true;
+    line->wrong = len > LINE_MOST ? "want a shorter line, found one of more than 1 MiB"
+                                  : scp_line_parse(line->text, len, &line->parsed);
+    if ((line->wrong && line->parsed.ends_table) || line->parsed.key_len > KEY_MAX) {
+        snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here",
+                 blob_name(pass->table->blob), (unsigned long long)line->number,
+                 line->wrong ? line->wrong : "want a key of at most 1024 bytes");
+        kaldi_note(pass->table, &pass->told_bad, reason);
+        pass->table->totals.ends_early = true;
+        kaldi_line_release(pass, line);
+        pass->ended = true;
+        return 0;
+    }
+    pass->n_ahead++;
+    return 0;
+}
+
+/* Start the commands of the lines that wait, as many as may run. */
+static int start_ahead(struct kaldi_pass *pass)
+{
+    for (unsigned i = 0; i < pass->n_ahead; i++) {
+        struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
+        AUTO_FREE char *command = NULL;
+        struct diag d = DIAG_INIT;
+
+        if (line->wrong || line->parsed.kind != SCP_COMMAND || line->run)
+            continue;
+        command = strndup(line->parsed.path, line->parsed.path_len);
+        if (!command)
+            return -ENOMEM;
+        /* Why one cannot start is said when its turn comes. */
+        if (opener_start(pass->table->opener, command, &line->run, &d) < 0)
+            break;
+    }
+    return 0;
+}
+
+int kaldi_script_row(struct kaldi_pass *pass, struct diag *d)
+{
+    struct kaldi_line *first;
+    int r = 0;
+
+    while (pass->n_ahead < LINES_AHEAD && !pass->ended && r == 0)
+        r = read_line(pass, d);
+    if (r == 0 && pass->n_ahead)
+        r = start_ahead(pass);
+    if (r < 0 || !pass->n_ahead)
+        return r;
+    first = &pass->ahead[pass->first_ahead];
+    r = line_row(pass, first);
+    if (r == 1) {
+        kaldi_line_release(pass, first);
+        pass->first_ahead = (pass->first_ahead + 1) % LINES_AHEAD;
+        pass->n_ahead--;
+    }
+    return r == 0 ? -EAGAIN : r < 0 ? r : 0;
+}

@@ -1,0 +1,57 @@
+/* What reading a field of Kaldi tables needs: its cells, sums over them, and walks over a file that
+ * is made of them. Only kaldi_arrays.c, kaldi_entries.c and kaldi_fields.c include this. */
+#ifndef EPOCHFS_FORMAT_KALDI_WORK_H
+#define EPOCHFS_FORMAT_KALDI_WORK_H
+
+#include "format/kaldi_set.h"
+#include "format/sums.h"
+
+/* For one call. */
+struct kaldi_work {
+    const struct kaldi_set *set;
+    const struct kaldi_field *of; /* NULL: the keys */
+    const struct dataset *ds;
+    const struct selection *sel;
+    uint64_t tail;       /* elements of a row of each array; 0: not known yet */
+    size_t file_len;     /* bytes of the name of an archive, in front of the offset */
+    char suffix[80];     /* of that name */
+    struct diag *reason; /* while sums are made */
+};
+
+void kaldi_work_init(struct kaldi_work *w, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel);
+
+/* The cell of a sample. 0 or -errno with the reason in d. */
+int kaldi_work_cell(const struct kaldi_work *w, uint64_t sample, struct kaldi_cell *ret,
+                    struct diag *d);
+
+/* The axes of the arrays of a column. */
+unsigned kaldi_axes(const struct kaldi_column *c, unsigned array);
+
+/* Sums over the cells; each number() has sums of its own. The caller closes *ret. */
+int kaldi_work_sums(struct kaldi_work *w, sums_fn *number, struct sums *ret);
+
+/* Bytes [off, off + len) of what one sample is in the file. */
+typedef int kaldi_item_fn(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                          uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* Bytes [off, off + len) of a file of items of differing sizes, one behind another; unit: bytes of
+ * one that is summed up. 0 or -errno with the reason in d. */
+int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kaldi_item_fn *item,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* The same of items of one size. */
+int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, uint64_t off,
+                    size_t len, uint8_t *dst, struct diag *d);
+
+/* ---- ops ---- */
+
+/* Arrays (kaldi_arrays.c). */
+extern const struct field_ops kaldi_ragged_ops, kaldi_padded_ops, kaldi_lengths_ops,
+    kaldi_offsets_ops, kaldi_value_ops, kaldi_rate_ops;
+
+/* Objects, text, keys (kaldi_entries.c). */
+extern const struct field_ops kaldi_string_ops, kaldi_line_ops, kaldi_object_ops, kaldi_audio_ops,
+    kaldi_archive_ops, kaldi_script_ops, kaldi_key_ops, kaldi_key_lines_ops;
+
+#endif
