@@ -140,6 +140,7 @@ struct dataset_ops {
     /* Free what own and blob[] hold. */
     void (*free)(struct dataset *ds);
     bool checks_reads; /* each read has checked the blobs that it used */
+    bool walks;        /* the sizes of files of many samples take a walk, in stored order, too */
 };
 
 struct dataset {
@@ -159,6 +160,7 @@ struct dataset {
     unsigned n_blobs;
     struct blob **blob; /* [n_blobs]; owned */
     bool shares_blobs;  /* with other datasets, which count them */
+    unsigned denied; /* permission bits that files have not which are read, too; once it is ready */
 
     struct memo *memo; /* of what was made of samples that differ in size; another's; else NULL */
 

@@ -41,6 +41,8 @@ static int set_finish(struct dataset *ds)
         c->varies = t->varies[0];
         c->tail = t->dim[0];
         c->is_mono = c->table->type == KALDI_WAVE && (c->is_cut || (!c->varies && c->tail == 1));
+        for (size_t k = 1; k < c->table->n_files; k++)
+            ds->denied |= ~c->table->file[k].blob->mode & 0777;
     }
     add_notes(set, &notes);
     if (notes.len)
@@ -236,6 +238,7 @@ static const struct dataset_ops kaldi_ops = {
     .find = set_find,
     .free = set_free,
     .checks_reads = true,
+    .walks = true,
 };
 
 void kaldi_parts_release(struct kaldi_parts *parts)

@@ -75,6 +75,7 @@ static void stat_owner(const struct server *s, const struct node *node, struct s
 
         for (unsigned i = 0; i < ds->n_blobs; i++)
             mode &= ds->blob[i]->mode;
+        mode &= ~(dataset_state(ds) == DATASET_READY ? ds->denied : 0);
         st->st_uid = ds->blob[0]->uid;
         st->st_gid = ds->blob[0]->gid;
     }

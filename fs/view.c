@@ -319,7 +319,7 @@ bool view_size_is_near(const struct node *node)
     if (node->kind != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
         return true;
     batch_selection(&sel, node);
-    return sel.in_order || sel.count <= NEAR_SAMPLES;
+    return (sel.in_order && !node->item->ds->ops->walks) || sel.count <= NEAR_SAMPLES;
 }
 
 int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
