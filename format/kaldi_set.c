@@ -26,6 +26,18 @@ static void add_notes(const struct kaldi_set *set, struct text *t)
         t->data[t->len - 1] = '\0'; /* the last line's end */
 }
 
+/* Who may not read the files that an scp file names may not read what is made of them. What a
+ * command has put out is the cache folder's. */
+static unsigned denied_by(const struct kaldi_table *table)
+{
+    unsigned denied = 0;
+
+    for (size_t i = 1; i < table->n_files; i++)
+        if (table->file[i].path[strlen(table->file[i].path) - 1] != '|')
+            denied |= ~table->file[i].blob->mode & 0777;
+    return denied;
+}
+
 /* All tables are ready: what they have in common. */
 static int set_finish(struct dataset *ds)
 {
@@ -41,8 +53,7 @@ static int set_finish(struct dataset *ds)
         c->varies = t->varies[0];
         c->tail = t->dim[0];
         c->is_mono = c->table->type == KALDI_WAVE && (c->is_cut || (!c->varies && c->tail == 1));
-        for (size_t k = 1; k < c->table->n_files; k++)
-            ds->denied |= ~c->table->file[k].blob->mode & 0777;
+        ds->denied |= denied_by(c->table);
     }
     add_notes(set, &notes);
     if (notes.len)
