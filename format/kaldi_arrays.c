@@ -215,7 +215,7 @@ static int read_numbers(struct kaldi_work *w, bool lengths, uint64_t off, size_t
         uint8_t bytes[8];
 
         if (place < w->sel->count)
-            r = sums_before(&sums, place + 1, &after);
+            r = sums_after(&sums, place, &before, &after);
         store_le64(bytes, lengths ? after.size - before.size : before.size);
         memcpy(dst, bytes + skip, n);
         before = after;

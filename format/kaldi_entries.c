@@ -260,44 +260,69 @@ static int read_run(const struct blob *blob, uint64_t at, size_t len, uint8_t *d
                  : 0;
 }
 
+/* A walk over an archive: the entry that byte off is in. */
+struct archive_walk {
+    struct sums sums;
+    uint64_t off, place;
+    struct sums_pair before, after; /* the sums around the entry */
+};
+
+static void archive_walk_release(struct archive_walk *walk)
+{
+    sums_close(&walk->sums);
+}
+
+/* n bytes further. */
+static int advance(struct archive_walk *walk, size_t n)
+{
+    int r = 0;
+
+    walk->off += n;
+    while (r == 0 && walk->off >= walk->after.size && walk->place + 1 < walk->sums.sel->count) {
+        walk->before = walk->after;
+        r = sums_after(&walk->sums, ++walk->place, &walk->before, &walk->after);
+    }
+    return r;
+}
+
+/* Some of the next len bytes: a run of entries, or one. */
+static int read_some(struct kaldi_work *w, const struct archive_walk *walk, size_t len,
+                     uint8_t *dst, size_t *ret_n, struct diag *d)
+{
+    uint64_t at = 0, sample, skip = walk->off - walk->before.size;
+    const struct blob *blob = NULL;
+
+    *ret_n = run_of_entries(w, walk->place, skip, (size_t)min_u64(len, RUN_BYTES), &blob, &at);
+    if (*ret_n)
+        return read_run(blob, at, *ret_n, dst, d);
+    *ret_n = (size_t)min_u64(len, walk->after.size - walk->off);
+    w->sel->samples(w->sel, walk->place, 1, &sample);
+    return archive_item(w, sample, &walk->before, skip, *ret_n, dst, d);
+}
+
 static int archive_read(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    AUTO_SUMS struct sums sums = {0};
-    const struct blob *blob = NULL;
-    struct sums_pair before;
-    uint64_t place, at = 0;
+    AUTO(archive_walk_release) struct archive_walk walk = {.off = off};
     struct kaldi_work w;
     int r;
 
     kaldi_work_init(&w, ds, f, sel);
     w.reason = d;
-    r = kaldi_work_sums(&w, count_entry, &sums);
+    r = kaldi_work_sums(&w, count_entry, &walk.sums);
+    if (r == 0 && len)
+        r = sums_find(&walk.sums, off, &walk.place, &walk.before);
+    if (r == 0 && len)
+        r = sums_after(&walk.sums, walk.place, &walk.before, &walk.after);
     while (r == 0 && len) {
-        size_t n;
+        size_t n = 0;
 
-        r = sums_find(&sums, off, &place, &before);
-        if (r < 0)
-            break;
-        n = run_of_entries(&w, place, off - before.size, (size_t)min_u64(len, RUN_BYTES), &blob,
-                           &at);
-        if (n) {
-            r = read_run(blob, at, n, dst, d);
-        } else {
-            struct sums_pair after;
-            uint64_t sample;
-
-            r = sums_before(&sums, place + 1, &after);
-            if (r < 0)
-                break;
-            n = (size_t)min_u64(len, after.size - off);
-            sel->samples(sel, place, 1, &sample);
-            r = archive_item(&w, sample, &before, off - before.size, n, dst, d);
-        }
+        r = read_some(&w, &walk, len, dst, &n, d);
         dst += n;
-        off += n;
         len -= n;
+        if (r == 0 && len)
+            r = advance(&walk, n);
     }
     return r;
 }

@@ -50,7 +50,7 @@ int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kald
         uint64_t sample, end;
         size_t n;
 
-        r = sums_before(&sums, place + 1, &after);
+        r = sums_after(&sums, place, &before, &after);
         end = after.size * unit;
         if (r < 0 || end <= off)
             continue;

@@ -130,6 +130,16 @@ int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret)
     return walk(s, entry * s->table->step, place, ret, NULL, NULL);
 }
 
+int sums_after(const struct sums *s, uint64_t place, const struct sums_pair *before,
+               struct sums_pair *ret)
+{
+    *ret = *before;
+    if (s->table->step > 1)
+        return walk(s, place, place + 1, ret, NULL, NULL);
+    *ret = s->table->before[place + 1];
+    return 0;
+}
+
 /* The last place of a block whose sum before it is not above at. */
 struct search {
     uint64_t at, place;

@@ -40,6 +40,10 @@ uint64_t sums_most(const struct sums *s);
 /* The sums before place, at most sel->count. 0 or what number() gave. */
 int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret);
 
+/* The sums behind place, from those before it, of which this is the quick way. */
+int sums_after(const struct sums *s, uint64_t place, const struct sums_pair *before,
+               struct sums_pair *ret);
+
 /* The place that has number at, below the total, and the sums before it. */
 int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sums_pair *ret_before);
 

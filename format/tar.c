@@ -248,7 +248,7 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
         uint64_t sample;
         size_t n;
 
-        r = sums_before(&sums, place + 1, &after);
+        r = sums_after(&sums, place, &before, &after);
         if (r < 0)
             break;
         l->selection->samples(l->selection, place, 1, &sample);

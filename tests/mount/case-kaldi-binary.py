@@ -228,6 +228,21 @@ def check_type(type, files, encodings=None):
         contains(run("info", "--check", "-o", f"kaldi_type={type}", SOURCE, code=2), *broken)
 
 
+def check_frames():
+    """More frames than Kaldi takes, though they are there; vectors that end with the file."""
+    good = GOOD["posterior"][0]
+    empty = [[(3, numbers(0)), (4, numbers(0))], []]
+    for type, data, n in (
+            ("posterior", write_ark([(b"a", good), (b"b", B + int32(10000001) +
+                                                    int32(0) * 10000001)]), 1),
+            ("gauss-posterior", write_ark([(b"a", write("gauss-posterior", empty)),
+                                           (b"b", write("gauss-posterior", empty[:1]))]), 2)):
+        fresh({"frames.ark": data})
+        with mounted(SOURCE, f"kaldi_type={type}"):
+            table = check_archive("frames.ark", data, type, encodings=["raw", "npz"])
+            equal(len(table.objects), n, f"{type}: objects of the model")
+
+
 def check_memory(pid):
     """What a header promises is not allocated."""
     with open(f"/proc/{pid}/status") as f:
@@ -390,6 +405,7 @@ def check_huge():
 
 check_in_order()
 check_errors()
+check_frames()
 check_opaque()
 check_sparse_index()
 check_numpy_object()

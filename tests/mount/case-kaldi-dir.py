@@ -4,8 +4,10 @@ and extra, shuffled padded batches, tables that cannot be used; and a real one."
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 
@@ -72,7 +74,7 @@ def check_full():
         check_readers(ds)
         check_fields_of_files(ds)
         check_missing(ds.folder, {}, {}, "a whole directory")
-        contains(text(path("README.txt")), "train/all", "26 samples")
+        check_readme()
     found = json.loads(run("info", "--json", SOURCE))
     equal([(d["dataset"], d["samples"]) for d in found["datasets"]], [("train/all", 26)],
           "info --json")
@@ -90,6 +92,19 @@ def check_full():
                 kd.check(one, samples=[0, 25])
             else:
                 equal(len(os.listdir(path("utt2dur/samples/npz"))), 26, "utt2dur alone")
+
+
+def check_readme():
+    """The paths and the Python of README.txt work."""
+    readme = text(path("README.txt"))
+    contains(readme, "train/all", "26 samples")
+    words = [w.strip("',;.()\"") for w in re.findall(r"/[^\s\"']+", readme)]
+    found = [w for w in words if w.startswith(f"{MOUNTPOINT}/")]
+    equal(len(found) > 0, True, f"paths in {readme!r:.2000}")
+    for word in found:
+        os.stat(word)
+    lines = re.search(r"^  import .*?(?=^\s*$|\Z)", readme, re.M | re.S)[0]
+    subprocess.run([sys.executable, "-c", re.sub("^  ", "", lines, flags=re.M)], check=True)
 
 
 def check_page(ds):

@@ -287,7 +287,6 @@ def check_types_shared():
         print("without SHARED_DATA")
         return
     fresh()
-    shutil.copytree(shared, f"{SOURCE}/kaldi-written")
     items = {"ali": "int-vector", "ivv": "int-vectors", "ipv": "int-pairs", "fpv": "float-pairs",
              "int": "int",
              "float": "float", "double": "double", "bool": "bool", "post": "posterior",

@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import signal
+import subprocess
 
 import numpy as np
 
@@ -235,6 +236,62 @@ def check_changed():
         kd.check_raw(path("t.scp/samples/raw/b.data.raw"), secret)
 
 
+def check_many_files():
+    """More files than may be open at once: each is there, and one that was replaced is not taken."""
+    fresh()
+    items = [Item("matrix", a, kd.fm(a)) for a in
+             [rng.normal(size=(3, 2)).astype(np.float32) for _ in range(300)]]
+    for i, item in enumerate(items):
+        put(f"{SOURCE}/objects/{i}.mat", item, b"")
+    keys = [f"u{i:03d}" for i in range(300)]
+    kd.script("t.scp", [f"{key} objects/{i}.mat:1" for i, key in enumerate(keys)])
+    with mounted(log="log.many", prefix=("prlimit", "--nofile=100:100")):
+        ds = Dataset(path("t.scp"), keys, {"data": items})
+        kd.check(ds, ["raw", "npy"])
+        for i in (0, 150, 299):  # long closed again, the one or the other
+            put(f"{SOURCE}/new", Item("matrix", None, kd.fm(-items[i].value)), b"")
+            os.rename(f"{SOURCE}/new", f"{SOURCE}/objects/{i}.mat")
+        gone = 0
+        for i in rng.permutation(300).tolist():
+            try:
+                data = content(path(f"t.scp/samples/npz/{keys[i]}.npz"))
+            except OSError as e:
+                equal((e.errno, i in (0, 150, 299)), (errno.ESTALE, True), f"sample {i}")
+                gone += 1
+            else:
+                equal(items[i].value.tobytes() in data, True, f"sample {i}: what was there")
+        equal(gone > 0, True, "one of the replaced files is no longer open")
+
+
+def check_who_may_read():
+    """With allow_other: who may not read a file that a line names may not read the samples."""
+    if os.geteuid() != 0:
+        print("without the part that needs root: allow_other")
+        return
+    fresh()
+    for folder in (SOURCE, OUTSIDE):
+        os.chmod(folder, 0o755)
+    for file in (f"{SOURCE}/open.mat", f"{SOURCE}/closed.mat", f"{OUTSIDE}/closed.mat"):
+        put(file, inside, b"")
+        os.chmod(file, 0o600 if "closed" in file else 0o644)
+    tables = {"all-open": ["open.mat:1"], "one-closed": ["open.mat:1", "closed.mat:1"],
+              "outside": [f"{OUTSIDE}/closed.mat:1"]}
+    for name, places in tables.items():
+        kd.script(f"{name}.scp", [f"u{i} {place}" for i, place in enumerate(places)])
+        os.chmod(f"{SOURCE}/{name}.scp", 0o644)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    for _ in range(2):  # an index that was kept knows as much
+        with mounted(SOURCE, "allow_other", "allow_outside", log="log.other"):
+            for name in tables:
+                for file in ("samples/raw/u0.data.raw", "samples/npz/u0.npz",
+                             "batches/batch=all/ark/000000.ark"):
+                    file = path(f"{name}.scp", file)
+                    kd.whole(file)
+                    done = subprocess.run([*nobody, "cat", file], stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.DEVNULL)
+                    equal(done.returncode, 0 if name == "all-open" else 1, f"another user: {file}")
+
+
 check_ways()
 check_only()
 check_cwd()
@@ -242,4 +299,6 @@ check_alone()
 check_no_files()
 check_exchanged()
 check_changed()
+check_many_files()
+check_who_may_read()
 equal(os.listdir(MOUNTPOINT), [], "nothing is mounted")

@@ -338,6 +338,8 @@ def check_alone():
     run("info", "--check", SOURCE)
     kd.script("two/unused.scp", ["x ../one/fm.ark:3", "y ../one/none.ark:3"])
     contains(run("info", "--check", SOURCE, code=2), "unused.scp", "none.ark")
+    kd.script("two/unused.scp", ["x ../one/fm.ark:3", "", "y ../one/fm.ark:3"])
+    contains(run("info", "--check", SOURCE, code=2), "two/unused.scp:2")
 
 
 def check_shared():
