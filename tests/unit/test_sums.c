@@ -1,0 +1,396 @@
+/* Sums over the samples of selections of every size, against a plain model; what is remembered,
+ * and what ends a walk. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "format/sums.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#define EVERY_MOST 65536 /* samples of which every sum is remembered: format/sums.c */
+
+/* A selection, the numbers of its samples, and what they sum up to. */
+struct fixture {
+    struct selection sel;
+    struct memo *memo;
+    uint64_t *size;           /* [count] of samples */
+    struct sums_pair *before; /* [count + 1] of places */
+    uint64_t most;
+    uint64_t fails; /* the sample whose number fails with -EBADMSG */
+    uint64_t calls;
+    uint64_t asked, cancel_at; /* the look at cancelled() that says yes; 0: none */
+};
+
+/* The sample at a place: not the same number. */
+static uint64_t sample_at(const struct selection *sel, uint64_t place)
+{
+    return sel->count - 1 - place;
+}
+
+static void samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    assert_true(first <= sel->count && n <= sel->count - first);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = sample_at(sel, first + i);
+}
+
+static bool cancelled(const struct selection *sel)
+{
+    struct fixture *f = (struct fixture *)(uintptr_t)sel;
+
+    return ++f->asked == f->cancel_at;
+}
+
+/* The other number depends on what is before it, as the lines of an scp file do. */
+static uint64_t other_of(uint64_t size, const struct sums_pair *before)
+{
+    return size + (before->other % 3 == 0) + (before->size > 100);
+}
+
+static int number(void *ctx, uint64_t sample, const struct sums_pair *before, struct sums_pair *ret)
+{
+    struct fixture *f = ctx;
+
+    assert_true(sample < f->sel.count);
+    f->calls++;
+    if (sample == f->fails)
+        return -EBADMSG;
+    ret->size = f->size[sample];
+    ret->other = other_of(ret->size, before);
+    return 0;
+}
+
+static void count_up(struct fixture *f)
+{
+    struct sums_pair sum = {0};
+
+    for (uint64_t place = 0; place < f->sel.count; place++) {
+        uint64_t size = f->size[sample_at(&f->sel, place)];
+
+        f->before[place] = sum;
+        sum.other += other_of(size, &sum);
+        sum.size += size;
+        f->most = max_u64(f->most, size);
+    }
+    f->before[f->sel.count] = sum;
+}
+
+/* Sizes with single zeros between them, and zeros for more than a block. */
+static struct fixture *fixture_new(uint64_t count)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    uint64_t rng = RANDOM_SEED + count;
+
+    f->sel = (struct selection){.count = count, .samples = samples, .cancelled = cancelled};
+    f->size = calloc(count + 1, sizeof(*f->size));
+    f->before = calloc(count + 1, sizeof(*f->before));
+    f->fails = UINT64_MAX;
+    assert_int_equal(memo_new(64 << 20, &f->memo), 0);
+    for (uint64_t i = 0; i < count; i++)
+        f->size[i] = random_below(&rng, 3) ? random_below(&rng, 1000) : 0;
+    for (uint64_t place = 0; place < count && count > 2; place++)
+        if (place < 3 || place % 5000 < 600 || place + 3 > count)
+            f->size[sample_at(&f->sel, place)] = 0;
+    count_up(f);
+    return f;
+}
+
+static void fixture_free(struct fixture **f)
+{
+    memo_free((*f)->memo);
+    free((*f)->size);
+    free((*f)->before);
+    free(*f);
+}
+#define AUTO_FIXTURE AUTO(fixture_free)
+
+static int open_sums(struct fixture *f, uint64_t key, struct sums *ret)
+{
+    return sums_open(ret, f->memo, &(struct memo_key){{key}}, &f->sel, number, f);
+}
+
+#define assert_pair(found, want)                                                                   \
+    do {                                                                                           \
+        assert_int_equal((found).size, (want).size);                                               \
+        assert_int_equal((found).other, (want).other);                                             \
+    } while (0)
+
+/* ---- sums and places ---- */
+
+static void check_find(const struct fixture *f, const struct sums *sums, uint64_t place,
+                       uint64_t at)
+{
+    struct sums_pair before = {0};
+    uint64_t found = UINT64_MAX;
+
+    assert_int_equal(sums_find(sums, at, &found, &before), 0);
+    assert_int_equal(found, place);
+    assert_pair(before, f->before[place]);
+}
+
+static void check_sums(uint64_t count)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(count);
+    AUTO_SUMS struct sums sums = {0};
+
+    assert_int_equal(open_sums(f, 1, &sums), 0);
+    assert_int_equal(f->calls, count);
+    assert_pair(sums_total(&sums), f->before[count]);
+    assert_int_equal(sums_most(&sums), f->most);
+    for (uint64_t place = 0; place <= count; place++) {
+        uint64_t size = place < count ? f->size[sample_at(&f->sel, place)] : 0;
+        struct sums_pair before = {77, 77};
+
+        if (place % 256 < 2 || place % 256 == 255 || place % 17 == 0 || place + 5 > count) {
+            assert_int_equal(sums_before(&sums, place, &before), 0);
+            assert_pair(before, f->before[place]);
+        }
+        if (size) /* its first, its last, or one of its numbers */
+            check_find(f, &sums, place,
+                       f->before[place].size + (place % 3 == 0   ? 0
+                                                : place % 3 == 1 ? size - 1
+                                                                 : size / 2));
+    }
+    if (count <= EVERY_MOST) /* all sums are remembered */
+        assert_int_equal(f->calls, count);
+}
+
+static void test_sums__of_so_many_samples__as_the_model(void **state)
+{
+    static const uint64_t counts[] = {0,    1,    2,     255,   256,   257,   4095,
+                                      4096, 4097, 65535, 65536, 65537, 300000};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        check_sums(counts[i]);
+}
+
+/* All samples are empty but one, wherever that is. */
+static void check_only(uint64_t count, uint64_t only)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(count);
+    AUTO_SUMS struct sums sums = {0};
+
+    memset(f->size, 0, count * sizeof(*f->size));
+    f->size[sample_at(&f->sel, only)] = 9;
+    f->most = 0;
+    count_up(f);
+    assert_int_equal(open_sums(f, 1, &sums), 0);
+    assert_int_equal(sums_total(&sums).size, 9);
+    assert_int_equal(sums_most(&sums), 9);
+    for (uint64_t at = 0; at < 9; at++)
+        check_find(f, &sums, only, at);
+}
+
+static void test_sums__one_that_is_not_empty__found(void **state)
+{
+    static const uint64_t large[] = {0, 1, 255, 256, 257, 65535, 65536};
+
+    (void)state;
+    for (uint64_t count = 1; count < 12; count++)
+        for (uint64_t only = 0; only < count; only++)
+            check_only(count, only);
+    for (size_t i = 0; i < ARRAY_LEN(large); i++)
+        check_only(65537, large[i]);
+}
+
+/* ---- what is remembered ---- */
+
+static void test_sums__same_key__walked_once(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(1000);
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        AUTO_SUMS struct sums sums = {0};
+
+        assert_int_equal(open_sums(f, 1, &sums), 0);
+        assert_pair(sums_total(&sums), f->before[1000]);
+    }
+    assert_int_equal(f->calls, 1000);
+}
+
+static void test_sums__two_keys__each_its_own(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(70000), *g = fixture_new(300);
+    AUTO_SUMS struct sums a = {0}, b = {0};
+
+    (void)state;
+    assert_int_equal(open_sums(f, 1, &a), 0);
+    assert_int_equal(
+        sums_open(&b, f->memo, &(struct memo_key){{1, 0, 0, 0, 0, 1}}, &g->sel, number, g), 0);
+    assert_pair(sums_total(&a), f->before[70000]);
+    assert_pair(sums_total(&b), g->before[300]);
+    assert_int_equal(f->calls, 70000);
+    assert_int_equal(g->calls, 300);
+}
+
+/* What does not fit into the memo is there as long as it is used. */
+static void test_sums__larger_than_the_memo__usable(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(5000);
+    AUTO_SUMS struct sums a = {0}, b = {0};
+
+    (void)state;
+    memo_free(f->memo);
+    assert_int_equal(memo_new(1, &f->memo), 0);
+    assert_int_equal(open_sums(f, 1, &a), 0);
+    assert_int_equal(open_sums(f, 2, &b), 0);
+    assert_pair(sums_total(&a), f->before[5000]);
+    assert_pair(sums_total(&b), f->before[5000]);
+}
+
+/* ---- what ends a walk ---- */
+
+static void test_sums__cancelled__eintr_and_not_remembered(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(EVERY_MOST);
+    AUTO_SUMS struct sums sums = {0};
+    uint64_t asks;
+
+    (void)state;
+    assert_int_equal(open_sums(f, 1, &sums), 0);
+    asks = f->asked;
+    assert_true(asks > 8 && asks < 64);
+    sums_close(&sums);
+    for (uint64_t i = 1; i <= asks; i++) {
+        f->asked = f->calls = 0;
+        f->cancel_at = i;
+        assert_int_equal(open_sums(f, 2, &sums), -EINTR);
+        assert_true(f->calls < i * EVERY_MOST / 8);
+        sums_close(&sums);
+    }
+    f->cancel_at = 0;
+    assert_int_equal(open_sums(f, 2, &sums), 0);
+    assert_pair(sums_total(&sums), f->before[EVERY_MOST]);
+}
+
+static void test_sums__nobody_cancels__goes_on(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(EVERY_MOST + 1);
+    AUTO_SUMS struct sums sums = {0};
+
+    (void)state;
+    f->sel.cancelled = NULL;
+    assert_int_equal(open_sums(f, 1, &sums), 0);
+    assert_pair(sums_total(&sums), f->before[EVERY_MOST + 1]);
+}
+
+static void test_sums__number_fails__its_error_and_not_remembered(void **state)
+{
+    static const uint64_t counts[] = {1, 300, EVERY_MOST + 1};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        const uint64_t places[] = {0, counts[i] / 2, counts[i] - 1};
+
+        for (size_t k = 0; k < ARRAY_LEN(places); k++) {
+            AUTO_FIXTURE struct fixture *f = fixture_new(counts[i]);
+            AUTO_SUMS struct sums sums = {0};
+
+            f->fails = sample_at(&f->sel, places[k]);
+            assert_int_equal(open_sums(f, 1, &sums), -EBADMSG);
+            sums_close(&sums);
+            f->fails = UINT64_MAX;
+            assert_int_equal(open_sums(f, 1, &sums), 0);
+            assert_pair(sums_total(&sums), f->before[counts[i]]);
+        }
+    }
+}
+
+/* Between two remembered sums samples are asked again: that can fail, too. */
+static void test_sums__number_fails_later__error_where_it_is_needed(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(EVERY_MOST + 1);
+    AUTO_SUMS struct sums sums = {0};
+    const uint64_t place = 1024 + 700; /* of a block that begins at 1536 */
+    struct sums_pair before;
+    uint64_t found;
+
+    (void)state;
+    f->size[sample_at(&f->sel, place)] = 5;
+    f->size[sample_at(&f->sel, 1000)] = 5;
+    count_up(f);
+    assert_int_equal(open_sums(f, 1, &sums), 0);
+    f->fails = sample_at(&f->sel, place);
+    assert_int_equal(sums_before(&sums, place + 1, &before), -EBADMSG);
+    assert_int_equal(sums_find(&sums, f->before[place + 1].size - 1, &found, &before), -EBADMSG);
+    assert_int_equal(sums_before(&sums, place, &before), 0);
+    assert_pair(before, f->before[place]);
+    assert_int_equal(sums_before(&sums, 2048, &before), 0);
+    assert_int_equal(sums_before(&sums, f->sel.count, &before), 0);
+    check_find(f, &sums, 1000, f->before[1000].size);
+}
+
+/* ---- sums that are too large ---- */
+
+struct large {
+    struct sums_pair of[3]; /* by sample */
+};
+
+static int large_number(void *ctx, uint64_t sample, const struct sums_pair *before,
+                        struct sums_pair *ret)
+{
+    const struct large *large = ctx;
+
+    (void)before;
+    *ret = large->of[sample];
+    return 0;
+}
+
+static void one_after_another(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    (void)sel;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = first + i;
+}
+
+static void test_sums__past_2_63__efbig(void **state)
+{
+    static const struct {
+        struct large large;
+        int want;
+    } cases[] = {
+        {{{{INT64_MAX, 0}, {0, 0}, {0, 0}}}, 0},
+        {{{{INT64_MAX - 1, 0}, {0, 0}, {1, 0}}}, 0},
+        {{{{INT64_MAX, 0}, {0, 0}, {1, 0}}}, -EFBIG},
+        {{{{INT64_MAX, 0}, {INT64_MAX, 0}, {2, 0}}}, -EFBIG}, /* 2^64 */
+        {{{{UINT64_C(1) << 63, 0}, {0, 0}, {0, 0}}}, -EFBIG},
+        {{{{0, 0}, {0, 0}, {UINT64_MAX, 0}}}, -EFBIG},
+        {{{{1, 0}, {UINT64_MAX, 0}, {0, 0}}}, -EFBIG},
+        {{{{1, 1}, {1, UINT64_MAX}, {1, 0}}}, -EFBIG},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct selection sel = {.count = 3, .samples = one_after_another};
+        AUTO_FIXTURE struct fixture *f = fixture_new(0);
+        AUTO_SUMS struct sums sums = {0};
+        struct large large = cases[i].large;
+        int r = sums_open(&sums, f->memo, &(struct memo_key){{1}}, &sel, large_number, &large);
+
+        if (r != cases[i].want)
+            fail_msg("case %zu: %d", i, r);
+        if (r == 0)
+            assert_int_equal(sums_total(&sums).size, INT64_MAX);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums__of_so_many_samples__as_the_model),
+        cmocka_unit_test(test_sums__one_that_is_not_empty__found),
+        cmocka_unit_test(test_sums__same_key__walked_once),
+        cmocka_unit_test(test_sums__two_keys__each_its_own),
+        cmocka_unit_test(test_sums__larger_than_the_memo__usable),
+        cmocka_unit_test(test_sums__cancelled__eintr_and_not_remembered),
+        cmocka_unit_test(test_sums__nobody_cancels__goes_on),
+        cmocka_unit_test(test_sums__number_fails__its_error_and_not_remembered),
+        cmocka_unit_test(test_sums__number_fails_later__error_where_it_is_needed),
+        cmocka_unit_test(test_sums__past_2_63__efbig),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
