@@ -95,10 +95,12 @@ void kaldi_table_free(struct kaldi_table *table)
 
 /* ---- the type ---- */
 
-/* What a command that has not run yet may put out, by its text and the name of the table. */
-static enum kaldi_type guess_output(const char *name, const struct scp_line *line)
+/* What a command that has not run yet may put out, by its text and the name of the table's file. */
+static enum kaldi_type guess_output(const struct kaldi_table *table, const struct scp_line *line)
 {
     static const char *const audio[] = {"wav", "sph", "flac", "sox", "ffmpeg", "mp3", "ogg"};
+    const char *slash = strrchr(blob_name(table->blob), '/');
+    const char *name = slash ? slash + 1 : blob_name(table->blob);
 
     for (size_t i = 0; i < ARRAY_LEN(audio); i++)
         if (strstr(name, audio[i]) ||
@@ -178,7 +180,7 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
         if (r == 0 || r == -ENOMEM)
             break;
         if (r == 1) { /* the next one may be a file */
-            guess = guess ? guess : guess_output(table->name, &line);
+            guess = guess ? guess : guess_output(table, &line);
             continue;
         }
         diag_set(d, r, "%s:%u: %s", blob_name(table->blob), i + 1, diag_text(&reason, r));
