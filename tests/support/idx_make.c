@@ -101,11 +101,12 @@ int format_open(const struct format *format, struct blob **blob, size_t n,
     for (size_t i = 0; i < n && files; i++) {
         const char *name = blob[i] ? blob_name(blob[i]) : "", *slash = strrchr(name, '/');
 
+        files[i].folder = strndup(name, slash ? (size_t)(slash - name) : 0);
         name = slash ? slash + 1 : name;
         files[i].file_name = strdup(name);
         files[i].name = strndup(name, unpacked_name_len(name));
         files[i].blob = blob[i];
-        if (!blob[i] || !files[i].name || !files[i].file_name)
+        if (!blob[i] || !files[i].folder || !files[i].name || !files[i].file_name)
             r = -ENOMEM;
     }
     if (r == 0)
@@ -113,6 +114,7 @@ int format_open(const struct format *format, struct blob **blob, size_t n,
     for (size_t i = 0; i < n; i++) {
         blob_free(files ? files[i].blob : blob[i]);
         if (files) {
+            free((char *)files[i].folder);
             free((char *)files[i].name);
             free((char *)files[i].file_name);
         }

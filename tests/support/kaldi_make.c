@@ -11,7 +11,8 @@
 
 void kaldi_put(struct text *t, const void *bytes, size_t n)
 {
-    text_add_bytes(t, bytes, n);
+    if (n)
+        text_add_bytes(t, bytes, n);
 }
 
 void kaldi_put_text(struct text *t, const char *s)

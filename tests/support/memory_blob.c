@@ -36,9 +36,12 @@ static int memory_check(const struct blob *blob)
 static int memory_identity(const struct blob *blob, char **ret)
 {
     const struct memory_blob *m = (const struct memory_blob *)blob;
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     char text[64];
 
-    snprintf(text, sizeof(text), "memory %p %llu", (const void *)m->bytes,
+    for (size_t i = 0; i < m->len; i++)
+        hash = (hash ^ m->bytes[i]) * UINT64_C(1099511628211);
+    snprintf(text, sizeof(text), "memory %llx %llu", (unsigned long long)hash,
              (unsigned long long)blob->size);
     *ret = strdup(text);
     return *ret ? 0 : -ENOMEM;

@@ -15,7 +15,7 @@ struct blob_faults {
 };
 
 /* A blob of size bytes: a copy of bytes [0, len), then zeros, which take no memory. faults may be
- * NULL. NULL: no memory. */
+ * NULL. Its identity follows from its bytes. NULL: no memory. */
 struct blob *memory_blob_new(const char *name, const void *bytes, size_t len, uint64_t size,
                              struct blob_faults *faults);
 

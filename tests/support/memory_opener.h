@@ -1,0 +1,62 @@
+/* An opener over files in memory and commands whose output is known; and what format_kaldi makes of
+ * folders with it. */
+#ifndef EPOCHFS_TESTS_SUPPORT_MEMORY_OPENER_H
+#define EPOCHFS_TESTS_SUPPORT_MEMORY_OPENER_H
+
+#include "base/opener.h"
+#include "support/libsvm_make.h"
+
+extern const struct format format_kaldi;
+
+/* A file, by its path from SOURCE on, which is the name of its blobs, too. */
+struct memory_file {
+    const char *path;
+    const void *bytes;
+    size_t len;
+    struct blob_faults *faults; /* NULL: none */
+};
+
+/* What a command does. */
+struct memory_command {
+    const char *text;
+    const void *bytes; /* its output; NULL: it fails with -EIO */
+    size_t len;
+    unsigned polls; /* that it still runs at */
+};
+
+/* All but opener is the caller's. */
+struct memory_opener {
+    struct opener opener;
+    const struct memory_file *file; /* [n_files] */
+    size_t n_files;
+    const struct memory_command *command; /* [n_commands] */
+    size_t n_commands;
+    unsigned most;             /* commands that may run at once; 0: any number */
+    unsigned running, started; /* commands */
+    unsigned opened;           /* files */
+};
+
+/* Sets ops; the rest may be set before or after. */
+void memory_opener_init(struct memory_opener *ret);
+
+/* A blob of a file; NULL: no memory. */
+struct blob *memory_file_blob(const struct memory_file *file);
+
+/* What came of a folder. */
+struct kaldi_folder {
+    struct memo *memo;
+    struct memory_keep refuses;
+    struct memory_opener opens_nothing;
+    struct found found;
+};
+
+/* Give the n files of one folder to format_kaldi and prepare every dataset to its end, in whatever
+ * state that is. 0 or -ENOMEM. NULL: a keep that refuses, an opener that finds nothing. */
+int kaldi_open(const struct memory_file *file, size_t n, const struct format_options *options,
+               const struct keep *keep, struct memory_opener *opener, struct kaldi_folder *ret);
+void kaldi_release(struct kaldi_folder *folder);
+
+/* The dataset of that name, NULL: there is none. */
+struct dataset *kaldi_dataset(const struct kaldi_folder *folder, const char *name);
+
+#endif
