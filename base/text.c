@@ -28,7 +28,8 @@ void text_add_bytes(struct text *t, const char *bytes, size_t len)
 {
     if (!text_reserve(t, len))
         return;
-    memcpy(t->data + t->len, bytes, len);
+    if (len) /* else bytes may be NULL */
+        memcpy(t->data + t->len, bytes, len);
     t->len += len;
     t->data[t->len] = '\0';
 }
