@@ -205,33 +205,42 @@ static int open_table(struct folder_files *files, struct source_file *file, cons
 
 /* ---- archives that scp files of the folder name ---- */
 
-static bool same_file(const struct blob *a, const struct blob *b)
+/* 1, 0, or -ENOMEM. */
+static int same_file(const struct blob *a, const struct blob *b)
 {
     AUTO_FREE char *x = NULL, *y = NULL;
+    int r = blob_identity(a, &x);
 
-    return blob_identity(a, &x) == 0 && blob_identity(b, &y) == 0 && !strcmp(x, y);
+    if (r == 0)
+        r = blob_identity(b, &y);
+    return r == 0 ? !strcmp(x, y) : r == -ENOMEM ? r : 0;
 }
 
-/* The archive of the folder that a line names, if it is one; else NULL. */
-static struct source_file *named_archive(struct folder_files *files, const struct scp_line *line,
-                                         const char *folder)
+/* The archive of the folder that a line names, if it is one; else *ret is NULL. 0 or -ENOMEM. */
+static int named_archive(struct folder_files *files, const struct scp_line *line,
+                         const char *folder, struct source_file **ret)
 {
     AUTO_FREE char *path = strndup(line->path, line->path_len);
     const char *slash = path ? strrchr(path, '/') : NULL;
     const char *name = slash ? slash + 1 : path;
     AUTO_BLOB struct blob *blob = NULL;
+    int r;
 
-    for (size_t i = 0; path && i < files->n; i++) {
+    *ret = NULL;
+    if (!path)
+        return -ENOMEM;
+    for (size_t i = 0; i < files->n; i++) {
         struct source_file *file = &files->file[i];
 
         if (!file->blob || strcmp(file->file_name, name) != 0)
             continue;
-        if (opener_file(files->setup->opener, folder, path, &blob, NULL) == 0 &&
-            same_file(blob, file->blob))
-            return file;
-        return NULL;
+        r = opener_file(files->setup->opener, folder, path, &blob, NULL);
+        if (r == 0)
+            r = same_file(blob, file->blob);
+        *ret = r == 1 ? file : NULL;
+        return r == -ENOMEM ? r : 0;
     }
-    return NULL;
+    return 0;
 }
 
 /* Take the archives that the scp file names out of the folder's files. */
@@ -259,7 +268,8 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
             continue;
         free(last);
         last = strndup(line.path, line.path_len);
-        file = named_archive(files, &line, script->folder);
+        if (named_archive(files, &line, script->folder, &file) < 0)
+            return -ENOMEM;
         if (!file)
             continue;
         if (array_room(&parts->material, parts->n_material, sizeof(struct blob *)) < 0)
