@@ -192,6 +192,12 @@ static void know_utterance(struct kaldi_join *join, uint64_t row, struct utteran
     u->segment_wrong = kaldi_segments_line(&join->segments, at, u->line, &u->segment);
 }
 
+/* An utterance of which the line could not be read is not one that something is missing of. */
+static int read_error(const struct kaldi_join *join)
+{
+    return join->in.error ? join->in.error : join->segments.in.error;
+}
+
 /* The row that a table has for the utterance. */
 static bool find_row(const struct kaldi_table *table, enum level level, const struct utterance *u,
                      uint64_t *ret)
@@ -282,6 +288,8 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
     bool complete = true;
 
     know_utterance(join, join->at, u);
+    if (read_error(join))
+        return read_error(join);
     if (join->has_segments && u->segment_wrong &&
         strncmp(u->segment_wrong, "there is none", 13) != 0)
         note_segment(join, u, u->segment_wrong);
@@ -350,6 +358,8 @@ static int begin_rows(struct kaldi_join *join)
         if (!join->miss[i].used)
             return -ENOMEM;
         join->level[i] = find_level(join, i, u);
+        if (read_error(join))
+            return read_error(join);
     }
     return key_index_builder_new(join->columns, &join->builder);
 }
