@@ -24,8 +24,7 @@ static int keep_in_memory_load(const struct keep *keep, const char *kind, const 
     struct memory_keep *m = (struct memory_keep *)(uintptr_t)keep;
 
     (void)kind;
-    (void)identity;
-    if (!m->bytes)
+    if (!m->bytes || (m->identity && strcmp(m->identity, identity) != 0))
         return -ENOENT;
     m->loads++;
     return map_copy(m->bytes, m->size, ret);
@@ -38,16 +37,18 @@ static int keep_in_memory_save(const struct keep *keep, const char *kind, const 
     struct memory_keep *m = (struct memory_keep *)(uintptr_t)keep;
 
     (void)kind;
-    (void)identity;
     if (m->refuse)
         return diag_set(d, -ENOSPC, "no keep");
-    free(m->bytes);
+    memory_keep_release(m);
     m->size = 0;
+    m->identity = strdup(identity);
     for (unsigned i = 0; i < n; i++)
         m->size += pieces[i].iov_len;
     m->bytes = malloc(m->size);
-    if (!m->bytes)
+    if (!m->bytes || !m->identity) {
+        memory_keep_release(m);
         return -ENOMEM;
+    }
     m->size = 0;
     for (unsigned i = 0; i < n; i++) {
         memcpy(m->bytes + m->size, pieces[i].iov_base, pieces[i].iov_len);
@@ -64,8 +65,7 @@ static void keep_in_memory_remove(const struct keep *keep, const char *kind, con
     (void)kind;
     (void)identity;
     m->removes++;
-    free(m->bytes);
-    m->bytes = NULL;
+    memory_keep_release(m);
 }
 
 void memory_keep_init(struct memory_keep *ret, bool refuse)
@@ -78,7 +78,9 @@ void memory_keep_init(struct memory_keep *ret, bool refuse)
 
 void memory_keep_release(struct memory_keep *keep)
 {
+    free(keep->identity);
     free(keep->bytes);
+    keep->identity = NULL;
     keep->bytes = NULL;
 }
 

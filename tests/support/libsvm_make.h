@@ -7,10 +7,11 @@
 
 extern const struct format format_libsvm;
 
-/* Keeps one thing, whatever its identity; refuse: none, as on a full disk. */
+/* Keeps the thing that was saved last; refuse: none, as on a full disk. */
 struct memory_keep {
     struct keep keep;
     bool refuse;
+    char *identity; /* of it; owned. NULL: any */
     uint8_t *bytes; /* owned */
     size_t size;
     unsigned loads, saves, removes; /* that something came of */

@@ -992,10 +992,13 @@ static void check_hostile(const struct dataset *ds, const struct kept_tables *t)
                 struct one_sample one;
                 bool whole = false;
                 size_t len = 0;
+                int r;
 
                 sample_init(&one, row);
-                if (read_some(ds, kind, &one.sel, buf, sizeof(buf), &len, &whole) < 0 ||
-                    strcmp(kind->encoder->name, "raw") != 0 || is_piece(t, buf, len))
+                r = read_some(ds, kind, &one.sel, buf, sizeof(buf), &len, &whole);
+                if (r != 0 && r != -EBADMSG && r != -EFBIG)
+                    fail_msg("%s: %d", kind->suffix, r);
+                if (r < 0 || strcmp(kind->encoder->name, "raw") != 0 || is_piece(t, buf, len))
                     continue;
                 if (!(whole && is_written(buf, len)) &&
                     !(whole && buf[len - 1] == '\n' && is_piece(t, buf, len - 1)))
@@ -1333,6 +1336,8 @@ static void test_probe__heads__whose(void **state)
         {"x", HEAD(""), "none"},
         {"text", HEAD(""), "none"},
         {"x", HEAD("\1\2\0\0"), "none"},
+        {"x", HEAD("a.out raw.1.ark:17\nb raw.1.ark:\0\0 99\n"), "none"},
+        {"x", HEAD("utt1  [ 1 2 ]\n\0\0\0"), "none"},
         {"x", HEAD("\n\n"), "none"},
         {"x", HEAD("\x89PNG\r\n\x1a\n"), "none"},
         /* libsvm's, with numbers where keys would be */
@@ -1504,6 +1509,42 @@ static void test_folder__tables_by_speaker_and_recording__joined(void **state)
     kaldi_release(&folder);
 }
 
+/* A line that cannot be read is not one that is missing. */
+static void test_folder__read_fails__no_sample_is_lost(void **state)
+{
+    struct memory_file file[] = {
+        file_of_text("segments", "u1 r 0 0.5\nu2 r 0.5 1\nu3 r 1 2\n"),
+        file_of_text("utt2spk", "u1 s1\nu2 s2\nu3 s1\n"),
+        file_of_text("spk2gender", "s1 f\ns2 m\n"),
+        file_of_text("reco2dur", "r 10\n"),
+    };
+
+    (void)state;
+    for (unsigned faulty = 0; faulty < 2; faulty++) {
+        for (uint64_t n = 1;; n++) {
+            struct blob_faults faults = {.fail_read = n};
+            struct memory_opener opener = {0};
+            struct kaldi_folder folder;
+            const struct dataset *ds;
+            bool told;
+
+            file[faulty].faults = &faults;
+            file[!faulty].faults = NULL;
+            open_folder(file, ARRAY_LEN(file), NO_OPTIONS, NULL, &opener, &folder);
+            ds = kaldi_dataset(&folder, "all");
+            assert_non_null(ds);
+            told = folder.found.n > 1 || dataset_state(ds) == DATASET_FAILED;
+            if (!told)
+                assert_int_equal(ds->samples, 3);
+            kaldi_release(&folder);
+            if (faults.reads >= n)
+                continue;
+            assert_false(told);
+            break;
+        }
+    }
+}
+
 static void test_folder__nothing_in_common__failed_with_rows(void **state)
 {
     const struct memory_file file[] = {file_of_text("utt2spk", "u1 s1\nu2 s2\n"),
@@ -1543,6 +1584,7 @@ int main(void)
         cmocka_unit_test(test_probe__cut_anywhere__kaldi),
         cmocka_unit_test(test_folder__files__datasets),
         cmocka_unit_test(test_folder__tables_by_speaker_and_recording__joined),
+        cmocka_unit_test(test_folder__read_fails__no_sample_is_lost),
         cmocka_unit_test(test_folder__nothing_in_common__failed_with_rows),
     };
 
