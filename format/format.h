@@ -51,8 +51,9 @@ struct finds {
     int (*error)(struct finds *finds, const char *name, const char *reason);
 };
 
-/* What a format says of a file. The first of formats[] with the strongest claim gets it. */
-enum claim { CLAIM_NONE, CLAIM_WEAK, CLAIM_STRONG };
+/* What a format says of a file. The first of formats[] with the strongest claim gets it; what is set
+ * aside is nothing by itself, other files name it. */
+enum claim { CLAIM_NONE, CLAIM_WEAK, CLAIM_STRONG, CLAIM_ASIDE };
 
 #define FORMAT_HEAD 16384 /* bytes that probe sees, fewer if the file is shorter */
 

@@ -126,7 +126,7 @@ static enum claim kaldi_probe(const struct probed_file *file)
     size_t left = 0;
 
     if (file->len >= 4 && (!memcmp(head, "RIFF", 4) || !memcmp(head, "RIFX", 4)))
-        return CLAIM_STRONG; /* audio that an scp file may name */
+        return CLAIM_ASIDE; /* audio, which scp files name */
     object = behind_key(head, file->len, &left);
     if (!object)
         return file->len && (known_file(file->name) || ends_in(file->name, ".scp") ||
@@ -281,14 +281,6 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
 
 /* ---- folders ---- */
 
-static bool is_audio(const struct source_file *file)
-{
-    uint8_t head[4];
-
-    return file->blob->size >= 4 && blob_pread(file->blob, head, 4, 0) == 0 &&
-           (!memcmp(head, "RIFF", 4) || !memcmp(head, "RIFX", 4));
-}
-
 /* Two known files make a data directory; one is a table on its own. */
 static bool is_directory(const struct folder_files *files)
 {
@@ -373,7 +365,7 @@ static int open_kind(struct folder_files *files, enum kaldi_table_kind kind)
     for (size_t i = 0; i < files->n && r == 0; i++) {
         struct source_file *file = &files->file[i];
 
-        if (file->blob && !is_audio(file) && kind_of(file) == kind)
+        if (file->blob && kind_of(file) == kind)
             r = open_alone(files, file);
     }
     return r;

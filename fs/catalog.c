@@ -121,7 +121,7 @@ static void describe_unknown(const struct blob *blob, const uint8_t *head, size_
         text_add(t, " %02x", head[i]);
 }
 
-/* The format that takes a file, or NULL with the reason told. */
+/* The format that takes a file; n_formats: none, and the reason was told, or it is set aside. */
 static int find_format(struct folder_scan *scan, const char *file_name, const char *name,
                        const struct blob *blob, unsigned *ret_format)
 {
@@ -145,6 +145,8 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
                 *ret_format = i;
             }
         }
+        if (best == CLAIM_ASIDE)
+            *ret_format = n_formats;
         if (best)
             return 0;
         describe_unknown(blob, head, len, &t);

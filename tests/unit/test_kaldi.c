@@ -1384,8 +1384,6 @@ static const struct {
     {{"a.ark", "b.scp", "c.scp"},
      {"k 1\n", "k a.ark:2\n", "l a.ark:2\n"},
      "b.scp(data) c.scp(data) "},
-    {{"a.wav", "b.ark"}, {"RIFFxxxxWAVE", "k 1\n"}, "b.ark(data) "},
-    {{"a.wav"}, {"RIFFxxxxWAVE"}, ""},
     {{"text"}, {"k hello\n"}, "text(data) "},
     {{"text", "utt2spk"}, {"k hello\n", "k s\n"}, "all(text utt2spk) "},
     {{"text", "utt2spk", "spk2utt", "frame_shift"},
