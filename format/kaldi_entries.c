@@ -66,8 +66,6 @@ static int count_key(void *ctx, uint64_t sample, const struct sums_pair *before,
     return 0;
 }
 
-/* ---- objects and text ---- */
-
 static int cell_bytes(struct kaldi_work *w, enum kaldi_bytes way, uint64_t sample, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d)
 {
@@ -77,15 +75,8 @@ static int cell_bytes(struct kaldi_work *w, enum kaldi_bytes way, uint64_t sampl
     return r < 0 ? r : kaldi_cell_bytes(w->set, &cell, way, off, len, dst, d);
 }
 
-static int line_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)before;
-    return cell_bytes(w, KALDI_AS_LINE, sample, off, len, dst, d);
-}
-
 /* The size of a file that sums tell. */
-static int summed_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+static int summed_size(const struct dataset *ds, const struct field *f, const struct selection *sel,
                        sums_fn *number, struct form *ret)
 {
     AUTO_SUMS struct sums sums = {0};
@@ -101,24 +92,15 @@ static int summed_form(const struct dataset *ds, const struct field *f, const st
     return 0;
 }
 
-static int line_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     struct form *ret)
+/* ---- the bytes of one sample ---- */
+
+static enum kaldi_bytes way_of(const struct field *f)
 {
-    return summed_form(ds, f, sel, count_line, ret);
+    return ((const struct kaldi_bytes_ops *)f->ops)->way;
 }
 
-static int line_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    struct kaldi_work w;
-
-    kaldi_work_init(&w, ds, f, sel);
-    return kaldi_read_summed(&w, count_line, 1, line_item, off, len, dst, d);
-}
-
-/* The bytes of one sample alone. */
 static int alone_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      enum kaldi_bytes way, struct form *ret)
+                      struct form *ret)
 {
     struct kaldi_cell cell;
     struct kaldi_work w;
@@ -131,51 +113,30 @@ static int alone_form(const struct dataset *ds, const struct field *f, const str
     if (r < 0)
         return r;
     ret->ndim = 1;
-    ret->dim[0] = kaldi_cell_size(&cell, way);
+    ret->dim[0] = kaldi_cell_size(&cell, way_of(f));
     return 0;
 }
 
 static int alone_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      enum kaldi_bytes way, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct kaldi_work w;
     uint64_t sample;
 
     kaldi_work_init(&w, ds, f, sel);
     sel->samples(sel, 0, 1, &sample);
-    return cell_bytes(&w, way, sample, off, len, dst, d);
+    return cell_bytes(&w, way_of(f), sample, off, len, dst, d);
 }
 
-static int object_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       struct form *ret)
-{
-    return alone_form(ds, f, sel, KALDI_AS_STORED, ret);
-}
-
-static int object_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return alone_read(ds, f, sel, KALDI_AS_STORED, off, len, dst, d);
-}
-
-static int audio_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret)
-{
-    return alone_form(ds, f, sel, KALDI_AS_WAV, ret);
-}
-
-static int audio_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return alone_read(ds, f, sel, KALDI_AS_WAV, off, len, dst, d);
-}
+const struct kaldi_bytes_ops kaldi_object_ops = {{alone_read, alone_form}, KALDI_AS_STORED};
+const struct kaldi_bytes_ops kaldi_audio_ops = {{alone_read, alone_form}, KALDI_AS_WAV};
 
 /* ---- archives ---- */
 
 static int archive_form(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, struct form *ret)
 {
-    return summed_form(ds, f, sel, count_entry, ret);
+    return summed_size(ds, f, sel, count_entry, ret);
 }
 
 static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
@@ -380,18 +341,83 @@ static int script_read(const struct dataset *ds, const struct field *f, const st
     return kaldi_read_summed(&w, count_script, 1, script_item, off, len, dst, d);
 }
 
-/* ---- keys, and text as an element a sample ---- */
+/* ---- texts: lines, and elements as wide as the longest ---- */
 
-/* Elements as wide as the longest. */
-static int string_form_of(const struct dataset *ds, const struct field *f,
-                          const struct selection *sel, sums_fn *number, struct form *ret)
+static const struct kaldi_text_ops *text_of(const struct field *f)
+{
+    return (const struct kaldi_text_ops *)f->ops;
+}
+
+/* Bytes of a text, then pad. */
+static int line_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
+                     uint8_t *dst, struct diag *d)
+{
+    struct kaldi_cell cell;
+    uint64_t bytes;
+    size_t n;
+    int r = kaldi_work_cell(w, sample, &cell, d);
+
+    if (r < 0)
+        return r;
+    bytes = kaldi_cell_size(&cell, KALDI_AS_LINE) - 1;
+    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
+    memset(dst + n, pad, len - n);
+    return kaldi_cell_bytes(w->set, &cell, KALDI_AS_LINE, off, n, dst, d);
+}
+
+static int key_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
+                    uint8_t *dst, struct diag *d)
+{
+    uint8_t key[KEY_ROOM];
+    size_t bytes = dataset_key(w->ds, sample, key), n;
+
+    (void)d;
+    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
+    memset(dst + n, pad, len - n);
+    if (n)
+        memcpy(dst, key + off, n);
+    return 0;
+}
+
+static int padded_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)before;
+    return w->text->item(w, sample, 0, off, len, dst, d);
+}
+
+static int ended_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)before;
+    return w->text->item(w, sample, '\n', off, len, dst, d);
+}
+
+static int lines_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    return summed_size(ds, f, sel, text_of(f)->number, ret);
+}
+
+static int lines_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    w.text = text_of(f);
+    return kaldi_read_summed(&w, w.text->number, 1, ended_item, off, len, dst, d);
+}
+
+static int strings_form(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
 {
     AUTO_SUMS struct sums sums = {0};
     struct kaldi_work w;
     int r;
 
     kaldi_work_init(&w, ds, f, sel);
-    r = kaldi_work_sums(&w, number, &sums);
+    r = kaldi_work_sums(&w, text_of(f)->number, &sums);
     if (r < 0)
         return r;
     ret->ndim = 0;
@@ -401,108 +427,24 @@ static int string_form_of(const struct dataset *ds, const struct field *f,
     return 0;
 }
 
-/* Bytes of a text, then zeros. */
-static int string_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    struct kaldi_cell cell;
-    uint64_t bytes;
-    size_t n;
-    int r = kaldi_work_cell(w, sample, &cell, d);
-
-    (void)before;
-    if (r < 0)
-        return r;
-    bytes = kaldi_cell_size(&cell, KALDI_AS_LINE) - 1;
-    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
-    memset(dst + n, 0, len - n);
-    return kaldi_cell_bytes(w->set, &cell, KALDI_AS_LINE, off, n, dst, d);
-}
-
-static int key_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    uint8_t key[KEY_ROOM];
-    size_t bytes = dataset_key(w->ds, sample, key), n;
-
-    (void)before;
-    (void)d;
-    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
-    memset(dst + n, 0, len - n);
-    if (n)
-        memcpy(dst, key + off, n);
-    return 0;
-}
-
-static int read_strings(const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, sums_fn *number, kaldi_item_fn *item,
-                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int strings_read(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
 {
     struct form form;
     struct kaldi_work w;
-    int r = string_form_of(ds, f, sel, number, &form);
+    int r = strings_form(ds, f, sel, &form);
 
     kaldi_work_init(&w, ds, f, sel);
-    return r < 0 ? r : kaldi_read_even(&w, form.width, item, off, len, dst, d);
+    w.text = text_of(f);
+    return r < 0 ? r : kaldi_read_even(&w, form.width, padded_item, off, len, dst, d);
 }
 
-static int string_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       struct form *ret)
-{
-    return string_form_of(ds, f, sel, count_line, ret);
-}
+const struct kaldi_text_ops kaldi_line_ops = {{lines_read, lines_form}, count_line, line_item};
+const struct kaldi_text_ops kaldi_string_ops = {
+    {strings_read, strings_form}, count_line, line_item};
+const struct kaldi_text_ops kaldi_key_lines_ops = {{lines_read, lines_form}, count_key, key_item};
+const struct kaldi_text_ops kaldi_key_ops = {{strings_read, strings_form}, count_key, key_item};
 
-static int string_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return read_strings(ds, f, sel, count_line, string_item, off, len, dst, d);
-}
-
-static int key_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                    struct form *ret)
-{
-    return string_form_of(ds, f, sel, count_key, ret);
-}
-
-static int key_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    return read_strings(ds, f, sel, count_key, key_item, off, len, dst, d);
-}
-
-static int key_lines_form(const struct dataset *ds, const struct field *f,
-                          const struct selection *sel, struct form *ret)
-{
-    return summed_form(ds, f, sel, count_key, ret);
-}
-
-static int key_line_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    uint8_t line[KEY_ROOM + 1];
-
-    (void)before;
-    (void)d;
-    line[dataset_key(w->ds, sample, line)] = '\n';
-    memcpy(dst, line + off, len);
-    return 0;
-}
-
-static int key_lines_read(const struct dataset *ds, const struct field *f,
-                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                          struct diag *d)
-{
-    struct kaldi_work w;
-
-    kaldi_work_init(&w, ds, f, sel);
-    return kaldi_read_summed(&w, count_key, 1, key_line_item, off, len, dst, d);
-}
-
-const struct field_ops kaldi_string_ops = {string_read, string_form};
-const struct field_ops kaldi_line_ops = {line_read, line_form};
-const struct field_ops kaldi_object_ops = {object_read, object_form};
-const struct field_ops kaldi_audio_ops = {audio_read, audio_form};
 const struct field_ops kaldi_archive_ops = {archive_read, archive_form};
 const struct field_ops kaldi_script_ops = {script_read, script_form};
-const struct field_ops kaldi_key_ops = {key_read, key_form};
-const struct field_ops kaldi_key_lines_ops = {key_lines_read, key_lines_form};

@@ -67,14 +67,14 @@ static void add_column(struct dataset *ds, unsigned column, struct kaldi_field *
     if (type == KALDI_WAVE) {
         add_array(ds, of, "", FIELD_DECODED, DTYPE_I2);
         add_field(ds, of, "_rate", FIELD_PARSED, &kaldi_rate_ops, DTYPE_I4);
-        add_field(ds, of, "", FIELD_AUDIO, &kaldi_audio_ops, DTYPE_U1);
+        add_field(ds, of, "", FIELD_AUDIO, &kaldi_audio_ops.ops, DTYPE_U1);
         ds->field[ds->n_fields - 1].unnamed = count_waves(kaldi_set_of(ds)) == 1;
     }
     if (type == KALDI_TOKEN || type == KALDI_TOKENS) {
-        add_field(ds, of, "", FIELD_STRING, &kaldi_string_ops, DTYPE_TEXT);
-        add_field(ds, of, "", FIELD_LINE, &kaldi_line_ops, DTYPE_U1);
+        add_field(ds, of, "", FIELD_STRING, &kaldi_string_ops.ops, DTYPE_TEXT);
+        add_field(ds, of, "", FIELD_LINE, &kaldi_line_ops.ops, DTYPE_U1);
     }
-    add_field(ds, of, "", FIELD_OBJECT, &kaldi_object_ops, DTYPE_U1);
+    add_field(ds, of, "", FIELD_OBJECT, &kaldi_object_ops.ops, DTYPE_U1);
     add_field(ds, of, "", FIELD_ARCHIVE, &kaldi_archive_ops, DTYPE_U1);
     add_field(ds, of, "", FIELD_SCRIPT, &kaldi_script_ops, DTYPE_U1);
 }
@@ -90,9 +90,9 @@ int kaldi_fields_init(struct dataset *ds)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
         add_column(ds, i, &set->field[i * KALDI_ARRAYS_MAX]);
-    add_field(ds, NULL, "key", FIELD_KEY_LINES, &kaldi_key_lines_ops, DTYPE_U1);
+    add_field(ds, NULL, "key", FIELD_KEY_LINES, &kaldi_key_lines_ops.ops, DTYPE_U1);
     dataset_add_numbering(ds);
-    ds->field[ds->n_fields - 1].ops = &kaldi_key_ops;
+    ds->field[ds->n_fields - 1].ops = &kaldi_key_ops.ops;
     return 0;
 }
 

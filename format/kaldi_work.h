@@ -6,6 +6,8 @@
 #include "format/kaldi_set.h"
 #include "format/sums.h"
 
+struct kaldi_text_ops;
+
 /* For one call. */
 struct kaldi_work {
     const struct kaldi_set *set;
@@ -16,6 +18,7 @@ struct kaldi_work {
     size_t file_len;     /* bytes of the name of an archive, in front of the offset */
     char suffix[80];     /* of that name */
     struct diag *reason; /* while sums are made */
+    const struct kaldi_text_ops *text;
 };
 
 void kaldi_work_init(struct kaldi_work *w, const struct dataset *ds, const struct field *f,
@@ -50,8 +53,24 @@ int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, ui
 extern const struct field_ops kaldi_ragged_ops, kaldi_padded_ops, kaldi_lengths_ops,
     kaldi_offsets_ops, kaldi_value_ops, kaldi_rate_ops;
 
-/* Objects, text, keys (kaldi_entries.c). */
-extern const struct field_ops kaldi_string_ops, kaldi_line_ops, kaldi_object_ops, kaldi_audio_ops,
-    kaldi_archive_ops, kaldi_script_ops, kaldi_key_ops, kaldi_key_lines_ops;
+/* Archives (kaldi_entries.c). */
+extern const struct field_ops kaldi_archive_ops, kaldi_script_ops;
+
+/* Bytes of one sample, in a way. */
+struct kaldi_bytes_ops {
+    struct field_ops ops;
+    enum kaldi_bytes way;
+};
+extern const struct kaldi_bytes_ops kaldi_object_ops, kaldi_audio_ops;
+
+/* Texts of samples: what a line of one takes, and its bytes, pad behind its end. */
+struct kaldi_text_ops {
+    struct field_ops ops;
+    sums_fn *number;
+    int (*item)(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
+                uint8_t *dst, struct diag *d);
+};
+extern const struct kaldi_text_ops kaldi_line_ops, kaldi_string_ops, kaldi_key_lines_ops,
+    kaldi_key_ops;
 
 #endif
