@@ -107,7 +107,7 @@ static bool is_script(const uint8_t *head, size_t len, bool whole)
 /* Is that the start of a matrix, vector or posterior as text? */
 static bool is_bracket(const uint8_t *at, size_t left)
 {
-    size_t i = 0;
+    size_t i = 0, number;
 
     while (i < left && is_blank(at[i]))
         i++;
@@ -117,7 +117,9 @@ static bool is_bracket(const uint8_t *at, size_t left)
         return false;
     for (i++; i < left && is_blank(at[i]);)
         i++;
-    return i < left && (memchr("0123456789-.", at[i], 12) != NULL);
+    for (number = i; i < left && memchr("0123456789+-.eE", at[i], 15);)
+        i++;
+    return i > number && (i == left || is_blank(at[i]) || at[i] == ']');
 }
 
 static enum claim kaldi_probe(const struct probed_file *file)

@@ -423,10 +423,29 @@ static void describe_extra(const struct kaldi_join *join, struct text *t)
 
         if (!n)
             continue;
+        t->failed = t->failed || keys.failed;
         text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", any ? ", " : "", table->name,
-                 (unsigned long long)n, keys.data);
+                 (unsigned long long)n, keys.data ? keys.data : "");
         any = true;
     }
+}
+
+/* Did memory for what is told run out? */
+static bool texts_failed(const struct kaldi_join *join)
+{
+    bool failed = join->notes.failed;
+
+    for (unsigned i = 0; i < join->set->n_columns; i++)
+        failed = failed || join->miss[i].missing_keys.failed;
+    return failed;
+}
+
+/* What was read of utt2spk and segments was of the versions that are served. */
+static int sources_check(const struct kaldi_join *join)
+{
+    int r = join->speaker ? blob_check(join->speaker->blob) : 0;
+
+    return r == 0 && join->has_segments ? blob_check(join->segments.blob) : r;
 }
 
 static int finish(struct kaldi_join *join)
@@ -445,9 +464,11 @@ static int finish(struct kaldi_join *join)
              join->notes.data ? join->notes.data : "");
     if (join->told > SEGMENTS_TOLD)
         text_add(&about, "\nand %u more segments", join->told - SEGMENTS_TOLD);
-    if (about.failed)
+    if (about.failed || texts_failed(join))
         return -ENOMEM;
-    r = key_index_finish(join->builder, NULL, NULL, &join->index);
+    r = sources_check(join);
+    if (r == 0)
+        r = key_index_finish(join->builder, NULL, NULL, &join->index);
     if (r == 0)
         r = key_index_bytes(join->builder, about.data, about.len + 1, &join->index, pieces);
     if (r == 0)

@@ -69,7 +69,9 @@ static bool is_odd(const struct kaldi_object *object, const uint8_t *bytes)
         !kaldi_array_bytes(object, i, DTYPE_F4, &size) || size > OBJECT_MOST)
         return false;
     values = malloc(size + 1);
-    if (!values || kaldi_decode(object, bytes, i, DTYPE_F4, values, "", NULL) < 0)
+    if (!values)
+        return true; /* and not taken for one that is not */
+    if (kaldi_decode(object, bytes, i, DTYPE_F4, values, "", NULL) < 0)
         return false;
     for (uint64_t at = 0; at + 4 <= size && !odd; at += 4) {
         float v;

@@ -505,6 +505,8 @@ static int finish(struct kaldi_table *table)
         r = key_index_bytes(table->builder, about.data, about.len, &table->index, pieces);
     kaldi_pass_free(table->pass);
     table->pass = NULL;
+    if (r == 0 && table->notes.failed)
+        r = -ENOMEM;
     return r < 0 || table->may_differ ? r : keep_index(table, pieces);
 }
 

@@ -79,10 +79,13 @@ bool key_of_name(const char *name, size_t len, uint8_t *ret, size_t *ret_len)
 
 bool key_name_is_cut(const char *name, size_t len, uint64_t *ret_hash)
 {
-    const char *digits = name + len - 16;
+    const char *digits;
     uint64_t hash = 0;
 
-    if (len < CUT_BYTES || digits[-2] != '%' || digits[-1] != '~')
+    if (len < CUT_BYTES)
+        return false;
+    digits = name + len - 16;
+    if (digits[-2] != '%' || digits[-1] != '~')
         return false;
     for (unsigned i = 0; i < 16; i++) {
         int digit = digits[i] >= 'a' && digits[i] <= 'f'   ? digits[i] - 'a' + 10
