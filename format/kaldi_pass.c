@@ -37,6 +37,11 @@ void kaldi_pass_free(struct kaldi_pass *pass)
     for (size_t i = 0; i < pass->n_faults; i++)
         free(pass->fault[i].text);
     free(pass->fault);
+    for (size_t i = 0; i < pass->n_failed; i++) {
+        free(pass->failed[i].command);
+        free(pass->failed[i].reason);
+    }
+    free(pass->failed);
     free(pass->paths.number);
     free(pass);
 }

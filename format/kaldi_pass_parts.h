@@ -23,6 +23,12 @@ struct path_table {
     size_t room, used;
 };
 
+/* A command that has failed is not run again for another line. */
+struct failed_command {
+    uint64_t hash;
+    char *command, *reason; /* owned */
+};
+
 struct kaldi_pass {
     struct kaldi_table *table;
     struct kaldi_in in; /* of the table's own file */
@@ -36,6 +42,8 @@ struct kaldi_pass {
     struct path_table paths;
     struct kaldi_line ahead[LINES_AHEAD]; /* a ring: n_ahead from first_ahead on */
     unsigned first_ahead, n_ahead;
+    struct failed_command *failed; /* [n_failed] owned */
+    size_t n_failed;
 
     uint8_t last[KEY_MAX]; /* key */
     size_t last_len;

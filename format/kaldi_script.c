@@ -82,27 +82,93 @@ static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struc
     return r;
 }
 
-/* The file of a line, known or opened now. */
-static int file_of_line(struct kaldi_pass *pass, const struct kaldi_line *line, size_t *ret,
-                        struct diag *d)
+/* What a line names as files are known by: of a command with its '|'. */
+static size_t name_len(const struct kaldi_line *line)
 {
-    const struct scp_line *parsed = &line->parsed;
-    AUTO_FREE char *path = strndup(parsed->path, parsed->path_len);
+    return line->parsed.path_len + (line->parsed.kind == SCP_COMMAND);
+}
+
+static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
+{
+    return name_len(a) == name_len(b) && !memcmp(a->parsed.path, b->parsed.path, name_len(a));
+}
+
+/* The file of a line, if an earlier one has named it; else 0, the table's own. */
+static size_t known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
+{
+    uint32_t known = 0;
+
+    if (pass->paths.room)
+        known = pass->paths.number[path_place(pass, line->parsed.path, name_len(line))];
+    return known ? known - 1 : 0;
+}
+
+static int open_file(struct kaldi_pass *pass, const struct kaldi_line *line, size_t *ret,
+                     struct diag *d)
+{
+    AUTO_FREE char *path = strndup(line->parsed.path, line->parsed.path_len);
     struct blob *blob = NULL;
-    int r;
+    int r = path ? opener_file(pass->table->opener, pass->table->folder, path, &blob, d) : -ENOMEM;
 
-    if (!path)
+    return r < 0 ? r : add_file(pass, line->parsed.path, name_len(line), blob, ret);
+}
+
+/* ---- commands that lines name ---- */
+
+/* Why the command of a line has failed before; NULL: it has not. */
+static const char *failed_before(const struct kaldi_pass *pass, const struct kaldi_line *line)
+{
+    uint64_t hash = key_hash(line->parsed.path, name_len(line));
+
+    for (size_t i = 0; i < pass->n_failed; i++)
+        if (pass->failed[i].hash == hash && strlen(pass->failed[i].command) == name_len(line) &&
+            !memcmp(pass->failed[i].command, line->parsed.path, name_len(line)))
+            return pass->failed[i].reason;
+    return NULL;
+}
+
+static int remember_failed(struct kaldi_pass *pass, const struct kaldi_line *line,
+                           const char *reason)
+{
+    struct failed_command *failed;
+
+    if (array_room(&pass->failed, pass->n_failed, sizeof(*failed)) < 0)
         return -ENOMEM;
-    if (pass->paths.room) {
-        uint32_t known = pass->paths.number[path_place(pass, path, parsed->path_len)];
+    failed = &pass->failed[pass->n_failed++];
+    failed->hash = key_hash(line->parsed.path, name_len(line));
+    failed->command = strndup(line->parsed.path, name_len(line));
+    failed->reason = strdup(reason);
+    return failed->command && failed->reason ? 0 : -ENOMEM;
+}
 
-        if (known) {
-            *ret = known - 1;
-            return 0;
-        }
-    }
-    r = opener_file(pass->table->opener, pass->table->folder, path, &blob, d);
-    return r < 0 ? r : add_file(pass, path, parsed->path_len, blob, ret);
+/* Start the command of a line. 0, -EAGAIN: not now, or another -errno with the reason in d. */
+static int start_command(struct kaldi_pass *pass, struct kaldi_line *line, struct diag *d)
+{
+    AUTO_FREE char *command = strndup(line->parsed.path, line->parsed.path_len);
+
+    return command ? opener_start(pass->table->opener, command, &line->run, d) : -ENOMEM;
+}
+
+/* What the command of a line puts out. 0, -EAGAIN: not yet, or another -errno with the reason in d.
+ */
+static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t *ret,
+                       struct diag *d)
+{
+    const char *before = failed_before(pass, line);
+    struct blob *blob = NULL;
+    int r = 0;
+
+    if (before)
+        return diag_set(d, -EIO, "%s", before);
+    if (!line->run)
+        r = start_command(pass, line, d);
+    if (r == 0)
+        r = opener_poll(pass->table->opener, line->run, WAIT_MS, &blob, d);
+    if (r == 1)
+        return add_file(pass, line->parsed.path, name_len(line), blob, ret);
+    if (r == 0 || r == -EAGAIN || r == -ENOMEM)
+        return r ? r : -EAGAIN;
+    return remember_failed(pass, line, diag_text(d, r)) < 0 ? -ENOMEM : r;
 }
 
 /* ---- scp files ---- */
@@ -183,56 +249,24 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
                               flags, range);
 }
 
-/* The output of a line's command. 0: not yet. */
-static int finish_command(struct kaldi_pass *pass, struct kaldi_line *line, size_t *ret_file,
-                          struct diag *d)
-{
-    struct blob *blob = NULL;
-    AUTO_FREE char *path = NULL;
-    int r = opener_poll(pass->table->opener, line->run, WAIT_MS, &blob, d);
-
-    if (r <= 0)
-        return r;
-    if (asprintf(&path, "%.*s|", (int)line->parsed.path_len, line->parsed.path) < 0) {
-        path = NULL;
-        blob_free(blob);
-        return -ENOMEM;
-    }
-    r = add_file(pass, path, strlen(path), blob, ret_file);
-    return r < 0 ? r : 1;
-}
-
 /* The row of the first line that was read ahead. 1: done, 0: its command runs. */
 static int line_row(struct kaldi_pass *pass, struct kaldi_line *line)
 {
     struct diag reason = DIAG_INIT;
     size_t file = 0;
-    int r;
+    int r = 0;
 
     if (line->wrong) {
         r = bad_line(pass, line, line->wrong);
         return r < 0 ? r : 1;
     }
-    if (line->parsed.kind == SCP_COMMAND) {
-        AUTO_FREE char *command = NULL;
-
-        if (!line->run) {
-            command = strndup(line->parsed.path, line->parsed.path_len);
-            r = command ? opener_start(pass->table->opener, command, &line->run, &reason) : -ENOMEM;
-            if (r == -EAGAIN)
-                return 0;
-            if (r < 0) {
-                r = r == -ENOMEM ? r : missing_line(pass, line, diag_text(&reason, r));
-                return r < 0 ? r : 1;
-            }
-        }
-        r = finish_command(pass, line, &file, &reason);
-        if (r == 0)
-            return 0;
-        r = r == 1 ? 0 : r;
-    } else {
-        r = file_of_line(pass, line, &file, &reason);
-    }
+    file = known_file(pass, line);
+    if (!file && line->parsed.kind == SCP_COMMAND)
+        r = open_output(pass, line, &file, &reason);
+    else if (!file)
+        r = open_file(pass, line, &file, &reason);
+    if (r == -EAGAIN)
+        return 0;
     if (r == 0)
         r = object_row(pass, line, file);
     else if (r != -ENOMEM)
@@ -286,24 +320,31 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
     return 0;
 }
 
-/* Start the commands of the lines that wait, as many as may run. */
+/* Is a line before number i of those that wait about the same command? */
+static bool waits_already(const struct kaldi_pass *pass, unsigned i)
+{
+    const struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
+
+    while (i-- > 0)
+        if (name_same(&pass->ahead[(pass->first_ahead + i) % LINES_AHEAD], line))
+            return true;
+    return false;
+}
+
+/* Start the commands of the lines that wait, as many as may run; each once. */
 static int start_ahead(struct kaldi_pass *pass)
 {
-    for (unsigned i = 0; i < pass->n_ahead; i++) {
+    int r = 0;
+
+    for (unsigned i = 0; i < pass->n_ahead && r == 0; i++) {
         struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
-        AUTO_FREE char *command = NULL;
         struct diag d = DIAG_INIT;
 
-        if (line->wrong || line->parsed.kind != SCP_COMMAND || line->run)
-            continue;
-        command = strndup(line->parsed.path, line->parsed.path_len);
-        if (!command)
-            return -ENOMEM;
-        /* Why one cannot start is said when its turn comes. */
-        if (opener_start(pass->table->opener, command, &line->run, &d) < 0)
-            break;
+        if (!line->wrong && line->parsed.kind == SCP_COMMAND && !line->run &&
+            !known_file(pass, line) && !failed_before(pass, line) && !waits_already(pass, i))
+            r = start_command(pass, line, &d);
     }
-    return 0;
+    return r == -ENOMEM ? r : 0; /* why one cannot start is said when its turn comes */
 }
 
 int kaldi_script_row(struct kaldi_pass *pass, struct diag *d)
