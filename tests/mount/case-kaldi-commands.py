@@ -235,6 +235,21 @@ def check_failing():
         kd.check(Dataset(path("t.scp"), [ds.keys[i] for i in good], {"data": [m] * len(good)}))
 
 
+def check_failing_often():
+    """One command in many lines, which fails: it runs once, and nobody waits for another try."""
+    fresh()
+    m = matrix(3, 3)
+    write("m.mat", m.raw)
+    lines = ["good m.mat"] + [f"u{i} echo again >> {COUNT}; false |" for i in range(40)]
+    kd.script("t.scp", lines)
+    with mounted(SOURCE, "allow_commands", "command_timeout=60"):
+        begin = time.monotonic()
+        kd.check(Dataset(path("t.scp"), [line.split()[0] for line in lines],
+                         {"data": [m] + [BAD] * 40}))
+        equal(time.monotonic() - begin < 30, True, "no line waits for the time limit of another")
+    equal(counted(b"again"), 1, "runs of a command that fails")
+
+
 # ---- once, and kept ----
 
 def check_once():
@@ -479,6 +494,7 @@ check_refused()
 check_allowed()
 check_surroundings()
 check_failing()
+check_failing_often()
 check_once()
 check_kept_damage()
 check_slow()
