@@ -51,9 +51,14 @@ struct finds {
     int (*error)(struct finds *finds, const char *name, const char *reason);
 };
 
-/* What a format says of a file. The first of formats[] with the strongest claim gets it; what is set
- * aside is nothing by itself, other files name it. */
-enum claim { CLAIM_NONE, CLAIM_WEAK, CLAIM_STRONG, CLAIM_ASIDE };
+/* What a format says of a file. The first of formats[] with the strongest claim gets it. */
+enum claim {
+    CLAIM_NONE,
+    CLAIM_WEAK,   /* it may be */
+    CLAIM_STRONG, /* its content says so */
+    CLAIM_NAMED,  /* its name says so, and its content may be */
+    CLAIM_ASIDE,  /* it is nothing by itself, other files name it */
+};
 
 #define FORMAT_HEAD 16384 /* bytes that probe sees, fewer if the file is shorter */
 

@@ -122,6 +122,12 @@ static bool is_bracket(const uint8_t *at, size_t left)
     return i > number && (i == left || is_blank(at[i]) || at[i] == ']');
 }
 
+/* Does the name say that it is a table? */
+static bool is_named(const char *name)
+{
+    return known_file(name) || ends_in(name, ".scp") || ends_in(name, ".ark");
+}
+
 static enum claim kaldi_probe(const struct probed_file *file)
 {
     const uint8_t *head = file->head, *object;
@@ -129,17 +135,14 @@ static enum claim kaldi_probe(const struct probed_file *file)
 
     if (file->len >= 4 && (!memcmp(head, "RIFF", 4) || !memcmp(head, "RIFX", 4)))
         return CLAIM_ASIDE; /* audio, which scp files name */
+    if (file->len && is_named(file->name))
+        return CLAIM_NAMED;
     object = behind_key(head, file->len, &left);
     if (!object)
-        return file->len && (known_file(file->name) || ends_in(file->name, ".scp") ||
-                             ends_in(file->name, ".ark"))
-                   ? CLAIM_STRONG
-                   : CLAIM_NONE;
+        return CLAIM_NONE;
     if (left >= 2 && object[0] == 0 && object[1] == 'B')
         return CLAIM_STRONG;
     if (left >= 4 && (!memcmp(object, "RIFF", 4) || !memcmp(object, "RIFX", 4)))
-        return CLAIM_STRONG;
-    if (known_file(file->name) || ends_in(file->name, ".scp") || ends_in(file->name, ".ark"))
         return CLAIM_STRONG;
     if (memchr(head, 0, file->len))
         return CLAIM_NONE;

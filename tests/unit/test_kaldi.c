@@ -1319,6 +1319,7 @@ static void test_probe__heads__whose(void **state)
         /* names of data directories */
         {"text", HEAD("utt1 hello world\n"), "kaldi"},
         {"utt2spk", HEAD("utt1 spk1\n"), "kaldi"},
+        {"text", HEAD("1 1:2 3:4\n2 2:3\n"), "kaldi"}, /* clock times, rather than libsvm */
         {"utt2dur", HEAD("utt1 1.5\n"), "kaldi"},
         {"segments", HEAD("utt1 rec1 0 1\n"), "kaldi"},
         {"frame_shift", HEAD("0.01\n"), "kaldi"},
