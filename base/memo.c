@@ -111,7 +111,7 @@ static void evict_locked(struct memo *memo)
     struct memo_thing *thing = memo->oldest;
 
     lock_assert_held(&memo->lock);
-    while (thing && memo->size > memo->limit) {
+    while (thing && thing != memo->newest && memo->size > memo->limit) {
         struct memo_thing *newer = thing->newer;
 
         if (!thing->users) {

@@ -2,7 +2,8 @@
  *
  * Things are found by a key. Whoever needs one that is not there makes it, while others who need
  * the same wait. What was used longest ago goes first when the limit is passed; what is in use
- * stays until it is let go. Any thread. */
+ * stays until it is let go, and what was used last stays however large it is: a file of it is read
+ * in many pieces. Any thread. */
 #ifndef EPOCHFS_BASE_MEMO_H
 #define EPOCHFS_BASE_MEMO_H
 

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "format/kaldi_wave.h"
 
-#define DECODE_MOST (UINT64_C(1) << 31) /* bytes of an object, and of its values, held at once */
+#define DECODE_MOST (UINT64_C(1) << 30) /* bytes of an object, and of its values, held at once */
 #define CHUNK       16384
 
 #define HEADER_MATRIX 15 /* 00 'B' "FM " 4 rows 4 columns */

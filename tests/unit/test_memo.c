@@ -99,9 +99,13 @@ static void test_memo__above_the_limit__least_recently_used_goes(void **state)
     assert_true(has(memo, 0) && !has(memo, 1) && has(memo, 2) && has(memo, 3));
     assert_true(touch(memo, 4, 20)); /* 2 and 0 go */
     assert_true(!has(memo, 0) && !has(memo, 2) && has(memo, 3) && has(memo, 4));
-    assert_true(touch(memo, 5, 1000)); /* all go, it goes itself once let go */
-    for (uint64_t i = 0; i <= 5; i++)
+    assert_true(touch(memo, 5, 1000)); /* all others go */
+    for (uint64_t i = 0; i <= 4; i++)
         assert_false(has(memo, i));
+    assert_true(has(memo, 5)); /* used last, it stays, and is not made again */
+    assert_false(touch(memo, 5, 1000));
+    assert_true(touch(memo, 6, 1));
+    assert_true(!has(memo, 5) && has(memo, 6));
     memo_free(memo);
 }
 
@@ -115,8 +119,10 @@ static void test_memo__in_use__stays(void **state)
     assert_true(get(memo, 1, 20, &first));
     assert_true(get(memo, 2, 20, &second)); /* both are in use: above the limit */
     assert_true(touch(memo, 3, 5));
-    assert_false(has(memo, 3));
+    assert_true(has(memo, 3)); /* used last */
     assert_false(get(memo, 1, 20, &again));
+    assert_true(touch(memo, 4, 5));
+    assert_false(has(memo, 3));
     assert_ptr_equal(memo_bytes(again), memo_bytes(first));
     memo_let_go(first);
     assert_true(has(memo, 1)); /* used once more */
