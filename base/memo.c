@@ -11,7 +11,7 @@
 
 #include "base/lock.h"
 
-#define BUCKETS 1024
+#define BUCKETS 1024              /* at first: as many as things, or more, later */
 #define LOOK_NS INT64_C(10000000) /* between two looks at cancelled() */
 
 struct memo_thing {
@@ -27,14 +27,17 @@ struct memo_thing {
     size_t size;
 };
 
+_Static_assert(sizeof(struct memo_thing) <= MEMO_OWN, "what a thing takes besides its bytes");
+
 struct memo {
     size_t limit; /* constant */
     struct lock lock;
     pthread_cond_t made;
     /* Guarded by lock: */
-    struct memo_thing *bucket[BUCKETS];
+    struct memo_thing **bucket; /* [n_buckets] owned; a power of two */
+    size_t n_buckets, n;        /* n: things */
     struct memo_thing *oldest, *newest;
-    size_t size; /* of all that are ready */
+    size_t size; /* of all, with MEMO_OWN of each */
 };
 
 int memo_new(size_t limit, struct memo **ret)
@@ -43,6 +46,12 @@ int memo_new(size_t limit, struct memo **ret)
 
     if (!memo)
         return -ENOMEM;
+    memo->bucket = calloc(BUCKETS, sizeof(struct memo_thing *));
+    if (!memo->bucket) {
+        free(memo);
+        return -ENOMEM;
+    }
+    memo->n_buckets = BUCKETS;
     memo->limit = limit;
     lock_init(&memo->lock);
     condition_init(&memo->made);
@@ -58,7 +67,28 @@ static struct memo_thing **bucket_of(struct memo *memo, const struct memo_key *k
         h = (h ^ key->word[i]) * UINT64_C(0x9e3779b97f4a7c15);
         h ^= h >> 32;
     }
-    return &memo->bucket[h % BUCKETS];
+    return &memo->bucket[h & (memo->n_buckets - 1)];
+}
+
+/* Keep chains short. Without memory they get longer. */
+static void grow_locked(struct memo *memo)
+{
+    struct memo_thing **grown;
+
+    if (memo->n < memo->n_buckets)
+        return;
+    grown = calloc(memo->n_buckets * 2, sizeof(struct memo_thing *));
+    if (!grown)
+        return;
+    free(memo->bucket);
+    memo->bucket = grown;
+    memo->n_buckets *= 2;
+    for (struct memo_thing *thing = memo->oldest; thing; thing = thing->newer) {
+        struct memo_thing **bucket = bucket_of(memo, &thing->key);
+
+        thing->chain = *bucket;
+        *bucket = thing;
+    }
 }
 
 static void list_remove_locked(struct memo_thing *thing)
@@ -97,7 +127,8 @@ static void unlink_locked(struct memo_thing *thing)
         at = &(*at)->chain;
     *at = thing->chain;
     list_remove_locked(thing);
-    thing->memo->size -= thing->size;
+    thing->memo->size -= thing->size + MEMO_OWN;
+    thing->memo->n--;
 }
 
 static void thing_free(struct memo_thing *thing)
@@ -126,12 +157,11 @@ void memo_free(struct memo *memo)
 {
     if (!memo)
         return;
-    while (memo->oldest) {
-        struct memo_thing *thing = memo->oldest;
-
-        unlink_locked(thing);
+    for (struct memo_thing *thing = memo->oldest, *newer; thing; thing = newer) {
+        newer = thing->newer;
         thing_free(thing);
     }
+    free(memo->bucket);
     pthread_cond_destroy(&memo->made);
     lock_release(&memo->lock);
     free(memo);
@@ -213,10 +243,13 @@ static int find_or_enter(struct memo *memo, const struct memo_key *key,
     thing->memo = memo;
     thing->key = *key;
     thing->users = 1;
+    grow_locked(memo);
     bucket = bucket_of(memo, key);
     thing->chain = *bucket;
     *bucket = thing;
     list_add_locked(thing);
+    memo->n++;
+    memo->size += MEMO_OWN;
     *ret = thing;
     *ret_new = true;
     return 0;

@@ -22,7 +22,8 @@ struct memo_key {
     uint64_t word[MEMO_KEY_WORDS];
 };
 
-/* limit: bytes. 0 or -ENOMEM. */
+/* limit: bytes, of things and of what the memo needs itself for each. 0 or -ENOMEM. */
+#define MEMO_OWN 160
 int memo_new(size_t limit, struct memo **ret);
 void memo_free(struct memo *memo); /* takes NULL; nothing may be in use */
 

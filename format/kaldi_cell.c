@@ -10,6 +10,7 @@
 
 #define DECODE_MOST (UINT64_C(1) << 30) /* bytes of an object, and of its values, held at once */
 #define CHUNK       16384
+#define SMALL       16384 /* bytes of values that are not worth remembering */
 
 #define HEADER_MATRIX 15 /* 00 'B' "FM " 4 rows 4 columns */
 #define HEADER_VECTOR 10
@@ -268,8 +269,11 @@ int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell,
         {(uintptr_t)cell->table, cell->number, i, dtype, (uintptr_t)decode}};
     struct decoding work = {cell, i, dtype, d};
     AUTO_MEMO struct memo_thing *thing = NULL;
+    AUTO_FREE void *small = NULL;
+    const uint8_t *all;
+    uint64_t at, size;
     unsigned width;
-    uint64_t at;
+    size_t own;
     int r;
 
     if (!len)
@@ -279,13 +283,17 @@ int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell,
     width = dtype_info(dtype)->bytes;
     if (stands_plain(cell, i, dtype, width, &at))
         return read_blob(cell->row.blob, cell->row.object.start + at + off, len, dst, d);
-    r = memo_get(set->memo, &key, &(struct memo_maker){decode, NULL, &work}, &thing);
+    if (kaldi_array_bytes(&cell->row.object, i, dtype, &size) && size <= SMALL)
+        r = decode(&work, &small, &own);
+    else
+        r = memo_get(set->memo, &key, &(struct memo_maker){decode, NULL, &work}, &thing);
     if (r < 0)
         return r;
+    all = small ? small : memo_bytes(thing);
     if (cell->row.is_cut)
-        copy_cut(cell, width, memo_bytes(thing), off, len, dst);
+        copy_cut(cell, width, all, off, len, dst);
     else
-        memcpy(dst, (const uint8_t *)memo_bytes(thing) + off, len);
+        memcpy(dst, all + off, len);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 
+#define FEW        32    /* samples of a selection that is not worth remembering */
 #define EACH_MOST  65536 /* samples of a selection whose table has every one */
 #define BLOCK      256   /* else each so many */
 #define LOOK_EVERY 4096  /* samples of a walk between two looks at cancelled() */
@@ -96,6 +97,13 @@ int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
     int r;
 
     *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx};
+    if (sel->count <= FEW) {
+        size_t size;
+
+        r = make_table(ret, &ret->own, &size);
+        ret->table = ret->own;
+        return r;
+    }
     r = memo_get(memo, key, &(struct memo_maker){make_table, is_cancelled, ret}, &ret->thing);
     if (r == 0)
         ret->table = memo_bytes(ret->thing);
@@ -105,7 +113,9 @@ int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
 void sums_close(struct sums *s)
 {
     memo_let_go(s->thing);
+    free(s->own);
     s->thing = NULL;
+    s->own = NULL;
 }
 
 struct sums_pair sums_total(const struct sums *s)

@@ -21,7 +21,8 @@ struct sums {
     const struct selection *sel;
     sums_fn *number;
     void *ctx;
-    struct memo_thing *thing;
+    struct memo_thing *thing; /* NULL: of few samples, */
+    void *own;                /* the table, owned */
     const struct sums_table *table;
 };
 

@@ -76,7 +76,7 @@ static void test_memo__within_the_limit__made_once(void **state)
     struct memo *memo = NULL;
 
     (void)state;
-    assert_int_equal(memo_new(5000, &memo), 0);
+    assert_int_equal(memo_new(5000 * (1 + MEMO_OWN), &memo), 0);
     assert_false(has(memo, 1));
     for (uint64_t round = 0; round < 3; round++)
         for (uint64_t i = 0; i < 5000; i++)
@@ -91,7 +91,7 @@ static void test_memo__above_the_limit__least_recently_used_goes(void **state)
     struct memo *memo = NULL;
 
     (void)state;
-    assert_int_equal(memo_new(30, &memo), 0);
+    assert_int_equal(memo_new(30 + 3 * MEMO_OWN, &memo), 0);
     for (uint64_t i = 0; i < 3; i++)
         assert_true(touch(memo, i, 10));
     assert_false(touch(memo, 0, 10));
@@ -115,7 +115,7 @@ static void test_memo__in_use__stays(void **state)
     struct memo *memo = NULL;
 
     (void)state;
-    assert_int_equal(memo_new(30, &memo), 0);
+    assert_int_equal(memo_new(30 + 2 * MEMO_OWN, &memo), 0);
     assert_true(get(memo, 1, 20, &first));
     assert_true(get(memo, 2, 20, &second)); /* both are in use: above the limit */
     assert_true(touch(memo, 3, 5));
