@@ -196,7 +196,7 @@ static int open_table(struct folder_files *files, struct source_file *file, cons
         .name = name,
         .folder = file->folder,
         .kind = kind_of(file),
-        .type = known && known->type ? known->type : files->setup->options.kaldi_type,
+        .type = known ? known->type : KALDI_UNKNOWN,
         .format = files->setup,
     };
     struct diag d = DIAG_INIT;

@@ -285,9 +285,16 @@ static bool begins_with_bracket(const uint8_t *text, size_t len)
     return len && *text == '[';
 }
 
+/* Do objects of that type say so? Who asks for one wants nothing else. */
+static bool says_itself(enum kaldi_type type)
+{
+    return type == KALDI_MATRIX || type == KALDI_VECTOR || type == KALDI_PACKED ||
+           type == KALDI_WAVE;
+}
+
 /* The object at byte at tells how to go on; run tries the file. */
-static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_type *ret,
-                 struct diag *d)
+static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_type asked,
+                 enum kaldi_type *ret, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
     struct diag reason = DIAG_INIT;
@@ -300,13 +307,14 @@ static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_t
     start = kaldi_in_at(&in, at, 8, &have);
     if (!start)
         return kaldi_bad(&in, at, d, "cannot be read");
+    *ret = asked;
     if (have && start[0] != 0 && start[0] != 'R')
-        return sniff_text(blob, begins_with_bracket(start, have), run, ret, d);
+        return asked ? 0 : sniff_text(blob, begins_with_bracket(start, have), run, ret, d);
     r = kaldi_measure(&in, at, KALDI_UNKNOWN, &object, &reason);
-    if (r == 0) {
+    if (r == 0 && !says_itself(asked))
         *ret = object.type;
+    if (r == 0 || (r == -EBADMSG && asked))
         return 0;
-    }
     if (r == -EBADMSG && have && start[0] == 'R')
         r = sniff_text(blob, false, run, ret, NULL);
     else if (r == -EBADMSG && have >= 2 && start[1] == 'B')
@@ -314,7 +322,8 @@ static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_t
     return r < 0 ? diag_set(d, r, "%s", reason.text) : r;
 }
 
-int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type *ret, struct diag *d)
+int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
+                        struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
     uint8_t key[KEY_MAX];
@@ -327,10 +336,11 @@ int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type *ret, struct di
     r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
     if (r == 0)
         return kaldi_bad(&in, 0, d, "want a key and an object, found the end of the file");
-    return r < 0 ? r : sniff(blob, at, try_archive, ret, d);
+    return r < 0 ? r : sniff(blob, at, try_archive, asked, ret, d);
 }
 
-int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type *ret, struct diag *d)
+int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,
+                       enum kaldi_type *ret, struct diag *d)
 {
-    return sniff(blob, at, at ? try_archive : try_whole, ret, d);
+    return sniff(blob, at, at ? try_archive : try_whole, asked, ret, d);
 }

@@ -49,6 +49,7 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
     table->type = setup->type;
     table->keep = setup->format->keep;
     table->opener = setup->format->opener;
+    table->asked = (enum kaldi_type)setup->format->options.kaldi_type;
     table->permissive = setup->format->options.kaldi_permissive;
     table->sorted = setup->format->options.kaldi_sorted;
     if (!table->name || !table->folder)
@@ -56,7 +57,7 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
     if (r == 0 && table->kind == KALDI_SCRIPT)
         r = find_type_of_script(table, d);
     else if (r == 0 && table->type == KALDI_UNKNOWN)
-        r = kaldi_sniff_archive(blob, &table->type, d);
+        r = kaldi_sniff_archive(blob, table->asked, &table->type, d);
     if (r == 0 && table->kind == KALDI_ARCHIVE)
         r = check_first(table, d);
     if (r < 0) {
@@ -138,7 +139,8 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
         return 1;
     r = opener_file(table->opener, table->folder, path, &blob, d);
     if (r == 0 && type == KALDI_UNKNOWN)
-        r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, &type, d);
+        r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, table->asked,
+                               &type, d);
     if (r == 0)
         r = measure_named(blob, line, type, d);
     if (r == 0)
@@ -180,7 +182,8 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
         if (r == 0 || r == -ENOMEM)
             break;
         if (r == 1) { /* the next one may be a file */
-            guess = guess ? guess : guess_output(table, &line);
+            if (!guess)
+                guess = table->asked ? table->asked : guess_output(table, &line);
             continue;
         }
         diag_set(d, r, "%s:%u: %s", blob_name(table->blob), i + 1, diag_text(&reason, r));

@@ -51,7 +51,7 @@ struct kaldi_table_setup {
     const char *name;   /* of the field */
     const char *folder; /* of the source, relative to it */
     enum kaldi_table_kind kind;
-    enum kaldi_type type; /* KALDI_UNKNOWN: to be found out */
+    enum kaldi_type type; /* KALDI_UNKNOWN: as the options say, or to be found out */
     const struct format_setup *format;
 };
 
@@ -63,9 +63,10 @@ struct kaldi_table {
     enum kaldi_type type;
     const struct keep *keep;
     const struct opener *opener;
-    bool permissive; /* leave out what cannot be read */
-    bool may_differ; /* a file was not there, a command failed: the next mount looks again */
-    bool sorted;     /* keys are said to be */
+    enum kaldi_type asked; /* for objects that do not say their type */
+    bool permissive;       /* leave out what cannot be read */
+    bool may_differ;       /* a file was not there, a command failed: the next mount looks again */
+    bool sorted;           /* keys are said to be */
 
     /* Once it is ready: */
     struct key_index index;
@@ -103,12 +104,15 @@ int kaldi_table_identity(const struct kaldi_table *table, char **ret);
 
 /* ---- finding out the type (kaldi_sniff.c) ---- */
 
-/* The one type under which the objects of an archive can be read; text: the most specific one. 0,
- * or -EBADMSG with the reason in d. */
-int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type *ret, struct diag *d);
+/* The type that the first object of an archive says itself; else asked, if that is known; else the
+ * one type under which the objects can be read, of text the most specific one. 0, or -EBADMSG with
+ * the reason in d. */
+int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
+                        struct diag *d);
 
 /* The same of the object at byte at of a file: of an archive if at > 0. */
-int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type *ret, struct diag *d);
+int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,
+                       enum kaldi_type *ret, struct diag *d);
 
 /* The next key of an archive from *at on; behind it *at is where its object begins. 1, 0: there is
  * no more, -EBADMSG with the reason in d, or -errno. *ret_plain: a space stands between. The key is

@@ -187,7 +187,7 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
             encoder = "npy";
     text_add(t,
              "\nRead it\n\n"
-             "  cd %s/%s\n"
+             "  cd '%s/%s'\n"
              "  ls                                        what there is\n"
              "  cat dataset.json                          fields, types, shapes\n"
              "  ls samples/%s | head                     one file per sample and field\n"
