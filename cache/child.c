@@ -20,9 +20,11 @@
 #define MESSAGE_READ 4096
 
 /* Nothing but 0, 1 and 2 is open in the child. Returns errno. */
-static int set_files(posix_spawn_file_actions_t *files, const char *cwd, int out, int messages)
+static int set_files(posix_spawn_file_actions_t *files, const char *cwd, int in, int out,
+                     int messages)
 {
-    int err = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
+    int err = in < 0 ? posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0)
+                     : posix_spawn_file_actions_adddup2(files, in, 0);
 
     if (!err)
         err = posix_spawn_file_actions_adddup2(files, out, 1);
@@ -56,7 +58,7 @@ static int set_signals(posix_spawnattr_t *how)
 }
 
 /* 0 or -errno. */
-static int spawn(const char *command, const char *cwd, int out, int messages, pid_t *ret)
+static int spawn(const char *command, const char *cwd, int in, int out, int messages, pid_t *ret)
 {
     const char *const words[] = {"sh", "-c", command, NULL};
     posix_spawn_file_actions_t files;
@@ -67,7 +69,7 @@ static int spawn(const char *command, const char *cwd, int out, int messages, pi
         return -err;
     err = posix_spawnattr_init(&how);
     if (!err) {
-        err = set_files(&files, cwd, out, messages);
+        err = set_files(&files, cwd, in, out, messages);
         if (!err)
             err = set_signals(&how);
         if (!err)
@@ -84,12 +86,13 @@ static int behind_standard(int fd)
     return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-int child_start(struct child *ret, const char *command, const char *cwd, int out_fd)
+int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd)
 {
-    AUTO_CLOSE int out = behind_standard(out_fd), ours = -1, theirs = -1, high = -1;
+    AUTO_CLOSE int in = in_fd < 0 ? -1 : behind_standard(in_fd), out = behind_standard(out_fd);
+    AUTO_CLOSE int ours = -1, theirs = -1, high = -1;
     int ends[2], r;
 
-    if (out < 0 || pipe2(ends, O_CLOEXEC) < 0)
+    if (out < 0 || (in_fd >= 0 && in < 0) || pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     ours = ends[0];
     theirs = ends[1];
@@ -97,7 +100,7 @@ int child_start(struct child *ret, const char *command, const char *cwd, int out
     if (high < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
         return -errno;
     *ret = CHILD_NONE;
-    r = spawn(command, cwd, out, high, &ret->pid);
+    r = spawn(command, cwd, in, out, high, &ret->pid);
     if (r < 0)
         return r;
     ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);

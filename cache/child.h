@@ -1,4 +1,4 @@
-/* A shell command that runs: its output goes to a file, of its messages the end is kept. */
+/* A shell command that runs: its output goes to a descriptor, of its messages the end is kept. */
 #ifndef EPOCHFS_CACHE_CHILD_H
 #define EPOCHFS_CACHE_CHILD_H
 
@@ -24,9 +24,9 @@ struct child {
     }
 
 /* Run /bin/sh -c command in the folder cwd: a process group of its own, signals as a login shell
- * has them, stdin empty, stdout out_fd, and no other descriptor of ours. 0 and the caller releases
- * it, or -errno and there is nothing to release. */
-int child_start(struct child *ret, const char *command, const char *cwd, int out_fd);
+ * has them, stdin in_fd (-1: empty), stdout out_fd, and no other descriptor of ours. 0 and the
+ * caller releases it, or -errno and there is nothing to release. */
+int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd);
 
 /* Wait for its end, until monotonic_ns() is until at most. 1 and its status as from waitpid(2), and
  * nothing of its group is left; 0: it runs; or -errno. */

@@ -10,6 +10,7 @@
 #include "cache/commands.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,9 @@ struct opener_run {
     struct entry entry;
     int part_fd; /* RUNNING: the entry in the making; else -1 */
     struct child child;
+    bool has_status; /* the child has ended: */
+    int status;
+    struct child writer; /* of its output to the entry */
     int64_t deadline;    /* of what it does now */
     struct blob *output; /* DONE */
     char command[];
@@ -97,6 +101,7 @@ static void give_place_back(struct opener_run *run)
 static void end_run(struct opener_run *run)
 {
     child_release(&run->child);
+    child_release(&run->writer);
     if (run->part_fd >= 0) {
         entry_abandon(&run->entry, run->part_fd);
         close(TAKE_FD(run->part_fd));
@@ -174,6 +179,21 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
     return r;
 }
 
+/* The output goes through another process, which says so where it cannot write all of it: a command
+ * may end well though its own writes have failed. */
+static int start_child(struct opener_run *run)
+{
+    AUTO_CLOSE int read_end = -1, write_end = -1;
+    int ends[2], r;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    read_end = ends[0];
+    write_end = ends[1];
+    r = child_start(&run->writer, "exec cat", "/", read_end, run->part_fd);
+    return r < 0 ? r : child_start(&run->child, run->command, run->commands->cwd, -1, write_end);
+}
+
 /* Start the command, unless another process runs it, or has. 0 or -errno. */
 static int begin(struct opener_run *run, struct diag *d)
 {
@@ -188,7 +208,7 @@ static int begin(struct opener_run *run, struct diag *d)
         return diag_set(d, r, "command '%.400s': its output in %.400s: %s", run->command,
                         run->entry.folder, strerror(-r));
     run->part_fd = fd;
-    r = child_start(&run->child, run->command, run->commands->cwd, fd);
+    r = start_child(run);
     if (r < 0)
         return diag_set(d, r == -EAGAIN ? -EIO : r, "command '%.400s': cannot start in %.400s: %s",
                         run->command, run->commands->cwd, strerror(-r));
@@ -227,6 +247,7 @@ static struct opener_run *new_run(struct commands *commands, const char *command
         .state = RUN_WAITING,
         .part_fd = -1,
         .child = CHILD_NONE,
+        .writer = CHILD_NONE,
         .deadline = monotonic_ns() + commands->limit_s * NS_PER_S,
     };
     memcpy(run->command, command, len + 1);
@@ -280,16 +301,18 @@ static int publish(struct opener_run *run, struct diag *d)
                : 0;
 }
 
-/* What a status other than 0 means. */
-static int bad_status(struct opener_run *run, int status, struct diag *d)
+/* What a status other than 0 means. of: "", or what has not been done. */
+static int bad_status(struct opener_run *run, const char *of, struct child *child, int status,
+                      struct diag *d)
 {
-    const char *messages = child_messages(&run->child), *colon = *messages ? ": " : "";
-    char what[CHILD_MESSAGES + 128];
+    const char *messages = child_messages(child), *colon = *messages ? ": " : "";
+    char what[CHILD_MESSAGES + 512];
 
     if (WIFEXITED(status))
-        snprintf(what, sizeof(what), "exit status %d%s%s", WEXITSTATUS(status), colon, messages);
+        snprintf(what, sizeof(what), "%sexit status %d%s%s", of, WEXITSTATUS(status), colon,
+                 messages);
     else
-        snprintf(what, sizeof(what), "killed by signal %d (%s)%s%s", WTERMSIG(status),
+        snprintf(what, sizeof(what), "%skilled by signal %d (%s)%s%s", of, WTERMSIG(status),
                  strsignal(WTERMSIG(status)), colon, messages);
     return command_error(run, -EIO, what, d);
 }
@@ -310,14 +333,22 @@ static int too_long(struct opener_run *run, struct diag *d)
 /* 0 or -errno; the state may have changed. */
 static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
 {
-    int status = 0,
-        r = child_wait(&run->child, until < run->deadline ? until : run->deadline, &status);
+    int64_t end = until < run->deadline ? until : run->deadline;
+    int written = 0, r = 1;
 
+    if (!run->has_status)
+        r = child_wait(&run->child, end, &run->status);
+    run->has_status = run->has_status || r == 1;
+    if (r == 1)
+        r = child_wait(&run->writer, end, &written);
     if (r < 0)
         return command_error(run, r, strerror(-r), d);
     if (r == 0)
         return monotonic_ns() < run->deadline ? 0 : too_long(run, d);
-    return status ? bad_status(run, status, d) : publish(run, d);
+    if (written)
+        return bad_status(run, "its output cannot be written into the cache folder: ", &run->writer,
+                          written, d);
+    return run->status ? bad_status(run, "", &run->child, run->status, d) : publish(run, d);
 }
 
 /* The same while another process is at it. Nothing tells us when it drops its lock. */

@@ -762,9 +762,23 @@ static void test_command__failure__status_and_messages(void **state)
     assert_diag_has(&d, "xxfirst last");
     assert_true(strlen(d.text) < 500);
     check_failure(f, "printf '%0400dend' 7 >&2; exit 6", -EIO, "0007end");
-    /* The disk is full, in a way. */
-    check_failure(f, "ulimit -f 1; exec head -c 100000 /dev/zero", -EIO, "killed by signal 25");
     assert_int_equal(count_entries(*state), 0);
+}
+
+/* Like a full disk: what cannot be written makes the command fail, though it does not. */
+static void test_command__no_room_for_output__fails(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = commands_new(*state);
+    struct rlimit before, little;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = (struct rlimit){65536, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    check_failure(f, "head -c 400000 /dev/zero; true", -EIO, "cannot be written into the cache");
+    check_failure(f, "head -c 400000 /dev/zero | cat; true", -EIO, "killed by signal 25");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(count_entries(*state), 0);
+    check_output(f, "head -c 3 /dev/zero | tr '\\0' x; true", "xxx");
 }
 
 static void test_command__cwd_is_gone__says_where(void **state)
@@ -1149,6 +1163,7 @@ int main(void)
         IN_TEMP(test_command__surroundings__as_in_a_shell),
         IN_TEMP(test_command__signals__neither_blocked_nor_ignored),
         IN_TEMP(test_command__failure__status_and_messages),
+        IN_TEMP(test_command__no_room_for_output__fails),
         IN_TEMP(test_command__cwd_is_gone__says_where),
         IN_TEMP(test_command__not_allowed__says_how),
         IN_TEMP(test_command__too_long__killed),
