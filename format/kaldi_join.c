@@ -473,7 +473,7 @@ static int finish(struct kaldi_join *join)
         r = key_index_bytes(join->builder, about.data, about.len + 1, &join->index, pieces);
     if (r == 0)
         r = join_identity(join, &identity);
-    if (r < 0)
+    if (r < 0 || !join->index.rows)
         return r;
     r = keep_save(join->keep, "tables", identity, pieces, KEY_INDEX_PIECES, &join->kept, NULL);
     if (r == 0 && key_index_open(join->kept.bytes, join->kept.size, &kept) == 0) {
@@ -484,17 +484,21 @@ static int finish(struct kaldi_join *join)
     return 0; /* not kept: the tables have said why */
 }
 
+/* Tables that have nothing for any utterance are the likely reason. */
 static int no_samples(const struct kaldi_join *join, struct diag *d)
 {
-    AUTO_TEXT struct text t = {0};
+    AUTO_TEXT struct text lacking = {0};
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        text_add(&t, "%s%s (%llu)", i ? ", " : "", join->set->column[i].table->name,
-                 (unsigned long long)join->set->column[i].table->index.rows);
+        if (join->miss[i].missing == join->base->rows)
+            text_add(&lacking, "%s%s", lacking.len ? ", " : "", join->set->column[i].table->name);
     return diag_set(d, -EBADMSG,
-                    "%s: want utterances that all tables have, found none; the tables and their "
-                    "rows: %s",
-                    blob_name(join->set->column[0].table->blob), t.data);
+                    "%s: want utterances that all tables have, found none; nothing for any of %llu "
+                    "utterances is in: %s. A table by speaker needs utt2spk, one by recording "
+                    "segments; a table of something else should be in another folder",
+                    blob_name(join->set->column[0].table->blob),
+                    (unsigned long long)join->base->rows,
+                    lacking.data ? lacking.data : "no single table");
 }
 
 int kaldi_join_step(struct kaldi_join *join, struct diag *d)

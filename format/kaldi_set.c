@@ -126,6 +126,19 @@ static bool set_find(const struct dataset *ds, const char *name, size_t len, uin
            key_index_find(keys, key, key_len, ret);
 }
 
+/* Rows, or samples, and columns, as an scp file has them. */
+static void add_cut(const struct kaldi_cell *cell, struct text *t)
+{
+    const struct kaldi_row *row = &cell->row;
+
+    text_add(t, "[%llu:%llu", (unsigned long long)row->first[0],
+             (unsigned long long)(row->first[0] + row->n[0] - 1));
+    if (cell->table->type == KALDI_MATRIX && row->n[1] != row->object.dim[1])
+        text_add(t, ",%llu:%llu", (unsigned long long)row->first[1],
+                 (unsigned long long)(row->first[1] + row->n[1] - 1));
+    text_add(t, "]");
+}
+
 static void set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                        struct text *t)
 {
@@ -141,8 +154,7 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
                  (unsigned long long)cell.row.object.start,
                  (unsigned long long)cell.row.object.len);
         if (cell.row.is_cut)
-            text_add(t, "[%llu:%llu]", (unsigned long long)cell.row.first[0],
-                     (unsigned long long)cell.row.first[0] + cell.row.n[0] - 1);
+            add_cut(&cell, t);
     }
 }
 

@@ -273,7 +273,8 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
     *ret = best.type;
     if (best.n)
         return 0;
-    return diag_set(d, -EBADMSG, "%s", first.text);
+    return diag_set(d, -EBADMSG, "%s%s", first.set ? first.text : blob_name(blob),
+                    first.set ? "" : ": want objects as text, found bytes that are none");
 }
 
 static bool begins_with_bracket(const uint8_t *text, size_t len)

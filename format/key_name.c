@@ -28,7 +28,9 @@ size_t key_name(const void *key, size_t len, bool dots, char ret[static KEY_NAME
     uint8_t *at = (uint8_t *)ret, *cut = at;
 
     for (size_t i = 0; i < len; i++) {
-        size_t need = is_escaped(bytes[i], i, dots) ? 3 : 1, used = (size_t)(at - (uint8_t *)ret);
+        bool skipped = dots && i == 0 && len > 1 && !memcmp(bytes, "__", 2);
+        size_t need = is_escaped(bytes[i], i, dots) || skipped ? 3 : 1;
+        size_t used = (size_t)(at - (uint8_t *)ret);
 
         if (used <= KEY_NAME_MAX - CUT_BYTES)
             cut = at;

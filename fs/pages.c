@@ -115,8 +115,12 @@ static void list_fields(const char *path, const struct dataset *ds, struct text 
 {
     const char *joint = ":";
 
+    if (dataset_state(ds) == DATASET_FAILED) {
+        text_add(t, "  %s/  cannot be used: %s\n", path, ds->reason.text);
+        return;
+    }
     if (dataset_state(ds) != DATASET_READY) {
-        text_add(t, "  %s/  %s; its samples are being counted, see .epochfs/status.json\n", path,
+        text_add(t, "  %s/  %s; its samples were still being counted when this was written\n", path,
                  ds->format->name);
         return;
     }

@@ -34,6 +34,8 @@ static size_t model_name(const uint8_t *key, size_t len, bool dots, char ret[sta
         char piece[4];
 
         model_piece(key[i], i == 0, dots, piece);
+        if (dots && i == 0 && len > 1 && key[0] == '_' && key[1] == '_')
+            snprintf(piece, sizeof(piece), "%%5F"); /* WebDataset skips names like __x__ */
         memcpy(ret + n, piece, strlen(piece));
         n += strlen(piece);
         fits = n <= LIMIT - CUT_LEN ? n : fits;
