@@ -14,6 +14,7 @@ struct opener_run;
 struct opener_ops {
     int (*file)(const struct opener *opener, const char *folder, const char *path,
                 struct blob **ret, struct diag *d);
+    int (*kept)(const struct opener *opener, const char *command, struct blob **ret);
     int (*start)(const struct opener *opener, const char *command, struct opener_run **ret,
                  struct diag *d);
     int (*poll)(struct opener_run *run, int wait_ms, struct blob **ret, struct diag *d);
@@ -34,6 +35,13 @@ static inline int opener_file(const struct opener *opener, const char *folder, c
                               struct blob **ret, struct diag *d)
 {
     return opener->ops->file(opener, folder, path, ret, d);
+}
+
+/* What a command has put out before, for which it is never run; the caller frees it. 0, -ENOENT, or
+ * another -errno. */
+static inline int opener_kept(const struct opener *opener, const char *command, struct blob **ret)
+{
+    return opener->ops->kept(opener, command, ret);
 }
 
 /* Start a shell command whose output is wanted, or find what it has put out before. 0 and a run

@@ -33,7 +33,7 @@ void commands_init(struct commands *ret, const struct cache_folder *cache, struc
 /* Ends all runs and frees them. */
 void commands_release(struct commands *commands);
 
-/* See opener_start(), opener_poll() and opener_stop().
+/* See opener_kept(), opener_start(), opener_poll() and opener_stop().
  *
  * What a command puts out is kept under its text, the folder it runs in, and the versions of the
  * files that are words of it; then it is not run again. While another process makes the same, a run
@@ -41,6 +41,7 @@ void commands_release(struct commands *commands);
  * until it has ended; the time limit goes by the looks of commands_poll(). When the shell has ended
  * what it left in its process group is killed. The output's blob opens its file when it is needed:
  * who removes that file meanwhile gets -ESTALE. */
+int commands_kept(struct commands *commands, const char *command, struct blob **ret);
 int commands_start(struct commands *commands, const char *command, struct opener_run **ret,
                    struct diag *d);
 int commands_poll(struct opener_run *run, int wait_ms, struct blob **ret, struct diag *d);

@@ -29,14 +29,19 @@ static int cache_opener_file(const struct opener *opener, const char *folder, co
                  : 0;
 }
 
+static int cache_opener_kept(const struct opener *opener, const char *command, struct blob **ret)
+{
+    return commands_kept(&cache_opener_of(opener)->commands, command, ret);
+}
+
 static int cache_opener_start(const struct opener *opener, const char *command,
                               struct opener_run **ret, struct diag *d)
 {
     return commands_start(&cache_opener_of(opener)->commands, command, ret, d);
 }
 
-static const struct opener_ops cache_opener_ops = {cache_opener_file, cache_opener_start,
-                                                   commands_poll, commands_stop};
+static const struct opener_ops cache_opener_ops = {
+    cache_opener_file, cache_opener_kept, cache_opener_start, commands_poll, commands_stop};
 
 int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options)

@@ -321,13 +321,8 @@ static int open_named(const struct kaldi_table *table, const char *path, struct 
 
     if (len && path[len - 1] == '|') {
         AUTO_FREE char *command = strndup(path, len - 1);
-        struct opener_run *run = NULL;
-        int r = command ? opener_start(table->opener, command, &run, &d) : -ENOMEM;
 
-        if (r == 0)
-            r = opener_poll(table->opener, run, 0, ret, &d);
-        opener_stop(table->opener, run);
-        return r == 1 ? 0 : r == 0 ? -EAGAIN : r;
+        return command ? opener_kept(table->opener, command, ret) : -ENOMEM;
     }
     return opener_file(table->opener, table->folder, path, ret, &d);
 }

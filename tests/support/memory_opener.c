@@ -55,6 +55,21 @@ static bool is_command(const struct memory_command *known, const char *command)
     return !strncmp(known->text, command, len) && !command[len + strspn(command + len, " ")];
 }
 
+static int kept(const struct opener *opener, const char *command, struct blob **ret)
+{
+    const struct memory_opener *m = own(opener);
+
+    for (size_t i = 0; i < m->n_commands; i++) {
+        const struct memory_command *known = &m->command[i];
+
+        if (!is_command(known, command) || !known->bytes || known->polls)
+            continue;
+        *ret = memory_blob_new(known->text, known->bytes, known->len, known->len, NULL);
+        return *ret ? 0 : -ENOMEM;
+    }
+    return -ENOENT;
+}
+
 static int start(const struct opener *opener, const char *command, struct opener_run **ret,
                  struct diag *d)
 {
@@ -111,7 +126,7 @@ static void stop(struct opener_run *run)
 
 void memory_opener_init(struct memory_opener *ret)
 {
-    static const struct opener_ops ops = {open_file, start, poll_run, stop};
+    static const struct opener_ops ops = {open_file, kept, start, poll_run, stop};
 
     ret->opener.ops = &ops;
 }

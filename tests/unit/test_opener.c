@@ -879,11 +879,18 @@ static void test_command__again__kept_until_its_input_changes(void **state)
     struct blob *blob = NULL;
 
     temp_write(*state, "in", "hello", 5);
+    assert_int_equal(opener_kept(&f->opener.opener, command, &blob),
+                     -ENOENT); /* not run for that */
+    assert_int_equal(count_entries(*state), 0);
     check_output(f, command, "hello");
     check_output(f, command, "hello");
     assert_int_equal(count_runs(*state), 1);
     fixture_free(&f);
     f = commands_new(*state); /* the next mount */
+    assert_int_equal(opener_kept(&f->opener.opener, command, &blob), 0);
+    check_content(blob, "hello");
+    blob_free(blob);
+    blob = NULL;
     run = start(f, command);
     assert_int_equal(opener_poll(&f->opener.opener, run, 0, &blob, NULL), 1); /* at once */
     check_content(blob, "hello");
