@@ -347,14 +347,16 @@ static int too_long(struct opener_run *run, struct diag *d)
 /* 0 or -errno; the state may have changed. */
 static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
 {
-    int64_t end = until < run->deadline ? until : run->deadline;
     int written = 0, r = 1;
 
-    if (!run->has_status)
-        r = child_wait(&run->child, end, &run->status);
-    run->has_status = run->has_status || r == 1;
+    if (!run->has_status) {
+        r = child_wait(&run->child, until < run->deadline ? until : run->deadline, &run->status);
+        run->has_status = r == 1;
+        if (r == 1) /* from now on for what is in the pipe */
+            run->deadline = monotonic_ns() + run->commands->limit_s * NS_PER_S;
+    }
     if (r == 1)
-        r = child_wait(&run->writer, end, &written);
+        r = child_wait(&run->writer, until < run->deadline ? until : run->deadline, &written);
     if (r < 0)
         return command_error(run, r, strerror(-r), d);
     if (r == 0)
