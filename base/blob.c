@@ -1,10 +1,37 @@
 #include "base/blob.h"
 
 #include <errno.h>
+#include <string.h>
 
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
 {
     if (off > blob->size || len > blob->size - off)
         return -EINVAL;
     return len ? blob->ops->pread(blob, buf, len, off) : 0;
+}
+
+static int say_changed(const struct blob *blob, struct diag *d)
+{
+    return diag_set(d, -ESTALE,
+                    "%s: the file was changed, replaced or removed while mounted; mount again to "
+                    "see what it is now",
+                    blob_name(blob));
+}
+
+int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d)
+{
+    int r = blob_pread(blob, buf, len, off);
+
+    if (r == -ESTALE)
+        return say_changed(blob, d);
+    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
+                            (unsigned long long)off, strerror(-r))
+                 : 0;
+}
+
+int blob_verify(const struct blob *blob, struct diag *d)
+{
+    int r = blob_check(blob);
+
+    return r == -ESTALE ? say_changed(blob, d) : r;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/diag.h"
 #include "base/scope.h"
 
 struct blob;
@@ -43,6 +44,10 @@ static inline int blob_check(const struct blob *blob)
 {
     return blob->ops->check(blob);
 }
+
+/* The same with the reason in d: for reads of which the user hears. */
+int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d);
+int blob_verify(const struct blob *blob, struct diag *d);
 
 /* A text that two versions of a source file do not share; the caller frees it. 0 or -ENOMEM. */
 static inline int blob_identity(const struct blob *blob, char **ret)

@@ -84,11 +84,10 @@ static int gzip_run(const struct blob *packed, struct entry_sink *sink, struct d
     g->ready = true;
     while (at < packed->size) {
         size_t n = (size_t)min_u64(CHUNK, packed->size - at);
-        int r = blob_pread(packed, g->in, n, at);
+        int r = blob_read(packed, g->in, n, at, d);
 
         if (r < 0)
-            return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(packed), n,
-                            (unsigned long long)at, strerror(-r));
+            return r;
         at += n;
         g->z.next_in = g->in;
         g->z.avail_in = (uInt)n;

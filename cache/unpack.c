@@ -56,7 +56,7 @@ static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
     const struct unpacking *u = ctx;
     int r = u->unpacker->run(u->packed, sink, d);
 
-    return r < 0 ? r : blob_check(u->packed);
+    return r < 0 ? r : blob_verify(u->packed, d);
 }
 
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d)

@@ -50,10 +50,9 @@ static int xz_run(const struct blob *packed, struct entry_sink *sink, struct dia
         if (!x->z.avail_in && at < packed->size) {
             size_t n = (size_t)min_u64(CHUNK, packed->size - at);
 
-            r = blob_pread(packed, x->in, n, at);
+            r = blob_read(packed, x->in, n, at, d);
             if (r < 0)
-                return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(packed), n,
-                                (unsigned long long)at, strerror(-r));
+                return r;
             at += n;
             x->z.next_in = x->in;
             x->z.avail_in = n;

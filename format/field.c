@@ -78,12 +78,7 @@ static bool walk_next(struct walk *w, struct run *ret)
 
 static int read_source(const struct field *f, void *buf, size_t len, uint64_t off, struct diag *d)
 {
-    int r = blob_pread(f->blob, buf, len, off);
-
-    if (r < 0)
-        return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(f->blob), len,
-                        (unsigned long long)off, strerror(-r));
-    return 0;
+    return blob_read(f->blob, buf, len, off, d);
 }
 
 int field_read_stored(const struct field *f, const struct selection *sel, uint64_t off, size_t len,

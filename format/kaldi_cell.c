@@ -85,21 +85,11 @@ unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret
 
 /* ---- bytes of the source ---- */
 
-static int read_blob(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst,
-                     struct diag *d)
+int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    int r = blob_pread(blob, dst, len, off);
+    int r = blob_read(blob, dst, len, off, d);
 
-    if (r == 0 || r == -ESTALE)
-        r = blob_check(blob);
-    if (r == -ESTALE)
-        return diag_set(d, r,
-                        "%s: the file was changed, replaced or removed while mounted; mount again "
-                        "to see what it is now",
-                        blob_name(blob));
-    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
-                            (unsigned long long)off, strerror(-r))
-                 : 0;
+    return r < 0 ? r : blob_verify(blob, d);
 }
 
 /* ---- audio ---- */
@@ -117,11 +107,11 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
 
     first += cell->row.is_cut ? cell->row.first[0] * channels_of(cell) : 0;
     if (stride == 1 && o->store == KALDI_RIFF)
-        return read_blob(cell->row.blob, data + first * 2, n * 2, dst, d);
+        return kaldi_read(cell->row.blob, data + first * 2, n * 2, dst, d);
     while (n) {
         size_t step = (size_t)min_u64(n, max_u64(CHUNK / 2 / stride, 1));
         size_t bytes = ((step - 1) * stride + 1) * 2;
-        int r = read_blob(cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
+        int r = kaldi_read(cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
 
         if (r < 0)
             return r;
@@ -212,7 +202,7 @@ static int decode(void *ctx, void **ret, size_t *ret_size)
     values = malloc(size + 1);
     if (!bytes || !values)
         return -ENOMEM;
-    r = read_blob(blob, o->start, (size_t)o->len, bytes, w->d);
+    r = kaldi_read(blob, o->start, (size_t)o->len, bytes, w->d);
     if (r == 0)
         r = kaldi_decode(o, bytes, w->array, w->dtype, values, blob_name(blob), w->d);
     if (r < 0)
@@ -282,7 +272,7 @@ int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell,
         return read_audio(cell, off, len, dst, d);
     width = dtype_info(dtype)->bytes;
     if (stands_plain(cell, i, dtype, width, &at))
-        return read_blob(cell->row.blob, cell->row.object.start + at + off, len, dst, d);
+        return kaldi_read(cell->row.blob, cell->row.object.start + at + off, len, dst, d);
     if (kaldi_array_bytes(&cell->row.object, i, dtype, &size) && size <= SMALL)
         r = decode(&work, &small, &own);
     else
@@ -398,7 +388,7 @@ static int read_ended(const struct kaldi_cell *cell, uint64_t at, uint64_t size,
                       size_t len, uint8_t *dst, struct diag *d)
 {
     size_t n = off < size ? (size_t)min_u64(len, size - off) : 0;
-    int r = n ? read_blob(cell->row.blob, at + off, n, dst, d) : 0;
+    int r = n ? kaldi_read(cell->row.blob, at + off, n, dst, d) : 0;
 
     if (n < len)
         dst[n] = '\n';

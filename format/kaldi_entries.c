@@ -76,15 +76,11 @@ static int cell_bytes(struct kaldi_work *w, enum kaldi_bytes way, uint64_t sampl
 }
 
 /* The size of a file that sums tell. */
-static int summed_size(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       sums_fn *number, struct form *ret)
+static int summed_size(struct kaldi_work *w, sums_fn *number, struct form *ret)
 {
     AUTO_SUMS struct sums sums = {0};
-    struct kaldi_work w;
-    int r;
+    int r = kaldi_work_sums(w, number, &sums);
 
-    kaldi_work_init(&w, ds, f, sel);
-    r = kaldi_work_sums(&w, number, &sums);
     if (r < 0)
         return r;
     ret->ndim = 1;
@@ -136,7 +132,10 @@ const struct kaldi_bytes_ops kaldi_audio_ops = {{alone_read, alone_form}, KALDI_
 static int archive_form(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, struct form *ret)
 {
-    return summed_size(ds, f, sel, count_entry, ret);
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    return summed_size(&w, count_entry, ret);
 }
 
 static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
@@ -210,17 +209,6 @@ static size_t run_of_entries(const struct kaldi_work *w, uint64_t place, uint64_
     return (size_t)min_u64(len, end - *ret_at);
 }
 
-static int read_run(const struct blob *blob, uint64_t at, size_t len, uint8_t *dst, struct diag *d)
-{
-    int r = blob_pread(blob, dst, len, at);
-
-    if (r == 0)
-        r = blob_check(blob);
-    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
-                            (unsigned long long)at, strerror(-r))
-                 : 0;
-}
-
 /* A walk over an archive: the entry that byte off is in. */
 struct archive_walk {
     struct sums sums;
@@ -255,7 +243,7 @@ static int read_some(struct kaldi_work *w, const struct archive_walk *walk, size
 
     *ret_n = run_of_entries(w, walk->place, skip, (size_t)min_u64(len, RUN_BYTES), &blob, &at);
     if (*ret_n)
-        return read_run(blob, at, *ret_n, dst, d);
+        return kaldi_read(blob, at, *ret_n, dst, d);
     *ret_n = (size_t)min_u64(len, walk->after.size - walk->off);
     w->sel->samples(w->sel, walk->place, 1, &sample);
     return archive_item(w, sample, &walk->before, skip, *ret_n, dst, d);
@@ -301,18 +289,11 @@ static void name_archive(struct kaldi_work *w, const struct field *f)
 static int script_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
                        struct form *ret)
 {
-    AUTO_SUMS struct sums sums = {0};
     struct kaldi_work w;
-    int r;
 
     kaldi_work_init(&w, ds, f, sel);
     name_archive(&w, f);
-    r = kaldi_work_sums(&w, count_script, &sums);
-    if (r < 0)
-        return r;
-    ret->ndim = 1;
-    ret->dim[0] = sums_total(&sums).size;
-    return 0;
+    return summed_size(&w, count_script, ret);
 }
 
 static int script_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
@@ -396,7 +377,10 @@ static int ended_item(struct kaldi_work *w, uint64_t sample, const struct sums_p
 static int lines_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
                       struct form *ret)
 {
-    return summed_size(ds, f, sel, text_of(f)->number, ret);
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    return summed_size(&w, text_of(f)->number, ret);
 }
 
 static int lines_read(const struct dataset *ds, const struct field *f, const struct selection *sel,

@@ -407,7 +407,7 @@ static void describe_missing(const struct kaldi_join *join, struct text *t)
             continue;
         text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", any ? ", " : "",
                  join->set->column[i].table->name, (unsigned long long)miss->missing,
-                 miss->missing_keys.data);
+                 miss->missing_keys.data ? miss->missing_keys.data : "");
         any = true;
     }
 }

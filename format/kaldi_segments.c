@@ -27,16 +27,31 @@ void kaldi_segments_release(struct kaldi_segments *s)
     *s = (struct kaldi_segments){0};
 }
 
+/* Some of the rest of a line that is too long. */
+static int skip_piece(struct kaldi_segments *s)
+{
+    size_t have = 0;
+    const uint8_t *text = kaldi_in_at(&s->in, s->at, SEGMENT_LINE, &have), *end;
+
+    if (!text)
+        return s->in.error;
+    end = memchr(text, '\n', have);
+    s->at += end ? (size_t)(end - text) + 1 : have;
+    s->is_in_long = !end;
+    return 0;
+}
+
 /* The utterance of a line and where the rest is. Kaldi skips lines that it cannot use. */
 static int index_line(struct kaldi_segments *s)
 {
     uint64_t from = s->at;
     size_t have = 0, len, key = 0, key_len;
-    const uint8_t *text = kaldi_in_at(&s->in, from, SEGMENT_LINE, &have), *end;
+    const uint8_t *text = kaldi_in_at(&s->in, from, KEY_MAX + SEGMENT_LINE, &have), *end;
 
     if (!text)
         return s->in.error;
     end = memchr(text, '\n', have);
+    s->is_in_long = !end;
     len = end ? (size_t)(end - text) : have;
     s->at += len + (end != NULL);
     while (key < len && memchr(" \t\r", text[key], 3))
@@ -57,7 +72,7 @@ int kaldi_segments_step(struct kaldi_segments *s, int64_t until)
     if (s->is_ready)
         return 1;
     for (unsigned i = 1; s->at < s->blob->size && r == 0; i++) {
-        r = index_line(s);
+        r = s->is_in_long ? skip_piece(s) : index_line(s);
         if (i % LOOK == 0 && monotonic_ns() > until)
             return r;
     }
@@ -143,7 +158,9 @@ const char *kaldi_segments_line(struct kaldi_segments *s, uint64_t row,
     size_t have = 0, len;
 
     key_index_row(&s->index, row, number);
-    len = (size_t)min_u64(number[1], SEGMENT_LINE - 1);
+    if (number[1] >= SEGMENT_LINE)
+        return "want a line of less than 4096 bytes";
+    len = (size_t)number[1];
     line = kaldi_in_at(&s->in, number[0], len, &have);
     if (!line || have < len)
         return "cannot be read";

@@ -10,7 +10,8 @@
 struct kaldi_segments {
     struct blob *blob; /* owned */
     struct kaldi_in in;
-    uint64_t at; /* byte of the next line */
+    uint64_t at;     /* byte of the next line, or */
+    bool is_in_long; /* of what is still to be skipped of one */
     struct key_index_builder *builder;
     struct key_index index; /* utterances, and where the rest of their lines is: start, length */
     bool is_ready;

@@ -71,6 +71,10 @@ struct kaldi_cell {
     bool is_mono;
 };
 
+/* Bytes of a source that may be given away: of the version that it was when it was opened. 0 or
+ * -errno with the reason in d. */
+int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
 /* 0, or -EBADMSG with the reason in d: it cannot be read. */
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d);

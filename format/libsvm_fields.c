@@ -477,17 +477,16 @@ static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, s
     text = row[n - 1].place.start + row[n - 1].place.len - start; /* without the last end */
     *ret_len = (size_t)min_u64(len, text + 1 - off);
     bytes = (size_t)(off < text ? min_u64(*ret_len, text - off) : 0);
-    r = bytes ? blob_pread(blob, dst, bytes, start + off) : 0;
+    r = bytes ? blob_read(blob, dst, bytes, start + off, d) : 0;
     if (r < 0)
-        return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), bytes,
-                        (unsigned long long)(start + off), strerror(-r));
+        return r;
     for (unsigned i = 0; i < n; i++) {
         uint64_t end = row[i].place.start + row[i].place.len - start;
 
         if (end >= off && end < off + *ret_len)
             dst[end - off] = '\n';
     }
-    return blob_check(blob);
+    return blob_verify(blob, d);
 }
 
 /* Bytes of the text of rows[0, n), from byte off on; *ret_len of them. */

@@ -52,10 +52,9 @@ static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bo
     if (!text)
         return -ENOMEM;
     memset(text + len, 0, LIBSVM_PAD);
-    r = blob_pread(file->blob, text, len, mark);
+    r = blob_read(file->blob, text, len, mark, d);
     if (r < 0)
-        return diag_set(d, r, "%s: %zu bytes at %u: %s", blob_name(file->blob), len, mark,
-                        strerror(-r));
+        return r;
     file->has_mark = mark;
     if (len + mark < file->blob->size) /* the last line goes on */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
@@ -381,5 +380,5 @@ int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, 
     for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
         if (file->side[i].failed)
             report(ctx, file->side[i].reason.text);
-    return r < 0 ? r : blob_check(file->blob);
+    return r < 0 ? r : blob_verify(file->blob, d);
 }

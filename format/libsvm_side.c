@@ -120,10 +120,9 @@ static int side_read(struct libsvm_side *side, bool groups)
     while (at < side->blob->size && r == 0) {
         size_t len = (size_t)min_u64(PIECE, side->blob->size - at), used;
 
-        r = blob_pread(side->blob, text, len, at);
+        r = blob_read(side->blob, text, len, at, &side->reason);
         if (r < 0)
-            return diag_set(&side->reason, r, "%s: %zu bytes at %llu: %s", blob_name(side->blob),
-                            len, (unsigned long long)at, strerror(-r));
+            return r;
         memset(text + len, '\n', LIBSVM_PAD + 1);
         used = at + len == side->blob->size ? len + 1 : whole_numbers(text, len);
         if (!used)

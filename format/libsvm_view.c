@@ -272,16 +272,6 @@ static unsigned run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret
     return n;
 }
 
-static int read_text(const struct libsvm_file *file, uint64_t start, size_t len, uint8_t *dst,
-                     struct diag *d)
-{
-    int r = blob_pread(file->blob, dst, len, start);
-
-    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(file->blob), len,
-                            (unsigned long long)start, strerror(-r))
-                 : 0;
-}
-
 static int grow(uint8_t **buffer, size_t *room, size_t need)
 {
     if (need <= *room)
@@ -311,7 +301,7 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
                                      &(struct libsvm_fault){0, libsvm_too_long}, w->d);
         r = grow(&text, &room, (size_t)len + LIBSVM_PAD);
         if (r == 0)
-            r = read_text(first->file, first->place.start, (size_t)len, text, w->d);
+            r = blob_read(first->file->blob, text, (size_t)len, first->place.start, w->d);
         if (r == 0)
             memset(text + len, 0, LIBSVM_PAD);
         for (unsigned k = i; k < i + n && r == 0; k++)
@@ -319,7 +309,7 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
         /* A file that has changed explains what was found better than the row does. */
         if (r == 0 || r == -EBADMSG || r == -ESTALE) {
             int changed = i + n == w->n || r < 0 || w->row[i + n].file != first->file
-                              ? blob_check(first->file->blob)
+                              ? blob_verify(first->file->blob, w->d)
                               : 0;
 
             r = changed < 0 ? changed : r;

@@ -119,13 +119,12 @@ static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
 {
     for (uint64_t at = 0; at < blob->size; at += CHECK_BYTES) {
         size_t n = (size_t)min_u64(CHECK_BYTES, blob->size - at);
-        int r = blob_pread(blob, buf, n, at);
+        int r = blob_read(blob, buf, n, at, d);
 
         if (r < 0)
-            return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), n,
-                            (unsigned long long)at, strerror(-r));
+            return r;
     }
-    return blob_check(blob);
+    return blob_verify(blob, d);
 }
 
 /* A row that cannot be read, or the like. */

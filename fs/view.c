@@ -376,13 +376,9 @@ static int read_source(const struct node *node, uint64_t off, size_t len, uint8_
                        size_t *ret_len, struct diag *d)
 {
     const struct blob *blob = source_of(node);
-    int r;
 
     *ret_len = off < blob->size ? (size_t)min_u64(len, blob->size - off) : 0;
-    r = blob_pread(blob, dst, *ret_len, off);
-    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), *ret_len,
-                            (unsigned long long)off, strerror(-r))
-                 : 0;
+    return blob_read(blob, dst, *ret_len, off, d);
 }
 
 /* Bytes count only if no source has changed since they were opened. */
@@ -394,13 +390,10 @@ static int check_sources(const struct node *node, struct diag *d)
     if (!one && ds->ops && ds->ops->checks_reads)
         return 0;
     for (unsigned i = one ? (unsigned)node->number : 0; i < ds->n_blobs; i++) {
-        int r = blob_check(ds->blob[i]);
+        int r = blob_verify(ds->blob[i], d);
 
         if (r < 0)
-            return diag_set(d, r,
-                            "%s: the file was changed, replaced or removed while mounted; mount "
-                            "again to see what it is now",
-                            blob_name(ds->blob[i]));
+            return r;
         if (one)
             break;
     }

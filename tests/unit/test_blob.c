@@ -46,6 +46,25 @@ static void test_memory_blob__faults__as_asked(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
+static void test_blob_read__faults__the_reason_names_file_and_place(void **state)
+{
+    struct blob_faults faults = {.fail_read = 2};
+    AUTO_BLOB struct blob *blob = memory_blob_new("a file", "01", 2, 2, &faults);
+    struct diag d = DIAG_INIT, changed = DIAG_INIT;
+    char c;
+
+    (void)state;
+    assert_int_equal(blob_read(blob, &c, 1, 1, &d), 0);
+    assert_int_equal(blob_verify(blob, &d), 0);
+    assert_false(d.set);
+    assert_int_equal(blob_read(blob, &c, 1, 1, &d), -EIO);
+    assert_string_equal(d.text, "a file: 1 bytes at 1: Input/output error");
+    faults.stale = true;
+    assert_int_equal(blob_verify(blob, &changed), -ESTALE);
+    assert_string_equal(changed.text, "a file: the file was changed, replaced or removed while "
+                                      "mounted; mount again to see what it is now");
+}
+
 static void test_blob_free__null__nothing(void **state)
 {
     (void)state;
@@ -58,6 +77,7 @@ int main(void)
         cmocka_unit_test(test_blob_pread__inside__bytes),
         cmocka_unit_test(test_blob_pread__outside__einval),
         cmocka_unit_test(test_memory_blob__faults__as_asked),
+        cmocka_unit_test(test_blob_read__faults__the_reason_names_file_and_place),
         cmocka_unit_test(test_blob_free__null__nothing),
     };
 

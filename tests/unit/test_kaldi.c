@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/kaldi_segments.h"
 #include "format/key_index_bytes.h"
 #include "support/kaldi_model.h"
 #include "support/memory_opener.h"
@@ -1508,6 +1509,30 @@ static void test_folder__tables_by_speaker_and_recording__joined(void **state)
     kaldi_release(&folder);
 }
 
+/* A line that is too long is one line, and the lines behind it are read. */
+static void test_segments__long_line__one_bad_row(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+    char line[SEGMENT_LINE];
+    struct kaldi_segment segment;
+    struct kaldi_segments s;
+    uint64_t row;
+
+    (void)state;
+    text_add(&t, "u1%9000su2 r 0 1\nu3 r 0 1\n", "");
+    assert_int_equal(
+        kaldi_segments_init(&s, memory_blob_new("segments", t.data, t.len, t.len, NULL)), 0);
+    assert_int_equal(kaldi_segments_step(&s, INT64_MAX), 1);
+    assert_int_equal(s.index.rows, 2);
+    assert_true(key_index_find(&s.index, (const uint8_t *)"u1", 2, &row));
+    assert_string_equal(kaldi_segments_line(&s, row, line, &segment),
+                        "want a line of less than 4096 bytes");
+    assert_true(key_index_find(&s.index, (const uint8_t *)"u3", 2, &row));
+    assert_null(kaldi_segments_line(&s, row, line, &segment));
+    assert_string_equal(segment.recording, "r");
+    kaldi_segments_release(&s);
+}
+
 /* A line that cannot be read is not one that is missing. */
 static void test_folder__read_fails__no_sample_is_lost(void **state)
 {
@@ -1587,6 +1612,7 @@ int main(void)
         cmocka_unit_test(test_probe__cut_anywhere__kaldi),
         cmocka_unit_test(test_folder__files__datasets),
         cmocka_unit_test(test_folder__tables_by_speaker_and_recording__joined),
+        cmocka_unit_test(test_segments__long_line__one_bad_row),
         cmocka_unit_test(test_folder__read_fails__no_sample_is_lost),
         cmocka_unit_test(test_folder__nothing_in_common__failed_with_rows),
     };
