@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
 {
     if (off > blob->size || len > blob->size - off)
@@ -24,6 +26,8 @@ int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, stru
 
     if (r == -ESTALE)
         return say_changed(blob, d);
+    if (r == -EAGAIN) /* nothing has failed */
+        return r;
     return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
                             (unsigned long long)off, strerror(-r))
                  : 0;
@@ -34,4 +38,10 @@ int blob_verify(const struct blob *blob, struct diag *d)
     int r = blob_check(blob);
 
     return r == -ESTALE ? say_changed(blob, d) : r;
+}
+
+void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
+{
+    if (blob->ops->fetch && off < blob->size)
+        blob->ops->fetch(blob, off, min_u64(len, blob->size - off), waiter);
 }

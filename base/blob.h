@@ -14,12 +14,16 @@
 
 struct blob;
 
-/* What a kind of blob provides; none is optional. */
+struct waiter;
+
+/* What a kind of blob provides. */
 struct blob_ops {
     int (*pread)(const struct blob *blob, void *buf, size_t len, uint64_t off);
     int (*check)(const struct blob *blob);
     int (*identity)(const struct blob *blob, char **ret);
     void (*free)(struct blob *blob);
+    /* See blob_fetch(). NULL: all bytes are on this machine. */
+    void (*fetch)(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
 };
 
 /* The head of every blob. Set by its maker, then constant. */
@@ -35,6 +39,9 @@ struct blob {
 /* Read exactly len bytes at byte offset off into buf.
  * 0, or -EINVAL range outside the blob, -ESTALE the source was cut short, -EIO and other -errno
  * of read (buf undefined). Any number of threads. No lock may be held. buf is the caller's.
+ * Where bytes are not on this machine yet it waits for them, -EREMOTEIO if they cannot be had; or
+ * it notes what is missing and returns -EAGAIN, if the wants of this thread collect
+ * (base/wants.h).
  * The bytes count as good only after blob_check(). */
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
 
@@ -48,6 +55,10 @@ static inline int blob_check(const struct blob *blob)
 /* The same with the reason in d: for reads of which the user hears. */
 int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d);
 int blob_verify(const struct blob *blob, struct diag *d);
+
+/* Have these bytes brought here before all others, and tell waiter (NULL: nobody) when they are.
+ * Does not wait. */
+void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
 
 /* A text that two versions of a source file do not share; the caller frees it. 0 or -ENOMEM. */
 static inline int blob_identity(const struct blob *blob, char **ret)

@@ -1,0 +1,92 @@
+#include "base/wants.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/blob.h"
+
+static _Thread_local struct wants *of_thread;
+
+void wants_init(struct wants *ret, bool collects)
+{
+    *ret = (struct wants){.collects = collects};
+    lock_init(&ret->lock);
+}
+
+void wants_release(struct wants *wants)
+{
+    free(wants->want);
+    lock_release(&wants->lock);
+}
+
+struct wants *wants_of_thread(void)
+{
+    return of_thread;
+}
+
+struct wants *wants_set(struct wants *wants)
+{
+    struct wants *before = of_thread;
+
+    of_thread = wants;
+    return before;
+}
+
+static bool is_full_locked(struct wants *wants)
+{
+    lock_assert_held(&wants->lock);
+    return wants->n >= WANTS_MAX || wants->bytes >= WANTS_BYTES;
+}
+
+bool wants_full(struct wants *wants)
+{
+    LOCK_SCOPE(&wants->lock);
+
+    return is_full_locked(wants);
+}
+
+int wants_add(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    LOCK_SCOPE(&wants->lock);
+
+    if (is_full_locked(wants))
+        return -EAGAIN;
+    if (array_room(&wants->want, wants->n, sizeof(*wants->want)) < 0)
+        return -ENOMEM;
+    wants->want[wants->n++] = (struct want){.blob = blob, .off = off, .len = len};
+    wants->bytes += len;
+    return -EAGAIN;
+}
+
+void waiter_add(struct waiter *waiter)
+{
+    atomic_fetch_add(&waiter->pending, 1);
+}
+
+void waiter_done(struct waiter *waiter, int error, const struct diag *reason)
+{
+    int none = 0;
+
+    /* The first error counts; its reason is written before the last one is done. */
+    if (error < 0 && atomic_compare_exchange_strong(&waiter->error, &none, error) && reason)
+        waiter->reason = *reason;
+    if (atomic_fetch_sub(&waiter->pending, 1) == 1)
+        waiter->done(waiter);
+}
+
+void wants_fetch(struct wants *wants, struct waiter *waiter)
+{
+    struct want *want = wants->want;
+    size_t n = wants->n;
+
+    wants->want = NULL;
+    wants->n = 0;
+    wants->bytes = 0;
+    atomic_store(&waiter->error, 0);
+    waiter->reason = DIAG_INIT;
+    atomic_store(&waiter->pending, 1); /* ours: it is not done before all have been asked for */
+    for (size_t i = 0; i < n; i++)
+        blob_fetch(want[i].blob, want[i].off, want[i].len, waiter);
+    free(want);
+    waiter_done(waiter, 0, NULL);
+}

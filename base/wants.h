@@ -1,0 +1,93 @@
+/* Bytes that are not on this machine yet, and those who want them.
+ *
+ * A thread that serves somebody must not wait for a network. It sets wants that collect: a read of
+ * bytes that are missing then notes them there and fails with -EAGAIN; code that reads in a loop
+ * goes on and notes what else is missing, with wants_merge(). Whoever set them asks for the bytes
+ * with wants_fetch(), does something else, and reads again when its waiter is called. The wants of
+ * a thread go with its work to the helpers of a pool. A thread without wants waits in its reads. */
+#ifndef EPOCHFS_BASE_WANTS_H
+#define EPOCHFS_BASE_WANTS_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/lock.h"
+
+struct blob;
+
+struct want {
+    const struct blob *blob;
+    uint64_t off, len;
+};
+
+#define WANTS_MAX   4096                 /* ranges; and */
+#define WANTS_BYTES (UINT64_C(64) << 20) /* bytes that are collected at a time */
+
+struct wants {
+    /* Set by wants_init(), the caller may change them before they are a thread's: */
+    bool collects;                /* false: reads wait */
+    bool uses;                    /* what is read is used by an epoch: keep=once may drop it */
+    bool (*cancelled)(void *ctx); /* shall a read that waits give up, with -EINTR? NULL: never */
+    void *ctx;
+    struct lock lock;
+    /* Guarded by lock: */
+    size_t n;
+    uint64_t bytes;
+    struct want *want; /* [n] */
+};
+
+void wants_init(struct wants *ret, bool collects);
+void wants_release(struct wants *wants);
+
+/* Those of this thread, NULL: none. */
+struct wants *wants_of_thread(void);
+
+/* Set those of this thread; returns the ones before, which the caller sets again. */
+struct wants *wants_set(struct wants *wants);
+
+/* Note a range. -EAGAIN, as the read returns then; or -ENOMEM. When there are enough, nothing more
+ * is noted: the caller reads again anyway. */
+int wants_add(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len);
+
+/* Are there enough? Then a loop that collects may end. */
+bool wants_full(struct wants *wants);
+
+/* Of a loop that reads: shall it go on after r, the result of one read? After -EAGAIN it shall, as
+ * long as there is room for what else is missing; *all remembers that. Ends with wants_result(). */
+static inline bool wants_go_on(int r, int *all)
+{
+    if (r == 0)
+        return true;
+    if (*all == 0 || r != -EAGAIN)
+        *all = r;
+    if (r != -EAGAIN || !wants_of_thread())
+        return false;
+    return !wants_full(wants_of_thread());
+}
+
+/* Who waits for bytes without a thread. */
+struct waiter {
+    /* Called once, in any thread, with no lock held: all is here, or error is set. It may free the
+     * waiter. */
+    void (*done)(struct waiter *waiter);
+    /* Set when done() is called: 0 or -errno, with the reason. */
+    _Atomic int error;
+    struct diag reason;
+    /* Of those who bring the bytes: */
+    _Atomic unsigned pending;
+};
+
+/* Ask for all that is wanted; waiter->done() is called when it is here or could not be had, perhaps
+ * before this returns. Empties wants. */
+void wants_fetch(struct wants *wants, struct waiter *waiter);
+
+/* For blobs: somebody waits for one thing more; it is here, or (error < 0) cannot be had. No lock
+ * may be held around waiter_done(). */
+void waiter_add(struct waiter *waiter);
+void waiter_done(struct waiter *waiter, int error, const struct diag *reason);
+
+#endif

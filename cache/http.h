@@ -1,0 +1,65 @@
+/* HTTP by libcurl: the transport of http://, https:// and s3://, and requests for small texts.
+ *
+ * This is the only part that knows libcurl. Connections are kept and used again; HTTP/2 is used
+ * where the server offers it; proxies are taken from the environment. TLS is verified. */
+#ifndef EPOCHFS_CACHE_HTTP_H
+#define EPOCHFS_CACHE_HTTP_H
+
+#include "base/text.h"
+#include "cache/transport.h"
+
+struct http;
+
+/* Of a signed request (AWS Signature Version 4). Owned by whoever gives it; wiped after use. */
+struct http_secret {
+    char *key_id, *key, *token; /* token: NULL: none */
+};
+
+/* Gives the secrets that are valid now; the caller of it releases them. Blocks; may itself make
+ * requests. 1: none, send the request unsigned; 0; or -errno with the reason in d. */
+struct http_signer {
+    int (*secret)(struct http_signer *signer, struct http_secret *ret, struct diag *d);
+    char region[64];
+};
+void http_secret_release(struct http_secret *secret);
+
+struct http_options {
+    unsigned jobs;      /* connections at once, at least 2 */
+    unsigned timeout_s; /* a connection that is not made, or that gives nothing for so long, has
+                           failed */
+    const char *ca;     /* a file of certificates to trust; NULL: the system's */
+    struct http_signer *signer; /* NULL: requests are not signed */
+};
+
+/* 0 or -errno with the reason in d. */
+int http_new(const struct http_options *options, struct http **ret, struct diag *d);
+
+/* Its transport: valid as long as http; transport_free() frees all. */
+struct transport *http_transport(struct http *http);
+
+/* A text: a listing, a SHA256SUMS. At most `most` bytes; retried a few times. Blocks. headers:
+ * "Name: value" lines, NULL-terminated; NULL: none. method NULL: GET. unsigned_too: not signed. */
+struct http_call {
+    const char *url; /* percent-encoded */
+    const char *method;
+    const char *const *headers;
+    size_t most;
+    unsigned timeout_s; /* in all; 0: as for transfers */
+    unsigned tries;     /* 0: 4 */
+    bool plain;         /* not signed, no proxy: endpoints of the machine */
+};
+
+/* 0 and the body; -ENOENT: 404 or 410; -EACCES: 401 or 403; -EFBIG; -EREMOTEIO and others, with the
+ * reason (the URL without its query, what was wanted and found) in d. */
+int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
+
+/* What is known of n files, asked for at the same time. *ret_error[i]: 0 or -errno; reasons in
+ * why[i]. Blocks. */
+void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
+               int *ret_error, struct diag *why);
+
+/* Percent-encode what must not stand in the path of a URL ('/' may), or in a value of its query;
+ * the caller frees *ret. 0 or -ENOMEM. */
+int http_encode(const char *text, bool path, char **ret);
+
+#endif

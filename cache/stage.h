@@ -1,0 +1,107 @@
+/* The stage: brings blocks of remote files to this node's disk, and gives blobs that read them.
+ *
+ * A block that somebody waits for goes before all others. In the background the files are staged
+ * whole, in their order, for as long as there is room. Each block is fetched once, by one of all
+ * the processes that share the cache folder. docs/architecture.md, "Staging". */
+#ifndef EPOCHFS_CACHE_STAGE_H
+#define EPOCHFS_CACHE_STAGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "base/diag.h"
+#include "cache/folder.h"
+#include "cache/transport.h"
+
+struct stage;
+
+enum stage_keep {
+    STAGE_PIN,  /* what is in stays in */
+    STAGE_ONCE, /* a block is dropped when all of it has been used */
+};
+
+struct stage_options {
+    enum stage_keep keep;
+    uint64_t limit;         /* bytes that the cache folder may take; 0: limit_percent counts */
+    unsigned limit_percent; /* of the file system that it is on */
+    uint32_t block;         /* bytes, see staged.h */
+    unsigned jobs;          /* transfers at once, at least 2 */
+    uint64_t rate;          /* bytes per second in the background; 0: no limit */
+    unsigned patience_s;    /* that a reader waits for bytes while the remote fails */
+    bool background;        /* stage everything; false: only what is asked for */
+};
+
+/* Upper ends of the classes of waiting times, in ms; the last class has none. */
+#define STAGE_WAIT_CLASSES 12
+extern const unsigned stage_wait_ms[STAGE_WAIT_CLASSES];
+
+/* All grow only, but for those that say what is. */
+struct stage_counters {
+    _Atomic uint64_t demand_bytes;     /* fetched because somebody waited */
+    _Atomic uint64_t background_bytes; /* fetched otherwise; bytes are those of bodies received */
+    _Atomic uint64_t distinct_bytes;   /* of blocks that were fetched at least once */
+    _Atomic uint64_t served_bytes;     /* given to readers of blobs */
+    _Atomic uint64_t hits, misses;     /* reads whose bytes were all here, or not */
+    _Atomic uint64_t waits, wait_ns;   /* of readers for bytes */
+    _Atomic uint64_t wait_class[STAGE_WAIT_CLASSES + 1];
+    _Atomic uint64_t requests;     /* transfers begun */
+    _Atomic uint64_t retries;      /* of them, again after a failure */
+    _Atomic uint64_t errors;       /* readers that were told of a failure */
+    _Atomic uint64_t evictions;    /* blocks dropped */
+    _Atomic uint64_t refused;      /* blocks not kept, for want of room */
+    _Atomic uint64_t bad_blocks;   /* whose checksum was wrong */
+    _Atomic uint64_t bad_files;    /* that differ from SHA256SUMS */
+    _Atomic uint64_t staged_bytes; /* is: of these files' blocks, on disk */
+    _Atomic uint64_t total_bytes;  /* is: of these files */
+};
+
+/* transport: taken over, also on error. cache must outlive it. 0 or -errno with the reason in d. */
+int stage_new(const struct stage_options *options, const struct cache_folder *cache,
+              struct transport *transport, struct stage **ret, struct diag *d);
+
+/* Ends what is under way. All blobs must have been freed. Takes NULL. */
+void stage_free(struct stage *stage);
+
+/* A blob of a file of the remote. url: for the transport; key: the same for the cache (without
+ * credentials); name: for messages; sha256: of the whole file, NULL: not known. Fetches nothing
+ * yet. 0 or -errno with the reason in d. */
+struct stage_file {
+    const char *url, *key, *name;
+    const uint8_t *sha256;
+    const struct remote_version *version;
+    unsigned mode, uid, gid;
+};
+int stage_add(struct stage *stage, const struct stage_file *file, struct blob **ret,
+              struct diag *d);
+
+/* The threads run from the first need on. Before a fork() they have to rest: what is under way is
+ * waited for. */
+void stage_rest(struct stage *stage);
+
+/* Begin to stage in the background, if the options say so. */
+void stage_begin(struct stage *stage);
+
+/* From now on all who wait, and who will, get -EINTR: the mount ends. Transfers are stopped. */
+void stage_end(struct stage *stage);
+
+/* Fill the cache with all files, for `epochfs stage`; waits for ms at most. 1: all is here; 0: not
+ * yet; -ENOSPC: no room; -EREMOTEIO and others: it failed, with the reason in d. */
+int stage_wait(struct stage *stage, int ms, struct diag *d);
+
+/* Read every block that is here and compare its checksum, and files whose SHA-256 is known as a
+ * whole. progress (may be NULL) is called now and then with the bytes done. 0: all is here and
+ * right; -ENODATA: something is missing; -EBADMSG: or wrong; with the reason in d. */
+int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes), void *ctx,
+                 struct diag *d);
+
+struct stage_counters *stage_counters(struct stage *stage);
+uint64_t stage_room_used(struct stage *stage);  /* of the cache folder, bytes */
+uint64_t stage_room_limit(struct stage *stage); /* 0: none */
+
+/* The last failure of the remote, for people; "" if there was none, or it works again. */
+void stage_trouble(struct stage *stage, char *ret, size_t room);
+
+#endif

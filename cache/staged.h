@@ -1,0 +1,104 @@
+/* A staged file: the blocks of one version of a remote's file that are on this node's disk.
+ *
+ * It is one sparse file DIR/staged/<id>: a header, a record for each block, then the content, each
+ * block at its place. A record is the checksum of its block, 0 where the block is not there. What
+ * the disk has lost or changed shows in the checksums, so nothing is ever synced, and a process may
+ * die at any time. Any number of processes share the file: docs/cache-format.md.
+ *
+ * Functions here know nothing of threads or remotes; all but open and close may be called by any
+ * number of threads at once. */
+#ifndef EPOCHFS_CACHE_STAGED_H
+#define EPOCHFS_CACHE_STAGED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "cache/folder.h"
+
+#define STAGED_BLOCK_LEAST (UINT32_C(4) << 10)
+#define STAGED_BLOCK_MOST  (UINT32_C(256) << 10)
+
+/* Which version of which file. */
+struct staged_key {
+    const char *url;     /* without credentials; of a local file its absolute path */
+    const char *version; /* text that two versions do not share */
+    uint64_t size;       /* bytes */
+    uint32_t block;      /* bytes, a power of two from STAGED_BLOCK_LEAST to _MOST */
+};
+
+/* Set by staged_open(), then constant. */
+struct staged {
+    int fd;
+    uint64_t size;
+    uint32_t block;
+    uint64_t blocks; /* ceil(size / block) */
+    uint64_t seed;   /* of checksums: follows from the id */
+    uint64_t data;   /* where the content begins in the file, bytes */
+    char id[33];
+};
+
+/* Open the staged file of that key, made if it is not there; one that is damaged is begun anew. 0,
+ * or -errno with the reason in d: -EPROTO: the folder, or the file, is of another version of
+ * epochfs.
+ */
+int staged_open(struct staged *ret, const struct cache_folder *cache, const struct staged_key *key,
+                struct diag *d);
+void staged_close(struct staged *staged); /* frees what it holds: claims, too */
+
+/* Bytes of a block: the last one may be shorter. */
+uint32_t staged_block_len(const struct staged *staged, uint64_t block);
+
+/* The records of n blocks; 0: not there. Records that cannot be read count as that. */
+void staged_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
+
+/* The record that a block of that content has. Never 0. bytes: all of the block. */
+uint64_t staged_checksum(const struct staged *staged, uint64_t block, const void *bytes);
+
+/* Read len bytes of the content at byte off. 0; -ENODATA where the file is shorter; or -errno. The
+ * bytes count only if the blocks' checksums were found right, and staged_drops() is what it was
+ * when that was so. */
+int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off);
+
+/* How often blocks have been dropped from the file, by any process; UINT64_MAX where it cannot be
+ * told (no such value twice): then nothing that is known of the blocks counts any more. */
+uint64_t staged_drops(const struct staged *staged);
+
+/* Write bytes of the content. The blocks must have been claimed. 0 or -errno (-ENOSPC). */
+int staged_write(const struct staged *staged, const void *bytes, size_t len, uint64_t off);
+
+/* Publish n blocks whose content has been written. 0 or -errno. */
+int staged_publish(const struct staged *staged, uint64_t first, size_t n, const uint64_t *records);
+
+/* Drop n blocks: their records first, then their bytes, which go back to the disk. *ret_freed:
+ * bytes of disk space. 0 or -errno. */
+int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, uint64_t *ret_freed);
+
+/* Claim the first of n blocks, up to the first that another process has claimed; returns how many.
+ * Claims keep processes from fetching the same; they end with the process. In one process the
+ * caller sees to it that no block is claimed twice. */
+uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n);
+void staged_unclaim(const struct staged *staged, uint64_t first, uint64_t n);
+
+/* What is in the file of that path, for people: epochfs cache list. */
+struct staged_info {
+    char url[1024]; /* as much of it as fits */
+    char version[256];
+    uint64_t size;
+    uint32_t block;
+    uint64_t present; /* bytes of blocks that are there */
+    uint64_t disk;    /* bytes of disk space */
+    bool in_use;      /* a process has it open */
+    bool damaged;     /* its header cannot be read */
+};
+int staged_inspect(const char *path, struct staged_info *ret);
+
+/* Read all blocks of the file at path and compare their checksums; those that are wrong are
+ * dropped. *ret_good, *ret_bad: blocks. 0 or -errno. */
+int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad);
+
+/* Remove the file at path unless a process uses it. 0, -EBUSY, or -errno. */
+int staged_remove(const char *path);
+
+#endif
