@@ -16,6 +16,7 @@ void wants_init(struct wants *ret, bool collects)
 void wants_release(struct wants *wants)
 {
     free(wants->want);
+    free(wants->used);
     lock_release(&wants->lock);
 }
 
@@ -56,6 +57,30 @@ int wants_add(struct wants *wants, const struct blob *blob, uint64_t off, uint64
     wants->want[wants->n++] = (struct want){.blob = blob, .off = off, .len = len};
     wants->bytes += len;
     return -EAGAIN;
+}
+
+int wants_note_use(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    LOCK_SCOPE(&wants->lock);
+    struct want *last = wants->n_used ? &wants->used[wants->n_used - 1] : NULL;
+
+    if (last && last->blob == blob && last->off + last->len == off) {
+        last->len += len;
+        return 0;
+    }
+    if (array_room(&wants->used, wants->n_used, sizeof(*wants->used)) < 0)
+        return -ENOMEM;
+    wants->used[wants->n_used++] = (struct want){.blob = blob, .off = off, .len = len};
+    return 0;
+}
+
+void wants_use(struct wants *wants, bool was_used)
+{
+    for (size_t i = 0; i < wants->n_used && was_used; i++)
+        blob_used(wants->used[i].blob, wants->used[i].off, wants->used[i].len);
+    free(wants->used);
+    wants->used = NULL;
+    wants->n_used = 0;
 }
 
 void waiter_add(struct waiter *waiter)

@@ -30,7 +30,8 @@ struct want {
 struct wants {
     /* Set by wants_init(), the caller may change them before they are a thread's: */
     bool collects;                /* false: reads wait */
-    bool uses;                    /* what is read is used by an epoch: keep=once may drop it */
+    bool uses;                    /* reads are noted, for wants_use() */
+    bool again;                   /* these reads were tried before: they are counted already */
     bool (*cancelled)(void *ctx); /* shall a read that waits give up, with -EINTR? NULL: never */
     void *ctx;
     struct lock lock;
@@ -38,6 +39,8 @@ struct wants {
     size_t n;
     uint64_t bytes;
     struct want *want; /* [n] */
+    size_t n_used;
+    struct want *used; /* [n_used] */
 };
 
 void wants_init(struct wants *ret, bool collects);
@@ -68,6 +71,13 @@ static inline bool wants_go_on(int r, int *all)
         return false;
     return !wants_full(wants_of_thread());
 }
+
+/* Note that a range was read. 0 or -ENOMEM. */
+int wants_note_use(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len);
+
+/* What was read has been used by an epoch: tell the blobs, of which some then keep it no longer. If
+ * it was not, forget it. */
+void wants_use(struct wants *wants, bool was_used);
 
 /* Who waits for bytes without a thread. */
 struct waiter {
