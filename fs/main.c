@@ -16,6 +16,7 @@ static const struct command commands[] = {
     {"mount", command_mount, "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"},
     {"umount", command_umount, "umount MOUNTPOINT"},
     {"info", command_info, "info   [--json] [--check] [-o OPTIONS] SOURCE"},
+    {"stage", command_stage, "stage  [--check] [--progress] [-o OPTIONS] SOURCE"},
     {"status", command_status, "status [--json] [--watch] MOUNTPOINT"},
 };
 

@@ -408,7 +408,7 @@ void options_source(const struct options *o, const struct cache_folder *cache,
 {
     *ret = o->source;
     ret->cache = cache;
-    ret->stages_local = o->cache != NULL;
+    ret->stages_local = o->cache || o->stages_local;
 }
 
 void options_release(struct options *o)

@@ -18,6 +18,7 @@ struct options {
     uint64_t epochs;              /* of those plans, listed */
     const char *cache;            /* absolute, owned; NULL: the default folder */
     struct source_options source; /* its texts are owned; see options_source() */
+    bool stages_local;            /* without cache=, too: epochfs stage */
     struct format_options format;
     bool allow_outside;     /* files that the source names, wherever they are */
     bool allow_commands;    /* commands that it names */
