@@ -18,6 +18,7 @@ static const struct command commands[] = {
     {"info", command_info, "info   [--json] [--check] [-o OPTIONS] SOURCE"},
     {"stage", command_stage, "stage  [--check] [--progress] [-o OPTIONS] SOURCE"},
     {"status", command_status, "status [--json] [--watch] MOUNTPOINT"},
+    {"cache", command_cache, "cache  list|verify|prune [DIR]"},
 };
 
 static void print_help(FILE *out)
