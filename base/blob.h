@@ -5,6 +5,8 @@
 #ifndef EPOCHFS_BASE_BLOB_H
 #define EPOCHFS_BASE_BLOB_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -47,6 +49,14 @@ struct blob {
  * (base/wants.h).
  * The bytes count as good only after blob_check(). */
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
+
+/* Does r, the result of a read, say nothing of the bytes? They are not here, or cannot be had now,
+ * or nobody waits for them any more, or there is no memory: whoever gets such a result must not
+ * take it for a fault of the file, and is called again, or its caller gives up. */
+static inline bool blob_says_nothing(int r)
+{
+    return r == -EAGAIN || r == -EINTR || r == -EREMOTEIO || r == -ENOMEM;
+}
 
 /* 0 if all that was read so far came from the version that the blob was made of, else -ESTALE.
  * Call it after the reads of a request and before their bytes are given away. */

@@ -2,9 +2,13 @@
  *
  * A thread that serves somebody must not wait for a network. It sets wants that collect: a read of
  * bytes that are missing then notes them there and fails with -EAGAIN; code that reads in a loop
- * goes on and notes what else is missing, with wants_merge(). Whoever set them asks for the bytes
- * with wants_fetch(), does something else, and reads again when its waiter is called. The wants of
- * a thread go with its work to the helpers of a pool. A thread without wants waits in its reads. */
+ * goes on and notes what else is missing, by the rule of wants_go_on(). Whoever set them asks for
+ * the bytes with wants_fetch(), does something else, and reads again when its waiter is called. The
+ * wants of a thread go with its work to the helpers of a pool. A thread without wants waits in its
+ * reads.
+ *
+ * Bytes that were not read are nothing to conclude from: they are not decoded, remembered or
+ * counted. See also blob_says_nothing(). */
 #ifndef EPOCHFS_BASE_WANTS_H
 #define EPOCHFS_BASE_WANTS_H
 
@@ -26,6 +30,8 @@ struct want {
 
 #define WANTS_MAX   4096                 /* ranges; and */
 #define WANTS_BYTES (UINT64_C(64) << 20) /* bytes that are collected at a time */
+#define WANTS_GAP   (UINT64_C(64) << 10) /* bytes between two ranges that may become one */
+#define WANTS_NEAR  2048
 
 struct wants {
     /* Set by wants_init(), the caller may change them before they are a thread's: */
@@ -41,6 +47,7 @@ struct wants {
     struct want *want; /* [n] */
     size_t n_used;
     struct want *used; /* [n_used] */
+    uint16_t *near;    /* [WANTS_NEAR] number + 1 of a range that has bytes there; NULL: none */
 };
 
 void wants_init(struct wants *ret, bool collects);
@@ -53,14 +60,30 @@ struct wants *wants_of_thread(void);
 struct wants *wants_set(struct wants *wants);
 
 /* Note a range. -EAGAIN, as the read returns then; or -ENOMEM. When there are enough, nothing more
- * is noted: the caller reads again anyway. */
+ * is noted: the caller reads again anyway. A range that overlaps another one of its blob, or is
+ * no more than WANTS_GAP away from it, mostly becomes one with it and what is between: blobs fetch
+ * blocks, and a block is hardly smaller. So the same bytes may be wanted any number of times. */
 int wants_add(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len);
 
 /* Are there enough? Then a loop that collects may end. */
 bool wants_full(struct wants *wants);
 
 /* Of a loop that reads: shall it go on after r, the result of one read? After -EAGAIN it shall, as
- * long as there is room for what else is missing; *all remembers that. Ends with wants_result(). */
+ * long as there is room for what else is missing. *all starts as 0 and is the result of the loop:
+ * 0, -EAGAIN once a read gave that, or the other -errno that ended it.
+ *
+ *     int all = 0;
+ *
+ *     while (there is more) {
+ *         int r = read one;
+ *
+ *         if (!wants_go_on(r, &all))
+ *             break;
+ *         if (r == 0)
+ *             use it;
+ *     }
+ *     return all;
+ */
 static inline bool wants_go_on(int r, int *all)
 {
     if (r == 0)
