@@ -38,14 +38,18 @@ int open_catalog(const char *spec, const struct options *options, struct source 
 {
     AUTO_SOURCE struct source *source = NULL;
     AUTO(cache_folder_release) struct cache_folder cache = {0};
+    struct source_options how;
     char unpacked[4096];
-    int r = source_open(spec, &source, d);
+    int r;
 
-    if (r < 0)
-        return EXIT_SOURCE;
-    raise_file_limit();
     if (cache_folder_init(&cache, options->cache) < 0)
         return EXIT_CACHE;
+    raise_file_limit();
+    source_options_init(&how, &cache);
+    how.stages_local = options->cache != NULL;
+    r = source_open(spec, &how, &source, d);
+    if (r < 0)
+        return EXIT_SOURCE;
     if (options->cache && cache_folder_sub(&cache, "unpacked", unpacked, sizeof(unpacked), d) < 0)
         return EXIT_CACHE;
     r = catalog_open(source, options, ret_catalog, d);
