@@ -95,7 +95,8 @@ static int failure(struct http *http, const struct http_request *request,
     char code[64];
 
     *ret_again = false;
-    if (!request->reply.complete || (status < 300 && request->end != HTTP_DONE)) {
+    if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
+        (status < 300 && request->end != HTTP_DONE)) {
         *ret_again = request->end == HTTP_BROKEN;
         return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
     }
