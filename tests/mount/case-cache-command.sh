@@ -19,7 +19,8 @@ for verb in list verify prune; do
     EPOCHFS_CACHE=$PRIVATE/missing expect 0 "$EPOCHFS" cache "$verb"
     says "$PRIVATE/missing" "no cache folder yet"
 done
-[ "$(ls "$PRIVATE/mine")" = file ] && [ ! -e "$PRIVATE/missing" ] || die "something was made"
+[ "$(ls "$PRIVATE/mine")" = file ] || die "something was made in a folder that is not ours"
+[ ! -e "$PRIVATE/missing" ] || die "a folder was made"
 
 # ---- one that is in use ----
 start "$SOURCE" "cache=$cache"
@@ -41,7 +42,7 @@ for options in "" "--all" "--to 1" "--older-than 0"; do
     expect 0 "$EPOCHFS" cache prune $options "$cache"
     says "0 files removed" "1 file in use"
 done
-stop
+stop TERM
 [ "$(find "$cache/unpacked" -type f | wc -l)" = 1 ] || die "it was removed"
 
 # ---- what is no good ----
@@ -55,7 +56,9 @@ says "left by a process that died" ", damaged" ": 3 files"
 expect 0 "$EPOCHFS" cache prune --older-than 1 "$cache"
 says "removed rows/0123456789abcdef0123456789abcdef (" "damaged)" \
     "removed unpacked/0123456789abcdef0123456789abcdef.part (" "2 files removed"
-[ -e "$cache/rows/mine" ] && [ -e "$cache/rows-are-not-a-folder" ] || die "it removed what is not ours"
+for file in rows/mine rows-are-not-a-folder; do
+    [ -e "$cache/$file" ] || die "it removed $file, which is not ours"
+done
 expect 0 "$EPOCHFS" cache prune "$cache"
 says "0 files removed"
 
@@ -73,7 +76,7 @@ says "0 files" "all right"
 # ---- by age and size ----
 fill() {
     start "$SOURCE" "cache=$cache"
-    stop
+    stop TERM
     touch -d '3 days ago' "$cache"/unpacked/*
 }
 fill
@@ -93,6 +96,6 @@ EPOCHFS_CACHE=$cache expect 0 "$EPOCHFS" cache prune --all
 says "not in use" "1 file removed"
 # And what was removed is made again.
 start "$SOURCE" "cache=$cache"
-stop
+stop TERM
 expect 0 "$EPOCHFS" cache list "$cache"
 says ": 1 file, "

@@ -82,7 +82,7 @@ bad_option keep=plan "want pin or once"
 bad_option block=3K "want a power of two"
 bad_option jobs=1 "want a number from 2 to 64"
 bad_option endpoint=example.org "want a URL"
-bad_option secret=HUSH "option secret:" "AWS_ACCESS_KEY_ID" "~/.aws/credentials"
+bad_option secret=HUSH "option secret:" "AWS_ACCESS_KEY_ID" "/.aws/credentials"
 [[ $OUT != *HUSH* ]] || die "a secret is shown: $OUT"
 
 # ---- what cannot be mounted ----
