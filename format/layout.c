@@ -154,55 +154,61 @@ int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct
     return all;
 }
 
-int layout_stream(struct layout *l, uint64_t off, uint64_t len,
-                  void (*update)(void *ctx, const uint8_t *bytes, size_t n), void *ctx,
-                  struct diag *d)
+/* Go on with a checksum, up to len bytes. */
+static int stream(struct layout *l, uint64_t off, uint64_t len, layout_update_fn *update,
+                  struct layout_sum *sum, struct diag *d)
 {
-    size_t room = (size_t)min_u64(len, LAYOUT_STREAM_BYTES);
+    size_t room = (size_t)min_u64(len - sum->done, LAYOUT_STREAM_BYTES);
     AUTO_FREE uint8_t *buf = malloc(room ? room : 1);
+    uint64_t at = sum->done;
     int all = 0;
 
     if (!buf)
         return -ENOMEM;
-    while (len) {
-        size_t n = (size_t)min_u64(len, room);
+    while (at < len) {
+        size_t n = (size_t)min_u64(len - at, room);
 
         if (l->host && l->host->cancelled && l->host->cancelled(l->host))
             return -EINTR;
-        if (!wants_go_on(layout_read(l, off, n, buf, d), &all))
+        if (!wants_go_on(layout_read(l, off + at, n, buf, d), &all))
             break;
         if (all == 0)
-            update(ctx, buf, n);
-        off += n;
-        len -= n;
+            *sum = (struct layout_sum){at + n, update(sum->sum, at, buf, n)};
+        at += n;
     }
     return all;
 }
 
-static void update_crc32(void *ctx, const uint8_t *bytes, size_t n)
+int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
+                    layout_update_fn *update, uint32_t *ret, struct diag *d)
 {
-    uint32_t *crc = ctx;
+    const struct layout_host *host = l->host;
+    struct layout_sum sum, before;
+    int r;
 
-    *crc = (uint32_t)crc32_z(*crc, bytes, n);
+    if (!host || !host->recall || !host->recall(host, slot, &sum))
+        sum = (struct layout_sum){.sum = start};
+    if (sum.done >= len) {
+        *ret = sum.sum;
+        return 0;
+    }
+    before = sum;
+    r = stream(l, off, len, update, &sum, d);
+    if ((r == 0 || r == -EAGAIN) && sum.done > before.done && host && host->remember)
+        host->remember(host, slot, &sum);
+    if (r == 0)
+        *ret = sum.sum;
+    return r;
+}
+
+static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
+{
+    (void)at;
+    return (uint32_t)crc32_z(sum, bytes, n);
 }
 
 int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
                  struct diag *d)
 {
-    const struct layout_host *host = l->host;
-    uint32_t crc = 0;
-    uint64_t known;
-    int r;
-
-    if (host && host->recall && host->recall(host, slot, &known)) {
-        *ret = (uint32_t)known;
-        return 0;
-    }
-    r = layout_stream(l, off, len, update_crc32, &crc, d);
-    if (r < 0)
-        return r;
-    if (host && host->remember)
-        host->remember(host, slot, crc);
-    *ret = crc;
-    return 0;
+    return layout_checksum(l, off, len, slot, 0, update_crc32, ret, d);
 }

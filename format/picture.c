@@ -209,47 +209,22 @@ static int blocks_read(struct layout *l, const struct part *p, uint64_t off, siz
     return all;
 }
 
-/* Adler-32 of the sheet, over its stored blocks. */
-struct adler_run {
-    uint32_t sum;
-    uint64_t at; /* offset in the blocks */
-};
-
-static void adler_update(void *ctx, const uint8_t *bytes, size_t n)
+/* Adler-32 of the sheet, over its stored blocks; at: offset in these. */
+static uint32_t update_adler(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
 {
-    struct adler_run *run = ctx;
-
     while (n) {
-        uint64_t within = run->at % (STORED_EXTRA + STORED_MAX);
+        uint64_t within = at % (STORED_EXTRA + STORED_MAX);
         bool header = within < STORED_EXTRA;
         size_t piece =
             (size_t)min_u64(n, (header ? STORED_EXTRA : STORED_EXTRA + STORED_MAX) - within);
 
         if (!header)
-            run->sum = (uint32_t)adler32_z(run->sum, bytes, piece);
-        run->at += piece;
+            sum = (uint32_t)adler32_z(sum, bytes, piece);
+        at += piece;
         bytes += piece;
         n -= piece;
     }
-}
-
-static int sheet_adler(struct layout *l, uint64_t blocks_bytes, uint32_t *ret, struct diag *d)
-{
-    struct adler_run run = {.sum = 1};
-    uint64_t known;
-    int r;
-
-    if (l->host && l->host->recall && l->host->recall(l->host, SLOT_ADLER, &known)) {
-        *ret = (uint32_t)known;
-        return 0;
-    }
-    r = layout_stream(l, PNG_HEAD, blocks_bytes, adler_update, &run, d);
-    if (r < 0)
-        return r;
-    if (l->host && l->host->remember)
-        l->host->remember(l->host, SLOT_ADLER, run.sum);
-    *ret = run.sum;
-    return 0;
+    return sum;
 }
 
 /* number[1]: bytes of the blocks before. */
@@ -260,12 +235,14 @@ static int tail_read(struct layout *l, const struct part *p, uint64_t off, size_
     uint64_t blocks = p->number[1];
     uint8_t tail[PNG_TAIL];
     uint32_t adler = 0, crc = 0;
-    int r = sheet_adler(l, blocks, &adler, d);
+    int all = 0;
 
-    if (r == 0)
-        r = layout_crc32(l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d);
-    if (r < 0)
-        return r;
+    if (!wants_go_on(layout_checksum(l, PNG_HEAD, blocks, SLOT_ADLER, 1, update_adler, &adler, d),
+                     &all) ||
+        !wants_go_on(layout_crc32(l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d),
+                     &all) ||
+        all < 0)
+        return all;
     store_be32(tail, adler);
     store_be32(tail + 4, (uint32_t)crc32_z(crc, tail, 4));
     memcpy(tail + 8, iend, sizeof(iend));

@@ -1,7 +1,6 @@
 #include "support/absent_blob.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,19 +22,11 @@ static struct absent_blob *own(const struct blob *blob)
     return (struct absent_blob *)(uintptr_t)blob;
 }
 
-/* The next run of blocks that are missing in [*at, end), in bytes. false: there is none. */
-static bool next_missing(struct absent_blob *a, uint64_t *at, uint64_t end, uint64_t *ret_len)
+static bool is_here(const struct absent_blob *a, uint64_t off, uint64_t len)
 {
-    uint64_t block = *at / ABSENT_BLOCK, last = (end - 1) / ABSENT_BLOCK, from;
-
-    while (block <= last && a->here[block])
-        block++;
-    if (block > last)
-        return false;
-    for (from = block; block <= last && !a->here[block];)
-        block++;
-    *at = max_u64(*at, from * ABSENT_BLOCK);
-    *ret_len = min_u64(end, block * ABSENT_BLOCK) - *at;
+    for (uint64_t block = off / ABSENT_BLOCK; block <= (off + len - 1) / ABSENT_BLOCK; block++)
+        if (!a->here[block])
+            return false;
     return true;
 }
 
@@ -50,18 +41,17 @@ static int absent_pread(const struct blob *blob, void *buf, size_t len, uint64_t
     struct absent_blob *a = own(blob);
     struct absent *absent = a->absent;
     struct wants *wants = wants_of_thread();
-    uint64_t read = atomic_fetch_add(&absent->reads, 1) + 1, missing;
+    uint64_t read = atomic_fetch_add(&absent->reads, 1) + 1;
     int r = 0;
 
     if (absent->fail_read && read >= absent->fail_read &&
         read - absent->fail_read < absent->fail_times)
         return -EREMOTEIO;
-    if (wants && wants->collects)
-        for (uint64_t at = off; at < off + len && next_missing(a, &at, off + len, &missing);
-             at += missing)
-            r = wants_add(wants, blob, at, missing);
-    else
+    /* All of it is wanted, lest blocks that are here are dropped before the others have come. */
+    if (!wants || !wants->collects)
         bring(a, off, len);
+    else if (!is_here(a, off, len))
+        r = wants_add(wants, blob, off, len);
     if (r < 0) {
         memset(buf, 0xa5, len); /* nobody may look at it */
         return r;
