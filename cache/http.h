@@ -1,7 +1,8 @@
 /* HTTP by libcurl: the transport of http://, https:// and s3://, and requests for small texts.
  *
  * This is the only part that knows libcurl. Connections are kept and used again; HTTP/2 is used
- * where the server offers it; proxies are taken from the environment. TLS is verified. */
+ * where the server offers it; proxies are taken from the environment, users and passwords of hosts
+ * from ~/.netrc. TLS is verified. */
 #ifndef EPOCHFS_CACHE_HTTP_H
 #define EPOCHFS_CACHE_HTTP_H
 
