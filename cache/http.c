@@ -144,9 +144,11 @@ static int on_connected(void *ctx, char *to, char *from, int to_port, int from_p
 
 /* ---- beginning a request ---- */
 
+/* One line, which must be just one. */
 static bool add_header(struct http_active *active, const char *line)
 {
-    struct curl_slist *longer = curl_slist_append(active->headers, line);
+    struct curl_slist *longer =
+        strpbrk(line, "\r\n") ? NULL : curl_slist_append(active->headers, line);
 
     if (longer)
         active->headers = longer;
@@ -230,6 +232,7 @@ static bool set_options(struct http_active *active)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, active);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, active->message);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* keys of S3 may have dots */
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->timeout_ns / 1000000));
@@ -287,7 +290,8 @@ static const char *first_url(struct http_active *active)
 
     if (!url)
         return why;
-    if (curl_url_set(url, CURLUPART_URL, active->request->url, 0) != CURLUE_OK || !is_http(url)) {
+    if (curl_url_set(url, CURLUPART_URL, active->request->url, CURLU_PATH_AS_IS) != CURLUE_OK ||
+        !is_http(url)) {
         why = "it is no URL of http or https";
     } else {
         active->user = url_part(url, CURLUPART_USER, CURLU_URLDECODE);
@@ -399,7 +403,7 @@ static void begin(struct http *http, struct http_request *request)
         finish(active, HTTP_UNTRUSTED, why);
     else if (!active->easy || !set_options(active) ||
              curl_multi_add_handle(loop->multi, active->easy) != CURLM_OK)
-        finish(active, HTTP_BROKEN, "out of memory");
+        finish(active, HTTP_BROKEN, "it cannot be sent: out of memory, or a header is no line");
 }
 
 /* ---- ending a request ---- */
@@ -469,7 +473,7 @@ static void redirect(struct http_active *active)
     active->given_up = false;
     if (!set_options(active) ||
         curl_multi_add_handle(active->http->loop->multi, active->easy) != CURLM_OK)
-        finish(active, HTTP_BROKEN, "out of memory");
+        finish(active, HTTP_BROKEN, "it cannot be sent: out of memory, or a header is no line");
 }
 
 /* libcurl has done what it could. */

@@ -17,7 +17,8 @@ struct http_secret {
 };
 
 /* Gives the secrets that are valid now; the caller of it releases them. Blocks; may itself make
- * requests. 1: none, send the request unsigned; 0; or -errno with the reason in d. */
+ * requests that are plain. Called by one thread at a time; what it gives is remembered for some
+ * seconds. 1: none, send the request unsigned; 0; or -errno with the reason in d. */
 struct http_signer {
     int (*secret)(struct http_signer *signer, struct http_secret *ret, struct diag *d);
     char region[64];
@@ -25,10 +26,12 @@ struct http_signer {
 void http_secret_release(struct http_secret *secret);
 
 struct http_options {
-    unsigned jobs;      /* connections at once, at least 2 */
+    unsigned jobs;      /* requests at once, at least 2; those that are paused, and texts, do not
+                           wait for a place */
     unsigned timeout_s; /* a connection that is not made, or that gives nothing for so long, has
                            failed */
-    const char *ca;     /* a file of certificates to trust; NULL: the system's */
+    const char *ca;     /* a file of certificates to trust in place of the system's file (its folder
+                           of certificates counts still); NULL: the system's */
     struct http_signer *signer; /* NULL: requests are not signed */
 };
 
@@ -53,11 +56,12 @@ struct http_call {
 
 /* ret: empty; the caller releases it, also on error: then it has the beginning of what the server
  * said with the error. 0 and the body; -ENOENT: 404 or 410; -EACCES: 401 or 403; -EFBIG; -EREMOTEIO
- * and others, with the reason (the URL without its query, what was wanted and found) in d. */
+ * and others, with the reason (the URL without its query, what was wanted and found) in d. Not to
+ * be called in data() or end() of a transfer: -EDEADLK. */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
 /* What is known of n files, asked for at the same time. *ret_error[i]: 0 or -errno; reasons in
- * why[i]. Blocks. */
+ * why[i]. A server that refuses HEAD is asked for the first byte. Blocks, as http_get(). */
 void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
                int *ret_error, struct diag *why);
 

@@ -46,18 +46,19 @@ static bool on_body(struct http_request *request, const void *bytes, size_t n)
     struct http_transfer *t = (struct http_transfer *)request;
     uint64_t left = t->want.len - t->given;
     size_t take = min_u64(n, left);
+    bool all = t->want.len == t->want.version->size || request->reply.status == 206;
 
-    if (n > left && request->reply.status == 206) {
+    if (n > left && all) {
         diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found more", t->name, t->want.len);
         return decide(t, TRANSFER_AGAIN);
     }
     t->given += take;
-    if (take > 0 && !t->transfer->data(t->transfer, bytes, take)) {
+    if (!t->transfer->data(t->transfer, bytes, take)) {
         diag_set(&t->why, 0, "%s: stopped", t->name);
         return decide(t, TRANSFER_STOPPED);
     }
     /* Of a whole file only the beginning may be wanted. */
-    return n <= left || decide(t, TRANSFER_DONE);
+    return all || t->given < t->want.len || decide(t, TRANSFER_DONE);
 }
 
 /* The reply is an error. */

@@ -62,7 +62,9 @@ struct transport {
     const struct transport_ops *ops;
 };
 
-/* 0, or -errno and nothing of it is under way. Any thread. */
+/* 0, or -errno and nothing of it is under way; -EINVAL: it is no range of the version, or an empty
+ * one. Any thread, data() and end() of other transfers, too; does not block. It may begin later: no
+ * more are under way at once than the transport was made for. */
 static inline int transport_start(struct transport *transport, struct transfer *transfer)
 {
     return transport->ops->start(transport, transfer);
@@ -76,7 +78,7 @@ static inline void transport_stop(struct transport *transport, struct transfer *
 }
 
 /* Receive nothing more for now, or again: others need the bandwidth. A hint; as transport_stop().
- */
+ * What is paused has no place among those that are under way, and no limit of time. */
 static inline void transport_pause(struct transport *transport, struct transfer *transfer,
                                    bool paused)
 {
