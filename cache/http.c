@@ -187,6 +187,9 @@ static bool set_identity(struct http_active *active)
         if (!add_header(active, *headers))
             return false;
     if (!signature) {
+        /* Of this host, for that and no other. */
+        if (!active->user && !active->request->plain)
+            curl_easy_setopt(active->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
         return !active->user ||
                (curl_easy_setopt(active->easy, CURLOPT_USERNAME, active->user) == CURLE_OK &&
                 curl_easy_setopt(active->easy, CURLOPT_PASSWORD,

@@ -15,8 +15,9 @@
 
 #include "cache/url.h"
 
-#define HREF_MOST (4 * PATH_MAX) /* bytes; a name of 255 has 765 encoded, its page's path before   \
-                                  */
+#define HREF_MOST                                                                                  \
+    (4 * PATH_MAX) /* bytes; a name of 255 has 765 encoded, its page's path before                 \
+                    */
 
 /* Characters that are written with names in HTML. */
 static const struct entity {

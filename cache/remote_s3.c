@@ -218,7 +218,7 @@ static int get_page(struct s3 *s3, const char *prefix, const char *token, unsign
                  &answer, &why);
     if (r < 0)
         return describe(s3, r, &answer, &why, d);
-    return s3_page_parse(answer.data, answer.len, s3->shown, ret, d);
+    return s3_page_parse(answer.data ? answer.data : "", answer.len, s3->shown, ret, d);
 }
 
 /* Add an object whose key begins with a prefix of that length. */

@@ -21,7 +21,7 @@
 /* What is read of a page. */
 struct reading {
     struct s3_page page;
-    bool encoded, truncated;
+    bool encoded, truncated, begun;
     struct s3_object object; /* the one that is being read */
     bool has_size;
     const char *wrong; /* what an element should have been */
@@ -164,9 +164,12 @@ static int read_page(struct reading *reading, struct xml *xml)
             reading->wrong = event == XML_BAD ? "XML" : "ListBucketResult";
             return -EBADMSG;
         }
+        reading->begun = true;
         if (event == XML_CLOSED)
             r = read_element(reading, xml, &element);
     }
+    if (r == 0 && !reading->begun)
+        return -EBADMSG;
     if (r == 0 && reading->truncated && !reading->page.token) {
         reading->wrong = "NextContinuationToken, for IsTruncated is true";
         return -EBADMSG;
@@ -179,7 +182,7 @@ int s3_page_parse(const char *xml, size_t len, const char *what, struct s3_page 
 {
     AUTO(reading_release) struct reading reading = {.wrong = NULL};
     struct xml at = {.at = xml, .end = xml + len};
-    int r = len ? read_page(&reading, &at) : -EBADMSG;
+    int r = read_page(&reading, &at);
 
     if (r == -EBADMSG)
         return diag_set(d, r, "%s: byte %zu of the listing: want %s, found something else", what,

@@ -1,0 +1,84 @@
+/* Bytes as what servers answer when they are asked for a list: the first byte says which. Names
+ * that come out stay in their folder, and texts end where they say. */
+#include <string.h>
+
+#include "cache/credentials_parse.h"
+#include "cache/index_page.h"
+#include "cache/s3_list.h"
+#include "cache/sums.h"
+#include "cache/url.h"
+#include "fuzz.h"
+
+static void try_index(const char *text, size_t len)
+{
+    struct index_link link;
+    size_t at = 0, before = 0;
+
+    index_page_is(text, len);
+    while (index_page_next(text, len, "/a/", &at, &link)) {
+        FUZZ_CHECK(at > before && at <= len);
+        before = at;
+        FUZZ_CHECK(!name_wrong(link.name) && !name_hidden(link.name) && !strchr(link.name, '/'));
+    }
+}
+
+static void try_sums(const char *text, size_t len)
+{
+    const char *why = NULL;
+    size_t at = 0, before = 0;
+    struct sum sum;
+    int r;
+
+    while ((r = sums_next(text, len, &at, &sum, &why)) != 0) {
+        FUZZ_CHECK(at > before);
+        before = at;
+        FUZZ_CHECK(r < 0 || (!name_wrong(sum.path) && !name_hidden(sum.path)));
+    }
+}
+
+static void try_s3(const char *text, size_t len)
+{
+    struct diag d = DIAG_INIT;
+    struct s3_page page;
+    struct s3_error error;
+
+    if (s3_page_parse(text, len, "s3", &page, &d) == 0) {
+        for (size_t i = 0; i < page.n; i++) {
+            FUZZ_CHECK(page.object[i].key && page.object[i].version.size <= INT64_MAX);
+            FUZZ_CHECK(
+                memchr(page.object[i].version.etag, '\0', sizeof(page.object[i].version.etag)));
+        }
+        s3_page_release(&page);
+    } else {
+        FUZZ_CHECK(d.set);
+    }
+    s3_error_parse(text, len, &error);
+}
+
+static void try_credentials(const char *text, size_t len)
+{
+    char *value = NULL;
+
+    for (int in_config = 0; in_config < 2; in_config++) {
+        FUZZ_CHECK(profile_get(text, len, "default", in_config, NULL, NULL) >= 0);
+        FUZZ_CHECK(profile_get(text, len, "p", in_config, "aws_access_key_id", &value) >= 0);
+        wipe_text(&value);
+    }
+    json_member(text, len, "Token", &value);
+    wipe_text(&value);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    static void (*const tries[])(const char *, size_t) = {try_index, try_sums, try_s3,
+                                                          try_credentials};
+    char *copy = malloc(len ? len : 1); /* of that size, so that ASan sees a read behind it */
+
+    FUZZ_CHECK(copy);
+    if (len > 1) {
+        memcpy(copy, data + 1, len - 1);
+        tries[data[0] % 4](copy, len - 1);
+    }
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* HTTP without a network. */
+#include "support/fake_http.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct fake_http fake_http;
+
+struct http {
+    struct transport transport;
+};
+
+static void fake_rest(struct transport *transport)
+{
+    (void)transport;
+}
+
+static void fake_transport_free(struct transport *transport)
+{
+    free(transport);
+}
+
+static const struct transport_ops fake_ops = {
+    .start = NULL, .stop = NULL, .pause = NULL, .rest = fake_rest, .free = fake_transport_free};
+
+void fake_http_set(const struct fake_answer *answer, size_t n)
+{
+    fake_http = (struct fake_http){.answer = answer, .n = n};
+}
+
+void http_secret_release(struct http_secret *secret)
+{
+    free(secret->key_id);
+    free(secret->key);
+    free(secret->token);
+    *secret = (struct http_secret){0};
+}
+
+int http_new(const struct http_options *options, struct http **ret, struct diag *d)
+{
+    (void)d;
+    *ret = calloc(1, sizeof(**ret));
+    if (!*ret)
+        return -ENOMEM;
+    (*ret)->transport.ops = &fake_ops;
+    fake_http.signer = options->signer;
+    return 0;
+}
+
+struct transport *http_transport(struct http *http)
+{
+    return &http->transport;
+}
+
+static const struct fake_answer *find(const char *url, const char *method)
+{
+    for (size_t i = 0; i < fake_http.n; i++) {
+        const struct fake_answer *answer = &fake_http.answer[i];
+
+        if (!strcmp(answer->url, url) &&
+            !strcmp(answer->method ? answer->method : "GET", method ? method : "GET"))
+            return answer;
+    }
+    return NULL;
+}
+
+int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
+{
+    const struct fake_answer *answer = find(call->url, call->method);
+    size_t i = fake_http.requests++;
+
+    (void)http;
+    if (i < FAKE_REQUESTS) {
+        snprintf(fake_http.request[i].url, sizeof(fake_http.request[i].url), "%s", call->url);
+        snprintf(fake_http.request[i].method, sizeof(fake_http.request[i].method), "%s",
+                 call->method ? call->method : "GET");
+        snprintf(fake_http.request[i].header, sizeof(fake_http.request[i].header), "%s",
+                 call->headers && call->headers[0] ? call->headers[0] : "");
+        fake_http.request[i].plain = call->plain;
+        fake_http.request[i].timeout_s = call->timeout_s;
+        fake_http.request[i].tries = call->tries;
+    }
+    if (fake_http.signer)
+        snprintf(fake_http.region, sizeof(fake_http.region), "%s", fake_http.signer->region);
+    if (answer && answer->body)
+        text_add(ret, "%s", answer->body);
+    if (!answer || answer->error)
+        return diag_set(d, answer ? answer->error : -ENOENT, "%.*s: want status 200, found %s",
+                        (int)strcspn(call->url, "?"), call->url, answer ? "an error" : "404");
+    return 0;
+}
+
+void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
+               int *ret_error, struct diag *why)
+{
+    (void)http;
+    for (size_t i = 0; i < n; i++) {
+        const struct fake_answer *answer = find(urls[i], NULL);
+
+        fake_http.stats++;
+        ret_error[i] = answer ? answer->error : -ENOENT;
+        if (ret_error[i] == 0)
+            ret[i] = answer->version;
+        else
+            diag_set(&why[i], ret_error[i], "%.*s: want status 200, found 404",
+                     (int)strcspn(urls[i], "?"), urls[i]);
+    }
+}
+
+int http_encode(const char *text, bool path, char **ret)
+{
+    char *to = malloc(3 * strlen(text) + 1);
+
+    if (!to)
+        return -ENOMEM;
+    *ret = to;
+    for (; *text; text++)
+        if (isalnum((unsigned char)*text) || strchr("-._~", *text) || (path && *text == '/'))
+            *to++ = *text;
+        else
+            to += snprintf(to, 4, "%%%02X", (unsigned)(unsigned char)*text);
+    *to = '\0';
+    return 0;
+}

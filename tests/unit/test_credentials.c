@@ -1,0 +1,426 @@
+/* Where credentials come from, in which order, when they are asked for again, and that no message
+ * shows a secret. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "cache/credentials.h"
+#include "cache/credentials_parse.h"
+#include "cache/iso_time.h"
+#include "support/fake_http.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define INSTANCE "http://127.0.0.1:1"
+#define ROLES    INSTANCE "/latest/meta-data/iam/security-credentials/"
+
+static const char *const variables[] = {"AWS_ACCESS_KEY_ID",
+                                        "AWS_SECRET_ACCESS_KEY",
+                                        "AWS_SESSION_TOKEN",
+                                        "AWS_PROFILE",
+                                        "AWS_DEFAULT_PROFILE",
+                                        "AWS_REGION",
+                                        "AWS_DEFAULT_REGION",
+                                        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                                        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+                                        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                                        "AWS_EC2_METADATA_DISABLED"};
+
+/* An environment with nothing in it but two files in a temporary folder. */
+static int setup(void **state)
+{
+    char path[PATH_MAX];
+
+    if (temp_setup(state) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+        unsetenv(variables[i]);
+    temp_path(*state, "credentials", path);
+    setenv("AWS_SHARED_CREDENTIALS_FILE", path, 1);
+    temp_path(*state, "config", path);
+    setenv("AWS_CONFIG_FILE", path, 1);
+    setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", INSTANCE "/", 1);
+    fake_http_set(NULL, 0);
+    return 0;
+}
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    temp_write(folder, name, text, strlen(text));
+}
+
+struct fixture {
+    struct credentials *c;
+    struct http *http;
+};
+
+static void fixture_release(struct fixture *f)
+{
+    credentials_free(f->c);
+    if (f->http)
+        transport_free(http_transport(f->http));
+}
+#define AUTO_FIXTURE AUTO(fixture_release)
+
+static void make(struct fixture *f, const char *profile)
+{
+    struct credentials_options options = {.profile = profile};
+
+    assert_int_equal(http_new(&(struct http_options){.jobs = 2}, &f->http, NULL), 0);
+    assert_int_equal(credentials_new(&options, &f->c, NULL), 0);
+    credentials_set_http(f->c, f->http);
+}
+
+static int get(struct fixture *f, struct http_secret *ret, struct diag *d)
+{
+    struct http_signer *signer = credentials_signer(f->c);
+
+    return signer->secret(signer, ret, d);
+}
+
+/* The secret is that, and comes from there. */
+static void check(struct fixture *f, const char *id, const char *key, const char *token,
+                  const char *origin)
+{
+    struct http_secret secret = {0};
+    char text[512];
+
+    assert_int_equal(get(f, &secret, NULL), 0);
+    assert_string_equal(secret.key_id, id);
+    assert_string_equal(secret.key, key);
+    if (token)
+        assert_string_equal(secret.token, token);
+    else
+        assert_null(secret.token);
+    http_secret_release(&secret);
+    credentials_origin(f->c, text, sizeof(text));
+    if (!strstr(text, origin) || strstr(text, key))
+        fail_msg("origin \"%s\": want \"%s\" in it", text, origin);
+}
+
+static void test_credentials__environment__first(void **state)
+{
+    AUTO_FIXTURE struct fixture f = {0};
+
+    write_text(*state, "credentials", "[default]\naws_access_key_id=F\naws_secret_access_key=G\n");
+    setenv("AWS_ACCESS_KEY_ID", "ID", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "KEY", 1);
+    setenv("AWS_SESSION_TOKEN", "TOKEN", 1);
+    make(&f, NULL);
+    check(&f, "ID", "KEY", "TOKEN", "environment");
+    assert_string_equal(credentials_region(f.c), "us-east-1");
+}
+
+static void test_credentials__half_an_environment__message(void **state)
+{
+    AUTO_FIXTURE struct fixture f = {0};
+    struct http_secret secret = {0};
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    setenv("AWS_SECRET_ACCESS_KEY", "HUSH", 1);
+    make(&f, NULL);
+    assert_int_equal(get(&f, &secret, &d), -EINVAL);
+    assert_diag_has(&d, "AWS_ACCESS_KEY_ID");
+    assert_null(strstr(d.text, "HUSH"));
+}
+
+static void test_credentials__profiles__of_both_files(void **state)
+{
+    AUTO_FIXTURE struct fixture a = {0}, b = {0}, c = {0};
+
+    write_text(*state, "credentials",
+               "# comment\n[default]\naws_access_key_id = A\naws_secret_access_key = B \n"
+               "[ two ]\r\naws_access_key_id=C\r\naws_secret_access_key=D=/+ # of ours\r\n"
+               "aws_session_token = E\r\n");
+    write_text(*state, "config",
+               "[default]\nregion = eu-west-1\n[profile two]\nregion=eu-north-1\ns3 =\n"
+               "  addressing_style = path\n  aws_access_key_id = no\n"
+               "[profile \"in config\"]\naws_access_key_id=X\naws_secret_access_key=Y\n"
+               "endpoint_url = http://e\n[three]\naws_access_key_id=no\n");
+    make(&a, NULL);
+    check(&a, "A", "B", NULL, "profile default of /");
+    assert_string_equal(credentials_region(a.c), "eu-west-1");
+    setenv("AWS_ACCESS_KEY_ID", "ID", 1); /* a profile that is named goes before it */
+    setenv("AWS_SECRET_ACCESS_KEY", "KEY", 1);
+    make(&b, "two");
+    check(&b, "C", "D=/+", "E", "profile two of ");
+    assert_string_equal(credentials_region(b.c), "eu-north-1");
+    setenv("AWS_REGION", "mars-1", 1);
+    make(&c, "in config");
+    check(&c, "X", "Y", NULL, "config");
+    assert_string_equal(credentials_region(c.c), "mars-1");
+    {
+        char *endpoint = NULL;
+
+        assert_int_equal(credentials_endpoint(c.c, &endpoint), 1);
+        assert_string_equal(endpoint, "http://e");
+        free(endpoint);
+    }
+}
+
+static void test_credentials__no_such_profile__enoent(void **state)
+{
+    struct credentials *c = NULL;
+    struct diag d = DIAG_INIT, e = DIAG_INIT;
+
+    write_text(*state, "config", "[three]\naws_access_key_id=no\n");
+    assert_int_equal(credentials_new(&(struct credentials_options){.profile = "three"}, &c, &d),
+                     -ENOENT);
+    assert_diag_has(&d, "three");
+    assert_int_equal(credentials_new(&(struct credentials_options){.region = "a b"}, &c, &e),
+                     -EINVAL);
+}
+
+static void test_credentials__profile_of_other_tools__says_what_to_do(void **state)
+{
+    AUTO_FIXTURE struct fixture f = {0};
+    struct http_secret secret = {0};
+    struct diag d = DIAG_INIT;
+
+    write_text(*state, "config", "[profile s]\nsso_session = corp\n");
+    make(&f, "s");
+    assert_int_equal(get(&f, &secret, &d), -EOPNOTSUPP);
+    assert_diag_has(&d, "sso_session");
+    assert_diag_has(&d, "export-credentials");
+}
+
+static void test_credentials__nothing_anywhere__unsigned(void **state)
+{
+    AUTO_FIXTURE struct fixture f = {0}, g = {0};
+    struct http_secret secret = {0};
+    char text[128];
+
+    (void)state;
+    make(&f, NULL);
+    assert_int_equal(get(&f, &secret, NULL), 1);
+    assert_int_equal(get(&f, &secret, NULL), 1);
+    assert_int_equal(fake_http.requests, 1); /* the instance was asked once */
+    assert_string_equal(fake_http.request[0].method, "PUT");
+    assert_int_equal(fake_http.request[0].timeout_s, 1);
+    assert_int_equal(fake_http.request[0].tries, 1);
+    credentials_origin(f.c, text, sizeof(text));
+    assert_non_null(strstr(text, "anonymous"));
+    setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+    make(&g, NULL);
+    assert_int_equal(get(&g, &secret, NULL), 1);
+    assert_int_equal(fake_http.requests, 1);
+}
+
+static void test_credentials__instance__token_role_secret(void **state)
+{
+    static const struct fake_answer answers[] = {
+        {INSTANCE "/latest/api/token", "PUT", 0, "TOK", {0}},
+        {ROLES, NULL, 0, "my-role\n", {0}},
+        {ROLES "my-role",
+         NULL,
+         0,
+         "{\n \"Code\" : \"Success\",\n \"AccessKeyId\" : \"I\", \"SecretAccessKey\" : \"a\\/b\","
+         "\"Token\" : \"T\", \"Expiration\" : \"2999-01-01T00:00:00Z\" }",
+         {0}}};
+    AUTO_FIXTURE struct fixture f = {0};
+
+    (void)state;
+    fake_http_set(answers, ARRAY_LEN(answers));
+    make(&f, NULL);
+    check(&f, "I", "a/b", "T", "instance endpoint");
+    check(&f, "I", "a/b", "T", "instance endpoint");
+    assert_int_equal(fake_http.requests, 3);
+    assert_string_equal(fake_http.request[1].header, "X-aws-ec2-metadata-token: TOK");
+    assert_string_equal(fake_http.request[2].header, "X-aws-ec2-metadata-token: TOK");
+    for (size_t i = 0; i < 3; i++)
+        assert_true(fake_http.request[i].plain);
+}
+
+/* An answer of a container whose credentials expire in so many seconds. */
+static void container_answer(char *ret, size_t room, const char *id, int seconds)
+{
+    time_t at = time(NULL) + seconds;
+    struct tm tm;
+    char expires[32];
+
+    strftime(expires, sizeof(expires), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+    snprintf(ret, room,
+             "{\"AccessKeyId\":\"%s\",\"SecretAccessKey\":\"S\",\"Token\":\"T\","
+             "\"Expiration\":\"%s\"}",
+             id, expires);
+}
+
+static void test_credentials__container__token_of_file(void **state)
+{
+    char body[512], path[PATH_MAX];
+    struct fake_answer answers[] = {{"http://169.254.170.2/v2/x", NULL, 0, body, {0}}};
+    AUTO_FIXTURE struct fixture f = {0};
+
+    container_answer(body, sizeof(body), "C", 3600);
+    fake_http_set(answers, 1);
+    write_text(*state, "token", "SECRET-TOKEN\n");
+    temp_path(*state, "token", path);
+    setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", path, 1);
+    setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x", 1);
+    make(&f, NULL);
+    check(&f, "C", "S", "T", "container endpoint");
+    check(&f, "C", "S", "T", "container endpoint");
+    assert_int_equal(fake_http.requests, 1);
+    assert_string_equal(fake_http.request[0].header, "Authorization: SECRET-TOKEN");
+    assert_true(fake_http.request[0].plain);
+}
+
+static void test_credentials__about_to_expire__asked_for_again(void **state)
+{
+    char body[512];
+    struct fake_answer answers[] = {{"http://127.0.0.1/c", NULL, 0, body, {0}}};
+    AUTO_FIXTURE struct fixture f = {0}, g = {0};
+    struct http_secret secret = {0};
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    fake_http_set(answers, 1);
+    setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/c", 1);
+    container_answer(body, sizeof(body), "OLD", -5); /* expired when it came */
+    make(&f, NULL);
+    check(&f, "OLD", "S", "T", "container");
+    container_answer(body, sizeof(body), "NEW", 200); /* less than 5 minutes, but good */
+    check(&f, "NEW", "S", "T", "container");
+    assert_int_equal(fake_http.requests, 2);
+    answers[0].error = -EREMOTEIO;
+    check(&f, "NEW", "S", "T", "container"); /* not asked again at once */
+    assert_int_equal(fake_http.requests, 2);
+    make(&g, NULL);
+    assert_int_equal(get(&g, &secret, &d), -EREMOTEIO);
+    assert_diag_has(&d, "http://127.0.0.1/c");
+    assert_null(strstr(d.text, "\"S\""));
+}
+
+static void test_credentials__bad_answers__ebadmsg(void **state)
+{
+    static const char *const bodies[] = {"",
+                                         "{}",
+                                         "[]",
+                                         "{\"AccessKeyId\":\"a\"}",
+                                         "{\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"HUSH\","
+                                         "\"Expiration\":\"tomorrow\"}",
+                                         "{\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"HUSH\""};
+
+    (void)state;
+    setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost:80/c", 1);
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct fake_answer answers[] = {{"http://localhost:80/c", NULL, 0, bodies[i], {0}}};
+        AUTO_FIXTURE struct fixture f = {0};
+        struct http_secret secret = {0};
+        struct diag d = DIAG_INIT;
+
+        fake_http_set(answers, 1);
+        make(&f, NULL);
+        assert_int_equal(get(&f, &secret, &d), -EBADMSG);
+        assert_diag_has(&d, "container endpoint");
+        assert_null(strstr(d.text, "HUSH"));
+    }
+}
+
+static void test_container_url__only_near_or_secret(void **state)
+{
+    static const char *const good[] = {"https://host/x",          "http://localhost/x",
+                                       "http://127.0.0.1:80",     "http://127.9.9.9/x",
+                                       "http://[::1]:80/x",       "http://169.254.170.23/x",
+                                       "http://[fd00:ec2::23]/v1"};
+    static const char *const bad[] = {"http://host/x",
+                                      "http://127.0.0.1.evil.com/",
+                                      "http://localhost.evil/",
+                                      "http://169.254.169.254/",
+                                      "http://127.0.0.1@evil/",
+                                      "ftp://localhost/",
+                                      "http://[::2]/",
+                                      "https://",
+                                      "http://localhost/\r\nX: y",
+                                      ""};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_true(container_url_is_good(good[i]));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(container_url_is_good(bad[i]));
+}
+
+static void test_iso_time__texts(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "2026-11-21",
+                                      "2026-11-21T18:15:22",
+                                      "2026-13-21T18:15:22Z",
+                                      "2026-11-21 18:15:22Z",
+                                      "2026-11-21T18:15:22Zx",
+                                      "1969-11-21T18:15:22Z",
+                                      "2026-11-21T24:15:22Z"};
+    time_t at = 0;
+
+    (void)state;
+    assert_true(iso_time_parse("1970-01-02T00:00:01Z", &at));
+    assert_int_equal(at, 86401);
+    assert_true(iso_time_parse("1970-01-02T00:00:01.999999+00:00", &at));
+    assert_int_equal(at, 86401);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(iso_time_parse(bad[i], &at));
+}
+
+static void *ask(void *arg)
+{
+    struct fixture *f = arg;
+
+    for (unsigned i = 0; i < 200; i++) {
+        struct http_secret secret = {0};
+
+        if (get(f, &secret, NULL) != 0 || strcmp(secret.key_id, "C") != 0)
+            return f;
+        http_secret_release(&secret);
+    }
+    return NULL;
+}
+
+static void test_credentials__many_threads__one_question(void **state)
+{
+    char body[512];
+    struct fake_answer answers[] = {{"http://127.0.0.1/c", NULL, 0, body, {0}}};
+    AUTO_FIXTURE struct fixture f = {0};
+    pthread_t thread[4];
+
+    (void)state;
+    container_answer(body, sizeof(body), "C", 3600);
+    fake_http_set(answers, 1);
+    setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/c", 1);
+    make(&f, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(thread); i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, ask, &f), 0);
+    for (size_t i = 0; i < ARRAY_LEN(thread); i++) {
+        void *wrong;
+
+        pthread_join(thread[i], &wrong);
+        assert_null(wrong);
+    }
+    assert_int_equal(fake_http.requests, 1);
+}
+
+#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, setup, temp_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TEMP(test_credentials__environment__first),
+        IN_TEMP(test_credentials__half_an_environment__message),
+        IN_TEMP(test_credentials__profiles__of_both_files),
+        IN_TEMP(test_credentials__no_such_profile__enoent),
+        IN_TEMP(test_credentials__profile_of_other_tools__says_what_to_do),
+        IN_TEMP(test_credentials__nothing_anywhere__unsigned),
+        IN_TEMP(test_credentials__instance__token_role_secret),
+        IN_TEMP(test_credentials__container__token_of_file),
+        IN_TEMP(test_credentials__about_to_expire__asked_for_again),
+        IN_TEMP(test_credentials__bad_answers__ebadmsg),
+        cmocka_unit_test(test_container_url__only_near_or_secret),
+        cmocka_unit_test(test_iso_time__texts),
+        IN_TEMP(test_credentials__many_threads__one_question),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

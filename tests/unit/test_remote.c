@@ -1,0 +1,563 @@
+/* What remotes make of servers' answers: which files a SOURCE has, where they are, what files that
+ * name others mean by it, and what messages say. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cache/opener.h"
+#include "cache/remote.h"
+#include "cache/source.h"
+#include "support/fake_http.h"
+#include "support/fake_stage.h"
+#include "support/unit.h"
+
+#define SUM_A "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+static const char *const no_sides[] = {NULL};
+
+static void options_init(struct source_options *ret, struct cache_folder *cache)
+{
+    *cache = (struct cache_folder){.path = (char *)"/nowhere"};
+    source_options_init(ret, cache);
+    ret->endpoint = "http://s3";
+    ret->anonymous = true;
+}
+
+/* With -o files=, NULL: without. */
+static int open_source(const char *spec, const char *files, struct source **ret, struct diag *d)
+{
+    struct source_options options;
+    struct cache_folder cache;
+
+    options_init(&options, &cache);
+    options.files = files;
+    return source_open(spec, &options, ret, d);
+}
+
+/* The files: paths, '!' behind those that have an error, '*' behind those whose sum is known. */
+static void check_files(const struct source *source, const char *const *sides, const char *want)
+{
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    char text[4096] = "";
+    size_t n = 0;
+
+    assert_int_equal(source_list(source, sides, &list, NULL), 0);
+    for (size_t i = 0; i < list.n; i++) {
+        const struct source_entry *e = &list.entry[i];
+
+        assert_true(e->error || e->version);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s%s%s%s%s", i ? "|" : "", e->folder,
+                              *e->folder ? "/" : "", e->name, e->error ? "!" : "",
+                              e->sha256 ? "*" : "");
+    }
+    assert_string_equal(text, want);
+}
+
+/* ---- HTTP ---- */
+
+static const struct fake_answer index_site[] = {
+    {"http://h/d/",
+     NULL,
+     0,
+     "<title>Index of /d/</title><a href=\"../\">..</a><a href=\"b%20c\">b c</a>"
+     "<a href=\"sub/\">i</a><a href=\"x\">x</a><a href=\"sub/\">sub/</a><a href=\"gone\">g</a>"
+     "<a href=\"dark/\">d</a><a href=\"x\">x</a>",
+     {0}},
+    {"http://h/d/sub/", NULL, 0, "<a href=\"../\">..</a><a href=\"/d/sub/y\">y</a>", {0}},
+    {"http://h/d/dark/", NULL, -EACCES, "no", {0}},
+    {"http://h/d/b%20c", NULL, 0, NULL, {.size = 3, .etag = "\"1\""}},
+    {"http://h/d/x", NULL, 0, NULL, {.size = 4}},
+    {"http://h/d/sub/y", NULL, 0, NULL, {.size = 5}},
+};
+
+static void test_http__index_pages__all_files(void **state)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_FREE char *name = NULL;
+
+    (void)state;
+    fake_http_set(index_site, ARRAY_LEN(index_site));
+    assert_int_equal(open_source("http://h/d/", NULL, &source, NULL), 0);
+    check_files(source, no_sides, "b c|dark!|gone!|x|sub/y");
+    assert_int_equal(fake_http.requests, 4); /* no page twice */
+    name = source_name(source);
+    assert_string_equal(name, "http://h/d/");
+    assert_int_equal(source_list(source, no_sides, &list, NULL), 0);
+    assert_int_equal(source_blob_packed(source, &list.entry[0], &blob, NULL), 0);
+    assert_string_equal(blob_name(blob), "b c");
+    assert_string_equal(fake_staged_of(blob)->url, "http://h/d/b%20c");
+    assert_int_equal(blob->size, 3);
+    assert_false(fake_staged_of(blob)->has_sha256);
+}
+
+static void test_http__folder_without_slash__index_pages(void **state)
+{
+    AUTO_SOURCE struct source *source = NULL;
+
+    (void)state;
+    fake_http_set(index_site, ARRAY_LEN(index_site));
+    assert_int_equal(open_source("http://h/d", NULL, &source, NULL), 0);
+    check_files(source, no_sides, "b c|dark!|gone!|x|sub/y");
+}
+
+static void test_http__sums__are_the_list(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://h/SHA256SUMS",
+         NULL,
+         0,
+         SUM_A "  x\n" SUM_A " *sub/y z\n" SUM_A "  ../up\n" SUM_A "  .hid\n" SUM_A "  x\n",
+         {0}},
+        {"http://h/x", NULL, 0, NULL, {.size = 1}},
+        {"http://h/sub/y%20z", NULL, 0, NULL, {.size = 1}},
+    };
+    AUTO_SOURCE struct source *source = NULL;
+
+    (void)state;
+    fake_http_set(site, ARRAY_LEN(site));
+    assert_int_equal(open_source("http://h", NULL, &source, NULL), 0);
+    check_files(source, no_sides, "x*|sub/y z*");
+    assert_string_equal(source_note(source), "SHA256SUMS: 1 of 5 lines left out: the name '..'\n");
+}
+
+static void test_http__files_given__those(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://h/d/SHA256SUMS", NULL, 0, SUM_A "  b/c\n" SUM_A "  other\n", {0}},
+        {"http://h/d/a", NULL, 0, NULL, {.size = 1}},
+        {"http://h/d/b/c", NULL, 0, NULL, {.size = 1}},
+    };
+    AUTO_SOURCE struct source *source = NULL;
+    struct source *wrong = NULL;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    fake_http_set(site, ARRAY_LEN(site));
+    assert_int_equal(open_source("http://h/d", "b/c;a;;missing", &source, NULL), 0);
+    check_files(source, no_sides, "a|missing!|b/c*");
+    assert_int_equal(open_source("http://h/d", "a;../b", &wrong, &d), -EINVAL);
+    assert_diag_has(&d, "files=../b");
+}
+
+static void test_http__one_file__its_sides(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://h/d/t%20x.gz", NULL, 0, NULL, {.size = 9, .etag = "\"e\""}},
+        {"http://h/d/t%20x.weight", NULL, 0, NULL, {.size = 2}},
+    };
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_FREE char *name = NULL;
+
+    (void)state;
+    fake_http_set(site, ARRAY_LEN(site));
+    assert_int_equal(open_source("http://h/d/t x.gz", NULL, &source, NULL), 0);
+    assert_int_equal(fake_http.requests, 1); /* SHA256SUMS; an ETag says that it is a file */
+    check_files(source, (const char *const[]){".weight", ".group", NULL}, "t x.gz|t x.weight");
+    assert_string_equal(source->only_file, "t x.gz");
+    name = source_name(source);
+    assert_string_equal(name, "http://h/d/t x.gz");
+}
+
+static void test_http__query__sent_and_not_shown(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://h/d/x?Signature=HUSH", NULL, 0, NULL, {.size = 9}}};
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_FREE char *name = NULL;
+    struct source *wrong = NULL;
+    struct diag d = DIAG_INIT, e = DIAG_INIT;
+
+    (void)state;
+    fake_http_set(site, ARRAY_LEN(site));
+    assert_int_equal(open_source("http://h/d/x?Signature=HUSH", NULL, &source, NULL), 0);
+    assert_int_equal(source_list(source, (const char *const[]){".w", NULL}, &list, NULL), 0);
+    assert_int_equal(list.n, 1);
+    assert_string_equal(list.entry[0].name, "x");
+    assert_int_equal(source_blob_packed(source, &list.entry[0], &blob, NULL), 0);
+    assert_string_equal(fake_staged_of(blob)->url, "http://h/d/x?Signature=HUSH");
+    assert_string_equal(fake_staged_of(blob)->key, "http://h/d/x");
+    name = source_name(source);
+    assert_null(strstr(name, "HUSH"));
+    assert_int_equal(fake_http.requests, 0);
+    assert_int_equal(open_source("http://h/d/y?Signature=HUSH", NULL, &wrong, &d), -ENOENT);
+    assert_diag_has(&d, "http://h/d/y");
+    assert_null(strstr(d.text, "HUSH"));
+    assert_int_equal(open_source("http://h/d/?Signature=HUSH", "a", &wrong, &e), -EINVAL);
+    assert_null(strstr(e.text, "HUSH"));
+}
+
+static void test_http__credentials_in_url__refused_and_not_shown(void **state)
+{
+    static const char *const urls[] = {"http://user:HUSH@host/d/", "https://HUSH@host",
+                                       "http://user:HU/SH@host/d/", "http://user:HUSH?@host/",
+                                       "http://user:HU#SH@host/"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct source *source = NULL;
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(open_source(urls[i], NULL, &source, &d), -EINVAL);
+        assert_true(d.set);
+        assert_null(strstr(d.text, "HU"));
+    }
+    assert_int_equal(open_source("http://", NULL, &(struct source *){NULL}, NULL), -EINVAL);
+    assert_int_equal(open_source("http:///x", NULL, &(struct source *){NULL}, NULL), -EINVAL);
+    assert_int_equal(open_source("http://h/a#b", NULL, &(struct source *){NULL}, NULL), -EINVAL);
+    assert_int_equal(open_source("http://h/a\nb", NULL, &(struct source *){NULL}, NULL), -EINVAL);
+}
+
+static void test_http__no_listing__says_what_to_do(void **state)
+{
+    static const struct fake_answer site[] = {{"http://h/", NULL, 0, "Welcome!", {0}}};
+    struct source *source = NULL;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    fake_http_set(site, ARRAY_LEN(site));
+    assert_int_equal(open_source("http://h/", NULL, &source, &d), -ENODATA);
+    assert_diag_has(&d, "-o files=");
+}
+
+static void test_http__folders_in_circles__ends(void **state)
+{
+    struct fake_answer site[40];
+    char url[40][128];
+    AUTO_SOURCE struct source *source = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(site); i++) {
+        snprintf(url[i], sizeof(url[i]), i ? "%.*sl/" : "http://h/",
+                 i ? (int)strlen(url[i - 1]) : 0, i ? url[i - 1] : "");
+        site[i] = (struct fake_answer){
+            url[i], NULL, 0, "<a href=\"../\">up</a><a href=\"l/\">l/</a>", {0}};
+    }
+    fake_http_set(site, ARRAY_LEN(site));
+    assert_int_equal(open_source("http://h/", NULL, &source, NULL), 0);
+    assert_true(fake_http.requests < 20);
+    assert_non_null(strstr(source_note(source), "deep"));
+}
+
+/* ---- S3 ---- */
+
+#define PAGE(rest) "<ListBucketResult><EncodingType>url</EncodingType>" rest "</ListBucketResult>"
+#define OBJECT(key, size)                                                                          \
+    "<Contents><Key>" key "</Key><Size>" size "</Size><ETag>\"e\"</ETag></Contents>"
+
+static const struct fake_answer bucket[] = {
+    {"http://s3/b?encoding-type=url&list-type=2&prefix=p%2F",
+     NULL,
+     0,
+     PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>t/+=</"
+          "NextContinuationToken>" OBJECT("p/", "0") OBJECT("p/a%2Bb", "7") OBJECT("p/.hid", "1")
+              OBJECT("p/d/", "0")),
+     {0}},
+    {"http://s3/b?continuation-token=t%2F%2B%3D&encoding-type=url&list-type=2&prefix=p%2F",
+     NULL,
+     0,
+     PAGE("<IsTruncated>false</IsTruncated>" OBJECT("p/d/c", "8") OBJECT("p/../e", "1")
+              OBJECT("p//f", "1") OBJECT("p/SHA256SUMS", "70")),
+     {0}},
+    {"http://s3/b/p/SHA256SUMS", NULL, 0, SUM_A "  d/c\n", {0}},
+    {"http://s3/b?encoding-type=url&list-type=2&prefix=p%2Fd%2Fc%2F", NULL, 0, PAGE(""), {0}},
+    {"http://s3/b?encoding-type=url&list-type=2&max-keys=1&prefix=p%2Fd%2Fc",
+     NULL,
+     0,
+     PAGE(OBJECT("p/d/c", "8")),
+     {0}},
+    {"http://s3/b?encoding-type=url&list-type=2&prefix=p%2Fd%2F",
+     NULL,
+     0,
+     PAGE(OBJECT("p/d/c", "8")),
+     {0}},
+    {"http://s3/no?encoding-type=url&list-type=2&prefix=",
+     NULL,
+     -ENOENT,
+     "<Error><Code>NoSuchBucket</Code></Error>",
+     {0}},
+    {"http://s3/far?encoding-type=url&list-type=2&prefix=",
+     NULL,
+     -EREMOTEIO,
+     "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-3</Region></Error>",
+     {0}},
+    {"http://s3/shut?encoding-type=url&list-type=2&prefix=k%2F",
+     NULL,
+     -EACCES,
+     "<Error><Code>AccessDenied</Code></Error>",
+     {0}},
+    {"http://s3/open?encoding-type=url&list-type=2&prefix=k%2F", NULL, -EACCES, NULL, {0}},
+    {"http://s3/open/k", NULL, 0, NULL, {.size = 5}},
+    {"http://s3/liar?encoding-type=url&list-type=2&prefix=p%2F",
+     NULL,
+     0,
+     PAGE(OBJECT("q/x", "1")),
+     {0}},
+};
+
+static void test_s3__prefix__its_objects(void **state)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_FREE char *name = NULL;
+    char origin[64];
+
+    (void)state;
+    fake_http_set(bucket, ARRAY_LEN(bucket));
+    assert_int_equal(open_source("s3://b/p", NULL, &source, NULL), 0);
+    check_files(source, no_sides, "SHA256SUMS|_._e!|_f!|a+b|d/c*");
+    assert_int_equal(fake_http.stats, 0);
+    name = source_name(source);
+    assert_string_equal(name, "s3://b/p/");
+    assert_int_equal(source_list(source, no_sides, &list, NULL), 0);
+    assert_int_equal(source_blob_packed(source, &list.entry[4], &blob, NULL), 0);
+    assert_string_equal(fake_staged_of(blob)->url, "http://s3/b/p/d/c");
+    assert_int_equal(fake_staged_of(blob)->version.size, 8);
+    assert_true(fake_staged_of(blob)->has_sha256);
+    source_credentials(source, origin, sizeof(origin));
+    assert_string_equal(origin, "anonymous");
+}
+
+static void test_s3__one_object__that_file(void **state)
+{
+    AUTO_SOURCE struct source *source = NULL, *open = NULL;
+    AUTO_FREE char *name = NULL;
+
+    (void)state;
+    fake_http_set(bucket, ARRAY_LEN(bucket));
+    assert_int_equal(open_source("s3://b/p/d/c", NULL, &source, NULL), 0);
+    check_files(source, no_sides, "c");
+    assert_string_equal(source->base, "http://s3/b/p/d/");
+    name = source_name(source);
+    assert_string_equal(name, "s3://b/p/d/c");
+    /* Who may not list may read. */
+    assert_int_equal(open_source("s3://open/k", NULL, &open, NULL), 0);
+    check_files(open, no_sides, "k");
+}
+
+static void check_s3_error(const char *spec, int want, const char *piece)
+{
+    struct source *source = NULL;
+    struct diag d = DIAG_INIT;
+
+    assert_int_equal(open_source(spec, NULL, &source, &d), want);
+    assert_diag_has(&d, piece);
+    assert_diag_has(&d, "s3://");
+}
+
+static void test_s3__errors__messages(void **state)
+{
+    (void)state;
+    fake_http_set(bucket, ARRAY_LEN(bucket));
+    check_s3_error("s3://no", -ENOENT, "want a bucket of that name");
+    check_s3_error("s3://shut/k", -EACCES, "s3:ListBucket");
+    check_s3_error("s3://shut/k", -EACCES, "anonymous");
+    check_s3_error("s3://liar/p/", -EBADMSG, "keys that begin so");
+    check_s3_error("s3://", -EINVAL, "name of a bucket");
+    check_s3_error("s3://a:b/c", -EINVAL, "name of a bucket");
+    check_s3_error("s3://far", -EREMOTEIO, "AuthorizationHeaderMalformed");
+}
+
+/* A bucket of AWS's own is looked for again where the server says it is. */
+static void test_s3__other_region__followed(void **state)
+{
+    static const struct fake_answer aws[] = {
+        {"https://b.s3.us-east-1.amazonaws.com/?encoding-type=url&list-type=2&prefix=",
+         NULL,
+         -EREMOTEIO,
+         "<Error><Code>PermanentRedirect</Code><Endpoint>b.s3-eu-west-3.amazonaws.com</Endpoint>"
+         "</Error>",
+         {0}},
+        {"https://b.s3.eu-west-3.amazonaws.com/?encoding-type=url&list-type=2&prefix=",
+         NULL,
+         0,
+         PAGE(OBJECT("x", "1")),
+         {0}},
+    };
+    AUTO_SOURCE struct source *source = NULL;
+    struct source_options options;
+    struct cache_folder cache;
+
+    (void)state;
+    unsetenv("AWS_ENDPOINT_URL");
+    unsetenv("AWS_ENDPOINT_URL_S3");
+    fake_http_set(aws, ARRAY_LEN(aws));
+    options_init(&options, &cache);
+    options.endpoint = NULL;
+    options.region = "us-east-1";
+    assert_int_equal(source_open("s3://b", &options, &source, NULL), 0);
+    check_files(source, no_sides, "x");
+    assert_string_equal(source->known.entry[0].url, "https://b.s3.eu-west-3.amazonaws.com/x");
+    assert_non_null(strstr(source_note(source), "eu-west-3"));
+}
+
+static void test_s3__virtual_host__in_the_name(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://b.s3:80/x/?encoding-type=url&list-type=2&prefix=",
+         NULL,
+         0,
+         PAGE(OBJECT("k", "1")),
+         {0}}};
+    AUTO_SOURCE struct source *source = NULL;
+    struct source_options options;
+    struct cache_folder cache;
+
+    (void)state;
+    fake_http_set(site, ARRAY_LEN(site));
+    options_init(&options, &cache);
+    options.endpoint = "http://s3:80/x/";
+    options.virtual_host = true;
+    assert_int_equal(source_open("s3://b", &options, &source, NULL), 0);
+    assert_string_equal(source->known.entry[0].url, "http://b.s3:80/x/k");
+}
+
+/* ---- what files name ---- */
+
+static const struct fake_answer tree[] = {
+    {"http://h/c/SHA256SUMS",
+     NULL,
+     0,
+     SUM_A "  data/train/feats.scp\n" SUM_A "  data/train/x.ark\n" SUM_A "  x.ark\n" SUM_A
+           "  exp/raw.ark\n" SUM_A "  exp/a b.ark\n",
+     {0}},
+    {"http://h/c/data/train/feats.scp", NULL, 0, NULL, {.size = 1}},
+    {"http://h/c/data/train/x.ark", NULL, 0, NULL, {.size = 2}},
+    {"http://h/c/x.ark", NULL, 0, NULL, {.size = 3}},
+    {"http://h/c/exp/raw.ark", NULL, 0, NULL, {.size = 4}},
+    {"http://h/c/exp/a%20b.ark", NULL, 0, NULL, {.size = 5}},
+};
+
+/* An opener over the tree. */
+struct opening {
+    struct source *source;
+    struct cache_folder cache;
+    struct cache_opener opener;
+};
+
+static void opening_init(struct opening *o, bool allow_outside)
+{
+    const struct cache_opener_options how = {.allow_outside = allow_outside, .command_timeout = 1};
+
+    fake_http_set(tree, ARRAY_LEN(tree));
+    *o = (struct opening){.cache = {.path = (char *)"/nowhere"}};
+    assert_int_equal(open_source("http://h/c/", NULL, &o->source, NULL), 0);
+    assert_int_equal(cache_opener_init(&o->opener, o->source, &o->cache, &how), 0);
+}
+
+static void opening_release(struct opening *o)
+{
+    cache_opener_release(&o->opener);
+    source_free(o->source);
+}
+
+static void check_named(struct opening *o, const char *folder, const char *path, uint64_t size)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+
+    assert_int_equal(opener_file(&o->opener.opener, folder, path, &blob, NULL), 0);
+    assert_int_equal(blob->size, size);
+    assert_non_null(fake_staged_of(blob));
+}
+
+static void check_not_named(struct opening *o, const char *path, int want, const char *piece)
+{
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+
+    assert_int_equal(opener_file(&o->opener.opener, "data/train", path, &blob, &d), want);
+    assert_diag_has(&d, piece);
+}
+
+static void test_remote_opener__relative_paths_and_urls__found(void **state)
+{
+    AUTO(opening_release) struct opening o;
+
+    (void)state;
+    opening_init(&o, false);
+    check_named(&o, "data/train", "x.ark", 2);
+    check_named(&o, "data", "x.ark", 3);
+    check_named(&o, "", "x.ark", 3);
+    check_named(&o, "data/train", "../../x.ark", 3);
+    check_named(&o, "data/train", "./exp//raw.ark", 4);
+    check_named(&o, "data/train", "exp/a b.ark", 5);
+    check_named(&o, "data/train", "http://h/c/exp/raw.ark", 4);
+    check_named(&o, "data/train", "http://h/c/exp/a%20b.ark", 5);
+}
+
+static void test_remote_opener__elsewhere__refused(void **state)
+{
+    AUTO(opening_release) struct opening o;
+
+    (void)state;
+    opening_init(&o, false);
+    check_not_named(&o, "/etc/passwd", -EACCES, "lies outside of SOURCE");
+    check_not_named(&o, "/etc/passwd", -EACCES, "allow_outside");
+    check_not_named(&o, "http://other/c/x.ark", -EACCES, "lies outside of SOURCE");
+    check_not_named(&o, "s3://b/x.ark?sig=HUSH", -EACCES, "s3://b/x.ark:");
+    check_not_named(&o, "http://h/c/../../etc", -ENOENT, "want a file");
+    check_not_named(&o, "../../../x.ark/../y", -ENOENT, "want a file");
+    check_not_named(&o, "exp", -ENOENT, "want a file");
+    check_not_named(&o, "", -EINVAL, "want a path");
+}
+
+static void test_remote_opener__allow_outside__files_of_this_machine(void **state)
+{
+    AUTO(opening_release) struct opening o;
+    AUTO_BLOB struct blob *blob = NULL;
+
+    (void)state;
+    opening_init(&o, true);
+    assert_int_equal(opener_file(&o.opener.opener, "", "/etc/passwd", &blob, NULL), 0);
+    assert_null(fake_staged_of(blob));
+    check_named(&o, "data/train", "x.ark", 2);
+}
+
+static void test_local__stages_local__through_the_stage(void **state)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    struct source_options options;
+    struct cache_folder cache;
+
+    (void)state;
+    options_init(&options, &cache);
+    options.stages_local = true;
+    assert_int_equal(source_open("/etc/passwd", &options, &source, NULL), 0);
+    assert_int_equal(source_list(source, no_sides, &list, NULL), 0);
+    assert_int_equal(source_blob_packed(source, &list.entry[0], &blob, NULL), 0);
+    assert_non_null(fake_staged_of(blob));
+    assert_string_equal(fake_staged_of(blob)->url, "/etc/passwd");
+    assert_int_equal(fake_staged_of(blob)->version.size, blob->size);
+    assert_true(*fake_staged_of(blob)->version.etag);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_http__index_pages__all_files),
+        cmocka_unit_test(test_http__folder_without_slash__index_pages),
+        cmocka_unit_test(test_http__sums__are_the_list),
+        cmocka_unit_test(test_http__files_given__those),
+        cmocka_unit_test(test_http__one_file__its_sides),
+        cmocka_unit_test(test_http__query__sent_and_not_shown),
+        cmocka_unit_test(test_http__credentials_in_url__refused_and_not_shown),
+        cmocka_unit_test(test_http__no_listing__says_what_to_do),
+        cmocka_unit_test(test_http__folders_in_circles__ends),
+        cmocka_unit_test(test_s3__prefix__its_objects),
+        cmocka_unit_test(test_s3__one_object__that_file),
+        cmocka_unit_test(test_s3__errors__messages),
+        cmocka_unit_test(test_s3__other_region__followed),
+        cmocka_unit_test(test_s3__virtual_host__in_the_name),
+        cmocka_unit_test(test_remote_opener__relative_paths_and_urls__found),
+        cmocka_unit_test(test_remote_opener__elsewhere__refused),
+        cmocka_unit_test(test_remote_opener__allow_outside__files_of_this_machine),
+        cmocka_unit_test(test_local__stages_local__through_the_stage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
