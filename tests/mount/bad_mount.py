@@ -60,7 +60,7 @@ class Try:
         file = path("file-one/source/file-one")
         got = read_anew(file) if anew else content(file)
         equal(got == DATA, True, f"{self.what}: the bytes{what}")
-        equal(content(path("file-one/samples/raw/000999.data.raw")), DATA[-1024:], self.what)
+        equal(content(path("file-one/samples/raw/000999.image.raw")), DATA[-1024:], self.what)
 
     def fails(self, *wants, off=0, limit=None):
         """A read of the block at off fails in time."""
