@@ -4,16 +4,15 @@ right bytes, and in the end the server has given the dataset, and what was under
 
 import os
 import random
-import subprocess
-import sys
+import threading
 import time
 
 import numpy as np
 
 from bad_server import BadServer
 from lib import DEADLINE, PRIVATE, SLOW, equal, idx_bytes, run, start, stop
-from servers import (check_once, coverage, ended, files_below, locks_in, place, read_anew, remote,
-                     sent, wait_until)
+from servers import (check_once, coverage, ended, files_below, locks_in, pidfd, place, read_anew,
+                     remote, sent, wait_until)
 
 KILLS = 15 if SLOW else 100
 READERS = 2
@@ -22,45 +21,45 @@ WWW = f"{PRIVATE}/www"
 CACHE = f"{PRIVATE}/killed"
 SAMPLE = 60 * 60
 N = 1200 if SLOW else 4000
-FILE = f"{PRIVATE}/content"
 
 
-def reader(at, seed):
-    """Reads samples and pieces at random until the mount is dead; a wrong byte is exit code 1."""
-    with open(FILE, "rb") as f:
-        data = f.read()
+def reader(at, data, seed, wrong):
+    """Reads samples at random until the mount is dead."""
     rng = random.Random(seed)
     while True:
         i = rng.randrange(N)
         try:
             got = read_anew(at, f"big-data/samples/raw/{i:06d}.image.raw")
         except OSError:
-            sys.exit(0)
+            return
         if got != data[16 + SAMPLE * i:16 + SAMPLE * (i + 1)]:
-            sys.exit(f"sample {i} is wrong")
+            wrong.append(f"mount {seed}: sample {i}")
 
 
 def main():
     rng = random.Random(os.environ.get("SEED", "5"))
     data = idx_bytes(np.random.default_rng(5).integers(0, 256, (N, 60, 60), dtype=np.uint8))
     place(WWW, "big-data", data)
-    place(PRIVATE, "content", data)
     # So slow that there is something to fetch until the last kill.
     per_kill = 0.12 * (5 if SLOW else 1)
     with BadServer(WWW, rate=int(0.6 * len(data) / KILLS / per_kill), sendbuf=BUFFER) as server:
         options = f"cache={CACHE},block={BLOCK},jobs={JOBS}"
         source = f"{server.url}/big-data"
-        begin = time.monotonic()
+        begin, wrong = time.monotonic(), []
         for i in range(KILLS):
             daemon = start(source, options)
-            readers = [subprocess.Popen([sys.executable, __file__, daemon.at, str(i * READERS + k)])
-                       for k in range(READERS)]
-            equal(ended(os.pidfd_open(daemon.pid), rng.uniform(0, 1.5 * per_kill)), False,
-                  "the daemon ended by itself")
+            readers = [threading.Thread(target=reader, args=(daemon.at, data, i, wrong))
+                       for _ in range(READERS)]
+            for r in readers:
+                r.start()
+            with pidfd(daemon.pid) as fd:
+                equal(ended(fd, rng.uniform(0, 1.5 * per_kill)), False, "the daemon ended itself")
             daemon.kill()
             daemon.wait(DEADLINE)
             for r in readers:
-                equal(r.wait(DEADLINE), 0, f"reader of mount {i}")
+                r.join(DEADLINE)
+            equal((wrong, [r.is_alive() for r in readers]), ([], [False] * READERS),
+                  f"wrong bytes, readers that hang after kill {i}")
             run("umount", daemon.at)
             equal(locks_in(CACHE), [], "locks that are left")
         fetched = sent(server.data())
@@ -86,7 +85,4 @@ def main():
         equal(server.data(), [], "requests for data when all is here")
 
 
-if len(sys.argv) > 1:
-    reader(sys.argv[1], int(sys.argv[2]))
-else:
-    main()
+main()

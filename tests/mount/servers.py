@@ -47,27 +47,33 @@ def free_port():
     raise AssertionError("no free port of 127.0.0.1")
 
 
-def ended(pidfd, seconds):
+@contextlib.contextmanager
+def pidfd(pid):
+    fd = os.pidfd_open(pid)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def ended(fd, seconds):
     """Has the process of that pidfd ended, at most so many seconds from now?"""
-    return bool(select.select([pidfd], [], [], seconds)[0])
+    return bool(select.select([fd], [], [], seconds)[0])
 
 
 def wait_until(condition, what, process=None, seconds=DEADLINE):
     """Until condition() is true: looked at every 10 ms, for there is no event of it. It fails at
     once if the process ends before."""
     until = time.monotonic() + seconds
-    pidfd = os.pidfd_open(process.pid if process else os.getpid())
-    try:
+    with pidfd(process.pid if process else os.getpid()) as fd:
         while True:
             result = condition()
             if result:
                 return result
-            if ended(pidfd, 0.01):
+            if ended(fd, 0.01):
                 raise AssertionError(f"the process ended before: {what}")
             if time.monotonic() > until:
                 raise AssertionError(f"not in {seconds} s: {what}")
-    finally:
-        os.close(pidfd)
 
 
 def answers(port):
