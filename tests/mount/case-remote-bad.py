@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A server that does wrong what passes: 5xx, 429, resets, short bodies, wrong parts, stalls, no ranges,
-nothing said of the size. Readers wait a little, every byte is right, and nobody is told."""
+"""A server that does wrong what passes: 5xx, 429, resets, short bodies, wrong parts, stalls, no
+ranges, nothing said of the size. Readers wait a little, every byte is right, and nobody is told."""
 
 import errno
 import os

@@ -22,6 +22,7 @@ DATA = {name: idx_bytes(numbers.integers(0, 256, shape, dtype=np.uint8)) for nam
 for name, data in DATA.items():
     place(WWW, name, data)
 OPTIONS = "block=16K,jobs=2"
+MARKER = "EPOCHFS"  # the file that says that the folder is ours, and of which version
 
 
 def mount(url, folder=CACHE, *options, **kwargs):
@@ -49,8 +50,7 @@ def flipped(file, at):
 
 def damages(size):
     """What happens to a file: a name, and a function of its path."""
-    for at in sorted({0, 1, 8, 12, 20, 40, 63, *(rng.randrange(size or 1) for _ in range(6)),
-                      max(size - 1, 0)}):
+    for at in sorted({0, 1, 8, 12, 20, 40, 63, size - 1, *(rng.randrange(size) for _ in range(6))}):
         yield f"bit flip at {at}", lambda file, at=at: flipped(file, at)
     for at in (0, 1, 50, 4096, size // 2, max(size - 1, 0)):
         yield f"truncated to {at}", lambda file, at=at: os.truncate(file, at)
@@ -75,7 +75,7 @@ def restore(to=CACHE):
 
 def check_cold(server):
     """Each file, each damage, then a mount."""
-    every = [(name, what, do) for name in ours(KEPT)
+    every = [(name, what, do) for name in ours(KEPT) if name != MARKER
              for what, do in damages(os.path.getsize(f"{KEPT}/{name}"))]
     equal(len(ours(KEPT)) >= len(DATA), True, f"files of the cache folder: {ours(KEPT)}")
     rng.shuffle(every)
@@ -151,7 +151,8 @@ def later_version(file):
 
 def refused(server, before):
     """Exit code 4, and nothing has changed."""
-    contains(run("mount", "-o", f"cache={CACHE},{OPTIONS}", f"{server.url}/", path(), code=4), CACHE)
+    said = run("mount", "-o", f"cache={CACHE},{OPTIONS}", f"{server.url}/", path(), code=4)
+    contains(said, CACHE)
     equal({n: content(CACHE, n) for n in ours(CACHE)} == before, True, "the folder is untouched")
 
 
@@ -175,11 +176,18 @@ def check_foreign(server):
     shutil.rmtree(f"{CACHE}/staged")
     place(CACHE, "staged", b"a file in place of a folder")
     refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
-    # Each file of ours says its version: a later one than ours.
+    # Each file of ours says its version: a later one than ours. The marker says it of the folder.
     restore()
     for name in ours(CACHE):
         later_version(f"{CACHE}/{name}")
     refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
+    for marker in (b"epochfs cache folder, version 1\n", b"epochfs cache folder, version 99\n",
+                   b"", b"somebody else's\n", None):
+        restore()
+        os.unlink(f"{CACHE}/{MARKER}")
+        if marker is not None:
+            place(CACHE, MARKER, marker)
+        refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
     place(PRIVATE, "a-file", b"x")
     run("mount", "-o", f"cache={PRIVATE}/a-file", f"{server.url}/", path(), code=4)
     equal(content(PRIVATE, "a-file"), b"x", "a file in place of the folder")

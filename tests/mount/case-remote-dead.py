@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The server is gone, or gives nothing: what is staged is read, listed and looked at at once; what is
-not fails in time; readers are released by Ctrl-C; and the mount ends at once under all that."""
+"""The server is gone, or gives nothing: what is staged is read, listed and looked at at once; what
+is not fails in time; readers are released by Ctrl-C; and the mount ends at once under all that."""
 
 import errno
 import os

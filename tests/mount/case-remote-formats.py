@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""libsvm text and Kaldi data directories on a web server: indexed, joined and read as on a disk, each
-byte fetched once; files that an scp names lie beside it on the server."""
+"""libsvm text and Kaldi data directories on a web server: indexed, joined and read as on a disk,
+each byte fetched once; files that an scp names lie beside it on the server."""
 
 import gzip
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A server with troubles that last, or with another file than before: a read fails with a clear error
-within `patience`, what is here is still read, and when the server is healthy again, so is the
+"""A server with troubles that last, or with another file than before: a read fails with a clear
+error within `patience`, what is here is still read, and when the server is healthy again, so is the
 mount. A body that differs from SHA256SUMS."""
 
 import errno

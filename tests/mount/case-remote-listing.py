@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""How a web server says what is there: SHA256SUMS, its index page, files=, or SOURCE is one file. Also
-packed files, redirects, names of all kinds, and what is not a listing."""
+"""How a web server says what is there: SHA256SUMS, its index page, files=, or SOURCE is one file.
+Also packed files, redirects, names of all kinds, and what is not a listing."""
 
 import gzip
 import os
@@ -98,7 +98,7 @@ place(f"{WWW}/apache", "index.html", f"""<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML
 <tr><td><a href="/">Parent Directory</a></td></tr><tr><td><A HREF="../">up</A></td></tr>
 <tr><td><a href="data-one">data-one</a></td></tr><tr><td><a
  class="x" href="{urllib.parse.quote('data two')}">data two</a></td></tr>
-<tr><td><a href="http://example.invalid/elsewhere">x</a><a href="//example.invalid/e2">y</a></td></tr>
+<tr><td><a href="http://example.invalid/e1">x</a><a href="//example.invalid/e2">y</a></td></tr>
 <tr><td><a href="../sums/big">z</a><a href="/sums/big">z</a><a href="#top">top</a>
 <a href="mailto:me@example.invalid">m</a><a href="javascript:void(0)">j</a>
 <a href="%2e%2e/sums/big">dots</a><a href="..%2fsums%2fbig">dots</a><a href="">e</a></td></tr>

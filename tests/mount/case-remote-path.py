@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A path with cache= is staged as a remote is: each byte read once, files that are gone afterwards are
-still read where they are staged, and what has changed is an error, never a mixture."""
+"""A path with cache= is staged as a remote is: each byte read once, files that are gone afterwards
+are still read where they are staged, and what has changed is an error, never a mixture."""
 
 import errno
 import gzip
@@ -10,8 +10,8 @@ import shutil
 import numpy as np
 
 import kaldi_dirs as kd
-from lib import (PRIVATE, SOURCE, contains, content, equal, expect_error, idx_bytes, log_text, mounted,
-                 path, run, small, start, status, stop, write)
+from lib import (PRIVATE, SOURCE, contains, content, equal, expect_error, idx_bytes, log_text,
+                 mounted, path, run, small, start, status, stop, write)
 from servers import error_of, place, read_anew, remote, wait_until
 
 rng = np.random.default_rng(31)
@@ -48,7 +48,7 @@ def check_same():
             kd.check(full.dataset(path("kaldi/all"))[0])
             r = all_staged()
             fetched = r["demand_bytes"] + r["background_bytes"]
-            equal(fetched, 0 if n else r["distinct_bytes"], f"mount {n}: bytes read from the source")
+            equal(fetched, 0 if n else r["distinct_bytes"], f"mount {n}: bytes of the source read")
             equal(r["errors"], 0, "errors")
     with mounted(SOURCE):
         equal("remote" in status(), False, "no cache=: read in place")
@@ -124,7 +124,8 @@ def check_options():
     with mounted(SOURCE, fresh("stage=off")):
         content(path("big-data/samples/raw/001000.image.raw"))
         r = remote()
-        equal((r["background_bytes"], r["demand_bytes"] <= 5 * BLOCK), (0, True), f"one sample: {r}")
+        equal((r["background_bytes"], r["demand_bytes"] <= 5 * BLOCK), (0, True),
+              f"one sample: {r}")
     with mounted(SOURCE, fresh("rate=100K")):
         equal(content(path("big-data/source/big-data")) == OLD, True, "demand has no limit")
     with mounted(SOURCE, fresh("rate=400K")) as at:

@@ -56,7 +56,8 @@ def access_log(s3):
 def check_mnist(at=None):
     at = at or path()
     for i in range(0, 400, 9):
-        equal(content(at, f"train/samples/raw/{i:06d}.image.raw"), images[i].tobytes(), f"image {i}")
+        equal(content(at, f"train/samples/raw/{i:06d}.image.raw"), images[i].tobytes(),
+              f"image {i}")
     equal(content(at, "train/batches/batch=all/raw/000000.image.raw") == images.tobytes(), True,
           "all images")
     equal(content(at, "train/batches/batch=all/raw/000000.label.raw"), labels.tobytes(), "labels")
@@ -114,11 +115,9 @@ def check_access(s3, options):
         said = run("info", "-o", options, "s3://data/mnist/", code=2, env=env)
         equal(any(word in said for word in ("403", "orbidden", "denied", "redentials")), True,
               f"{name}: {said}")
-    said = run("info", "-o", f"{fresh('anonymous')},{options.partition(',')[2]}", "s3://data/mnist/",
-               code=2, env=bare)
-    contains(said, "s3://")
-    contains(run("info", "-o", f"{fresh('anonymous')},{options.partition(',')[2]}",
-                 "s3://public/mnist/", env=bare), "train")
+    unsigned = f"{fresh('anonymous')},{options.partition(',')[2]}"
+    contains(run("info", "-o", unsigned, "s3://data/mnist/", code=2, env=bare), "s3://")
+    contains(run("info", "-o", unsigned, "s3://public/mnist/", env=bare), "train")
     # The shared files, by default and by profile=.
     home = f"{PRIVATE}/home"
     place(home, ".aws/credentials", f"""# a comment
@@ -153,6 +152,10 @@ aws_secret_access_key = {s3.SECRET}
 
 def check_secret(s3, options):
     """It stands in no argument, message, log, status or file of the cache folder."""
+    for option in (f"secret={s3.SECRET}", f"endpoint=http://a:{s3.SECRET}@127.0.0.1/",
+                   f"aws_secret_access_key={s3.SECRET}"):
+        said = run("info", "-o", option, "s3://data/mnist", code=1)
+        equal(s3.SECRET in said, False, f"-o {option} is refused without showing it: {said}")
     daemon = start("s3://data/mnist", options, log="log.secret")
     check_mnist()
     places = {"argv": content("/proc", str(daemon.pid), "cmdline"),

@@ -13,8 +13,8 @@ import numpy as np
 
 import bad_server as bad
 from bad_server import BadServer
-from lib import (DEADLINE, EPOCHFS, PRIVATE, contains, content, equal, idx_bytes, mounted, path, run,
-                 start, stop)
+from lib import (DEADLINE, EPOCHFS, PRIVATE, contains, content, equal, idx_bytes, mounted, path,
+                 run, start, stop)
 from servers import (MiB, check_once, disk_usage, ended, files_below, locks_in, pidfd, place, sent,
                      sha256sums, took)
 
@@ -147,9 +147,11 @@ def check_checks(server):
     run("cache", "verify", folder)
     server.forget()
     flip(folder)
-    said = run("stage", "--check", "-o", options, f"{server.url}/")
-    equal(sent(server.data()) <= 2 * BLOCK, True, f"one block is fetched again: {server.data()}")
-    equal(len(server.data()), 1, f"stage --check noticed it: {said}")
+    said = run("stage", "--check", "-o", options, f"{server.url}/", code=4)
+    contains(said, "one-data")
+    equal(server.data(), [], "a check fetches nothing")
+    run("stage", "-o", options, f"{server.url}/")
+    equal((len(server.data()), sent(server.data())), (1, BLOCK), "one block is fetched again")
     run("stage", "--check", "-o", options, f"{server.url}/")
     flip(folder)
     contains(run("cache", "verify", folder, code=4), "1")
@@ -157,13 +159,14 @@ def check_checks(server):
     run("stage", "-o", options, f"{server.url}/")
     with mounted(f"{server.url}/", options):
         equal(content(path("one-data/source/one-data")) == DATA["one-data"], True, "mended")
-    # A check of what is not all there fetches it.
-    shutil.rmtree(folder)
-    run("stage", "--check", "-o", options, f"{server.url}/")
-    with mounted(f"{server.url}/", options):
-        server.gone()
-        equal(content(path("one-data/source/one-data")) == DATA["one-data"], True, "staged")
-    server.up()
+    # Something is missing, or everything.
+    options = fresh()
+    run("stage", "-o", options, f"{server.url}/one-data")
+    server.forget()
+    for _ in range(2):
+        run("stage", "--check", "-o", options, f"{server.url}/", code=4)
+        shutil.rmtree(folder_of(options))
+    equal(server.data(), [], "a check fetches nothing")
 
 
 def check_cache_commands(server):

@@ -1,5 +1,5 @@
-"""Real servers for the cases of remotes: nginx and Ceph's S3 gateway, on free ports of 127.0.0.1 and
-below $PRIVATE; certificates; and what their logs say of the bytes that were fetched.
+"""Real servers for the cases of remotes: nginx and Ceph's S3 gateway, on free ports of 127.0.0.1
+and below $PRIVATE; certificates; and what their logs say of the bytes that were fetched.
 
     with Nginx(folder) as server:  server.url, server.log(), server.stop(), server.stall()
     with Ceph() as s3:             s3.endpoint, s3.environment, s3.aws(...)
@@ -427,7 +427,8 @@ class Ceph:
             skip("Ceph needs root")
         for program in ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "/usr/bin/aws"):
             if not shutil.which(program):
-                skip(f"{program} is missing (packages ceph-mon ceph-osd radosgw ceph-common awscli)")
+                skip(f"{program} is missing (packages ceph-mon ceph-osd radosgw ceph-common "
+                     "awscli)")
         self.dir = f"{PRIVATE}/ceph"
         os.makedirs(self.dir)
         for name in ("mon", "osd", "rgw"):
