@@ -38,7 +38,8 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
 struct transport *http_transport(struct http *http);
 
 /* A text: a listing, a SHA256SUMS. At most `most` bytes; retried a few times. Blocks. headers:
- * "Name: value" lines, NULL-terminated; NULL: none. method NULL: GET. unsigned_too: not signed. */
+ * "Name: value" lines, NULL-terminated; NULL: none; not sent to where a redirect leads if that is
+ * another host. method NULL: GET. */
 struct http_call {
     const char *url; /* percent-encoded */
     const char *method;

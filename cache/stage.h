@@ -98,6 +98,10 @@ int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes
                  struct diag *d);
 
 struct stage_counters *stage_counters(struct stage *stage);
+
+/* A reader has waited so long for bytes. */
+void stage_waited(struct stage *stage, int64_t ns);
+
 uint64_t stage_room_used(struct stage *stage);  /* of the cache folder, bytes */
 uint64_t stage_room_limit(struct stage *stage); /* 0: none */
 

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
                  const struct layout_host *host)
@@ -133,24 +134,24 @@ int layout_add_stored(struct layout *l, const struct field *f)
 
 int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
+    int all = 0;
+
     for (unsigned i = 0; i < l->n_parts && len; i++) {
         const struct part *p = &l->part[i];
         size_t n;
-        int r;
 
         if (off >= p->size) {
             off -= p->size;
             continue;
         }
         n = (size_t)min_u64(len, p->size - off);
-        r = p->read(l, p, off, n, dst, d);
-        if (r < 0)
-            return r;
+        if (!wants_go_on(p->read(l, p, off, n, dst, d), &all))
+            break;
         dst += n;
         len -= n;
         off = 0;
     }
-    return 0;
+    return all;
 }
 
 int layout_stream(struct layout *l, uint64_t off, uint64_t len,
@@ -159,23 +160,23 @@ int layout_stream(struct layout *l, uint64_t off, uint64_t len,
 {
     size_t room = (size_t)min_u64(len, LAYOUT_STREAM_BYTES);
     AUTO_FREE uint8_t *buf = malloc(room ? room : 1);
+    int all = 0;
 
     if (!buf)
         return -ENOMEM;
     while (len) {
         size_t n = (size_t)min_u64(len, room);
-        int r;
 
         if (l->host && l->host->cancelled && l->host->cancelled(l->host))
             return -EINTR;
-        r = layout_read(l, off, n, buf, d);
-        if (r < 0)
-            return r;
-        update(ctx, buf, n);
+        if (!wants_go_on(layout_read(l, off, n, buf, d), &all))
+            break;
+        if (all == 0)
+            update(ctx, buf, n);
         off += n;
         len -= n;
     }
-    return 0;
+    return all;
 }
 
 static void update_crc32(void *ctx, const uint8_t *bytes, size_t n)

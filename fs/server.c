@@ -147,6 +147,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     s->status.catalog = setup->catalog;
     s->status.source = setup->source;
     s->status.mountpoint = setup->mountpoint;
+    s->status.stage = setup->stage;
     s->status.started = now_ns() / 1000000000;
     atomic_store(&s->changed, now_ns());
     pthread_mutex_init(&s->slow.lock, NULL);

@@ -436,6 +436,8 @@ int view_read(struct view *view, const struct node *node, uint64_t off, size_t l
     changed = check_sources(node, d);
     if (changed < 0)
         return changed;
+    if (r == -EAGAIN) /* nothing has failed: it reads again */
+        return r;
     return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
 }
 

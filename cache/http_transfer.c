@@ -1,0 +1,195 @@
+/* Transfers as requests with a Range. The head of the reply is judged before its first byte goes to
+ * data(), and not more than len bytes do. What ends the transfer is decided once, in `how`, by
+ * whoever knows it first: the judge, the count of bytes, or the end of the request. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "cache/http_parts.h"
+
+struct http_transfer {
+    struct http_request request; /* first */
+    struct http *http;
+    struct transfer *transfer;
+    struct http_want want;
+    struct http_signature *signature; /* held; NULL: unsigned */
+    uint64_t given;                   /* bytes, to data() */
+    bool judged;
+    bool decided;
+    enum transfer_end how;
+    struct diag why;
+    char name[HTTP_NAME_ROOM];
+};
+
+static bool decide(struct http_transfer *t, enum transfer_end how)
+{
+    if (!t->decided)
+        t->how = how;
+    t->decided = true;
+    return false;
+}
+
+static bool on_head(struct http_request *request)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+    enum transfer_end how = http_reply_judge(&request->reply, &t->want, t->name, &t->why);
+
+    t->judged = true;
+    return how == TRANSFER_DONE || decide(t, how);
+}
+
+static bool on_body(struct http_request *request, const void *bytes, size_t n)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+    uint64_t left = t->want.len - t->given;
+    size_t take = min_u64(n, left);
+
+    if (n > left && request->reply.status == 206) {
+        diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found more", t->name, t->want.len);
+        return decide(t, TRANSFER_AGAIN);
+    }
+    t->given += take;
+    if (take > 0 && !t->transfer->data(t->transfer, bytes, take)) {
+        diag_set(&t->why, 0, "%s: stopped", t->name);
+        return decide(t, TRANSFER_STOPPED);
+    }
+    /* Of a whole file only the beginning may be wanted. */
+    return n <= left || decide(t, TRANSFER_DONE);
+}
+
+/* The reply is an error. */
+static void decide_status(struct http_transfer *t)
+{
+    const struct http_request *request = &t->request;
+    enum transfer_end how = http_status_end(request->reply.status);
+    char code[64];
+
+    http_error_code(request->error, request->error_len, code);
+    if (strcmp(code, "RequestTimeout") == 0)
+        how = TRANSFER_AGAIN;
+    if (t->signature &&
+        (strcmp(code, "ExpiredToken") == 0 || strcmp(code, "RequestTimeTooSkewed") == 0))
+        how = http_signing_expired(&t->http->signing, t->signature) ? TRANSFER_AGAIN
+                                                                    : TRANSFER_REFUSED;
+    diag_set(&t->why, 0, "%s: want status %s, found %u%s%s", t->name, t->want.part ? "206" : "200",
+             request->reply.status, code[0] ? " " : "", code);
+    decide(t, how);
+}
+
+static void on_done(struct http_request *request)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+    unsigned status = request->reply.status;
+
+    if (t->decided) {
+    } else if (request->end == HTTP_STOPPED) {
+        diag_set(&t->why, 0, "%s: %s", t->name, request->why);
+        decide(t, TRANSFER_STOPPED);
+    } else if (request->reply.complete && status >= 300) {
+        decide_status(t);
+    } else if (request->end != HTTP_DONE) {
+        diag_set(&t->why, 0, "%s: after %" PRIu64 " of %" PRIu64 " bytes: %s", t->name, t->given,
+                 t->want.len, request->why);
+        decide(t, request->end == HTTP_UNTRUSTED ? TRANSFER_REFUSED : TRANSFER_AGAIN);
+    } else if (t->judged || on_head(request)) {
+        if (t->given < t->want.len)
+            diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found %" PRIu64, t->name, t->want.len,
+                     t->given);
+        decide(t, t->given < t->want.len ? TRANSFER_AGAIN : TRANSFER_DONE);
+    }
+    t->transfer->end(t->transfer, t->how, request->reply.retry_ms, &t->why);
+}
+
+static void on_release(struct http_request *request)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+
+    http_signature_let_go(t->signature);
+    free(t);
+}
+
+static struct http_transfer *transfer_new(struct http *http, struct transfer *transfer)
+{
+    struct http_transfer *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->http = http;
+    t->transfer = transfer;
+    t->want = (struct http_want){.version = transfer->version,
+                                 .off = transfer->off,
+                                 .len = transfer->len,
+                                 .part = !transfer->version->whole_only};
+    http_url_name(transfer->url, t->name, sizeof(t->name));
+    t->request.url = transfer->url;
+    if (t->want.part) {
+        t->request.off = transfer->off;
+        t->request.len = transfer->len;
+    }
+    t->request.head = on_head;
+    t->request.body = on_body;
+    t->request.done = on_done;
+    t->request.release = on_release;
+    return t;
+}
+
+static struct http *http_of(struct transport *transport)
+{
+    return (struct http *)((char *)transport - offsetof(struct http, transport));
+}
+
+static int start(struct transport *transport, struct transfer *transfer)
+{
+    struct http *http = http_of(transport);
+    struct http_transfer *t;
+    int r;
+
+    if (transfer->len == 0 || transfer->off > transfer->version->size ||
+        transfer->len > transfer->version->size - transfer->off)
+        return -EINVAL;
+    t = transfer_new(http, transfer);
+    if (!t)
+        return -ENOMEM;
+    r = http_signing_get(&http->signing, true, &t->signature, NULL);
+    if (r == 0) {
+        t->request.signature = t->signature;
+        if (t->signature)
+            t->signature->holders++;
+        transfer->own = t;
+        r = http_request_start(http, &t->request);
+        if (r < 0)
+            http_signature_let_go(t->request.signature);
+    }
+    if (r < 0)
+        on_release(&t->request);
+    return r;
+}
+
+static void stop(struct transport *transport, struct transfer *transfer)
+{
+    struct http_transfer *t = transfer->own;
+
+    http_request_stop(http_of(transport), &t->request);
+}
+
+static void set_paused(struct transport *transport, struct transfer *transfer, bool paused)
+{
+    struct http_transfer *t = transfer->own;
+
+    http_request_pause(http_of(transport), &t->request, paused);
+}
+
+static void rest(struct transport *transport)
+{
+    http_loop_rest(http_of(transport));
+}
+
+static void transport_end(struct transport *transport)
+{
+    http_free(http_of(transport));
+}
+
+const struct transport_ops http_transport_ops = {
+    .start = start, .stop = stop, .pause = set_paused, .rest = rest, .free = transport_end};
