@@ -310,37 +310,67 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
 
 /* ---- dropping ---- */
 
+/* Blocks that are HERE are COMING while they are dropped, so that no run is made for them. */
+static uint64_t begin_drop(struct file *file, uint64_t first, uint64_t n)
+{
+    uint64_t here = 0;
+    LOCK_SCOPE(&file->stage->lock);
+
+    while (here < n && file_state(file, first + here) == BLOCK_HERE)
+        file_set_locked(file, first + here++, BLOCK_COMING);
+    return here;
+}
+
+/* What another process holds a claim of has not been dropped. */
+static void end_drop(struct file *file, uint64_t first, uint64_t n, uint64_t drops)
+{
+    struct stage *stage = file->stage;
+    uint64_t now = staged_drops(&file->staged), record[LOOK_AT_ONCE], dropped = 0;
+
+    for (uint64_t at = 0; at < n; at += LOOK_AT_ONCE) {
+        size_t some = (size_t)min_u64(LOOK_AT_ONCE, n - at);
+
+        staged_records(&file->staged, first + at, some, record);
+        lock_take(&stage->lock);
+        for (size_t i = 0; i < some; i++) {
+            dropped += !record[i];
+            file_set_locked(file, first + at + i, record[i] ? BLOCK_UNKNOWN : BLOCK_ABSENT);
+        }
+        lock_drop(&stage->lock);
+    }
+    LOCK_SCOPE(&stage->lock);
+
+    if (!atomic_load(&file->done))
+        atomic_fetch_add_explicit(&stage->counters.evictions, dropped, memory_order_relaxed);
+    if (atomic_load(&file->drops) == drops) {
+        atomic_store(&file->drops, now);
+        if (now > drops + 1) /* another process drops, too */
+            forget_locked(file);
+    }
+    stage->full = stage->full && !dropped;
+    for (const struct wait *w = file->waits; w; w = w->next)
+        if (w->first < first + n && first < w->end)
+            runs_make_locked(file, max_u64(first, w->first), min_u64(first + n, w->end),
+                             DEMAND_BYTES, RUN_DEMAND, false);
+    stage_kick_locked(stage);
+}
+
 void file_drop(struct file *file, uint64_t first, uint64_t n)
 {
     struct stage *stage = file->stage;
-    uint64_t drops, freed = 0;
-    int r;
 
-    lock_take(&stage->lock);
-    drops = atomic_load(&file->drops);
-    for (uint64_t b = first; b < first + n; b++)
-        if (file_state(file, b) == BLOCK_HERE)
-            file_set_locked(file, b, BLOCK_ABSENT);
-    lock_drop(&stage->lock);
-    r = staged_drop(&file->staged, first, n, &freed);
-    room_freed(stage->room, freed);
-    lock_take(&stage->lock);
-    if (r == 0) {
-        uint64_t now = staged_drops(&file->staged);
+    while (n) {
+        uint64_t drops = atomic_load(&file->drops), mark = room_mark(stage->room), freed = 0;
+        uint64_t here = begin_drop(file, first, n), some = here ? here : 1;
 
-        if (!atomic_load(&file->done))
-            atomic_fetch_add_explicit(&stage->counters.evictions, n, memory_order_relaxed);
-        if (atomic_load(&file->drops) == drops) {
-            atomic_store(&file->drops, now);
-            if (now != drops + 1)
-                forget_locked(file);
+        if (here) {
+            if (staged_drop(&file->staged, first, here, &freed) == 0)
+                room_freed(stage->room, freed, mark);
+            end_drop(file, first, here, drops);
         }
-    } else {
-        forget_locked(file); /* they may be there still */
+        first += some;
+        n -= some;
     }
-    stage->full = false;
-    stage_kick_locked(stage);
-    lock_drop(&stage->lock);
 }
 
 /* ---- reading ---- */

@@ -26,12 +26,20 @@
 
 /* ---- ahead ---- */
 
+/* Reads in sequence may come a little out of order, once it is known that they are that. */
+static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
+{
+    uint64_t gap = file->ahead_bytes ? SLACK : file->block_bytes;
+
+    return file->last_end && off <= file->last_end + gap && end + SLACK >= file->last_end;
+}
+
 void ahead_locked(struct file *file, uint64_t off, uint64_t len)
 {
     uint64_t end = off + len, size = file->blob.size, from, to;
 
     lock_assert_held(&file->stage->lock);
-    if (off > file->last_end + SLACK || end + SLACK < file->last_end || !file->last_end) {
+    if (!is_in_sequence(file, off, end)) {
         file->ahead_bytes = 0; /* somewhere else */
         file->ahead_end = 0;
         file->last_end = end;

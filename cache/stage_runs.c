@@ -187,7 +187,7 @@ static void release_blocks_locked(struct run *run, int error, struct wait **over
 
     lock_assert_held(&file->stage->lock);
     if (run->claimed)
-        staged_unclaim(&file->staged, run->first, run->n);
+        staged_unclaim(&file->staged, run->first + run->done, run->n - run->done);
     run->claimed = false;
     for (uint64_t b = run->first; b < run->first + run->n; b++)
         if (file_state(file, b) == BLOCK_COMING)
@@ -432,6 +432,8 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
         run->refused = true;
         keep_spares(run, n);
     }
+    if (run->claimed) /* before anybody here may claim them again */
+        staged_unclaim(&file->staged, first, n);
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++) {
         note_fetched_locked(file, b);
