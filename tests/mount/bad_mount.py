@@ -49,7 +49,8 @@ class Try:
         if kind:
             self.daemon.kill()
             self.daemon.wait()
-            print(f"in: {self.what}; the server's log: {self.server.log[-20:]}")
+            print(f"in: {self.what}; the server's log:",
+                  [(r.method, r.status, r.range, r.sent) for r in self.server.log[-12:]])
             print(f"the daemon's: {log_text(self.log)[-2000:]}")
             return
         stop(self.daemon)

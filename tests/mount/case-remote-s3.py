@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Buckets of Ceph's S3 gateway: long listings, odd keys, both styles of addresses, profiles, anonymous
-access, wrong keys; and the secret stands nowhere but where it was."""
+"""Buckets of Ceph's S3 gateway: long listings, odd keys, both styles of addresses, profiles,
+anonymous access, wrong keys; and the secret stands nowhere but where it was."""
 
 import json
 import os
