@@ -86,11 +86,8 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *ctx)
     (void)one;
     active->heard_ns = monotonic_ns();
     active->head_bytes += n;
-    if (active->head_bytes > HEAD_MOST) {
-        snprintf(active->message, sizeof(active->message), "more than %u bytes of headers",
-                 HEAD_MOST);
+    if (active->head_bytes > HEAD_MOST)
         return 0;
-    }
     http_reply_line(&active->request->reply, bytes, n, now_ns() / 1000000000);
     return n;
 }
@@ -487,6 +484,8 @@ static void settle(struct http_active *active, CURLcode code)
         finish(active, HTTP_STOPPED, "stopped");
     } else if (active->given_up) {
         finish(active, HTTP_DONE, "");
+    } else if (active->head_bytes > HEAD_MOST) {
+        finish(active, HTTP_BROKEN, "too many headers");
     } else {
         snprintf(why, sizeof(why), "%s",
                  active->message[0] ? active->message : curl_easy_strerror(code));

@@ -50,8 +50,9 @@ struct http_call {
     bool plain;         /* not signed, no proxy: endpoints of the machine */
 };
 
-/* 0 and the body; -ENOENT: 404 or 410; -EACCES: 401 or 403; -EFBIG; -EREMOTEIO and others, with the
- * reason (the URL without its query, what was wanted and found) in d. */
+/* ret: empty; the caller releases it, also on error: then it has the beginning of what the server
+ * said with the error. 0 and the body; -ENOENT: 404 or 410; -EACCES: 401 or 403; -EFBIG; -EREMOTEIO
+ * and others, with the reason (the URL without its query, what was wanted and found) in d. */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
 /* What is known of n files, asked for at the same time. *ret_error[i]: 0 or -errno; reasons in

@@ -95,7 +95,8 @@ static int failure(struct http *http, const struct http_request *request,
     char code[64];
 
     *ret_again = false;
-    if (!request->reply.complete || (status < 300 && request->end != HTTP_DONE)) {
+    if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
+        (status < 300 && request->end != HTTP_DONE)) {
         *ret_again = request->end == HTTP_BROKEN;
         return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
     }
@@ -228,8 +229,12 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
             break;
         }
         text_release(&get.body);
-        if (again && n < tries)
+        if (again && n < tries) {
             let_pass(&round, pause_before(n, get.request.reply.retry_ms));
+        } else if (get.request.error_len) {
+            text_release(ret);
+            text_add_bytes(ret, get.request.error, get.request.error_len);
+        }
     }
     round_release(&round);
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;

@@ -35,7 +35,7 @@ struct http_request {
     int64_t limit_ns;                 /* of all of it; 0: none */
     bool plain;                       /* no proxy */
     bool at_once;                     /* does not wait until fewer than jobs are active */
-    struct http_signature *signature; /* NULL: unsigned. Taken over. */
+    struct http_signature *signature; /* NULL: unsigned. Taken over if it starts. */
     /* In the loop's thread, with no lock held. head: before the first byte of the body of a reply
      * with status 2xx; body: a piece of it. false: stop. body NULL: nobody wants
      * it; if it is long it is given up. */

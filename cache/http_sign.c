@@ -2,10 +2,14 @@
  *
  * The signer may block and make requests, so it is asked with no lock held; `asking` sees to it
  * that one thread asks at a time, while others wait for what it gets. A failure is not remembered:
- * the next who waits asks again. */
+ * the next who waits asks again.
+ *
+ * Transfers are started in threads that must not block: where no secret is remembered they wait in
+ * a list, and the signing thread asks for them. Who is in the list may leave it at any time. */
 #include "cache/http_sign.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +42,7 @@ void http_signing_init(struct http_signing *ret, struct http_signer *signer)
 
 void http_signing_release(struct http_signing *signing)
 {
+    http_signing_rest(signing);
     http_signature_let_go(signing->latest);
     pthread_cond_destroy(&signing->changed);
     lock_release(&signing->lock);
@@ -134,4 +139,95 @@ bool http_signing_expired(struct http_signing *signing, const struct http_signat
     if (signing->expired == 0 || signature->number > signing->expired + 1)
         signing->expired = signature->number;
     return signature->number <= signing->expired;
+}
+
+/* ---- those who wait without a thread ---- */
+
+/* Ask, and tell all who wait, the lock dropped meanwhile. */
+static void serve_locked(struct http_signing *signing)
+{
+    struct http_signature *signature = NULL;
+    struct http_signing_wait *waiting;
+    struct diag why = DIAG_INIT;
+    int r = get_locked(signing, true, &signature, &why);
+
+    waiting = signing->waiting;
+    signing->waiting = NULL;
+    lock_drop(&signing->lock);
+    while (waiting) {
+        struct http_signing_wait *next = waiting->next;
+
+        if (signature)
+            atomic_fetch_add(&signature->holders, 1);
+        waiting->ready(waiting, signature, r, &why);
+        waiting = next;
+    }
+    http_signature_let_go(signature);
+    lock_take(&signing->lock);
+}
+
+static void *signing_main(void *arg)
+{
+    struct http_signing *signing = arg;
+
+    lock_take(&signing->lock);
+    while (!signing->ending) {
+        if (signing->waiting)
+            serve_locked(signing);
+        else
+            lock_wait(&signing->lock, &signing->changed);
+    }
+    lock_drop(&signing->lock);
+    return NULL;
+}
+
+int http_signing_later(struct http_signing *signing, struct http_signing_wait *wait)
+{
+    sigset_t all, before;
+    int r = 0;
+    LOCK_SCOPE(&signing->lock);
+
+    if (!signing->running) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&signing->thread, NULL, signing_main, signing);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        signing->running = r == 0;
+    }
+    if (r == 0) {
+        wait->next = signing->waiting;
+        signing->waiting = wait;
+        pthread_cond_broadcast(&signing->changed);
+    }
+    return -r;
+}
+
+bool http_signing_forget(struct http_signing *signing, struct http_signing_wait *wait)
+{
+    struct http_signing_wait **at = &signing->waiting;
+    LOCK_SCOPE(&signing->lock);
+
+    while (*at && *at != wait)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = wait->next;
+    return true;
+}
+
+void http_signing_rest(struct http_signing *signing)
+{
+    bool running;
+
+    lock_take(&signing->lock);
+    running = signing->running;
+    signing->ending = true;
+    pthread_cond_broadcast(&signing->changed);
+    lock_drop(&signing->lock);
+    if (running)
+        pthread_join(signing->thread, NULL);
+    lock_take(&signing->lock);
+    signing->running = false;
+    signing->ending = false;
+    lock_drop(&signing->lock);
 }

@@ -21,6 +21,15 @@ struct http_signature {
     struct http_secret secret;
 };
 
+/* Who waits for a signature without a thread of his own. */
+struct http_signing_wait {
+    struct http_signing_wait *next;
+    /* Called once, in the signing thread, no lock held. signature: to be let go, or NULL; r: as of
+     * http_signing_get(). */
+    void (*ready)(struct http_signing_wait *wait, struct http_signature *signature, int r,
+                  const struct diag *d);
+};
+
 struct http_signing {
     struct http_signer *signer; /* constant; NULL: nothing is signed */
     struct lock lock;
@@ -29,6 +38,9 @@ struct http_signing {
     bool asking;                   /* somebody asks the signer */
     struct http_signature *latest; /* held; NULL: none, or no longer good */
     uint64_t number, expired;      /* expired: the number of the first that the server called so */
+    struct http_signing_wait *waiting;
+    bool running, ending; /* the signing thread */
+    pthread_t thread;
 };
 
 void http_signing_init(struct http_signing *ret, struct http_signer *signer);
@@ -38,6 +50,16 @@ void http_signing_release(struct http_signing *signing);
  * is remembered. 0; -EAGAIN: it would block; or -errno with the reason in d. No lock held. */
 int http_signing_get(struct http_signing *signing, bool blocks, struct http_signature **ret,
                      struct diag *d);
+
+/* The same in the signing thread, which runs from the first need on. 0, or -errno and nobody waits.
+ */
+int http_signing_later(struct http_signing *signing, struct http_signing_wait *wait);
+
+/* Do not wait any longer: true, or false if ready() has been called, or is about to be. */
+bool http_signing_forget(struct http_signing *signing, struct http_signing_wait *wait);
+
+void http_signing_rest(struct http_signing *signing); /* nobody waits: end the thread */
+
 void http_signature_let_go(struct http_signature *signature); /* takes NULL */
 
 /* The server says that the secrets have expired (or the clocks differ). Is it worth to try again,

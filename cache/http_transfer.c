@@ -11,6 +11,7 @@
 
 struct http_transfer {
     struct http_request request; /* first */
+    struct http_signing_wait wait;
     struct http *http;
     struct transfer *transfer;
     struct http_want want;
@@ -87,7 +88,7 @@ static void on_done(struct http_request *request)
     } else if (request->end == HTTP_STOPPED) {
         diag_set(&t->why, 0, "%s: %s", t->name, request->why);
         decide(t, TRANSFER_STOPPED);
-    } else if (request->reply.complete && status >= 300) {
+    } else if (request->end != HTTP_UNTRUSTED && request->reply.complete && status >= 300) {
         decide_status(t);
     } else if (request->end != HTTP_DONE) {
         diag_set(&t->why, 0, "%s: after %" PRIu64 " of %" PRIu64 " bytes: %s", t->name, t->given,
@@ -110,6 +111,43 @@ static void on_release(struct http_request *request)
     free(t);
 }
 
+static struct http *http_of(struct transport *transport)
+{
+    return (struct http *)((char *)transport - offsetof(struct http, transport));
+}
+
+/* signature: held by the transfer from now on. */
+static int request_start(struct http_transfer *t, struct http_signature *signature)
+{
+    int r;
+
+    t->signature = signature;
+    t->request.signature = signature;
+    if (signature)
+        atomic_fetch_add(&signature->holders, 1);
+    r = http_request_start(t->http, &t->request);
+    if (r < 0)
+        http_signature_let_go(t->request.signature);
+    return r;
+}
+
+/* There are secrets now, or there will be none. */
+static void on_ready(struct http_signing_wait *wait, struct http_signature *signature, int r,
+                     const struct diag *d)
+{
+    struct http_transfer *t =
+        (struct http_transfer *)((char *)wait - offsetof(struct http_transfer, wait));
+
+    if (r == 0)
+        r = request_start(t, signature);
+    if (r == 0)
+        return;
+    diag_set(&t->why, 0, "%s: signing: %s", t->name, diag_text(d, r));
+    decide(t, r == -EACCES ? TRANSFER_REFUSED : TRANSFER_AGAIN);
+    on_done(&t->request);
+    on_release(&t->request);
+}
+
 static struct http_transfer *transfer_new(struct http *http, struct transfer *transfer)
 {
     struct http_transfer *t = calloc(1, sizeof(*t));
@@ -123,6 +161,7 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
                                  .len = transfer->len,
                                  .part = !transfer->version->whole_only};
     http_url_name(transfer->url, t->name, sizeof(t->name));
+    t->wait.ready = on_ready;
     t->request.url = transfer->url;
     if (t->want.part) {
         t->request.off = transfer->off;
@@ -135,14 +174,10 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
     return t;
 }
 
-static struct http *http_of(struct transport *transport)
-{
-    return (struct http *)((char *)transport - offsetof(struct http, transport));
-}
-
 static int start(struct transport *transport, struct transfer *transfer)
 {
     struct http *http = http_of(transport);
+    struct http_signature *signature = NULL;
     struct http_transfer *t;
     int r;
 
@@ -152,26 +187,30 @@ static int start(struct transport *transport, struct transfer *transfer)
     t = transfer_new(http, transfer);
     if (!t)
         return -ENOMEM;
-    r = http_signing_get(&http->signing, true, &t->signature, NULL);
-    if (r == 0) {
-        t->request.signature = t->signature;
-        if (t->signature)
-            t->signature->holders++;
-        transfer->own = t;
-        r = http_request_start(http, &t->request);
-        if (r < 0)
-            http_signature_let_go(t->request.signature);
-    }
+    transfer->own = t;
+    r = http_signing_get(&http->signing, false, &signature, NULL);
+    if (r == 0)
+        r = request_start(t, signature);
+    else if (r == -EAGAIN)
+        r = http_signing_later(&http->signing, &t->wait);
     if (r < 0)
         on_release(&t->request);
     return r;
 }
 
+/* What ends it comes last: it may be gone before this returns. */
 static void stop(struct transport *transport, struct transfer *transfer)
 {
+    struct http *http = http_of(transport);
     struct http_transfer *t = transfer->own;
 
-    http_request_stop(http_of(transport), &t->request);
+    if (!http_signing_forget(&http->signing, &t->wait)) {
+        http_request_stop(http, &t->request);
+        return;
+    }
+    atomic_store(&t->request.stopped, true);
+    if (request_start(t, NULL) < 0)
+        http_signing_later(&http->signing, &t->wait); /* it ends when it is ready */
 }
 
 static void set_paused(struct transport *transport, struct transfer *transfer, bool paused)
@@ -183,7 +222,10 @@ static void set_paused(struct transport *transport, struct transfer *transfer, b
 
 static void rest(struct transport *transport)
 {
-    http_loop_rest(http_of(transport));
+    struct http *http = http_of(transport);
+
+    http_signing_rest(&http->signing);
+    http_loop_rest(http);
 }
 
 static void transport_end(struct transport *transport)

@@ -32,20 +32,11 @@ static bool list_takes(const char *spec)
     return strchr(spec, ';') || (strpbrk(spec, "*+[]()|$") && !strstr(spec, "://"));
 }
 
-static int list_new(const struct remote *remote, const char *rest, struct source **ret,
-                    struct diag *d)
+static int list_make(struct source *source, const char *rest, const struct source_options *options,
+                     struct diag *d)
 {
-    AUTO_SOURCE struct source *source = calloc(1, sizeof(*source));
-
-    (void)d;
-    if (!source)
-        return -ENOMEM;
-    source->remote = remote;
     source->root = strdup(rest);
-    if (!source->root)
-        return -ENOMEM;
-    *ret = TAKE_PTR(source);
-    return 0;
+    return source->root ? local_stage_new(source, options, d) : -ENOMEM;
 }
 
 static int add_file(struct source_list *list, const char *path, const struct stat *st)
@@ -166,8 +157,7 @@ static int list_list(const struct source *source, const char *const *sides, stru
 static int list_open(const struct source *source, const struct source_entry *entry,
                      struct blob **ret_blob, struct diag *d)
 {
-    (void)source;
-    return local_blob_open(entry->path, entry->path, ret_blob, d);
+    return local_blob_open(source->stage, entry->path, entry->path, ret_blob, d);
 }
 
 static int list_roots(const struct source *source, struct roots *ret)
@@ -185,7 +175,7 @@ const struct remote remote_list = {
     .scheme = "",
     .takes = list_takes,
     .ordered = true,
-    .make = list_new,
+    .make = list_make,
     .list = list_list,
     .open = list_open,
     .roots = list_roots,

@@ -1,5 +1,6 @@
 /* Local sources: a path, or file:// and a path. Files are read in place, with pread and never by
- * mapping them: a file that shrinks under a mapping kills its reader.
+ * mapping them: a file that shrinks under a mapping kills its reader. Or they are staged: a
+ * parallel file system is a local path that deserves it.
  *
  * A blob is bound to what the file was when it was opened: size, time of last change, and that it
  * has a name. If any of that differs, nothing more is served from it (local_check). */
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "cache/file.h"
+#include "cache/path_transport.h"
 #include "cache/roots.h"
 #include "cache/unpack.h"
 
@@ -230,11 +232,57 @@ static int local_list(const struct source *source, const char *const *sides,
                        &(struct level){.above = NULL, .dev = st.st_dev, .ino = st.st_ino});
 }
 
-int local_blob_open(const char *path, const char *name, struct blob **ret, struct diag *d)
+int local_stage_new(struct source *source, const struct source_options *options, struct diag *d)
+{
+    struct transport *transport;
+    int r;
+
+    if (!options->stages_local)
+        return 0;
+    r = path_transport_new(options->stage.jobs, &transport);
+    return r < 0 ? r : stage_new(&options->stage, &source->cache, transport, &source->stage, d);
+}
+
+/* The file's real path is its URL, so that it is staged once, however it is called. */
+static int stage_path(struct stage *stage, const char *path, const char *name, struct blob **ret,
+                      struct diag *d)
+{
+    struct remote_version version = {0};
+    AUTO_FREE char *text = NULL;
+    struct file_version local;
+    char real[PATH_MAX];
+    struct stat st;
+
+    if (!realpath(path, real) || stat(real, &st) < 0)
+        return diag_set(d, -errno, "%s: %s", name, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return diag_set(d, -EINVAL, "%s: want a regular file", name);
+    local = file_version_of(&st);
+    if (file_version_text(&local, &text) < 0)
+        return -ENOMEM;
+    version.size = local.size;
+    version.mtime = local.mtime;
+    snprintf(version.etag, sizeof(version.etag), "%s", text);
+    return stage_add(stage,
+                     &(struct stage_file){.url = real,
+                                          .key = real,
+                                          .name = name,
+                                          .version = &version,
+                                          .mode = st.st_mode & 07777,
+                                          .uid = st.st_uid,
+                                          .gid = st.st_gid},
+                     ret, d);
+}
+
+int local_blob_open(struct stage *stage, const char *path, const char *name, struct blob **ret,
+                    struct diag *d)
 {
     struct stat st;
-    int fd = -1, r = file_open(path, &fd, &st);
+    int fd = -1, r;
 
+    if (stage)
+        return stage_path(stage, path, name, ret, d);
+    r = file_open(path, &fd, &st);
     if (r < 0)
         return diag_set(d, r, "%s: %s", name, r == -EINVAL ? "want a regular file" : strerror(-r));
     r = local_blob_new(fd, name, UINT64_MAX, false, ret);
@@ -248,21 +296,18 @@ static int local_open(const struct source *source, const struct source_entry *en
 
     if (join(entry->folder, entry->name, relative) < 0 || join(source->root, relative, path) < 0)
         return diag_set(d, -ENAMETOOLONG, "%s/%s: path too long", entry->folder, entry->name);
-    return local_blob_open(path, relative, ret_blob, d);
+    return local_blob_open(source->stage, path, relative, ret_blob, d);
 }
 
-static int local_new(const struct remote *remote, const char *rest, struct source **ret,
-                     struct diag *d)
+static int local_make(struct source *source, const char *rest, const struct source_options *options,
+                      struct diag *d)
 {
-    AUTO_SOURCE struct source *source = calloc(1, sizeof(*source));
     struct stat st;
     char *slash;
 
-    if (!source)
-        return -ENOMEM;
     if (strstr(rest, "://"))
-        return diag_set(d, -EPROTONOSUPPORT, "%s: this epochfs reads paths and file:// only", rest);
-    source->remote = remote;
+        return diag_set(d, -EPROTONOSUPPORT,
+                        "%.500s: want a path, file://, http://, https:// or s3://", rest);
     source->spelled = strdup(rest);
     if (!source->spelled)
         return -ENOMEM;
@@ -282,8 +327,7 @@ static int local_new(const struct remote *remote, const char *rest, struct sourc
             return -ENOMEM;
         slash[slash == source->root] = '\0';
     }
-    *ret = TAKE_PTR(source);
-    return 0;
+    return local_stage_new(source, options, d);
 }
 
 static int local_roots(const struct source *source, struct roots *ret)
@@ -294,9 +338,9 @@ static int local_roots(const struct source *source, struct roots *ret)
 }
 
 const struct remote remote_file = {.scheme = "file://",
-                                   .make = local_new,
+                                   .make = local_make,
                                    .list = local_list,
                                    .open = local_open,
                                    .roots = local_roots};
 const struct remote remote_local = {
-    .scheme = "", .make = local_new, .list = local_list, .open = local_open, .roots = local_roots};
+    .scheme = "", .make = local_make, .list = local_list, .open = local_open, .roots = local_roots};

@@ -4,29 +4,48 @@
 #include <string.h>
 
 #include "cache/file.h"
+#include "cache/remote.h"
 
 static struct cache_opener *cache_opener_of(const struct opener *opener)
 {
     return (struct cache_opener *)(uintptr_t)opener; /* its head is constant, the rest has locks */
 }
 
+/* A file of this machine: in place, or through the stage of a local source. */
+static int open_local(struct cache_opener *opener, const char *folder, const char *path,
+                      struct blob **ret, struct diag *d)
+{
+    struct stage *stage = opener->source->remote->far ? NULL : opener->source->stage;
+    struct resolved found;
+    const char *name;
+    struct stat st;
+    int fd = -1, r = resolve(&opener->resolver, folder, path, &found, d);
+
+    if (r < 0)
+        return r;
+    name = *found.in_source ? found.in_source : found.path;
+    if (stage)
+        return local_blob_open(stage, found.path, name, ret, d);
+    r = file_open(found.path, &fd, &st);
+    if (r == 0)
+        r = lazy_blob_new(&opener->pool, fd, found.path, name, UINT64_MAX, false, ret);
+    return r < 0 ? diag_set(d, r, "%.500s: %s", found.path,
+                            r == -EINVAL ? "want a regular file" : strerror(-r))
+                 : 0;
+}
+
 static int cache_opener_file(const struct opener *opener, const char *folder, const char *path,
                              struct blob **ret, struct diag *d)
 {
     struct cache_opener *cache_opener = cache_opener_of(opener);
-    struct resolved found;
-    struct stat st;
-    int fd = -1, r = resolve(&cache_opener->resolver, folder, path, &found, d);
+    const struct source *source = cache_opener->source;
+    const struct source_entry *entry = NULL;
+    int r;
 
-    if (r < 0)
-        return r;
-    r = file_open(found.path, &fd, &st);
-    if (r == 0)
-        r = lazy_blob_new(&cache_opener->pool, fd, found.path,
-                          *found.in_source ? found.in_source : found.path, UINT64_MAX, false, ret);
-    return r < 0 ? diag_set(d, r, "%.500s: %s", found.path,
-                            r == -EINVAL ? "want a regular file" : strerror(-r))
-                 : 0;
+    if (!source->remote->far || (*path == '/' && opener->reads_outside))
+        return open_local(cache_opener, folder, path, ret, d);
+    r = remote_find(source, folder, path, &entry, d);
+    return r < 0 ? r : source_blob_packed(source, entry, ret, d);
 }
 
 static int cache_opener_kept(const struct opener *opener, const char *command, struct blob **ret)
@@ -54,6 +73,7 @@ int cache_opener_init(struct cache_opener *ret, const struct source *source,
         return r;
     *ret = (struct cache_opener){
         .opener = {&cache_opener_ops, options->allow_commands, options->allow_outside},
+        .source = source,
         .cwd = TAKE_PTR(cwd),
         .resolver = {.roots = roots, .allow_outside = options->allow_outside},
     };

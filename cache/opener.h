@@ -1,5 +1,6 @@
-/* The opener of a mount: it finds and opens the files, and runs the commands, that files of a local
- * SOURCE name. How it does that: cache/resolve.h, cache/lazy.h, cache/commands.h. */
+/* The opener of a mount: it finds and opens the files, and runs the commands, that files of SOURCE
+ * name. How it does that: cache/resolve.h, cache/lazy.h, cache/commands.h; for a remote SOURCE:
+ * remote_find(). */
 #ifndef EPOCHFS_CACHE_OPENER_H
 #define EPOCHFS_CACHE_OPENER_H
 
@@ -12,6 +13,7 @@ struct source;
 
 struct cache_opener {
     struct opener opener;
+    const struct source *source;
     char *cwd; /* owned; NULL: none */
     struct resolver resolver;
     struct lazy_pool pool;
@@ -26,8 +28,8 @@ struct cache_opener_options {
                         for there, and commands run in '/' */
 };
 
-/* The folders of a source that are relative are so to the folder where we are now. cache must
- * outlive it, source need not. 0, or -errno and nothing to release. Makes nothing in the cache
+/* The folders of a source that are relative are so to the folder where we are now. cache and
+ * source must outlive it. 0, or -errno and nothing to release. Makes nothing in the cache
  * folder yet. */
 int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options);

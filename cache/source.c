@@ -5,12 +5,29 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cache/credentials.h"
 #include "cache/unpack.h"
 
-extern const struct remote remote_list, remote_file, remote_local;
+extern const struct remote remote_list, remote_file, remote_local, remote_http, remote_https,
+    remote_s3;
 
 /* The first that takes SOURCE has it. */
-static const struct remote *const remotes[] = {&remote_list, &remote_file, &remote_local};
+static const struct remote *const remotes[] = {&remote_http, &remote_https, &remote_s3,
+                                               &remote_list, &remote_file,  &remote_local};
+
+void source_options_init(struct source_options *ret, const struct cache_folder *cache)
+{
+    *ret = (struct source_options){
+        .cache = cache,
+        .stage = {.keep = STAGE_PIN,
+                  .limit_percent = 90,
+                  .block = 256u << 10,
+                  .jobs = 8,
+                  .patience_s = 60,
+                  .background = true},
+        .timeout_s = 30,
+    };
+}
 
 static bool takes(const struct remote *remote, const char *spec)
 {
@@ -18,23 +35,55 @@ static bool takes(const struct remote *remote, const char *spec)
                          : !strncmp(spec, remote->scheme, strlen(remote->scheme));
 }
 
-int source_open(const char *spec, struct source **ret, struct diag *d)
+int source_open(const char *spec, const struct source_options *options, struct source **ret,
+                struct diag *d)
 {
-    for (size_t i = 0; i < ARRAY_LEN(remotes); i++) {
-        if (takes(remotes[i], spec))
-            return remotes[i]->make(remotes[i], spec + strlen(remotes[i]->scheme), ret, d);
-    }
-    return -EPROTONOSUPPORT;
+    AUTO_SOURCE struct source *source = calloc(1, sizeof(*source));
+    size_t i = 0;
+    int r;
+
+    if (!source)
+        return -ENOMEM;
+    while (!takes(remotes[i], spec)) /* the last one takes all */
+        i++;
+    source->remote = remotes[i];
+    source->cache.is_default = options->cache->is_default;
+    source->cache.path = strdup(options->cache->path);
+    if (!source->cache.path)
+        return -ENOMEM;
+    r = remotes[i]->make(source, spec + strlen(remotes[i]->scheme), options, d);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(source);
+    return 0;
 }
 
 void source_free(struct source *source)
 {
     if (!source)
         return;
+    stage_free(source->stage);
+    credentials_free(source->credentials); /* whose requests http has made */
+    source_list_release(&source->known);
+    text_release(&source->note);
     free(source->root);
     free(source->spelled);
     free(source->only_file);
+    free(source->base);
+    cache_folder_release(&source->cache);
     free(source);
+}
+
+const char *source_note(const struct source *source)
+{
+    return source->note.data ? source->note.data : "";
+}
+
+void source_credentials(const struct source *source, char *ret, size_t room)
+{
+    *ret = '\0';
+    if (source->credentials)
+        credentials_origin(source->credentials, ret, room);
 }
 
 char *source_name(const struct source *source)
@@ -54,6 +103,43 @@ static int compare_entries(const void *a, const void *b)
     return by_folder ? by_folder : strcmp(x->name, y->name);
 }
 
+void source_list_sort(struct source_list *list)
+{
+    if (list->n)
+        qsort(list->entry, list->n, sizeof(list->entry[0]), compare_entries);
+}
+
+/* Is the entry before the file called name in a folder whose path has folder_len bytes? As
+ * strcmp(). */
+static int compare_to(const struct source_entry *entry, const char *folder, size_t folder_len,
+                      const char *name)
+{
+    int by_folder = strncmp(entry->folder, folder, folder_len);
+
+    if (!by_folder && entry->folder[folder_len])
+        by_folder = 1;
+    return by_folder ? by_folder : strcmp(entry->name, name);
+}
+
+struct source_entry *source_list_find(const struct source_list *list, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t folder_len = slash ? (size_t)(slash - path) : 0, low = 0, high = list->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_to(&list->entry[middle], path, folder_len, name);
+
+        if (!order)
+            return &list->entry[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d)
 {
@@ -62,8 +148,8 @@ int source_list(const struct source *source, const char *const *sides, struct so
 
     if (r < 0)
         return r;
-    if (list.n && !source->remote->ordered)
-        qsort(list.entry, list.n, sizeof(list.entry[0]), compare_entries);
+    if (!source->remote->ordered)
+        source_list_sort(&list);
     *ret = list;
     list = (struct source_list){0};
     return 0;
@@ -77,6 +163,7 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
     if (array_room(&list->entry, list->n, sizeof(*entry)) < 0)
         return -ENOMEM;
     entry = &list->entry[list->n++];
+    *entry = (struct source_entry){0};
     entry->folder = strdup(folder);
     entry->name = strdup(name);
     entry->path = path ? strdup(path) : NULL;
@@ -86,27 +173,40 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
                : -ENOMEM;
 }
 
+void source_entry_release(struct source_entry *entry)
+{
+    free(entry->folder);
+    free(entry->name);
+    free(entry->path);
+    free(entry->error);
+    free(entry->url);
+    free(entry->version);
+    free(entry->sha256);
+    *entry = (struct source_entry){0};
+}
+
 void source_list_release(struct source_list *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        free(list->entry[i].folder);
-        free(list->entry[i].name);
-        free(list->entry[i].path);
-        free(list->entry[i].error);
-    }
+    for (size_t i = 0; i < list->n; i++)
+        source_entry_release(&list->entry[i]);
     free(list->entry);
     *list = (struct source_list){0};
+}
+
+int source_blob_packed(const struct source *source, const struct source_entry *entry,
+                       struct blob **ret_blob, struct diag *d)
+{
+    if (entry->error)
+        return diag_set(d, -EIO, "%s", entry->error);
+    return source->remote->open(source, entry, ret_blob, d);
 }
 
 int source_blob(const struct source *source, const struct source_entry *entry,
                 struct cache_folder *cache, struct blob **ret_blob, struct diag *d)
 {
     AUTO_BLOB struct blob *blob = NULL;
-    int r;
+    int r = source_blob_packed(source, entry, &blob, d);
 
-    if (entry->error)
-        return diag_set(d, -EIO, "%s", entry->error);
-    r = source->remote->open(source, entry, &blob, d);
     if (r < 0)
         return r;
     r = unpack_blob(&blob, cache, d);

@@ -1,7 +1,10 @@
 /* SOURCE: where the files of a mount are, and their blobs.
  *
  * remotes[] is the registry of the kinds of source; the scheme of SOURCE chooses. A local path is
- * the one kind without a scheme. */
+ * the one kind without a scheme. Files of this machine are read in place, or through a stage if the
+ * user wants that; all others come through a stage (cache/stage.h).
+ *
+ * A source is made by one thread and then constant, but for the lists that source_list() makes. */
 #ifndef EPOCHFS_CACHE_SOURCE_H
 #define EPOCHFS_CACHE_SOURCE_H
 
@@ -10,10 +13,14 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/text.h"
+#include "cache/folder.h"
+#include "cache/source_options.h"
 
 struct source;
 struct roots;
-struct cache_folder;
+struct http;
+struct credentials;
 
 /* A file of the source. */
 struct source_entry {
@@ -21,6 +28,10 @@ struct source_entry {
     char *name;   /* within that folder */
     char *path;   /* of a list: where the file is; NULL: below SOURCE under its name */
     char *error;  /* why it cannot be read, for people; NULL: it can */
+    /* Of a remote; else NULL: */
+    char *url;                      /* percent-encoded, with its query */
+    struct remote_version *version; /* NULL: not known, then there is an error */
+    uint8_t *sha256;                /* 32 bytes, of SHA256SUMS; NULL: not known */
 };
 
 /* Sorted by folder, then by name; a list in the order of its elements. */
@@ -36,8 +47,10 @@ struct remote {
     /* Does it take SOURCE? NULL: if it starts with the scheme. */
     bool (*takes)(const char *spec);
 
-    /* rest: SOURCE without the scheme. */
-    int (*make)(const struct remote *remote, const char *rest, struct source **ret, struct diag *d);
+    /* rest: SOURCE without the scheme. Sets what is its own in source, which is zeroed but for
+     * remote and cache, and freed if it fails. */
+    int (*make)(struct source *source, const char *rest, const struct source_options *options,
+                struct diag *d);
     bool ordered; /* list() gives the files in their order */
 
     /* Every file below the source, in any order. sides: see source_list(). */
@@ -48,19 +61,61 @@ struct remote {
 
     /* Add the folders on this machine that its files are in. NULL: none. 0 or -errno. */
     int (*roots)(const struct source *source, struct roots *ret);
+
+    bool far; /* not on this machine: source.known has all files, sorted */
 };
 
 struct source {
     const struct remote *remote;
+    struct cache_folder cache; /* a copy: what is staged goes there */
     char *root;      /* a path or URL without its scheme's sugar; of a local file: its folder; of
-                        a list: all of it */
+                        a list: all of it; of a remote file: its folder's URL, without a query */
     char *spelled;   /* of a local path: as the user gave it */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
+
+    struct stage *stage; /* through which files are read; NULL: they are read in place */
+
+    /* Of remotes: */
+    struct source_list known;
+    char *base;                      /* what URLs of files begin with; ends with '/' */
+    struct http *http;               /* belongs to stage */
+    struct credentials *credentials; /* NULL: it needs none; owned */
+    struct text note;                /* what is odd, for people, a line each */
 };
 
-/* spec: as the user gave it. 0; -ENOENT and others with the reason in d. */
-int source_open(const char *spec, struct source **ret, struct diag *d);
-void source_free(struct source *source); /* takes NULL */
+/* spec: as the user gave it. Of a remote it reads the list of files, and waits for that. 0; -ENOENT
+ * and others with the reason in d. */
+int source_open(const char *spec, const struct source_options *options, struct source **ret,
+                struct diag *d);
+
+/* All blobs and openers of it must be gone. Takes NULL. */
+void source_free(struct source *source);
+
+/* What was found odd when it was opened: lines for the log; "": nothing. Valid as long as source.
+ */
+const char *source_note(const struct source *source);
+
+/* Where the credentials come from, for people, without any secret; "": it needs none. */
+void source_credentials(const struct source *source, char *ret, size_t room);
+
+/* See stage_rest(), stage_begin(), stage_end(). */
+static inline void source_rest(struct source *source)
+{
+    if (source->stage)
+        stage_rest(source->stage);
+}
+
+static inline void source_begin(struct source *source)
+{
+    if (source->stage)
+        stage_begin(source->stage);
+}
+
+static inline void source_end(struct source *source)
+{
+    if (source->stage)
+        stage_end(source->stage);
+}
 
 /* SOURCE as it is shown: absolute. The caller frees it; NULL: no memory. */
 char *source_name(const struct source *source);
@@ -71,11 +126,16 @@ char *source_name(const struct source *source);
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
 void source_list_release(struct source_list *list);
+void source_entry_release(struct source_entry *entry);
 
 /* The bytes of a file as blob, unpacked: .gz and .xz are recognised by content and unpacked once
  * into the cache folder. The caller frees *ret_blob. */
 int source_blob(const struct source *source, const struct source_entry *entry,
                 struct cache_folder *cache, struct blob **ret_blob, struct diag *d);
+
+/* The same as it is stored. */
+int source_blob_packed(const struct source *source, const struct source_entry *entry,
+                       struct blob **ret_blob, struct diag *d);
 
 static inline void source_scope_end(struct source **source)
 {
@@ -84,7 +144,8 @@ static inline void source_scope_end(struct source **source)
 #define AUTO_SOURCE      AUTO(source_scope_end)
 #define AUTO_SOURCE_LIST AUTO(source_list_release)
 
-/* Add an entry; strings are copied. error and path may be NULL. 0 or -ENOMEM. */
+/* Add an entry; strings are copied. error and path may be NULL. What a remote knows of it is set by
+ * the caller, in list->entry[list->n - 1]. 0 or -ENOMEM. */
 int source_list_add(struct source_list *list, const char *folder, const char *name,
                     const char *path, const char *error);
 
@@ -92,8 +153,20 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
 int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
                     struct source_list *ret);
 
-/* Open the file at path as a blob called name. 0, or -errno with the reason in d. */
-int local_blob_open(const char *path, const char *name, struct blob **ret, struct diag *d);
+/* By folder, then by name. */
+void source_list_sort(struct source_list *list);
+
+/* The entry of that path, relative to SOURCE, in a sorted list; NULL: none. */
+struct source_entry *source_list_find(const struct source_list *list, const char *path);
+
+/* Open the file at path as a blob called name, to be read in place, or through stage if it is not
+ * NULL. 0, or -errno with the reason in d. */
+int local_blob_open(struct stage *stage, const char *path, const char *name, struct blob **ret,
+                    struct diag *d);
+
+/* Give source a stage over the files of this machine if the options want one. 0, or -errno with the
+ * reason in d. */
+int local_stage_new(struct source *source, const struct source_options *options, struct diag *d);
 
 /* A blob of an open file, of which it takes the descriptor over (also on error). Its first size
  * bytes count; the rest of the file is not shown. may_be_removed: the file is ours, that it has

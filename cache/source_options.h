@@ -8,7 +8,7 @@
 
 /* Texts are not owned; NULL: not given. */
 struct source_options {
-    const struct cache_folder *cache; /* outlives the source */
+    const struct cache_folder *cache; /* is copied */
     bool stages_local;                /* cache= was given: local files are staged, too */
     struct stage_options stage;
     const char *files; /* names below an HTTP source, with ';' between them */

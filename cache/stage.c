@@ -15,6 +15,7 @@
 #define NS_PER_S    INT64_C(1000000000)
 #define SPARE_BYTES ((size_t)128 << 20)
 #define OPEN_MOST   1024
+#define REST_MS     2000 /* that what nobody waits for may take before a fork() */
 #define RUN_BYTES   (UINT64_C(1) << 20)
 
 const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
@@ -135,11 +136,19 @@ void stage_kick_locked(struct stage *stage)
 
 void stage_rest(struct stage *stage)
 {
+    int64_t until = monotonic_ns() + REST_MS * NS_PER_MS, left;
+    struct wait *over = NULL;
+
     lock_take(&stage->lock);
+    while (stage->alive && (left = until - monotonic_ns()) > 0)
+        lock_wait_for(&stage->lock, &stage->gone, left);
+    if (stage->alive)
+        runs_stop_locked(stage, &over);
     while (stage->alive)
         lock_wait(&stage->lock, &stage->gone);
     stage->resting = true;
     lock_drop(&stage->lock);
+    waits_tell(stage, over, -EINTR, NULL);
     end_thread(stage);
     transport_rest(stage->transport);
     lock_take(&stage->lock);

@@ -77,8 +77,8 @@ struct stage_file {
 int stage_add(struct stage *stage, const struct stage_file *file, struct blob **ret,
               struct diag *d);
 
-/* The threads run from the first need on. Before a fork() they have to rest: what is under way is
- * waited for. */
+/* The threads run from the first need on. Before a fork() they have to rest: what is under way has
+ * two seconds, then it is stopped. */
 void stage_rest(struct stage *stage);
 
 /* Begin to stage in the background, if the options say so. */

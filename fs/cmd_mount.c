@@ -188,7 +188,10 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
 
     if (r < 0)
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
-    return call->foreground ? serve_here(server) : serve_in_background(server, &ready, mountpoint);
+    if (call->foreground)
+        return serve_here(server);
+    source_rest(opened->source); /* threads do not go with a fork() */
+    return serve_in_background(server, &ready, mountpoint);
 }
 
 /* Small files are known before anyone can ask; the others are prepared while we serve. Commands

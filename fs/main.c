@@ -29,9 +29,9 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
-          "SOURCE is a folder, a file, or a list 'a.txt;b.txt', with IDX data (MNIST and its\n"
-          "relatives), libsvm text or Kaldi tables, also packed with gzip or xz. Read\n"
-          "MOUNTPOINT/README.txt next.\n",
+          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or where one is: http://, https://,\n"
+          "s3://bucket/prefix. It has IDX data (MNIST and its relatives), libsvm text or Kaldi\n"
+          "tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n",
           out);
 }
 

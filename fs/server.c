@@ -189,6 +189,8 @@ int server_run(struct server *s)
     raise_readahead(s->setup.mountpoint);
     s->signals = fuse_set_signal_handlers(s->session) == 0;
     r = slow_start(s);
+    if (s->setup.stage)
+        stage_begin(s->setup.stage);
     if (r == 0)
         r = fuse_session_loop_mt(s->session, config);
     slow_stop(s);

@@ -12,6 +12,16 @@
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
+/* Read in place; nothing is kept. */
+static int open_source(const char *spec, struct source **ret, struct diag *d)
+{
+    struct cache_folder cache = {.path = (char *)"/nowhere"};
+    struct source_options options;
+
+    source_options_init(&options, &cache);
+    return source_open(spec, &options, ret, d);
+}
+
 static struct blob *open_blob(const char *folder, const char *name)
 {
     AUTO_SOURCE struct source *source = NULL;
@@ -19,7 +29,7 @@ static struct blob *open_blob(const char *folder, const char *name)
     struct source_entry entry = {.folder = (char *)"", .name = (char *)name};
     struct blob *blob = NULL;
 
-    assert_int_equal(source_open(folder, &source, NULL), 0);
+    assert_int_equal(open_source(folder, &source, NULL), 0);
     assert_int_equal(source_blob(source, &entry, &cache, &blob, NULL), 0);
     return blob;
 }
@@ -198,7 +208,7 @@ static void test_source_list__tree__sorted_without_hidden(void **state)
     assert_int_equal(symlink("../..", path), 0); /* a circle */
     temp_path(folder, "pipe", path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(source_open(folder, &source, NULL), 0);
+    assert_int_equal(open_source(folder, &source, NULL), 0);
     assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
     assert_int_equal(list.n, ARRAY_LEN(want));
     for (size_t i = 0; i < list.n; i++) {
@@ -219,7 +229,7 @@ static void test_source_list__annex_link__says_what_to_do(void **state)
     assert_int_equal(symlink(".git/annex/objects/Xq/SHA256E-s9.gz", path), 0);
     temp_path(folder, "u", path);
     assert_int_equal(symlink("nowhere", path), 0);
-    assert_int_equal(source_open(folder, &source, NULL), 0);
+    assert_int_equal(open_source(folder, &source, NULL), 0);
     assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
     assert_int_equal(list.n, 2);
     assert_non_null(strstr(list.entry[0].error, "git annex get"));
@@ -237,7 +247,7 @@ static void test_source_open__one_file__its_folder_and_name(void **state)
     temp_write(folder, "g", "x", 1);
     temp_path(folder, "f", path);
     snprintf(url, sizeof(url), "file://%s", path);
-    assert_int_equal(source_open(url, &source, NULL), 0);
+    assert_int_equal(open_source(url, &source, NULL), 0);
     assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
     assert_int_equal(list.n, 1);
     assert_string_equal(list.entry[0].name, "f");
@@ -249,9 +259,9 @@ static void test_source_open__nothing_there__message(void **state)
     struct diag d = DIAG_INIT, e = DIAG_INIT;
 
     (void)state;
-    assert_int_equal(source_open("/no/such/path", &source, &d), -ENOENT);
+    assert_int_equal(open_source("/no/such/path", &source, &d), -ENOENT);
     assert_diag_has(&d, "/no/such/path");
-    assert_int_equal(source_open("gopher://x", &source, &e), -EPROTONOSUPPORT);
+    assert_int_equal(open_source("gopher://x", &source, &e), -EPROTONOSUPPORT);
     assert_diag_has(&e, "gopher://x");
 }
 

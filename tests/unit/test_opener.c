@@ -45,6 +45,7 @@ long __wrap_syscall(long number, long a, long b)
 struct fixture {
     char cwd[PATH_MAX], cache_path[PATH_MAX];
     struct cache_folder cache;
+    struct source *source;
     struct cache_opener opener;
 };
 
@@ -53,26 +54,29 @@ static struct fixture *fixture_new(const char *folder, const char *spec, const c
                                    struct cache_opener_options options)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    AUTO_SOURCE struct source *source = NULL;
+    struct source_options how;
     char path[PATH_MAX];
 
     assert_non_null(f);
     temp_path(folder, spec, path);
-    assert_int_equal(source_open(path, &source, NULL), 0);
     temp_path(folder, "cache", f->cache_path);
     f->cache.path = f->cache_path;
+    source_options_init(&how, &f->cache);
+    assert_int_equal(source_open(path, &how, &f->source, NULL), 0);
     if (cwd)
         snprintf(f->cwd, sizeof(f->cwd), "%s%s%s", folder, *cwd ? "/" : "", cwd);
     options.cwd = cwd ? f->cwd : NULL;
     options.command_timeout = options.command_timeout ? options.command_timeout : 1000;
-    assert_int_equal(cache_opener_init(&f->opener, source, &f->cache, &options), 0);
+    assert_int_equal(cache_opener_init(&f->opener, f->source, &f->cache, &options), 0);
     return f;
 }
 
 static void fixture_free(struct fixture **f)
 {
-    if (*f)
+    if (*f) {
         cache_opener_release(&(*f)->opener);
+        source_free((*f)->source);
+    }
     free(*f);
 }
 #define AUTO_FIXTURE AUTO(fixture_free)
@@ -529,7 +533,7 @@ static void test_lazy__head_and_identity__as_of_a_local_blob(void **state)
     temp_path(*state, "f", path);
     assert_int_equal(chmod(path, 0640), 0);
     lazy = open_lazy(f, "f");
-    assert_int_equal(local_blob_open(path, "f", &local, NULL), 0);
+    assert_int_equal(local_blob_open(NULL, path, "f", &local, NULL), 0);
     assert_int_equal(blob_identity(lazy, &a), 0);
     assert_int_equal(blob_identity(local, &b), 0);
     assert_string_equal(a, b);

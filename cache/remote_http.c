@@ -1,0 +1,354 @@
+/* Web servers: http:// and https://.
+ *
+ * HTTP has no listings. The files below SOURCE are those that -o files= names; else those of a
+ * SHA256SUMS; else those of the server's index pages, folder by folder; else SOURCE is a file.
+ * A URL with a query is a file: so are presigned ones. The query goes to the server and nowhere
+ * else. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cache/index_page.h"
+#include "cache/remote.h"
+#include "cache/url.h"
+
+#define DEPTH_MOST   16
+#define ENTRIES_MOST 100000
+
+/* A text below base. 0 or -errno with the reason in d. */
+static int get_below(const struct source *source, const char *path, struct text *ret,
+                     struct diag *d)
+{
+    AUTO_FREE char *url = NULL, *encoded = NULL;
+    int r = http_encode(path, true, &encoded);
+
+    if (r == 0 && asprintf(&url, "%s%s", source->base, encoded) < 0) {
+        url = NULL;
+        r = -ENOMEM;
+    }
+    return r < 0 ? r
+                 : http_get(source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
+                            ret, d);
+}
+
+/* The files and sums of a SHA256SUMS. 1: there is one; 0: there is none; or -errno. */
+static int read_sums(struct source *source, bool lists, struct diag *d)
+{
+    AUTO_TEXT struct text sums = {0};
+    struct diag why = DIAG_INIT;
+    size_t n = 0;
+    int r = get_below(source, "SHA256SUMS", &sums, &why);
+
+    if (r == -ENOENT || r == -EACCES || r == -EFBIG)
+        return 0;
+    if (r < 0)
+        return diag_set(d, r, "%s", diag_text(&why, r));
+    r = sums.len ? remote_use_sums(source, &sums, lists, &n) : 0;
+    return r < 0 ? r : n > 0;
+}
+
+/* ---- index pages ---- */
+
+/* Folders that are still to be looked at, relative to SOURCE, "" or with '/' at the end. */
+struct crawl {
+    struct source *source;
+    char **folder; /* [n] */
+    size_t n, next;
+    size_t entries; /* links, of all pages */
+};
+
+static void crawl_release(struct crawl *crawl)
+{
+    for (size_t i = 0; i < crawl->n; i++)
+        free(crawl->folder[i]);
+    free(crawl->folder);
+}
+
+static int crawl_add(struct crawl *crawl, const char *folder, const char *name)
+{
+    char *path;
+
+    if (array_room(&crawl->folder, crawl->n, sizeof(*crawl->folder)) < 0 ||
+        asprintf(&path, "%s%s%s", folder, name, *name ? "/" : "") < 0)
+        return -ENOMEM;
+    crawl->folder[crawl->n++] = path;
+    return 0;
+}
+
+static unsigned depth_of(const char *folder)
+{
+    unsigned n = 0;
+
+    for (; *folder; folder++)
+        n += *folder == '/';
+    return n;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of folders that a page has named more than once, keep one. */
+static void crawl_unique(struct crawl *crawl, size_t first)
+{
+    size_t kept = first;
+
+    if (crawl->n > first)
+        qsort(&crawl->folder[first], crawl->n - first, sizeof(*crawl->folder), compare_texts);
+    for (size_t i = first; i < crawl->n; i++) {
+        if (kept > first && !strcmp(crawl->folder[kept - 1], crawl->folder[i]))
+            free(crawl->folder[i]);
+        else
+            crawl->folder[kept++] = crawl->folder[i];
+    }
+    crawl->n = kept;
+}
+
+static int use_link(struct crawl *crawl, const char *folder, const struct index_link *link,
+                    struct diag *d)
+{
+    char path[PATH_MAX];
+    const char *wrong;
+
+    if (++crawl->entries > ENTRIES_MOST)
+        return diag_set(d, -E2BIG,
+                        "%s: want at most %d entries in index pages, found more; use a SHA256SUMS "
+                        "or -o files=",
+                        crawl->source->root, ENTRIES_MOST);
+    if (snprintf(path, sizeof(path), "%s%s", folder, link->name) >= (int)sizeof(path))
+        return 0;
+    wrong = name_wrong(path);
+    if (wrong)
+        return remote_add_wrong(crawl->source, path, wrong);
+    if (!link->is_folder)
+        return remote_add(crawl->source, path, NULL, NULL, NULL);
+    if (depth_of(folder) + 1 >= DEPTH_MOST) {
+        remote_note(crawl->source, "%s/: folders more than %d deep are left out", path, DEPTH_MOST);
+        return 0;
+    }
+    return crawl_add(crawl, folder, link->name);
+}
+
+/* All links of a page. *ret_links: how many. */
+static int use_page(struct crawl *crawl, const char *folder, const struct text *page,
+                    size_t *ret_links, struct diag *d)
+{
+    const char *base = crawl->source->base, *path = strchr(strstr(base, "://") + 3, '/');
+    AUTO_FREE char *encoded = NULL, *whole = NULL;
+    struct index_link link, last = {.name = ""};
+    size_t at = 0, first = crawl->n;
+    int r = http_encode(folder, true, &encoded);
+
+    if (r == 0 && asprintf(&whole, "%s%s", path, encoded) < 0) {
+        whole = NULL;
+        r = -ENOMEM;
+    }
+    for (*ret_links = 0; r == 0 && index_page_next(page->data, page->len, whole, &at, &link);) {
+        if (!strcmp(link.name, last.name))
+            continue; /* a picture and a text, one link each */
+        ++*ret_links;
+        last = link;
+        r = use_link(crawl, folder, &link, d);
+    }
+    crawl_unique(crawl, first);
+    return r;
+}
+
+/* A page that cannot be had: its folder is listed with the error. */
+static int add_broken(struct crawl *crawl, const char *folder, const char *why)
+{
+    AUTO_FREE char *path = strndup(folder, strlen(folder) - 1);
+
+    return path ? remote_add(crawl->source, path, NULL, NULL, why) : -ENOMEM;
+}
+
+/* The page of SOURCE itself must be there; is it one? sure: only what surely is one counts. */
+static int use_first(struct crawl *crawl, bool sure, struct diag *d)
+{
+    AUTO_TEXT struct text page = {0};
+    size_t links = 0;
+    int r = get_below(crawl->source, "", &page, d);
+
+    if (r < 0)
+        return r;
+    if (!page.len || (sure && !index_page_is(page.data, page.len)))
+        return 0;
+    r = use_page(crawl, "", &page, &links, d);
+    return r < 0 ? r : links || index_page_is(page.data, page.len);
+}
+
+/* 1: there are index pages, and all were read; 0: there are none; or -errno. */
+static int read_index(struct source *source, bool sure, struct diag *d)
+{
+    AUTO(crawl_release) struct crawl crawl = {.source = source};
+    int r = use_first(&crawl, sure, d);
+
+    if (r <= 0)
+        return r;
+    for (; crawl.next < crawl.n && r >= 0; crawl.next++) {
+        AUTO_TEXT struct text page = {0};
+        struct diag why = DIAG_INIT;
+        const char *folder = crawl.folder[crawl.next];
+        size_t links;
+
+        r = get_below(source, folder, &page, &why);
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0)
+            r = add_broken(&crawl, folder, diag_text(&why, r));
+        else if (page.len)
+            r = use_page(&crawl, folder, &page, &links, d);
+    }
+    return r < 0 ? r : 1;
+}
+
+/* ---- what SOURCE is ---- */
+
+/* 1: SOURCE is a folder, whose files are known now; 0: it is none; or -errno. */
+static int open_folder(struct source *source, bool sure, struct diag *d)
+{
+    int r = read_sums(source, true, d);
+
+    if (r == 0)
+        r = read_index(source, sure, d);
+    if (r > 0)
+        remote_sort(source);
+    return r;
+}
+
+static int open_named(struct source *source, const char *files, struct diag *d)
+{
+    AUTO_FREE char *copy = strdup(files);
+    char *at = copy, *name;
+    int r = copy ? 0 : -ENOMEM;
+
+    while (r == 0 && (name = strsep(&at, ";"))) {
+        const char *wrong = *name ? name_wrong(name) : NULL;
+
+        if (wrong)
+            return diag_set(d, -EINVAL, "files=%.300s: want names of files below SOURCE, found %s",
+                            name, wrong);
+        r = *name ? remote_add(source, name, NULL, NULL, NULL) : 0;
+    }
+    remote_sort(source);
+    if (r == 0)
+        r = read_sums(source, false, NULL); /* it may be missing */
+    return r == -ENOMEM ? r : 0;
+}
+
+/* The URL is one file, of which version is known. */
+static int open_file(struct source *source, const char *url, const struct url_parts *at,
+                     const struct remote_version *version, struct diag *d)
+{
+    AUTO_FREE char *name = NULL;
+    const char *slash = memrchr(url, '/', at->query);
+    size_t len = (size_t)(url + at->query - slash - 1);
+
+    free(source->root);
+    free(source->base);
+    source->root = strndup(url, (size_t)(slash + 1 - url));
+    source->base = strndup(url, (size_t)(slash + 1 - url));
+    name = malloc(len + 1);
+    if (!source->root || !source->base || !name)
+        return -ENOMEM;
+    if (!len || !url_decode(slash + 1, len, name) || name_wrong(name) || strchr(name, '/'))
+        return diag_set(d, -EINVAL,
+                        "%.*s: want the URL of a file, or of a folder with '/' at its "
+                        "end",
+                        (int)at->query, url);
+    return remote_set_file(source, name, url, version);
+}
+
+/* Does the server's answer for a URL without '/' at its end look like a file's? Pages that it makes
+ * have no times. */
+static bool is_surely_file(const struct remote_version *version)
+{
+    return *version->etag || version->mtime.tv_sec;
+}
+
+/* A URL that may be a file's or a folder's. */
+static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
+                        struct diag *d)
+{
+    struct remote_version version = {0};
+    struct diag why = DIAG_INIT;
+    int found, r;
+
+    http_stat(source->http, 1, &url, &version, &found, &why);
+    if (!url[at->query] && (found < 0 || !is_surely_file(&version))) {
+        r = open_folder(source, true, NULL);
+        if (r > 0 || r == -ENOMEM)
+            return r;
+        source_list_release(&source->known);
+    }
+    if (found < 0)
+        return diag_set(d, found, "%s", diag_text(&why, found));
+    r = open_file(source, url, at, &version, d);
+    if (r == 0 && !url[at->query])
+        r = read_sums(source, false, NULL);
+    return r == -ENOMEM || r == -EINVAL ? r : 0;
+}
+
+static int open_any(struct source *source, const char *url, const struct url_parts *at,
+                    const char *files, struct diag *d)
+{
+    int r;
+
+    if (files && url[at->query])
+        return diag_set(d, -EINVAL, "%s: want no query in the URL of a folder, for files= is given",
+                        source->root);
+    if (files)
+        return open_named(source, files, d);
+    if (url[at->query - 1] != '/' || url[at->query])
+        return open_unknown(source, url, at, d);
+    r = open_folder(source, false, d);
+    return r ? r
+             : diag_set(d, -ENODATA,
+                        "%s: want a SHA256SUMS or an index page there, found neither; name the "
+                        "files with -o files=a;b/c",
+                        source->root);
+}
+
+static int http_make(struct source *source, const char *rest, const struct source_options *options,
+                     struct diag *d)
+{
+    AUTO_FREE char *spec = NULL, *url = NULL;
+    struct url_parts at;
+    int r;
+
+    if (asprintf(&spec, "%s%s", source->remote->scheme, rest) < 0) {
+        spec = NULL;
+        return -ENOMEM;
+    }
+    r = url_clean(spec, &url, &at, d);
+    if (r < 0)
+        return r;
+    if (asprintf(&source->base, "%.*s%s", (int)at.query, url, url[at.query - 1] == '/' ? "" : "/") <
+        0) {
+        source->base = NULL;
+        return -ENOMEM;
+    }
+    source->root = strdup(source->base);
+    if (!source->root)
+        return -ENOMEM;
+    r = remote_connect(source, options, NULL, d);
+    if (r == 0)
+        r = open_any(source, url, &at, options->files, d);
+    if (r >= 0)
+        r = remote_stat(source);
+    return r;
+}
+
+const struct remote remote_http = {.scheme = "http://",
+                                   .make = http_make,
+                                   .list = remote_list_known,
+                                   .open = remote_open,
+                                   .far = true};
+const struct remote remote_https = {.scheme = "https://",
+                                    .make = http_make,
+                                    .list = remote_list_known,
+                                    .open = remote_open,
+                                    .far = true};

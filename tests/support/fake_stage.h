@@ -1,0 +1,16 @@
+/* A stage that keeps nothing: each read is a transfer. And what was asked of it. */
+#ifndef EPOCHFS_TESTS_SUPPORT_FAKE_STAGE_H
+#define EPOCHFS_TESTS_SUPPORT_FAKE_STAGE_H
+
+#include "cache/stage.h"
+
+/* What stage_add() was given for a blob. */
+struct fake_staged {
+    char *url, *key;
+    struct remote_version version;
+    bool has_sha256;
+    uint8_t sha256[32];
+};
+const struct fake_staged *fake_staged_of(const struct blob *blob);
+
+#endif

@@ -1,0 +1,46 @@
+/* An HTTP server that does what a test tells it, right or wrong. A thread for the door, one for
+ * each connection; a test that has failed is not noticed by these, so scripts only write. */
+#ifndef EPOCHFS_TESTS_SUPPORT_SCRIPT_SERVER_H
+#define EPOCHFS_TESTS_SUPPORT_SCRIPT_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct script_server;
+
+struct script_request {
+    struct script_server *server;
+    int fd;
+    char head[8192]; /* as it came, NUL-terminated */
+    char method[16], path[512];
+    bool has_range;
+    uint64_t first, last; /* of Range */
+    unsigned nth;         /* request of this path, from 1 on */
+};
+
+struct script {
+    const char *path;
+    /* Answer a request. Returns whether the connection stays open. */
+    bool (*reply)(const struct script_request *request);
+};
+
+/* scripts: ends with a path of NULL; a path that is not there gets 404. NULL if it cannot be. */
+struct script_server *script_server_new(const struct script *scripts);
+void script_server_free(struct script_server *server); /* takes NULL */
+unsigned script_server_port(const struct script_server *server);
+unsigned script_server_accepted(struct script_server *server); /* connections so far */
+unsigned script_server_requests(struct script_server *server);
+
+/* For scripts: send; false: the other end is gone. */
+bool script_send(const struct script_request *request, const void *bytes, size_t n);
+bool script_say(const struct script_request *request, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Wait until the other end closes. */
+void script_wait_closed(const struct script_request *request);
+
+/* Break the connection, with a reset. */
+bool script_reset(const struct script_request *request);
+
+#endif

@@ -1,0 +1,1328 @@
+/* HTTP against a server that does what a script says: right, wrong, late, or not at all.
+ *
+ * Nothing here waits for time to pass but where a limit of time is what is tested. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/scope.h"
+#include "cache/http.h"
+#include "support/script_server.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define PATIENCE_NS INT64_C(50000000000) /* more than anything here takes */
+#define FILE_SIZE   UINT64_C(1000000)
+#define ETAG        "\"v1\""
+
+/* In a child of fork() threads are started again. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
+static uint8_t byte_at(uint64_t i)
+{
+    return (uint8_t)(i * 31 ^ i >> 8);
+}
+
+/* ---- scripts ---- */
+
+static bool send_file(const struct script_request *q, uint64_t first, uint64_t n)
+{
+    uint8_t bytes[4096];
+
+    while (n > 0) {
+        size_t now = min_u64(n, sizeof(bytes));
+
+        for (size_t i = 0; i < now; i++)
+            bytes[i] = byte_at(first + i);
+        if (!script_send(q, bytes, now))
+            return false;
+        first += now;
+        n -= now;
+    }
+    return true;
+}
+
+#define RANGE_FORMAT "Content-Range: bytes %llu-%llu/%llu\r\n"
+#define RANGE_OF(q)                                                                                \
+    (unsigned long long)(q)->first, (unsigned long long)(q)->last, (unsigned long long)FILE_SIZE
+
+static uint64_t len_of(const struct script_request *q)
+{
+    return q->last - q->first + 1;
+}
+
+/* A right head; what is in `more` comes first. */
+static bool part_head(const struct script_request *q, const char *more)
+{
+    return script_say(q,
+                      "HTTP/1.1 206 Partial Content\r\n%sContent-Length: %llu\r\n" RANGE_FORMAT
+                      "ETag: " ETAG "\r\n\r\n",
+                      more, (unsigned long long)len_of(q), RANGE_OF(q));
+}
+
+static bool say_status(const struct script_request *q, const char *status, const char *more,
+                       const char *body)
+{
+    return script_say(q, "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, more,
+                      strlen(body), body);
+}
+
+static bool right(const struct script_request *q)
+{
+    return part_head(q, "") && send_file(q, q->first, len_of(q));
+}
+
+static bool early_hints(const struct script_request *q)
+{
+    return script_say(q, "HTTP/1.1 103 Early Hints\r\nETag: \"v0\"\r\n\r\n") && right(q);
+}
+
+static bool wrong_place(const struct script_request *q)
+{
+    struct script_request other = *q;
+
+    other.first++;
+    other.last++;
+    return right(&other);
+}
+
+static bool other_size(const struct script_request *q)
+{
+    return script_say(q,
+                      "HTTP/1.1 206 x\r\nContent-Length: %llu\r\n"
+                      "Content-Range: bytes %llu-%llu/%llu\r\n\r\n",
+                      (unsigned long long)len_of(q), (unsigned long long)q->first,
+                      (unsigned long long)q->last, (unsigned long long)FILE_SIZE + 1) &&
+           send_file(q, q->first, len_of(q));
+}
+
+static bool other_etag(const struct script_request *q)
+{
+    return script_say(
+               q, "HTTP/1.1 206 x\r\nContent-Length: %llu\r\n" RANGE_FORMAT "ETag: \"v2\"\r\n\r\n",
+               (unsigned long long)len_of(q), RANGE_OF(q)) &&
+           send_file(q, q->first, len_of(q));
+}
+
+static bool no_range(const struct script_request *q)
+{
+    return script_say(q, "HTTP/1.1 206 x\r\nContent-Length: %llu\r\n\r\n",
+                      (unsigned long long)len_of(q)) &&
+           send_file(q, q->first, len_of(q));
+}
+
+static bool encoded(const struct script_request *q)
+{
+    return part_head(q, "Content-Encoding: gzip\r\n") && send_file(q, q->first, len_of(q));
+}
+
+static bool whole(const struct script_request *q)
+{
+    return script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\nETag: " ETAG "\r\n\r\n",
+                      (unsigned long long)FILE_SIZE) &&
+           send_file(q, 0, FILE_SIZE);
+}
+
+static bool busy_once(const struct script_request *q)
+{
+    return q->nth == 1 ? say_status(q, "503 Busy", "Retry-After: 7\r\n", "busy") : right(q);
+}
+
+static bool too_many(const struct script_request *q)
+{
+    return q->nth == 1 ? say_status(q, "429 Slow down", "Retry-After: 1\r\n", "") : right(q);
+}
+
+static bool gone(const struct script_request *q)
+{
+    return say_status(q, "404 Not Found", "", "<html>");
+}
+
+static bool forbidden(const struct script_request *q)
+{
+    return say_status(q, "403 Forbidden", "", "<Error><Code>AccessDenied</Code></Error>");
+}
+
+static bool expired(const struct script_request *q)
+{
+    return say_status(q, "400 Bad Request", "", "<Error><Code>ExpiredToken</Code></Error>");
+}
+
+static bool out_of_range(const struct script_request *q)
+{
+    return say_status(q, "416 x", "Content-Range: bytes */10\r\n", "");
+}
+
+static bool resets(const struct script_request *q)
+{
+    part_head(q, "");
+    send_file(q, q->first, len_of(q) / 2);
+    return script_reset(q);
+}
+
+static bool shorter(const struct script_request *q)
+{
+    part_head(q, "");
+    send_file(q, q->first, len_of(q) / 2);
+    return false;
+}
+
+/* The body ends, properly, but too early. */
+static bool shorter_chunked(const struct script_request *q)
+{
+    return script_say(q,
+                      "HTTP/1.1 206 x\r\nTransfer-Encoding: chunked\r\n" RANGE_FORMAT
+                      "\r\n1\r\n%c\r\n0\r\n\r\n",
+                      RANGE_OF(q), byte_at(q->first));
+}
+
+static bool longer_chunked(const struct script_request *q)
+{
+    script_say(q, "HTTP/1.1 206 x\r\nTransfer-Encoding: chunked\r\n" RANGE_FORMAT "\r\n%llx\r\n",
+               RANGE_OF(q), (unsigned long long)len_of(q) + 10);
+    return send_file(q, q->first, len_of(q) + 10) && script_say(q, "\r\n0\r\n\r\n");
+}
+
+static bool stalls(const struct script_request *q)
+{
+    part_head(q, "");
+    send_file(q, q->first, len_of(q) / 2);
+    script_wait_closed(q);
+    return false;
+}
+
+/* Sends half, then the rest when the test writes a byte into the gate. */
+static int gate[2];
+
+static bool gated(const struct script_request *q)
+{
+    char byte;
+
+    return part_head(q, "") && send_file(q, q->first, len_of(q) / 2) &&
+           read(gate[0], &byte, 1) == 1 &&
+           send_file(q, q->first + len_of(q) / 2, len_of(q) - len_of(q) / 2);
+}
+
+static bool mute(const struct script_request *q)
+{
+    script_wait_closed(q);
+    return false;
+}
+
+static bool redirect_to(const struct script_request *q, const char *url)
+{
+    char location[1100];
+
+    snprintf(location, sizeof(location), "Location: %s\r\n", url);
+    return say_status(q, "302 Found", location, "moved");
+}
+
+static bool redirects(const struct script_request *q)
+{
+    return redirect_to(q, "/hop");
+}
+
+static bool loops(const struct script_request *q)
+{
+    return redirect_to(q, "/loops?again");
+}
+
+static bool to_ftp(const struct script_request *q)
+{
+    return redirect_to(q, "ftp://127.0.0.1/right");
+}
+
+static bool to_file(const struct script_request *q)
+{
+    return redirect_to(q, "file:///etc/passwd");
+}
+
+/* To the other server, whose port stands in the query. */
+static bool to_other(const struct script_request *q)
+{
+    const char *port = strstr(q->head, "?port=");
+    char url[64];
+
+    snprintf(url, sizeof(url), "http://127.0.0.1:%.5s/tells", port ? port + 6 : "1");
+    url[17 + strspn(url + 17, "0123456789")] = '\0';
+    snprintf(url + strlen(url), sizeof(url) - strlen(url), "/tells");
+    return redirect_to(q, url);
+}
+
+/* What proves who we are, as this server sees it. */
+static bool tells(const struct script_request *q)
+{
+    bool knows = strstr(q->head, "uthorization:") || strstr(q->head, "security-token") ||
+                 strstr(q->head, "X-Secret");
+
+    return say_status(q, "200 OK", "", knows ? "known" : "unknown");
+}
+
+static bool echoes(const struct script_request *q)
+{
+    return say_status(q, "200 OK", "", q->head);
+}
+
+static bool huge_length(const struct script_request *q)
+{
+    script_say(q,
+               "HTTP/1.1 206 x\r\nContent-Length: 99999999999999999999999\r\n" RANGE_FORMAT "\r\n",
+               RANGE_OF(q));
+    send_file(q, q->first, len_of(q));
+    return false;
+}
+
+static bool garbage(const struct script_request *q)
+{
+    script_say(q, "\x01\x02garbage\r\n\r\nmore");
+    return false;
+}
+
+static bool endless_headers(const struct script_request *q)
+{
+    if (!script_say(q, "HTTP/1.1 206 x\r\n"))
+        return false;
+    while (script_say(q, "X-More: %0500d\r\n", 7)) {
+    }
+    return false;
+}
+
+static bool endless_hints(const struct script_request *q)
+{
+    while (script_say(q, "HTTP/1.1 103 x\r\nX-More: %0500d\r\n\r\n", 7)) {
+    }
+    return false;
+}
+
+static bool endless_error(const struct script_request *q)
+{
+    if (!script_say(q, "HTTP/1.1 403 x\r\nTransfer-Encoding: chunked\r\n\r\n"))
+        return false;
+    while (script_say(q, "1f4\r\n%0500d\r\n", 7)) {
+    }
+    return false;
+}
+
+static bool closes_after(const struct script_request *q)
+{
+    right(q);
+    return false;
+}
+
+/* ---- files, for http_stat() ---- */
+
+static bool is_head(const struct script_request *q)
+{
+    return strcmp(q->method, "HEAD") == 0;
+}
+
+static bool says_version(const struct script_request *q)
+{
+    return script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: 12345\r\nETag: " ETAG
+                         "\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n");
+}
+
+static bool says_none(const struct script_request *q)
+{
+    return script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nAccept-Ranges: none\r\n\r\n");
+}
+
+static bool no_head(const struct script_request *q)
+{
+    return is_head(q) ? script_say(q, "HTTP/1.1 405 No\r\nContent-Length: 3\r\n\r\n") : right(q);
+}
+
+static bool no_head_whole(const struct script_request *q)
+{
+    return is_head(q) ? script_say(q, "HTTP/1.1 403 No\r\n\r\n") : whole(q);
+}
+
+static bool head_without_length(const struct script_request *q)
+{
+    return is_head(q) ? script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                      : right(q);
+}
+
+static bool never_a_length(const struct script_request *q)
+{
+    if (!script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
+        return false;
+    return is_head(q) || script_say(q, "0\r\n\r\n");
+}
+
+static bool empty(const struct script_request *q)
+{
+    return is_head(q) ? script_say(q, "HTTP/1.1 501 No\r\n\r\n")
+                      : say_status(q, "416 x", "Content-Range: bytes */0\r\n", "");
+}
+
+static bool busy_head_once(const struct script_request *q)
+{
+    return q->nth == 1 ? script_say(q, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+                       : says_version(q);
+}
+
+static bool hello(const struct script_request *q)
+{
+    return say_status(q, "200 OK", "", "hello");
+}
+
+static bool hello_third(const struct script_request *q)
+{
+    return q->nth < 3 ? say_status(q, "500 x", "", "") : hello(q);
+}
+
+static bool always_500(const struct script_request *q)
+{
+    return say_status(q, "500 x", "", "");
+}
+
+static bool hello_chunked(const struct script_request *q)
+{
+    return script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+                         "0\r\n\r\n");
+}
+
+static const struct script scripts[] = {
+    {"/right", right},
+    {"/hop", right},
+    {"/early_hints", early_hints},
+    {"/wrong_place", wrong_place},
+    {"/other_size", other_size},
+    {"/other_etag", other_etag},
+    {"/no_range", no_range},
+    {"/encoded", encoded},
+    {"/whole", whole},
+    {"/busy_once", busy_once},
+    {"/too_many", too_many},
+    {"/gone", gone},
+    {"/forbidden", forbidden},
+    {"/expired", expired},
+    {"/out_of_range", out_of_range},
+    {"/resets", resets},
+    {"/shorter", shorter},
+    {"/shorter_chunked", shorter_chunked},
+    {"/longer_chunked", longer_chunked},
+    {"/stalls", stalls},
+    {"/gated", gated},
+    {"/mute", mute},
+    {"/redirects", redirects},
+    {"/loops", loops},
+    {"/to_ftp", to_ftp},
+    {"/to_file", to_file},
+    {"/to_other", to_other},
+    {"/tells", tells},
+    {"/echoes", echoes},
+    {"/huge_length", huge_length},
+    {"/garbage", garbage},
+    {"/endless_headers", endless_headers},
+    {"/endless_hints", endless_hints},
+    {"/endless_error", endless_error},
+    {"/closes_after", closes_after},
+    {"/says_version", says_version},
+    {"/says_none", says_none},
+    {"/no_head", no_head},
+    {"/no_head_whole", no_head_whole},
+    {"/head_without_length", head_without_length},
+    {"/never_a_length", never_a_length},
+    {"/empty", empty},
+    {"/busy_head_once", busy_head_once},
+    {"/hello", hello},
+    {"/hello_third", hello_third},
+    {"/always_500", always_500},
+    {"/hello_chunked", hello_chunked},
+    {NULL, NULL},
+};
+
+/* ---- transfers ---- */
+
+struct fixture {
+    struct script_server *server;
+    struct http *http;
+    struct lock lock;
+    pthread_cond_t changed;
+    /* Guarded by lock: */
+    unsigned ended;
+};
+
+/* One transfer, and what became of it. */
+struct fetch {
+    struct transfer transfer; /* first */
+    struct fixture *f;
+    char url[256];
+    uint64_t most;  /* stop when so many bytes are there; 0: never */
+    uint64_t given; /* guarded by f->lock, as all below */
+    bool wrong;     /* a byte was not what it should be */
+    unsigned ends;
+    enum transfer_end how;
+    uint64_t retry_ms;
+    struct diag d;
+    struct fetch *then; /* start it in end() */
+};
+
+static const struct remote_version version = {.size = FILE_SIZE, .etag = ETAG};
+static const struct remote_version whole_only = {.size = FILE_SIZE, .whole_only = true};
+
+static void setup(struct fixture *f, const struct http_options *options)
+{
+    struct diag d = DIAG_INIT;
+
+    *f = (struct fixture){.ended = 0};
+    lock_init(&f->lock);
+    condition_init(&f->changed);
+    f->server = script_server_new(scripts);
+    assert_non_null(f->server);
+    assert_int_equal(http_new(options, &f->http, &d), 0);
+}
+
+static void teardown(struct fixture *f)
+{
+    transport_free(http_transport(f->http));
+    script_server_free(f->server);
+    pthread_cond_destroy(&f->changed);
+    lock_release(&f->lock);
+}
+
+static const struct http_options usual = {.jobs = 4, .timeout_s = 30};
+
+static bool take(struct transfer *transfer, const void *bytes, size_t n)
+{
+    struct fetch *fetch = (struct fetch *)transfer;
+    const uint8_t *got = bytes;
+    bool wrong = false;
+    LOCK_SCOPE(&fetch->f->lock);
+
+    for (size_t i = 0; i < n; i++)
+        wrong = wrong || got[i] != byte_at(transfer->off + fetch->given + i);
+    fetch->wrong = fetch->wrong || wrong;
+    fetch->given += n;
+    pthread_cond_broadcast(&fetch->f->changed);
+    return fetch->most == 0 || fetch->given < fetch->most;
+}
+
+static void ended(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
+                  const struct diag *d)
+{
+    struct fetch *fetch = (struct fetch *)transfer, *then = fetch->then;
+    struct http *http = fetch->f->http;
+
+    lock_take(&fetch->f->lock);
+    fetch->ends++;
+    fetch->how = how;
+    fetch->retry_ms = retry_ms;
+    fetch->d = *d;
+    fetch->f->ended++;
+    pthread_cond_broadcast(&fetch->f->changed);
+    lock_drop(&fetch->f->lock);
+    if (then)
+        transport_start(http_transport(http), &then->transfer);
+}
+
+static void fetch_init(struct fixture *f, struct fetch *ret, const char *path,
+                       const struct remote_version *of, uint64_t off, uint64_t len)
+{
+    *ret = (struct fetch){.f = f};
+    snprintf(ret->url, sizeof(ret->url), "http://127.0.0.1:%u%s", script_server_port(f->server),
+             path);
+    ret->transfer = (struct transfer){
+        .url = ret->url, .version = of, .off = off, .len = len, .data = take, .end = ended};
+}
+
+static void start(struct fetch *fetch)
+{
+    assert_int_equal(transport_start(http_transport(fetch->f->http), &fetch->transfer), 0);
+}
+
+static unsigned ended_now(struct fixture *f)
+{
+    LOCK_SCOPE(&f->lock);
+
+    return f->ended;
+}
+
+/* Wait until that many transfers have ended. */
+static void wait_ended(struct fixture *f, unsigned n)
+{
+    int64_t until = monotonic_ns() + PATIENCE_NS;
+
+    lock_take(&f->lock);
+    while (f->ended < n && monotonic_ns() < until)
+        lock_wait_for(&f->lock, &f->changed, until - monotonic_ns());
+    n -= f->ended;
+    lock_drop(&f->lock);
+    assert_int_equal(n, 0);
+}
+
+/* Wait until so many bytes have been given. */
+static void wait_given(struct fetch *fetch, uint64_t n)
+{
+    int64_t until = monotonic_ns() + PATIENCE_NS;
+    bool there;
+
+    lock_take(&fetch->f->lock);
+    while (fetch->given < n && monotonic_ns() < until)
+        lock_wait_for(&fetch->f->lock, &fetch->f->changed, until - monotonic_ns());
+    there = fetch->given >= n;
+    lock_drop(&fetch->f->lock);
+    assert_true(there);
+}
+
+/* Fetch and wait. */
+static void fetch_now(struct fixture *f, struct fetch *ret, const char *path,
+                      const struct remote_version *of, uint64_t off, uint64_t len)
+{
+    unsigned before = ended_now(f);
+
+    fetch_init(f, ret, path, of, off, len);
+    start(ret);
+    wait_ended(f, before + 1);
+    assert_false(ret->wrong);
+    assert_true(ret->given <= len);
+    if (ret->how == TRANSFER_DONE)
+        assert_int_equal(ret->given, len);
+}
+
+struct end_case {
+    const char *path;
+    const struct remote_version *version;
+    uint64_t off, len;
+    enum transfer_end how;
+    uint64_t given;      /* bytes, UINT64_MAX: any */
+    const char *message; /* a piece of it */
+};
+
+static void check_end(struct fixture *f, const struct end_case *c)
+{
+    struct fetch fetch;
+
+    fetch_now(f, &fetch, c->path, c->version, c->off, c->len);
+    if (fetch.how != c->how || (c->given != UINT64_MAX && fetch.given != c->given))
+        fail_msg("%s: ended %d, want %d; %llu bytes, want %llu: %s", c->path, fetch.how, c->how,
+                 (unsigned long long)fetch.given, (unsigned long long)c->given, fetch.d.text);
+    if (c->message) {
+        assert_diag_has(&fetch.d, c->message);
+        assert_diag_has(&fetch.d, "http://127.0.0.1:");
+        assert_null(strstr(fetch.d.text, "secret"));
+    }
+}
+
+static void test_http_transfer__ends_as_it_should(void **state)
+{
+    static const struct end_case cases[] = {
+        {"/right", &version, 1000, 200000, TRANSFER_DONE, 200000, NULL},
+        {"/right", &version, 0, FILE_SIZE, TRANSFER_DONE, FILE_SIZE, NULL},
+        {"/right", &version, FILE_SIZE - 1, 1, TRANSFER_DONE, 1, NULL},
+        {"/early_hints", &version, 5, 7, TRANSFER_DONE, 7, NULL},
+        {"/wrong_place?secret", &version, 1000, 200, TRANSFER_AGAIN, 0,
+         "want bytes 1000-1199, found bytes 1001-1200"},
+        {"/other_size", &version, 1000, 200, TRANSFER_CHANGED, 0, "was 1000000, is 1000001"},
+        {"/other_etag", &version, 1000, 200, TRANSFER_CHANGED, 0, "was \"v1\", is \"v2\""},
+        {"/no_range", &version, 1000, 200, TRANSFER_AGAIN, 0, "without a Content-Range"},
+        {"/encoded", &version, 1000, 200, TRANSFER_REFUSED, 0, "Content-Encoding: gzip"},
+        {"/whole", &version, 1000, 200, TRANSFER_WHOLE, 0, "the whole file"},
+        {"/whole", &version, 0, FILE_SIZE, TRANSFER_DONE, FILE_SIZE, NULL},
+        {"/whole", &version, 0, 200, TRANSFER_DONE, 200, NULL},
+        {"/whole", &whole_only, 0, FILE_SIZE, TRANSFER_DONE, FILE_SIZE, NULL},
+        {"/whole", &whole_only, 0, 20000, TRANSFER_DONE, 20000, NULL},
+        {"/gone", &version, 0, 10, TRANSFER_CHANGED, 0, "found 404"},
+        {"/forbidden?secret", &version, 0, 10, TRANSFER_REFUSED, 0, "found 403 AccessDenied"},
+        {"/expired", &version, 0, 10, TRANSFER_REFUSED, 0, "found 400 ExpiredToken"},
+        {"/out_of_range", &version, 0, 10, TRANSFER_CHANGED, 0, "found 416"},
+        {"/resets?secret", &version, 0, 200000, TRANSFER_AGAIN, UINT64_MAX, "of 200000 bytes"},
+        {"/shorter", &version, 0, 200000, TRANSFER_AGAIN, 100000, "100000 of 200000 bytes"},
+        {"/shorter_chunked", &version, 0, 200000, TRANSFER_AGAIN, 1, "200000 bytes, found 1"},
+        {"/longer_chunked", &version, 0, 200, TRANSFER_AGAIN, 0, "want 200 bytes, found more"},
+        {"/redirects", &version, 10, 20, TRANSFER_DONE, 20, NULL},
+        {"/loops?secret", &version, 10, 20, TRANSFER_REFUSED, 0, "too many redirects"},
+        {"/to_ftp", &version, 10, 20, TRANSFER_REFUSED, 0, "no URL of http"},
+        {"/to_file", &version, 10, 20, TRANSFER_REFUSED, 0, "no URL of http"},
+        {"/huge_length", &version, 10, 20, TRANSFER_AGAIN, 0, ""},
+        {"/garbage", &version, 10, 20, TRANSFER_AGAIN, 0, ""},
+        {"/endless_headers", &version, 10, 20, TRANSFER_AGAIN, 0, "too many headers"},
+        {"/endless_hints", &version, 10, 20, TRANSFER_AGAIN, 0, "too many headers"},
+        {"/endless_error", &version, 10, 20, TRANSFER_REFUSED, 0, "found 403"},
+        {"/closes_after", &version, 10, 20, TRANSFER_DONE, 20, NULL},
+        {"/right", &version, 1000, 200000, TRANSFER_DONE, 200000, NULL},
+    };
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &usual);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        check_end(&f, &cases[i]);
+    teardown(&f);
+}
+
+static void test_http_transfer__busy__retry_after_is_told(void **state)
+{
+    struct fixture f;
+    struct fetch fetch;
+
+    (void)state;
+    setup(&f, &usual);
+    fetch_now(&f, &fetch, "/busy_once", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    assert_int_equal(fetch.retry_ms, 7000);
+    fetch_now(&f, &fetch, "/busy_once", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_DONE);
+    assert_int_equal(fetch.retry_ms, 0);
+    fetch_now(&f, &fetch, "/too_many", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    assert_int_equal(fetch.retry_ms, 1000);
+    assert_int_equal(script_server_accepted(f.server), 1); /* errors cost no connection */
+    teardown(&f);
+}
+
+static void test_http_transfer__server_gives_nothing__again(void **state)
+{
+    static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
+    struct fixture f;
+    struct fetch stalled, silent;
+    int64_t begun = monotonic_ns();
+
+    (void)state;
+    setup(&f, &short_time);
+    fetch_init(&f, &stalled, "/stalls", &version, 0, 2000);
+    fetch_init(&f, &silent, "/mute", &version, 0, 2000);
+    start(&stalled);
+    start(&silent);
+    wait_ended(&f, 2);
+    assert_int_equal(stalled.how, TRANSFER_AGAIN);
+    assert_int_equal(stalled.given, 1000);
+    assert_diag_has(&stalled.d, "after 1000 of 2000 bytes: the server gave nothing for 1 s");
+    assert_int_equal(silent.how, TRANSFER_AGAIN);
+    assert_true(monotonic_ns() - begun >= 1000000000);
+    teardown(&f);
+}
+
+static void test_http_transfer__nobody_listens__again(void **state)
+{
+    struct fixture f;
+    struct fetch fetch;
+
+    (void)state;
+    setup(&f, &usual);
+    fetch_init(&f, &fetch, "", &version, 0, 10);
+    snprintf(fetch.url, sizeof(fetch.url), "http://127.0.0.1:1/x?secret");
+    start(&fetch);
+    wait_ended(&f, 1);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    assert_diag_has(&fetch.d, "127.0.0.1");
+    assert_null(strstr(fetch.d.text, "secret"));
+    fetch_init(&f, &fetch, "", &version, 0, 10);
+    snprintf(fetch.url, sizeof(fetch.url), "gopher://u:secret@127.0.0.1/x");
+    start(&fetch);
+    wait_ended(&f, 2);
+    assert_int_equal(fetch.how, TRANSFER_REFUSED);
+    assert_null(strstr(fetch.d.text, "secret"));
+    teardown(&f);
+}
+
+static void test_http_transfer__outside_of_the_file__einval(void **state)
+{
+    static const uint64_t cases[][2] = {
+        {0, 0}, {FILE_SIZE, 1}, {0, FILE_SIZE + 1}, {1, UINT64_MAX}, {UINT64_MAX, 2}};
+    struct fixture f;
+    struct fetch fetch;
+
+    (void)state;
+    setup(&f, &usual);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        fetch_init(&f, &fetch, "/right", &version, cases[i][0], cases[i][1]);
+        assert_int_equal(transport_start(http_transport(f.http), &fetch.transfer), -EINVAL);
+    }
+    assert_int_equal(ended_now(&f), 0);
+    teardown(&f);
+}
+
+static void test_http_transfer__thousand__four_connections(void **state)
+{
+    enum { N = 1000 };
+    struct fetch *fetches = calloc(N, sizeof(*fetches));
+    struct fixture f;
+
+    (void)state;
+    assert_non_null(fetches);
+    setup(&f, &usual);
+    for (unsigned i = 0; i < N; i++) {
+        fetch_init(&f, &fetches[i], "/right", &version, (uint64_t)i * 1000, 1000);
+        start(&fetches[i]);
+    }
+    wait_ended(&f, N);
+    for (unsigned i = 0; i < N; i++) {
+        assert_int_equal(fetches[i].how, TRANSFER_DONE);
+        assert_int_equal(fetches[i].given, 1000);
+        assert_int_equal(fetches[i].ends, 1);
+        assert_false(fetches[i].wrong);
+    }
+    assert_in_range(script_server_accepted(f.server), 1, 4);
+    assert_int_equal(script_server_requests(f.server), N);
+    teardown(&f);
+    free(fetches);
+}
+
+static void test_http_transfer__started_in_end__goes_on(void **state)
+{
+    struct fixture f;
+    struct fetch chain[5];
+
+    (void)state;
+    setup(&f, &usual);
+    for (unsigned i = 0; i < 5; i++)
+        fetch_init(&f, &chain[i], "/right", &version, i, 10);
+    for (unsigned i = 0; i < 4; i++)
+        chain[i].then = &chain[i + 1];
+    start(&chain[0]);
+    wait_ended(&f, 5);
+    assert_int_equal(chain[4].how, TRANSFER_DONE);
+    teardown(&f);
+}
+
+static void test_http_transfer__stopped(void **state)
+{
+    static const struct http_options two = {.jobs = 2, .timeout_s = 30};
+    struct fixture f;
+    struct fetch stalled, silent, waiting, full;
+
+    (void)state;
+    setup(&f, &two);
+    fetch_init(&f, &stalled, "/stalls", &version, 0, 2000);
+    fetch_init(&f, &silent, "/mute", &version, 0, 2000);
+    fetch_init(&f, &waiting, "/right", &version, 0, 2000);
+    start(&stalled);
+    start(&silent);
+    start(&waiting); /* for a connection */
+    wait_given(&stalled, 1000);
+    transport_stop(http_transport(f.http), &waiting.transfer);
+    wait_ended(&f, 1);
+    assert_int_equal(waiting.how, TRANSFER_STOPPED);
+    transport_stop(http_transport(f.http), &stalled.transfer);
+    wait_ended(&f, 2);
+    assert_int_equal(stalled.how, TRANSFER_STOPPED);
+    transport_stop(http_transport(f.http), &silent.transfer);
+    wait_ended(&f, 3);
+    assert_int_equal(silent.how, TRANSFER_STOPPED);
+    fetch_init(&f, &full, "/right", &version, 0, FILE_SIZE);
+    full.most = 1;
+    start(&full);
+    wait_ended(&f, 4);
+    assert_int_equal(full.how, TRANSFER_STOPPED);
+    assert_in_range(full.given, 1, FILE_SIZE - 1);
+    teardown(&f);
+}
+
+static void test_http_transfer__paused__nothing_comes_and_others_go_on(void **state)
+{
+    static const struct http_options two = {.jobs = 2, .timeout_s = 1};
+    struct fixture f;
+    struct fetch paused[2], other;
+
+    (void)state;
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    setup(&f, &two);
+    for (unsigned i = 0; i < 2; i++) {
+        fetch_init(&f, &paused[i], "/gated", &version, 0, 200000);
+        start(&paused[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        wait_given(&paused[i], 100000);
+        transport_pause(http_transport(f.http), &paused[i].transfer, true);
+    }
+    fetch_now(&f, &other, "/right", &version, 7, 1000);
+    assert_int_equal(other.how, TRANSFER_DONE);
+    assert_int_equal(write(gate[1], "xx", 2), 2);
+    /* For longer than a server has that gives nothing. */
+    fetch_now(&f, &other, "/mute", &version, 7, 1000);
+    assert_int_equal(other.how, TRANSFER_AGAIN);
+    for (unsigned i = 0; i < 2; i++) {
+        lock_take(&f.lock);
+        assert_int_equal(paused[i].given, 100000);
+        lock_drop(&f.lock);
+        transport_pause(http_transport(f.http), &paused[i].transfer, false);
+    }
+    wait_ended(&f, 4);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(paused[i].how, TRANSFER_DONE);
+        assert_int_equal(paused[i].given, 200000);
+        assert_false(paused[i].wrong);
+    }
+    teardown(&f);
+    close(gate[0]);
+    close(gate[1]);
+}
+
+/* What is stopped while it is paused, and what is paused before it has begun. */
+static void test_http_transfer__paused_and_stopped(void **state)
+{
+    struct fixture f;
+    struct fetch stopped, late;
+
+    (void)state;
+    setup(&f, &usual);
+    fetch_init(&f, &stopped, "/stalls", &version, 0, 2000);
+    start(&stopped);
+    wait_given(&stopped, 1000);
+    transport_pause(http_transport(f.http), &stopped.transfer, true);
+    transport_stop(http_transport(f.http), &stopped.transfer);
+    wait_ended(&f, 1);
+    assert_int_equal(stopped.how, TRANSFER_STOPPED);
+    fetch_init(&f, &late, "/mute", &version, 0, FILE_SIZE);
+    start(&late);
+    transport_pause(http_transport(f.http), &late.transfer, true);
+    transport_pause(http_transport(f.http), &late.transfer, false);
+    transport_stop(http_transport(f.http), &late.transfer);
+    wait_ended(&f, 2);
+    assert_int_equal(late.how, TRANSFER_STOPPED);
+    teardown(&f);
+}
+
+/* Only the child goes on: with a new thread and the connections that there were. */
+static void test_http_transfer__rest_and_fork(void **state)
+{
+    struct fixture f;
+    struct fetch fetch;
+    int status;
+    pid_t child;
+
+    (void)state;
+    setup(&f, &usual);
+    fetch_now(&f, &fetch, "/right", &version, 0, 1000);
+    transport_rest(http_transport(f.http));
+    transport_rest(http_transport(f.http));
+    fetch_now(&f, &fetch, "/right", &version, 0, 1000);
+    assert_int_equal(fetch.how, TRANSFER_DONE);
+    transport_rest(http_transport(f.http));
+    assert_int_equal(script_server_accepted(f.server), 1);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        bool ok = true;
+
+        for (unsigned i = 0; i < 10 && ok; i++) {
+            fetch_init(&f, &fetch, "/right", &version, i, 1000);
+            ok = transport_start(http_transport(f.http), &fetch.transfer) == 0;
+            lock_take(&f.lock);
+            while (ok && fetch.ends == 0)
+                lock_wait(&f.lock, &f.changed);
+            lock_drop(&f.lock);
+            ok = ok && fetch.how == TRANSFER_DONE && !fetch.wrong && fetch.given == 1000;
+        }
+        transport_free(http_transport(f.http));
+        _exit(ok ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(script_server_accepted(f.server), 1);
+    teardown(&f);
+}
+
+/* ---- texts ---- */
+
+static int get(struct fixture *f, const char *path, const struct http_call *how, struct text *ret,
+               struct diag *d)
+{
+    struct http_call call = how ? *how : (struct http_call){.most = 100000};
+    char url[256];
+
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", script_server_port(f->server), path);
+    call.url = url;
+    *d = DIAG_INIT;
+    return http_get(f->http, &call, ret, d);
+}
+
+static void test_http_get(void **state)
+{
+    static const struct {
+        const char *path;
+        size_t most;
+        int r;
+        const char *text; /* the body, or a piece of the message */
+    } cases[] = {
+        {"/hello", 5, 0, "hello"},
+        {"/hello_chunked", 5, 0, "hello"},
+        {"/hello_third", 5, 0, "hello"},
+        {"/hello?secret", 4, -EFBIG, "want at most 4 bytes, found more"},
+        {"/hello_chunked", 4, -EFBIG, "want at most 4 bytes, found more"},
+        {"/gone?secret", 100, -ENOENT, "found 404"},
+        {"/forbidden", 100, -EACCES, "found 403 AccessDenied"},
+        {"/expired", 100, -EREMOTEIO, "found 400 ExpiredToken"},
+        {"/loops?secret", 100, -EREMOTEIO, "too many redirects"},
+    };
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &usual);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct http_call call = {.most = cases[i].most};
+        AUTO_TEXT struct text text = {0};
+        struct diag d;
+        int r = get(&f, cases[i].path, &call, &text, &d);
+
+        if (r != cases[i].r)
+            fail_msg("%s: %d: %s", cases[i].path, r, d.text);
+        if (r == 0)
+            assert_string_equal(text.data, cases[i].text);
+        else
+            assert_diag_has(&d, cases[i].text);
+        assert_null(strstr(d.text, "secret"));
+    }
+    teardown(&f);
+}
+
+static void test_http_get__tries_and_time(void **state)
+{
+    struct fixture f;
+    AUTO_TEXT struct text text = {0};
+    struct http_call twice = {.most = 100, .tries = 2};
+    struct http_call short_time = {.most = 100, .tries = 1, .timeout_s = 1};
+    struct diag d;
+
+    (void)state;
+    setup(&f, &usual);
+    assert_int_equal(get(&f, "/always_500", &twice, &text, &d), -EREMOTEIO);
+    assert_diag_has(&d, "found 500");
+    assert_int_equal(script_server_requests(f.server), 2);
+    assert_int_equal(get(&f, "/mute", &short_time, &text, &d), -EREMOTEIO);
+    assert_diag_has(&d, "not done after 1000 ms");
+    teardown(&f);
+}
+
+static void test_http_get__headers_and_method(void **state)
+{
+    static const char *const headers[] = {"X-Secret: 7", "X-Other: 8", NULL};
+    struct http_call call = {.most = 10000, .method = "PUT", .headers = headers, .plain = true};
+    AUTO_TEXT struct text text = {0};
+    struct fixture f;
+    struct diag d;
+
+    (void)state;
+    setup(&f, &usual);
+    assert_int_equal(get(&f, "/echoes?q=a%2Fb", &call, &text, &d), 0);
+    assert_ptr_equal(strstr(text.data, "PUT /echoes?q=a%2Fb HTTP/1.1\r\n"), text.data);
+    assert_non_null(strstr(text.data, "\r\nX-Secret: 7\r\n"));
+    assert_non_null(strstr(text.data, "\r\nX-Other: 8\r\n"));
+    assert_non_null(strstr(text.data, "\r\nUser-Agent: epochfs/"));
+    assert_non_null(strstr(text.data, "\r\nAccept-Encoding: identity\r\n"));
+    teardown(&f);
+}
+
+/* ---- who we are ---- */
+
+struct test_signer {
+    struct http_signer signer; /* first */
+    struct fixture *f;
+    _Atomic unsigned asked;
+    int r;
+    bool asks_server;
+};
+
+static int test_secret(struct http_signer *signer, struct http_secret *ret, struct diag *d)
+{
+    struct test_signer *s = (struct test_signer *)signer;
+
+    atomic_fetch_add(&s->asked, 1);
+    if (s->asks_server) {
+        struct http_call call = {.most = 100, .plain = true};
+        AUTO_TEXT struct text text = {0};
+        int r = get(s->f, "/hello", &call, &text, d);
+
+        if (r < 0)
+            return r;
+    }
+    if (s->r != 0)
+        return s->r < 0 ? diag_set(d, s->r, "no secrets here") : s->r;
+    ret->key_id = strdup("KEYID");
+    ret->key = strdup("secret-key");
+    ret->token = strdup("secret-token");
+    return 0;
+}
+
+static void setup_signed(struct fixture *f, struct test_signer *s)
+{
+    struct http_options options = usual;
+
+    s->signer = (struct http_signer){.secret = test_secret, .region = "here-1"};
+    s->f = f;
+    options.signer = &s->signer;
+    setup(f, &options);
+}
+
+static void test_http_signed__header_and_token(void **state)
+{
+    struct http_call call = {.most = 10000}, plain = {.most = 10000, .plain = true};
+    struct test_signer s = {.asks_server = true};
+    AUTO_TEXT struct text text = {0};
+    struct fixture f;
+    struct diag d;
+
+    (void)state;
+    setup_signed(&f, &s);
+    assert_int_equal(get(&f, "/echoes?prefix=a%2Fb", &call, &text, &d), 0);
+    assert_non_null(strstr(text.data, "\r\nAuthorization: AWS4-HMAC-SHA256 Credential=KEYID/"));
+    assert_non_null(strstr(text.data, "/here-1/s3/aws4_request"));
+    assert_non_null(strstr(text.data, "x-amz-security-token: secret-token\r\n"));
+    assert_non_null(strstr(text.data, "x-amz-content-sha256: UNSIGNED-PAYLOAD\r\n"));
+    assert_null(strstr(text.data, "secret-key"));
+    assert_int_equal(get(&f, "/echoes", &plain, &text, &d), 0);
+    assert_null(strstr(text.data, "Authorization"));
+    assert_null(strstr(text.data, "secret-token"));
+    assert_int_equal(s.asked, 1);
+    teardown(&f);
+}
+
+static void test_http_signed__transfers(void **state)
+{
+    struct test_signer s = {.asks_server = true};
+    struct fixture f;
+    struct fetch fetches[20];
+
+    (void)state;
+    setup_signed(&f, &s);
+    for (unsigned i = 0; i < 20; i++) {
+        fetch_init(&f, &fetches[i], "/right", &version, i, 1000);
+        start(&fetches[i]);
+    }
+    wait_ended(&f, 20);
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(fetches[i].how, TRANSFER_DONE);
+    assert_int_equal(s.asked, 1);
+    transport_rest(http_transport(f.http));
+    fetch_now(&f, &fetches[0], "/right", &version, 0, 1000);
+    assert_int_equal(fetches[0].how, TRANSFER_DONE);
+    teardown(&f);
+}
+
+static void test_http_signed__expired__again_once_with_others(void **state)
+{
+    struct test_signer s = {.r = 0};
+    struct fixture f;
+    struct fetch fetch;
+
+    (void)state;
+    setup_signed(&f, &s);
+    fetch_now(&f, &fetch, "/expired", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    fetch_now(&f, &fetch, "/expired", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_REFUSED);
+    assert_int_equal(s.asked, 2);
+    fetch_now(&f, &fetch, "/right", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_DONE);
+    teardown(&f);
+}
+
+static void test_http_signed__no_secrets(void **state)
+{
+    struct test_signer s = {.r = -EREMOTEIO};
+    AUTO_TEXT struct text text = {0};
+    struct fixture f;
+    struct fetch fetch;
+    struct diag d;
+
+    (void)state;
+    setup_signed(&f, &s);
+    fetch_now(&f, &fetch, "/right", &version, 0, 10);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    assert_diag_has(&fetch.d, "no secrets here");
+    assert_int_equal(get(&f, "/hello", NULL, &text, &d), -EREMOTEIO);
+    assert_diag_has(&d, "no secrets here");
+    assert_int_equal(script_server_requests(f.server), 0);
+    s.r = 1; /* unsigned */
+    assert_int_equal(get(&f, "/echoes", NULL, &text, &d), 0);
+    assert_null(strstr(text.data, "uthorization"));
+    teardown(&f);
+}
+
+static void test_http_redirect__other_server__not_told_who_we_are(void **state)
+{
+    static const char *const headers[] = {"X-Secret: 7", NULL};
+    struct http_call call = {.most = 1000, .headers = headers};
+    struct test_signer s = {.r = 0};
+    AUTO_TEXT struct text text = {0};
+    struct fixture f, other;
+    char path[64];
+    struct diag d;
+
+    (void)state;
+    setup_signed(&f, &s);
+    setup(&other, &usual);
+    assert_int_equal(get(&f, "/tells", &call, &text, &d), 0);
+    assert_string_equal(text.data, "known");
+    snprintf(path, sizeof(path), "/to_other?port=%u", script_server_port(f.server));
+    assert_int_equal(get(&f, path, &call, &text, &d), 0);
+    assert_string_equal(text.data, "known");
+    snprintf(path, sizeof(path), "/to_other?port=%u", script_server_port(other.server));
+    assert_int_equal(get(&f, path, &call, &text, &d), 0);
+    assert_string_equal(text.data, "unknown");
+    teardown(&other);
+    teardown(&f);
+}
+
+static void test_http_user_info__sent_to_its_server_only(void **state)
+{
+    struct fixture f, other;
+    AUTO_TEXT struct text text = {0};
+    char url[128];
+    struct http_call call = {.url = url, .most = 1000};
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    setup(&f, &usual);
+    setup(&other, &usual);
+    snprintf(url, sizeof(url), "http://user:pa%%20ss@127.0.0.1:%u/echoes",
+             script_server_port(f.server));
+    assert_int_equal(http_get(f.http, &call, &text, &d), 0);
+    assert_non_null(strstr(text.data, "Authorization: Basic dXNlcjpwYSBzcw==\r\n"));
+    snprintf(url, sizeof(url), "http://user:pass@127.0.0.1:%u/to_other?port=%u",
+             script_server_port(f.server), script_server_port(other.server));
+    assert_int_equal(http_get(f.http, &call, &text, &d), 0);
+    assert_string_equal(text.data, "unknown");
+    teardown(&other);
+    teardown(&f);
+}
+
+/* ---- what is known of files ---- */
+
+static void test_http_stat(void **state)
+{
+    static const struct {
+        const char *path;
+        int error;
+        uint64_t size;
+        bool whole_only;
+        const char *message;
+    } cases[] = {
+        {"/says_version", 0, 12345, false, NULL},
+        {"/says_none", 0, 5, true, NULL},
+        {"/no_head", 0, FILE_SIZE, false, NULL},
+        {"/no_head_whole", 0, FILE_SIZE, true, NULL},
+        {"/head_without_length", 0, FILE_SIZE, false, NULL},
+        {"/never_a_length", -EREMOTEIO, 0, false, "want the size of the file"},
+        {"/empty", 0, 0, false, NULL},
+        {"/busy_head_once", 0, 12345, false, NULL},
+        {"/missing?secret", -ENOENT, 0, false, "found 404"},
+        {"/forbidden", -EACCES, 0, false, "found 403 AccessDenied"},
+    };
+    enum { N = ARRAY_LEN(cases) };
+    struct remote_version found[N] = {0};
+    char urls[N][128];
+    const char *url[N];
+    int error[N];
+    struct diag why[N];
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &usual);
+    for (size_t i = 0; i < N; i++) {
+        snprintf(urls[i], sizeof(urls[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
+                 cases[i].path);
+        url[i] = urls[i];
+    }
+    http_stat(f.http, N, url, found, error, why);
+    for (size_t i = 0; i < N; i++) {
+        if (error[i] != cases[i].error)
+            fail_msg("%s: %d: %s", cases[i].path, error[i], why[i].text);
+        if (error[i] == 0)
+            assert_int_equal(found[i].size, cases[i].size);
+        assert_int_equal(found[i].whole_only, cases[i].whole_only);
+        if (cases[i].message)
+            assert_diag_has(&why[i], cases[i].message);
+        assert_null(strstr(why[i].text, "secret"));
+    }
+    assert_string_equal(found[0].etag, ETAG);
+    assert_int_equal(found[0].mtime.tv_sec, 784111777);
+    teardown(&f);
+}
+
+static void test_http_stat__thousands__few_connections(void **state)
+{
+    enum { N = 2500 };
+    struct remote_version *found = calloc(N, sizeof(*found));
+    const char **urls = calloc(N, sizeof(*urls));
+    struct diag *why = calloc(N, sizeof(*why));
+    int *error = calloc(N, sizeof(*error));
+    struct fixture f;
+    char url[64];
+
+    (void)state;
+    assert_true(found && urls && why && error);
+    setup(&f, &usual);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/says_version", script_server_port(f.server));
+    for (unsigned i = 0; i < N; i++)
+        urls[i] = url;
+    http_stat(f.http, N, urls, found, error, why);
+    for (unsigned i = 0; i < N; i++) {
+        assert_int_equal(error[i], 0);
+        assert_int_equal(found[i].size, 12345);
+    }
+    assert_in_range(script_server_accepted(f.server), 1, 4);
+    teardown(&f);
+    free(found);
+    free(urls);
+    free(why);
+    free(error);
+}
+
+static void test_http_new__ca_is_none__error(void **state)
+{
+    struct http_options options = usual;
+    struct http *http = NULL;
+    char path[PATH_MAX];
+    struct diag d = DIAG_INIT;
+
+    temp_path(*state, "ca.pem", path);
+    options.ca = path;
+    assert_int_equal(http_new(&options, &http, &d), -ENOENT);
+    assert_diag_has(&d, "ca.pem");
+    temp_write(*state, "ca.pem", "text\n", 5);
+    d = DIAG_INIT;
+    assert_int_equal(http_new(&options, &http, &d), -EINVAL);
+    assert_diag_has(&d, "want a line -----BEGIN CERTIFICATE-----");
+    temp_write(*state, "ca.pem", "x\n-----BEGIN CERTIFICATE-----\n", 30);
+    d = DIAG_INIT;
+    assert_int_equal(http_new(&options, &http, &d), 0);
+    transport_free(http_transport(http));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_http_transfer__ends_as_it_should),
+        cmocka_unit_test(test_http_transfer__busy__retry_after_is_told),
+        cmocka_unit_test(test_http_transfer__server_gives_nothing__again),
+        cmocka_unit_test(test_http_transfer__nobody_listens__again),
+        cmocka_unit_test(test_http_transfer__outside_of_the_file__einval),
+        cmocka_unit_test(test_http_transfer__thousand__four_connections),
+        cmocka_unit_test(test_http_transfer__started_in_end__goes_on),
+        cmocka_unit_test(test_http_transfer__stopped),
+        cmocka_unit_test(test_http_transfer__paused__nothing_comes_and_others_go_on),
+        cmocka_unit_test(test_http_transfer__paused_and_stopped),
+        cmocka_unit_test(test_http_transfer__rest_and_fork),
+        cmocka_unit_test(test_http_get),
+        cmocka_unit_test(test_http_get__tries_and_time),
+        cmocka_unit_test(test_http_get__headers_and_method),
+        cmocka_unit_test(test_http_signed__header_and_token),
+        cmocka_unit_test(test_http_signed__transfers),
+        cmocka_unit_test(test_http_signed__expired__again_once_with_others),
+        cmocka_unit_test(test_http_signed__no_secrets),
+        cmocka_unit_test(test_http_redirect__other_server__not_told_who_we_are),
+        cmocka_unit_test(test_http_user_info__sent_to_its_server_only),
+        cmocka_unit_test(test_http_stat),
+        cmocka_unit_test(test_http_stat__thousands__few_connections),
+        cmocka_unit_test_setup_teardown(test_http_new__ca_is_none__error, temp_setup,
+                                        temp_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
