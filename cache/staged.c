@@ -43,10 +43,8 @@
 
 int staged_lock(int fd, short type, uint64_t start, uint64_t len, bool wait)
 {
-    struct flock lock = {.l_type = type,
-                         .l_whence = SEEK_SET,
-                         .l_start = (off_t)start,
-                         .l_len = (off_t)len};
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
 
     while (fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) < 0)
         if (errno != EINTR)

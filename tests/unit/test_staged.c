@@ -297,8 +297,8 @@ static void test_staged__any_byte_changed__no_wrong_byte(void **state)
     path_of(*state, &writer, path);
     bytes = slurp(path, &len);
     for (size_t i = 0; i < len; i++) {
-        bool matters = i < AT_CRC + 8 || (i >= AT_RECORDS && i < AT_RECORDS + 3 * 8) ||
-                       i >= writer.data;
+        bool matters =
+            i < AT_CRC + 8 || (i >= AT_RECORDS && i < AT_RECORDS + 3 * 8) || i >= writer.data;
         uint8_t changed = bytes[i] ^ (uint8_t)(1u << i % 8);
         unsigned n;
 
@@ -585,8 +585,8 @@ static void churn(const char *folder, const struct staged_key *key, uint64_t see
     for (;;) {
         uint64_t block = random_below(&seed, staged.blocks);
 
-        if (drops && staged_drop(&staged, block, 1 + random_below(&seed, staged.blocks - block),
-                                 &freed) < 0)
+        if (drops &&
+            staged_drop(&staged, block, 1 + random_below(&seed, staged.blocks - block), &freed) < 0)
             _exit(1);
         for (unsigned i = 0; i < 4; i++) {
             int r = fetch(&staged, random_below(&seed, staged.blocks));
