@@ -193,6 +193,7 @@ static void test_room__damaged__counted_anew(void **state)
         other = open_room(*state, MIB);
         assert_int_equal(room_take(other, 400 * KIB), -ENOSPC);
         assert_int_equal(room_recount(room), 0);
+        assert_int_equal(room_recount(other), 0); /* our slot is whole again, too */
         assert_int_equal(room_take(other, 400 * KIB), -ENOSPC);
         assert_int_equal(room_take(other, 200 * KIB), 0);
         room_close(other);
@@ -292,19 +293,22 @@ static void test_room__counted_while_in_flight__stays_taken(void **state)
 static void test_room__forked__child_goes_on(void **state)
 {
     AUTO_ROOM struct room *room = open_room(*state, MIB);
-    int ready[2], status;
+    int ready[2], alive[2], status;
     pid_t id, daemon = 0;
+    char byte;
 
     assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(alive), 0); /* until this process ends */
     id = fork();
     if (id == 0) {
         struct room *own = open_room(*state, MIB);
 
         if (fork() == 0) {
             daemon = getpid();
+            close(alive[1]);
             if (room_take(own, 600 * KIB) == 0 &&
                 write(ready[1], &daemon, sizeof(daemon)) == sizeof(daemon))
-                pause();
+                _exit(read(alive[0], &byte, 1) == 0 ? 0 : 1);
         }
         _exit(0);
     }
@@ -317,6 +321,8 @@ static void test_room__forked__child_goes_on(void **state)
     assert_int_equal(kill(daemon, SIGKILL), 0);
     assert_int_equal(read(ready[0], &daemon, sizeof(daemon)), 0); /* it is gone, and its locks */
     close(ready[0]);
+    close(alive[0]);
+    close(alive[1]);
     assert_int_equal(room_recount(room), 0);
     assert_int_equal(room_used(room), truth(*state));
 }
