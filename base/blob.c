@@ -1,9 +1,13 @@
 #include "base/blob.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
+
+static _Thread_local char explanation[sizeof(((struct diag *)0)->text)];
 
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
 {
@@ -20,14 +24,27 @@ static int say_changed(const struct blob *blob, struct diag *d)
                     blob_name(blob));
 }
 
+void blob_explain(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(explanation, sizeof(explanation), format, args);
+    va_end(args);
+}
+
 int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d)
 {
-    int r = blob_pread(blob, buf, len, off);
+    int r;
 
+    explanation[0] = '\0';
+    r = blob_pread(blob, buf, len, off);
     if (r == -ESTALE)
         return say_changed(blob, d);
     if (r == -EAGAIN) /* nothing has failed */
         return r;
+    if (r < 0 && *explanation)
+        return diag_set(d, r, "%s", explanation);
     return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
                             (unsigned long long)off, strerror(-r))
                  : 0;
@@ -44,4 +61,16 @@ void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct wait
 {
     if (blob->ops->fetch && off < blob->size)
         blob->ops->fetch(blob, off, min_u64(len, blob->size - off), waiter);
+}
+
+void blob_used(const struct blob *blob, uint64_t off, uint64_t len)
+{
+    if (blob->ops->used)
+        blob->ops->used(blob, off, len);
+}
+
+void blob_done(const struct blob *blob)
+{
+    if (blob->ops->done)
+        blob->ops->done(blob);
 }

@@ -5,6 +5,8 @@
 #ifndef EPOCHFS_BASE_BLOB_H
 #define EPOCHFS_BASE_BLOB_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -24,6 +26,9 @@ struct blob_ops {
     void (*free)(struct blob *blob);
     /* See blob_fetch(). NULL: all bytes are on this machine. */
     void (*fetch)(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
+    /* See blob_used() and blob_done(). NULL: nothing is done about it. */
+    void (*used)(const struct blob *blob, uint64_t off, uint64_t len);
+    void (*done)(const struct blob *blob);
 };
 
 /* The head of every blob. Set by its maker, then constant. */
@@ -45,12 +50,24 @@ struct blob {
  * The bytes count as good only after blob_check(). */
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
 
+/* Does r, the result of a read, say nothing of the bytes? They are not here, or cannot be had now,
+ * or nobody waits for them any more, or there is no memory: whoever gets such a result must not
+ * take it for a fault of the file, and is called again, or its caller gives up. */
+static inline bool blob_says_nothing(int r)
+{
+    return r == -EAGAIN || r == -EINTR || r == -EREMOTEIO || r == -ENOMEM;
+}
+
 /* 0 if all that was read so far came from the version that the blob was made of, else -ESTALE.
  * Call it after the reads of a request and before their bytes are given away. */
 static inline int blob_check(const struct blob *blob)
 {
     return blob->ops->check(blob);
 }
+
+/* For kinds of blobs: why the pread() of this thread fails, for people. It counts until the next
+ * blob_read(). */
+void blob_explain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same with the reason in d: for reads of which the user hears. */
 int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d);
@@ -59,6 +76,12 @@ int blob_verify(const struct blob *blob, struct diag *d);
 /* Have these bytes brought here before all others, and tell waiter (NULL: nobody) when they are.
  * Does not wait. */
 void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
+
+/* An epoch has used these bytes: if it was the last time they need not be kept. */
+void blob_used(const struct blob *blob, uint64_t off, uint64_t len);
+
+/* All that was to be had of the blob has been made something else of: nothing need be kept. */
+void blob_done(const struct blob *blob);
 
 /* A text that two versions of a source file do not share; the caller frees it. 0 or -ENOMEM. */
 static inline int blob_identity(const struct blob *blob, char **ret)

@@ -2,9 +2,13 @@
  *
  * A thread that serves somebody must not wait for a network. It sets wants that collect: a read of
  * bytes that are missing then notes them there and fails with -EAGAIN; code that reads in a loop
- * goes on and notes what else is missing, with wants_merge(). Whoever set them asks for the bytes
- * with wants_fetch(), does something else, and reads again when its waiter is called. The wants of
- * a thread go with its work to the helpers of a pool. A thread without wants waits in its reads. */
+ * goes on and notes what else is missing, by the rule of wants_go_on(). Whoever set them asks for
+ * the bytes with wants_fetch(), does something else, and reads again when its waiter is called. The
+ * wants of a thread go with its work to the helpers of a pool. A thread without wants waits in its
+ * reads.
+ *
+ * Bytes that were not read are nothing to conclude from: they are not decoded, remembered or
+ * counted. See also blob_says_nothing(). */
 #ifndef EPOCHFS_BASE_WANTS_H
 #define EPOCHFS_BASE_WANTS_H
 
@@ -26,11 +30,14 @@ struct want {
 
 #define WANTS_MAX   4096                 /* ranges; and */
 #define WANTS_BYTES (UINT64_C(64) << 20) /* bytes that are collected at a time */
+#define WANTS_GAP   (UINT64_C(64) << 10) /* bytes between two ranges that may become one */
+#define WANTS_NEAR  2048
 
 struct wants {
     /* Set by wants_init(), the caller may change them before they are a thread's: */
     bool collects;                /* false: reads wait */
-    bool uses;                    /* what is read is used by an epoch: keep=once may drop it */
+    bool uses;                    /* reads are noted, for wants_use() */
+    bool again;                   /* these reads were tried before: they are counted already */
     bool (*cancelled)(void *ctx); /* shall a read that waits give up, with -EINTR? NULL: never */
     void *ctx;
     struct lock lock;
@@ -38,6 +45,9 @@ struct wants {
     size_t n;
     uint64_t bytes;
     struct want *want; /* [n] */
+    size_t n_used;
+    struct want *used; /* [n_used] */
+    uint16_t *near;    /* [WANTS_NEAR] number + 1 of a range that has bytes there; NULL: none */
 };
 
 void wants_init(struct wants *ret, bool collects);
@@ -50,14 +60,30 @@ struct wants *wants_of_thread(void);
 struct wants *wants_set(struct wants *wants);
 
 /* Note a range. -EAGAIN, as the read returns then; or -ENOMEM. When there are enough, nothing more
- * is noted: the caller reads again anyway. */
+ * is noted: the caller reads again anyway. A range that overlaps another one of its blob, or is
+ * no more than WANTS_GAP away from it, mostly becomes one with it and what is between: blobs fetch
+ * blocks, and a block is hardly smaller. So the same bytes may be wanted any number of times. */
 int wants_add(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len);
 
 /* Are there enough? Then a loop that collects may end. */
 bool wants_full(struct wants *wants);
 
 /* Of a loop that reads: shall it go on after r, the result of one read? After -EAGAIN it shall, as
- * long as there is room for what else is missing; *all remembers that. Ends with wants_result(). */
+ * long as there is room for what else is missing. *all starts as 0 and is the result of the loop:
+ * 0, -EAGAIN once a read gave that, or the other -errno that ended it.
+ *
+ *     int all = 0;
+ *
+ *     while (there is more) {
+ *         int r = read one;
+ *
+ *         if (!wants_go_on(r, &all))
+ *             break;
+ *         if (r == 0)
+ *             use it;
+ *     }
+ *     return all;
+ */
 static inline bool wants_go_on(int r, int *all)
 {
     if (r == 0)
@@ -68,6 +94,13 @@ static inline bool wants_go_on(int r, int *all)
         return false;
     return !wants_full(wants_of_thread());
 }
+
+/* Note that a range was read. 0 or -ENOMEM. */
+int wants_note_use(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len);
+
+/* What was read has been used by an epoch: tell the blobs, of which some then keep it no longer. If
+ * it was not, forget it. */
+void wants_use(struct wants *wants, bool was_used);
 
 /* Who waits for bytes without a thread. */
 struct waiter {

@@ -1,5 +1,9 @@
+/* The marker of a cache folder is made under another name and linked, so it is whole or not there;
+ * of processes that make it at once one wins. Nothing of ours is in a folder before its marker, so
+ * a folder that has something else in it and no marker is not ours. */
 #include "cache/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define MARKER_NAME    "EPOCHFS"
+#define MARKER_START   "epochfs cache folder, version "
+#define MARKER_VERSION "2"
+#define MARKER         MARKER_START MARKER_VERSION "\n"
 
 static const char *environment(const char *name)
 {
@@ -90,6 +99,139 @@ static int check_owner(const char *path, struct diag *d)
     return 0;
 }
 
+#define CHOOSE "choose a new folder such as %s/epochfs with -o cache="
+
+/* 0: the folder has the marker of this version; -ENOENT: it has none; -EPROTO: another. */
+static int read_marker(const char *folder, struct diag *d)
+{
+    char path[PATH_MAX], found[64];
+    AUTO_CLOSE int fd = -1;
+    ssize_t n;
+
+    if (snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno != ELOOP)
+        return -errno;
+    n = fd < 0 ? 0 : read(fd, found, sizeof(found) - 1);
+    found[n > 0 ? n : 0] = '\0';
+    if (strcmp(found, MARKER) == 0)
+        return 0;
+    if (strncmp(found, MARKER_START, strlen(MARKER_START)) != 0)
+        return diag_set(d, -EPROTO,
+                        "cache folder %s: want the marker of a cache folder of epochfs, found "
+                        "another file " MARKER_NAME "; " CHOOSE,
+                        folder, folder);
+    found[strcspn(found, "\n")] = '\0';
+    return diag_set(d, -EPROTO,
+                    "cache folder %s: want version " MARKER_VERSION ", found version %s; " CHOOSE,
+                    folder, found + strlen(MARKER_START), folder);
+}
+
+/* The name of a thing in the folder that is not of the making of a marker, "" if there is none. 0
+ * or -errno. */
+static int find_foreign(const char *folder, char ret[static NAME_MAX + 1])
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+
+    if (!dir)
+        return -errno;
+    *ret = '\0';
+    while (!*ret && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lost+found") != 0 &&
+            strncmp(name, MARKER_NAME, strlen(MARKER_NAME)) != 0)
+            snprintf(ret, NAME_MAX + 1, "%s", name);
+    }
+    closedir(dir);
+    return 0;
+}
+
+static int write_marker(int fd)
+{
+    ssize_t n = write(fd, MARKER, strlen(MARKER));
+
+    if (n < 0)
+        return -errno;
+    if ((size_t)n < strlen(MARKER))
+        return -ENOSPC;
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* 0, also where another process was first. */
+static int make_marker(const char *folder)
+{
+    char path[PATH_MAX], part[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+    int r;
+
+    if (snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder) >= (int)sizeof(path) ||
+        snprintf(part, sizeof(part), "%s/" MARKER_NAME ".XXXXXX", folder) >= (int)sizeof(part))
+        return -ENAMETOOLONG;
+    fd = mkostemp(part, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    r = write_marker(fd);
+    if (r == 0 && link(part, path) < 0 && errno != EEXIST)
+        r = rename(part, path) < 0 ? -errno : 0; /* a file system without links */
+    unlink(part);
+    return r;
+}
+
+/* A folder that is empty becomes ours. A sticky one, as /tmp is, is shared on purpose. */
+static void make_private(const char *folder)
+{
+    struct stat st;
+    int unused = 0;
+
+    if (stat(folder, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & S_ISVTX) &&
+        (st.st_mode & 0777) != 0700)
+        unused = chmod(folder, 0700);
+    (void)unused;
+}
+
+/* See that the folder is a cache folder; an empty one is made one. */
+static int check_marker(const char *folder, struct diag *d)
+{
+    char foreign[NAME_MAX + 1] = "";
+    int r = read_marker(folder, d);
+
+    if (r == -ENOENT) {
+        r = find_foreign(folder, foreign);
+        if (r == 0 && *foreign && read_marker(folder, d) == -ENOENT) /* none was made meanwhile */
+            return diag_set(d, -EPROTO,
+                            "cache folder %s: want an empty folder or a cache folder of epochfs, "
+                            "found %s in it; " CHOOSE,
+                            folder, foreign, folder);
+        if (r == 0 && !*foreign) {
+            make_private(folder);
+            r = make_marker(folder);
+        }
+        if (r == 0)
+            r = read_marker(folder, d);
+    }
+    if (r < 0)
+        return diag_set(d, r, "cache folder %s: %s; choose another with -o cache=DIR", folder,
+                        strerror(-r));
+    return 0;
+}
+
+/* mkdir -p of a path in the folder. */
+static int make_in(const struct cache_folder *folder, const char *path, struct diag *d)
+{
+    char text[PATH_MAX];
+    int r;
+
+    snprintf(text, sizeof(text), "%s", path);
+    r = make_folders(text);
+    if (r < 0)
+        return diag_set(d, r, "cache folder %s: %s; choose another with -o cache=DIR", folder->path,
+                        strerror(-r));
+    return 0;
+}
+
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t room,
                      struct diag *d)
 {
@@ -98,15 +240,15 @@ int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *r
 
     if (n >= (int)sizeof(path) || (size_t)n >= room)
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", folder->path);
-    r = make_folders(path);
-    if (r < 0)
-        return diag_set(d, r, "cache folder %s: %s; choose another with -o cache=DIR", folder->path,
-                        strerror(-r));
-    if (folder->is_default) {
+    r = make_in(folder, folder->path, d);
+    if (r == 0 && folder->is_default)
         r = check_owner(folder->path, d);
-        if (r < 0)
-            return r;
-    }
-    snprintf(ret, room, "%s", path);
+    if (r == 0)
+        r = check_marker(folder->path, d);
+    if (r == 0 && *sub)
+        r = make_in(folder, path, d);
+    if (r < 0)
+        return r;
+    snprintf(ret, room, "%s", *sub ? path : folder->path);
     return 0;
 }

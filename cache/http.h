@@ -1,8 +1,7 @@
 /* HTTP by libcurl: the transport of http://, https:// and s3://, and requests for small texts.
  *
  * This is the only part that knows libcurl. Connections are kept and used again; HTTP/2 is used
- * where the server offers it; proxies are taken from the environment, users and passwords of hosts
- * from ~/.netrc. TLS is verified. */
+ * where the server offers it; proxies are taken from the environment. TLS is verified. */
 #ifndef EPOCHFS_CACHE_HTTP_H
 #define EPOCHFS_CACHE_HTTP_H
 
@@ -56,8 +55,8 @@ struct http_call {
 
 /* ret: empty; the caller releases it, also on error: then it has the beginning of what the server
  * said with the error. 0 and the body; -ENOENT: 404 or 410; -EACCES: 401 or 403; -EFBIG; -EREMOTEIO
- * and others, with the reason (the URL without its query, what was wanted and found) in d. Not to
- * be called in data() or end() of a transfer: -EDEADLK. */
+ * and others, with the reason (the URL without its query, what was wanted and found) in d. Not to be
+ * called in data() or end() of a transfer: -EDEADLK. */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
 /* What is known of n files, asked for at the same time. *ret_error[i]: 0 or -errno; reasons in

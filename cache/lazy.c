@@ -208,8 +208,8 @@ static void lazy_free(struct blob *blob)
     free(lazy);
 }
 
-static const struct blob_ops lazy_blob_ops = {lazy_pread, lazy_check, lazy_identity, lazy_free,
-                                              NULL};
+static const struct blob_ops lazy_blob_ops = {
+    .pread = lazy_pread, .check = lazy_check, .identity = lazy_identity, .free = lazy_free};
 
 /* A closed blob. The name is mostly the end of the path, and then takes no memory of its own. */
 static struct lazy_blob *lazy_alloc(const char *path, const char *name)

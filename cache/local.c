@@ -56,8 +56,8 @@ static void local_free(struct blob *blob)
     free(local);
 }
 
-static const struct blob_ops local_blob_ops = {local_pread, local_check, local_identity, local_free,
-                                               NULL};
+static const struct blob_ops local_blob_ops = {
+    .pread = local_pread, .check = local_check, .identity = local_identity, .free = local_free};
 
 int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret)
 {

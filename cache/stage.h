@@ -77,8 +77,8 @@ struct stage_file {
 int stage_add(struct stage *stage, const struct stage_file *file, struct blob **ret,
               struct diag *d);
 
-/* The threads run from the first need on. Before a fork() they have to rest: what is under way is
- * waited for. */
+/* The threads run from the first need on. Before a fork() they have to rest: what is under way has
+ * two seconds, then it is stopped. */
 void stage_rest(struct stage *stage);
 
 /* Begin to stage in the background, if the options say so. */
@@ -98,6 +98,10 @@ int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes
                  struct diag *d);
 
 struct stage_counters *stage_counters(struct stage *stage);
+
+/* A reader has waited so long for bytes. */
+void stage_waited(struct stage *stage, int64_t ns);
+
 uint64_t stage_room_used(struct stage *stage);  /* of the cache folder, bytes */
 uint64_t stage_room_limit(struct stage *stage); /* 0: none */
 

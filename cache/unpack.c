@@ -59,38 +59,63 @@ static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
     return r < 0 ? r : blob_verify(u->packed, d);
 }
 
-int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d)
+/* Give the blob's place to its content, open as fd. */
+static int replace_blob(struct blob **blob, int fd, uint64_t size)
 {
-    struct unpacking u = {.unpacker = unpacker_of(*blob), .packed = *blob};
-    AUTO_FREE char *identity = NULL;
-    struct entry entry;
-    struct diag reason = DIAG_INIT;
     struct blob *content;
-    uint64_t size = 0;
-    int fd = -1, r;
+    int r = local_blob_new(fd, blob_name(*blob), size, true, &content);
 
-    if (!u.unpacker)
-        return 0;
-    r = blob_identity(*blob, &identity);
-    if (r < 0)
-        return r;
-    r = entry_init(&entry, cache, "unpacked", identity, &reason);
-    if (r < 0)
-        return diag_set(d, r, "%s: %s", blob_name(*blob), diag_text(&reason, r));
-    r = entry_open(&entry, &fd, &size);
-    if (r == -ENOENT)
-        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, d);
-    if (r < 0)
-        return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u.unpacker->name,
-                        entry.folder, strerror(-r));
-    r = local_blob_new(fd, blob_name(*blob), size, true, &content);
     if (r < 0)
         return r;
     content->mtime = (*blob)->mtime;
     content->mode = (*blob)->mode;
     content->uid = (*blob)->uid;
     content->gid = (*blob)->gid;
+    blob_done(*blob);
     blob_free(*blob);
     *blob = content;
     return 0;
+}
+
+/* The entry that the content of blob has, or would have. */
+static int find_entry(const struct blob *blob, const struct cache_folder *cache, struct entry *ret,
+                      struct diag *d)
+{
+    AUTO_FREE char *identity = NULL;
+    struct diag reason = DIAG_INIT;
+    int r = blob_identity(blob, &identity);
+
+    if (r == 0)
+        r = entry_init(ret, cache, "unpacked", identity, &reason);
+    return r < 0 ? diag_set(d, r, "%s: %s", blob_name(blob), diag_text(&reason, r)) : 0;
+}
+
+int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d)
+{
+    struct unpacking u = {.packed = *blob};
+    struct entry entry;
+    uint64_t size = 0;
+    int fd = -1, r;
+
+    /* Of a remote not a byte is fetched if it was unpacked before. */
+    if ((*blob)->ops->fetch) {
+        r = find_entry(*blob, cache, &entry, d);
+        if (r == 0)
+            r = entry_open(&entry, &fd, &size);
+        if (r != -ENOENT)
+            return r < 0 ? r : replace_blob(blob, fd, size);
+    }
+    u.unpacker = unpacker_of(*blob);
+    if (!u.unpacker)
+        return 0;
+    r = find_entry(*blob, cache, &entry, d);
+    if (r < 0)
+        return r;
+    r = entry_open(&entry, &fd, &size);
+    if (r == -ENOENT)
+        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, d);
+    if (r < 0)
+        return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u.unpacker->name,
+                        entry.folder, strerror(-r));
+    return replace_blob(blob, fd, size);
 }

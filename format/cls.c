@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 #define CLS_ROOM 16
 
@@ -38,6 +39,7 @@ static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t
                     struct diag *d)
 {
     unsigned width = cls_width(p->field), line = width + 1;
+    int all = 0;
 
     while (len) {
         size_t skip = (size_t)(off % line), n = (size_t)min_u64(len, line - skip);
@@ -48,15 +50,15 @@ static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t
 
         l->selection->samples(l->selection, off / line, 1, &sample);
         r = field_integer(p->field, sample, &value, d);
-        if (r < 0)
-            return r;
+        if (!wants_go_on(r, &all))
+            break;
         cls_line(width, value, l->selection->single, text);
         memcpy(dst, text + skip, n);
         dst += n;
         off += n;
         len -= n;
     }
-    return 0;
+    return all;
 }
 
 int cls_add(struct layout *l, const struct field *f)

@@ -56,9 +56,15 @@ int dataset_prepare(struct dataset *ds)
 
     if (dataset_state(ds) != DATASET_PREPARING)
         return 1;
+    ds->trouble.set = false;
     r = ds->ops->prepare(ds, &ds->reason);
     if (r == 0)
         return 0;
+    if (r == -EREMOTEIO || r == -EINTR) {
+        diag_set(&ds->trouble, r, "%s", diag_text(&ds->reason, r));
+        ds->reason.set = false;
+        return 0;
+    }
     if (r < 0)
         ds->failed = diag_set(&ds->reason, r, "cannot be prepared: %s", strerror(-r));
     atomic_store_explicit(&ds->state, r < 0 ? DATASET_FAILED : DATASET_READY, memory_order_release);

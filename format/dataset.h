@@ -117,7 +117,8 @@ enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
 /* What a format does in its own way; NULL members, and no ops at all, mean the usual way. */
 struct dataset_ops {
     /* Get ready a step further; the calls come one after another. 1: ready, 0: not yet, or -errno
-     * with the reason in d: it never will be. NULL: it is ready once opened. */
+     * with the reason in d: it never will be; but after -EREMOTEIO and -EINTR the next call goes
+     * on. NULL: it is ready once opened. */
     int (*prepare)(struct dataset *ds, struct diag *d);
     /* How far it is: bytes of the sources. Any thread. */
     void (*progress)(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total);
@@ -150,7 +151,8 @@ struct dataset {
     _Atomic int state;             /* enum dataset_state */
     int failed;                    /* -errno of a failed one, and why; constant from then on: */
     struct diag reason;
-    struct diag note; /* what is not as it should be with one that is ready */
+    struct diag note;    /* what is not as it should be with one that is ready */
+    struct diag trouble; /* why the last dataset_prepare() got no further; the preparing thread's */
     uint64_t samples;
     unsigned key_digits; /* a key is the sample number with that many digits */
 
@@ -175,7 +177,8 @@ static inline enum dataset_state dataset_state(const struct dataset *ds)
 }
 
 /* Prepare a step further and publish the state that it has then. Not in two threads at once. 1:
- * ready or failed, 0: not yet. */
+ * ready or failed, 0: not yet. A remote that is gone says nothing of the dataset: it is not ready
+ * yet, ds->trouble is set, and each call tries again, which takes as long as a read waits. */
 int dataset_prepare(struct dataset *ds);
 
 /* Add "file:offset+length" of a sample's stored fields, or of only one of them. */

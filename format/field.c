@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/wants.h"
 
 #define SAMPLES_AT_ONCE 256
 #define CHUNK           16384 /* bytes converted at once */
@@ -86,16 +87,17 @@ int field_read_stored(const struct field *f, const struct selection *sel, uint64
 {
     struct walk w;
     struct run run;
+    int all = 0;
 
     walk_init(&w, sel, f->stored_bytes, off, len);
     while (walk_next(&w, &run)) {
         int r = read_source(f, dst, run.len, f->offset + run.sample * f->stored_bytes + run.off, d);
 
-        if (r < 0)
-            return r;
+        if (!wants_go_on(r, &all))
+            break;
         dst += run.len;
     }
-    return 0;
+    return all;
 }
 
 static int read_as_stored(const struct dataset *ds, const struct field *f,
@@ -150,6 +152,7 @@ static int convert_run(const struct field *f, convert_fn *convert, const struct 
     uint64_t base = f->offset + run->sample * f->stored_bytes;
     uint64_t off = run->off;
     size_t left = run->len;
+    int all = 0;
 
     while (left) {
         size_t skip = (size_t)(off % f->width);
@@ -158,15 +161,17 @@ static int convert_run(const struct field *f, convert_fn *convert, const struct 
         int r =
             read_source(f, src, n * f->stored_width, base + off / f->width * f->stored_width, d);
 
-        if (r < 0)
-            return r;
-        convert(f, n, src, out);
-        memcpy(dst, out + skip, made);
+        if (!wants_go_on(r, &all))
+            break;
+        if (r == 0) {
+            convert(f, n, src, out);
+            memcpy(dst, out + skip, made);
+        }
         dst += made;
         off += made;
         left -= made;
     }
-    return 0;
+    return all;
 }
 
 static int read_converted(const struct field *f, convert_fn *convert, const struct selection *sel,
@@ -174,16 +179,15 @@ static int read_converted(const struct field *f, convert_fn *convert, const stru
 {
     struct walk w;
     struct run run;
+    int all = 0;
 
     walk_init(&w, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
-        int r = convert_run(f, convert, &run, dst, d);
-
-        if (r < 0)
-            return r;
+        if (!wants_go_on(convert_run(f, convert, &run, dst, d), &all))
+            break;
         dst += run.len;
     }
-    return 0;
+    return all;
 }
 
 static int read_swapped(const struct dataset *ds, const struct field *f,
@@ -209,6 +213,7 @@ static int read_exchanged(const struct field *f, convert_fn *convert, const stru
     uint64_t rows = f->dim[0], columns = f->dim[1]; /* as shown */
     uint64_t old = UINT64_MAX;
     AUTO_FREE uint8_t *item = NULL;
+    int r = 0, all = 0;
 
     if (!len)
         return 0;
@@ -223,21 +228,22 @@ static int read_exchanged(const struct field *f, convert_fn *convert, const stru
 
         if (place != old) {
             uint64_t sample;
-            int r;
 
             sel->samples(sel, place, 1, &sample);
             r = read_source(f, item, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
-            if (r < 0)
-                return r;
+            if (!wants_go_on(r, &all))
+                break;
             old = place;
         }
-        convert(f, 1, item + from * f->stored_width, shown);
-        memcpy(dst, shown + skip, n);
+        if (r == 0) {
+            convert(f, 1, item + from * f->stored_width, shown);
+            memcpy(dst, shown + skip, n);
+        }
         dst += n;
         off += n;
         len -= n;
     }
-    return 0;
+    return all;
 }
 
 static int read_transposed(const struct dataset *ds, const struct field *f,
@@ -293,22 +299,22 @@ static int read_made(make_fn *make, const struct dataset *ds, const struct field
 {
     struct walk w;
     struct run run;
+    int all = 0;
 
     walk_init(&w, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
         while (run.len) {
             size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
-            int r = make(ds, f, run.sample, run.off, n, dst, d);
 
-            if (r < 0)
-                return r;
+            if (!wants_go_on(make(ds, f, run.sample, run.off, n, dst, d), &all))
+                return all;
             dst += n;
             run.len -= n;
             run.off = 0;
             run.sample++;
         }
     }
-    return 0;
+    return all;
 }
 
 static int make_one_hot(const struct dataset *ds, const struct field *f, uint64_t sample,

@@ -221,7 +221,8 @@ static int same_file(const struct blob *a, const struct blob *b)
     return r == 0 ? !strcmp(x, y) : r == -ENOMEM ? r : 0;
 }
 
-/* The archive of the folder that a line names, if it is one; else *ret is NULL. 0 or -ENOMEM. */
+/* The archive of the folder that a line names, if it is one; else *ret is NULL. 0, or what
+ * blob_says_nothing() is said of. */
 static int named_archive(struct folder_files *files, const struct scp_line *line,
                          const char *folder, struct source_file **ret)
 {
@@ -243,7 +244,7 @@ static int named_archive(struct folder_files *files, const struct scp_line *line
         if (r == 0)
             r = same_file(blob, file->blob);
         *ret = r == 1 ? file : NULL;
-        return r == -ENOMEM ? r : 0;
+        return blob_says_nothing(r) ? r : 0;
     }
     return 0;
 }
@@ -255,6 +256,7 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
     AUTO_KALDI_IN struct kaldi_in in = {0};
     AUTO_FREE char *last = NULL;
     uint64_t at = 0;
+    int r;
 
     kaldi_in_init(&in, script->blob);
     while (at < in.size && at < SCAN_MOST) {
@@ -264,7 +266,7 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
         struct scp_line line;
 
         if (!text)
-            return in.error == -ENOMEM ? -ENOMEM : 0;
+            return blob_says_nothing(in.error) ? in.error : 0;
         end = memchr(text, '\n', have);
         len = end ? (size_t)(end - text) : have;
         at += len + 1;
@@ -273,8 +275,9 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
             continue;
         free(last);
         last = strndup(line.path, line.path_len);
-        if (named_archive(files, &line, script->folder, &file) < 0)
-            return -ENOMEM;
+        r = named_archive(files, &line, script->folder, &file);
+        if (r < 0)
+            return r;
         if (!file)
             continue;
         if (array_room(&parts->material, parts->n_material, sizeof(struct blob *)) < 0)

@@ -81,10 +81,10 @@ int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d)
     struct kaldi_object object;
     uint8_t key[KEY_MAX];
     size_t len = 0;
-    uint64_t range[4] = {0};
+    uint64_t range[4] = {0}, at = pass->at;
     bool is_plain = false;
     unsigned flags = 0;
-    int r = kaldi_next_key(&pass->in, &pass->at, pass->nuls, key, &len, &is_plain, &reason);
+    int r = kaldi_next_key(&pass->in, &at, pass->nuls, key, &len, &is_plain, &reason);
 
     if (r == 0)
         pass->ended = true;
@@ -94,7 +94,7 @@ int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d)
         return diag_set(d, r, "%s", reason.text);
     if (r == 0)
         return 0;
-    r = kaldi_measure(&pass->in, pass->at, pass->table->type, &object, &reason);
+    r = kaldi_measure(&pass->in, at, pass->table->type, &object, &reason);
     if (r == -EBADMSG)
         return end_archive(pass, key, len, &reason);
     if (r < 0)

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/wants.h"
 #include "format/kaldi_wave.h"
 
 #define DECODE_MOST (UINT64_C(1) << 30) /* bytes of an object, and of its values, held at once */
@@ -104,6 +105,7 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
     uint64_t data = o->start + cell->data;
     uint64_t skip = cell->channel ? cell->channel - 1 : 0;
     uint8_t stored[CHUNK];
+    int result = 0;
 
     first += cell->row.is_cut ? cell->row.first[0] * channels_of(cell) : 0;
     if (stride == 1 && o->store == KALDI_RIFF)
@@ -113,40 +115,40 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
         size_t bytes = ((step - 1) * stride + 1) * 2;
         int r = kaldi_read(cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
 
-        if (r < 0)
-            return r;
-        for (size_t i = 0; i < step; i++, dst += 2) {
+        if (!wants_go_on(r, &result))
+            break;
+        for (size_t i = 0; i < step && r == 0; i++) {
             const uint8_t *at = stored + i * stride * 2;
 
-            dst[0] = o->store == KALDI_RIFX ? at[1] : at[0];
-            dst[1] = o->store == KALDI_RIFX ? at[0] : at[1];
+            dst[2 * i] = o->store == KALDI_RIFX ? at[1] : at[0];
+            dst[2 * i + 1] = o->store == KALDI_RIFX ? at[0] : at[1];
         }
+        dst += 2 * step;
         first += step;
         n -= step;
     }
-    return 0;
+    return result;
 }
 
 /* Bytes [off, off + len) of the samples as little-endian int16. */
 static int read_audio(const struct kaldi_cell *cell, uint64_t off, size_t len, uint8_t *dst,
                       struct diag *d)
 {
-    uint8_t edge[2];
-    int r = 0;
+    uint8_t edge[2] = {0};
+    int all = 0;
 
     if (len && off % 2) {
-        r = read_samples(cell, off / 2, 1, edge, d);
+        if (!wants_go_on(read_samples(cell, off / 2, 1, edge, d), &all))
+            return all;
         *dst++ = edge[1];
         off++;
         len--;
     }
-    if (r == 0 && len / 2)
-        r = read_samples(cell, off / 2, len / 2, dst, d);
-    if (r == 0 && len % 2) {
-        r = read_samples(cell, (off + len) / 2, 1, edge, d);
+    if (len / 2 && !wants_go_on(read_samples(cell, off / 2, len / 2, dst, d), &all))
+        return all;
+    if (len % 2 && wants_go_on(read_samples(cell, (off + len) / 2, 1, edge, d), &all))
         dst[len - 1] = edge[0];
-    }
-    return r;
+    return all;
 }
 
 static uint64_t audio_bytes(const struct kaldi_cell *cell)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 #define RUN_BYTES (4u << 20) /* of an archive, read at once */
 
@@ -234,7 +235,8 @@ static int advance(struct archive_walk *walk, size_t n)
     return r;
 }
 
-/* Some of the next len bytes: a run of entries, or one. */
+/* Some of the next len bytes: a run of entries, or one. *ret_n: how many, also if they are missing.
+ */
 static int read_some(struct kaldi_work *w, const struct archive_walk *walk, size_t len,
                      uint8_t *dst, size_t *ret_n, struct diag *d)
 {
@@ -255,7 +257,7 @@ static int archive_read(const struct dataset *ds, const struct field *f,
 {
     AUTO(archive_walk_release) struct archive_walk walk = {.off = off};
     struct kaldi_work w;
-    int r;
+    int r, all = 0;
 
     kaldi_work_init(&w, ds, f, sel);
     w.reason = d;
@@ -267,13 +269,14 @@ static int archive_read(const struct dataset *ds, const struct field *f,
     while (r == 0 && len) {
         size_t n = 0;
 
-        r = read_some(&w, &walk, len, dst, &n, d);
+        if (!wants_go_on(read_some(&w, &walk, len, dst, &n, d), &all))
+            break;
         dst += n;
         len -= n;
-        if (r == 0 && len)
+        if (len)
             r = advance(&walk, n);
     }
-    return r;
+    return r < 0 ? r : all;
 }
 
 /* ---- scp files ---- */

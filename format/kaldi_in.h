@@ -18,7 +18,7 @@ struct kaldi_in {
     uint64_t start; /* byte of the blob that buffer[0] is */
     size_t have;    /* bytes in the buffer */
     size_t step;    /* bytes that the next read asks for at least */
-    int error;      /* -errno of a read that failed, kept */
+    int error;      /* -errno of a read that failed, kept until the caller sets it to 0 */
 };
 
 /* The window may be moved to another blob by a second init after release. */

@@ -352,14 +352,16 @@ static int begin_rows(struct kaldi_join *join)
 
     if (!u)
         return -ENOMEM;
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        join->level[i] = find_level(join, i, u);
+        if (read_error(join))
+            return read_error(join);
+    }
     join->begun_rows = true;
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         join->miss[i].used = calloc(1, join->set->column[i].table->index.rows / 8 + 1);
         if (!join->miss[i].used)
             return -ENOMEM;
-        join->level[i] = find_level(join, i, u);
-        if (read_error(join))
-            return read_error(join);
     }
     return key_index_builder_new(join->columns, &join->builder);
 }
@@ -507,6 +509,7 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d)
     AUTO_FREE struct utterance *u = NULL;
     int r = join->begun ? 0 : begin(join);
 
+    join->in.error = join->segments.in.error = 0; /* of a read that may succeed now */
     if (r == 0 && join->has_segments) {
         r = kaldi_segments_step(&join->segments, until);
         if (r <= 0)
@@ -521,7 +524,7 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d)
         return -ENOMEM;
     for (unsigned i = 1; r == 0 && join->at < join->base->rows; i++) {
         r = join_row(join, u);
-        join->at++;
+        join->at += r == 0;
         if (i % LOOK == 0 && monotonic_ns() > until)
             return r;
     }

@@ -223,6 +223,7 @@ int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d)
     struct kaldi_table *table = pass->table;
     int64_t until = monotonic_ns() + STEP_NS;
 
+    pass->in.error = pass->object.error = 0; /* of a read that may succeed now */
     for (unsigned i = 1;; i++) {
         int r =
             table->kind == KALDI_ARCHIVE ? kaldi_archive_row(pass, d) : kaldi_script_row(pass, d);

@@ -67,7 +67,8 @@ int kaldi_look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsigne
 int kaldi_look_at_wave(struct kaldi_in *in, const struct kaldi_object *object,
                        uint64_t ret_range[static 4]);
 
-/* The next row of an archive; of an scp file: -EAGAIN where a command runs. 0 or -errno. */
+/* The next row of an archive; of an scp file: -EAGAIN where a command runs. 0 or -errno; after one
+ * of a read the row is read again. */
 int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d);
 int kaldi_script_row(struct kaldi_pass *pass, struct diag *d);
 

@@ -166,7 +166,7 @@ static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t 
         r = opener_poll(pass->table->opener, line->run, WAIT_MS, &blob, d);
     if (r == 1)
         return add_file(pass, line->parsed.path, name_len(line), blob, ret);
-    if (r == 0 || r == -EAGAIN || r == -ENOMEM)
+    if (r == 0 || blob_says_nothing(r))
         return r ? r : -EAGAIN;
     return remember_failed(pass, line, diag_text(d, r)) < 0 ? -ENOMEM : r;
 }
@@ -216,8 +216,10 @@ static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_r
     return wrong;
 }
 
-/* The object of a line, in a file that is there. */
-static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file)
+/* The object of a line, in a file that is there. 0 or -errno; with the reason in d if it is one of
+ * a read that says nothing of the object. */
+static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file,
+                      struct diag *d)
 {
     const struct scp_line *parsed = &line->parsed;
     bool is_whole = parsed->kind != SCP_OFFSET;
@@ -237,7 +239,8 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
         r = kaldi_look_at_wave(&pass->object, &object, range);
     if (r < 0) {
         pass->object.error = 0;
-        return r == -ENOMEM ? r : bad_line(pass, line, diag_text(&reason, r));
+        return blob_says_nothing(r) ? diag_set(d, r, "%s", diag_text(&reason, r))
+                                    : bad_line(pass, line, diag_text(&reason, r));
     }
     if (parsed->range.is_given) {
         wrong = cut_of_line(pass, &parsed->range, &object, range);
@@ -250,7 +253,7 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
 }
 
 /* The row of the first line that was read ahead. 1: done, 0: its command runs. */
-static int line_row(struct kaldi_pass *pass, struct kaldi_line *line)
+static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct diag *d)
 {
     struct diag reason = DIAG_INIT;
     size_t file = 0;
@@ -268,8 +271,10 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line)
     if (r == -EAGAIN)
         return 0;
     if (r == 0)
-        r = object_row(pass, line, file);
-    else if (r != -ENOMEM)
+        r = object_row(pass, line, file, d);
+    else if (blob_says_nothing(r))
+        diag_set(d, r, "%s", diag_text(&reason, r));
+    else
         r = missing_line(pass, line, diag_text(&reason, r));
     return r < 0 ? r : 1;
 }
@@ -359,7 +364,7 @@ int kaldi_script_row(struct kaldi_pass *pass, struct diag *d)
     if (r < 0 || !pass->n_ahead)
         return r;
     first = &pass->ahead[pass->first_ahead];
-    r = line_row(pass, first);
+    r = line_row(pass, first, d);
     if (r == 1) {
         kaldi_line_release(pass, first);
         pass->first_ahead = (pass->first_ahead + 1) % LINES_AHEAD;

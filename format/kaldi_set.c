@@ -213,7 +213,6 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     const size_t room = 1 << 20;
     AUTO_FREE uint8_t *buffer = malloc(room);
 
-    (void)d;
     if (!buffer)
         return -ENOMEM;
     for (unsigned i = 0; i < set->n_columns; i++)
@@ -224,8 +223,8 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
             struct diag reason = DIAG_INIT;
             int r = check_cell(set, i, sample, buffer, room, &reason);
 
-            if (r == -ENOMEM)
-                return r;
+            if (blob_says_nothing(r))
+                return diag_set(d, r, "%s", diag_text(&reason, r));
             if (r < 0)
                 report(ctx, diag_text(&reason, r));
         }

@@ -179,7 +179,9 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
             continue;
         }
         r = type_of_line(table, &line, &reason);
-        if (r == 0 || r == -ENOMEM)
+        if (blob_says_nothing(r))
+            return diag_set(d, r, "%s", diag_text(&reason, r));
+        if (r == 0)
             break;
         if (r == 1) { /* the next one may be a file */
             if (!guess)
@@ -188,11 +190,11 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
         }
         diag_set(d, r, "%s:%u: %s", blob_name(table->blob), i + 1, diag_text(&reason, r));
     }
-    if (guess && r != -ENOMEM) {
+    if (guess) {
         table->type = table->type ? table->type : guess;
         r = 0;
     }
-    return r == 0 || r == -ENOMEM ? r : -EBADMSG;
+    return r == 0 ? r : -EBADMSG;
 }
 
 /* ---- what is kept beside the rows ---- */
@@ -404,20 +406,26 @@ static int take_about(struct kaldi_table *table, const struct key_index *index)
     return r == 0 && table->notes.failed ? -ENOMEM : r;
 }
 
-/* Take the index that an earlier mount has kept. false: there is none that is whole, or a file that
- * it names has changed. */
-static bool take_kept(struct kaldi_table *table, const char *identity)
+/* Take the index that an earlier mount has kept. 1; 0: there is none that is whole, or a file that
+ * it names has changed; or -errno: that cannot be told. */
+static int take_kept(struct kaldi_table *table, const char *identity)
 {
+    int r;
+
     if (keep_load(table->keep, "tables", identity, &table->kept) < 0)
-        return false;
-    if (key_index_open(table->kept.bytes, table->kept.size, &table->index) == 0 &&
-        take_about(table, &table->index) == 0)
-        return true;
+        return 0;
+    r = key_index_open(table->kept.bytes, table->kept.size, &table->index);
+    if (r == 0)
+        r = take_about(table, &table->index);
+    if (r == 0)
+        return 1;
     free_files(table);
     table->totals = (struct kaldi_totals){0};
     kept_release(&table->kept);
+    if (r == -EREMOTEIO || r == -EINTR)
+        return r;
     keep_remove(table->keep, "tables", identity);
-    return false;
+    return 0;
 }
 
 static int begin(struct kaldi_table *table)
@@ -425,10 +433,10 @@ static int begin(struct kaldi_table *table)
     AUTO_FREE char *identity = NULL;
     int r = index_identity(table, &identity);
 
-    if (r < 0)
+    if (r == 0)
+        r = take_kept(table, identity);
+    if (r)
         return r;
-    if (take_kept(table, identity))
-        return 1;
     r = add_own_file(table, 0);
     if (r == 0)
         r = kaldi_pass_new(table, &table->pass);
@@ -532,6 +540,11 @@ int kaldi_table_prepare(struct kaldi_table *table, struct diag *d)
     if (table->is_ready)
         return 1;
     r = table->failed ? table->failed : step(table, &table->reason);
+    if (r == -EREMOTEIO || r == -EINTR) {
+        diag_set(d, r, "%s", diag_text(&table->reason, r));
+        table->reason.set = false;
+        return r;
+    }
     if (r < 0) {
         table->failed = r;
         if (r == -ESTALE)

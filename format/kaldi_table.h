@@ -91,7 +91,8 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d);
 void kaldi_table_free(struct kaldi_table *table); /* takes NULL */
 
-/* 1: ready, 0: not yet, or -errno with the reason in d, each time from then on. */
+/* 1: ready, 0: not yet, or -errno with the reason in d, each time from then on; but after
+ * -EREMOTEIO or -EINTR, which say nothing of the files, the next call goes on. */
 int kaldi_table_prepare(struct kaldi_table *table, struct diag *d);
 
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 unsigned kaldi_axes(const struct kaldi_column *c, unsigned array)
 {
@@ -40,7 +41,7 @@ int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kald
     AUTO_SUMS struct sums sums = {0};
     struct sums_pair before, after;
     uint64_t place = 0;
-    int r;
+    int r, all = 0;
 
     w->reason = d;
     r = kaldi_work_sums(w, number, &sums);
@@ -56,28 +57,30 @@ int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kald
             continue;
         w->sel->samples(w->sel, place, 1, &sample);
         n = (size_t)min_u64(len, end - off);
-        r = item(w, sample, &before, off - before.size * unit, n, dst, d);
+        if (!wants_go_on(item(w, sample, &before, off - before.size * unit, n, dst, d), &all))
+            break;
         dst += n;
         off += n;
         len -= n;
     }
-    return r;
+    return r < 0 ? r : all;
 }
 
 int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, uint64_t off,
                     size_t len, uint8_t *dst, struct diag *d)
 {
-    int r = 0;
+    int all = 0;
 
-    while (r == 0 && len) {
+    while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
         uint64_t sample;
 
         w->sel->samples(w->sel, off / each, 1, &sample);
-        r = item(w, sample, NULL, off % each, n, dst, d);
+        if (!wants_go_on(item(w, sample, NULL, off % each, n, dst, d), &all))
+            break;
         dst += n;
         off += n;
         len -= n;
     }
-    return r;
+    return all;
 }

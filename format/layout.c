@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
                  const struct layout_host *host)
@@ -133,75 +134,81 @@ int layout_add_stored(struct layout *l, const struct field *f)
 
 int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
+    int all = 0;
+
     for (unsigned i = 0; i < l->n_parts && len; i++) {
         const struct part *p = &l->part[i];
         size_t n;
-        int r;
 
         if (off >= p->size) {
             off -= p->size;
             continue;
         }
         n = (size_t)min_u64(len, p->size - off);
-        r = p->read(l, p, off, n, dst, d);
-        if (r < 0)
-            return r;
+        if (!wants_go_on(p->read(l, p, off, n, dst, d), &all))
+            break;
         dst += n;
         len -= n;
         off = 0;
     }
-    return 0;
+    return all;
 }
 
-int layout_stream(struct layout *l, uint64_t off, uint64_t len,
-                  void (*update)(void *ctx, const uint8_t *bytes, size_t n), void *ctx,
-                  struct diag *d)
+/* Go on with a checksum, up to len bytes. */
+static int stream(struct layout *l, uint64_t off, uint64_t len, layout_update_fn *update,
+                  struct layout_sum *sum, struct diag *d)
 {
-    size_t room = (size_t)min_u64(len, LAYOUT_STREAM_BYTES);
+    size_t room = (size_t)min_u64(len - sum->done, LAYOUT_STREAM_BYTES);
     AUTO_FREE uint8_t *buf = malloc(room ? room : 1);
+    uint64_t at = sum->done;
+    int all = 0;
 
     if (!buf)
         return -ENOMEM;
-    while (len) {
-        size_t n = (size_t)min_u64(len, room);
-        int r;
+    while (at < len) {
+        size_t n = (size_t)min_u64(len - at, room);
 
         if (l->host && l->host->cancelled && l->host->cancelled(l->host))
             return -EINTR;
-        r = layout_read(l, off, n, buf, d);
-        if (r < 0)
-            return r;
-        update(ctx, buf, n);
-        off += n;
-        len -= n;
+        if (!wants_go_on(layout_read(l, off + at, n, buf, d), &all))
+            break;
+        if (all == 0)
+            *sum = (struct layout_sum){at + n, update(sum->sum, at, buf, n)};
+        at += n;
     }
-    return 0;
+    return all;
 }
 
-static void update_crc32(void *ctx, const uint8_t *bytes, size_t n)
+int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
+                    layout_update_fn *update, uint32_t *ret, struct diag *d)
 {
-    uint32_t *crc = ctx;
+    const struct layout_host *host = l->host;
+    struct layout_sum sum, before;
+    int r;
 
-    *crc = (uint32_t)crc32_z(*crc, bytes, n);
+    if (!host || !host->recall || !host->recall(host, slot, &sum))
+        sum = (struct layout_sum){.sum = start};
+    if (sum.done >= len) {
+        *ret = sum.sum;
+        return 0;
+    }
+    before = sum;
+    r = stream(l, off, len, update, &sum, d);
+    if ((r == 0 || r == -EAGAIN) && sum.done > before.done && host && host->remember)
+        host->remember(host, slot, &sum);
+    if (r == 0)
+        *ret = sum.sum;
+    return r;
+}
+
+static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
+{
+    (void)at;
+    return (uint32_t)crc32_z(sum, bytes, n);
 }
 
 int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
                  struct diag *d)
 {
-    const struct layout_host *host = l->host;
-    uint32_t crc = 0;
-    uint64_t known;
-    int r;
-
-    if (host && host->recall && host->recall(host, slot, &known)) {
-        *ret = (uint32_t)known;
-        return 0;
-    }
-    r = layout_stream(l, off, len, update_crc32, &crc, d);
-    if (r < 0)
-        return r;
-    if (host && host->remember)
-        host->remember(host, slot, crc);
-    *ret = crc;
-    return 0;
+    return layout_checksum(l, off, len, slot, 0, update_crc32, ret, d);
 }

@@ -26,11 +26,17 @@ struct part {
     uint64_t number[3];
 };
 
+/* A checksum of a range of a file, as far as its bytes have been here. */
+struct layout_sum {
+    uint64_t done; /* bytes, from the start of the range */
+    uint32_t sum;  /* of these */
+};
+
 /* What the one who asks for bytes provides: memory for checksums over many requests, and the wish
  * to stop. All may be NULL. */
 struct layout_host {
-    bool (*recall)(const struct layout_host *host, unsigned slot, uint64_t *ret);
-    void (*remember)(const struct layout_host *host, unsigned slot, uint64_t value);
+    bool (*recall)(const struct layout_host *host, unsigned slot, struct layout_sum *ret);
+    void (*remember)(const struct layout_host *host, unsigned slot, const struct layout_sum *sum);
     bool (*cancelled)(const struct layout_host *host);
 };
 
@@ -71,14 +77,16 @@ int layout_add_stored(struct layout *l, const struct field *f);
  * that of the blobs, -ENOMEM, -EINTR where the host cancelled. */
 int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-/* Run update over bytes [off, off + len) of the file, LAYOUT_STREAM_BYTES at a time: for checksums.
- * The host is asked before each whether to stop. */
+/* The checksum of bytes [off, off + len) of the file, remembered by the host under slot. It begins
+ * with start; update() is given LAYOUT_STREAM_BYTES at a time, at: their place in the range. The
+ * host is asked before each whether to stop. Where bytes are missing, what is done so far is
+ * remembered, too: so it ends though they never are all here at once. */
 #define LAYOUT_STREAM_BYTES (64 * 1024)
-int layout_stream(struct layout *l, uint64_t off, uint64_t len,
-                  void (*update)(void *ctx, const uint8_t *bytes, size_t n), void *ctx,
-                  struct diag *d);
+typedef uint32_t layout_update_fn(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n);
+int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
+                    layout_update_fn *update, uint32_t *ret, struct diag *d);
 
-/* CRC-32 (zlib's) of bytes [off, off + len), remembered by the host under slot. */
+/* The same of CRC-32 (zlib's). */
 int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
                  struct diag *d);
 

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/wants.h"
 
 #define INT32_ROOM (UINT64_C(1) << 31)
 
@@ -75,25 +76,23 @@ static int read_items(const struct dataset *ds, const struct field *f, const str
 {
     const struct slab_ops *ops = (const struct slab_ops *)f->ops;
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
+    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
 
     while (len && r == 0) {
         AUTO_MEMO struct memo_thing *thing = NULL;
-        const struct libsvm_slab *slab;
-        uint64_t start;
-        size_t n;
+        const struct libsvm_slab *slab = NULL;
+        uint64_t place = off / f->item_bytes;
+        size_t n = (size_t)min_u64(len, libsvm_view_slab_end(&v, place) * f->item_bytes - off);
 
-        r = libsvm_view_slab(&v, off / f->item_bytes, &slab, &thing, d);
-        if (r < 0)
+        if (!wants_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
             break;
-        start = off - slab->first * f->item_bytes;
-        n = (size_t)min_u64(len, slab->n * f->item_bytes - start);
-        ops->copy(ds, f, slab, start, n, dst);
+        if (slab)
+            ops->copy(ds, f, slab, off - slab->first * f->item_bytes, n, dst);
         dst += n;
         off += n;
         len -= n;
     }
-    return r;
+    return all;
 }
 
 static void copy_label(const struct dataset *ds, const struct field *f,
@@ -328,26 +327,23 @@ static int read_elements(const struct dataset *ds, const struct selection *sel, 
                          struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
+    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
 
     while (len && r == 0) {
         AUTO_MEMO struct memo_thing *thing = NULL;
-        const struct libsvm_slab *slab;
-        uint64_t start, end;
-        size_t n;
+        const struct libsvm_slab *slab = NULL;
+        uint64_t end, place = libsvm_view_feature_place(&v, off / width, &end);
+        size_t n = (size_t)min_u64(len, end * width - off);
 
-        r = libsvm_view_feature_slab(&v, off / width, &slab, &thing, d);
-        if (r < 0)
+        if (!wants_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
             break;
-        start = slab->features_before * width;
-        end = start + slab->end[slab->n - 1] * width;
-        n = (size_t)min_u64(len, end - off);
-        copy(slab, off - start, n, dst);
+        if (slab)
+            copy(slab, off - slab->features_before * width, n, dst);
         dst += n;
         off += n;
         len -= n;
     }
-    return r;
+    return all;
 }
 
 static int read_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
@@ -463,8 +459,8 @@ static unsigned run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_
     return run;
 }
 
-/* Bytes of the text of rows[0, n), from byte off of the first on; *ret_len of them, at least one.
- */
+/* Bytes of the text of rows[0, n), from byte off of the first on; *ret_len of them, at least one,
+ * also where they are missing. */
 static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len,
                     uint8_t *dst, size_t *ret_len, struct diag *d)
 {
@@ -493,33 +489,33 @@ static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, s
 static int copy_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len,
                      uint8_t *dst, size_t *ret_len, struct diag *d)
 {
+    int all = 0;
+
     *ret_len = 0;
     for (unsigned i = 0; i < n && len;) {
         uint64_t bytes = row[i].place.len + 1;
         size_t part;
-        int r;
 
         if (off >= bytes) {
             off -= bytes;
             i++;
             continue;
         }
-        r = copy_run(row + i, n - i, off, len, dst, &part, d);
-        if (r < 0)
-            return r;
+        if (!wants_go_on(copy_run(row + i, n - i, off, len, dst, &part, d), &all))
+            break;
         dst += part;
         len -= part;
         off += part;
         *ret_len += part;
     }
-    return 0;
+    return all;
 }
 
 static int read_row(const struct dataset *ds, const struct field *f, const struct selection *sel,
                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
+    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
 
     (void)f;
     while (len && r == 0) {
@@ -529,15 +525,16 @@ static int read_row(const struct dataset *ds, const struct field *f, const struc
         unsigned n;
 
         libsvm_view_rows(&v, block, row, &n);
-        r = copy_rows(row, n, off - libsvm_view_sums(&v, block).text, len, dst, &made, d);
-        if (r == 0) {
-            assert(made > 0);
-            dst += made;
-            off += made;
-            len -= made;
-        }
+        if (!wants_go_on(
+                copy_rows(row, n, off - libsvm_view_sums(&v, block).text, len, dst, &made, d),
+                &all))
+            break;
+        assert(made > 0);
+        dst += made;
+        off += made;
+        len -= made;
     }
-    return r;
+    return all;
 }
 
 /* ---- the table ---- */

@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "base/wants.h"
 
 #define HEAD_SMALL 65536 /* bytes in which the first row is looked for, and more if need be */
 
@@ -44,18 +45,22 @@ static bool find_columns(const uint8_t *text, size_t len, bool from_one, unsigne
 static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bool *ret_found,
                         struct diag *d)
 {
-    unsigned mark = libsvm_mark_bytes(file->blob);
-    size_t len = (size_t)min_u64(most, file->blob->size - mark);
-    AUTO_FREE uint8_t *text = malloc(len + LIBSVM_PAD);
-    int r;
+    AUTO_FREE uint8_t *text = NULL;
+    unsigned mark = 0;
+    size_t len;
+    int r = libsvm_mark_bytes(file->blob, &mark, d);
 
+    if (r < 0)
+        return r;
+    len = (size_t)min_u64(most, file->blob->size - mark);
+    text = malloc(len + LIBSVM_PAD);
     if (!text)
         return -ENOMEM;
     memset(text + len, 0, LIBSVM_PAD);
     r = blob_read(file->blob, text, len, mark, d);
     if (r < 0)
         return r;
-    file->has_mark = mark;
+    file->mark = mark;
     if (len + mark < file->blob->size) /* the last line goes on */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
@@ -173,7 +178,7 @@ static int begin(struct libsvm_file *file)
     file->begun = true;
     if (take_kept(file, identity))
         return 1;
-    libsvm_pass_init(&file->pass, file->blob, file->columns, file->skip_bad, 0);
+    libsvm_pass_init(&file->pass, file->blob, file->mark, file->columns, file->skip_bad, 0);
     return row_index_builder_new(&file->builder);
 }
 
@@ -218,7 +223,8 @@ static int finish_index(struct libsvm_file *file)
     return 0;
 }
 
-static int step(struct libsvm_file *file, struct diag *d)
+/* The index, a step further. 1: it is there, 0 or -errno. */
+static int step_index(struct libsvm_file *file, struct diag *d)
 {
     int r = file->begun ? 0 : begin(file);
 
@@ -230,9 +236,17 @@ static int step(struct libsvm_file *file, struct diag *d)
             r = r < 0 ? r : 1;
         }
     }
+    file->indexed = r == 1;
+    return r;
+}
+
+static int step(struct libsvm_file *file, struct diag *d)
+{
+    int r = file->indexed ? 1 : step_index(file, d);
+
     if (r == 1) {
         atomic_store_explicit(&file->seen, file->blob->size, memory_order_relaxed);
-        r = libsvm_sides_load(file->side, file->index.rows, file->totals.skipped);
+        r = libsvm_sides_load(file->side, file->index.rows, file->totals.skipped, d);
         for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
             if (file->side[i].failed)
                 diag_set(&file->note, 0, "%s", file->side[i].reason.text);
@@ -249,6 +263,11 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
     if (file->ready)
         return 1;
     r = file->failed ? file->failed : step(file, &file->reason);
+    if (r == -EREMOTEIO || r == -EINTR) {
+        diag_set(d, r, "%s", diag_text(&file->reason, r));
+        file->reason.set = false;
+        return r;
+    }
     if (r < 0) {
         file->failed = r;
         if (r == -ESTALE)
@@ -269,8 +288,7 @@ uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset)
     if (offset >= file->blob->size)
         return file->index.rows;
     /* To dmlc the mark belongs to the first line. */
-    if (file->has_mark && offset < 3)
-        offset = 3;
+    offset = max_u64(offset, file->mark);
     return row_index_before(&file->index, offset + 1);
 }
 
@@ -307,34 +325,39 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
                     found.data ? found.data : "something else");
 }
 
-/* Count line ends in [from, to) of the file, CRLF as one. */
-static uint64_t count_lines(const struct libsvm_file *file, uint64_t from, uint64_t to)
+/* Add the line ends in [from, to) of the file, CRLF as one, to *lines. */
+static int count_lines(const struct libsvm_file *file, uint64_t from, uint64_t to, uint64_t *lines)
 {
     AUTO_FREE uint8_t *text = malloc(HEAD_SMALL);
-    uint64_t lines = 0;
     bool after_cr = false;
+    int all = 0;
 
-    while (text && from < to) {
+    if (!text)
+        return -ENOMEM;
+    while (from < to) {
         size_t len = (size_t)min_u64(HEAD_SMALL, to - from);
+        int r = blob_pread(file->blob, text, len, from);
 
-        if (blob_pread(file->blob, text, len, from) < 0)
+        if (!wants_go_on(r, &all))
             break;
-        for (size_t i = 0; i < len; i++) {
-            lines += text[i] == '\r' || (text[i] == '\n' && !after_cr);
+        for (size_t i = 0; i < len && r == 0; i++) {
+            *lines += text[i] == '\r' || (text[i] == '\n' && !after_cr);
             after_cr = text[i] == '\r';
         }
         from += len;
     }
-    return lines;
+    return all;
 }
 
 int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
                       const struct libsvm_fault *fault, struct diag *d)
 {
     uint64_t lines = 0, known = row_index_known_line(&file->index, row, &lines);
+    int r = count_lines(file, row_index_place(&file->index, known).start,
+                        row_index_place(&file->index, row).start, &lines);
 
-    lines += count_lines(file, row_index_place(&file->index, known).start,
-                         row_index_place(&file->index, row).start);
+    if (blob_says_nothing(r))
+        return r;
     return describe_fault(file, lines + 1, line, len, fault, d);
 }
 
@@ -371,7 +394,7 @@ int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, 
     AUTO(libsvm_pass_release) struct libsvm_pass pass;
     int r;
 
-    libsvm_pass_init(&pass, file->blob, file->columns, true, 1);
+    libsvm_pass_init(&pass, file->blob, file->mark, file->columns, true, 1);
     pass.scan[0].bad = report_bad;
     pass.scan[0].ctx = &check;
     do

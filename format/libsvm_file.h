@@ -16,7 +16,7 @@ struct libsvm_file {
     struct blob *blob; /* owned */
     unsigned columns;  /* enum libsvm_columns: those of the first good row, and from_one */
     bool skip_bad;
-    bool has_mark; /* a byte order mark */
+    unsigned mark; /* bytes of a byte order mark */
     struct libsvm_side side[N_LIBSVM_SIDES];
     unsigned users; /* datasets; the preparing thread's */
 
@@ -30,7 +30,7 @@ struct libsvm_file {
     struct row_index_builder *builder; /* owned; stays where the index could not be kept */
     struct kept kept;                  /* the index, mapped */
     struct diag note;                  /* what went wrong, and yet it is ready */
-    bool begun, ready;
+    bool begun, indexed, ready;
     int failed; /* -errno */
     struct diag reason;
     _Atomic uint64_t seen; /* bytes; any thread may look */
@@ -44,14 +44,16 @@ int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struc
 void libsvm_file_drop(struct libsvm_file *file);
 
 /* Take the kept index, or make it a piece further. 1: ready, 0: not yet, or -errno with the reason
- * in d, each time from then on. */
+ * in d, each time from then on; but after -EREMOTEIO or -EINTR, which say nothing of the file, the
+ * next call tries again. */
 int libsvm_file_prepare(struct libsvm_file *file, struct diag *d);
 
 /* The number of rows that stand before byte offset by dmlc's rule for parts: a row belongs before
  * the cut that falls into it or at its start, unless the cut is the start of the file. */
 uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset);
 
-/* Fill d with "file:line:column: want ..., found ..." for a fault in a row, and return -EBADMSG. */
+/* Fill d with "file:line:column: want ..., found ..." for a fault in a row, and return -EBADMSG; or
+ * what blob_says_nothing() is said of: the lines before it cannot be counted now. */
 int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
                       const struct libsvm_fault *fault, struct diag *d);
 

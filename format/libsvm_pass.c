@@ -7,31 +7,31 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 #define PIECE (8u << 20)   /* bytes read at once */
 #define SLICE (256u << 10) /* bytes scanned at once: they and their masks stay in a cache */
 
-unsigned libsvm_mark_bytes(const struct blob *blob)
+int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d)
 {
     static const uint8_t mark[3] = {0xef, 0xbb, 0xbf};
-    uint8_t head[3];
+    uint8_t head[3] = {0};
+    int r = blob->size >= sizeof(head) ? blob_read(blob, head, sizeof(head), 0, d) : 0;
 
-    return blob->size >= sizeof(head) && blob_pread(blob, head, sizeof(head), 0) == 0 &&
-                   !memcmp(head, mark, sizeof(mark))
-               ? sizeof(mark)
-               : 0;
+    *ret = memcmp(head, mark, sizeof(mark)) ? 0 : sizeof(mark);
+    return r;
 }
 
-void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigned columns,
-                      bool skip_bad, unsigned threads)
+void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigned mark,
+                      unsigned columns, bool skip_bad, unsigned threads)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-    *pass = (struct libsvm_pass){.blob = blob, .threads = threads, .piece = PIECE};
+    *pass = (struct libsvm_pass){.blob = blob, .threads = threads, .piece = PIECE, .mark = mark};
     if (!threads)
         pass->threads =
             (unsigned)min_u64((uint64_t)(processors < 1 ? 1 : processors), LIBSVM_PASS_THREADS);
-    pass->at = libsvm_mark_bytes(blob);
+    pass->at = mark;
     for (unsigned i = 0; i < pass->threads; i++) {
         pass->scan[i].columns = columns;
         pass->scan[i].skip_bad = skip_bad;
@@ -182,14 +182,17 @@ struct fetch {
     uint8_t *dst;
     size_t len;
     uint64_t off;
+    struct wants *wants; /* of whoever makes the pass */
     int result;
 };
 
 static void *run_fetch(void *arg)
 {
     struct fetch *fetch = arg;
+    struct wants *before = wants_set(fetch->wants);
 
     fetch->result = blob_pread(fetch->blob, fetch->dst, fetch->len, fetch->off);
+    wants_set(before);
     return NULL;
 }
 
@@ -203,7 +206,7 @@ static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t le
     for (unsigned i = 0; i < n; i++) {
         size_t part = i + 1 == n ? len - done : len / n;
 
-        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, 0};
+        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, wants_of_thread(), 0};
         done += part;
     }
     run_together(n, run_fetch, fetch, sizeof(fetch[0]));
@@ -229,7 +232,7 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     *ret_text = pass->buffer + LIBSVM_SCAN_PAD;
     memset(pass->buffer, '\n', LIBSVM_SCAN_PAD);
     memset(*ret_text + len, 0, LIBSVM_SCAN_PAD);
-    if (pass->at > libsvm_mark_bytes(pass->blob))
+    if (pass->at > pass->mark)
         r = blob_pread(pass->blob, *ret_text - 1, 1, pass->at - 1);
     if (r == 0)
         r = read_together(pass, *ret_text, len, pass->at);

@@ -55,6 +55,10 @@ struct libsvm_view {
     const struct libsvm_rows *rows;
     const struct selection *sel;
     struct memo_thing *table; /* NULL where the selection is in stored order */
+    /* Blocks that were decoded ahead, and of which bytes are missing that are wanted now: bit i is
+     * of block tried + i. */
+    uint64_t tried;
+    unsigned missing;
 };
 
 /* 0, -ENOMEM, or -EINTR: the selection was cancelled. */
@@ -92,14 +96,16 @@ struct libsvm_slab {
 };
 
 /* The slab that has place. *ret_slab is valid until the thing is let go. 0, -EBADMSG with
- * file:line:column in d: a row cannot be read; -ESTALE, -EIO, -ENOMEM. */
-int libsvm_view_slab(const struct libsvm_view *v, uint64_t place,
-                     const struct libsvm_slab **ret_slab, struct memo_thing **ret, struct diag *d);
+ * file:line:column in d: a row cannot be read; -ESTALE, -EIO, -ENOMEM, -EAGAIN. */
+int libsvm_view_slab(struct libsvm_view *v, uint64_t place, const struct libsvm_slab **ret_slab,
+                     struct memo_thing **ret, struct diag *d);
 
-/* The slab that has feature number at of all rows'. */
-int libsvm_view_feature_slab(const struct libsvm_view *v, uint64_t at,
-                             const struct libsvm_slab **ret_slab, struct memo_thing **ret,
-                             struct diag *d);
+/* The place behind that slab, without making it. */
+uint64_t libsvm_view_slab_end(const struct libsvm_view *v, uint64_t place);
+
+/* A place in the slab that has feature number at of all rows'. *ret_end: the number of the feature
+ * behind that slab. */
+uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uint64_t *ret_end);
 
 /* ---- the fields (libsvm_fields.c) ---- */
 

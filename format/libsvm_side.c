@@ -117,6 +117,7 @@ static int side_read(struct libsvm_side *side, bool groups)
 
     if (!text)
         return -ENOMEM;
+    side->n = 0;
     while (at < side->blob->size && r == 0) {
         size_t len = (size_t)min_u64(PIECE, side->blob->size - at), used;
 
@@ -169,7 +170,7 @@ static int side_fit(struct libsvm_side *side, enum libsvm_side_kind kind,
 }
 
 int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t rows,
-                      uint64_t skipped)
+                      uint64_t skipped, struct diag *d)
 {
     /* Groups first: weights may be theirs. */
     static const enum libsvm_side_kind kinds[] = {LIBSVM_SIDE_GROUP, LIBSVM_SIDE_WEIGHT,
@@ -187,8 +188,11 @@ int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t 
                     : side_read(side, kinds[i] == LIBSVM_SIDE_GROUP);
         if (r == 0)
             r = side_fit(side, kinds[i], &sides[LIBSVM_SIDE_GROUP], rows);
-        if (r == -ENOMEM)
+        if (blob_says_nothing(r)) {
+            diag_set(d, r, "%s", diag_text(&side->reason, r));
+            side->reason.set = false;
             return r;
+        }
         if (r < 0)
             diag_set(&side->reason, r, "%s: %s", blob_name(side->blob), strerror(-r));
         side->failed = r;

@@ -34,9 +34,10 @@ struct libsvm_side {
 };
 
 /* Read the side files of a file of that many rows, skipped of which were left out. What cannot be
- * used says so in its failed. 0 or -ENOMEM. */
+ * used says so in its failed. 0, or what blob_says_nothing() is said of, with the reason in d: the
+ * next call tries again. */
 int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t rows,
-                      uint64_t skipped);
+                      uint64_t skipped, struct diag *d);
 void libsvm_sides_release(struct libsvm_side sides[static N_LIBSVM_SIDES]);
 
 /* Of a row of the file. The side must be there, and not have failed. */

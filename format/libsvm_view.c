@@ -8,10 +8,12 @@
 #include "format/libsvm_rows.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 #define SLAB_TEXT    (8u << 20) /* bytes; a block of more is decoded row by row */
 #define RUN_BYTES    (1u << 20) /* of neighbouring rows that are read at once */
@@ -285,13 +287,39 @@ static int grow(uint8_t **buffer, size_t *room, size_t need)
     return 0;
 }
 
+/* Read rows i .. i + n - 1, which are neighbours, and parse them, unless bytes of others are
+ * missing: then these are only read, to be wanted, too. len: of the bytes from the first to the
+ * last. */
+static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsigned i, unsigned n,
+                      size_t len, uint8_t *text, bool parse)
+{
+    const struct libsvm_row_at *first = &w->row[i];
+    int r = blob_read(first->file->blob, text, len, first->place.start, w->d);
+
+    if (blob_says_nothing(r))
+        return r;
+    if (r == 0)
+        memset(text + len, 0, LIBSVM_PAD);
+    for (unsigned k = i; k < i + n && r == 0 && parse; k++)
+        r = decode_row(w, slab, k, text + (w->row[k].place.start - first->place.start));
+    /* A file that has changed explains what was found better than the row does. */
+    if (r == 0 || r == -EBADMSG || r == -ESTALE) {
+        int changed = i + n == w->n || r < 0 || w->row[i + n].file != first->file
+                          ? blob_verify(first->file->blob, w->d)
+                          : 0;
+
+        r = changed < 0 ? changed : r;
+    }
+    return r;
+}
+
 static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
 {
     AUTO_FREE uint8_t *text = NULL;
     size_t room = 0;
-    int r = 0;
+    int r, all = 0;
 
-    for (unsigned i = 0, n; i < w->n && r == 0; i += n) {
+    for (unsigned i = 0, n; i < w->n; i += n) {
         const struct libsvm_row_at *first = &w->row[i];
         uint64_t len = 0;
 
@@ -301,21 +329,11 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
                                      &(struct libsvm_fault){0, libsvm_too_long}, w->d);
         r = grow(&text, &room, (size_t)len + LIBSVM_PAD);
         if (r == 0)
-            r = blob_read(first->file->blob, text, (size_t)len, first->place.start, w->d);
-        if (r == 0)
-            memset(text + len, 0, LIBSVM_PAD);
-        for (unsigned k = i; k < i + n && r == 0; k++)
-            r = decode_row(w, slab, k, text + (w->row[k].place.start - first->place.start));
-        /* A file that has changed explains what was found better than the row does. */
-        if (r == 0 || r == -EBADMSG || r == -ESTALE) {
-            int changed = i + n == w->n || r < 0 || w->row[i + n].file != first->file
-                              ? blob_verify(first->file->blob, w->d)
-                              : 0;
-
-            r = changed < 0 ? changed : r;
-        }
+            r = decode_run(w, slab, i, n, (size_t)len, text, all == 0);
+        if (!wants_go_on(r, &all))
+            break;
     }
-    return r;
+    return all;
 }
 
 static int make_slab(void *ctx, void **ret, size_t *ret_size)
@@ -365,24 +383,27 @@ static bool block_is_slab(const struct libsvm_view *v, uint64_t block)
 struct ahead {
     const struct libsvm_view *v;
     uint64_t block;
+    _Atomic unsigned missing; /* bit i: of block + i */
 };
 
 static void decode_ahead(void *ctx, unsigned i)
 {
-    const struct ahead *ahead = ctx;
+    struct ahead *ahead = ctx;
     uint64_t block = ahead->block + i;
     const struct memo_key key = key_of(ahead->v, KEY_BLOCK, block);
     struct slab_work w = {.v = ahead->v, .place = block * LIBSVM_BLOCK, .whole = true};
     AUTO_MEMO struct memo_thing *thing = NULL;
 
     /* Who needs a block that cannot be decoded finds out, and says why. */
-    memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){make_slab, NULL, &w}, &thing);
+    if (memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){make_slab, NULL, &w}, &thing) ==
+        -EAGAIN)
+        atomic_fetch_or(&ahead->missing, 1u << i);
 }
 
 /* Decode some blocks at once from this one on, which is not there. */
-static void decode_together(const struct libsvm_view *v, uint64_t block)
+static void decode_together(struct libsvm_view *v, uint64_t block)
 {
-    struct ahead ahead = {v, block};
+    struct ahead ahead = {v, block, 0};
     uint64_t start = libsvm_view_sums(v, block).text, sample;
     unsigned n = 1;
 
@@ -393,10 +414,19 @@ static void decode_together(const struct libsvm_view *v, uint64_t block)
         return;
     v->sel->samples(v->sel, block * LIBSVM_BLOCK, 1, &sample); /* the first call is ours */
     pool_run(v->rows->pool, n, decode_ahead, &ahead);
+    v->tried = block;
+    v->missing = ahead.missing;
 }
 
-int libsvm_view_slab(const struct libsvm_view *v, uint64_t place,
-                     const struct libsvm_slab **ret_slab, struct memo_thing **ret, struct diag *d)
+/* Was a part of the block found to be missing, and is wanted now? */
+static bool is_missing(const struct libsvm_view *v, uint64_t block)
+{
+    return block >= v->tried && block - v->tried < AHEAD_BLOCKS &&
+           v->missing >> (block - v->tried) & 1;
+}
+
+int libsvm_view_slab(struct libsvm_view *v, uint64_t place, const struct libsvm_slab **ret_slab,
+                     struct memo_thing **ret, struct diag *d)
 {
     uint64_t block = place / LIBSVM_BLOCK;
     bool whole = block_is_slab(v, block);
@@ -404,29 +434,37 @@ int libsvm_view_slab(const struct libsvm_view *v, uint64_t place,
     struct slab_work w = {.v = v, .place = place, .whole = whole, .d = d};
     int r;
 
-    if (whole && !memo_has(v->rows->memo, &key))
+    if (whole && !is_missing(v, block) && !memo_has(v->rows->memo, &key))
         decode_together(v, block);
+    if (whole && is_missing(v, block))
+        return -EAGAIN;
     r = memo_get(v->rows->memo, &key, &(struct memo_maker){make_slab, slab_cancelled, &w}, ret);
     if (r == 0)
         *ret_slab = memo_bytes(*ret);
     return r;
 }
 
-int libsvm_view_feature_slab(const struct libsvm_view *v, uint64_t at,
-                             const struct libsvm_slab **ret_slab, struct memo_thing **ret,
-                             struct diag *d)
+uint64_t libsvm_view_slab_end(const struct libsvm_view *v, uint64_t place)
 {
-    uint64_t block = block_of(v, at, false), place = block * LIBSVM_BLOCK;
+    uint64_t block = place / LIBSVM_BLOCK;
 
-    if (!block_is_slab(v, block)) {
-        uint64_t before = libsvm_view_sums(v, block).features;
-        struct libsvm_row_at row[LIBSVM_BLOCK];
-        unsigned n, i;
+    return block_is_slab(v, block) ? min_u64((block + 1) * LIBSVM_BLOCK, v->sel->count) : place + 1;
+}
 
-        libsvm_view_rows(v, block, row, &n);
-        for (i = 0; i + 1 < n && before + row[i].place.features <= at; i++)
-            before += row[i].place.features;
-        place += i;
+uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uint64_t *ret_end)
+{
+    uint64_t block = block_of(v, at, false), end = libsvm_view_sums(v, block).features;
+    struct libsvm_row_at row[LIBSVM_BLOCK];
+    unsigned n, i;
+
+    if (block_is_slab(v, block)) {
+        *ret_end = libsvm_view_sums(v, block + 1).features;
+        return block * LIBSVM_BLOCK;
     }
-    return libsvm_view_slab(v, place, ret_slab, ret, d);
+    libsvm_view_rows(v, block, row, &n);
+    end += row[0].place.features;
+    for (i = 0; i + 1 < n && end <= at; i++)
+        end += row[i + 1].place.features;
+    *ret_end = end;
+    return block * LIBSVM_BLOCK + i;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/wants.h"
 
 #define ZIP_LOCAL     30u
 #define ZIP_CENTRAL   46u
@@ -168,25 +169,24 @@ static int directory_read(struct layout *l, const struct part *p, uint64_t off, 
     AUTO_FREE uint8_t *bytes = malloc(p->size);
     uint8_t *at = bytes;
     unsigned members = 0;
+    int all = 0;
 
     if (!bytes)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n_parts; i++) {
         uint32_t crc = 0;
-        int r;
 
         if (l->part[i].read != local_read)
             continue;
-        r = member_crc(l, &l->part[i], &crc, d);
-        if (r < 0)
-            return r;
+        if (!wants_go_on(member_crc(l, &l->part[i], &crc, d), &all))
+            return all;
         at = put_central(at, &l->part[i], crc);
         members++;
     }
     at = put_end(at, members, offset, (uint64_t)(at - bytes), offset >= ZIP_MAX32);
     assert((uint64_t)(at - bytes) == p->size);
     memcpy(dst, bytes + off, len);
-    return 0;
+    return all;
 }
 
 /* A member's local header has the length of what follows it. */

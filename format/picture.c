@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/wants.h"
 
 #define STORED_MAX   65535u /* bytes of a stored deflate block */
 #define STORED_EXTRA 5u
@@ -89,6 +90,7 @@ static int band_read(struct layout *l, const struct field *f, const struct sheet
 {
     uint64_t band = first / s->cell_h, y = first % s->cell_h, n = last - first + 1;
     AUTO_FREE uint8_t *cell = malloc(n * s->cell_w);
+    int all = 0;
 
     if (!cell)
         return -ENOMEM;
@@ -100,11 +102,12 @@ static int band_read(struct layout *l, const struct field *f, const struct sheet
             break;
         r = f->ops->read(l->dataset, f, l->selection, place * f->item_bytes + y * s->cell_w,
                          n * s->cell_w, cell, d);
-        if (r < 0)
-            return r;
-        scatter(s, cell, first, n, column * s->cell_w, off, len, dst);
+        if (!wants_go_on(r, &all))
+            break;
+        if (r == 0)
+            scatter(s, cell, first, n, column * s->cell_w, off, len, dst);
     }
-    return 0;
+    return all;
 }
 
 /* One row of a wide sheet, cell by cell and only where it is wanted: nothing is held in memory. */
@@ -113,6 +116,7 @@ static int row_read(struct layout *l, const struct field *f, const struct sheet 
 {
     uint64_t band = row / s->cell_h, y = row % s->cell_h;
     uint64_t pixels = row * s->stride + s->lead;
+    int all = 0;
 
     for (uint64_t column = off > pixels ? (off - pixels) / s->cell_w : 0; column < s->columns;
          column++) {
@@ -125,10 +129,10 @@ static int row_read(struct layout *l, const struct field *f, const struct sheet 
         r = f->ops->read(l->dataset, f, l->selection,
                          place * f->item_bytes + y * s->cell_w + (from - start), to - from,
                          dst + (from - off), d);
-        if (r < 0)
-            return r;
+        if (!wants_go_on(r, &all))
+            break;
     }
-    return 0;
+    return all;
 }
 
 /* Bytes [off, off + len) of the sheet's rows. */
@@ -137,6 +141,7 @@ static int sheet_read(struct layout *l, const struct field *f, const struct shee
 {
     uint64_t row = off / s->stride, last = (off + len - 1) / s->stride;
     bool wide = s->stride > WIDE;
+    int all = 0;
 
     memset(dst, 0, len);
     while (row <= last) {
@@ -144,11 +149,11 @@ static int sheet_read(struct layout *l, const struct field *f, const struct shee
         int r = wide ? row_read(l, f, s, row, off, len, dst, d)
                      : band_read(l, f, s, row, end, off, len, dst, d);
 
-        if (r < 0)
-            return r;
+        if (!wants_go_on(r, &all))
+            break;
         row = end + 1;
     }
-    return 0;
+    return all;
 }
 
 /* The parts keep no sheet: it follows from the selection. */
@@ -179,9 +184,9 @@ static int blocks_read(struct layout *l, const struct part *p, uint64_t off, siz
                        uint8_t *dst, struct diag *d)
 {
     struct sheet s;
-    int r = part_sheet(l, p, &s);
+    int r = part_sheet(l, p, &s), all = 0;
 
-    while (r == 0 && len) {
+    while (wants_go_on(r, &all) && len) {
         uint64_t block = off / (STORED_EXTRA + STORED_MAX);
         uint64_t within = off % (STORED_EXTRA + STORED_MAX);
         size_t n;
@@ -190,6 +195,7 @@ static int blocks_read(struct layout *l, const struct part *p, uint64_t off, siz
             uint8_t header[STORED_EXTRA];
 
             stored_header(&s, block, header);
+            r = 0;
             n = (size_t)min_u64(len, STORED_EXTRA - within);
             memcpy(dst, header + within, n);
         } else {
@@ -200,50 +206,25 @@ static int blocks_read(struct layout *l, const struct part *p, uint64_t off, siz
         off += n;
         len -= n;
     }
-    return r;
+    return all;
 }
 
-/* Adler-32 of the sheet, over its stored blocks. */
-struct adler_run {
-    uint32_t sum;
-    uint64_t at; /* offset in the blocks */
-};
-
-static void adler_update(void *ctx, const uint8_t *bytes, size_t n)
+/* Adler-32 of the sheet, over its stored blocks; at: offset in these. */
+static uint32_t update_adler(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
 {
-    struct adler_run *run = ctx;
-
     while (n) {
-        uint64_t within = run->at % (STORED_EXTRA + STORED_MAX);
+        uint64_t within = at % (STORED_EXTRA + STORED_MAX);
         bool header = within < STORED_EXTRA;
         size_t piece =
             (size_t)min_u64(n, (header ? STORED_EXTRA : STORED_EXTRA + STORED_MAX) - within);
 
         if (!header)
-            run->sum = (uint32_t)adler32_z(run->sum, bytes, piece);
-        run->at += piece;
+            sum = (uint32_t)adler32_z(sum, bytes, piece);
+        at += piece;
         bytes += piece;
         n -= piece;
     }
-}
-
-static int sheet_adler(struct layout *l, uint64_t blocks_bytes, uint32_t *ret, struct diag *d)
-{
-    struct adler_run run = {.sum = 1};
-    uint64_t known;
-    int r;
-
-    if (l->host && l->host->recall && l->host->recall(l->host, SLOT_ADLER, &known)) {
-        *ret = (uint32_t)known;
-        return 0;
-    }
-    r = layout_stream(l, PNG_HEAD, blocks_bytes, adler_update, &run, d);
-    if (r < 0)
-        return r;
-    if (l->host && l->host->remember)
-        l->host->remember(l->host, SLOT_ADLER, run.sum);
-    *ret = run.sum;
-    return 0;
+    return sum;
 }
 
 /* number[1]: bytes of the blocks before. */
@@ -254,12 +235,14 @@ static int tail_read(struct layout *l, const struct part *p, uint64_t off, size_
     uint64_t blocks = p->number[1];
     uint8_t tail[PNG_TAIL];
     uint32_t adler = 0, crc = 0;
-    int r = sheet_adler(l, blocks, &adler, d);
+    int all = 0;
 
-    if (r == 0)
-        r = layout_crc32(l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d);
-    if (r < 0)
-        return r;
+    if (!wants_go_on(layout_checksum(l, PNG_HEAD, blocks, SLOT_ADLER, 1, update_adler, &adler, d),
+                     &all) ||
+        !wants_go_on(layout_crc32(l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d),
+                     &all) ||
+        all < 0)
+        return all;
     store_be32(tail, adler);
     store_be32(tail + 4, (uint32_t)crc32_z(crc, tail, 4));
     memcpy(tail + 8, iend, sizeof(iend));

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 #include "format/sums.h"
 
 #define TAR_BLOCK 512u
@@ -171,21 +172,20 @@ static int samples_read(struct layout *l, const struct part *p, uint64_t off, si
                         uint8_t *dst, struct diag *d)
 {
     uint64_t each = p->number[0];
+    int all = 0;
 
     while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
         uint64_t sample;
-        int r;
 
         l->selection->samples(l->selection, off / each, 1, &sample);
-        r = read_sample(l, sample, off % each, n, dst, d);
-        if (r < 0)
-            return r;
+        if (!wants_go_on(read_sample(l, sample, off % each, n, dst, d), &all))
+            break;
         dst += n;
         off += n;
         len -= n;
     }
-    return 0;
+    return all;
 }
 
 static int add_alike(struct layout *l)
@@ -239,26 +239,29 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
     AUTO_SUMS struct sums sums = {0};
     struct sums_pair before, after;
     uint64_t place = 0;
-    int r = open_sums(l, &sums);
+    int r = open_sums(l, &sums), all = 0;
 
     (void)p;
     if (r == 0)
         r = sums_find(&sums, off, &place, &before);
-    for (; r == 0 && len; place++, before = after) {
+    if (r < 0)
+        return r;
+    for (; len; place++, before = after) {
         uint64_t sample;
         size_t n;
 
         r = sums_after(&sums, place, &before, &after);
         if (r < 0)
-            break;
+            return r;
         l->selection->samples(l->selection, place, 1, &sample);
         n = (size_t)min_u64(len, after.size - off);
-        r = read_sample(l, sample, off - before.size, n, dst, d);
+        if (!wants_go_on(read_sample(l, sample, off - before.size, n, dst, d), &all))
+            break;
         dst += n;
         off += n;
         len -= n;
     }
-    return r;
+    return all;
 }
 
 static int add_differing(struct layout *l)

@@ -411,8 +411,7 @@ static int make_tools(const struct source *source, const struct options *options
     return r;
 }
 
-/* All files of the source, and side files that stand beside those it names. */
-static int list_files(const struct source *source, struct source_list *ret, struct diag *d)
+int catalog_list(const struct source *source, struct source_list *ret, struct diag *d)
 {
     const char *sides[SIDES_MAX + 1] = {NULL};
     size_t n = 0;
@@ -431,7 +430,7 @@ int catalog_open(const struct source *source, const struct options *options, str
     int r = make_tools(source, options, &catalog.tools);
 
     if (r == 0)
-        r = list_files(source, &list, d);
+        r = catalog_list(source, &list, d);
     for (size_t i = 0; i < list.n && r == 0;) {
         struct folder_scan scan = {
             .finds = {.dataset = found_dataset, .error = found_error},

@@ -32,6 +32,10 @@ struct catalog {
     struct catalog_tools *tools; /* owned */
 };
 
+/* All files of the source, and side files that stand beside those it names. 0, or -errno with the
+ * reason in d. */
+int catalog_list(const struct source *source, struct source_list *ret, struct diag *d);
+
 /* Look at all files of the source. 0; -ENODATA where nothing can be used, or -errno, with the
  * reason in d. Blocks for as long as packed files are unpacked. */
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,

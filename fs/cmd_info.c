@@ -6,10 +6,8 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "fs/catalog.h"
 #include "fs/commands.h"
 #include "fs/log.h"
-#include "fs/options.h"
 #include "fs/pages.h"
 #include "fs/tree.h"
 
@@ -173,21 +171,21 @@ static int check_catalog(const struct catalog *catalog)
 
 static int show(const struct info_call *call, const struct options *options)
 {
-    AUTO_SOURCE struct source *source = NULL;
-    AUTO_CATALOG struct catalog catalog = {0};
+    AUTO_OPENED struct opened opened = {0};
+    struct catalog *catalog = &opened.catalog;
     struct diag d = DIAG_INIT;
-    int code = open_catalog(call->source, options, &source, &catalog, &d);
+    int code = open_catalog(call->source, options, &opened, &d);
 
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
-    catalog_prepare(&catalog, INT64_MAX);
+    catalog_prepare(catalog, INT64_MAX);
     if (call->json)
-        print_json(&catalog, call->source);
+        print_json(catalog, call->source);
     else
-        for (size_t i = 0; i < catalog.n; i++)
-            print_item(&catalog.item[i]);
+        for (size_t i = 0; i < catalog->n; i++)
+            print_item(&catalog->item[i]);
     fflush(stdout);
-    return call->check ? check_catalog(&catalog) : EXIT_DONE;
+    return call->check ? check_catalog(catalog) : EXIT_DONE;
 }
 
 int command_info(int argc, char **argv)

@@ -13,11 +13,9 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "fs/catalog.h"
 #include "fs/commands.h"
 #include "fs/log.h"
 #include "fs/mounts.h"
-#include "fs/options.h"
 #include "fs/server.h"
 
 #define REPORTED   20                 /* unusable files that are named on the terminal */
@@ -171,15 +169,16 @@ static int serve_in_background(struct server *server, struct readiness *ready,
     _exit(serve_here(server));
 }
 
-static int mount_catalog(const struct mount_call *call, const struct options *options,
-                         const struct catalog *catalog, const char *source, const char *mountpoint)
+static int mount_opened(const struct mount_call *call, const struct options *options,
+                        const struct opened *opened, const char *source, const char *mountpoint)
 {
     struct readiness ready = {.pipe = -1};
     const struct server_setup setup = {
-        .catalog = catalog,
+        .catalog = &opened->catalog,
         .options = options,
         .source = source,
         .mountpoint = mountpoint,
+        .stage = opened->source->stage,
         .ready = say_ready,
         .ctx = &ready,
     };
@@ -189,7 +188,10 @@ static int mount_catalog(const struct mount_call *call, const struct options *op
 
     if (r < 0)
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
-    return call->foreground ? serve_here(server) : serve_in_background(server, &ready, mountpoint);
+    if (call->foreground)
+        return serve_here(server);
+    source_rest(opened->source); /* threads do not go with a fork() */
+    return serve_in_background(server, &ready, mountpoint);
 }
 
 /* Small files are known before anyone can ask; the others are prepared while we serve. Commands
@@ -203,8 +205,7 @@ static void prepare_small(struct catalog *catalog)
 
 static int mount_source(const struct mount_call *call, const struct options *options)
 {
-    AUTO_SOURCE struct source *source = NULL;
-    AUTO_CATALOG struct catalog catalog = {0};
+    AUTO_OPENED struct opened opened = {0};
     AUTO_FREE char *name = NULL;
     char mountpoint[PATH_MAX];
     struct diag d = DIAG_INIT;
@@ -214,16 +215,16 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     code = check_mountpoint(call->mountpoint, mountpoint);
     if (code != EXIT_DONE)
         return code;
-    code = open_catalog(call->source, options, &source, &catalog, &d);
+    code = open_catalog(call->source, options, &opened, &d);
     if (code != EXIT_DONE)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     if (!call->fake)
-        prepare_small(&catalog);
-    report_unusable(&catalog);
-    name = source_name(source);
+        prepare_small(&opened.catalog);
+    report_unusable(&opened.catalog);
+    name = source_name(opened.source);
     if (!name)
         return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
-    return call->fake ? EXIT_DONE : mount_catalog(call, options, &catalog, name, mountpoint);
+    return call->fake ? EXIT_DONE : mount_opened(call, options, &opened, name, mountpoint);
 }
 
 static int parse_call(int argc, char **argv, const char *letters, struct mount_call *call,

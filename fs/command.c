@@ -1,14 +1,12 @@
 /* What the commands share. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/scope.h"
-#include "fs/catalog.h"
 #include "fs/commands.h"
-#include "fs/options.h"
 
 int fail(int code, const char *format, ...)
 {
@@ -33,30 +31,52 @@ static void raise_file_limit(void)
     }
 }
 
-int open_catalog(const char *spec, const struct options *options, struct source **ret_source,
-                 struct catalog *ret_catalog, struct diag *d)
+void opened_release(struct opened *opened)
 {
-    AUTO_SOURCE struct source *source = NULL;
-    AUTO(cache_folder_release) struct cache_folder cache = {0};
+    catalog_release(&opened->catalog);
+    source_free(opened->source);
+    cache_folder_release(&opened->cache);
+    *opened = (struct opened){0};
+}
+
+/* Will there be files in the cache folder for sure? Then it is made now, and what is wrong with it
+ * is told as that. */
+static int make_cache_folder(const char *spec, const struct options *options,
+                             const struct cache_folder *cache, struct diag *d)
+{
+    bool is_far = strstr(spec, "://") && strncmp(spec, "file://", 7) != 0;
+    char unpacked[PATH_MAX];
+
+    if (!options->cache && !options->stages_local && !is_far)
+        return 0;
+    return cache_folder_sub(cache, "unpacked", unpacked, sizeof(unpacked), d);
+}
+
+int open_source(const char *spec, const struct options *options, struct opened *ret, struct diag *d)
+{
     struct source_options how;
-    char unpacked[4096];
     int r;
 
-    if (cache_folder_init(&cache, options->cache) < 0)
+    if (cache_folder_init(&ret->cache, options->cache) < 0 ||
+        make_cache_folder(spec, options, &ret->cache, d) < 0)
         return EXIT_CACHE;
     raise_file_limit();
-    source_options_init(&how, &cache);
-    how.stages_local = options->cache != NULL;
-    r = source_open(spec, &how, &source, d);
+    options_source(options, &ret->cache, &how);
+    r = source_open(spec, &how, &ret->source, d);
     if (r < 0)
-        return EXIT_SOURCE;
-    if (options->cache && cache_folder_sub(&cache, "unpacked", unpacked, sizeof(unpacked), d) < 0)
-        return EXIT_CACHE;
-    r = catalog_open(source, options, ret_catalog, d);
-    if (r < 0) {
         diag_set(d, r, "%s: %s", spec, strerror(-r));
-        return EXIT_SOURCE;
-    }
-    *ret_source = TAKE_PTR(source);
-    return EXIT_DONE;
+    return r < 0 ? EXIT_SOURCE : EXIT_DONE;
+}
+
+int open_catalog(const char *spec, const struct options *options, struct opened *ret,
+                 struct diag *d)
+{
+    int code = open_source(spec, options, ret, d), r;
+
+    if (code != EXIT_DONE)
+        return code;
+    r = catalog_open(ret->source, options, &ret->catalog, d);
+    if (r < 0)
+        diag_set(d, r, "%s: %s", spec, strerror(-r));
+    return r < 0 ? EXIT_SOURCE : EXIT_DONE;
 }

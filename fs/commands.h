@@ -4,6 +4,9 @@
 #define EPOCHFS_FS_COMMANDS_H
 
 #include "base/diag.h"
+#include "cache/folder.h"
+#include "fs/catalog.h"
+#include "fs/options.h"
 
 enum exit_code { EXIT_DONE, EXIT_USAGE, EXIT_SOURCE, EXIT_MOUNT, EXIT_CACHE };
 
@@ -11,15 +14,27 @@ int command_mount(int argc, char **argv);
 int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mount(8) */
 int command_umount(int argc, char **argv);
 int command_info(int argc, char **argv);
+int command_stage(int argc, char **argv);
+int command_status(int argc, char **argv);
+int command_cache(int argc, char **argv);
 
-struct catalog;
-struct options;
-struct source;
+/* SOURCE, opened for a command: {0} before, and released also after an error, when all blobs are
+ * gone. Does not move: the source points into it. */
+struct opened {
+    struct cache_folder cache;
+    struct source *source;
+    struct catalog catalog;
+};
 
-/* Open SOURCE and what is in it, for any command. EXIT_DONE, or the exit code of the program with
- * the reason in d. */
-int open_catalog(const char *spec, const struct options *options, struct source **ret_source,
-                 struct catalog *ret_catalog, struct diag *d);
+/* Open SOURCE. EXIT_DONE, or the exit code of the program with the reason in d. */
+int open_source(const char *spec, const struct options *options, struct opened *ret,
+                struct diag *d);
+
+/* The same, and the catalog of what is in it. */
+int open_catalog(const char *spec, const struct options *options, struct opened *ret,
+                 struct diag *d);
+void opened_release(struct opened *opened);
+#define AUTO_OPENED AUTO(opened_release)
 
 /* Say "epochfs: <reason>" and return code. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

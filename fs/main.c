@@ -16,6 +16,9 @@ static const struct command commands[] = {
     {"mount", command_mount, "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"},
     {"umount", command_umount, "umount MOUNTPOINT"},
     {"info", command_info, "info   [--json] [--check] [-o OPTIONS] SOURCE"},
+    {"stage", command_stage, "stage  [--check] [--progress] [-o OPTIONS] SOURCE"},
+    {"status", command_status, "status [--json] [--watch] MOUNTPOINT"},
+    {"cache", command_cache, "cache  list|verify|prune [DIR]"},
 };
 
 static void print_help(FILE *out)
@@ -26,9 +29,9 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
-          "SOURCE is a folder, a file, or a list 'a.txt;b.txt', with IDX data (MNIST and its\n"
-          "relatives), libsvm text or Kaldi tables, also packed with gzip or xz. Read\n"
-          "MOUNTPOINT/README.txt next.\n",
+          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or where one is: http://, https://,\n"
+          "s3://bucket/prefix. It has IDX data (MNIST and its relatives), libsvm text or Kaldi\n"
+          "tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n",
           out);
 }
 

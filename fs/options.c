@@ -6,8 +6,21 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "cache/staged.h"
 #include "format/kaldi_object.h"
 #include "fs/log.h"
+#include "fs/values.h"
+
+/* Credentials: the value must not be shown, either. */
+static int refuse_secret(const char *name, struct diag *d)
+{
+    return diag_set(d, -EINVAL,
+                    "option %s: credentials are not taken from options, which everybody can read; "
+                    "they come from $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, the shared "
+                    "files (~/.aws/credentials, see profile=), or the endpoints of containers and "
+                    "instances",
+                    name);
+}
 
 /* One option of ours. value is NULL where no '=' was given. */
 struct option {
@@ -34,42 +47,14 @@ static int set_plan(struct options *o, const char *value, struct diag *d)
     return 0;
 }
 
-static int parse_count(const char *name, const char *value, uint64_t least, uint64_t most,
-                       uint64_t *ret, struct diag *d)
-{
-    uint64_t v = 0;
-
-    if (number_parse(value, strlen(value), most, &v) != strlen(value) || !*value || v < least)
-        return diag_set(d, -EINVAL, "option %s=%s: want a number from %llu to %llu", name, value,
-                        (unsigned long long)least, (unsigned long long)most);
-    *ret = v;
-    return 0;
-}
-
 static int set_epochs(struct options *o, const char *value, struct diag *d)
 {
-    return parse_count("epochs", value, 0, 65536, &o->epochs, d);
+    return value_count("epochs", value, 0, 65536, &o->epochs, d);
 }
 
 static int set_classes(struct options *o, const char *value, struct diag *d)
 {
-    return parse_count("classes", value, 1, 65536, &o->format.classes, d);
-}
-
-/* The number of value among words. */
-static int parse_word(const char *name, const char *value, const char *const *words, unsigned n,
-                      unsigned *ret, struct diag *d)
-{
-    AUTO_TEXT struct text t = {0};
-
-    for (unsigned i = 0; i < n; i++) {
-        if (!strcmp(value, words[i])) {
-            *ret = i;
-            return 0;
-        }
-        text_add(&t, "%s%s", i + 1 == n ? " or " : i ? ", " : "", words[i]);
-    }
-    return diag_set(d, -EINVAL, "option %s=%s: want %s", name, value, t.data ? t.data : "");
+    return value_count("classes", value, 1, 65536, &o->format.classes, d);
 }
 
 static int set_index_base(struct options *o, const char *value, struct diag *d)
@@ -77,7 +62,7 @@ static int set_index_base(struct options *o, const char *value, struct diag *d)
     static const char *const words[] = {
         [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
     unsigned base = o->format.index_base;
-    int r = parse_word("index_base", value, words, ARRAY_LEN(words), &base, d);
+    int r = value_word("index_base", value, words, ARRAY_LEN(words), &base, d);
 
     o->format.index_base = (enum index_base)base;
     return r;
@@ -87,7 +72,7 @@ static int set_bad_rows(struct options *o, const char *value, struct diag *d)
 {
     static const char *const words[] = {"error", "skip"};
     unsigned skip = 0;
-    int r = parse_word("bad_rows", value, words, ARRAY_LEN(words), &skip, d);
+    int r = value_word("bad_rows", value, words, ARRAY_LEN(words), &skip, d);
 
     o->format.skip_bad_rows = skip;
     return r;
@@ -177,16 +162,132 @@ static int set_allow_commands(struct options *o, const char *value, struct diag 
 
 static int set_command_timeout(struct options *o, const char *value, struct diag *d)
 {
-    return parse_count("command_timeout", value, 1, 86400, &o->command_limit, d);
+    return value_count("command_timeout", value, 1, 86400, &o->command_limit, d);
 }
 
 static int set_cache(struct options *o, const char *value, struct diag *d)
 {
-    if (!*value)
-        return diag_set(d, -EINVAL, "option cache=: want a folder");
-    free(o->cache);
-    o->cache = strdup(value);
-    return o->cache ? 0 : -ENOMEM;
+    return value_path("cache", value, "a folder", &o->cache, d);
+}
+
+static int set_cache_size(struct options *o, const char *value, struct diag *d)
+{
+    struct stage_options *stage = &o->source.stage;
+    size_t n = strspn(value, "0123456789");
+    uint64_t percent = 0;
+
+    if (strcmp(value + n, "%") != 0) {
+        int r = value_size("cache_size", value, &stage->limit, d);
+
+        stage->limit_percent = r == 0 ? 0 : stage->limit_percent;
+        return r;
+    }
+    if (number_parse(value, n, 100, &percent) != n || !percent)
+        return diag_set(d, -EINVAL, "option cache_size=%s: want 1%% to 100%%", value);
+    stage->limit = 0;
+    stage->limit_percent = (unsigned)percent;
+    return 0;
+}
+
+static int set_keep(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {[STAGE_PIN] = "pin", [STAGE_ONCE] = "once"};
+    unsigned keep = o->source.stage.keep;
+    int r = value_word("keep", value, words, ARRAY_LEN(words), &keep, d);
+
+    o->source.stage.keep = (enum stage_keep)keep;
+    return r;
+}
+
+static int set_block(struct options *o, const char *value, struct diag *d)
+{
+    uint64_t v = 0;
+    int r = value_size("block", value, &v, d);
+
+    if (r == 0 && (v & (v - 1) || v < STAGED_BLOCK_LEAST || v > STAGED_BLOCK_MOST))
+        return diag_set(d, -EINVAL, "option block=%s: want a power of two from %uK to %uK", value,
+                        STAGED_BLOCK_LEAST >> 10, STAGED_BLOCK_MOST >> 10);
+    if (r == 0)
+        o->source.stage.block = (uint32_t)v;
+    return r;
+}
+
+static int set_jobs(struct options *o, const char *value, struct diag *d)
+{
+    return value_unsigned("jobs", value, 2, 64, &o->source.stage.jobs, d);
+}
+
+static int set_rate(struct options *o, const char *value, struct diag *d)
+{
+    return value_size("rate", value, &o->source.stage.rate, d);
+}
+
+static int set_patience(struct options *o, const char *value, struct diag *d)
+{
+    return value_unsigned("patience", value, 1, 86400, &o->source.stage.patience_s, d);
+}
+
+static int set_timeout(struct options *o, const char *value, struct diag *d)
+{
+    return value_unsigned("timeout", value, 1, 3600, &o->source.timeout_s, d);
+}
+
+static int set_stage(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {"off", "auto"};
+    unsigned background = o->source.stage.background;
+    int r = value_word("stage", value, words, ARRAY_LEN(words), &background, d);
+
+    o->source.stage.background = background;
+    return r;
+}
+
+static int set_endpoint(struct options *o, const char *value, struct diag *d)
+{
+    const char *host = strstr(value, "://");
+
+    if (host && memchr(host + 3, '@', strcspn(host + 3, "/")))
+        return refuse_secret("endpoint", d);
+    if (!host || (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0) ||
+        !host[3] || host[3] == '/')
+        return diag_set(d, -EINVAL, "option endpoint=%s: want a URL, https://HOST[:PORT]", value);
+    return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
+}
+
+static int set_region(struct options *o, const char *value, struct diag *d)
+{
+    return value_text("region", value, "the name of a region", &o->source.region, d);
+}
+
+static int set_profile(struct options *o, const char *value, struct diag *d)
+{
+    return value_text("profile", value, "the name of a profile", &o->source.profile, d);
+}
+
+static int set_anonymous(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->source.anonymous = true;
+    return 0;
+}
+
+static int set_virtual_host(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->source.virtual_host = true;
+    return 0;
+}
+
+static int set_ca(struct options *o, const char *value, struct diag *d)
+{
+    return value_path("ca", value, "a file of certificates", &o->source.ca, d);
+}
+
+static int set_files(struct options *o, const char *value, struct diag *d)
+{
+    return value_text("files", value, "names of files with ; between them", &o->source.files, d);
 }
 
 static int set_transpose(struct options *o, const char *value, struct diag *d)
@@ -201,7 +302,7 @@ static int set_log(struct options *o, const char *value, struct diag *d)
 {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
 
-    return parse_word("log", value, levels, ARRAY_LEN(levels), &o->log_level, d);
+    return value_word("log", value, levels, ARRAY_LEN(levels), &o->log_level, d);
 }
 
 static const struct option ours[] = {
@@ -209,9 +310,32 @@ static const struct option ours[] = {
      set_plan},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", set_epochs},
     {"cache", "DIR",
-     "where indexes and unpacked files are kept (default: $EPOCHFS_CACHE, else\n"
+     "where what is staged, unpacked or indexed is kept (default: $EPOCHFS_CACHE, else\n"
      "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
      set_cache},
+    {"cache_size", "SIZE", "bytes that folder may take, or N% of its file system (default 80%)",
+     set_cache_size},
+    {"keep", "WHAT", "pin (default): what is in the cache stays; once: until an epoch has used it",
+     set_keep},
+    {"stage", "WHEN", "auto (default): in the background, too; off: only what is read", set_stage},
+    {"block", "SIZE", "that is staged at once, a power of two up to 256K (default 128K)",
+     set_block},
+    {"jobs", "N", "transfers at once (default 8)", set_jobs},
+    {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate},
+    {"patience", "N", "seconds that a read waits for a remote that fails (default 60)",
+     set_patience},
+    {"timeout", "N", "seconds until a connection that gives nothing is ended (default 20)",
+     set_timeout},
+    {"files", "NAMES", "of an http source, with ; between them, where there is no index of them",
+     set_files},
+    {"ca", "FILE", "certificates to trust, too", set_ca},
+    {"endpoint", "URL", "of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)", set_endpoint},
+    {"region", "NAME", "of S3 (default: $AWS_REGION, else the profile's, else us-east-1)",
+     set_region},
+    {"profile", "NAME", "of the shared S3 files (default: $AWS_PROFILE)", set_profile},
+    {"anonymous", NULL, "do not sign S3 requests", set_anonymous},
+    {"virtual_host", NULL, "the bucket stands in the host's name, not in the path",
+     set_virtual_host},
     {"classes", "N", "width of one-hot labels (default: the largest label + 1)", set_classes},
     {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
      set_transpose},
@@ -262,13 +386,40 @@ static bool in_list(const char *option, const char *const *list, size_t n)
 
 void options_init(struct options *ret)
 {
-    *ret = (struct options){.epochs = 1, .command_limit = 60, .log_level = LOG_LEVEL_INFO};
+    *ret = (struct options){
+        .epochs = 1,
+        .command_limit = 60,
+        .log_level = LOG_LEVEL_INFO,
+        .source =
+            {
+                .stage = {.keep = STAGE_PIN,
+                          .limit_percent = 80,
+                          .block = UINT32_C(128) << 10,
+                          .jobs = 8,
+                          .patience_s = 60,
+                          .background = true},
+                .timeout_s = 20,
+            },
+    };
+}
+
+void options_source(const struct options *o, const struct cache_folder *cache,
+                    struct source_options *ret)
+{
+    *ret = o->source;
+    ret->cache = cache;
+    ret->stages_local = o->cache || o->stages_local;
 }
 
 void options_release(struct options *o)
 {
     free(o->plan);
-    free(o->cache);
+    free((char *)o->cache);
+    free((char *)o->source.files);
+    free((char *)o->source.endpoint);
+    free((char *)o->source.region);
+    free((char *)o->source.profile);
+    free((char *)o->source.ca);
     text_release(&o->for_fuse);
 }
 
@@ -295,6 +446,17 @@ static size_t edit_distance(const char *a, const char *b)
     return row[n];
 }
 
+/* Does the name of an option sound like one for a password? */
+static bool is_secret(const char *name)
+{
+    static const char *const words[] = {"key", "secret", "token", "passw", "credential"};
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
 static int unknown_option(const char *option, struct diag *d)
 {
     size_t name_len = strcspn(option, "="), best = 3;
@@ -303,6 +465,8 @@ static int unknown_option(const char *option, struct diag *d)
 
     if (!name)
         return -ENOMEM;
+    if (is_secret(name))
+        return refuse_secret(name, d);
     if (plan_has_parameter(name))
         return diag_set(d, -EINVAL,
                         "unknown option '%s'; the parameters of a plan are joined by +, as in "
@@ -392,7 +556,7 @@ int options_parse(struct options *o, const char *text, struct diag *d)
 
 const char *options_help(void)
 {
-    static char help[4096];
+    static char help[8192];
     size_t len = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(ours) && len < sizeof(help); i++) {

@@ -8,14 +8,17 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "cache/source_options.h"
 #include "format/format.h"
 #include "fs/plan.h"
 
 struct options {
     struct plan *plan; /* [n_plans] in the order given */
     size_t n_plans;
-    uint64_t epochs; /* of those plans, listed */
-    char *cache;     /* NULL: the default folder */
+    uint64_t epochs;              /* of those plans, listed */
+    const char *cache;            /* absolute, owned; NULL: the default folder */
+    struct source_options source; /* its texts are owned; see options_source() */
+    bool stages_local;            /* without cache=, too: epochfs stage */
     struct format_options format;
     bool allow_outside;     /* files that the source names, wherever they are */
     bool allow_commands;    /* commands that it names */
@@ -35,6 +38,10 @@ void options_release(struct options *o);
 /* Add the options of one comma-separated text; a backslash before a comma or a backslash
  * makes it part of a value. 0, -EINVAL with the reason in d, or -ENOMEM. */
 int options_parse(struct options *o, const char *text, struct diag *d);
+
+/* What the options say of the source, as long as they and the cache folder live. */
+void options_source(const struct options *o, const struct cache_folder *cache,
+                    struct source_options *ret);
 
 /* The help text of the options, one a line. */
 const char *options_help(void);

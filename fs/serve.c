@@ -160,6 +160,8 @@ struct patience {
     fuse_req_t req;
     int64_t until; /* monotonic_ns() */
     bool spent;
+    struct wants *wants; /* bytes that it needs and that are not here; NULL: all are */
+    bool has_read;       /* bytes were given to the reader */
 };
 
 static bool patience_ends(void *ctx)
@@ -182,7 +184,9 @@ static void patience_init(struct patience *ret, struct server *s, fuse_req_t req
 static bool park(struct patience *patience, const struct call *call,
                  const struct catalog_item *item, int r)
 {
-    if (r == -EAGAIN && item)
+    if (r == -EAGAIN && patience->wants && (patience->wants->n || !item))
+        slow_wait(patience->server, patience->req, call, patience->wants);
+    else if (r == -EAGAIN && item)
         slow_park(patience->server, patience->req, call, item);
     else if (r == -EINTR && patience->spent)
         slow_park(patience->server, patience->req, call, NULL);
@@ -434,6 +438,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         return;
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
+    patience->has_read = true;
     if (!off)
         promises_read(s->promises, s->view, &node, &s->status);
     fuse_reply_buf(req, (const char *)buffer, n);
@@ -630,9 +635,34 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
         [CALL_LIST_PLUS] = answer_list, [CALL_GETXATTR] = answer_getxattr,
     };
     struct patience patience;
+    struct wants wants, *before;
 
     patience_init(&patience, s, req, until);
+    if (!s->setup.stage) {
+        answers[call->kind](s, req, call, &patience);
+        return;
+    }
+    wants_init(&wants, call->rounds < ROUNDS_MOST);
+    wants.again = call->rounds > 0;
+    wants.uses = call->kind == CALL_READ && s->setup.options->source.stage.keep == STAGE_ONCE;
+    wants.cancelled = patience_ends;
+    wants.ctx = &patience;
+    patience.wants = &wants;
+    before = wants_set(&wants);
     answers[call->kind](s, req, call, &patience);
+    wants_set(before);
+    wants_use(&wants, patience.has_read);
+    wants_release(&wants);
+}
+
+void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,
+                  const struct diag *reason)
+{
+    struct node node;
+
+    if (tree_node(s->tree, call->ino, &node) == 0)
+        fail(s, &node, error, reason);
+    fuse_reply_err(req, kernel_errno(error));
 }
 
 const struct fuse_lowlevel_ops serve_operations = {

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/wants.h"
 #include "fs/promises.h"
 #include "fs/server.h"
 #include "fs/tree.h"
@@ -36,7 +37,13 @@ struct call {
     size_t size;
     off_t off;
     const char *name; /* of lookup and getxattr */
+    unsigned rounds;  /* how often it has waited for bytes */
 };
+
+/* After so many rounds a request reads on a slow thread that waits for each piece, so that it ends
+ * even if blocks go as fast as they come. */
+#define ROUNDS_MOST  6
+#define WAITING_MOST (SLOW_THREADS / 2) /* slow threads that may do that at the same time */
 
 struct slow_thread {
     pthread_t id;
@@ -55,6 +62,8 @@ struct slow {
     pthread_cond_t wake;
     /* Guarded by lock: */
     struct parked *first;
+    unsigned waiting;              /* requests that wait for bytes */
+    unsigned n_patient;            /* threads that wait for them, see ROUNDS_MOST */
     fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */
     _Atomic bool ending;           /* read without the lock by requests under way */
 };
@@ -86,6 +95,10 @@ extern const struct fuse_lowlevel_ops serve_operations;
  * dataset has to be ready first. */
 void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until);
 
+/* Tell of, and reply, the error that kept bytes of a request from getting here. */
+void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,
+                  const struct diag *reason);
+
 /* A listing has grown: the kernel's copy of that folder is old. ino 0: none has. */
 void serve_tell_changed(struct server *s, uint64_t ino);
 
@@ -93,6 +106,9 @@ void serve_tell_changed(struct server *s, uint64_t ino);
  * slow thread is free. */
 void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for);
+
+/* The same when the bytes are here that are wanted. */
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct wants *wants);
 
 /* The threads run from start to stop: those that finish what is parked, and the one that prepares
  * datasets. stop makes requests under way end, with EINTR. start: 0 or -errno, stop it then, too.

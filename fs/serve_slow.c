@@ -8,6 +8,8 @@
  *
  * A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
  *                    QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
+ *                    WAITING -> QUEUED   bytes_came()   those that were missing are here, or failed
+ *                    WAITING -> DEAD     slow_interrupted()   the same; it is freed by bytes_came()
  *
  * libfuse holds the request's own lock around slow_interrupted(), which takes slow.lock; so
  * slow.lock is never held around fuse_req_interrupt_func(). */
@@ -19,15 +21,19 @@
 #include "fs/log.h"
 #include "fs/serve_parts.h"
 
+enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARKED_TAKEN };
+
 struct parked {
+    struct waiter waiter; /* its head */
+    int64_t since;
     struct parked *next;
     struct server *server;
     fuse_req_t req;
     struct call call;                     /* its name is owned */
     const struct catalog_item *waits_for; /* NULL: nothing */
     /* Guarded by slow.lock: */
-    bool queued;
-    bool interrupted; /* before it was queued */
+    enum parked_state state;
+    bool interrupted; /* while it was new */
 };
 
 static void parked_free(struct parked *parked)
@@ -45,6 +51,7 @@ static struct parked *parked_new(struct server *s, fuse_req_t req, const struct 
     if (!parked)
         return NULL;
     *parked = (struct parked){.server = s, .req = req, .call = *call, .waits_for = waits_for};
+    parked->waiter.reason = DIAG_INIT;
     parked->call.name = call->name ? strdup(call->name) : NULL;
     if (call->name && !parked->call.name) {
         free(parked);
@@ -61,25 +68,48 @@ static void unlink_locked(struct slow *slow, struct parked *parked)
     while (*at != parked)
         at = &(*at)->next;
     *at = parked->next;
-    parked->queued = false;
+    parked->state = PARKED_TAKEN;
+}
+
+static void queue_locked(struct slow *slow, struct parked *parked)
+{
+    struct parked **at = &slow->first;
+
+    while (*at)
+        at = &(*at)->next;
+    *at = parked;
+    parked->next = NULL;
+    parked->state = PARKED_QUEUED;
+    pthread_cond_broadcast(&slow->wake);
 }
 
 static void slow_interrupted(fuse_req_t req, void *data)
 {
     struct parked *parked = data;
     struct slow *slow = &parked->server->slow;
-    bool ours;
+    enum parked_state state;
 
     pthread_mutex_lock(&slow->lock);
-    ours = parked->queued;
-    if (ours)
+    state = parked->state;
+    if (state == PARKED_QUEUED)
         unlink_locked(slow, parked);
+    else if (state == PARKED_WAITING)
+        parked->state = PARKED_DEAD;
     else
         parked->interrupted = true;
     pthread_mutex_unlock(&slow->lock);
-    if (!ours)
+    if (state != PARKED_QUEUED && state != PARKED_WAITING)
         return; /* not parked yet, or a slow thread has it and sees for itself */
     fuse_reply_err(req, EINTR);
+    if (state == PARKED_QUEUED)
+        parked_free(parked);
+}
+
+/* It is not to be parked any more. */
+static void refuse(struct parked *parked)
+{
+    fuse_req_interrupt_func(parked->req, NULL, NULL);
+    fuse_reply_err(parked->req, EINTR);
     parked_free(parked);
 }
 
@@ -87,7 +117,6 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for)
 {
     struct parked *parked = parked_new(s, req, call, waits_for);
-    struct parked **at = &s->slow.first;
     bool refused;
 
     if (!parked) {
@@ -102,18 +131,56 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
     if (!refused) {
         if (waits_for && tree_item_is_open(s->tree, waits_for))
             parked->waits_for = NULL; /* meanwhile */
-        while (*at)
-            at = &(*at)->next;
-        *at = parked;
-        parked->queued = true;
-        pthread_cond_signal(&s->slow.wake);
+        queue_locked(&s->slow, parked);
     }
     pthread_mutex_unlock(&s->slow.lock);
-    if (refused) {
-        fuse_req_interrupt_func(req, NULL, NULL);
-        fuse_reply_err(req, EINTR);
+    if (refused)
+        refuse(parked);
+}
+
+/* What was waited for is here, or it failed. */
+static void bytes_came(struct waiter *waiter)
+{
+    struct parked *parked = (struct parked *)waiter;
+    struct server *s = parked->server;
+    bool dead;
+
+    stage_waited(s->setup.stage, monotonic_ns() - parked->since);
+    pthread_mutex_lock(&s->slow.lock);
+    dead = parked->state == PARKED_DEAD;
+    if (!dead)
+        queue_locked(&s->slow, parked);
+    s->slow.waiting--;
+    pthread_cond_broadcast(&s->slow.wake); /* slow_stop() may wait, and then nothing is ours */
+    pthread_mutex_unlock(&s->slow.lock);
+    if (dead)
         parked_free(parked);
+}
+
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct wants *wants)
+{
+    struct parked *parked = parked_new(s, req, call, NULL);
+    bool refused;
+
+    if (!parked) {
+        fuse_reply_err(req, ENOMEM);
+        return;
     }
+    parked->call.rounds++;
+    parked->waiter.done = bytes_came;
+    parked->since = monotonic_ns();
+    fuse_req_interrupt_func(req, slow_interrupted, parked);
+    pthread_mutex_lock(&s->slow.lock);
+    refused = parked->interrupted || s->slow.ending;
+    if (!refused) {
+        parked->state = PARKED_WAITING;
+        s->slow.waiting++;
+    }
+    pthread_mutex_unlock(&s->slow.lock);
+    if (refused)
+        refuse(parked);
+    else
+        wants_fetch(wants, &parked->waiter);
 }
 
 /* The first parked request that can be worked on: what it needs is there, and no other slow thread
@@ -121,7 +188,8 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
 static struct parked *next_locked(struct slow *slow)
 {
     for (struct parked *parked = slow->first; parked; parked = parked->next) {
-        bool busy = parked->waits_for != NULL;
+        bool busy = parked->waits_for != NULL ||
+                    (parked->call.rounds >= ROUNDS_MOST && slow->n_patient >= WAITING_MOST);
 
         for (unsigned i = 0; i < SLOW_THREADS; i++)
             busy = busy || slow->busy[i] == parked->call.ino;
@@ -142,15 +210,17 @@ static struct parked *slow_take(struct slow *slow, unsigned self)
     if (parked) {
         unlink_locked(slow, parked);
         slow->busy[self] = parked->call.ino;
+        slow->n_patient += parked->call.rounds >= ROUNDS_MOST;
     }
     pthread_mutex_unlock(&slow->lock);
     return parked;
 }
 
-static void slow_done(struct slow *slow, unsigned self)
+static void slow_done(struct slow *slow, unsigned self, bool was_patient)
 {
     pthread_mutex_lock(&slow->lock);
     slow->busy[self] = 0;
+    slow->n_patient -= was_patient;
     pthread_cond_broadcast(&slow->wake);
     pthread_mutex_unlock(&slow->lock);
 }
@@ -158,8 +228,13 @@ static void slow_done(struct slow *slow, unsigned self)
 /* Work on a request that has been taken. */
 static void finish(struct parked *parked, int64_t until)
 {
+    int error = atomic_load(&parked->waiter.error);
+
     fuse_req_interrupt_func(parked->req, NULL, NULL);
-    serve_call(parked->server, parked->req, &parked->call, until);
+    if (error < 0)
+        serve_failed(parked->server, parked->req, &parked->call, error, &parked->waiter.reason);
+    else
+        serve_call(parked->server, parked->req, &parked->call, until);
     parked_free(parked);
 }
 
@@ -170,8 +245,10 @@ static void *slow_main(void *arg)
     struct parked *parked;
 
     while ((parked = slow_take(&s->slow, self->number))) {
+        bool is_patient = parked->call.rounds >= ROUNDS_MOST;
+
         finish(parked, INT64_MAX);
-        slow_done(&s->slow, self->number);
+        slow_done(&s->slow, self->number, is_patient);
     }
     return NULL;
 }
@@ -286,18 +363,22 @@ void slow_stop(struct server *s)
     slow->ending = true;
     pthread_cond_broadcast(&slow->wake);
     pthread_mutex_unlock(&slow->lock);
+    if (s->setup.stage)
+        stage_end(s->setup.stage);
     for (unsigned i = 0; i < slow->n_threads; i++)
         pthread_join(slow->thread[i].id, NULL);
     slow->n_threads = 0;
     if (slow->prepares)
         pthread_join(slow->preparer, NULL);
     slow->prepares = false;
+    pthread_mutex_lock(&slow->lock);
+    while (slow->waiting)
+        pthread_cond_wait(&slow->wake, &slow->lock);
+    pthread_mutex_unlock(&slow->lock);
     while (slow->first) {
         struct parked *parked = slow->first;
 
         slow->first = parked->next;
-        fuse_req_interrupt_func(parked->req, NULL, NULL);
-        fuse_reply_err(parked->req, EINTR);
-        parked_free(parked);
+        refuse(parked);
     }
 }

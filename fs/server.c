@@ -147,6 +147,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     s->status.catalog = setup->catalog;
     s->status.source = setup->source;
     s->status.mountpoint = setup->mountpoint;
+    s->status.stage = setup->stage;
     s->status.started = now_ns() / 1000000000;
     atomic_store(&s->changed, now_ns());
     pthread_mutex_init(&s->slow.lock, NULL);
@@ -188,6 +189,8 @@ int server_run(struct server *s)
     raise_readahead(s->setup.mountpoint);
     s->signals = fuse_set_signal_handlers(s->session) == 0;
     r = slow_start(s);
+    if (s->setup.stage)
+        stage_begin(s->setup.stage);
     if (r == 0)
         r = fuse_session_loop_mt(s->session, config);
     slow_stop(s);

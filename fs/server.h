@@ -15,6 +15,7 @@ struct server_setup {
     const struct options *options;
     const char *source;     /* as shown in mount tables and texts */
     const char *mountpoint; /* absolute */
+    struct stage *stage;    /* of the source; NULL: it is read in place */
     /* Called once, by a serving thread, when the kernel has been answered first. May be NULL. */
     void (*ready)(void *ctx);
     void *ctx;

@@ -60,15 +60,11 @@ void status_promise(struct status *s, const char *format, ...)
     va_end(args);
 }
 
-/* A text as a JSON string, with blanks behind it up to what the longest would take. */
-static void add_last(struct status *s, const char *text, struct text *t)
+static void add_last(struct status *s, const char *reason, struct text *t)
 {
-    const size_t width = 2 + 6 * (STATUS_ERROR_ROOM - 1);
-    size_t start = t->len;
     LOCK_SCOPE(&s->lock);
 
-    text_add_json(t, text);
-    text_add(t, "%*s", (int)(width - (t->len - start)), "");
+    status_add_reason(t, reason);
 }
 
 static void add_json(struct status *s, struct text *t)
@@ -99,6 +95,10 @@ static void add_json(struct status *s, struct text *t)
              value(&s->read_twice), value(&s->read_backwards));
     text_add(t, "  \"last_broken_promise\": ");
     add_last(s, s->last_promise, t);
+    if (s->stage) {
+        text_add(t, ",\n  \"remote\": ");
+        status_remote_json(s->stage, t);
+    }
     text_add(t, "\n}\n");
 }
 
@@ -139,6 +139,8 @@ static void add_metrics(const struct status *s, struct text *t)
     text_add(t, "epochfs_indexed_bytes %20llu\n", (unsigned long long)done);
     add_metric(t, "epochfs_start_time_seconds", "gauge", "When the mount was made, Unix time.");
     text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
+    if (s->stage)
+        status_remote_metrics(s->stage, t);
 }
 
 void status_text(struct status *s, enum live which, struct text *ret)

@@ -10,6 +10,7 @@
 
 #include "base/lock.h"
 #include "base/text.h"
+#include "fs/status_remote.h"
 #include "fs/tree.h"
 
 enum request {
@@ -26,14 +27,13 @@ enum request {
     N_REQUESTS,
 };
 
-#define STATUS_ERROR_ROOM 400
-
 struct status {
     /* Set before serving, then constant: */
     const struct catalog *catalog;
     const char *source;
     const char *mountpoint;
-    int64_t started; /* seconds since 1970 */
+    struct stage *stage; /* NULL: the source is read in place */
+    int64_t started;     /* seconds since 1970 */
     /* Any thread: */
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */
@@ -44,8 +44,8 @@ struct status {
 
     struct lock lock;
     /* Guarded by lock: */
-    char last_error[STATUS_ERROR_ROOM];   /* of a read */
-    char last_promise[STATUS_ERROR_ROOM]; /* that a read has broken */
+    char last_error[STATUS_REASON_ROOM];   /* of a read */
+    char last_promise[STATUS_REASON_ROOM]; /* that a read has broken */
 };
 
 /* Remember why a read has failed. */

@@ -16,11 +16,11 @@
 #define PREVIEW_SIDE    1024 /* pixels, about */
 #define ATTRIBUTE_MAX   65536
 
-/* A number that took a pass over a file to find, such as a CRC. */
+/* A number that takes a pass over a file to find, such as a CRC, as far as it is known. */
 struct note {
     uint64_t ino;
-    uint64_t value;
     unsigned slot;
+    struct layout_sum sum;
 };
 
 struct view {
@@ -259,7 +259,7 @@ static struct note *note_place(struct view *view, uint64_t ino, unsigned slot)
     return &view->note[(h >> 32) % NOTES];
 }
 
-static bool host_recall(const struct layout_host *host, unsigned slot, uint64_t *ret)
+static bool host_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
 {
     const struct view_host *h = (const struct view_host *)host;
     const struct note *note = note_place(h->view, h->ino, slot);
@@ -267,16 +267,20 @@ static bool host_recall(const struct layout_host *host, unsigned slot, uint64_t 
 
     if (note->ino != h->ino || note->slot != slot)
         return false;
-    *ret = note->value;
+    *ret = note->sum;
     return true;
 }
 
-static void host_remember(const struct layout_host *host, unsigned slot, uint64_t value)
+/* Of two requests for a file one may be further. */
+static void host_remember(const struct layout_host *host, unsigned slot,
+                          const struct layout_sum *sum)
 {
     const struct view_host *h = (const struct view_host *)host;
+    struct note *note = note_place(h->view, h->ino, slot);
     LOCK_SCOPE(&h->view->lock);
 
-    *note_place(h->view, h->ino, slot) = (struct note){.ino = h->ino, .value = value, .slot = slot};
+    if (note->ino != h->ino || note->slot != slot || note->sum.done < sum->done)
+        *note = (struct note){.ino = h->ino, .slot = slot, .sum = *sum};
 }
 
 static bool host_cancelled(const struct layout_host *host)
@@ -436,6 +440,8 @@ int view_read(struct view *view, const struct node *node, uint64_t off, size_t l
     changed = check_sources(node, d);
     if (changed < 0)
         return changed;
+    if (r == -EAGAIN) /* nothing has failed: it reads again */
+        return r;
     return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
 }
 

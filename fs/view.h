@@ -38,7 +38,8 @@ bool view_size_is_near(const struct node *node);
 
 /* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
  * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
- * sources: may block. */
+ * sources: may block; or -EAGAIN, if the wants of this thread collect: those of one read have all
+ * that it misses, as far as there is room. */
 int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
               size_t *ret_len, const struct view_patience *patience, struct diag *d);
 

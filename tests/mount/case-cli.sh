@@ -8,14 +8,15 @@ small_source
 expect 0 "$EPOCHFS" --version
 [[ $OUT =~ ^epochfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || die "--version: $OUT"
 expect 0 "$EPOCHFS" --help
-says "usage: epochfs" "mount" "umount" "info" "SOURCE"
-for command in mount umount info; do
+says "usage: epochfs" "mount" "umount" "info" "stage" "status" "cache" "SOURCE"
+for command in mount umount info stage status cache; do
     expect 0 "$EPOCHFS" "$command" --help
     says "usage: epochfs $command"
     [ -z "$("$EPOCHFS" "$command" --help 2>&1 >/dev/null)" ] || die "help is not on stdout"
 done
 expect 0 "$EPOCHFS" mount --help
-says plan= epochs= cache= classes= transpose log= allow_other fstab
+says plan= epochs= cache= classes= transpose log= allow_other fstab cache_size= keep= stage= block= \
+    jobs= rate= patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host
 
 expect 1 "$EPOCHFS"
 says "usage"
@@ -31,6 +32,24 @@ expect 1 "$EPOCHFS" umount
 expect 1 "$EPOCHFS" umount a b
 expect 1 "$EPOCHFS" info
 expect 1 "$EPOCHFS" info --jason "$SOURCE"
+for command in stage status cache; do
+    expect 1 "$EPOCHFS" "$command"
+    one_line
+    says "epochfs: " "epochfs $command --help"
+    expect 1 "$EPOCHFS" "$command" --jason "$SOURCE"
+    says "epochfs $command --help"
+done
+expect 1 "$EPOCHFS" stage a b
+expect 1 "$EPOCHFS" status a b
+expect 1 "$EPOCHFS" cache list a b
+expect 1 "$EPOCHFS" cache lsit
+says "want list, verify or prune, found lsit"
+expect 1 "$EPOCHFS" cache list --all
+says "cache list: cannot make sense of '--all'"
+expect 1 "$EPOCHFS" cache prune --to 1.5G
+says "--to=1.5G"
+expect 1 "$EPOCHFS" cache prune --older-than x
+says "--older-than=x"
 
 # ---- options ----
 bad_option() {
@@ -57,6 +76,14 @@ bad_option classes=0 "classes=0" "want a number from 1"
 bad_option log=loud "want error, warning, info or debug"
 bad_option transpose=yes "takes no value"
 bad_option cache= "want a folder"
+bad_option cache_size=1.5G "cache_size=1.5G" "200G"
+bad_option cache_size=0% "want 1% to 100%"
+bad_option keep=plan "want pin or once"
+bad_option block=3K "want a power of two"
+bad_option jobs=1 "want a number from 2 to 64"
+bad_option endpoint=example.org "want a URL"
+bad_option secret=HUSH "option secret:" "AWS_ACCESS_KEY_ID" "/.aws/credentials"
+[[ $OUT != *HUSH* ]] || die "a secret is shown: $OUT"
 
 # ---- what cannot be mounted ----
 expect 2 "$EPOCHFS" mount "$PRIVATE/missing" "$MOUNTPOINT"
@@ -140,6 +167,53 @@ expect 3 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 says "epochfs umount"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
 expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
+expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
+
+# ---- status ----
+for at in "$MOUNTPOINT" "$PRIVATE/missing" /proc; do
+    expect 3 "$EPOCHFS" status "$at"
+    one_line
+    says "$at"
+done
+start "$SOURCE"
+expect 3 "$EPOCHFS" status "$MOUNTPOINT/train"
+cat "$MOUNTPOINT"/train/samples/raw/*.raw >"$PRIVATE/read"
+expect 0 "$EPOCHFS" status "$MOUNTPOINT/"
+says "source    $SOURCE" "on $MOUNTPOINT," "pid $DAEMON" "1 of 1 ready" "reads     " "0 failed"
+expect 0 "$EPOCHFS" status --json "$MOUNTPOINT"
+"$PYTHON3" -c 'import json, sys; assert json.loads(sys.argv[1])["datasets"] == 1' "$OUT"
+"$PYTHON3" - <<'END'
+import os, signal, subprocess, lib
+# It ends with the mount, and each second has its block until then.
+watch = subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+blocks = 0
+while blocks < 3:
+    blocks += watch.stdout.readline().startswith("source ")
+# A daemon that hangs is told, not waited for.
+pid = lib.status()["pid"]
+os.kill(pid, signal.SIGSTOP)
+try:
+    lib.contains(lib.run("status", lib.MOUNTPOINT, code=3), "has not answered for")
+    _, said = watch.communicate(timeout=lib.DEADLINE)
+    lib.contains(said, "has not answered for")
+    lib.equal(watch.returncode, 3, "watching a daemon that hangs")
+finally:
+    os.kill(pid, signal.SIGCONT)
+watch = subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+lib.contains(watch.stdout.readline(), lib.SOURCE)
+lib.run("umount", lib.MOUNTPOINT)
+said, _ = watch.communicate(timeout=lib.DEADLINE)
+lib.equal(watch.returncode, 0, f"watching a mount that ends: {said}")
+END
+wait "$DAEMON" || die "the daemon returned $?"
+start "$SOURCE"
+kill -KILL "$DAEMON"
+{ wait "$DAEMON" || true; } 2>/dev/null
+expect 3 "$EPOCHFS" status "$MOUNTPOINT"
+one_line
+says "its daemon has died" "epochfs umount"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
 
 # ---- odd paths ----

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "support/absent_blob.h"
 
 struct memory_blob {
     struct blob blob;
@@ -56,8 +57,8 @@ static void memory_free(struct blob *blob)
     free(m);
 }
 
-static const struct blob_ops memory_ops = {memory_pread, memory_check, memory_identity,
-                                           memory_free};
+static const struct blob_ops memory_ops = {
+    .pread = memory_pread, .check = memory_check, .identity = memory_identity, .free = memory_free};
 
 struct blob *memory_blob_new(const char *name, const void *bytes, size_t len, uint64_t size,
                              struct blob_faults *faults)
@@ -80,5 +81,5 @@ struct blob *memory_blob_new(const char *name, const void *bytes, size_t len, ui
     }
     if (len)
         memcpy(m->bytes, bytes, len);
-    return &m->blob;
+    return faults && faults->absent ? absent_blob_new(&m->blob, faults->absent) : &m->blob;
 }

@@ -12,6 +12,7 @@ struct blob_faults {
     _Atomic uint64_t reads; /* so far */
     uint64_t fail_read;     /* the read that fails with -EIO, from 1; 0: none */
     bool stale;             /* check() says -ESTALE */
+    struct absent *absent;  /* their bytes are there, see absent_blob.h; NULL: here */
 };
 
 /* A blob of size bytes: a copy of bytes [0, len), then zeros, which take no memory. faults may be

@@ -573,12 +573,12 @@ struct test_host {
     struct layout_host host;
     unsigned recalled, remembered;
     bool known[256];
-    uint64_t value[256];
+    struct layout_sum value[256];
     unsigned cancel_after; /* questions; 0: never */
     unsigned asked;
 };
 
-static bool test_recall(const struct layout_host *host, unsigned slot, uint64_t *ret)
+static bool test_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
 {
     struct test_host *t = (struct test_host *)host;
 
@@ -589,13 +589,14 @@ static bool test_recall(const struct layout_host *host, unsigned slot, uint64_t 
     return true;
 }
 
-static void test_remember(const struct layout_host *host, unsigned slot, uint64_t value)
+static void test_remember(const struct layout_host *host, unsigned slot,
+                          const struct layout_sum *sum)
 {
     struct test_host *t = (struct test_host *)host;
 
     t->remembered++;
     t->known[slot] = true;
-    t->value[slot] = value;
+    t->value[slot] = *sum;
 }
 
 static bool test_cancelled(const struct layout_host *host)

@@ -2,6 +2,8 @@
 #include "support/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "fs/log.h"
 
@@ -97,6 +99,7 @@ static void test_options__unknown__a_guess(void **state)
 {
     (void)state;
     check_bad("epoch=3", "is it 'epochs'?");
+    check_bad("cache_szie=3", "is it 'cache_size'?");
     check_bad("cahce=/x", "is it 'cache'?");
     check_bad("Plan=batch=1", "is it 'plan'?");
     check_bad("class=3", "is it 'classes'?");
@@ -176,15 +179,183 @@ static void test_options__several_texts__add_up(void **state)
     assert_string_equal(o.for_fuse.data, "nosuid,nodev");
 }
 
+static void test_options__source__defaults(void **state)
+{
+    AUTO_OPTIONS struct options o;
+    const struct cache_folder folder = {0};
+    struct source_options source;
+
+    (void)state;
+    check_good(&o, "");
+    options_source(&o, &folder, &source);
+    assert_ptr_equal(source.cache, &folder);
+    assert_false(source.stages_local);
+    assert_int_equal(source.stage.keep, STAGE_PIN);
+    assert_int_equal(source.stage.limit, 0);
+    assert_int_equal(source.stage.limit_percent, 80);
+    assert_int_equal(source.stage.block, 128 * 1024);
+    assert_int_equal(source.stage.jobs, 8);
+    assert_int_equal(source.stage.rate, 0);
+    assert_int_equal(source.stage.patience_s, 60);
+    assert_true(source.stage.background);
+    assert_int_equal(source.timeout_s, 20);
+    assert_null(source.files);
+    assert_null(source.endpoint);
+    assert_null(source.region);
+    assert_null(source.profile);
+    assert_null(source.ca);
+    assert_false(source.anonymous);
+    assert_false(source.virtual_host);
+}
+
+static void test_options__source__all_taken(void **state)
+{
+    AUTO_OPTIONS struct options o;
+    struct source_options source;
+
+    (void)state;
+    check_good(&o,
+               "cache=/c,cache_size=10G,keep=once,block=64K,jobs=3,rate=5M,patience=7,timeout=9,"
+               "stage=off,endpoint=https://s3.example.org:9000,region=eu-1,profile=lab,"
+               "anonymous,virtual_host,ca=/etc/ca.pem,files=a;b/c");
+    options_source(&o, NULL, &source);
+    assert_true(source.stages_local);
+    assert_int_equal(source.stage.keep, STAGE_ONCE);
+    assert_true(source.stage.limit == UINT64_C(10) << 30);
+    assert_int_equal(source.stage.limit_percent, 0);
+    assert_int_equal(source.stage.block, 64 * 1024);
+    assert_int_equal(source.stage.jobs, 3);
+    assert_int_equal(source.stage.rate, 5 << 20);
+    assert_int_equal(source.stage.patience_s, 7);
+    assert_false(source.stage.background);
+    assert_int_equal(source.timeout_s, 9);
+    assert_string_equal(source.files, "a;b/c");
+    assert_string_equal(source.endpoint, "https://s3.example.org:9000");
+    assert_string_equal(source.region, "eu-1");
+    assert_string_equal(source.profile, "lab");
+    assert_string_equal(source.ca, "/etc/ca.pem");
+    assert_true(source.anonymous);
+    assert_true(source.virtual_host);
+}
+
+static void test_options__sizes__powers_of_1024(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t limit;
+        unsigned percent;
+    } cases[] = {
+        {"cache_size=1", 1, 0},
+        {"cache_size=500", 500, 0},
+        {"cache_size=4K", 4096, 0},
+        {"cache_size=4M", UINT64_C(4) << 20, 0},
+        {"cache_size=3T", UINT64_C(3) << 40, 0},
+        {"cache_size=16777215T", UINT64_C(16777215) << 40, 0},
+        {"cache_size=1%", 0, 1},
+        {"cache_size=100%", 0, 100},
+        {"cache_size=5G,cache_size=7%", 0, 7}, /* the last one counts */
+        {"cache_size=7%,cache_size=5G", UINT64_C(5) << 30, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_OPTIONS struct options o;
+
+        check_good(&o, cases[i].text);
+        assert_true(o.source.stage.limit == cases[i].limit);
+        assert_int_equal(o.source.stage.limit_percent, cases[i].percent);
+    }
+}
+
+static void test_options__source_values__checked(void **state)
+{
+    (void)state;
+    check_bad("cache_size", "want cache_size=SIZE");
+    check_bad("cache_size=", "cache_size=: want a number of bytes");
+    check_bad("cache_size=0", "want a number of bytes");
+    check_bad("cache_size=0G", "want a number of bytes");
+    check_bad("cache_size=1.5G", "cache_size=1.5G: want a number of bytes");
+    check_bad("cache_size=5g", "want a number of bytes");
+    check_bad("cache_size=5GB", "want a number of bytes");
+    check_bad("cache_size=G", "want a number of bytes");
+    check_bad("cache_size=-1", "want a number of bytes");
+    check_bad("cache_size=16777216T", "want a number of bytes");
+    check_bad("cache_size=18446744073709551616", "want a number of bytes");
+    check_bad("cache_size=0%", "want 1% to 100%");
+    check_bad("cache_size=101%", "want 1% to 100%");
+    check_bad("cache_size=%", "want 1% to 100%");
+    check_bad("keep=plan", "want pin or once");
+    check_bad("stage=on", "want off or auto");
+    check_bad("block=2K", "want a power of two from 4K to 256K");
+    check_bad("block=512K", "want a power of two from 4K to 256K");
+    check_bad("block=96K", "want a power of two");
+    check_bad("block=x", "want a number of bytes");
+    check_bad("jobs=1", "want a number from 2 to 64");
+    check_bad("jobs=65", "want a number from 2 to 64");
+    check_bad("rate=0", "want a number of bytes");
+    check_bad("patience=0", "want a number from 1 to 86400");
+    check_bad("timeout=3601", "want a number from 1 to 3600");
+    check_bad("files=", "want names of files");
+    check_bad("ca=", "want a file");
+    check_bad("region=", "want the name of a region");
+    check_bad("anonymous=1", "takes no value");
+    check_bad("endpoint=s3.example.org", "want a URL");
+    check_bad("endpoint=ftp://x", "want a URL");
+    check_bad("endpoint=https://", "want a URL");
+    check_bad("endpoint=https:///x", "want a URL");
+}
+
+/* They are refused, and what they say is not repeated. */
+static void test_options__secrets__refused_and_not_shown(void **state)
+{
+    static const char *const cases[] = {"access_key=AKIAHUSH",
+                                        "secret=HUSH",
+                                        "secret_key=HUSH",
+                                        "aws_session_token=HUSH",
+                                        "aws_secret_access_key=HUSH",
+                                        "password=HUSH",
+                                        "passwd=HUSH",
+                                        "AWS_ACCESS_KEY_ID=HUSH",
+                                        "endpoint=https://me:HUSH@s3.example.org"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_OPTIONS struct options o;
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(parse(&o, cases[i], &d), -EINVAL);
+        assert_diag_has(&d, "$AWS_ACCESS_KEY_ID");
+        assert_diag_has(&d, "~/.aws/credentials");
+        assert_diag_has(&d, "endpoints");
+        assert_null(strstr(d.text, "HUSH"));
+    }
+}
+
+static void test_options__paths__made_absolute(void **state)
+{
+    AUTO_OPTIONS struct options o;
+    char here[4096], want[8192];
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof(here)));
+    check_good(&o, "cache=my cache,ca=../ca.pem");
+    snprintf(want, sizeof(want), "%s/my cache", here);
+    assert_string_equal(o.cache, want);
+    snprintf(want, sizeof(want), "%s/../ca.pem", here);
+    assert_string_equal(o.source.ca, want);
+}
+
 static void test_options__help__names_every_option(void **state)
 {
     static const char *const names[] = {
-        "plan=", "epochs=", "cache=", "classes=", "transpose", "log="};
+        "plan=",     "epochs=", "cache=", "classes=", "transpose", "log=",      "cache_size=",
+        "keep=",     "block=",  "jobs=",  "rate=",    "patience=", "timeout=",  "stage=",
+        "endpoint=", "region=", "ca=",    "profile=", "files=",    "anonymous", "virtual_host"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_non_null(strstr(options_help(), names[i]));
-    assert_true(strlen(options_help()) < 2047); /* not cut */
+    assert_non_null(strstr(options_help(), "or debug\n")); /* the last one: not cut */
 }
 
 int main(void)
@@ -199,6 +370,12 @@ int main(void)
         cmocka_unit_test(test_options__backslash_at_the_end__kept),
         cmocka_unit_test(test_options__values__checked),
         cmocka_unit_test(test_options__several_texts__add_up),
+        cmocka_unit_test(test_options__source__defaults),
+        cmocka_unit_test(test_options__source__all_taken),
+        cmocka_unit_test(test_options__sizes__powers_of_1024),
+        cmocka_unit_test(test_options__source_values__checked),
+        cmocka_unit_test(test_options__secrets__refused_and_not_shown),
+        cmocka_unit_test(test_options__paths__made_absolute),
         cmocka_unit_test(test_options__help__names_every_option),
     };
 

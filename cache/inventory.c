@@ -1,0 +1,297 @@
+/* Who uses an entry? A mount has those that it needs open, and the kernel grants a write lease on a
+ * file only to the one process that has it open. Of a part its maker holds the flock, of a staged
+ * file all its users a lock: cache/staged.h. */
+#include "cache/inventory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "cache/staged.h"
+
+#define MARKER    "EPOCHFS"
+#define ID_DIGITS (ENTRY_ID_ROOM - 1)
+#define URL_HASH  16 /* digits of a staged file's id that follow from its URL */
+
+static const char *const folders[] = {"staged", "unpacked", "commands", "rows", "tables"};
+
+void inventory_release(struct inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->n; i++)
+        free(inventory->file[i].url);
+    free(inventory->file);
+    free(inventory->path);
+    *inventory = (struct inventory){0};
+}
+
+static int path_of(const struct inventory *inventory, const struct inventory_file *file,
+                   char ret[static PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s/%s/%s%s", inventory->path, file->kind, file->id,
+                     file->is_part ? ".part" : "");
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int entry_of(const struct inventory *inventory, const struct inventory_file *file,
+                    struct entry *ret)
+{
+    int n = snprintf(ret->folder, sizeof(ret->folder), "%s/%s", inventory->path, file->kind);
+
+    memcpy(ret->id, file->id, sizeof(ret->id));
+    return n < (int)sizeof(ret->folder) ? 0 : -ENAMETOOLONG;
+}
+
+/* "<id>" or "<id>.part". */
+static bool parse_name(const char *name, struct inventory_file *ret)
+{
+    if (strspn(name, "0123456789abcdef") != ID_DIGITS)
+        return false;
+    ret->is_part = name[ID_DIGITS];
+    if (ret->is_part && strcmp(name + ID_DIGITS, ".part") != 0)
+        return false;
+    memcpy(ret->id, name, ID_DIGITS);
+    return true;
+}
+
+static int look_at_staged(const char *path, struct inventory_file *ret)
+{
+    struct staged_info info;
+    int r = staged_inspect(path, &info);
+
+    if (r < 0) { /* of another version: nothing is known of it, so it is left alone */
+        ret->in_use = true;
+        return r == -EPROTO || r == -EINVAL ? 0 : r;
+    }
+    ret->size = info.size;
+    ret->present = info.present;
+    ret->in_use = info.in_use;
+    ret->is_damaged = info.damaged;
+    ret->url = info.damaged ? NULL : strdup(info.url);
+    return info.damaged || ret->url ? 0 : -ENOMEM;
+}
+
+/* Our own looking is no use of a file. */
+static void restore_time(const char *path, struct timespec read)
+{
+    const struct timespec times[2] = {read, {.tv_nsec = UTIME_OMIT}};
+    int unused = utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
+
+    (void)unused;
+}
+
+/* Where it cannot be told, nobody does: to remove an entry is safe. */
+static bool entry_in_use(const char *path, bool is_part)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0)
+        return false;
+    if (is_part)
+        return flock(fd, LOCK_EX | LOCK_NB) < 0;
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+        return errno == EAGAIN;
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
+}
+
+/* The content of a whole entry. -ENOENT: it is damaged. */
+static int entry_content(const struct inventory *inventory, const struct inventory_file *file,
+                         uint64_t *ret_size)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    int r = entry_of(inventory, file, &entry);
+
+    return r < 0 ? r : entry_open(&entry, &fd, ret_size);
+}
+
+static int add_file(struct inventory *inventory, const char *kind, const char *name)
+{
+    struct inventory_file file = {.kind = kind, .is_staged = kind == folders[0]};
+    char path[PATH_MAX];
+    struct stat st;
+    int r;
+
+    if (!parse_name(name, &file))
+        return 0;
+    r = path_of(inventory, &file, path);
+    if (r < 0)
+        return r;
+    if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0; /* it has gone, or is not ours */
+    file.size = (uint64_t)st.st_size;
+    file.disk = (uint64_t)st.st_blocks * 512;
+    file.used = st.st_atim.tv_sec > st.st_mtim.tv_sec ? st.st_atim.tv_sec : st.st_mtim.tv_sec;
+    file.changed = st.st_mtim;
+    if (array_room(&inventory->file, inventory->n, sizeof(file)) < 0)
+        return -ENOMEM;
+    if (file.is_staged && !file.is_part) {
+        r = look_at_staged(path, &file);
+    } else {
+        file.in_use = entry_in_use(path, file.is_part);
+        if (!file.is_part)
+            file.is_damaged = entry_content(inventory, &file, &file.size) == -ENOENT;
+    }
+    restore_time(path, st.st_atim);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    inventory->file[inventory->n++] = file;
+    inventory->disk += file.disk;
+    return 0;
+}
+
+static int add_folder(struct inventory *inventory, const char *kind)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    int r = 0, fd;
+    DIR *dir;
+
+    if (snprintf(path, sizeof(path), "%s/%s", inventory->path, kind) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) /* a link is not ours */
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
+    dir = fdopendir(fd);
+    if (!dir) {
+        r = -errno;
+        close(fd);
+        return r;
+    }
+    while (r == 0 && (entry = readdir(dir)))
+        r = add_file(inventory, kind, entry->d_name);
+    closedir(dir);
+    return r;
+}
+
+/* A folder without the marker is not made a cache folder by looking at it. */
+static int find_folder(const struct cache_folder *cache, struct diag *d)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (stat(cache->path, &st) < 0)
+        return diag_set(d, -errno, "cache folder %s: %s", cache->path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return diag_set(d, -EPROTO, "cache folder %s: want a folder, found something else",
+                        cache->path);
+    if (snprintf(path, sizeof(path), "%s/" MARKER, cache->path) >= (int)sizeof(path))
+        return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
+    if (lstat(path, &st) < 0)
+        return diag_set(d, errno == ENOENT ? -EPROTO : -errno,
+                        "%s: want a cache folder of epochfs, found a folder without its "
+                        "marker " MARKER,
+                        cache->path);
+    return cache_folder_sub(cache, "", path, sizeof(path), d); /* checks version and owner */
+}
+
+static int compare_used(const void *a, const void *b)
+{
+    const struct inventory_file *x = a, *y = b;
+    int by_id = strcmp(x->id, y->id);
+
+    return x->used != y->used ? (x->used < y->used ? -1 : 1) : by_id;
+}
+
+int inventory_take(const struct cache_folder *cache, struct inventory *ret, struct diag *d)
+{
+    AUTO_INVENTORY struct inventory inventory = {0};
+    int r = find_folder(cache, d);
+
+    if (r < 0)
+        return r;
+    inventory.path = strdup(cache->path);
+    if (!inventory.path)
+        return -ENOMEM;
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        r = add_folder(&inventory, folders[i]);
+        if (r < 0)
+            return diag_set(d, r, "cache folder %s: %s: %s", cache->path, folders[i], strerror(-r));
+    }
+    if (inventory.n)
+        qsort(inventory.file, inventory.n, sizeof(inventory.file[0]), compare_used);
+    *ret = inventory;
+    inventory = (struct inventory){0};
+    return 0;
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+bool inventory_superseded(const struct inventory *inventory, const struct inventory_file *file)
+{
+    for (size_t i = 0; i < inventory->n && file->is_staged && !file->is_part; i++) {
+        const struct inventory_file *other = &inventory->file[i];
+
+        if (other->is_staged && !other->is_part && !other->is_damaged &&
+            !memcmp(other->id, file->id, URL_HASH) && is_later(&other->changed, &file->changed))
+            return true;
+    }
+    return false;
+}
+
+int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
+                     uint64_t *ret_good, uint64_t *ret_bad)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    uint64_t size;
+    int r = path_of(inventory, file, path);
+
+    *ret_good = *ret_bad = 0;
+    if (r < 0 || file->is_part)
+        return r;
+    if (lstat(path, &st) < 0)
+        return -errno;
+    r = file->is_staged ? staged_verify(path, ret_good, ret_bad)
+                        : entry_content(inventory, file, &size);
+    restore_time(path, st.st_atim);
+    *ret_good += r == 0 && !file->is_staged;
+    if (r != (file->is_staged ? -EBADMSG : -ENOENT))
+        return r;
+    r = file->is_staged ? staged_remove(path) : unlink(path) < 0 ? -errno : 0;
+    *ret_bad = r == 0;
+    return r == -ENOENT ? 0 : r;
+}
+
+/* One whose maker has died. */
+static int remove_part(const char *path)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat ours, there;
+
+    if (fd < 0)
+        return -errno;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    if (fstat(fd, &ours) < 0 || stat(path, &there) < 0)
+        return -errno;
+    if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+        return -EBUSY; /* it was finished, and another one is begun */
+    return unlink(path) < 0 ? -errno : 0;
+}
+
+int inventory_remove(const struct inventory *inventory, const struct inventory_file *file)
+{
+    char path[PATH_MAX];
+    int r = path_of(inventory, file, path);
+
+    if (r < 0)
+        return r;
+    if (file->is_part)
+        return remove_part(path);
+    if (file->is_staged)
+        return staged_remove(path);
+    if (entry_in_use(path, false))
+        return -EBUSY;
+    return unlink(path) < 0 ? -errno : 0;
+}

@@ -1,0 +1,785 @@
+/* A file of the remote: which of its blocks are here, and the blob that reads them.
+ *
+ * Invariants:
+ *  1. A block that is HERE was on disk with the right checksum when the staged file's count of
+ * drops was file->drops. So bytes that were read count if the count is the same after the read.
+ *  2. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
+ * user and then sees is_open may use staged; see file_take() and file_close_locked().
+ *  3. When a file is closed its blocks become UNKNOWN: another process may change it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/digest.h"
+#include "cache/stage_parts.h"
+
+#define LOOK_AT_ONCE 64
+#define DEMAND_BYTES (UINT64_C(4) << 20)  /* of a run that somebody waits for */
+#define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files are compared before they are read */
+#define TRIES        64
+
+static struct file *file_of(const struct blob *blob)
+{
+    return (struct file *)(uintptr_t)blob; /* its head is constant, the rest has locks */
+}
+
+uint32_t file_block_len(const struct file *file, uint64_t block)
+{
+    return (uint32_t)min_u64(file->block_bytes, file->blob.size - block * file->block_bytes);
+}
+
+/* ---- states ---- */
+
+static void set_flag_locked(struct file *file, uint64_t block, uint8_t flag, bool on)
+{
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+
+    state = (uint8_t)(on ? state | flag : state & ~flag);
+    atomic_store_explicit(&file->state[block], state, memory_order_release);
+}
+
+static void count_staged_locked(struct file *file, uint64_t block, bool is_staged)
+{
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+    struct stage_counters *c = &file->stage->counters;
+    uint64_t len = file_block_len(file, block);
+
+    if (!(state & BLOCK_COUNTED) == !is_staged)
+        return;
+    set_flag_locked(file, block, BLOCK_COUNTED, is_staged);
+    if (is_staged)
+        atomic_fetch_add_explicit(&c->staged_bytes, len, memory_order_relaxed);
+    else
+        atomic_fetch_sub_explicit(&c->staged_bytes, len, memory_order_relaxed);
+}
+
+void file_count_locked(struct file *file, uint64_t block)
+{
+    count_staged_locked(file, block, true);
+}
+
+void file_set_locked(struct file *file, uint64_t block, enum block_state state)
+{
+    uint8_t old = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+
+    lock_assert_held(&file->stage->lock);
+    file->coming += state == BLOCK_COMING;
+    file->coming -= (old & BLOCK_STATE) == BLOCK_COMING;
+    atomic_store_explicit(&file->state[block], (uint8_t)((old & BLOCK_FLAGS) | state),
+                          memory_order_release);
+    if (state == BLOCK_HERE)
+        count_staged_locked(file, block, true);
+    else if (state == BLOCK_ABSENT)
+        count_staged_locked(file, block, false);
+    if (state == BLOCK_ABSENT && file->used)
+        atomic_store_explicit(&file->used[block], 0, memory_order_relaxed);
+}
+
+/* Nothing is known of the blocks any more, but of those that are coming. */
+static void forget_locked(struct file *file)
+{
+    lock_assert_held(&file->stage->lock);
+    for (uint64_t b = 0; b < file->blocks; b++)
+        if (file_state(file, b) != BLOCK_COMING && file_state(file, b) != BLOCK_ELSEWHERE)
+            file_set_locked(file, b, BLOCK_UNKNOWN);
+}
+
+/* Another process has dropped blocks since the count was drops. */
+static void forget(struct file *file, uint64_t drops)
+{
+    uint64_t now = staged_drops(&file->staged);
+    LOCK_SCOPE(&file->stage->lock);
+
+    if (atomic_load(&file->drops) != drops || now == drops)
+        return; /* another thread was faster, or it was one of ours */
+    atomic_store(&file->drops, now);
+    forget_locked(file);
+}
+
+/* ---- open and closed ---- */
+
+static void open_list_add_locked(struct file *file)
+{
+    struct stage *stage = file->stage;
+
+    file->newer = NULL;
+    file->older = stage->newest;
+    *(stage->newest ? &stage->newest->newer : &stage->oldest) = file;
+    stage->newest = file;
+    stage->n_open++;
+}
+
+static void open_list_remove_locked(struct file *file)
+{
+    struct stage *stage = file->stage;
+
+    *(file->newer ? &file->newer->older : &stage->newest) = file->older;
+    *(file->older ? &file->older->newer : &stage->oldest) = file->newer;
+    stage->n_open--;
+}
+
+void file_close_locked(struct file *file)
+{
+    lock_assert_held(&file->stage->lock);
+    atomic_store(&file->is_open, false);
+    if (atomic_load(&file->users)) { /* somebody came in between */
+        atomic_store(&file->is_open, true);
+        return;
+    }
+    open_list_remove_locked(file);
+    staged_close(&file->staged);
+    forget_locked(file);
+}
+
+/* Close files that were not used lately, if there are too many open ones. */
+static void close_some_locked(struct stage *stage)
+{
+    unsigned looks = stage->n_open;
+
+    while (stage->n_open >= stage->open_most && looks--) {
+        struct file *file = stage->oldest;
+
+        if (atomic_exchange(&file->recent, false) || atomic_load(&file->users) || file->coming ||
+            file->waits) {
+            open_list_remove_locked(file);
+            open_list_add_locked(file);
+        } else {
+            file_close_locked(file);
+        }
+    }
+}
+
+static int open_staged(struct file *file, struct diag *d)
+{
+    struct stage *stage = file->stage;
+    const struct staged_key key = {file->key, file->version_text, file->blob.size,
+                                   file->block_bytes};
+    int r = staged_open(&file->staged, stage->cache, &key, d);
+
+    if (r == 0)
+        atomic_store(&file->drops, staged_drops(&file->staged));
+    lock_take(&stage->lock);
+    if (r == 0) {
+        close_some_locked(stage);
+        open_list_add_locked(file);
+        atomic_store(&file->is_open, true);
+    }
+    file->opening = false;
+    pthread_cond_broadcast(&stage->gone);
+    lock_drop(&stage->lock);
+    return r;
+}
+
+int file_take(struct file *file, struct diag *d)
+{
+    struct stage *stage = file->stage;
+    bool must_open;
+    int r;
+
+    atomic_fetch_add(&file->users, 1);
+    if (!atomic_load_explicit(&file->recent, memory_order_relaxed))
+        atomic_store_explicit(&file->recent, true, memory_order_relaxed);
+    if (atomic_load(&file->is_open))
+        return 0;
+    lock_take(&stage->lock);
+    while (file->opening)
+        lock_wait(&stage->lock, &stage->gone);
+    must_open = !atomic_load(&file->is_open);
+    file->opening = must_open;
+    lock_drop(&stage->lock);
+    if (!must_open)
+        return 0;
+    r = open_staged(file, d);
+    if (r < 0)
+        file_put(file);
+    return r;
+}
+
+void file_put(struct file *file)
+{
+    atomic_fetch_sub(&file->users, 1);
+}
+
+/* ---- waits ---- */
+
+void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
+                       struct wait **ret_over)
+{
+    lock_assert_held(&file->stage->lock);
+    for (struct wait **at = &file->waits; *at;) {
+        struct wait *w = *at;
+        uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
+
+        if (from < to)
+            w->left -= min_u64(w->left, to - from);
+        if (from < to && (error < 0 || !w->left)) {
+            *at = w->next;
+            w->next = *ret_over;
+            *ret_over = w;
+        } else {
+            at = &w->next;
+        }
+    }
+}
+
+void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason)
+{
+    while (over) {
+        struct wait *w = over;
+
+        over = w->next;
+        if (error < 0 && error != -EINTR)
+            atomic_fetch_add_explicit(&stage->counters.errors, 1, memory_order_relaxed);
+        waiter_done(w->waiter, error, reason);
+        free(w);
+    }
+}
+
+/* ---- looking ---- */
+
+/* Is the block on disk what its record says? */
+static bool is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf)
+{
+    int r = staged_read(&file->staged, buf, file_block_len(file, block), block * file->block_bytes);
+
+    return r == 0 && staged_checksum(&file->staged, block, buf) == record;
+}
+
+static void set_looked_at(struct file *file, uint64_t block, bool here)
+{
+    struct wait *over = NULL;
+    enum block_state state;
+
+    lock_take(&file->stage->lock);
+    state = file_state(file, block);
+    if (state != BLOCK_COMING && state != BLOCK_HERE && here) {
+        file_set_locked(file, block, BLOCK_HERE);
+        waits_over_locked(file, block, block + 1, 0, &over);
+    } else if (state == BLOCK_UNKNOWN) {
+        file_set_locked(file, block, BLOCK_ABSENT);
+    }
+    lock_drop(&file->stage->lock);
+    waits_tell(file->stage, over, 0, NULL);
+}
+
+static bool is_known(const struct file *file, uint64_t block)
+{
+    enum block_state state = file_state(file, block);
+
+    return state == BLOCK_HERE || state == BLOCK_COMING;
+}
+
+/* A block whose state is not certain. buf: room for one, made when it is needed. */
+static void look_at_block(struct file *file, uint64_t block, uint64_t record, uint8_t **buf)
+{
+    bool here = false;
+
+    if (record) {
+        if (!*buf)
+            *buf = malloc(file->block_bytes);
+        here = *buf && is_good(file, block, record, *buf);
+        if (*buf && !here)
+            atomic_fetch_add_explicit(&file->stage->counters.bad_blocks, 1, memory_order_relaxed);
+    }
+    if (here || file_state(file, block) == BLOCK_UNKNOWN)
+        set_looked_at(file, block, here);
+}
+
+void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
+{
+    AUTO_FREE uint8_t *buf = NULL;
+    uint64_t record[LOOK_AT_ONCE];
+
+    while (first < end) {
+        size_t n = (size_t)min_u64(LOOK_AT_ONCE, end - first);
+
+        if (is_known(file, first)) {
+            first++;
+            continue;
+        }
+        staged_records(&file->staged, first, n, record);
+        for (size_t i = 0; i < n; i++)
+            if (!is_known(file, first + i))
+                look_at_block(file, first + i, record[i], &buf);
+        first += n;
+    }
+}
+
+/* ---- dropping ---- */
+
+/* Blocks that are HERE are COMING while they are dropped, so that no run is made for them. */
+static uint64_t begin_drop(struct file *file, uint64_t first, uint64_t n)
+{
+    uint64_t here = 0;
+    LOCK_SCOPE(&file->stage->lock);
+
+    while (here < n && file_state(file, first + here) == BLOCK_HERE)
+        file_set_locked(file, first + here++, BLOCK_COMING);
+    return here;
+}
+
+/* What another process holds a claim of has not been dropped. */
+static void end_drop(struct file *file, uint64_t first, uint64_t n, uint64_t drops)
+{
+    struct stage *stage = file->stage;
+    uint64_t now = staged_drops(&file->staged), record[LOOK_AT_ONCE], dropped = 0;
+
+    for (uint64_t at = 0; at < n; at += LOOK_AT_ONCE) {
+        size_t some = (size_t)min_u64(LOOK_AT_ONCE, n - at);
+
+        staged_records(&file->staged, first + at, some, record);
+        lock_take(&stage->lock);
+        for (size_t i = 0; i < some; i++) {
+            dropped += !record[i];
+            file_set_locked(file, first + at + i, record[i] ? BLOCK_UNKNOWN : BLOCK_ABSENT);
+        }
+        lock_drop(&stage->lock);
+    }
+    LOCK_SCOPE(&stage->lock);
+
+    if (!atomic_load(&file->done))
+        atomic_fetch_add_explicit(&stage->counters.evictions, dropped, memory_order_relaxed);
+    if (atomic_load(&file->drops) == drops) {
+        atomic_store(&file->drops, now);
+        if (now > drops + 1) /* another process drops, too */
+            forget_locked(file);
+    }
+    stage->full = stage->full && !dropped;
+    for (const struct wait *w = file->waits; w; w = w->next)
+        if (w->first < first + n && first < w->end)
+            runs_make_locked(file, max_u64(first, w->first), min_u64(first + n, w->end),
+                             DEMAND_BYTES, RUN_DEMAND, false);
+    stage_kick_locked(stage);
+}
+
+void file_drop(struct file *file, uint64_t first, uint64_t n)
+{
+    struct stage *stage = file->stage;
+
+    while (n) {
+        uint64_t drops = atomic_load(&file->drops), mark = room_mark(stage->room), freed = 0;
+        uint64_t here = begin_drop(file, first, n), some = here ? here : 1;
+
+        if (here) {
+            if (staged_drop(&file->staged, first, here, &freed) == 0)
+                room_freed(stage->room, freed, mark);
+            end_drop(file, first, here, drops);
+        }
+        first += some;
+        n -= some;
+    }
+}
+
+/* ---- reading ---- */
+
+/* Blocks [first, end), HERE by what we know, could not be read. */
+static void lost(struct file *file, uint64_t first, uint64_t end)
+{
+    LOCK_SCOPE(&file->stage->lock);
+
+    for (uint64_t b = first; b < end; b++)
+        if (file_state(file, b) == BLOCK_HERE)
+            file_set_locked(file, b, BLOCK_ABSENT);
+    atomic_fetch_add_explicit(&file->stage->counters.bad_blocks, 1, memory_order_relaxed);
+}
+
+/* Copy what one block has of the range. */
+static int read_spare(struct file *file, uint64_t block, uint8_t *buf, size_t len, uint64_t off)
+{
+    uint64_t start = block * file->block_bytes, from = max_u64(off, start),
+             to = min_u64(off + len, start + file_block_len(file, block));
+
+    return spares_read(&file->stage->spares, file, block, buf + (from - off),
+                       (size_t)(from - start), (size_t)(to - from))
+               ? 0
+               : -EAGAIN;
+}
+
+/* Blocks from first on that are HERE. */
+static uint64_t count_here(const struct file *file, uint64_t first, uint64_t end)
+{
+    uint64_t n = 0;
+
+    while (first + n < end && file_state(file, first + n) == BLOCK_HERE)
+        n++;
+    return n;
+}
+
+/* Read from disk and spares. 0, -EAGAIN: something is missing. */
+static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off)
+{
+    uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
+
+    while (first < end) {
+        uint64_t n = count_here(file, first, end), from, to;
+        int r;
+
+        if (!n) {
+            r = read_spare(file, first, buf, len, off);
+            if (r < 0)
+                return r;
+            first++;
+            continue;
+        }
+        from = max_u64(off, first * file->block_bytes);
+        to = min_u64(off + len, (first + n) * file->block_bytes);
+        r = staged_read(&file->staged, buf + (from - off), (size_t)(to - from), from);
+        if (r < 0) {
+            lost(file, first, first + n);
+            return -EAGAIN;
+        }
+        first += n;
+    }
+    return 0;
+}
+
+/* 0; -EAGAIN: bytes are missing; or -errno. The file has been taken. */
+static int read_here(struct file *file, void *buf, size_t len, uint64_t off)
+{
+    uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
+
+    for (unsigned i = 0; i < TRIES; i++) {
+        uint64_t drops = atomic_load(&file->drops);
+        int r;
+
+        for (uint64_t b = first; b < end; b++) {
+            if (file_state(file, b) == BLOCK_UNKNOWN) {
+                look_at_blocks(file, b, end);
+                break;
+            }
+        }
+        r = read_blocks(file, buf, len, off);
+        if (r < 0 || staged_drops(&file->staged) == drops)
+            return r;
+        forget(file, drops);
+    }
+    return -EAGAIN; /* blocks come and go all the time */
+}
+
+int file_verify(struct file *file, struct diag *d)
+{
+    AUTO_DIGEST struct digest *digest = NULL;
+    AUTO_FREE uint8_t *buf = malloc(file->block_bytes);
+    uint8_t found[DIGEST_BYTES];
+    char want_text[DIGEST_TEXT_ROOM], found_text[DIGEST_TEXT_ROOM];
+    int r = buf ? digest_new(&digest) : -ENOMEM;
+
+    for (uint64_t b = 0; b < file->blocks && r == 0; b++) {
+        uint32_t len = file_block_len(file, b);
+
+        r = atomic_load(&file->stage->ending) ? -EINTR
+                                              : read_here(file, buf, len, b * file->block_bytes);
+        if (r == 0)
+            r = digest_add(digest, buf, len);
+    }
+    if (r == 0)
+        r = digest_finish(digest, found);
+    if (r < 0)
+        return r;
+    if (!memcmp(found, file->sha256, sizeof(found))) {
+        atomic_store(&file->verdict, FILE_GOOD);
+        return 0;
+    }
+    digest_text(file->sha256, want_text);
+    digest_text(found, found_text);
+    if (atomic_exchange(&file->verdict, FILE_BAD) != FILE_BAD) {
+        atomic_fetch_add_explicit(&file->stage->counters.bad_files, 1, memory_order_relaxed);
+        atomic_store(&file->failed, -EBADMSG);
+        file_drop(file, 0, file->blocks);
+    }
+    return diag_set(d, -EBADMSG, "%s: SHA-256: want %s as SHA256SUMS says, found %s",
+                    file->blob.name, want_text, found_text);
+}
+
+/* A small file with a known SHA-256 is compared before anybody reads of it. */
+static bool is_unverified(const struct file *file)
+{
+    return file->has_sha256 && file->blob.size <= VERIFY_FIRST &&
+           atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_NOT_VERIFIED;
+}
+
+static void count_read(struct file *file, size_t len, bool hit)
+{
+    struct stage_counters *c = &file->stage->counters;
+
+    atomic_fetch_add_explicit(hit ? &c->hits : &c->misses, 1, memory_order_relaxed);
+    if (hit)
+        atomic_fetch_add_explicit(&c->served_bytes, len, memory_order_relaxed);
+}
+
+/* A reader that waits, as wants that do not collect say. */
+struct patient {
+    struct waiter waiter;
+    struct lock lock;
+    pthread_cond_t over_now;
+    bool over, left; /* guarded by lock: it is done; nobody waits any more */
+};
+
+static void patient_free(struct patient *patient)
+{
+    pthread_cond_destroy(&patient->over_now);
+    lock_release(&patient->lock);
+    free(patient);
+}
+
+static void patient_done(struct waiter *waiter)
+{
+    struct patient *patient = (struct patient *)waiter;
+    bool left;
+
+    lock_take(&patient->lock);
+    left = patient->left;
+    patient->over = true;
+    pthread_cond_signal(&patient->over_now);
+    lock_drop(&patient->lock);
+    if (left)
+        patient_free(patient);
+}
+
+/* 0 or -errno. */
+static int wait_for(struct file *file, uint64_t off, uint64_t len)
+{
+    const struct wants *wants = wants_of_thread();
+    struct patient *patient = calloc(1, sizeof(*patient));
+    int64_t began = monotonic_ns();
+    bool cancelled = false;
+    int r;
+
+    if (!patient)
+        return -ENOMEM;
+    lock_init(&patient->lock);
+    condition_init(&patient->over_now);
+    patient->waiter.done = patient_done;
+    patient->waiter.reason = DIAG_INIT;
+    atomic_store(&patient->waiter.pending, 1);
+    blob_fetch(&file->blob, off, len, &patient->waiter);
+    waiter_done(&patient->waiter, 0, NULL);
+    lock_take(&patient->lock);
+    while (!patient->over && !cancelled) {
+        bool asks = wants && wants->cancelled;
+
+        lock_wait_for(&patient->lock, &patient->over_now, asks ? 50000000 : INT64_MAX);
+        cancelled = !patient->over && asks && wants->cancelled(wants->ctx);
+    }
+    patient->left = cancelled;
+    lock_drop(&patient->lock);
+    stage_waited(file->stage, monotonic_ns() - began);
+    if (cancelled)
+        return -EINTR;
+    r = atomic_load(&patient->waiter.error);
+    if (r < 0 && patient->waiter.reason.set)
+        blob_explain("%s", patient->waiter.reason.text);
+    patient_free(patient);
+    return r;
+}
+
+/* Bytes of the file are missing: note that, or wait. 0: read again. */
+static int get_missing(struct file *file, size_t len, uint64_t off)
+{
+    struct wants *wants = wants_of_thread();
+    int failed = atomic_load(&file->failed);
+
+    if (failed < 0)
+        return failed;
+    if (is_unverified(file)) {
+        off = 0;
+        len = (size_t)file->blob.size;
+    }
+    return wants && wants->collects ? wants_add(wants, &file->blob, off, len)
+                                    : wait_for(file, off, len);
+}
+
+/* May bytes of it be given away? 0; -EAGAIN: not all of it is here. */
+static int check_first(struct file *file)
+{
+    struct diag reason = DIAG_INIT;
+    int r = 0;
+
+    if (atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_BAD)
+        r = diag_set(&reason, -EBADMSG, "%s: its SHA-256 is not what SHA256SUMS says",
+                     file->blob.name);
+    else if (is_unverified(file))
+        r = file_verify(file, &reason);
+    if (reason.set)
+        blob_explain("%s", reason.text);
+    return r;
+}
+
+static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+{
+    struct file *file = file_of(blob);
+    const struct wants *wants = wants_of_thread();
+    bool hit = true, again = wants && wants->again;
+    int r = file_take(file, NULL);
+
+    if (r < 0)
+        return r == -ENOENT ? -EIO : r;
+    for (;;) {
+        r = check_first(file);
+        if (r == 0)
+            r = read_here(file, buf, len, off);
+        if (r == 0 && off + len > atomic_load_explicit(&file->ahead_at, memory_order_relaxed)) {
+            lock_take(&file->stage->lock);
+            ahead_locked(file, off, len);
+            lock_drop(&file->stage->lock);
+            runs_start(file->stage);
+        }
+        if (r != -EAGAIN)
+            break;
+        if (hit && !again)
+            count_read(file, len, false);
+        hit = false;
+        r = get_missing(file, len, off);
+        if (r < 0)
+            break;
+    }
+    if (r == 0) {
+        if (hit && !again)
+            count_read(file, len, true);
+        else
+            atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len,
+                                      memory_order_relaxed);
+        if (wants && wants->uses)
+            r = wants_note_use(wants_of_thread(), blob, off, len);
+    }
+    file_put(file);
+    return r;
+}
+
+/* ---- asking ---- */
+
+static uint64_t count_missing(struct file *file, uint64_t first, uint64_t end)
+{
+    uint64_t n = 0;
+
+    for (uint64_t b = first; b < end; b++)
+        n += file_state(file, b) != BLOCK_HERE && !spares_has(&file->stage->spares, file, b);
+    return n;
+}
+
+/* 1: somebody waits from now on; 0: all is here; or -errno. */
+static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter,
+                      struct wait *w)
+{
+    struct stage *stage = file->stage;
+
+    lock_assert_held(&stage->lock);
+    if (stage->ending)
+        return -EINTR;
+    if (atomic_load(&file->failed) < 0)
+        return atomic_load(&file->failed);
+    w->left = count_missing(file, w->first, w->end);
+    if (!w->left)
+        return 0;
+    w->since = monotonic_ns();
+    w->waiter = waiter;
+    if (waiter) {
+        waiter_add(waiter);
+        w->next = file->waits;
+        file->waits = w;
+    }
+    runs_hurry_locked(file, w->first, w->end);
+    runs_make_locked(file, w->first, w->end, DEMAND_BYTES, RUN_DEMAND, false);
+    ahead_locked(file, off, len);
+    stage_kick_locked(stage);
+    return 1;
+}
+
+static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
+{
+    struct file *file = file_of(blob);
+    struct stage *stage = file->stage;
+    struct wait *w = calloc(1, sizeof(*w));
+    struct diag reason = DIAG_INIT;
+    int r = w && len ? file_take(file, &reason) : len ? -ENOMEM : -EINVAL;
+
+    if (r < 0) {
+        free(w);
+        if (waiter && len) {
+            waiter_add(waiter);
+            waiter_done(waiter, r, &reason);
+        }
+        return;
+    }
+    w->first = off / file->block_bytes;
+    w->end = ceil_div(off + len, file->block_bytes);
+    look_at_blocks(file, w->first, w->end);
+    lock_take(&stage->lock);
+    r = ask_locked(file, off, len, waiter, w);
+    lock_drop(&stage->lock);
+    if (r <= 0 || !waiter)
+        free(w);
+    if (r < 0 && waiter) {
+        waiter_add(waiter);
+        waiter_done(waiter, r, NULL);
+    }
+    runs_start(stage);
+    file_put(file);
+}
+
+/* ---- the rest of a blob ---- */
+
+/* keep=once: these bytes have been used. */
+static void stage_used(const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct file *file = file_of(blob);
+
+    if (!file->used || file_take(file, NULL) < 0)
+        return;
+    while (len) {
+        uint64_t block = off / file->block_bytes, end = (block + 1) * file->block_bytes;
+        uint32_t n = (uint32_t)min_u64(len, end - off), total = file_block_len(file, block);
+        uint32_t before = atomic_fetch_add(&file->used[block], n);
+
+        if (before < total && before + n >= total && file_state(file, block) == BLOCK_HERE)
+            file_drop(file, block, 1);
+        off += n;
+        len -= n;
+    }
+    file_put(file);
+}
+
+/* Unpacked, say: it is not staged any more, and what is there makes room. */
+static void stage_done(const struct blob *blob)
+{
+    struct file *file = file_of(blob);
+
+    if (atomic_exchange(&file->done, true))
+        return;
+    atomic_fetch_sub(&file->stage->counters.total_bytes, blob->size);
+    if (!file->blocks || file_take(file, NULL) < 0)
+        return;
+    file_drop(file, 0, file->blocks);
+    file_put(file);
+}
+
+static int stage_check(const struct blob *blob)
+{
+    (void)blob; /* each block is of the one version, or is not here */
+    return 0;
+}
+
+static int stage_identity(const struct blob *blob, char **ret)
+{
+    const struct file *file = file_of(blob);
+
+    return asprintf(ret, "%s %s", file->key, file->version_text) < 0 ? -ENOMEM : 0;
+}
+
+static void stage_blob_free(struct blob *blob)
+{
+    (void)blob; /* the stage owns its files: runs may still use them */
+}
+
+const struct blob_ops stage_blob_ops = {
+    .pread = stage_pread,
+    .check = stage_check,
+    .identity = stage_identity,
+    .free = stage_blob_free,
+    .fetch = stage_fetch,
+    .used = stage_used,
+    .done = stage_done,
+};

@@ -1,0 +1,374 @@
+/* What is fetched next, and the stage's thread, which sees to it.
+ *
+ * Who waits has his blocks queued by himself; this is about the rest: what a reader in sequence
+ * will want soon, what the background brings, what other processes fetch, and what is to be tried
+ * again. The background goes through the files in their order, round and round, until a whole turn
+ * has found nothing missing. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/stage_parts.h"
+
+#define NS_PER_MS    INT64_C(1000000)
+#define NS_PER_S     INT64_C(1000000000)
+#define AHEAD_LEAST  (UINT64_C(1) << 20) /* bytes */
+#define AHEAD_MOST   (UINT64_C(32) << 20)
+#define AHEAD_RUN    (UINT64_C(4) << 20)
+#define SLACK        (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
+#define ELSEWHERE_MS 5                   /* between two looks at what others fetch */
+#define STEAL_S      5                   /* and how long they may be without a sign of life */
+#define RECORDS      512
+#define TURN_MS      100 /* after a turn in which something was on its way: look again */
+#define MANY_TURN_MS 2000
+#define MANY_FILES   1000
+
+/* ---- ahead ---- */
+
+/* Reads in sequence may come a little out of order, once it is known that they are that. */
+static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
+{
+    uint64_t gap = file->ahead_bytes ? SLACK : file->block_bytes;
+
+    return file->last_end && off <= file->last_end + gap && end + SLACK >= file->last_end;
+}
+
+void ahead_locked(struct file *file, uint64_t off, uint64_t len)
+{
+    uint64_t end = off + len, size = file->blob.size, from, to;
+
+    lock_assert_held(&file->stage->lock);
+    if (!is_in_sequence(file, off, end)) {
+        file->ahead_bytes = 0; /* somewhere else */
+        file->ahead_end = 0;
+        file->last_end = end;
+        atomic_store_explicit(&file->ahead_at, UINT64_MAX, memory_order_relaxed);
+        return;
+    }
+    file->last_end = max_u64(file->last_end, end);
+    if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
+        return;
+    file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_LEAST), AHEAD_MOST);
+    from = max_u64(file->last_end, file->ahead_end);
+    to = min_u64(file->last_end + file->ahead_bytes, size);
+    if (from < to) {
+        runs_make_locked(file, from / file->block_bytes, ceil_div(to, file->block_bytes), AHEAD_RUN,
+                         RUN_AHEAD, false);
+        file->ahead_end = to;
+    }
+    atomic_store_explicit(&file->ahead_at,
+                          to < size ? file->ahead_end - file->ahead_bytes / 2 : UINT64_MAX,
+                          memory_order_relaxed);
+}
+
+/* ---- what others fetch ---- */
+
+static uint64_t next_elsewhere(const struct file *file, uint64_t from)
+{
+    while (from < file->blocks && file_state(file, from) != BLOCK_ELSEWHERE)
+        from++;
+    return from;
+}
+
+/* Look at the blocks that others fetch: some may have come, or their claims may have ended. Returns
+ * false if there are none left. */
+static bool look_elsewhere(struct file *file, int64_t now)
+{
+    struct stage *stage = file->stage;
+    uint64_t before = atomic_load(&stage->counters.staged_bytes);
+    bool left = false, steal;
+
+    if (file_take(file, NULL) < 0)
+        return true;
+    for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1))
+        look_at_blocks(file, b, b + 1);
+    lock_take(&stage->lock);
+    if (atomic_load(&stage->counters.staged_bytes) != before)
+        file->elsewhere_since = now;
+    steal = now - file->elsewhere_since > STEAL_S * NS_PER_S;
+    for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1)) {
+        enum run_why why = file->waits ? RUN_DEMAND : RUN_AHEAD;
+        uint64_t n = 1;
+
+        while (b + n < file->blocks && n < 32 && file_state(file, b + n) == BLOCK_ELSEWHERE)
+            n++;
+        if (steal) {
+            runs_make_locked(file, b, b + n, AHEAD_RUN, why, true);
+        } else if (staged_claim(&file->staged, b, 1)) { /* it was let go */
+            staged_unclaim(&file->staged, b, 1);
+            for (uint64_t i = 0; i < n; i++)
+                file_set_locked(file, b + i, BLOCK_UNKNOWN);
+            runs_make_locked(file, b, b + n, AHEAD_RUN, why, false);
+        } else {
+            left = true;
+        }
+        b += n - 1;
+    }
+    lock_drop(&stage->lock);
+    file_put(file);
+    return left;
+}
+
+/* Of all files. Returns when to look again. */
+static int64_t look_at_others(struct stage *stage, int64_t now)
+{
+    struct file *file, *left = NULL;
+
+    lock_take(&stage->lock);
+    file = stage->elsewhere;
+    stage->elsewhere = NULL;
+    lock_drop(&stage->lock);
+    while (file) {
+        struct file *next = file->next_elsewhere;
+
+        if (look_elsewhere(file, now)) {
+            file->next_elsewhere = left;
+            left = file;
+        } else {
+            lock_take(&stage->lock);
+            file->in_elsewhere = false;
+            /* A block may have become one of these since we looked. */
+            if (next_elsewhere(file, 0) < file->blocks) {
+                file->in_elsewhere = true;
+                file->next_elsewhere = stage->elsewhere;
+                stage->elsewhere = file;
+            }
+            lock_drop(&stage->lock);
+        }
+        file = next;
+    }
+    lock_take(&stage->lock);
+    while (left) {
+        struct file *next = left->next_elsewhere;
+
+        left->next_elsewhere = stage->elsewhere;
+        stage->elsewhere = left;
+        left = next;
+    }
+    file = stage->elsewhere;
+    lock_drop(&stage->lock);
+    return file ? now + ELSEWHERE_MS * NS_PER_MS : INT64_MAX;
+}
+
+/* ---- the background ---- */
+
+/* Runs of that kind that are under way. */
+static unsigned count_active(const struct stage *stage, enum run_why why)
+{
+    unsigned n = 0;
+
+    for (const struct run *run = stage->active.first; run; run = run->next)
+        n += run->why == (int)why;
+    return n;
+}
+
+/* May one more run be started in the background? While somebody waits it has one at a time. */
+static bool may_stage_locked(const struct stage *stage, int64_t now)
+{
+    size_t others = stage->queued[RUN_AHEAD].n + stage->queued[RUN_BACKGROUND].n;
+
+    if ((stage->queued[RUN_DEMAND].n || count_active(stage, RUN_DEMAND)) &&
+        count_active(stage, RUN_BACKGROUND))
+        return false;
+    return stage->begun && stage->options.background && !stage->ending && !others &&
+           !stage->asleep.n && stage->active.n + 1 < stage->options.jobs &&
+           (!stage->full || now >= stage->full_until) && now >= stage->look_until &&
+           now >= stage->budget_ns;
+}
+
+static int64_t next_look_locked(const struct stage *stage, int64_t now)
+{
+    int64_t next = INT64_MAX;
+
+    if (!stage->begun || !stage->options.background)
+        return next;
+    if (stage->full && stage->full_until > now)
+        next = stage->full_until;
+    if (stage->look_until > now && stage->look_until < next)
+        next = stage->look_until;
+    if (stage->budget_ns > now && stage->budget_ns < next)
+        next = stage->budget_ns;
+    return next;
+}
+
+static bool can_be_staged(struct file *file, int64_t now)
+{
+    LOCK_SCOPE(&file->stage->lock);
+
+    return file->rest_until <= now;
+}
+
+/* The blocks from `from` on that are on disk are counted; returns the first that is not, and nobody
+ * fetches. *ret_end: behind the last of such. file->blocks: there is none. */
+static uint64_t find_missing(struct file *file, uint64_t from, uint64_t most, uint64_t *ret_end,
+                             bool *ret_others)
+{
+    struct stage *stage = file->stage;
+    uint64_t record[RECORDS], first = file->blocks, end = file->blocks;
+
+    for (uint64_t at = from; at < file->blocks && end == file->blocks; at += RECORDS) {
+        size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
+
+        staged_records(&file->staged, at, n, record);
+        lock_take(&stage->lock);
+        for (size_t i = 0; i < n && end == file->blocks; i++) {
+            enum block_state state = file_state(file, at + i);
+            bool missing = !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT);
+
+            if (record[i] && state != BLOCK_COMING)
+                file_count_locked(file, at + i);
+            *ret_others = *ret_others || state == BLOCK_COMING || state == BLOCK_ELSEWHERE;
+            if (missing && first == file->blocks)
+                first = at + i;
+            if (first < file->blocks && (!missing || at + i - first >= most))
+                end = at + i;
+        }
+        lock_drop(&stage->lock);
+        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
+            break;
+    }
+    *ret_end = end;
+    return first;
+}
+
+/* Queue the next run of the background. False: nothing is missing in the rest of this turn. */
+static bool stage_more(struct stage *stage, int64_t now)
+{
+    uint64_t most, from;
+    struct file *file;
+
+    lock_take(&stage->lock);
+    file = stage->at ? stage->at : stage->files;
+    from = stage->at ? stage->at_block : 0;
+    most = max_u64(stage->run_bytes / stage->options.block, 1);
+    lock_drop(&stage->lock);
+    for (; file; file = atomic_load(&file->next), from = 0) {
+        uint64_t first = file->blocks, end = file->blocks;
+        bool others = false;
+
+        if (atomic_load(&file->done) || atomic_load(&file->failed) < 0)
+            continue;
+        if (!can_be_staged(file, now)) {
+            stage->saw_missing = true;
+            continue;
+        }
+        if (!file->blocks)
+            continue;
+        if (file_take(file, NULL) < 0) { /* of descriptors or memory there may be more later */
+            stage->saw_missing = true;
+            continue;
+        }
+        first = find_missing(file, from, most, &end, &others);
+        stage->saw_missing = stage->saw_missing || others || first < file->blocks;
+        if (first < file->blocks) {
+            LOCK_SCOPE(&stage->lock);
+
+            runs_make_locked(file, first, end, stage->run_bytes, RUN_BACKGROUND, false);
+            if (stage->options.rate)
+                stage->budget_ns =
+                    (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +
+                    (int64_t)((double)((end - first) * file->block_bytes) * 1e9 /
+                              (double)stage->options.rate);
+            stage->at = file;
+            stage->at_block = end;
+            file_put(file);
+            return true;
+        }
+        file_put(file);
+        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+/* Files that have all come are compared with their SHA-256, one at a time. */
+static void verify_staged(struct stage *stage)
+{
+    for (struct file *file = stage->files; file; file = atomic_load(&file->next)) {
+        struct diag reason = DIAG_INIT;
+
+        if (!file->has_sha256 || atomic_load(&file->done) ||
+            atomic_load(&file->verdict) != FILE_NOT_VERIFIED || file_take(file, NULL) < 0)
+            continue;
+        if (file_verify(file, &reason) == -EBADMSG) {
+            LOCK_SCOPE(&stage->lock);
+
+            stage->trouble = reason;
+            stage->trouble_error = -EBADMSG;
+        }
+        file_put(file);
+    }
+}
+
+static void end_turn(struct stage *stage, int64_t now)
+{
+    bool all = !stage->saw_missing;
+
+    if (all)
+        verify_staged(stage);
+    LOCK_SCOPE(&stage->lock);
+
+    stage->at = NULL;
+    stage->all_staged = all;
+    stage->look_until =
+        all ? INT64_MAX : now + (stage->n_files < MANY_FILES ? TURN_MS : MANY_TURN_MS) * NS_PER_MS;
+    stage->saw_missing = false;
+    pthread_cond_broadcast(&stage->gone);
+}
+
+static void stage_in_background(struct stage *stage, int64_t now)
+{
+    for (;;) {
+        bool may;
+
+        lock_take(&stage->lock);
+        may = may_stage_locked(stage, now);
+        lock_drop(&stage->lock);
+        if (!may)
+            return;
+        if (!stage_more(stage, now)) {
+            end_turn(stage, now);
+            return;
+        }
+        runs_start(stage);
+    }
+}
+
+/* ---- the thread ---- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void *stage_main(void *arg)
+{
+    struct stage *stage = arg;
+
+    lock_take(&stage->lock);
+    while (!stage->ending && !stage->resting) {
+        struct diag reason = DIAG_INIT;
+        struct wait *over = NULL;
+        int64_t now = monotonic_ns(), next;
+
+        stage->kicked = false;
+        next = runs_wake_locked(stage, now, &over);
+        if (over)
+            diag_set(&reason, -EREMOTEIO, "%.300s; waited %u s",
+                     stage->trouble_error ? stage->trouble.text : "the remote gives nothing",
+                     stage->options.patience_s);
+        lock_drop(&stage->lock);
+        waits_tell(stage, over, -EREMOTEIO, &reason);
+        next = earlier(next, look_at_others(stage, now));
+        stage_in_background(stage, now);
+        runs_start(stage);
+        lock_take(&stage->lock);
+        next = earlier(next, next_look_locked(stage, now));
+        if (!stage->kicked && !stage->ending && !stage->resting)
+            lock_wait_for(&stage->lock, &stage->wake,
+                          next == INT64_MAX ? INT64_MAX : earlier(next - now, 3600 * NS_PER_S));
+    }
+    lock_drop(&stage->lock);
+    return NULL;
+}

@@ -1,0 +1,250 @@
+/* What the parts of the stage share: stage.c (life, counters), stage_file.c (blocks of a file, and
+ * the blob that reads them), stage_runs.c (transfers), stage_next.c (what to fetch next). */
+#ifndef EPOCHFS_CACHE_STAGE_PARTS_H
+#define EPOCHFS_CACHE_STAGE_PARTS_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "base/lock.h"
+#include "base/wants.h"
+#include "cache/room.h"
+#include "cache/spare.h"
+#include "cache/stage.h"
+#include "cache/staged.h"
+
+/* The state of a block in this process. On disk it may be there all the same, put there by another.
+ *
+ * UNKNOWN   -> HERE       look_at_blocks()     its checksum is right
+ * UNKNOWN   -> ABSENT     look_at_blocks()     it is not there, or is damaged
+ * ABSENT    -> HERE       look_at_blocks()     another process has fetched it
+ * UNKNOWN, ABSENT, ELSEWHERE -> COMING   runs_make_locked()   a run of ours fetches it
+ * COMING    -> HERE       publish_blocks()     wakes waits
+ * COMING    -> ABSENT     release_blocks_locked()  the run failed, or there was no room
+ * COMING    -> ELSEWHERE  run_claim()          another process fetches it
+ * ELSEWHERE -> HERE, ABSENT   look_at_blocks()
+ * HERE      -> ABSENT     file_drop()          by the keep policy, or what was read was short
+ * any but COMING -> UNKNOWN  file_forget_locked()   another process has dropped blocks */
+enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, BLOCK_HERE };
+#define BLOCK_STATE   0x0f
+#define BLOCK_FLAGS   0xf0
+#define BLOCK_FETCHED 0x10 /* by this process, at least once */
+#define BLOCK_COUNTED 0x20 /* in staged_bytes */
+
+/* A range of blocks that somebody waits for. */
+struct wait {
+    struct wait *next;
+    uint64_t first, end; /* blocks */
+    uint64_t left;       /* of them that are not here */
+    int64_t since;
+    struct waiter *waiter;
+};
+
+enum file_verdict { FILE_NOT_VERIFIED, FILE_GOOD, FILE_BAD };
+
+/* A file of the remote; its head is the blob. */
+struct file {
+    struct blob blob;
+    /* Set by stage_add(), then constant: */
+    struct stage *stage;
+    char *url, *key, *version_text;
+    uint32_t block_bytes;
+    uint64_t blocks;
+    bool has_sha256;
+    uint8_t sha256[32];
+    uint64_t hash; /* of key */
+
+    _Atomic uint8_t *state; /* [blocks] enum block_state | flags; written with stage->lock held */
+    _Atomic uint32_t *used; /* [blocks] bytes that were used; NULL: not counted */
+    _Atomic uint64_t drops; /* of the staged file, when the states were right */
+    _Atomic uint64_t ahead_at; /* a read from this byte on fetches more ahead; UINT64_MAX: none */
+    _Atomic int failed;        /* -ESTALE: it has changed; -EBADMSG: differs from SHA256SUMS */
+    _Atomic int verdict;       /* enum file_verdict, of the SHA-256 */
+    _Atomic unsigned users;    /* threads and runs that use staged */
+    _Atomic bool is_open;
+    _Atomic bool recent;  /* used since it was last looked at for closing */
+    struct staged staged; /* constant while it is open */
+
+    struct file *_Atomic next; /* of all of the stage */
+    _Atomic bool done;         /* it is not read any more: blob_done() */
+    /* Guarded by stage->lock: */
+    struct file *next_in_bucket;
+    struct remote_version version; /* whole_only may be found out later */
+    bool opening;
+    struct file *newer, *older; /* of those that are open */
+    struct wait *waits;
+    uint64_t coming;   /* blocks in that state */
+    bool in_elsewhere; /* of the stage's list of files with such blocks */
+    struct file *next_elsewhere;
+    int64_t elsewhere_since; /* when the last of them came */
+    uint64_t last_end;       /* byte behind the last demand */
+    uint64_t ahead_end;      /* byte up to which was fetched ahead */
+    uint64_t ahead_bytes;    /* how far to fetch ahead; 0: it is not read in sequence */
+    int64_t rest_until;      /* nothing in the background before */
+    struct run *whole;       /* that fetches all of it */
+};
+
+enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
+
+/* Blocks that are fetched by one transfer after another until all have come.
+ *
+ * QUEUED -> ACTIVE       runs_start()       a connection is free
+ * ACTIVE -> ASLEEP       run_end()          it failed, and is tried again at wake_at
+ * ASLEEP -> QUEUED       runs_wake_locked(), runs_hurry_locked()
+ * ACTIVE -> gone         run_end()
+ * QUEUED, ASLEEP -> gone runs_wake_locked()  patience has ended; runs_stop_locked() */
+enum run_state { RUN_QUEUED, RUN_ACTIVE, RUN_ASLEEP };
+
+enum run_phase { RUN_STARTING, RUN_RUNNING, RUN_OVER }; /* of the transfer of an ACTIVE run */
+
+struct run {
+    struct transfer transfer; /* its head */
+    struct file *file;        /* has a user for it */
+    uint64_t first, n;        /* blocks; they change before it is first in the transport only */
+    bool whole;               /* of a file that comes as a whole; then some blocks may be HERE */
+    _Atomic int why;          /* enum run_why; written with stage->lock held */
+    _Atomic int64_t progress; /* when bytes last came; 0: never */
+    /* Guarded by stage->lock: */
+    struct run *next, *previous; /* of its list */
+    enum run_state state;
+    enum run_phase phase;
+    unsigned begun;      /* how often */
+    unsigned references; /* its list, and who starts it */
+    bool paused, stopping;
+    int64_t made, wake_at;
+    unsigned failures; /* in a row, without a block */
+    int over_error;    /* why it was stopped */
+    bool claimed;
+    bool steals; /* it does without claims: who has them has given no sign of life */
+    /* Of the thread that starts it, then of the transport's: */
+    bool refused;  /* there is no room: what comes goes to the spares */
+    uint64_t room; /* bytes that were taken for blocks to come */
+    uint64_t done; /* blocks from first on that are dealt with */
+    size_t fill;   /* bytes in buffer, of the blocks behind */
+    size_t buffer_room;
+    uint8_t *buffer;
+    uint64_t bytes; /* of this transfer */
+    int64_t began;
+    struct remote_version version;
+};
+
+struct run_list {
+    struct run *first, *last;
+    size_t n;
+};
+
+struct stage {
+    /* Set by stage_new(), then constant: */
+    struct stage_options options;
+    const struct cache_folder *cache;
+    struct transport *transport;
+    struct room *room;
+    unsigned open_most; /* descriptors */
+    struct stage_counters counters;
+    struct spares spares;
+    _Atomic bool ending;
+    _Atomic int64_t progress; /* when bytes last came, monotonic_ns() */
+
+    struct lock lock;
+    pthread_cond_t wake; /* of the thread */
+    pthread_cond_t gone; /* a run has gone, or a file is open */
+    /* Guarded by lock: */
+    struct file *files, *last_file;
+    size_t n_files, buckets;
+    struct file **bucket; /* [buckets], a power of two; by the hash of their keys */
+    unsigned n_open;
+    struct file *newest, *oldest; /* of those that are open */
+    struct file *elsewhere;
+    struct run_list queued[RUN_WHYS], active, asleep;
+    unsigned alive;    /* runs, in lists or not */
+    unsigned starting; /* of them */
+    pthread_t thread;
+    bool runs, resting, begun;
+    bool kicked;     /* there may be something to do */
+    struct file *at; /* where the background goes on; NULL: at the first */
+    uint64_t at_block;
+    bool full;           /* there was no room; */
+    int64_t full_until;  /* look again then */
+    int64_t look_until;  /* nothing is missing, or others fetch it; look again then */
+    bool all_staged;     /* nothing was missing when it looked last */
+    bool saw_missing;    /* in this turn through the files */
+    int64_t budget_ns;   /* rate=: nothing in the background before */
+    uint64_t run_bytes;  /* of a run, adapted to the speed */
+    struct diag trouble; /* the last failure */
+    int trouble_error;   /* 0: it works again */
+};
+
+/* ---- stage_file.c ---- */
+
+extern const struct blob_ops stage_blob_ops;
+
+uint32_t file_block_len(const struct file *file, uint64_t block);
+
+static inline enum block_state file_state(const struct file *file, uint64_t block)
+{
+    return (enum block_state)(atomic_load_explicit(&file->state[block], memory_order_acquire) &
+                              BLOCK_STATE);
+}
+
+/* Set the state of a block, and the counters that follow from it. */
+void file_set_locked(struct file *file, uint64_t block, enum block_state state);
+
+/* The block is on disk, whether we know its state or not. */
+void file_count_locked(struct file *file, uint64_t block);
+
+/* The staged file is open until file_put(). 0 or -errno with the reason in d. No lock held. */
+int file_take(struct file *file, struct diag *d);
+void file_put(struct file *file);
+void file_close_locked(struct file *file);
+
+/* Find out which of the blocks [first, end) are here; those of which that is known are not looked
+ * at again, but absent ones are. The file must have been taken; no lock held. */
+void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
+
+/* Drop n blocks. No lock held; the file must have been taken. */
+void file_drop(struct file *file, uint64_t first, uint64_t n);
+
+/* Blocks [first, end) have come (error 0) or will not: waits that are over by this go to *ret_over.
+ * A wait fails as a whole. */
+void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
+                       struct wait **ret_over);
+
+/* Tell them. No lock held. */
+void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
+
+/* Compare a file that is here with its SHA-256. 0; -EBADMSG: it differs, its blocks have been
+ * dropped; -EAGAIN: a block is missing; or -errno. No lock held. */
+int file_verify(struct file *file, struct diag *d);
+
+/* ---- stage_runs.c ---- */
+
+/* Make runs of those of the blocks [first, end) that nobody fetches, of at most that many bytes,
+ * and queue them. steal: those, too, that another process fetches. */
+void runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
+                      enum run_why why, bool steal);
+
+/* Somebody waits for blocks that are on their way already. */
+void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end);
+
+/* Start what is queued, for as long as connections are free. No lock held. */
+void runs_start(struct stage *stage);
+
+/* Queue what has slept enough; give up what somebody has waited for too long. Returns when to look
+ * again. */
+int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over);
+
+/* Stop all that is under way, and forget what is not; all who wait get -EINTR. */
+void runs_stop_locked(struct stage *stage, struct wait **ret_over);
+
+/* ---- stage_next.c ---- */
+
+void *stage_main(void *arg); /* the thread */
+
+/* A reader wants bytes [off, off + len): if the file is read in sequence fetch more ahead. */
+void ahead_locked(struct file *file, uint64_t off, uint64_t len);
+
+/* ---- stage.c ---- */
+
+void stage_kick_locked(struct stage *stage); /* there may be something to do; starts the thread */
+
+#endif

@@ -1,0 +1,888 @@
+/* Runs: blocks that are fetched together.
+ *
+ * A run's blocks are COMING from when it is made until each is published or the run is gone, so no
+ * two runs of a process have a block in common; claims see to it that no two processes do. What the
+ * server has given stays good when a transfer breaks: the next one of the run goes on at the very
+ * byte. One connection is always left for those who wait.
+ *
+ * end() takes stage->lock before it touches the lists; so a transfer of a run that stands in the
+ * list of the active ones, looked at with the lock held, has not ended. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/stage_parts.h"
+
+#define NS_PER_MS       INT64_C(1000000)
+#define NS_PER_S        INT64_C(1000000000)
+#define GROUP_BYTES     (UINT64_C(1) << 20) /* that are written to disk at a time */
+#define BACKOFF_MS      200
+#define BACKOFF_MOST_MS 15000
+#define GIVE_UP         6 /* failures of a run that nobody waits for */
+#define LOOK_MS         50
+#define REST_S          30
+#define OVERHEAD        8192 /* bytes of disk space that a run may take beside its blocks */
+
+/* ---- lists ---- */
+
+static struct run_list *list_of(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+
+    switch (run->state) {
+    case RUN_QUEUED:
+        return &stage->queued[run->why];
+    case RUN_ACTIVE:
+        return &stage->active;
+    default:
+        return &stage->asleep;
+    }
+}
+
+static void list_add(struct run *run, enum run_state state)
+{
+    struct run_list *list;
+
+    lock_assert_held(&run->file->stage->lock);
+    run->state = state;
+    list = list_of(run);
+    run->next = NULL;
+    run->previous = list->last;
+    *(list->last ? &list->last->next : &list->first) = run;
+    list->last = run;
+    list->n++;
+}
+
+static void list_remove(struct run *run)
+{
+    struct run_list *list = list_of(run);
+
+    lock_assert_held(&run->file->stage->lock);
+    *(run->previous ? &run->previous->next : &list->first) = run->next;
+    *(run->next ? &run->next->previous : &list->last) = run->previous;
+    list->n--;
+}
+
+static void list_move(struct run *run, enum run_state state)
+{
+    list_remove(run);
+    list_add(run, state);
+}
+
+/* ---- making ---- */
+
+static bool data_came(struct transfer *transfer, const void *bytes, size_t n);
+static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
+                    const struct diag *d);
+
+static bool is_to_fetch(const struct file *file, uint64_t block, bool steal)
+{
+    enum block_state state = file_state(file, block);
+
+    return state == BLOCK_UNKNOWN || state == BLOCK_ABSENT || (steal && state == BLOCK_ELSEWHERE);
+}
+
+/* 0 or -ENOMEM. */
+static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why,
+                           bool steal)
+{
+    struct run *run = calloc(1, sizeof(*run));
+
+    if (!run)
+        return -ENOMEM;
+    run->transfer.url = file->url;
+    run->transfer.data = data_came;
+    run->transfer.end = run_end;
+    run->file = file;
+    run->first = first;
+    run->n = n;
+    atomic_store(&run->why, (int)why);
+    run->made = monotonic_ns();
+    run->references = 1;
+    run->steals = steal;
+    run->whole = file->version.whole_only;
+    atomic_fetch_add(&file->users, 1);
+    for (uint64_t b = first; b < first + n; b++)
+        if (file_state(file, b) != BLOCK_HERE)
+            file_set_locked(file, b, BLOCK_COMING);
+    if (run->whole)
+        file->whole = run;
+    file->stage->alive++;
+    list_add(run, RUN_QUEUED);
+    return 0;
+}
+
+void runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
+                      enum run_why why, bool steal)
+{
+    uint64_t blocks = max_u64(most / file->block_bytes, 1);
+    bool any = false;
+
+    lock_assert_held(&file->stage->lock);
+    if (file->version.whole_only) {
+        for (uint64_t b = first; b < end && !any; b++)
+            any = is_to_fetch(file, b, steal);
+        if (any && !file->whole)
+            make_run_locked(file, 0, file->blocks, why, steal);
+        return;
+    }
+    while (first < end) {
+        uint64_t n = 0;
+
+        while (first + n < end && n < blocks && is_to_fetch(file, first + n, steal))
+            n++;
+        if (n && make_run_locked(file, first, n, why, steal) < 0)
+            return; /* who waits is told when patience ends */
+        first += n ? n : 1;
+    }
+}
+
+static bool overlaps(const struct run *run, const struct file *file, uint64_t first, uint64_t end)
+{
+    return run->file == file && run->first < end && first < run->first + run->n;
+}
+
+static void hurry_list(struct run_list *list, const struct file *file, uint64_t first, uint64_t end)
+{
+    int64_t soon = monotonic_ns() + BACKOFF_MS * NS_PER_MS;
+
+    for (struct run *run = list->first, *next; run; run = next) {
+        bool queued = run->state == RUN_QUEUED;
+
+        next = run->next;
+        if (run->why == RUN_DEMAND || !overlaps(run, file, first, end))
+            continue;
+        if (queued)
+            list_remove(run);
+        atomic_store(&run->why, RUN_DEMAND);
+        if (queued)
+            list_add(run, RUN_QUEUED);
+        if (run->state == RUN_ASLEEP && run->wake_at > soon)
+            run->wake_at = soon;
+    }
+}
+
+void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end)
+{
+    struct stage *stage = file->stage;
+
+    lock_assert_held(&stage->lock);
+    if (!file->coming)
+        return;
+    hurry_list(&stage->queued[RUN_AHEAD], file, first, end);
+    hurry_list(&stage->queued[RUN_BACKGROUND], file, first, end);
+    hurry_list(&stage->active, file, first, end);
+    hurry_list(&stage->asleep, file, first, end);
+}
+
+/* ---- the end of a run ---- */
+
+/* Blocks that will not come by this run. Their waits end with error; 0: they go on. The claims end
+ * before another run of this process can make its own. */
+static void release_blocks_locked(struct run *run, int error, struct wait **over)
+{
+    struct file *file = run->file;
+
+    lock_assert_held(&file->stage->lock);
+    if (run->claimed)
+        staged_unclaim(&file->staged, run->first + run->done, run->n - run->done);
+    run->claimed = false;
+    for (uint64_t b = run->first; b < run->first + run->n; b++)
+        if (file_state(file, b) == BLOCK_COMING)
+            file_set_locked(file, b, BLOCK_ABSENT);
+    if (error < 0)
+        waits_over_locked(file, run->first, run->first + run->n, error, over);
+    if (file->whole == run)
+        file->whole = NULL;
+}
+
+/* Let go of a run; the last who does frees it. No lock held. */
+static void run_let_go(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+    bool last;
+
+    lock_take(&stage->lock);
+    last = !--run->references;
+    lock_drop(&stage->lock);
+    if (!last)
+        return;
+    if (run->room)
+        room_give_back(stage->room, run->room);
+    free(run->buffer);
+    file_put(run->file);
+    free(run);
+    lock_take(&stage->lock);
+    stage->alive--;
+    pthread_cond_broadcast(&stage->gone);
+    lock_drop(&stage->lock);
+}
+
+/* The run leaves its list; the caller lets it go, without the lock. */
+static void run_leave_locked(struct run *run, int error, struct wait **over)
+{
+    list_remove(run);
+    release_blocks_locked(run, error, over);
+}
+
+static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
+{
+    uint64_t ms = BACKOFF_MS, jitter = (uint64_t)run->made ^ (uint64_t)(uintptr_t)run;
+
+    for (unsigned i = 1; i < run->failures && ms < BACKOFF_MOST_MS; i++)
+        ms *= 2;
+    ms = min_u64(ms, BACKOFF_MOST_MS);
+    ms += (jitter >> 12) % (ms / 2 + 1); /* not all at the same time */
+    return (int64_t)max_u64(ms, retry_ms) * NS_PER_MS;
+}
+
+static bool is_waited_for(const struct run *run)
+{
+    for (const struct wait *w = run->file->waits; w; w = w->next)
+        if (w->first < run->first + run->n && run->first < w->end)
+            return true;
+    return false;
+}
+
+/* A transfer has failed and may work later. True: the run goes. */
+static bool fail_once_locked(struct run *run, uint64_t retry_ms)
+{
+    struct stage *stage = run->file->stage;
+    int64_t now = monotonic_ns();
+
+    run->failures++;
+    if (run->whole) { /* it begins at the first byte again */
+        run->done = 0;
+        run->fill = 0;
+    }
+    if (run->failures >= GIVE_UP && !is_waited_for(run)) {
+        run->file->rest_until = now + REST_S * NS_PER_S;
+        return true;
+    }
+    run->wake_at = now + backoff_ns(run, retry_ms);
+    list_move(run, RUN_ASLEEP);
+    atomic_fetch_add_explicit(&stage->counters.retries, 1, memory_order_relaxed);
+    return false;
+}
+
+static int error_of(enum transfer_end how)
+{
+    return how == TRANSFER_CHANGED ? -ESTALE : how == TRANSFER_STOPPED ? -EINTR : -EREMOTEIO;
+}
+
+/* The run has ended with how. 0: it sleeps; 1: it has gone. */
+static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms, int *ret_error,
+                         struct wait **over)
+{
+    struct file *file = run->file;
+    enum run_why why = (enum run_why)run->why;
+
+    run->phase = RUN_OVER;
+    *ret_error = 0;
+    if (run->done == run->n)
+        how = TRANSFER_DONE;
+    else if (how == TRANSFER_DONE)
+        how = TRANSFER_AGAIN; /* a transport that gives less than it says */
+    switch (how) {
+    case TRANSFER_DONE:
+        break;
+    case TRANSFER_AGAIN:
+        if (!run->stopping && !fail_once_locked(run, retry_ms))
+            return 0;
+        *ret_error = run->stopping ? run->over_error : 0;
+        break;
+    case TRANSFER_WHOLE:
+        file->version.whole_only = true;
+        run_leave_locked(run, 0, over);
+        if (!run->stopping && !file->whole)
+            make_run_locked(file, 0, file->blocks, why, false);
+        return 1;
+    case TRANSFER_CHANGED:
+        atomic_store(&file->failed, -ESTALE);
+        *ret_error = -ESTALE;
+        break;
+    default:
+        file->rest_until = monotonic_ns() + REST_S * NS_PER_S;
+        *ret_error = run->stopping ? run->over_error : error_of(how);
+        break;
+    }
+    run_leave_locked(run, *ret_error, over);
+    return 1;
+}
+
+/* How fast it was decides how long the next one in the background is: so short that who comes to
+ * wait for its last block need not wait long. */
+static void adapt_locked(struct stage *stage, const struct run *run, int64_t now)
+{
+    const uint64_t least = 2 * (uint64_t)stage->options.block, most = UINT64_C(8) << 20;
+    int64_t ns = now - run->began;
+    uint64_t wish;
+
+    if (ns <= 0 || run->bytes < stage->options.block)
+        return;
+    wish = (uint64_t)((double)run->bytes / (double)ns * 0.2e9);
+    stage->run_bytes = (stage->run_bytes * 3 + min_u64(max_u64(wish, least), most)) / 4;
+}
+
+static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
+                    const struct diag *d)
+{
+    struct run *run = (struct run *)transfer;
+    struct stage *stage = run->file->stage;
+    struct wait *over = NULL;
+    struct diag reason = DIAG_INIT;
+    int gone, error;
+
+    if (d && d->set)
+        reason = *d;
+    lock_take(&stage->lock);
+    if (how == TRANSFER_DONE) {
+        adapt_locked(stage, run, monotonic_ns());
+        stage->trouble_error = 0;
+    } else if (how != TRANSFER_STOPPED && how != TRANSFER_WHOLE) {
+        stage->trouble = reason;
+        stage->trouble_error = error_of(how);
+    }
+    gone = settle_locked(run, how, retry_ms, &error, &over);
+    stage_kick_locked(stage);
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, error, &reason);
+    if (!gone)
+        return; /* it is not ours any more */
+    runs_start(stage);
+    run_let_go(run); /* last: the stage may be freed then */
+}
+
+/* ---- bytes come ---- */
+
+static void count_bytes(struct run *run, size_t n)
+{
+    struct stage_counters *c = &run->file->stage->counters;
+    int64_t now = monotonic_ns();
+
+    run->bytes += n;
+    atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
+                              memory_order_relaxed);
+    atomic_store_explicit(&run->progress, now, memory_order_relaxed);
+    atomic_store_explicit(&run->file->stage->progress, now, memory_order_relaxed);
+}
+
+/* Write the first n blocks of the buffer to disk. False: there is no room, or the disk fails. */
+static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
+{
+    struct file *file = run->file;
+    uint64_t first = run->first + run->done, records[256];
+    const uint8_t *at = run->buffer;
+    int r = 0;
+
+    assert(n <= ARRAY_LEN(records));
+    for (uint64_t i = 0; i < n; i++) {
+        records[i] = staged_checksum(&file->staged, first + i, at);
+        at += file_block_len(file, first + i);
+    }
+    r = staged_write(&file->staged, run->buffer, (size_t)bytes, first * file->block_bytes);
+    if (r == 0)
+        r = staged_publish(&file->staged, first, (size_t)n, records);
+    if (r < 0)
+        return false;
+    room_settle(file->stage->room, bytes);
+    run->room -= bytes;
+    return true;
+}
+
+static void keep_spares(struct run *run, uint64_t n)
+{
+    struct file *file = run->file;
+    const uint8_t *at = run->buffer;
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t block = run->first + run->done + i;
+
+        spares_add(&file->stage->spares, file, block, at, file_block_len(file, block));
+        at += file_block_len(file, block);
+    }
+    atomic_fetch_add_explicit(&file->stage->counters.refused, n, memory_order_relaxed);
+}
+
+static void note_fetched_locked(struct file *file, uint64_t block)
+{
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+
+    if (state & BLOCK_FETCHED)
+        return;
+    atomic_store_explicit(&file->state[block], state | BLOCK_FETCHED, memory_order_release);
+    atomic_fetch_add_explicit(&file->stage->counters.distinct_bytes, file_block_len(file, block),
+                              memory_order_relaxed);
+}
+
+/* The first n blocks of the buffer, of so many bytes, are complete. */
+static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
+{
+    struct file *file = run->file;
+    uint64_t first = run->first + run->done;
+    struct wait *over = NULL;
+    bool kept = !run->refused && write_blocks(run, n, bytes);
+
+    if (!kept) {
+        if (!run->refused)
+            room_give_back(file->stage->room, run->room);
+        run->room = run->refused ? run->room : 0;
+        run->refused = true;
+        keep_spares(run, n);
+    }
+    if (run->claimed) /* before anybody here may claim them again */
+        staged_unclaim(&file->staged, first, n);
+    lock_take(&file->stage->lock);
+    for (uint64_t b = first; b < first + n; b++) {
+        note_fetched_locked(file, b);
+        file_set_locked(file, b, kept ? BLOCK_HERE : BLOCK_ABSENT);
+    }
+    waits_over_locked(file, first, first + n, 0, &over);
+    run->failures = 0;
+    lock_drop(&file->stage->lock);
+    waits_tell(file->stage, over, 0, NULL);
+    run->done += n;
+    run->fill -= bytes;
+    memmove(run->buffer, run->buffer + bytes, run->fill);
+}
+
+/* Complete blocks at the front of the buffer, and their bytes. */
+static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes)
+{
+    uint64_t n = 0, bytes = 0;
+
+    while (run->done + n < run->n) {
+        uint32_t len = file_block_len(run->file, run->first + run->done + n);
+
+        if (bytes + len > run->fill)
+            break;
+        bytes += len;
+        n++;
+    }
+    *ret_bytes = bytes;
+    return n;
+}
+
+/* Of a file that comes as a whole: was the block at the front of the buffer here before? */
+static bool is_known(const struct run *run)
+{
+    return run->whole && file_state(run->file, run->first + run->done) == BLOCK_HERE;
+}
+
+/* Shall complete blocks be published at once? */
+static bool is_urgent(const struct run *run)
+{
+    return run->whole || atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND ||
+           run->fill == run->buffer_room;
+}
+
+static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
+{
+    struct run *run = (struct run *)transfer;
+    const uint8_t *at = bytes;
+
+    count_bytes(run, n);
+    while (n && run->done < run->n) {
+        size_t take = (size_t)min_u64(n, run->buffer_room - run->fill);
+        uint64_t ready, ready_bytes;
+
+        if (run->whole) /* one by one: some may be known */
+            take = (size_t)min_u64(take, file_block_len(run->file, run->done) - run->fill);
+        memcpy(run->buffer + run->fill, at, take);
+        run->fill += take;
+        at += take;
+        n -= take;
+        ready = complete_blocks(run, &ready_bytes);
+        if (ready && is_known(run)) {
+            run->done++;
+            run->fill = 0;
+        } else if (ready && (is_urgent(run) || run->done + ready == run->n)) {
+            publish_blocks(run, ready, ready_bytes);
+        }
+    }
+    return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
+}
+
+/* ---- starting ---- */
+
+/* Of a run that is being started: blocks that this process need not fetch after all. */
+static void trim_locked(struct run *run, uint64_t n, enum block_state state)
+{
+    struct file *file = run->file;
+
+    lock_assert_held(&file->stage->lock);
+    for (uint64_t b = run->first + n; b < run->first + run->n; b++)
+        if (file_state(file, b) == BLOCK_COMING)
+            file_set_locked(file, b, state);
+    run->n = n;
+}
+
+/* Claim the blocks of the run: what another process has claimed it fetches. Returns false if
+ * nothing is left. */
+static bool claim_blocks(struct run *run)
+{
+    struct file *file = run->file;
+    uint64_t n;
+
+    if (run->claimed || run->steals)
+        return true;
+    n = staged_claim(&file->staged, run->first, run->n);
+    if (run->whole && n && n < run->n) { /* all of it or nothing */
+        staged_unclaim(&file->staged, run->first, n);
+        n = 0;
+    }
+    lock_take(&file->stage->lock);
+    run->claimed = n > 0;
+    if (n < run->n) {
+        trim_locked(run, n, BLOCK_ELSEWHERE);
+        if (!file->in_elsewhere) {
+            file->in_elsewhere = true;
+            file->next_elsewhere = file->stage->elsewhere;
+            file->stage->elsewhere = file;
+        }
+        file->elsewhere_since = monotonic_ns();
+    }
+    lock_drop(&file->stage->lock);
+    return n > 0;
+}
+
+/* After the claim: has another process fetched some of it meanwhile? Keeps the first blocks that
+ * are to be fetched; others are looked at, and made to runs again. Returns false if nothing is
+ * left. */
+static bool pass_what_came(struct run *run)
+{
+    struct file *file = run->file;
+    uint64_t record[64], first = run->first, n = run->n, skip = 0, keep = 0;
+
+    if (run->whole || run->steals || run->begun > 1)
+        return true;
+    for (uint64_t b = 0; b < n; b++) {
+        if (b % ARRAY_LEN(record) == 0)
+            staged_records(&file->staged, first + b, (size_t)min_u64(ARRAY_LEN(record), n - b),
+                           record);
+        if (!record[b % ARRAY_LEN(record)])
+            keep++;
+        else if (keep)
+            break;
+        else
+            skip++;
+    }
+    if (keep == n)
+        return true;
+    lock_take(&file->stage->lock);
+    for (uint64_t b = first; b < first + n; b++)
+        if (b < first + skip || b >= first + skip + keep)
+            file_set_locked(file, b, BLOCK_UNKNOWN);
+    if (skip)
+        staged_unclaim(&file->staged, first, skip);
+    if (skip + keep < n)
+        staged_unclaim(&file->staged, first + skip + keep, n - skip - keep);
+    run->first = first + skip;
+    run->n = keep;
+    run->claimed = keep > 0;
+    lock_drop(&file->stage->lock);
+    look_at_blocks(file, first, first + n); /* it wakes who waits for them */
+    lock_take(&file->stage->lock);
+    runs_make_locked(file, first, first + n, UINT64_MAX, (enum run_why)run->why, false);
+    lock_drop(&file->stage->lock);
+    return keep > 0;
+}
+
+static uint64_t bytes_left(const struct run *run)
+{
+    const struct file *file = run->file;
+    uint64_t end = min_u64((run->first + run->n) * file->block_bytes, file->blob.size);
+
+    return end - (run->first + run->done) * file->block_bytes;
+}
+
+/* Room on disk for what is to come. False: there is none, and nobody waits for it. */
+static bool take_room(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+    uint64_t want = bytes_left(run) + OVERHEAD;
+
+    if (run->room || run->refused)
+        return true;
+    if (room_take(stage->room, want) == 0) {
+        run->room = want;
+        return true;
+    }
+    run->refused = true;
+    lock_take(&stage->lock);
+    stage->full = true;
+    stage->full_until = monotonic_ns() + 5 * NS_PER_S;
+    lock_drop(&stage->lock);
+    return run->why == RUN_DEMAND;
+}
+
+static int get_buffer(struct run *run)
+{
+    uint64_t room = max_u64(GROUP_BYTES, run->file->block_bytes);
+
+    if (run->buffer)
+        return 0;
+    run->buffer_room = (size_t)min_u64(room, max_u64(bytes_left(run), 1));
+    run->buffer = malloc(run->buffer_room);
+    return run->buffer ? 0 : -ENOMEM;
+}
+
+/* A run that cannot be started. */
+static void drop_run(struct run *run, int error, const struct diag *reason)
+{
+    struct stage *stage = run->file->stage;
+    struct wait *over = NULL;
+
+    lock_take(&stage->lock);
+    stage->starting--;
+    run_leave_locked(run, error, &over);
+    stage_kick_locked(stage);
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, error, reason);
+    run_let_go(run);
+}
+
+/* Get ready for a transfer. 0, or -errno. */
+static int prepare_transfer(struct run *run)
+{
+    struct file *file = run->file;
+    struct stage *stage = file->stage;
+    int r = get_buffer(run);
+    LOCK_SCOPE(&stage->lock);
+
+    run->version = file->version;
+    run->transfer.version = &run->version;
+    run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
+    run->transfer.len = bytes_left(run) - run->fill;
+    run->bytes = 0;
+    run->began = monotonic_ns();
+    run->references++;
+    return run->stopping || stage->ending ? -EINTR : r;
+}
+
+/* It is in the transport, and may have ended by now. */
+static void note_started(struct run *run, unsigned begun)
+{
+    struct stage *stage = run->file->stage;
+
+    lock_take(&stage->lock);
+    if (run->begun == begun && run->phase == RUN_STARTING) {
+        run->phase = RUN_RUNNING;
+        if (run->stopping)
+            transport_stop(stage->transport, &run->transfer);
+    }
+    stage->starting--;
+    pthread_cond_broadcast(&stage->gone);
+    lock_drop(&stage->lock);
+    run_let_go(run);
+}
+
+/* Start a run that was just made ACTIVE. */
+static void run_begin(struct run *run, unsigned begun)
+{
+    struct stage *stage = run->file->stage;
+    struct diag reason = DIAG_INIT;
+    int r;
+
+    if (!claim_blocks(run) || !pass_what_came(run) || !take_room(run)) {
+        drop_run(run, 0, NULL);
+        return;
+    }
+    r = prepare_transfer(run);
+    if (r == 0) {
+        atomic_fetch_add_explicit(&stage->counters.requests, 1, memory_order_relaxed);
+        r = transport_start(stage->transport, &run->transfer);
+    }
+    if (r == 0) {
+        note_started(run, begun);
+        return;
+    }
+    diag_set(&reason, r, "%s: %s", run->file->blob.name, strerror(-r));
+    drop_run(run, r == -EINTR ? r : -EREMOTEIO, &reason);
+    run_let_go(run);
+}
+
+/* The next run that may be started; it is ACTIVE then. One connection is for demands only. */
+static struct run *next_locked(struct stage *stage)
+{
+    struct run *run = NULL;
+
+    lock_assert_held(&stage->lock);
+    if (stage->active.n >= stage->options.jobs || stage->ending)
+        return NULL;
+    for (unsigned why = 0; why < RUN_WHYS && !run; why++)
+        if (why == RUN_DEMAND || stage->active.n + 1 < stage->options.jobs)
+            run = stage->queued[why].first;
+    if (run) {
+        list_move(run, RUN_ACTIVE);
+        run->phase = RUN_STARTING;
+        run->begun++;
+        stage->starting++;
+    }
+    return run;
+}
+
+/* While somebody waits, the background has one connection; others of it rest. */
+static void share_locked(struct stage *stage)
+{
+    bool demand = stage->queued[RUN_DEMAND].n > 0, first = true;
+
+    for (const struct run *run = stage->active.first; run; run = run->next)
+        demand = demand || run->why == RUN_DEMAND;
+    for (struct run *run = stage->active.first; run; run = run->next) {
+        bool pause = demand && run->why == RUN_BACKGROUND && !first;
+
+        first = first && run->why != RUN_BACKGROUND;
+        if (pause != run->paused && !run->stopping && run->phase == RUN_RUNNING) {
+            run->paused = pause;
+            transport_pause(stage->transport, &run->transfer, pause);
+        }
+    }
+}
+
+void runs_start(struct stage *stage)
+{
+    struct run *run;
+
+    for (;;) {
+        unsigned begun = 0;
+
+        lock_take(&stage->lock);
+        run = next_locked(stage);
+        if (run)
+            begun = run->begun;
+        else
+            share_locked(stage);
+        lock_drop(&stage->lock);
+        if (!run)
+            return;
+        run_begin(run, begun);
+    }
+}
+
+/* ---- patience ---- */
+
+/* When the run last gave a sign of life. */
+static int64_t last_sign(const struct run *run)
+{
+    const struct stage *stage = run->file->stage;
+    int64_t progress = atomic_load_explicit(&run->progress, memory_order_relaxed);
+
+    if (run->state == RUN_QUEUED && !run->failures) /* others go before it */
+        progress = atomic_load_explicit(&stage->progress, memory_order_relaxed);
+    return progress > run->made ? progress : run->made;
+}
+
+/* Waits for the run's blocks that have waited too long go to *over. Returns true if nobody waits
+ * for it any more. */
+static bool end_waits_locked(struct run *run, int64_t now, struct wait **over)
+{
+    struct file *file = run->file;
+    int64_t patience = run->file->stage->options.patience_s * NS_PER_S, sign = last_sign(run);
+    bool any = false, left = false;
+
+    for (struct wait **at = &file->waits; *at;) {
+        struct wait *w = *at;
+        bool is_ours = w->first < run->first + run->n && run->first < w->end;
+
+        if (is_ours && now - (w->since > sign ? w->since : sign) > patience) {
+            *at = w->next;
+            w->next = *over;
+            *over = w;
+            any = true;
+            continue;
+        }
+        left = left || is_ours;
+        at = &w->next;
+    }
+    return any && !left;
+}
+
+static void let_go_all(struct run *gone)
+{
+    while (gone) {
+        struct run *run = gone;
+
+        gone = run->next;
+        run_let_go(run);
+    }
+}
+
+static void stop_locked(struct run *run, int error)
+{
+    run->over_error = error;
+    if (run->phase == RUN_RUNNING && !run->stopping)
+        transport_stop(run->file->stage->transport, &run->transfer);
+    run->stopping = true;
+}
+
+static void give_up_list(struct run_list *list, int64_t now, struct wait **over, struct run **gone)
+{
+    for (struct run *run = list->first, *next; run; run = next) {
+        next = run->next;
+        if (run->why != RUN_DEMAND || run->stopping || !end_waits_locked(run, now, over))
+            continue;
+        if (run->state == RUN_ACTIVE) {
+            stop_locked(run, -EREMOTEIO);
+            continue;
+        }
+        run_leave_locked(run, -EREMOTEIO, over);
+        run->next = *gone;
+        *gone = run;
+    }
+}
+
+int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over)
+{
+    struct run *gone = NULL;
+    int64_t next = INT64_MAX;
+    bool demand = false;
+
+    lock_assert_held(&stage->lock);
+    give_up_list(&stage->queued[RUN_DEMAND], now, ret_over, &gone);
+    give_up_list(&stage->active, now, ret_over, &gone);
+    give_up_list(&stage->asleep, now, ret_over, &gone);
+    for (struct run *run = stage->asleep.first, *after; run; run = after) {
+        after = run->next;
+        if (run->wake_at <= now)
+            list_move(run, RUN_QUEUED);
+        else if (run->wake_at < next)
+            next = run->wake_at;
+        demand = demand || run->why == RUN_DEMAND;
+    }
+    for (const struct run *run = stage->active.first; run && !demand; run = run->next)
+        demand = run->why == RUN_DEMAND;
+    if ((demand || stage->queued[RUN_DEMAND].n) && now + LOOK_MS * NS_PER_MS < next)
+        next = now + LOOK_MS * NS_PER_MS;
+    if (gone) {
+        lock_drop(&stage->lock);
+        let_go_all(gone);
+        lock_take(&stage->lock);
+    }
+    return next;
+}
+
+void runs_stop_locked(struct stage *stage, struct wait **ret_over)
+{
+    struct run_list *lists[] = {&stage->queued[0], &stage->queued[1], &stage->queued[2],
+                                &stage->asleep};
+    struct run *gone = NULL;
+
+    lock_assert_held(&stage->lock);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        while (lists[i]->first) {
+            struct run *run = lists[i]->first;
+
+            run_leave_locked(run, -EINTR, ret_over);
+            run->next = gone;
+            gone = run;
+        }
+    }
+    for (struct run *run = stage->active.first; run; run = run->next)
+        stop_locked(run, -EINTR);
+    lock_drop(&stage->lock);
+    let_go_all(gone);
+    lock_take(&stage->lock);
+}

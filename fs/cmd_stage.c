@@ -1,0 +1,312 @@
+/* epochfs stage: fills the cache before a mount needs it.
+ *
+ * All files are given to the stage as they are stored, whether or not a format takes them, and it
+ * brings them here. Then packed ones are unpacked, from what is here. At the end everything is read
+ * once more: what lay in the cache from before counts only if its checksums are right. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "cache/unpack.h"
+#include "fs/commands.h"
+#include "fs/log.h"
+#include "fs/progress.h"
+
+#define WAIT_MS 200
+#define ROUNDS  2 /* of staging and checking: what is found wrong is fetched once more */
+
+struct stage_call {
+    bool check, progress;
+    const char *source;
+};
+
+struct staging {
+    const struct stage_call *call;
+    struct opened opened;
+    struct source_list list;
+    struct blob **blob; /* [list.n]; NULL: it cannot be opened */
+    size_t unreadable;
+    uint64_t bytes; /* of all that can */
+    struct progress progress;
+};
+
+static const char resumable[] = "what is staged stays, and the same command goes on with it";
+
+/* The signal that shall end us. */
+static volatile sig_atomic_t caught;
+static volatile sig_atomic_t is_looked_at; /* soon enough; else the handler ends us */
+
+static void on_signal(int number)
+{
+    caught = number;
+    if (!is_looked_at) {
+        ssize_t n = write(STDERR_FILENO, "\nepochfs: ended; ", 17);
+
+        n = n < 0 ? n : write(STDERR_FILENO, resumable, sizeof(resumable) - 1);
+        n = n < 0 ? n : write(STDERR_FILENO, "\n", 1);
+        _exit(128 + number);
+    }
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void print_help(void)
+{
+    printf(
+        "usage: epochfs stage [--check] [--progress] [-o OPTIONS] SOURCE\n\n"
+        "Brings all of SOURCE into the cache, a local one, too. Exit code 0: every byte is there\n"
+        "and right; 2: the remote, or a file of it, could not be read; 4: there is no room in\n"
+        "the cache (cache_size=). Ended before, it goes on the next time.\n\n"
+        "--check: fetches nothing; reads what is there. Exit code 4 if any of it is missing or\n"
+        "wrong.\n"
+        "--progress: also if stderr is not a terminal; a line a second.\n\n"
+        "OPTIONS as for `epochfs mount`.\n");
+}
+
+static void staging_release(struct staging *s)
+{
+    for (size_t i = 0; s->blob && i < s->list.n; i++)
+        blob_free(s->blob[i]);
+    free(s->blob);
+    source_list_release(&s->list);
+    opened_release(&s->opened);
+}
+
+/* Give all files to the stage. */
+static int open_files(struct staging *s, struct diag *d)
+{
+    int r = catalog_list(s->opened.source, &s->list, d);
+
+    if (r < 0)
+        return r;
+    if (!s->list.n)
+        return diag_set(d, -ENODATA, "%s: no files found", s->call->source);
+    s->blob = calloc(s->list.n, sizeof(*s->blob));
+    if (!s->blob)
+        return -ENOMEM;
+    for (size_t i = 0; i < s->list.n; i++) {
+        struct diag reason = DIAG_INIT;
+
+        r = source_blob_packed(s->opened.source, &s->list.entry[i], &s->blob[i], &reason);
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0) {
+            s->unreadable++;
+            fail(EXIT_SOURCE, "%s", diag_text(&reason, r));
+            continue;
+        }
+        s->bytes += s->blob[i]->size;
+    }
+    return 0;
+}
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static int say_no_room(const struct staging *s)
+{
+    struct stage *stage = s->opened.source->stage;
+    const struct stage_counters *c = stage_counters(stage);
+    uint64_t staged = load(&c->staged_bytes), total = load(&c->total_bytes);
+    char want[HUMAN_ROOM], have[HUMAN_ROOM], all[HUMAN_ROOM], limit[HUMAN_ROOM], used[HUMAN_ROOM];
+    char left[HUMAN_ROOM] = "?";
+    struct statvfs fs;
+
+    if (statvfs(s->opened.cache.path, &fs) == 0)
+        human_bytes((uint64_t)fs.f_bavail * fs.f_frsize, left);
+    return fail(EXIT_CACHE,
+                "%s: no room in the cache %s: want %s more (%s of %s are staged), found %s in use "
+                "of %s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
+                s->call->source, s->opened.cache.path,
+                human_bytes(total > staged ? total - staged : 0, want), human_bytes(staged, have),
+                human_bytes(total, all), human_bytes(stage_room_used(stage), used),
+                human_bytes(stage_room_limit(stage), limit), left);
+}
+
+static bool is_cache_error(int r)
+{
+    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS;
+}
+
+static int say_failed(const struct staging *s, int r, const struct diag *d)
+{
+    if (r == -ENOSPC)
+        return say_no_room(s);
+    return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", s->call->source,
+                diag_text(d, r));
+}
+
+/* Until all is here. EXIT_DONE or the exit code of the program. */
+static int bring(struct staging *s)
+{
+    struct stage *stage = s->opened.source->stage;
+    const struct stage_counters *c = stage_counters(stage);
+    struct diag d = DIAG_INIT;
+    int r;
+
+    progress_init(&s->progress, "staged", s->call->progress);
+    is_looked_at = 1;
+    while ((r = stage_wait(stage, WAIT_MS, &d)) == 0 && !caught)
+        progress_show(&s->progress, load(&c->staged_bytes), load(&c->total_bytes));
+    progress_end(&s->progress, load(&c->staged_bytes), load(&c->total_bytes));
+    is_looked_at = 0;
+    if (r == 0) {
+        stage_end(stage);
+        return fail(128 + caught, "%s: ended; %s", s->call->source, resumable);
+    }
+    return r < 0 ? say_failed(s, r, &d) : EXIT_DONE;
+}
+
+static void show_checked(void *ctx, uint64_t bytes)
+{
+    struct staging *s = ctx;
+
+    progress_show(&s->progress, bytes, s->bytes);
+}
+
+/* 0 or what stage_verify() says. */
+static int verify(struct staging *s, struct diag *d)
+{
+    int r;
+
+    progress_init(&s->progress, "checked", s->call->progress);
+    r = stage_verify(s->opened.source->stage, show_checked, s, d);
+    if (r == 0)
+        progress_end(&s->progress, s->bytes, s->bytes);
+    else if (s->progress.line_is_open)
+        fputc('\n', stderr);
+    return r;
+}
+
+/* Unpack what is packed, now that it is here. */
+static int unpack_all(struct staging *s)
+{
+    for (size_t i = 0; i < s->list.n; i++) {
+        struct diag d = DIAG_INIT;
+        int r = s->blob[i] ? unpack_blob(&s->blob[i], &s->opened.cache, &d) : 0;
+
+        if (r < 0 && is_cache_error(r))
+            return fail(EXIT_CACHE, "%s", diag_text(&d, r));
+        if (r < 0) {
+            s->unreadable++;
+            fail(EXIT_SOURCE, "%s", diag_text(&d, r));
+        }
+    }
+    return EXIT_DONE;
+}
+
+static int say_done(const struct staging *s)
+{
+    char all[HUMAN_ROOM];
+
+    if (s->unreadable)
+        return fail(EXIT_SOURCE, "%s: %zu of %zu files could not be read", s->call->source,
+                    s->unreadable, s->list.n);
+    printf("%s: %zu file%s, %s: all here and right, in %s\n", s->call->source, s->list.n,
+           s->list.n == 1 ? "" : "s", human_bytes(s->bytes, all), s->opened.cache.path);
+    return EXIT_DONE;
+}
+
+static int fill(struct staging *s)
+{
+    struct diag d = DIAG_INIT;
+    int r = -EAGAIN, code;
+
+    stage_begin(s->opened.source->stage);
+    for (int round = 0; round < ROUNDS && r != 0; round++) {
+        code = bring(s);
+        if (code != EXIT_DONE)
+            return code;
+        d = DIAG_INIT;
+        r = verify(s, &d);
+        if (r < 0 && r != -EBADMSG && r != -ENODATA)
+            break;
+    }
+    if (r < 0) /* what comes from the remote twice is the remote's */
+        return fail(r == -EBADMSG ? EXIT_SOURCE : EXIT_CACHE, "%s", diag_text(&d, r));
+    code = unpack_all(s);
+    return code == EXIT_DONE ? say_done(s) : code;
+}
+
+static int check(struct staging *s)
+{
+    struct diag d = DIAG_INIT;
+    int r = verify(s, &d);
+
+    return r < 0 ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_done(s);
+}
+
+static int stage_source(const struct stage_call *call, struct options *options)
+{
+    AUTO(staging_release) struct staging s = {.call = call};
+    struct diag d = DIAG_INIT;
+    int code, r;
+
+    options->stages_local = true;
+    options->source.stage.background = !call->check;
+    log_set_level(options->log_level);
+    catch_signals();
+    code = open_source(call->source, options, &s.opened, &d);
+    if (code != EXIT_DONE)
+        return fail(code, "%s", diag_text(&d, -ENOMEM));
+    if (!s.opened.source->stage)
+        return fail(EXIT_SOURCE, "%s: want a source that can be staged, found one that is not",
+                    call->source);
+    r = open_files(&s, &d);
+    if (r < 0)
+        return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s", diag_text(&d, r));
+    return call->check ? check(&s) : fill(&s);
+}
+
+int command_stage(int argc, char **argv)
+{
+    static const struct option long_options[] = {{"check", no_argument, NULL, 'c'},
+                                                 {"progress", no_argument, NULL, 'p'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {0}};
+    AUTO_OPTIONS struct options options;
+    struct stage_call call = {0};
+    struct diag d = DIAG_INIT;
+    int c, r;
+
+    options_init(&options);
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'c':
+            call.check = true;
+            break;
+        case 'p':
+            call.progress = true;
+            break;
+        case 'o':
+            r = options_parse(&options, optarg, &d);
+            if (r < 0)
+                return fail(EXIT_USAGE, "%s", diag_text(&d, r));
+            break;
+        case 'h':
+            print_help();
+            return EXIT_DONE;
+        default:
+            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs stage --help`",
+                        argv[optind - 1]);
+        }
+    }
+    if (argc - optind != 1)
+        return fail(EXIT_USAGE, "want one SOURCE; see `epochfs stage --help`");
+    call.source = argv[optind];
+    return stage_source(&call, &options);
+}

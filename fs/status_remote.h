@@ -1,0 +1,21 @@
+/* The part of the live texts that is about a remote: what its stage counts. */
+#ifndef EPOCHFS_FS_STATUS_REMOTE_H
+#define EPOCHFS_FS_STATUS_REMOTE_H
+
+#include "base/text.h"
+
+struct stage;
+
+/* Room for a reason with its NUL; a longer one is cut. */
+#define STATUS_REASON_ROOM 400
+
+/* A reason as a JSON string, with blanks behind it up to what the longest one takes. */
+void status_add_reason(struct text *t, const char *reason);
+
+/* The value of "remote" in status.json: an object whose numbers have a fixed width. */
+void status_remote_json(struct stage *stage, struct text *t);
+
+/* The same as Prometheus text. */
+void status_remote_metrics(struct stage *stage, struct text *t);
+
+#endif

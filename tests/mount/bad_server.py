@@ -1,0 +1,468 @@
+"""An HTTP server that does wrong what a test tells it to: HTTP/1.1, keep-alive, a thread for each
+connection.
+
+    with BadServer(folder) as server:
+        server.script("/file", status(503), times=3)     the next 3 requests of that path
+        server.script("*", reset(after=1000), first=2)   from the 2nd request on, for ever
+        ...
+        server.log                                       a Request for each that was answered
+
+An action is a function that changes a Reply. Several scripts of a path apply in the order in which
+they were given. Nothing sleeps: delays and the bandwidth wait on events, which ending sets.
+"""
+
+import collections
+import contextlib
+import email.utils
+import gzip
+import hashlib
+import os
+import socket
+import struct
+import threading
+import time
+import urllib.parse
+
+from servers import Request, free_port, parse_range
+
+PIECE = 16 << 10
+
+
+class Reply:
+    """What will be answered. body is what stands behind the headers; end: what comes after `cut`
+    bytes of it ("close", "reset", "stall"), None: all of it is sent and the connection stays."""
+
+    def __init__(self, server, request):
+        data, tag = server.file(request.path)
+        self.server, self.request, self.data = server, request, data
+        self.status, self.headers, self.body = 404, {"Content-Type": "text/plain"}, b"no such file"
+        self.cut, self.end, self.chunked, self.delay, self.raw = None, None, False, 0, None
+        self.stall_first = False
+        if data is not None:
+            self.headers = {"Content-Type": "application/octet-stream", "Accept-Ranges": "bytes",
+                            "ETag": tag,
+                            "Last-Modified": email.utils.formatdate(server.mtime, usegmt=True)}
+            self.serve(request.range)
+
+    def serve(self, span):
+        """The file, or the part (first, last) of it."""
+        size = len(self.data)
+        match = self.request.headers.get("if-match")
+        if match and match not in ("*", self.headers["ETag"]):
+            self.status, self.body = 412, b""
+        elif span is None or self.request.headers.get("if-range", self.headers["ETag"]) != \
+                self.headers["ETag"]:
+            self.status, self.body = 200, self.data
+        elif span[0] >= size:
+            self.status, self.body = 416, b""
+            self.headers["Content-Range"] = f"bytes */{size}"
+        else:
+            last = size - 1 if span[1] is None else min(span[1], size - 1)
+            self.status, self.body = 206, self.data[span[0]:last + 1]
+            self.headers["Content-Range"] = f"bytes {span[0]}-{last}/{size}"
+
+
+# ---- actions ----
+
+def status(code, retry_after=None):
+    """An error with a body of its own."""
+    def act(reply):
+        reply.status, reply.body = code, b"<html>this is not the file</html>" * 20
+        reply.headers = {"Content-Type": "text/html"}
+        if retry_after is not None:
+            reply.headers["Retry-After"] = str(retry_after)
+    return act
+
+
+def cut(after, end="close"):
+    """After so many bytes of the body the connection is closed, reset, or gives nothing more until
+    server.release is set."""
+    def act(reply):
+        reply.cut, reply.end = after, end
+    return act
+
+
+def reset(after):
+    return cut(after, "reset")
+
+
+def stall(after=None):
+    """Nothing comes, or nothing more after so many bytes of the body."""
+    def act(reply):
+        if after is None:
+            reply.stall_first = True
+        else:
+            reply.cut, reply.end = after, "stall"
+    return act
+
+
+def hang_up():
+    """The connection is closed before there is an answer."""
+    def act(reply):
+        reply.raw, reply.end = b"", "close"
+    return act
+
+
+def garbage(data=b"\x16\x03\x01 this is not HTTP\r\n\r\n"):
+    def act(reply):
+        reply.raw, reply.end = data, "close"
+    return act
+
+
+def content_range(shift=0, total=0, size_too=False):
+    """Another start or total in Content-Range. size_too: the body is that of the other start."""
+    def act(reply):
+        span = reply.request.range
+        if reply.status != 206:
+            return
+        first = span[0] + shift
+        last = first + len(reply.body) - 1
+        reply.headers["Content-Range"] = f"bytes {first}-{last}/{len(reply.data) + total}"
+        if size_too:
+            reply.body = (reply.data[first:] + reply.data)[:len(reply.body)]
+    return act
+
+
+def no_content_range():
+    def act(reply):
+        reply.headers.pop("Content-Range", None)
+    return act
+
+
+def whole():
+    """Ranges are not understood: 200 and all of the file."""
+    def act(reply):
+        if reply.data is not None:
+            reply.status, reply.body = 200, reply.data
+            reply.headers.pop("Content-Range", None)
+            reply.headers.pop("Accept-Ranges", None)
+    return act
+
+
+def longer(more):
+    """Some bytes more than were asked for, and Content-Length says so, too."""
+    def act(reply):
+        reply.body = bytes(reply.body) + b"\xee" * more
+    return act
+
+
+def etag(value):
+    """Another version, in name."""
+    def act(reply):
+        reply.headers["ETag"] = value
+        if reply.request.headers.get("if-match") not in (None, "*", value):
+            reply.status, reply.body = 412, b""
+            reply.headers.pop("Content-Range", None)
+    return act
+
+
+def other(data):
+    """Another content. Its ETag is that of the file that is there, so only a sum can tell."""
+    def act(reply):
+        reply.data = data
+        reply.headers.pop("Content-Range", None)
+        reply.serve(reply.request.range)
+    return act
+
+
+def flip(at):
+    """A bit of the file's byte `at` is wrong on the way."""
+    def act(reply):
+        start = reply.request.range[0] if reply.status == 206 else 0
+        if reply.status in (200, 206) and start <= at < start + len(reply.body):
+            body = bytearray(reply.body)
+            body[at - start] ^= 0x20
+            reply.body = bytes(body)
+    return act
+
+
+def chunked():
+    """No Content-Length."""
+    def act(reply):
+        reply.chunked = True
+    return act
+
+
+def redirect(to, code=302):
+    def act(reply):
+        reply.status, reply.body = code, b"it has moved"
+        reply.headers = {"Location": to(reply.request.path) if callable(to) else to}
+    return act
+
+
+def packed():
+    """The body is packed by gzip, which nobody asked for."""
+    def act(reply):
+        if reply.status in (200, 206):
+            reply.body = gzip.compress(reply.body, 1)
+            reply.headers["Content-Encoding"] = "gzip"
+    return act
+
+
+def delay(seconds):
+    def act(reply):
+        reply.delay += seconds
+    return act
+
+
+def without(*names):
+    """These headers are left out."""
+    def act(reply):
+        for name in names:
+            reply.headers.pop(name, None)
+    return act
+
+
+# ---- the server ----
+
+class BadRequest(collections.namedtuple("BadRequest", "method path headers")):
+    @property
+    def range(self):
+        return parse_range(self.headers.get("range"))
+
+
+class BadServer:
+    """rate: bytes per second over all connections, 0: no limit. sendbuf: what the kernel may keep
+    of what was sent and not received, about. latency: seconds before each answer."""
+
+    mtime = 1_600_000_000
+
+    def __init__(self, folder, rate=0, sendbuf=None, latency=0):
+        self.folder, self.rate, self.sendbuf, self.latency = folder, rate, sendbuf, latency
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+        self.release = threading.Event()  # set: what is stalled goes on
+        self.log, self.scripts, self.seen = [], [], collections.Counter()
+        self.times = []  # of the requests in the log: when each came
+        self.arrived = threading.Condition(self.lock)
+        self.stalled = 0  # requests that wait for release
+        self.connections, self.listener, self.next_free = {}, None, 0.0
+        self.files = {}
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.up()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.release.set()
+        self.gone()
+
+    # -- there or not --
+
+    def up(self):
+        listener = socket.create_server(("127.0.0.1", self.port), backlog=64)
+        self.listener = listener
+        threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
+
+    def gone(self):
+        """Connections are refused and those that are open are reset, until up()."""
+        listener, self.listener = self.listener, None
+        if listener:
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        with self.lock:
+            open_now = list(self.connections.values())
+        for connection in open_now:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def accept(self, listener):
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            if self.sendbuf:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.sendbuf)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self.lock:
+                self.connections[id(connection)] = connection
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    # -- what the test says --
+
+    def script(self, path, action, times=None, first=1, method="GET"):
+        """Requests number first, first + 1, ... (times of them; None: all) of path from now on;
+        "*": any path but listings. method None: any."""
+        with self.lock:
+            self.scripts.append({"path": path, "action": action, "times": times, "skip": first - 1,
+                                 "method": method})
+
+    def healthy(self):
+        """No scripts any more; what is stalled ends."""
+        with self.lock:
+            self.scripts = []
+            self.release.set()
+            self.release = threading.Event()
+
+    def forget(self):
+        """Empty the log."""
+        with self.lock:
+            self.log, self.times = [], []
+
+    def data(self):
+        """The requests of the log that gave bytes of files."""
+        with self.lock:
+            return [r for r in self.log if r.method == "GET" and r.status in (200, 206) and
+                    not r.path.endswith("/") and not r.path.endswith("SHA256SUMS")]
+
+    def wait_requests(self, n, seconds=60):
+        """Until n requests have come, those included that are not answered."""
+        with self.lock:
+            if not self.arrived.wait_for(lambda: self.seen["*"] >= n, seconds):
+                raise AssertionError(f"{self.seen['*']} requests came, want {n}")
+
+    def wait_stalled(self, n=1, seconds=60):
+        """Until n requests are stalled."""
+        with self.lock:
+            if not self.arrived.wait_for(lambda: self.stalled >= n, seconds):
+                raise AssertionError(f"{self.stalled} requests are stalled, want {n}")
+
+    def actions(self, request):
+        listing = request.path.endswith("/") or request.path.endswith("SHA256SUMS")
+        found = []
+        with self.lock:
+            self.seen["*"] += 1
+            self.arrived.notify_all()
+            for s in self.scripts:
+                if s["path"] != request.path and (s["path"] != "*" or listing):
+                    continue
+                if s["method"] not in (None, request.method):
+                    continue
+                if s["skip"] > 0:
+                    s["skip"] -= 1
+                elif s["times"] is None or s["times"] > 0:
+                    found.append(s["action"])
+                    if s["times"] is not None:
+                        s["times"] -= 1
+        return found
+
+    # -- a connection --
+
+    def file(self, path):
+        """The bytes of a file and its ETag; None, None: there is none."""
+        where = os.path.join(self.folder, urllib.parse.unquote(path.split("?")[0]).lstrip("/"))
+        try:
+            st = os.stat(where)
+            with self.lock:
+                known = self.files.get(where)
+                if known and known[0] == (st.st_mtime_ns, st.st_size, st.st_ino):
+                    return known[1]
+            with open(where, "rb") as f:
+                data = f.read()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError):
+            return None, None
+        found = data, f'"{hashlib.md5(data).hexdigest()}"'
+        with self.lock:
+            self.files[where] = ((st.st_mtime_ns, st.st_size, st.st_ino), found)
+        return found
+
+    def serve(self, connection):
+        reader = connection.makefile("rb")
+        try:
+            while not self.over.is_set():
+                request = read_request(reader)
+                if not request or not self.answer(connection, request):
+                    break
+        except OSError:
+            pass
+        finally:
+            with self.lock:
+                self.connections.pop(id(connection), None)
+            with contextlib.suppress(OSError):
+                reader.close()
+            connection.close()
+
+    def answer(self, connection, request):
+        """False: the connection is not to be used any more."""
+        came = time.monotonic()
+        reply = Reply(self, request)
+        reply.delay = self.latency
+        for act in self.actions(request):
+            act(reply)
+        if reply.delay:
+            self.over.wait(reply.delay)
+        if reply.stall_first:
+            self.wait_release()
+        n = 0
+        try:
+            if reply.raw is not None:
+                connection.sendall(reply.raw)
+            else:
+                n = self.send(connection, request, reply)
+        finally:
+            with self.lock:
+                self.log.append(Request(reply.status, n, request.range, request.method,
+                                        urllib.parse.unquote(request.path)))
+                self.times.append(came)
+        if reply.end == "reset":  # closing it then drops what has not been sent, too
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return reply.end is None and "close" not in request.headers.get("connection", "")
+
+    def send(self, connection, request, reply):
+        """Returns how many bytes of the body have gone out."""
+        lines = [f"HTTP/1.1 {reply.status} whatever"]
+        lines += [f"{name}: {value}" for name, value in reply.headers.items()]
+        lines.append("Transfer-Encoding: chunked" if reply.chunked else
+                     f"Content-Length: {len(reply.body)}")
+        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+        if request.method == "HEAD":
+            return 0
+        body = memoryview(reply.body)
+        end = len(body) if reply.cut is None else min(reply.cut, len(body))
+        done = self.send_pieces(connection, body[:end], reply.chunked)
+        if reply.end == "stall":
+            self.wait_release()
+        elif reply.chunked and reply.end is None:
+            connection.sendall(b"0\r\n\r\n")
+        return done
+
+    def send_pieces(self, connection, body, in_chunks):
+        done = 0
+        piece = min(PIECE, self.sendbuf or PIECE) if self.rate else max(PIECE, len(body) // 8)
+        try:
+            while done < len(body) and not self.over.is_set():
+                part = body[done:done + piece]
+                self.pace(len(part))
+                connection.sendall(b"%x\r\n%b\r\n" % (len(part), part) if in_chunks else part)
+                done += len(part)
+        except OSError:
+            return done + len(part)  # who knows how much of it arrived
+        return done
+
+    def pace(self, n):
+        if not self.rate:
+            return
+        with self.lock:
+            now = time.monotonic()
+            self.next_free = max(self.next_free, now) + n / self.rate
+            wait = self.next_free - now
+        self.over.wait(wait)
+
+    def wait_release(self):
+        with self.lock:
+            release = self.release
+            self.stalled += 1
+            self.arrived.notify_all()
+        release.wait()
+        with self.lock:
+            self.stalled -= 1
+
+
+def read_request(reader):
+    line = reader.readline(65536)
+    words = line.split()
+    if len(words) != 3:
+        return None
+    headers = {}
+    while True:
+        line = reader.readline(65536)
+        if line in (b"\r\n", b"\n", b""):
+            break
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.strip().lower()] = value.strip()
+    return BadRequest(words[0].decode("latin-1"), words[1].decode("latin-1"), headers)

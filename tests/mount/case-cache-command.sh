@@ -1,0 +1,101 @@
+#!/bin/bash
+# epochfs cache: lists, verifies and prunes what is ours, and nothing else.
+# shellcheck source=lib.sh
+source "$CASES/lib.sh"
+small_source
+gzip "$SOURCE/train-images-idx3-ubyte"
+cache=$PRIVATE/a-cache
+
+# ---- folders that are not ours ----
+mkdir "$PRIVATE/mine"
+echo precious >"$PRIVATE/mine/file"
+for verb in list verify prune; do
+    expect 4 "$EPOCHFS" cache "$verb" "$PRIVATE/missing"
+    one_line
+    says "$PRIVATE/missing" "No such file"
+    expect 4 "$EPOCHFS" cache "$verb" "$PRIVATE/mine"
+    one_line
+    says "$PRIVATE/mine" "want a cache folder of epochfs"
+    EPOCHFS_CACHE=$PRIVATE/missing expect 0 "$EPOCHFS" cache "$verb"
+    says "$PRIVATE/missing" "no cache folder yet"
+done
+[ "$(ls "$PRIVATE/mine")" = file ] || die "something was made in a folder that is not ours"
+[ ! -e "$PRIVATE/missing" ] || die "a folder was made"
+
+# ---- one that is in use ----
+start "$SOURCE" "cache=$cache"
+expect 0 "$EPOCHFS" cache list "$cache"
+says "unpacked/" "in use" "$cache: 1 file, "
+expect 0 "$EPOCHFS" cache list --json "$cache"
+"$PYTHON3" - "$OUT" "$cache" <<'END'
+import json, os, sys
+said = json.loads(sys.argv[1])
+assert said["folder"] == sys.argv[2], said
+f, = said["files"]
+assert f["kind"] == "unpacked" and f["in_use"] and not f["damaged"] and not f["part"], f
+st = os.stat(os.path.join(sys.argv[2], "unpacked", f["id"]))
+assert f["size"] == st.st_size - 64 and f["disk"] == st.st_blocks * 512 == said["disk_bytes"], f
+assert 0 < said["default_limit_bytes"], said
+END
+for options in "" "--all" "--to 1" "--older-than 0"; do
+    # shellcheck disable=SC2086 # words
+    expect 0 "$EPOCHFS" cache prune $options "$cache"
+    says "0 files removed" "1 file in use"
+done
+stop TERM
+[ "$(find "$cache/unpacked" -type f | wc -l)" = 1 ] || die "it was removed"
+
+# ---- what is no good ----
+echo half >"$cache/unpacked/0123456789abcdef0123456789abcdef.part"
+echo damaged >"$cache/rows-are-not-a-folder"
+mkdir -p "$cache/rows"
+echo damaged >"$cache/rows/0123456789abcdef0123456789abcdef"
+echo mine >"$cache/rows/mine"
+expect 0 "$EPOCHFS" cache list "$cache"
+says "left by a process that died" ", damaged" ": 3 files"
+expect 0 "$EPOCHFS" cache prune --older-than 1 "$cache"
+says "removed rows/0123456789abcdef0123456789abcdef (" "damaged)" \
+    "removed unpacked/0123456789abcdef0123456789abcdef.part (" "2 files removed"
+for file in rows/mine rows-are-not-a-folder; do
+    [ -e "$cache/$file" ] || die "it removed $file, which is not ours"
+done
+expect 0 "$EPOCHFS" cache prune "$cache"
+says "0 files removed"
+
+# ---- verify: exit code 4 once ----
+expect 0 "$EPOCHFS" cache verify "$cache"
+says "1 file, " "all right"
+expect 0 "$EPOCHFS" cache verify --progress "$cache"
+says "100 %" "checked"
+truncate -s -1 "$cache"/unpacked/*
+expect 4 "$EPOCHFS" cache verify "$cache"
+says "$cache/unpacked/" "damaged" "1 of 1 files"
+expect 0 "$EPOCHFS" cache verify "$cache"
+says "0 files" "all right"
+
+# ---- by age and size ----
+fill() {
+    start "$SOURCE" "cache=$cache"
+    stop TERM
+    touch -d '3 days ago' "$cache"/unpacked/*
+}
+fill
+expect 0 "$EPOCHFS" cache list "$cache"
+says " 3 d "
+expect 0 "$EPOCHFS" cache list "$cache" # looking is no use
+says " 3 d "
+expect 0 "$EPOCHFS" cache prune --older-than 4 --to 1T "$cache"
+says "0 files removed"
+expect 0 "$EPOCHFS" cache prune --older-than 3 "$cache"
+says "not used for long" "1 file removed"
+fill
+expect 0 "$EPOCHFS" cache prune --to 1 "$cache"
+says "the least recently used" "1 file removed" "0 B left"
+fill
+EPOCHFS_CACHE=$cache expect 0 "$EPOCHFS" cache prune --all
+says "not in use" "1 file removed"
+# And what was removed is made again.
+start "$SOURCE" "cache=$cache"
+stop TERM
+expect 0 "$EPOCHFS" cache list "$cache"
+says ": 1 file, "

@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""A cache folder that somebody has damaged: flipped bits, truncations, files of others, another
+version. Every byte that a mount gives is right, what is bad is fetched again and counted, what is
+not ours stays as it is."""
+
+import os
+import random
+import shutil
+
+import numpy as np
+
+from lib import PRIVATE, SLOW, contains, content, equal, idx_bytes, path, run, start, stop
+from servers import Nginx, files_below, place, read_anew, remote, wait_until
+
+WWW = f"{PRIVATE}/www"
+KEPT = f"{PRIVATE}/kept"  # a cache folder with everything in it, to be copied
+CACHE = f"{PRIVATE}/damaged"
+rng = random.Random(8)
+numbers = np.random.default_rng(8)
+DATA = {name: idx_bytes(numbers.integers(0, 256, shape, dtype=np.uint8)) for name, shape in (
+    ("one-data", (100, 60, 50)), ("two-data", (37, 100)), ("three-data", (10, 200, 100)))}
+for name, data in DATA.items():
+    place(WWW, name, data)
+OPTIONS = "block=16K,jobs=2"
+MARKER = "EPOCHFS"  # the file that says that the folder is ours, and of which version
+
+
+def mount(url, folder=CACHE, *options, **kwargs):
+    return start(f"{url}/", ",".join([f"cache={folder}", OPTIONS, *options]), **kwargs)
+
+
+def check_all():
+    for name, data in DATA.items():
+        equal(read_anew(path(name, "source", name)) == data, True, f"bytes of {name}")
+
+
+def all_staged(daemon):
+    return wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r,
+                      "all is staged", daemon)
+
+
+def flipped(file, at):
+    with open(file, "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)
+        if byte:
+            f.seek(at)
+            f.write(bytes([byte[0] ^ (1 << rng.randrange(8))]))
+
+
+def damages(size):
+    """What happens to a file: a name, and a function of its path."""
+    for at in sorted({0, 1, 8, 12, 20, 40, 63, size - 1, *(rng.randrange(size) for _ in range(6))}):
+        yield f"bit flip at {at}", lambda file, at=at: flipped(file, at)
+    for at in (0, 1, 50, 4096, size // 2, max(size - 1, 0)):
+        yield f"truncated to {at}", lambda file, at=at: os.truncate(file, at)
+    yield "longer", lambda file: os.truncate(file, size + 100_000)
+    yield "zeros", lambda file: (os.truncate(file, 0), os.truncate(file, size))
+    yield "removed", os.unlink
+
+
+def ours(folder):
+    return sorted(os.path.relpath(file, folder) for file, _ in files_below(folder))
+
+
+def restore(to=CACHE):
+    shutil.rmtree(to, ignore_errors=True)
+    os.makedirs(to, 0o700)
+    for folder, _, names in os.walk(KEPT):
+        there = os.path.join(to, os.path.relpath(folder, KEPT))
+        os.makedirs(there, exist_ok=True)
+        for name in names:
+            shutil.copy2(os.path.join(folder, name), there)
+
+
+def check_cold(server):
+    """Each file, each damage, then a mount."""
+    every = [(name, what, do) for name in ours(KEPT) if name != MARKER
+             for what, do in damages(os.path.getsize(f"{KEPT}/{name}"))]
+    equal(len(ours(KEPT)) >= len(DATA), True, f"files of the cache folder: {ours(KEPT)}")
+    rng.shuffle(every)
+    for name, what, do in every[:12 if SLOW else 45]:
+        restore()
+        do(f"{CACHE}/{name}")
+        daemon = mount(server.url)
+        try:
+            check_all()
+            all_staged(daemon)
+        except AssertionError as e:
+            raise AssertionError(f"{name}, {what}: {e}") from e
+        stop(daemon)
+    # All blocks of a file: each is noticed and counted, and is right afterwards.
+    restore()
+    big = max(ours(CACHE), key=lambda n: os.path.getsize(f"{CACHE}/{n}"))
+    size = os.path.getsize(f"{CACHE}/{big}")
+    for at in range(size - 5, max(size - len(DATA["one-data"]), 20_000), -16384):
+        flipped(f"{CACHE}/{big}", at)
+    server.forget()
+    daemon = mount(server.url)
+    check_all()
+    r = all_staged(daemon)
+    equal(r["bad_blocks"] > 5, True, f"bad blocks are counted: {r['bad_blocks']}")
+    equal(r["errors"], 0, "nobody was told")
+    stop(daemon)
+    daemon = mount(server.url)
+    check_all()
+    equal(remote()["bad_blocks"], 0, "they were mended")
+    stop(daemon)
+
+
+def check_warm(server):
+    """While it is mounted: before a block is used its checksum counts; a file that has become
+    shorter, or is gone, is noticed at any time."""
+    for when in ("before", "after"):
+        for what in ("truncated", "emptied", "removed", "folder removed", "flipped"):
+            if (when, what) == ("after", "flipped"):
+                continue  # the checksum is compared when a block is first used
+            restore()
+            daemon = mount(server.url, CACHE, "patience=5")
+            if when == "after":
+                check_all()
+            for file, st in list(files_below(CACHE)):
+                if what == "truncated":
+                    os.truncate(file, st.st_size // 3)
+                elif what == "emptied":
+                    os.truncate(file, 0)
+                elif what == "removed":
+                    os.unlink(file)
+                elif what == "flipped":
+                    for at in range(st.st_size - 5, 0, -16384):
+                        flipped(file, at)
+            if what == "folder removed":
+                shutil.rmtree(CACHE)
+            for name, data in DATA.items():
+                try:
+                    got = read_anew(path(name, "source", name))
+                    equal(got == data, True, f"{what} {when} use: bytes of {name}")
+                except OSError as e:
+                    equal(what == "folder removed", True, f"{what} {when} use: {name}: {e}")
+            stop(daemon)
+
+
+def later_version(file):
+    """docs/cache-format.md: a magic of 8 bytes, then the version."""
+    with open(file, "r+b") as f:
+        head = f.read(12)
+        if head[:4] == b"epoc":
+            f.seek(8)
+            f.write((int.from_bytes(head[8:12], "little") + 7).to_bytes(4, "little"))
+
+
+def refused(server, before):
+    """Exit code 4, and nothing has changed."""
+    said = run("mount", "-o", f"cache={CACHE},{OPTIONS}", f"{server.url}/", path(), code=4)
+    contains(said, CACHE)
+    equal({n: content(CACHE, n) for n in ours(CACHE)} == before, True, "the folder is untouched")
+
+
+def check_foreign(server):
+    """What is not ours stays; a folder of another version, or another's, is refused."""
+    restore()
+    others = {"notes.txt": b"mine", "staged/notes": b"mine, too", "staged/0123.part": b"and this",
+              "staged/" + "0" * 31: b"a name that is nearly one of ours", "sub/folder/file": b"x",
+              "unpacked/paper.pdf": b"y", "staged/sub/" + "a" * 32: b"z"}
+    for name, data in others.items():
+        place(CACHE, name, data)
+    daemon = mount(server.url, CACHE, "cache_size=100K")
+    check_all()
+    stop(daemon)
+    run("cache", "verify", CACHE)
+    run("cache", "prune", CACHE)
+    for name, data in others.items():
+        equal(content(CACHE, name), data, f"{name}, which is not ours")
+
+    restore()
+    shutil.rmtree(f"{CACHE}/staged")
+    place(CACHE, "staged", b"a file in place of a folder")
+    refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
+    # Each file of ours says its version: a later one than ours. The marker says it of the folder.
+    restore()
+    for name in ours(CACHE):
+        later_version(f"{CACHE}/{name}")
+    refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
+    for marker in (b"epochfs cache folder, version 1\n", b"epochfs cache folder, version 99\n",
+                   b"", b"somebody else's\n", None):
+        restore()
+        os.unlink(f"{CACHE}/{MARKER}")
+        if marker is not None:
+            place(CACHE, MARKER, marker)
+        refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
+    place(PRIVATE, "a-file", b"x")
+    run("mount", "-o", f"cache={PRIVATE}/a-file", f"{server.url}/", path(), code=4)
+    equal(content(PRIVATE, "a-file"), b"x", "a file in place of the folder")
+    daemon = mount(server.url, f"{PRIVATE}/new/below")
+    equal(oct(os.stat(f"{PRIVATE}/new/below").st_mode & 0o777), "0o700", "mode of a new folder")
+    stop(daemon)
+
+
+with Nginx(WWW) as nginx:
+    first = mount(nginx.url, KEPT)
+    check_all()
+    all_staged(first)
+    stop(first)
+    equal(oct(os.stat(KEPT).st_mode & 0o777), "0o700", "mode of the cache folder")
+    check_cold(nginx)
+    check_warm(nginx)
+    check_foreign(nginx)

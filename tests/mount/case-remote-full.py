@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+"""A cache that is too small: cache_size and a full disk are limits at every moment, all bytes are
+served all the same; keep=pin keeps its share of hits, keep=once drops what has been used."""
+
+import os
+import shutil
+import subprocess
+import threading
+
+import numpy as np
+
+from lib import PRIVATE, contains, content, equal, idx_bytes, path, run, start, stop
+from servers import (MiB, Nginx, disk_usage, place, read_anew, remote, sent, start_at)
+
+WWW = f"{PRIVATE}/www"
+SIDE = 512  # a sample is 64 blocks of 4 KiB, and its start in another block is little
+N = 64
+IMAGES = np.random.default_rng(4).integers(0, 256, (N, SIDE, SIDE), dtype=np.uint8)
+DATA = idx_bytes(IMAGES)  # 16 MiB
+place(WWW, "big-data", DATA)
+CACHES = iter(range(100))
+
+
+class Watch:
+    """Looks at what a folder takes on its disk, again and again."""
+
+    def __init__(self, folder):
+        self.folder, self.most, self.over = folder, 0, threading.Event()
+        self.thread = threading.Thread(target=self.look, daemon=True)
+
+    def look(self):
+        while not self.over.wait(0.001):
+            self.most = max(self.most, disk_usage(self.folder))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def fresh():
+    folder = f"{PRIVATE}/cache.{next(CACHES)}"
+    os.mkdir(folder, 0o700)
+    return folder
+
+
+def check_epoch(epoch, at=None):
+    """Every sample once, in an order of its own."""
+    at = at or path()
+    folder = f"{at}/big-data/batches/batch=1,seed=3/epoch={epoch}/npy"
+    seen = []
+    for i in range(N):
+        index = int(np.load(f"{folder}/{i:06d}.index.npy")[0])
+        got = np.load(f"{folder}/{i:06d}.image.npy")
+        equal(np.array_equal(got[0], IMAGES[index]), True, f"epoch {epoch}, batch {i}")
+        seen.append(index)
+    equal(sorted(seen), list(range(N)), f"the samples of epoch {epoch}")
+
+
+def check_limit(server, size, limit, *options):
+    """cache_size=size, of limit bytes, holds at every moment, and all is served."""
+    cache = fresh()
+    with Watch(cache) as watch:
+        daemon = start(f"{server.url}/", ",".join([f"cache={cache},cache_size={size}", *options]))
+        check_epoch(0)
+        equal(read_anew(path("big-data/source/big-data")) == DATA, True, "all bytes")
+        r = remote()
+        stop(daemon)
+    what = f"cache_size={size} {options}"
+    equal(0 < watch.most <= limit, True,
+          f"{what}: {watch.most} bytes of disk, want at most {limit}")
+    equal(r["cache_limit_bytes"], limit, f"{what}: the limit in status")
+    equal(0 < r["cache_used_bytes"] <= limit, True, f"{what}: used by status: {r}")
+    equal(r["refused_inserts"] > 0, True, f"{what}: refused inserts are counted: {r}")
+    equal((r["errors"], r["bad_blocks"]), (0, 0), f"{what}: errors, bad blocks")
+    return cache
+
+
+def check_pin(server):
+    """What is in stays in: a share c of the dataset in the cache is a share c of hits, in every
+    epoch, and after a remount."""
+    cache = fresh()
+    options = f"cache={cache},cache_size=8M,block=4K,keep=pin,stage=off"
+    daemon = start(f"{server.url}/", options)
+    check_epoch(0)
+    for epoch in range(1, 6):
+        if epoch == 4:
+            stop(daemon)
+            daemon = start(f"{server.url}/", options)
+        before, evicted = sent(server.log()), remote()["evictions"]
+        check_epoch(epoch)
+        r = remote()
+        share = r["staged_bytes"] / r["total_bytes"]
+        fetched = (sent(server.log()) - before) / len(DATA)
+        equal(abs(fetched - (1 - share)) < 0.02, True, f"epoch {epoch}: the share {share:.3f} is "
+              f"cached, {fetched:.3f} of the dataset was fetched")
+        equal(share > 0.4, True, f"8 of 16 MiB: the share {share:.3f} is cached")
+        equal(r["evictions"], evicted, "keep=pin evicts nothing")
+    stop(daemon)
+
+
+def check_once_kept(server):
+    """keep=once: what has been used makes room; a second epoch fetches it again, and counts it."""
+    cache = fresh()
+    daemon = start(f"{server.url}/", f"cache={cache},cache_size=4M,block=64K,keep=once")
+    before = sent(server.log())
+    equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the first pass")
+    r = remote()
+    equal(r["evictions"] > 100, True, f"keep=once drops blocks: {r}")
+    fetched = sent(server.log()) - before
+    equal(fetched <= 1.02 * len(DATA), True, f"one pass fetched {fetched} of {len(DATA)}")
+    equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the second pass")
+    r = remote()
+    equal(r["distinct_bytes"], len(DATA), "distinct bytes")
+    equal(r["demand_bytes"] + r["background_bytes"] > 1.5 * len(DATA), True,
+          f"a second pass is counted: {r}")
+    stop(daemon)
+    # With room enough blocks are dropped all the same when they have been used.
+    cache = fresh()
+    daemon = start(f"{server.url}/", f"cache={cache},block=64K,keep=once,stage=off")
+    for name in sorted(os.listdir(path("big-data/samples/raw"))):
+        content(path("big-data/samples/raw", name))
+    equal(disk_usage(cache) < len(DATA) // 4, True,
+          f"{disk_usage(cache)} bytes of disk after all has been used")
+    stop(daemon)
+
+
+def check_shared_limit(server):
+    """One limit for all that use the folder, and for its unpacked files."""
+    cache = fresh()
+    with Watch(cache) as watch:
+        options = f"cache={cache},cache_size=6M"
+        mounts = [start_at(f"share{i}", f"{server.url}/", options) for i in range(2)]
+        check_epoch(0, mounts[0].at)
+        check_epoch(1, mounts[1].at)
+        for m in mounts:
+            stop(m)
+    equal(watch.most <= 6 * MiB, True, f"two mounts: {watch.most} bytes of disk")
+    contains(run("stage", "-o", options, f"{server.url}/", code=4), "cache_size")
+    equal(disk_usage(cache) <= 6 * MiB, True, "after epochfs stage")
+
+
+def check_full_disk(server):
+    """ENOSPC: a file system of 4 MiB."""
+    if os.geteuid() != 0:
+        print("not tested: a full disk needs root")
+        return
+    at = f"{PRIVATE}/tiny"
+    os.mkdir(at)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4M", "tmpfs", at],
+                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        print("not tested: tmpfs cannot be mounted here")
+        return
+    for options in ("cache_size=90%", "cache_size=1G", "block=256K", "stage=off"):
+        cache = f"{at}/cache"
+        daemon = start(f"{server.url}/", f"cache={cache},{options}")
+        equal(read_anew(path("big-data/source/big-data")) == DATA, True, f"{options}: all bytes")
+        check_epoch(0)
+        r = remote()
+        equal(r["refused_inserts"] > 0 and r["errors"] == 0, True, f"{options}: {r}")
+        if "%" in options:
+            equal(r["cache_limit_bytes"], 4 * MiB * 90 // 100, f"{options}: in bytes")
+        # Another fills the disk to the last byte, and makes room again.
+        with open(f"{at}/filler", "wb", buffering=0) as f:
+            try:
+                while f.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        equal(read_anew(path("big-data/source/big-data")) == DATA, True, f"{options}: full disk")
+        os.unlink(f"{at}/filler")
+        equal(read_anew(path("big-data/source/big-data")) == DATA, True, f"{options}: and after")
+        run("stage", "-o", f"cache={cache},{options.replace('stage=off', 'jobs=2')}",
+            f"{server.url}/", code=4)
+        stop(daemon)
+        shutil.rmtree(cache)
+    # No room for anything at all, not even for the folder's own files.
+    with open(f"{at}/filler", "wb", buffering=0) as f:
+        try:
+            while f.write(bytes(4096)):
+                pass
+        except OSError:
+            pass
+    said = subprocess.run([os.environ["EPOCHFS"], "mount", "-o", f"cache={at}/none",
+                           f"{server.url}/", path()], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    if said.returncode == 0:
+        equal(read_anew(path("big-data/source/big-data")) == DATA, True, "no room at all")
+        run("umount", path())
+    else:
+        equal(said.returncode, 4, f"no room at all: {said.stdout}")
+    subprocess.run(["umount", at], check=True)
+
+
+with Nginx(WWW) as nginx:
+    check_limit(nginx, "6M", 6 * MiB)
+    check_limit(nginx, "3000K", 3000 << 10, "block=256K", "stage=off")
+    check_pin(nginx)
+    check_once_kept(nginx)
+    check_shared_limit(nginx)
+    check_full_disk(nginx)

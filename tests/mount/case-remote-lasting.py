@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""A server with troubles that last, or with another file than before: a read fails with a clear
+error within `patience`, what is here is still read, and when the server is healthy again, so is the
+mount. A body that differs from SHA256SUMS."""
+
+import errno
+import os
+import threading
+
+import bad_server as bad
+from bad_mount import BLOCK, CLEAR, DATA, FILE, OTHER, WWW, Try, run_checks
+from bad_server import BadServer
+from lib import PRIVATE, contains, content, equal, log_text, path, run
+from servers import check_counters, error_of, place, read_anew, remote, sha256sums, wait_until
+
+
+def lasting(server):
+    """Failures that last: EIO after `patience`, and what is here is still read; then it works
+    again by itself."""
+    for what, action in (("503 for ever", bad.status(503)), ("resets for ever", bad.reset(100)),
+                         ("stalls for ever", bad.stall(100)), ("no answers", bad.stall()),
+                         ("wrong parts for ever", bad.content_range(shift=BLOCK, size_too=True)),
+                         ("packed for ever", bad.packed()), ("garbage for ever", bad.garbage())):
+        with Try(server, what) as t:
+            start_of = read_anew(path("file-one/source/file-one"), size=4096)
+            equal(start_of == DATA[:4096], True, what)
+            server.script(FILE, action)
+            # A connection that gives a little is not one that gives nothing.
+            t.fails(errno.EIO, off=600_000, limit=15 if "resets" in what or "stalls" in what else None)
+            equal(read_anew(path("file-one/source/file-one"), size=4096) == DATA[:4096], True,
+                  f"{what}: what is here")
+            r = remote()
+            equal(r["errors"] > 0 and r["last_error"] != "", True, f"{what}: told in status: {r}")
+            contains(log_text(t.log), "file-one")
+            equal(log_text(t.log).count("\n") < 20, True, f"{what}: a log that is not flooded")
+            server.healthy()
+            t.check(" when it is healthy again")
+            equal(remote()["last_error"], "", f"{what}: no error any more")
+
+
+def check_gone(server):
+    with Try(server, "gone") as t:
+        server.gone()
+        t.fails(errno.EIO, off=600_000)
+        server.up()
+        t.check(" when it is back")
+        check_counters(server.data(), "gone and back", remote())
+    with Try(server, "gone for a while", {"patience": 30}) as t:
+        server.gone()
+        back = threading.Timer(1, server.up)
+        back.start()
+        t.check()
+        back.join()
+        equal(remote()["errors"], 0, "gone for a while: nobody was told")
+
+
+def check_changed(server):
+    """Another version: ESTALE for what is not here, never a mixture."""
+    for what, action in (("another ETag", bad.etag('"other"')),
+                         ("another total", bad.content_range(total=1)),
+                         ("removed", bad.status(404)), ("forbidden", bad.status(403))):
+        with Try(server, what) as t:
+            read_anew(path("file-one/source/file-one"), size=4096)
+            server.script(FILE, action, method=None)
+            wants = (errno.ESTALE,) if "another" in what else CLEAR
+            t.fails(*wants, off=600_000)
+            equal(read_anew(path("file-one/source/file-one"), size=4096) == DATA[:4096], True,
+                  f"{what}: what is here")
+            contains(log_text(t.log), "file-one")
+    for what, some in (("another file", False), ("another file in the middle", True)):
+        with Try(server, what) as t:
+            if some:
+                read_anew(path("file-one/source/file-one"), size=300_000)
+            place(WWW, FILE[1:] + ".new", OTHER)
+            os.rename(f"{WWW}{FILE}.new", f"{WWW}{FILE}")
+            t.fails(errno.ESTALE, off=600_000)
+            equal(t.right_or_error() > 0, True, f"{what}: some of it is not here")
+        with Try(server, f"{what}, mounted anew") as t:
+            equal(content(path("file-one/source/file-one")) == OTHER, True, "the new version")
+        place(WWW, FILE[1:], DATA)
+    # A server that knows neither If-Match nor ETags: size and time tell.
+    with Try(server, "no ETag", before=[("*", bad.without("ETag"), {"method": None})]) as t:
+        t.right_or_error()
+        place(WWW, FILE[1:], OTHER + b"x")
+        t.fails(errno.ESTALE, off=200_000)
+    place(WWW, FILE[1:], DATA)
+
+
+def check_sums(server):
+    """A body that differs from SHA256SUMS."""
+    sha256sums(f"{WWW}/data", "file-one")
+    wrong = bad.other(OTHER)
+    # That of a whole file, from the first byte on.
+    with Try(server, "not what SHA256SUMS says", {"stage": "auto"}, source="/data/",
+             before=[(FILE, wrong)]) as t:
+        wait_until(lambda: remote()["bad_files"] > 0, "bad_files counts", t.daemon, 30)
+        contains(log_text(t.log), "file-one", "SHA256SUMS")
+        e = error_of(read_anew, path("file-one/source/file-one"))
+        equal(e, errno.EIO, "not what SHA256SUMS says: a read of it; errno")
+    told = run("stage", "-o", f"cache={PRIVATE}/sums,patience=2,timeout=1", f"{server.url}/data/",
+                 code=2)
+    contains(told, "file-one", "SHA256SUMS")
+    # A bit that was wrong on the way, once.
+    server.healthy()
+    server.script(FILE, bad.flip(300_000), times=1)
+    run("stage", "-o", f"cache={PRIVATE}/flip,block=16K,jobs=2", f"{server.url}/data/")
+    server.healthy()
+    run("stage", "--check", "-o", f"cache={PRIVATE}/flip,block=16K", f"{server.url}/data/")
+    with Try(server, "a flipped bit", {"cache": f"{PRIVATE}/flip"}, source="/data/") as t:
+        t.check()
+    os.unlink(f"{WWW}/data/SHA256SUMS")
+
+
+with BadServer(WWW) as the_server:
+    run_checks(the_server, lasting, check_gone, check_changed, check_sums)

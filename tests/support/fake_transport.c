@@ -1,0 +1,265 @@
+#include "tests/support/fake_transport.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/lock.h"
+
+#define PIECE       10007 /* bytes that are given at a time: no round number */
+#define THREADS_MAX 64
+#define GRAIN       512 /* bytes that are counted together */
+
+struct fake {
+    struct transport transport;
+    const uint8_t *content;
+    uint64_t size;
+    unsigned threads;
+    struct lock lock;
+    pthread_cond_t changed;
+    /* Guarded by lock: */
+    pthread_t thread[THREADS_MAX];
+    unsigned running;
+    struct transfer *first; /* that wait for a thread */
+    struct transfer *stopped[THREADS_MAX];
+    unsigned n_stopped;
+    bool resting, released;
+    unsigned started, at_once, most_at_once;
+    uint64_t given;
+    unsigned *count; /* [size / GRAIN + 1] */
+    fake_script *script;
+    void *ctx;
+};
+
+static struct fake *fake_of(struct transport *transport)
+{
+    return (struct fake *)transport;
+}
+
+static bool is_stopped_locked(struct fake *fake, const struct transfer *transfer)
+{
+    for (unsigned i = 0; i < fake->n_stopped; i++)
+        if (fake->stopped[i] == transfer)
+            return true;
+    return false;
+}
+
+/* Give bytes. False: the transfer is to stop. */
+static bool give(struct fake *fake, struct transfer *transfer, uint64_t most)
+{
+    uint64_t len = min_u64(transfer->len, most);
+
+    for (uint64_t at = 0; at < len;) {
+        size_t n = (size_t)min_u64(PIECE, len - at);
+        uint64_t off = transfer->off + at;
+        bool stopped;
+
+        lock_take(&fake->lock);
+        stopped = is_stopped_locked(fake, transfer);
+        fake->given += n;
+        for (uint64_t g = ceil_div(off, GRAIN) * GRAIN; g < off + n; g += GRAIN)
+            fake->count[g / GRAIN]++;
+        lock_drop(&fake->lock);
+        if (stopped || !transfer->data(transfer, fake->content + off, n))
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+static enum transfer_end run(struct fake *fake, struct transfer *transfer,
+                             const struct fake_answer *answer)
+{
+    bool stopped;
+
+    if (!give(fake, transfer, answer->bytes))
+        return TRANSFER_STOPPED;
+    lock_take(&fake->lock);
+    while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer))
+        lock_wait(&fake->lock, &fake->changed);
+    stopped = is_stopped_locked(fake, transfer);
+    lock_drop(&fake->lock);
+    return stopped ? TRANSFER_STOPPED : answer->end;
+}
+
+static void forget_stopped_locked(struct fake *fake, const struct transfer *transfer)
+{
+    for (unsigned i = 0; i < fake->n_stopped; i++)
+        if (fake->stopped[i] == transfer)
+            fake->stopped[i--] = fake->stopped[--fake->n_stopped];
+}
+
+static void serve_locked(struct fake *fake)
+{
+    struct transfer *transfer = fake->first;
+    struct fake_answer answer = {.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+    struct diag reason = DIAG_INIT;
+    enum transfer_end end;
+    unsigned number;
+    fake_script *script = fake->script;
+    void *ctx = fake->ctx;
+
+    fake->first = transfer->next;
+    number = fake->started++;
+    fake->at_once++;
+    fake->most_at_once = (unsigned)max_u64(fake->most_at_once, fake->at_once);
+    pthread_cond_broadcast(&fake->changed);
+    lock_drop(&fake->lock);
+    if (script)
+        answer = script(ctx, transfer, number);
+    end = run(fake, transfer, &answer);
+    if (end != TRANSFER_DONE)
+        diag_set(&reason, -EREMOTEIO, "the fake fails");
+    lock_take(&fake->lock);
+    forget_stopped_locked(fake, transfer);
+    fake->at_once--;
+    lock_drop(&fake->lock);
+    transfer->end(transfer, end, answer.retry_ms, &reason);
+    lock_take(&fake->lock);
+}
+
+static void *fake_main(void *arg)
+{
+    struct fake *fake = arg;
+
+    lock_take(&fake->lock);
+    while (fake->first || !fake->resting) {
+        if (fake->first)
+            serve_locked(fake);
+        else
+            lock_wait(&fake->lock, &fake->changed);
+    }
+    lock_drop(&fake->lock);
+    return NULL;
+}
+
+static int fake_start(struct transport *transport, struct transfer *transfer)
+{
+    struct fake *fake = fake_of(transport);
+    struct transfer **at = &fake->first;
+    LOCK_SCOPE(&fake->lock);
+
+    while (fake->running < fake->threads &&
+           pthread_create(&fake->thread[fake->running], NULL, fake_main, fake) == 0)
+        fake->running++;
+    transfer->next = NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = transfer;
+    pthread_cond_broadcast(&fake->changed);
+    return 0;
+}
+
+static void fake_stop(struct transport *transport, struct transfer *transfer)
+{
+    struct fake *fake = fake_of(transport);
+    LOCK_SCOPE(&fake->lock);
+
+    if (!is_stopped_locked(fake, transfer))
+        fake->stopped[fake->n_stopped++] = transfer;
+    pthread_cond_broadcast(&fake->changed);
+}
+
+static void fake_rest(struct transport *transport)
+{
+    struct fake *fake = fake_of(transport);
+
+    lock_take(&fake->lock);
+    fake->resting = true;
+    pthread_cond_broadcast(&fake->changed);
+    lock_drop(&fake->lock);
+    for (unsigned i = 0; i < fake->running; i++)
+        pthread_join(fake->thread[i], NULL);
+    fake->running = 0;
+    fake->resting = false;
+}
+
+static void fake_free(struct transport *transport)
+{
+    struct fake *fake = fake_of(transport);
+
+    fake_rest(transport);
+    pthread_cond_destroy(&fake->changed);
+    lock_release(&fake->lock);
+    free(fake->count);
+    free(fake);
+}
+
+static const struct transport_ops fake_ops = {
+    .start = fake_start, .stop = fake_stop, .rest = fake_rest, .free = fake_free};
+
+int fake_new(const uint8_t *content, uint64_t size, unsigned threads, struct fake **ret)
+{
+    struct fake *fake = calloc(1, sizeof(*fake));
+
+    if (!fake)
+        return -ENOMEM;
+    fake->transport.ops = &fake_ops;
+    fake->content = content;
+    fake->size = size;
+    fake->threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+    fake->count = calloc(size / GRAIN + 1, sizeof(*fake->count));
+    lock_init(&fake->lock);
+    pthread_cond_init(&fake->changed, NULL);
+    *ret = fake;
+    return fake->count ? 0 : -ENOMEM;
+}
+
+struct transport *fake_transport(struct fake *fake)
+{
+    return &fake->transport;
+}
+
+void fake_set_script(struct fake *fake, fake_script *script, void *ctx)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    fake->script = script;
+    fake->ctx = ctx;
+}
+
+void fake_release(struct fake *fake)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    fake->released = true;
+    pthread_cond_broadcast(&fake->changed);
+}
+
+void fake_wait_started(struct fake *fake, unsigned n)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    while (fake->started < n)
+        lock_wait(&fake->lock, &fake->changed);
+}
+
+uint64_t fake_given(struct fake *fake)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    return fake->given;
+}
+
+unsigned fake_given_at(struct fake *fake, uint64_t off)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    return fake->count[off / GRAIN];
+}
+
+unsigned fake_started(struct fake *fake)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    return fake->started;
+}
+
+unsigned fake_most_at_once(struct fake *fake)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    return fake->most_at_once;
+}

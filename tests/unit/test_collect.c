@@ -1,0 +1,689 @@
+/* Files whose bytes are not here yet: one pass of the reading code notes all that it misses, so a
+ * file is there after one fetch; what was not read is not remembered; and a remote that fails or
+ * loses bytes again only costs time. Every file of datasets of each format, against the same files
+ * of sources that are here. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/pool.h"
+#include "base/wants.h"
+#include "format/kaldi_wave.h"
+#include "support/absent_blob.h"
+#include "support/kaldi_make.h"
+#include "support/memory_opener.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#define BATCH      128
+#define FILES_MOST 16
+#define TRIPS_MOST 1000
+
+extern const struct encoder encoder_npz;
+
+/* ---- sources ---- */
+
+struct source {
+    struct text name[FILES_MOST], bytes[FILES_MOST];
+    size_t n;
+    const struct format *format;
+    struct format_options options;
+    bool pooled;
+};
+
+static struct text *source_add(struct source *s, const char *name)
+{
+    assert_true(s->n < FILES_MOST);
+    text_add(&s->name[s->n], "%s", name);
+    return &s->bytes[s->n++];
+}
+
+static void source_release(struct source *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        text_release(&s->name[i]);
+        text_release(&s->bytes[i]);
+    }
+}
+
+static void add_idx(struct source *s, const char *name, uint8_t type, unsigned axes,
+                    const uint32_t *dim)
+{
+    AUTO_BLOB struct blob *blob = idx_blob(name, type, axes, dim, NULL);
+    AUTO_FREE char *bytes = malloc(blob->size);
+
+    assert_int_equal(blob_pread(blob, bytes, blob->size, 0), 0);
+    text_add_bytes(source_add(s, name), bytes, blob->size);
+}
+
+static void make_idx(struct source *s, bool transpose)
+{
+    s->format = &format_idx;
+    s->options.transpose = transpose;
+    add_idx(s, "p-images", 0x08, 3, (uint32_t[]){400, 28, 27});
+    add_idx(s, "p-labels", 0x08, 1, (uint32_t[]){400});
+    add_idx(s, "q-images", 0x0b, 2, (uint32_t[]){300, 301});
+    add_idx(s, "q-labels", 0x0c, 1, (uint32_t[]){300});
+    add_idx(s, "r-images", 0x0e, 1, (uint32_t[]){5000});
+}
+
+static void add_rows(struct text *t, unsigned n, unsigned most, const char *columns, uint64_t *rng)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t index = 0;
+
+        text_add(t, "%u%s", i % 7, columns);
+        for (uint64_t k = random_below(rng, most); k; k--) {
+            index += 1 + random_below(rng, 9);
+            text_add(t, " %llu:%llu.5", (unsigned long long)index,
+                     (unsigned long long)random_below(rng, 100));
+        }
+        text_add(t, i % 5 ? "\n" : "\r\n");
+    }
+}
+
+static void make_libsvm(struct source *s, bool sides)
+{
+    uint64_t rng = RANDOM_SEED;
+
+    s->format = &format_libsvm;
+    s->pooled = true;
+    add_rows(source_add(s, "a.svm"), 1500, 60, sides ? "" : ":2 qid:3", &rng);
+    if (!sides) {
+        add_rows(source_add(s, "b.svm"), 600, 60, ":1 qid:4", &rng);
+        return;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct text *t = source_add(s, i ? "a.svm.weight" : "a.svm.base_margin");
+
+        for (unsigned k = 0; k < 1500; k++)
+            text_add(t, "%u.25\n", k);
+    }
+    text_add(source_add(s, "a.svm.group"), "1000\n500\n");
+}
+
+/* Rows of some 9 KB in blocks that are too large to be decoded as one. */
+static void make_long_rows(struct source *s)
+{
+    uint64_t rng = RANDOM_SEED;
+
+    s->format = &format_libsvm;
+    s->pooled = true;
+    add_rows(source_add(s, "long.svm"), 300, 10000, "", &rng);
+}
+
+/* An archive of objects of a kind. */
+static void make_kind(struct source *s, const struct kaldi_object *kind)
+{
+    struct text *t = source_add(s, "x.ark");
+    uint64_t rng = RANDOM_SEED;
+
+    s->format = &format_kaldi;
+    s->options.kaldi_type = kind->type;
+    for (unsigned i = 0; i < 150; i++) {
+        AUTO_KALDI_MADE struct kaldi_made made = {0};
+
+        kaldi_make(&made, kind, &rng);
+        text_add(t, "utterance-%u ", i);
+        text_add_bytes(t, made.bytes.data, made.bytes.len);
+    }
+}
+
+static void add_matrix(struct text *t, unsigned rows, unsigned columns, bool text, uint64_t *rng)
+{
+    if (text) {
+        text_add(t, " [");
+    } else {
+        kaldi_put_start(t, "FM ");
+        kaldi_put_int(t, rows);
+        kaldi_put_int(t, columns);
+    }
+    for (unsigned i = 0; i < rows; i++) {
+        text_add(t, text ? "\n" : "");
+        for (unsigned k = 0; k < columns; k++) {
+            double v = (double)random_below(rng, 1000);
+
+            if (text)
+                text_add(t, " %g", v);
+            else
+                kaldi_put_value(t, v, false);
+        }
+    }
+    if (text)
+        text_add(t, " ]\n");
+}
+
+static void add_wave(struct text *t, unsigned frames, uint64_t *rng)
+{
+    uint8_t header[KALDI_WAVE_HEADER];
+
+    kaldi_wave_header(2, 1000, frames, header);
+    text_add_bytes(t, (const char *)header, sizeof(header));
+    for (unsigned i = 0; i < 2 * frames; i++)
+        kaldi_put_raw(t, random_next(rng), 2);
+}
+
+/* A table of text whose arrays are remembered when they are decoded, one of ranges in another
+ * archive, one of audio, and a data directory of all that with segments. */
+static void make_directory(struct source *s)
+{
+    struct text *ark = source_add(s, "m.ark"), *scp = source_add(s, "feats.scp");
+    struct text *wav = source_add(s, "audio.ark"), *wav_scp = source_add(s, "wav.scp");
+    struct text *segments = source_add(s, "segments"), *speakers = source_add(s, "utt2spk");
+    struct text *words = source_add(s, "text"), *large = source_add(s, "large.ark");
+    uint64_t rng = RANDOM_SEED;
+
+    s->format = &format_kaldi;
+    for (unsigned i = 0; i < 140; i++) {
+        text_add(ark, "u%03u ", i);
+        text_add(scp, "u%03u m.ark:%zu%s\n", i, ark->len, i % 3 ? "" : "[1:4,2:6]");
+        add_matrix(ark, 5 + i % 20, i % 3 ? 5 : 9, false, &rng);
+        text_add(segments, "u%03u w%u %u.%u %u.%u 1\n", i, i % 9, i % 2, i % 10, i % 2, 5 + i % 10);
+        text_add(speakers, "u%03u s%u\n", i, i % 7);
+        text_add(words, "u%03u the words of %u\n", i, i);
+        if (i < 9) {
+            text_add(wav, "w%u ", i);
+            text_add(wav_scp, "w%u audio.ark:%zu\n", i, wav->len);
+            add_wave(wav, 3000 + i, &rng);
+        }
+        if (i < 12) {
+            text_add(large, "l%02u ", i);
+            add_matrix(large, 120 + i, 50, true, &rng);
+        }
+    }
+}
+
+/* ---- what is made of them ---- */
+
+struct world {
+    struct absent absent;
+    struct blob_faults faults;
+    struct memory_file file[FILES_MOST];
+    struct memory_opener opener;
+    struct memory_keep keep;
+    struct memo *memo;
+    struct pool *pool;
+    struct found found;
+    unsigned troubles; /* calls of dataset_prepare() that got no further */
+    int result;        /* of opening */
+};
+
+static void world_open(struct world *w, const struct source *s, bool absent)
+{
+    struct format_setup setup = {.options = s->options, .keep = &w->keep.keep};
+    struct blob *blob[FILES_MOST];
+
+    w->faults.absent = absent ? &w->absent : NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        w->file[i] =
+            (struct memory_file){s->name[i].data, s->bytes[i].data, s->bytes[i].len, &w->faults};
+        blob[i] = memory_file_blob(&w->file[i]);
+    }
+    memory_keep_init(&w->keep, true);
+    memory_opener_init(&w->opener);
+    w->opener.file = w->file;
+    w->opener.n_files = s->n;
+    setup.opener = &w->opener.opener;
+    assert_int_equal(memo_new(16 << 20, &w->memo), 0);
+    setup.memo = w->memo;
+    if (s->pooled)
+        assert_int_equal(pool_new(&w->pool), 0);
+    setup.pool = w->pool;
+    w->result = format_open(s->format, blob, s->n, &setup, &w->found);
+    for (size_t i = 0; i < w->found.n; i++) {
+        struct dataset *ds = w->found.item[i].ds;
+
+        while (ds && !dataset_prepare(ds)) {
+            w->troubles += ds->trouble.set;
+            assert_int_equal(dataset_state(ds), DATASET_PREPARING);
+        }
+    }
+}
+
+static void world_release(struct world *w)
+{
+    found_release(&w->found);
+    memo_free(w->memo);
+    pool_free(w->pool);
+    memory_keep_release(&w->keep);
+}
+#define AUTO_WORLD AUTO(world_release)
+
+/* Two worlds of a source, the second of which is absent. */
+static void open_both(const struct source *s, struct world *here, struct world *there)
+{
+    uint64_t rng = 1;
+
+    world_open(here, s, false);
+    world_open(there, s, true);
+    assert_int_equal(here->result, 0);
+    assert_int_equal(there->result, 0);
+    assert_true(here->found.n > 0);
+    assert_int_equal(here->found.n, there->found.n);
+    for (size_t i = 0; i < here->found.n; i++) {
+        const struct dataset *ds = here->found.item[i].ds;
+
+        if (!ds || !there->found.item[i].ds)
+            fail_msg("%s: %s", here->found.item[i].name,
+                     ds ? "there only" : here->found.item[i].reason);
+        if (dataset_state(ds) != DATASET_READY)
+            fail_msg("%s: %s", here->found.item[i].name, ds->reason.text);
+        assert_int_equal(dataset_state(there->found.item[i].ds), DATASET_READY);
+    }
+    absent_drop(&there->absent, 256, &rng);
+}
+
+/* ---- reading ---- */
+
+/* CRCs that are remembered. */
+struct notes {
+    struct layout_host host; /* first */
+    uint64_t known;
+    struct layout_sum sum[64];
+};
+
+static bool recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
+{
+    const struct notes *notes = (const struct notes *)host;
+
+    *ret = notes->sum[slot];
+    return notes->known >> slot & 1;
+}
+
+static void remember(const struct layout_host *host, unsigned slot, const struct layout_sum *sum)
+{
+    struct notes *notes = (struct notes *)(uintptr_t)host;
+
+    notes->known |= UINT64_C(1) << slot;
+    notes->sum[slot] = *sum;
+}
+
+static const struct layout_host notes_host = {recall, remember, NULL};
+
+/* A file that is read from two worlds. */
+struct file {
+    const struct dataset *here, *there;
+    const struct file_kind *kind, *kind_there;
+    const struct selection *sel;
+    const char *dataset;
+    struct absent *absent;
+    struct notes notes;
+    struct bytes want;
+    int result; /* of reading it here */
+};
+
+static void count_done(struct waiter *waiter)
+{
+    (void)waiter;
+}
+
+/* What happens between two rounds; NULL: nothing. */
+typedef void between_fn(struct file *file, uint64_t *rng);
+
+/* Read while bytes are missing. The result of the last read, and how often bytes were fetched. */
+static int read_there(struct file *file, between_fn *between, struct bytes *ret,
+                      unsigned *ret_trips)
+{
+    struct waiter waiter = {.done = count_done};
+    uint64_t rng = RANDOM_SEED;
+    struct wants wants;
+    int r;
+
+    wants_init(&wants, true);
+    for (*ret_trips = 0;; ++*ret_trips) {
+        wants_set(&wants);
+        r = render(file->there, file->kind_there, file->sel, &file->notes.host, ret);
+        wants_set(NULL);
+        if (r != -EAGAIN)
+            break;
+        if (!wants.n || *ret_trips == TRIPS_MOST)
+            fail_msg("%s, %s%s: nothing is wanted, or no end", file->dataset,
+                     file->kind->encoder->name, file->kind->suffix);
+        wants_fetch(&wants, &waiter);
+        assert_int_equal(waiter.error, 0);
+        if (between)
+            between(file, &rng);
+    }
+    wants_release(&wants);
+    return r;
+}
+
+static void check_same(const struct file *file, int r, struct bytes *got)
+{
+    if (r != file->result)
+        fail_msg("%s, %s%s: %d, want %d", file->dataset, file->kind->encoder->name,
+                 file->kind->suffix, r, file->result);
+    if (r < 0)
+        return;
+    if (got->len != file->want.len || memcmp(got->at, file->want.at, got->len) != 0)
+        fail_msg("%s, %s%s: other bytes", file->dataset, file->kind->encoder->name,
+                 file->kind->suffix);
+    free(got->at);
+}
+
+/* ---- all files ---- */
+
+typedef void check_fn(struct file *file);
+
+static void check_files(const struct world *here, struct world *there, size_t item,
+                        const struct selection *sel, check_fn *check)
+{
+    const struct dataset *ds = here->found.item[item].ds;
+    enum scope scope = sel->single ? SCOPE_SAMPLES : SCOPE_BATCHES;
+
+    for (unsigned i = 0; i < ds->n_folders; i++) {
+        for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
+            static uint64_t id = 1000000;
+            struct list_selection own = *(const struct list_selection *)sel;
+            struct file file = {.here = ds,
+                                .there = there->found.item[item].ds,
+                                .kind = &ds->folder[i].kind[scope][k],
+                                .sel = &own.sel,
+                                .dataset = here->found.item[item].name,
+                                .absent = &there->absent,
+                                .notes.host = notes_host};
+
+            own.sel.id[1] = ++id; /* so that each file starts without what others remembered */
+            file.kind_there =
+                find_file_kind(file.there, scope, file.kind->encoder->name, file.kind->suffix);
+            file.result = render(ds, file.kind, file.sel, NULL, &file.want);
+            check(&file);
+            if (file.result == 0)
+                free(file.want.at);
+        }
+    }
+}
+
+static void check_source(const struct source *s, uint64_t batch, bool large, check_fn *check)
+{
+    AUTO_WORLD struct world here = {.troubles = 0}, there = {.troubles = 0};
+
+    open_both(s, &here, &there);
+    for (size_t i = 0; i < here.found.n; i++) {
+        uint64_t n = here.found.item[i].ds->samples, rng = RANDOM_SEED;
+        AUTO_FREE uint64_t *sample = malloc((n + 1) * sizeof(*sample));
+        struct list_selection list;
+
+        for (uint64_t k = 0; k < n; k++)
+            sample[k] = k;
+        for (uint64_t k = n; k > 1; k--) {
+            uint64_t other = random_below(&rng, k), kept = sample[k - 1];
+
+            sample[k - 1] = sample[other];
+            sample[other] = kept;
+        }
+        mixed_init(&list, sample, min_u64(n, batch));
+        list.sel.file = "/mnt/x";
+        check_files(&here, &there, i, &list.sel, check);
+        if (!large)
+            continue;
+        mixed_init(&list, sample, n);
+        check_files(&here, &there, i, &list.sel, check);
+        in_order_init(&list.sel, 0, n);
+        check_files(&here, &there, i, &list.sel, check);
+        in_order_init(&list.sel, n / 3, n / 2);
+        check_files(&here, &there, i, &list.sel, check);
+        sample_init((struct one_sample *)&list, sample[0]);
+        check_files(&here, &there, i, &list.sel, check);
+    }
+}
+
+/* Of every format. */
+static void check_all(check_fn *check, bool large)
+{
+    for (unsigned i = 0; i < 6 + N_KALDI_KINDS; i++) {
+        AUTO(source_release) struct source s = {.n = 0};
+
+        if (i < 2)
+            make_idx(&s, i);
+        else if (i < 4)
+            make_libsvm(&s, i % 2);
+        else if (i == 4)
+            make_long_rows(&s);
+        else if (i == 5)
+            make_directory(&s);
+        else
+            make_kind(&s, &kaldi_kinds[i - 6]);
+        check_source(&s, BATCH, large, check);
+    }
+}
+
+/* ---- tests ---- */
+
+static unsigned files, fetched; /* that were read, and of them by a fetch */
+
+static void check_one_trip(struct file *file)
+{
+    struct bytes got = {0};
+    unsigned trips;
+    uint64_t rng = 1;
+    int r;
+
+    absent_drop(file->absent, 256, &rng);
+    r = read_there(file, NULL, &got, &trips);
+    if (trips > 1)
+        fail_msg("%s, %s%s, %llu samples: %u fetches, want 1", file->dataset,
+                 file->kind->encoder->name, file->kind->suffix,
+                 (unsigned long long)file->sel->count, trips);
+    files++;
+    fetched += trips;
+    check_same(file, r, &got);
+}
+
+static void test_collect__every_file__one_fetch(void **state)
+{
+    (void)state;
+    check_all(check_one_trip, true);
+    assert_true(files > 1000 && fetched > files / 2); /* else little was tested */
+}
+
+/* Half of the times all is lost again, else sometimes a part. */
+static void lose(struct file *file, uint64_t *rng)
+{
+    uint64_t what = random_below(rng, 8);
+
+    if (what < 6)
+        absent_drop(file->absent, what < 3 ? 256 : 64, rng);
+}
+
+static void check_losses(struct file *file)
+{
+    struct bytes got = {0};
+    unsigned trips;
+    uint64_t rng = 1;
+    int r;
+
+    absent_drop(file->absent, 256, &rng);
+    r = read_there(file, lose, &got, &trips);
+    check_same(file, r, &got);
+}
+
+static void test_collect__bytes_lost_again__right_in_the_end(void **state)
+{
+    (void)state;
+    check_all(check_losses, false);
+}
+
+static void check_failures(struct file *file)
+{
+    uint64_t rng = 1, clean;
+    struct bytes got = {0};
+    unsigned trips;
+    int r;
+
+    file->absent->reads = 0;
+    absent_drop(file->absent, 256, &rng);
+    r = read_there(file, NULL, &got, &trips);
+    check_same(file, r, &got);
+    clean = file->absent->reads;
+    for (uint64_t at = 1; at <= clean; at += 1 + at / 3) {
+        struct list_selection sel = *(const struct list_selection *)file->sel;
+        struct file again = *file;
+
+        sel.sel.id[2] = at + 1; /* with nothing remembered */
+        again.sel = &sel.sel;
+        again.notes.known = 0;
+        absent_drop(file->absent, 256, &rng);
+        file->absent->reads = 0;
+        file->absent->fail_read = at;
+        file->absent->fail_times = 1;
+        r = read_there(&again, NULL, &got, &trips);
+        file->absent->fail_read = 0;
+        if (r == -EREMOTEIO) /* else a helper's, who read ahead */
+            r = read_there(&again, NULL, &got, &trips);
+        check_same(&again, r, &got);
+    }
+}
+
+static void test_collect__remote_fails__then_right(void **state)
+{
+    (void)state;
+    check_all(check_failures, false);
+}
+
+/* The header of a large archive needs a pass over all of it, of which there is room for less here:
+ * each time all is lost that was here, but for what was fetched last. */
+static void test_collect__more_than_there_is_room_for__checksum_ends(void **state)
+{
+    const uint32_t dim[] = {200000, 1000};
+    struct absent absent = {.reads = 0};
+    struct blob *blob =
+        idx_blob_zeros("x-images", 0x08, 2, dim, &(struct blob_faults){.absent = &absent});
+    struct notes notes = {.host = notes_host};
+    AUTO_LAYOUT struct layout l = {0};
+    struct waiter waiter = {.done = count_done};
+    uint8_t here[30], there[30];
+    uint64_t rng = 1;
+    struct list_selection list;
+    struct found found;
+    struct wants wants;
+    unsigned trips = 0;
+    int r;
+
+    (void)state;
+    assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &found), 0);
+    in_order_init(&list.sel, 0, 200000);
+    wants_init(&wants, true);
+    layout_init(&l, found.item[0].ds, &list.sel, &notes.host);
+    assert_int_equal(encoder_npz.layout(&l, NULL), 0);
+    absent_drop(&absent, 256, &rng);
+    for (;; trips++) {
+        wants_set(&wants);
+        r = layout_read(&l, 0, sizeof(there), there, NULL);
+        wants_set(NULL);
+        if (r != -EAGAIN)
+            break;
+        assert_true(trips < 10);
+        assert_true(wants.bytes <= WANTS_BYTES + WANTS_GAP);
+        absent_drop(&absent, 256, &rng);
+        wants_fetch(&wants, &waiter);
+    }
+    assert_int_equal(r, 0);
+    assert_int_equal(trips, ceil_div(UINT64_C(200000) * 1000, WANTS_BYTES));
+    l.host = NULL;
+    assert_int_equal(layout_read(&l, 0, sizeof(here), here, NULL), 0);
+    assert_memory_equal(here, there, sizeof(here));
+    wants_release(&wants);
+    found_release(&found);
+}
+
+/* The first file of each folder of batches, of all samples. */
+static void check_equal(const struct dataset *a, const struct dataset *b)
+{
+    struct list_selection list;
+
+    in_order_init(&list.sel, 0, a->samples);
+    list.sel.file = "/mnt/x";
+    for (unsigned i = 0; i < a->n_folders; i++) {
+        const struct file_kind *kind = a->folder[i].kind[SCOPE_BATCHES], *other;
+        struct bytes x = {0}, y = {0};
+        int r;
+
+        if (!kind)
+            continue;
+        other = find_file_kind(b, SCOPE_BATCHES, kind->encoder->name, kind->suffix);
+        assert_non_null(other);
+        r = render(a, kind, &list.sel, NULL, &x);
+        assert_int_equal(render(b, other, &list.sel, NULL, &y), r);
+        assert_int_equal(x.len, y.len);
+        if (x.len)
+            assert_memory_equal(x.at, y.at, x.len);
+        free(x.at);
+        free(y.at);
+    }
+}
+
+/* Open and prepare while reads at, at + 1 fail. false: so many are not made. */
+static bool check_trouble(const struct source *s, const struct world *here, uint64_t at,
+                          unsigned *troubles)
+{
+    AUTO_WORLD struct world there = {.absent = {.fail_read = at, .fail_times = 2}};
+
+    world_open(&there, s, true);
+    if (there.absent.reads < at)
+        return false;
+    there.absent.fail_read = 0;
+    *troubles += there.troubles;
+    for (size_t i = 0; i < there.found.n; i++) {
+        const struct dataset *ds = there.found.item[i].ds;
+        int k = found_find(&here->found, there.found.item[i].name);
+
+        if (!ds || there.result < 0) /* it could not be opened */
+            continue;
+        if (dataset_state(ds) != DATASET_READY)
+            fail_msg("%s, read %llu: %s", there.found.item[i].name, (unsigned long long)at,
+                     ds->reason.text);
+        if (there.found.n != here->found.n || k < 0 || !here->found.item[k].ds ||
+            here->found.item[k].ds->n_fields != ds->n_fields)
+            continue; /* another file of the folder could not be opened */
+        assert_string_equal(here->found.item[k].ds->note.text, ds->note.text);
+        check_equal(ds, here->found.item[k].ds);
+    }
+    return true;
+}
+
+/* Whatever read of opening and preparing fails: an error of opening, or a dataset that is ready
+ * later and right. */
+static void check_preparing(struct source *s)
+{
+    AUTO_WORLD struct world here = {.troubles = 0};
+    unsigned troubles = 0;
+
+    world_open(&here, s, false);
+    for (uint64_t at = 1; check_trouble(s, &here, at, &troubles); at += 1 + at / 20)
+        continue;
+    if (s->format != &format_idx)
+        assert_true(troubles > 0);
+}
+
+static void test_collect__remote_fails_while_preparing__ready_later(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        AUTO(source_release) struct source s = {.n = 0};
+
+        if (i < 1)
+            make_idx(&s, false);
+        else if (i < 3)
+            make_libsvm(&s, i == 1);
+        else if (i < 4)
+            make_directory(&s);
+        else
+            make_kind(&s, &kaldi_kinds[0]);
+        check_preparing(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_collect__every_file__one_fetch),
+        cmocka_unit_test(test_collect__bytes_lost_again__right_in_the_end),
+        cmocka_unit_test(test_collect__remote_fails__then_right),
+        cmocka_unit_test(test_collect__more_than_there_is_room_for__checksum_ends),
+        cmocka_unit_test(test_collect__remote_fails_while_preparing__ready_later),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* The cache folder: which folders become one, and which are not touched. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "cache/folder.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+static const char marker[] = "epochfs cache folder, version 2\n";
+
+/* DIR of a test, and its sub "rows". */
+struct place {
+    char path[PATH_MAX], sub[PATH_MAX];
+    struct cache_folder cache;
+    struct diag d;
+};
+
+static void place_init(struct place *ret, const char *folder)
+{
+    memset(ret, 0, sizeof(*ret));
+    temp_path(folder, "cache", ret->path);
+    ret->cache.path = ret->path;
+}
+
+static int use(struct place *p)
+{
+    p->d = DIAG_INIT;
+    return cache_folder_sub(&p->cache, "rows", p->sub, sizeof(p->sub), &p->d);
+}
+
+static unsigned count_things(const char *path)
+{
+    DIR *dir = opendir(path);
+    unsigned n = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n - 2;
+}
+
+static void check_marker(const char *folder)
+{
+    char path[PATH_MAX], found[100];
+    AUTO_CLOSE int fd = -1;
+
+    temp_path(folder, "cache/EPOCHFS", path);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(fd, found, sizeof(found)), sizeof(marker) - 1);
+    assert_memory_equal(found, marker, sizeof(marker) - 1);
+}
+
+static unsigned mode_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void test_folder__new__marked_and_private(void **state)
+{
+    struct place p;
+
+    place_init(&p, *state);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(use(&p), 0);
+        check_marker(*state);
+        assert_int_equal(count_things(p.path), 2); /* the marker and rows */
+        assert_int_equal(mode_of(p.path), 0700);
+        assert_int_equal(mode_of(p.sub), 0700);
+    }
+    assert_int_equal(cache_folder_sub(&p.cache, "", p.sub, sizeof(p.sub), NULL), 0);
+    assert_string_equal(p.sub, p.path);
+}
+
+static void test_folder__empty__becomes_one(void **state)
+{
+    struct place p;
+
+    place_init(&p, *state);
+    temp_folder(*state, "cache");
+    temp_folder(*state, "cache/lost+found");
+    assert_int_equal(chmod(p.path, 0755), 0);
+    assert_int_equal(use(&p), 0);
+    check_marker(*state);
+    assert_int_equal(mode_of(p.path), 0700);
+}
+
+static void test_folder__sticky__mode_stays(void **state)
+{
+    struct place p;
+
+    place_init(&p, *state);
+    temp_folder(*state, "cache");
+    assert_int_equal(chmod(p.path, 01777), 0);
+    assert_int_equal(use(&p), 0);
+    assert_int_equal(mode_of(p.path), 01777);
+}
+
+/* What a process that was killed left of a marker is no hindrance; what others put there later is
+ * none, either. */
+static void test_folder__half_made_or_marked__used(void **state)
+{
+    struct place p;
+
+    place_init(&p, *state);
+    temp_folder(*state, "cache");
+    temp_write(*state, "cache/EPOCHFS.a1B2c3", "epo", 3);
+    assert_int_equal(use(&p), 0);
+    check_marker(*state);
+    temp_write(*state, "cache/notes", "x", 1);
+    assert_int_equal(use(&p), 0);
+}
+
+static void check_refused(void *const *state, const char *name, const char *bytes,
+                          const char *message)
+{
+    struct place p;
+    char path[PATH_MAX];
+    unsigned before;
+
+    place_init(&p, *state);
+    temp_folder(*state, "cache");
+    assert_int_equal(chmod(p.path, 0755), 0);
+    snprintf(path, sizeof(path), "cache/%s", name);
+    if (bytes)
+        temp_write(*state, path, bytes, strlen(bytes));
+    else
+        temp_folder(*state, path);
+    before = count_things(p.path);
+    assert_int_equal(use(&p), -EPROTO);
+    assert_diag_has(&p.d, p.path);
+    assert_diag_has(&p.d, message);
+    assert_diag_has(&p.d, "/cache/epochfs with -o cache=");
+    assert_int_equal(count_things(p.path), before);
+    assert_int_equal(mode_of(p.path), 0755);
+    temp_remove(p.path);
+}
+
+static void test_folder__not_ours__refused_untouched(void **state)
+{
+    check_refused(state, "thesis.tex", "x",
+                  "want an empty folder or a cache folder of epochfs, found thesis.tex in it");
+    check_refused(state, "unpacked", NULL, "found unpacked in it"); /* version 1 */
+    check_refused(state, "EPOCHFS", "epochfs cache folder, version 3\n",
+                  "want version 2, found version 3;");
+    check_refused(state, "EPOCHFS", "epochfs cache folder, version 2", "found version 2;");
+    check_refused(state, "EPOCHFS", "hello", "found another file EPOCHFS");
+    check_refused(state, "EPOCHFS", "", "found another file EPOCHFS");
+    check_refused(state, "EPOCHFS", NULL, "found another file EPOCHFS");
+}
+
+/* They start together, again and again: all of them get it. */
+static void test_folder__many_processes__one_marker(void **state)
+{
+    for (unsigned round = 0; round < 50; round++) {
+        struct place p;
+        pid_t id[6];
+        int gate[2], status;
+        char byte;
+
+        place_init(&p, *state);
+        assert_int_equal(pipe(gate), 0);
+        for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+            id[i] = fork();
+            if (id[i] == 0) {
+                close(gate[1]);
+                _exit(read(gate[0], &byte, 1) == 0 && use(&p) == 0 ? 0 : 1);
+            }
+        }
+        close(gate[0]);
+        close(gate[1]); /* go */
+        for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+            assert_int_equal(waitpid(id[i], &status, 0), id[i]);
+            assert_int_equal(status, 0);
+        }
+        check_marker(*state);
+        assert_int_equal(count_things(p.path), 2);
+        temp_remove(p.path);
+    }
+}
+
+#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TEMP(test_folder__new__marked_and_private),
+        IN_TEMP(test_folder__empty__becomes_one),
+        IN_TEMP(test_folder__sticky__mode_stays),
+        IN_TEMP(test_folder__half_made_or_marked__used),
+        IN_TEMP(test_folder__not_ours__refused_untouched),
+        IN_TEMP(test_folder__many_processes__one_marker),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

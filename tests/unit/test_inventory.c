@@ -1,0 +1,288 @@
+/* The inventory of a cache folder: sees what is ours and nothing else, and removes what nobody
+ * uses. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/inventory.h"
+#include "cache/staged.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define BLOCK STAGED_BLOCK_LEAST
+#define ID    "0123456789abcdef0123456789abcdef"
+
+static struct cache_folder cache_of(void *const *state)
+{
+    const struct cache_folder cache = {.path = *state};
+    char path[PATH_MAX];
+    struct diag d = DIAG_INIT;
+
+    if (cache_folder_sub(&cache, "unpacked", path, sizeof(path), &d) < 0)
+        fail_msg("%s", d.text);
+    return cache;
+}
+
+static int make_hello(void *ctx, struct entry_sink *sink, struct diag *d)
+{
+    (void)ctx;
+    (void)d;
+    return entry_write(sink, "hello", 5);
+}
+
+/* Makes an entry, and its path; returns a descriptor of it. */
+static int make_entry(const struct cache_folder *cache, const char *kind, const char *identity,
+                      char ret_path[static PATH_MAX])
+{
+    struct entry entry;
+    uint64_t size;
+    int fd = -1;
+
+    assert_int_equal(entry_init(&entry, cache, kind, identity, NULL), 0);
+    assert_int_equal(entry_make(&entry, false, make_hello, NULL, &fd, &size, NULL), 0);
+    assert_int_equal(entry_path(&entry, "", ret_path), 0);
+    close(fd);
+    fd = open(ret_path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* Opens a staged file and puts its first block into it. */
+static struct staged make_staged(const struct cache_folder *cache, const char *url,
+                                 const char *version)
+{
+    const struct staged_key key = {
+        .url = url, .version = version, .size = 3 * BLOCK, .block = BLOCK};
+    struct staged staged;
+    struct diag d = DIAG_INIT;
+    char bytes[BLOCK];
+    uint64_t record;
+
+    memset(bytes, 'x', sizeof(bytes));
+    if (staged_open(&staged, cache, &key, &d) < 0)
+        fail_msg("%s", d.text);
+    assert_int_equal(staged_claim(&staged, 0, 1), 1);
+    assert_int_equal(staged_write(&staged, bytes, sizeof(bytes), 0), 0);
+    record = staged_checksum(&staged, 0, bytes);
+    assert_int_equal(staged_publish(&staged, 0, 1, &record), 0);
+    staged_unclaim(&staged, 0, 1);
+    return staged;
+}
+
+static void take(const struct cache_folder *cache, size_t want, struct inventory *ret)
+{
+    struct diag d = DIAG_INIT;
+
+    if (inventory_take(cache, ret, &d) < 0)
+        fail_msg("%s", d.text);
+    assert_int_equal(ret->n, want);
+}
+
+static void test_inventory__other_folders__refused_and_not_changed(void **state)
+{
+    struct cache_folder cache = {.path = *state};
+    struct inventory inventory = {0};
+    struct diag missing = DIAG_INIT, empty = DIAG_INIT, no_folder = DIAG_INIT;
+    char path[PATH_MAX];
+
+    assert_int_equal(inventory_take(&cache, &inventory, &empty), -EPROTO);
+    assert_diag_has(&empty, "want a cache folder of epochfs");
+    temp_path(*state, "EPOCHFS", path);
+    assert_int_equal(access(path, F_OK), -1);
+    temp_path(*state, "missing", path);
+    cache.path = path;
+    assert_int_equal(inventory_take(&cache, &inventory, &missing), -ENOENT);
+    temp_write(*state, "file", "x", 1);
+    temp_path(*state, "file", path);
+    assert_int_equal(inventory_take(&cache, &inventory, &no_folder), -EPROTO);
+    assert_diag_has(&no_folder, "want a folder");
+}
+
+static void test_inventory__only_files_named_as_ours__seen(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    AUTO_INVENTORY struct inventory inventory = {0};
+    char path[PATH_MAX], to[PATH_MAX];
+
+    temp_folder(*state, "mine");
+    temp_write(*state, "mine/" ID, "x", 1);
+    temp_write(*state, "unpacked/notes.txt", "x", 1);
+    temp_write(*state, "unpacked/" ID "0", "x", 1);
+    temp_write(*state, "unpacked/" ID ".bak", "x", 1);
+    temp_write(*state, "unpacked/0123456789ABCDEF0123456789abcdef", "x", 1);
+    temp_folder(*state, "unpacked/1123456789abcdef0123456789abcdef");
+    temp_path(*state, "unpacked/2123456789abcdef0123456789abcdef", path);
+    temp_path(*state, "mine/" ID, to);
+    assert_int_equal(symlink(to, path), 0);
+    temp_path(*state, "rows", path);
+    temp_path(*state, "mine", to);
+    assert_int_equal(symlink(to, path), 0);
+    take(&cache, 0, &inventory);
+    assert_true(inventory.disk == 0);
+}
+
+static void test_inventory__entries__whole_damaged_in_use(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    char whole[PATH_MAX], damaged[PATH_MAX];
+    int used = make_entry(&cache, "unpacked", "a", whole);
+    int broken = make_entry(&cache, "tables", "b", damaged);
+    uint64_t good, bad;
+
+    close(broken);
+    assert_int_equal(truncate(damaged, 60), 0);
+    {
+        AUTO_INVENTORY struct inventory inventory = {0};
+
+        take(&cache, 2, &inventory);
+        for (size_t i = 0; i < 2; i++) {
+            const struct inventory_file *f = &inventory.file[i];
+            bool is_whole = !strcmp(f->kind, "unpacked");
+
+            assert_int_equal(f->is_damaged, !is_whole);
+            assert_int_equal(f->in_use, is_whole);
+            assert_int_equal(f->size, is_whole ? 5 : 60);
+            assert_int_equal(inventory_remove(&inventory, f), is_whole ? -EBUSY : 0);
+        }
+    }
+    close(used);
+    {
+        AUTO_INVENTORY struct inventory inventory = {0};
+
+        take(&cache, 1, &inventory);
+        assert_false(inventory.file[0].in_use);
+        assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+        assert_int_equal(good, 1);
+        assert_int_equal(bad, 0);
+        assert_int_equal(truncate(whole, 60), 0);
+        assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+        assert_int_equal(bad, 1);
+        assert_int_equal(access(whole, F_OK), -1);
+    }
+}
+
+static void test_inventory__parts__removed_when_their_maker_is_dead(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    char path[PATH_MAX];
+    int fd;
+
+    temp_write(*state, "unpacked/" ID ".part", "half", 4);
+    temp_path(*state, "unpacked/" ID ".part", path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    {
+        AUTO_INVENTORY struct inventory inventory = {0};
+
+        take(&cache, 1, &inventory);
+        assert_true(inventory.file[0].is_part);
+        assert_true(inventory.file[0].in_use);
+        assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), -EBUSY);
+    }
+    close(fd);
+    {
+        AUTO_INVENTORY struct inventory inventory = {0};
+
+        take(&cache, 1, &inventory);
+        assert_false(inventory.file[0].in_use);
+        assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), 0);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+}
+
+static void test_inventory__staged__what_is_known_of_it(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    struct staged staged = make_staged(&cache, "https://example.org/a", "1");
+
+    {
+        AUTO_INVENTORY struct inventory inventory = {0};
+        const struct inventory_file *f;
+
+        take(&cache, 1, &inventory);
+        f = &inventory.file[0];
+        assert_string_equal(f->kind, "staged");
+        assert_string_equal(f->id, staged.id);
+        assert_string_equal(f->url, "https://example.org/a");
+        assert_int_equal(f->size, 3 * BLOCK);
+        assert_int_equal(f->present, BLOCK);
+        assert_true(f->disk >= BLOCK);
+        assert_true(f->in_use);
+        assert_false(f->is_damaged);
+        assert_int_equal(inventory_remove(&inventory, f), -EBUSY);
+    }
+    staged_close(&staged);
+    {
+        AUTO_INVENTORY struct inventory inventory = {0};
+
+        take(&cache, 1, &inventory);
+        assert_false(inventory.file[0].in_use);
+        assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), 0);
+        assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), -ENOENT);
+    }
+}
+
+static void test_inventory_verify__staged_bit_flipped__block_dropped(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    struct staged staged = make_staged(&cache, "https://example.org/a", "1");
+    AUTO_INVENTORY struct inventory inventory = {0};
+    uint64_t good, bad, record;
+
+    take(&cache, 1, &inventory);
+    assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+    assert_int_equal(good, 1);
+    assert_int_equal(bad, 0);
+    assert_int_equal(pwrite(staged.fd, "y", 1, (off_t)staged.data + 7), 1);
+    assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+    assert_int_equal(good, 0);
+    assert_int_equal(bad, 1);
+    staged_records(&staged, 0, 1, &record);
+    assert_true(record == 0);
+    assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+    assert_int_equal(bad, 0);
+    staged_close(&staged);
+}
+
+static void test_inventory_superseded__versions_of_one_url__the_older(void **state)
+{
+    const struct cache_folder cache = cache_of(state);
+    struct staged staged[] = {make_staged(&cache, "https://example.org/a", "1"),
+                              make_staged(&cache, "https://example.org/a", "2"),
+                              make_staged(&cache, "https://example.org/b", "1")};
+    AUTO_INVENTORY struct inventory inventory = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(staged); i++) {
+        struct timespec times[2] = {{.tv_sec = 1000 + (time_t)i}, {.tv_sec = 1000 + (time_t)i}};
+
+        assert_int_equal(futimens(staged[i].fd, times), 0);
+    }
+    take(&cache, 3, &inventory);
+    for (size_t i = 0; i < 3; i++) { /* and they are sorted by that time */
+        assert_string_equal(inventory.file[i].id, staged[i].id);
+        assert_int_equal(inventory.file[i].used, 1000 + (time_t)i);
+        assert_int_equal(inventory_superseded(&inventory, &inventory.file[i]), i == 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(staged); i++)
+        staged_close(&staged[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
+        WITH_FOLDER(test_inventory__other_folders__refused_and_not_changed),
+        WITH_FOLDER(test_inventory__only_files_named_as_ours__seen),
+        WITH_FOLDER(test_inventory__entries__whole_damaged_in_use),
+        WITH_FOLDER(test_inventory__parts__removed_when_their_maker_is_dead),
+        WITH_FOLDER(test_inventory__staged__what_is_known_of_it),
+        WITH_FOLDER(test_inventory_verify__staged_bit_flipped__block_dropped),
+        WITH_FOLDER(test_inventory_superseded__versions_of_one_url__the_older),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+#include "fs/json.h"
+#include "support/unit.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+
+static const char sample[] = "{\n"
+                             "  \"version\": \"0.1.0\",\n"
+                             "  \"odd\": \"a\\\"b\\\\c\\u0007\\ufffd } ] , \\n\",\n"
+                             "  \"list\": [{\"n\": 1}, {\"n\": [2, \"]\"]}],\n"
+                             "  \"requests\": {\"read\":     12, \"deep\": {\"n\": 7}},\n"
+                             "  \"read\": 18446744073709551615,\n"
+                             "  \"seconds\":             1.500000,\n"
+                             "  \"nothing\": null,\n"
+                             "  \"empty\": {},\n"
+                             "  \"reason\": \"\"      \n"
+                             "}\n";
+
+static void test_json__numbers__by_path(void **state)
+{
+    (void)state;
+    assert_int_equal(json_number(sample, "requests.read"), 12);
+    assert_int_equal(json_number(sample, "requests.deep.n"), 7);
+    assert_true(json_number(sample, "read") == UINT64_MAX);
+    assert_true(json_real(sample, "seconds") == 1.5);
+}
+
+static void test_json__strings__unescaped(void **state)
+{
+    char text[64];
+
+    (void)state;
+    assert_true(json_text(sample, "version", text, sizeof(text)));
+    assert_string_equal(text, "0.1.0");
+    assert_true(json_text(sample, "odd", text, sizeof(text)));
+    assert_string_equal(text, "a\"b\\c\a\xef\xbf\xbd } ] , \n");
+    assert_true(json_text(sample, "odd", text, 4)); /* cut */
+    assert_string_equal(text, "a\"b");
+    assert_true(json_text(sample, "reason", text, sizeof(text)));
+    assert_string_equal(text, "");
+}
+
+static void test_json__not_there__not_found(void **state)
+{
+    static const char *const paths[] = {"n",         "deep",      "requests.n", "requests.read.n",
+                                        "version.x", "list.n",    "empty.x",    "reason.x",
+                                        "",          "requests.", ".requests",  "b"};
+    char text[8] = "x";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        if (json_find(sample, paths[i]))
+            fail_msg("found '%s'", paths[i]);
+    assert_int_equal(json_number(sample, "version"), 0);
+    assert_int_equal(json_number(sample, "nothing"), 0);
+    assert_false(json_text(sample, "read", text, sizeof(text)));
+    assert_string_equal(text, "");
+}
+
+/* Whatever text_add_json() writes is read back. */
+static void test_json__any_string__as_it_was(void **state)
+{
+    char all[256], back[1024];
+    AUTO_TEXT struct text t = {0};
+
+    (void)state;
+    for (int i = 0; i < 127; i++)
+        all[i] = (char)(i + 1);
+    all[127] = '\0';
+    text_add(&t, "{\"s\": ");
+    text_add_json(&t, all);
+    text_add(&t, ", \"n\": 5}");
+    assert_true(json_text(t.data, "s", back, sizeof(back)));
+    assert_string_equal(back, all);
+    assert_int_equal(json_number(t.data, "n"), 5);
+}
+
+/* Every beginning of the text, and every text with one byte changed: nothing is read behind it. */
+static void test_json__damaged__no_crash(void **state)
+{
+    static const char *const paths[] = {"reason", "requests.deep.n", "odd", "none", "list"};
+    char text[64];
+
+    (void)state;
+    for (size_t n = 0; n < sizeof(sample); n++) {
+        for (int c = -1; c < 128; c++) {
+            size_t len = c < 0 ? n : sizeof(sample) - 1;
+            char *copy = malloc(len + 1); /* so that the sanitizer sees its end */
+
+            assert_non_null(copy);
+            memcpy(copy, sample, len);
+            copy[len] = '\0';
+            if (c >= 0 && n < len)
+                copy[n] = (char)c;
+            for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+                json_text(copy, paths[i], text, sizeof(text));
+                json_number(copy, paths[i]);
+            }
+            free(copy);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json__numbers__by_path),
+        cmocka_unit_test(test_json__strings__unescaped),
+        cmocka_unit_test(test_json__not_there__not_found),
+        cmocka_unit_test(test_json__any_string__as_it_was),
+        cmocka_unit_test(test_json__damaged__no_crash),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+#include "fs/progress.h"
+#include "support/unit.h"
+
+static void check_bytes(uint64_t bytes, const char *want)
+{
+    char text[HUMAN_ROOM];
+
+    assert_string_equal(human_bytes(bytes, text), want);
+}
+
+static void test_human_bytes__all_sizes__short(void **state)
+{
+    (void)state;
+    check_bytes(0, "0 B");
+    check_bytes(1023, "1023 B");
+    check_bytes(1024, "1.0 KiB");
+    check_bytes(1536, "1.5 KiB");
+    check_bytes(100 << 10, "100 KiB");
+    check_bytes((1 << 20) - 1, "1.0 MiB");
+    check_bytes(UINT64_C(5) << 30, "5.0 GiB");
+    check_bytes(UINT64_C(200) << 40, "200 TiB");
+    check_bytes(UINT64_MAX, "16.0 EiB");
+}
+
+static void check_seconds(uint64_t seconds, const char *want)
+{
+    char text[HUMAN_ROOM];
+
+    assert_string_equal(human_seconds(seconds, text), want);
+}
+
+static void test_human_seconds__all_times__two_units(void **state)
+{
+    (void)state;
+    check_seconds(0, "0 s");
+    check_seconds(59, "59 s");
+    check_seconds(60, "1 min 0 s");
+    check_seconds(3599, "59 min 59 s");
+    check_seconds(3600, "1 h 0 min");
+    check_seconds(90000, "1 d 1 h");
+}
+
+static void test_percent_of__all_but_one__not_100(void **state)
+{
+    (void)state;
+    assert_int_equal(percent_of(0, 0), 100);
+    assert_int_equal(percent_of(0, 7), 0);
+    assert_int_equal(percent_of(1, 3), 33);
+    assert_int_equal(percent_of(UINT64_MAX - 1, UINT64_MAX), 99);
+    assert_int_equal(percent_of(UINT64_MAX, UINT64_MAX), 100);
+}
+
+static void check_line(uint64_t done, uint64_t total, uint64_t rate, bool bar, const char *want)
+{
+    char line[160];
+
+    progress_line("staged", done, total, rate, bar, line, sizeof(line));
+    assert_string_equal(line, want);
+}
+
+static void test_progress_line__states__what_is_known(void **state)
+{
+    (void)state;
+    check_line(0, 1 << 20, 0, false, "  0 %  staged 0 B of 1.0 MiB");
+    check_line(1 << 19, 1 << 20, 1 << 18, false,
+               " 50 %  staged 512 KiB of 1.0 MiB, 256 KiB/s, 2 s left");
+    check_line(1 << 19, 1 << 20, 0, true,
+               "[############            ]  50 %  staged 512 KiB of 1.0 MiB");
+    check_line(1 << 20, 1 << 20, 1 << 18, true,
+               "[########################] 100 %  staged 1.0 MiB of 1.0 MiB, 256 KiB/s");
+    check_line(0, 0, 0, false, "100 %  staged 0 B of 0 B");
+}
+
+static void test_progress_line__little_room__cut(void **state)
+{
+    char line[160];
+
+    (void)state;
+    for (size_t room = 1; room < sizeof(line); room++) {
+        memset(line, 'x', sizeof(line));
+        progress_line("staged", 5, UINT64_MAX, 1, true, line, room);
+        assert_true(strlen(line) < room);
+        assert_true(room == sizeof(line) || line[room] == 'x');
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_human_bytes__all_sizes__short),
+        cmocka_unit_test(test_human_seconds__all_times__two_units),
+        cmocka_unit_test(test_percent_of__all_but_one__not_100),
+        cmocka_unit_test(test_progress_line__states__what_is_known),
+        cmocka_unit_test(test_progress_line__little_room__cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+/* Room: that the files of a cache folder never take more than the limit, whoever is killed, and that
+ * what was taken in vain comes back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/scope.h"
+#include "cache/room.h"
+#include "support/random.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define KIB (UINT64_C(1) << 10)
+
+/* Where things are in the file, by docs/cache-format.md. */
+#define AT_VERSION 8
+#define AT_TOTAL   16
+#define AT_CRC     60
+#define AT_SLOTS   64
+
+static struct room *open_room(const char *folder, uint64_t limit)
+{
+    const struct cache_folder cache = {.path = (char *)folder};
+    struct room *room = NULL;
+    struct diag d = DIAG_INIT;
+
+    if (room_open(&cache, limit, 0, &room, &d) < 0)
+        fail_msg("%s", d.text);
+    return room;
+}
+
+static void close_room(struct room **room)
+{
+    room_close(*room);
+}
+#define AUTO_ROOM AUTO(close_room)
+
+/* What the files of the folder take, by the words of others: du. */
+static uint64_t truth(const char *folder)
+{
+    char command[PATH_MAX + 100];
+    unsigned long long sum = 0;
+    FILE *f;
+
+    snprintf(command, sizeof(command),
+             "find %s ! -type d -printf '%%b\\n' | awk '{ s += $1 } END { print s * 512 }'", folder);
+    f = popen(command, "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%llu", &sum), 1);
+    pclose(f);
+    return sum;
+}
+
+static void add_file(const char *folder, const char *name, size_t len)
+{
+    AUTO_FREE uint8_t *bytes = malloc(len);
+
+    memset(bytes, 1, len);
+    temp_write(folder, name, bytes, len);
+}
+
+static void write_file(const char *folder, uint64_t at, const void *bytes, size_t len)
+{
+    char path[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+
+    temp_path(folder, "room", path);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, bytes, len, (off_t)at), len);
+}
+
+/* ---- one process ---- */
+
+static void test_room__take_and_give__counted(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    uint64_t start = room_used(room), mark;
+
+    assert_int_equal(room_limit(room), MIB);
+    assert_int_equal(start, truth(*state));
+    assert_int_equal(room_take(room, 100 * KIB), 0);
+    assert_int_equal(room_used(room), start + 100 * KIB);
+    room_give_back(room, 60 * KIB);
+    assert_int_equal(room_used(room), start + 40 * KIB);
+    add_file(*state, "f", 40 * KIB);
+    room_settle(room, 40 * KIB);
+    assert_int_equal(room_used(room), start + 40 * KIB);
+    assert_int_equal(room_take(room, MIB), -ENOSPC);
+    assert_int_equal(room_take(room, MIB - 40 * KIB - start), 0);
+    assert_int_equal(room_take(room, 1), -ENOSPC);
+    mark = room_mark(room);
+    room_freed(room, 8 * KIB, mark);
+    assert_int_equal(room_take(room, 8 * KIB), 0);
+    assert_int_equal(room_take(room, 1), -ENOSPC);
+    assert_int_equal(room_take(room, UINT64_MAX), -ENOSPC);
+}
+
+/* What others wrote without asking, and what they removed, is seen when there is none left. */
+static void test_room__refusal__counts_first(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB);
+
+    temp_folder(*state, "rows");
+    temp_folder(*state, "rows/deep");
+    add_file(*state, "rows/deep/big", 900 * KIB);
+    assert_true(room_used(room) < 100 * KIB);
+    assert_int_equal(room_recount(room), 0);
+    assert_int_equal(room_used(room), truth(*state));
+    assert_true(room_used(room) >= 900 * KIB);
+    assert_int_equal(room_take(room, 200 * KIB), -ENOSPC);
+    assert_true(room_used(room) <= MIB);
+}
+
+/* A link out of the folder counts as a link. */
+static void test_room__links__not_followed(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    char path[PATH_MAX];
+
+    temp_path(*state, "link", path);
+    assert_int_equal(symlink("/usr", path), 0);
+    assert_int_equal(room_recount(room), 0);
+    assert_int_equal(room_used(room), truth(*state));
+}
+
+/* What was freed before or while the files were counted is not subtracted once more. */
+static void test_room__freed_across_count__left_out(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    char path[PATH_MAX];
+    uint64_t mark;
+
+    add_file(*state, "f", 100 * KIB);
+    assert_int_equal(room_recount(room), 0);
+    mark = room_mark(room);
+    temp_path(*state, "f", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(room_recount(room), 0);
+    room_freed(room, 100 * KIB, mark);
+    assert_int_equal(room_used(room), truth(*state));
+}
+
+static void test_room__percent__of_file_system(void **state)
+{
+    const struct cache_folder cache = {.path = *state};
+    AUTO_ROOM struct room *room = NULL;
+    struct statvfs fs;
+
+    assert_int_equal(room_open(&cache, 5, 50, &room, NULL), 0);
+    assert_int_equal(statvfs(*state, &fs), 0);
+    assert_true(room_limit(room) / MIB == (uint64_t)fs.f_blocks * fs.f_frsize / 2 / MIB);
+}
+
+/* ---- damage ---- */
+
+/* Each byte of the head and of our slot, and each length: counted anew, and the limit holds. */
+static void test_room__damaged__counted_anew(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB), *other = NULL;
+    char path[PATH_MAX];
+    uint64_t used;
+
+    add_file(*state, "f", 300 * KIB);
+    assert_int_equal(room_recount(room), 0);
+    assert_int_equal(room_take(room, 400 * KIB), 0);
+    used = room_used(room);
+    temp_path(*state, "room", path);
+    for (int i = 0; i < AT_SLOTS + 16 + AT_SLOTS; i++) {
+        AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
+        uint8_t byte;
+
+        if (i < AT_SLOTS + 16) {
+            assert_int_equal(pread(fd, &byte, 1, i), 1);
+            byte ^= 0x10;
+            assert_int_equal(pwrite(fd, &byte, 1, i), 1);
+        } else {
+            assert_int_equal(ftruncate(fd, i - AT_SLOTS - 16), 0);
+        }
+        /* Another process: what it cannot tell it takes for full, until we have counted. */
+        other = open_room(*state, MIB);
+        assert_int_equal(room_take(other, 400 * KIB), -ENOSPC);
+        assert_int_equal(room_recount(room), 0);
+        assert_int_equal(room_take(other, 400 * KIB), -ENOSPC);
+        assert_int_equal(room_take(other, 200 * KIB), 0);
+        room_close(other);
+        other = NULL;
+        assert_int_equal(room_recount(room), 0);
+        assert_true(room_used(room) >= used && room_used(room) < used + 100 * KIB);
+    }
+}
+
+static void test_room__other_version__refused_untouched(void **state)
+{
+    const struct cache_folder cache = {.path = *state};
+    uint8_t head[64] = "epochrom", after[64];
+    struct diag d = DIAG_INIT;
+    struct room *room = NULL;
+    char path[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+
+    room_close(open_room(*state, MIB));
+    store_le32(head + AT_VERSION, 2);
+    store_le32(head + AT_CRC, (uint32_t)crc32_z(0, head, AT_CRC));
+    write_file(*state, 0, head, sizeof(head));
+    assert_int_equal(room_open(&cache, MIB, 0, &room, &d), -EPROTO);
+    assert_diag_has(&d, "/room: want version 1");
+    temp_path(*state, "room", path);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(fd, after, sizeof(after), 0), sizeof(after));
+    assert_memory_equal(after, head, sizeof(head));
+}
+
+static void test_room__not_a_file__not_touched(void **state)
+{
+    const struct cache_folder cache = {.path = *state};
+    struct diag d = DIAG_INIT;
+    struct room *room = NULL;
+    char path[PATH_MAX];
+
+    room_close(open_room(*state, MIB));
+    temp_path(*state, "room", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("EPOCHFS", path), 0);
+    assert_true(room_open(&cache, MIB, 0, &room, &d) < 0);
+    assert_diag_has(&d, *state);
+}
+
+/* The total of before a power cut may be too low: who is alone counts. */
+static void test_room__alone__counts_at_open(void **state)
+{
+    struct room *room = open_room(*state, MIB);
+
+    room_close(room);
+    add_file(*state, "f", 500 * KIB);
+    room = open_room(*state, MIB);
+    assert_int_equal(room_used(room), truth(*state));
+    room_close(room);
+}
+
+/* ---- several processes ---- */
+
+/* Takes all there is, writes half of it, and is killed before it can say so. */
+static void test_room__killed__comes_back(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    int status;
+    pid_t id = fork();
+
+    if (id == 0) {
+        struct room *own = open_room(*state, MIB);
+
+        add_file(*state, "half", 300 * KIB);
+        if (room_take(own, 600 * KIB) < 0)
+            _exit(1);
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(id, &status, 0), id);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(room_take(room, 600 * KIB), 0); /* it counts first */
+    room_give_back(room, 600 * KIB);
+    assert_int_equal(room_used(room), truth(*state));
+}
+
+/* What a living one has in flight stays taken, also when the files are counted. */
+static void test_room__counted_while_in_flight__stays_taken(void **state)
+{
+    AUTO_ROOM struct room *a = open_room(*state, MIB), *b = open_room(*state, MIB);
+
+    assert_int_equal(room_take(a, 600 * KIB), 0);
+    assert_int_equal(room_recount(b), 0);
+    assert_int_equal(room_used(b), 600 * KIB + truth(*state));
+    assert_int_equal(room_take(b, 600 * KIB), -ENOSPC);
+    room_close(a);
+    a = NULL;
+    assert_int_equal(room_take(b, 600 * KIB), 0);
+}
+
+/* A daemon: who opened it ends, and its child goes on. */
+static void test_room__forked__child_goes_on(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    int ready[2], status;
+    pid_t id, daemon = 0;
+
+    assert_int_equal(pipe(ready), 0);
+    id = fork();
+    if (id == 0) {
+        struct room *own = open_room(*state, MIB);
+
+        if (fork() == 0) {
+            daemon = getpid();
+            if (room_take(own, 600 * KIB) == 0 &&
+                write(ready[1], &daemon, sizeof(daemon)) == sizeof(daemon))
+                pause();
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(id, &status, 0), id);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &daemon, sizeof(daemon)), sizeof(daemon));
+    assert_int_equal(room_recount(room), 0);
+    assert_int_equal(room_take(room, 600 * KIB), -ENOSPC);
+    assert_int_equal(room_used(room), 600 * KIB + truth(*state));
+    assert_int_equal(kill(daemon, SIGKILL), 0);
+    assert_int_equal(read(ready[0], &daemon, sizeof(daemon)), 0); /* it is gone, and its locks */
+    close(ready[0]);
+    assert_int_equal(room_recount(room), 0);
+    assert_int_equal(room_used(room), truth(*state));
+}
+
+#define CHURN_LIMIT (2 * MIB)
+
+/* Take, then write and settle, or give back, or remove a file again. */
+static int churn(const char *folder, unsigned who, unsigned rounds)
+{
+    struct room *room = open_room(folder, CHURN_LIMIT);
+    uint64_t random = RANDOM_SEED + who;
+    char name[32], path[PATH_MAX];
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (unsigned i = 0; i < rounds; i++) {
+        uint64_t bytes = (1 + random_below(&random, 64)) * 4 * KIB, mark;
+        struct stat st;
+
+        snprintf(name, sizeof(name), "%u-%u", who, (unsigned)random_below(&random, 20));
+        temp_path(folder, name, path);
+        if (stat(path, &st) == 0) {
+            mark = room_mark(room);
+            unlink(path);
+            room_freed(room, (uint64_t)st.st_blocks * 512, mark);
+        }
+        if (random_below(&random, 50) == 0 && room_recount(room) < 0)
+            return 1;
+        if (room_take(room, bytes) < 0)
+            continue;
+        if (random_below(&random, 3) == 0) {
+            room_give_back(room, bytes);
+            continue;
+        }
+        add_file(folder, name, bytes);
+        room_settle(room, bytes);
+    }
+    room_close(room);
+    return 0;
+}
+
+static bool ended(pid_t id, int *status)
+{
+    return waitpid(id, status, WNOHANG) == id;
+}
+
+static void test_room__many_processes__never_above_limit(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, CHURN_LIMIT);
+    bool done[4] = {0};
+    unsigned left = ARRAY_LEN(done);
+    int status;
+    pid_t id[4];
+
+    for (unsigned i = 0; i < ARRAY_LEN(id); i++) {
+        id[i] = fork();
+        if (id[i] == 0)
+            _exit(churn(*state, i, i == 0 ? UINT_MAX : 1500));
+    }
+    while (left > 1) {
+        assert_true(truth(*state) <= CHURN_LIMIT);
+        for (size_t i = 1; i < ARRAY_LEN(id); i++)
+            if (!done[i] && ended(id[i], &status)) {
+                assert_int_equal(status, 0);
+                done[i] = true;
+                left--;
+            }
+    }
+    assert_int_equal(kill(id[0], SIGKILL), 0);
+    assert_int_equal(waitpid(id[0], &status, 0), id[0]);
+    assert_true(room_used(room) >= truth(*state));
+    assert_int_equal(room_recount(room), 0);
+    assert_int_equal(room_used(room), truth(*state));
+}
+
+/* Threads of one process share what it has in flight. */
+static void *take_and_give(void *arg)
+{
+    struct room *room = arg;
+
+    for (unsigned i = 0; i < 2000; i++)
+        if (room_take(room, 100 * KIB) == 0) {
+            if (room_used(room) > MIB)
+                return arg;
+            room_give_back(room, 100 * KIB);
+        }
+    return NULL;
+}
+
+static void test_room__threads__nothing_lost(void **state)
+{
+    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    pthread_t thread[4];
+    void *bad;
+
+    for (size_t i = 0; i < ARRAY_LEN(thread); i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, take_and_give, room), 0);
+    for (size_t i = 0; i < ARRAY_LEN(thread); i++) {
+        pthread_join(thread[i], &bad);
+        assert_null(bad);
+    }
+    assert_int_equal(room_used(room), truth(*state));
+}
+
+#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TEMP(test_room__take_and_give__counted),
+        IN_TEMP(test_room__refusal__counts_first),
+        IN_TEMP(test_room__links__not_followed),
+        IN_TEMP(test_room__freed_across_count__left_out),
+        IN_TEMP(test_room__percent__of_file_system),
+        IN_TEMP(test_room__damaged__counted_anew),
+        IN_TEMP(test_room__other_version__refused_untouched),
+        IN_TEMP(test_room__not_a_file__not_touched),
+        IN_TEMP(test_room__alone__counts_at_open),
+        IN_TEMP(test_room__killed__comes_back),
+        IN_TEMP(test_room__counted_while_in_flight__stays_taken),
+        IN_TEMP(test_room__forked__child_goes_on),
+        IN_TEMP(test_room__many_processes__never_above_limit),
+        IN_TEMP(test_room__threads__nothing_lost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,620 @@
+/* The stage: every byte right and fetched once, whatever the remote, the disk and others do. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/wants.h"
+#include "cache/digest.h"
+#include "cache/stage.h"
+#include "tests/support/fake_transport.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/unit.h"
+
+#define BLOCK 4096
+#define SIZE  (300 * BLOCK + 1234) /* of the file */
+
+static uint8_t content[SIZE];
+
+static void make_content(void)
+{
+    uint64_t x = 88172645463325252u;
+
+    for (size_t i = 0; i < sizeof(content); i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        content[i] = (uint8_t)x;
+    }
+}
+
+/* A stage, its remote, and one file. */
+struct fixture {
+    struct cache_folder cache;
+    struct fake *fake;
+    struct stage *stage;
+    struct blob *blob;
+    struct stage_counters *counters;
+};
+
+static struct stage_options usual(void)
+{
+    return (struct stage_options){
+        .limit_percent = 100, .block = BLOCK, .jobs = 4, .patience_s = 30, .background = false};
+}
+
+static void open_fixture(struct fixture *f, const char *folder, const struct stage_options *options,
+                         const char *etag, const uint8_t *sha256)
+{
+    struct remote_version version = {.size = SIZE};
+    const struct stage_file file = {
+        .url = "fake://file",
+        .key = "fake://file",
+        .name = "file",
+        .sha256 = sha256,
+        .version = &version,
+        .mode = 0444,
+    };
+    struct diag d = DIAG_INIT;
+
+    snprintf(version.etag, sizeof(version.etag), "%s", etag);
+    assert_int_equal(cache_folder_init(&f->cache, folder), 0);
+    assert_int_equal(fake_new(content, SIZE, 16, &f->fake), 0);
+    if (stage_new(options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0 ||
+        stage_add(f->stage, &file, &f->blob, &d) < 0)
+        fail_msg("%s", d.text);
+    f->counters = stage_counters(f->stage);
+}
+
+static void open_usual(struct fixture *f, const char *folder)
+{
+    const struct stage_options options = usual();
+
+    open_fixture(f, folder, &options, "\"1\"", NULL);
+}
+
+static void close_fixture(struct fixture *f)
+{
+    stage_free(f->stage);
+    cache_folder_release(&f->cache);
+}
+
+static void expect_read(const struct blob *blob, uint64_t off, size_t len)
+{
+    uint8_t *buf = malloc(len);
+    struct diag d = DIAG_INIT;
+    int r = blob_read(blob, buf, len, off, &d);
+
+    if (r < 0)
+        fail_msg("read of %zu at %llu: %d %s", len, (unsigned long long)off, r, d.text);
+    assert_memory_equal(buf, content + off, len);
+    free(buf);
+}
+
+static int read_error(const struct blob *blob, uint64_t off, size_t len, struct diag *d)
+{
+    uint8_t *buf = malloc(len);
+    int r = blob_read(blob, buf, len, off, d);
+
+    if (r == 0)
+        assert_memory_equal(buf, content + off, len);
+    free(buf);
+    return r;
+}
+
+/* ---- reading ---- */
+
+static void test_read__in_sequence__each_byte_once(void **state)
+{
+    struct fixture f;
+
+    open_usual(&f, *state);
+    for (uint64_t at = 0; at < SIZE; at += 10000)
+        expect_read(f.blob, at, (size_t)min_u64(10000, SIZE - at));
+    assert_int_equal(fake_given(f.fake), SIZE);
+    assert_int_equal(f.counters->distinct_bytes, SIZE);
+    assert_int_equal(f.counters->demand_bytes + f.counters->background_bytes, SIZE);
+    assert_true(fake_started(f.fake) < 40); /* of 301 blocks */
+    expect_read(f.blob, 0, SIZE);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    close_fixture(&f);
+}
+
+static void test_read__one_byte__one_block(void **state)
+{
+    struct fixture f;
+
+    open_usual(&f, *state);
+    expect_read(f.blob, 100 * BLOCK + 7, 1);
+    assert_int_equal(fake_given(f.fake), BLOCK);
+    expect_read(f.blob, 100 * BLOCK, BLOCK);
+    assert_int_equal(fake_given(f.fake), BLOCK);
+    expect_read(f.blob, SIZE - 1, 1);
+    assert_int_equal(fake_given(f.fake), BLOCK + 1234);
+    assert_int_equal(f.counters->hits, 1);
+    assert_int_equal(f.counters->misses, 2);
+    close_fixture(&f);
+}
+
+static void test_read__next_stage__nothing_fetched(void **state)
+{
+    struct fixture f;
+
+    open_usual(&f, *state);
+    expect_read(f.blob, 0, SIZE);
+    close_fixture(&f);
+    open_usual(&f, *state);
+    expect_read(f.blob, 0, SIZE);
+    assert_int_equal(fake_given(f.fake), 0);
+    close_fixture(&f);
+}
+
+static void test_read__other_version__fetched_anew(void **state)
+{
+    const struct stage_options options = usual();
+    struct fixture f;
+
+    open_usual(&f, *state);
+    expect_read(f.blob, 0, SIZE);
+    close_fixture(&f);
+    open_fixture(&f, *state, &options, "\"2\"", NULL);
+    expect_read(f.blob, 0, SIZE);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    close_fixture(&f);
+}
+
+/* ---- wants ---- */
+
+struct event {
+    struct waiter waiter;
+    struct lock lock;
+    pthread_cond_t changed;
+    bool over;
+};
+
+static void event_done(struct waiter *waiter)
+{
+    struct event *event = (struct event *)waiter;
+    LOCK_SCOPE(&event->lock);
+
+    event->over = true;
+    pthread_cond_signal(&event->changed);
+}
+
+static void event_init(struct event *event)
+{
+    *event = (struct event){.waiter.done = event_done};
+    lock_init(&event->lock);
+    pthread_cond_init(&event->changed, NULL);
+}
+
+static int event_wait(struct event *event)
+{
+    lock_take(&event->lock);
+    while (!event->over)
+        lock_wait(&event->lock, &event->changed);
+    lock_drop(&event->lock);
+    pthread_cond_destroy(&event->changed);
+    lock_release(&event->lock);
+    return atomic_load(&event->waiter.error);
+}
+
+static void test_wants__scattered_reads__one_round(void **state)
+{
+    struct fixture f;
+    struct wants wants;
+    struct event event;
+    uint8_t buf[100];
+
+    open_usual(&f, *state);
+    wants_init(&wants, true);
+    wants_set(&wants);
+    for (uint64_t i = 0; i < 300; i += 30)
+        assert_int_equal(blob_pread(f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
+    event_init(&event);
+    wants_fetch(&wants, &event.waiter);
+    assert_int_equal(event_wait(&event), 0);
+    for (uint64_t i = 0; i < 300; i += 30) {
+        assert_int_equal(blob_pread(f.blob, buf, sizeof(buf), i * BLOCK + 50), 0);
+        assert_memory_equal(buf, content + i * BLOCK + 50, sizeof(buf));
+    }
+    wants_set(NULL);
+    wants_release(&wants);
+    assert_int_equal(fake_given(f.fake), 10 * BLOCK);
+    assert_int_equal(fake_most_at_once(f.fake) <= 4, true);
+    close_fixture(&f);
+}
+
+/* ---- the remote fails ---- */
+
+/* The first n transfers fail like this. */
+struct failing {
+    unsigned n;
+    struct fake_answer answer;
+};
+
+static struct fake_answer fail_first(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    const struct failing *failing = ctx;
+
+    (void)transfer;
+    return number < failing->n ? failing->answer
+                               : (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+}
+
+static void test_failure__short_bodies__goes_on_at_the_byte(void **state)
+{
+    struct failing failing = {3, {.end = TRANSFER_AGAIN, .bytes = 10001}};
+    struct fixture f;
+
+    open_usual(&f, *state);
+    fake_set_script(f.fake, fail_first, &failing);
+    expect_read(f.blob, 0, 20 * BLOCK);
+    assert_int_equal(fake_given(f.fake), 20 * BLOCK);
+    assert_int_equal(f.counters->retries, 3);
+    close_fixture(&f);
+}
+
+static void test_failure__changed__stale_but_what_is_here(void **state)
+{
+    struct failing failing = {UINT32_MAX, {.end = TRANSFER_CHANGED}};
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+
+    open_usual(&f, *state);
+    expect_read(f.blob, 5 * BLOCK, 2 * BLOCK);
+    fake_set_script(f.fake, fail_first, &failing);
+    assert_int_equal(read_error(f.blob, 100 * BLOCK, 10, &d), -ESTALE);
+    expect_read(f.blob, 5 * BLOCK, 2 * BLOCK);
+    assert_int_equal(read_error(f.blob, 5 * BLOCK, 3 * BLOCK, &d), -ESTALE);
+    close_fixture(&f);
+}
+
+static void test_failure__refused__said_and_tried_again(void **state)
+{
+    struct failing failing = {1, {.end = TRANSFER_REFUSED}};
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+
+    open_usual(&f, *state);
+    fake_set_script(f.fake, fail_first, &failing);
+    assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
+    assert_diag_has(&d, "the fake fails");
+    expect_read(f.blob, 0, 10);
+    close_fixture(&f);
+}
+
+static void test_failure__whole_only__once(void **state)
+{
+    struct failing failing = {1, {.end = TRANSFER_WHOLE}};
+    struct fixture f;
+
+    open_usual(&f, *state);
+    fake_set_script(f.fake, fail_first, &failing);
+    expect_read(f.blob, 200 * BLOCK, 10);
+    expect_read(f.blob, 0, SIZE);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    assert_int_equal(fake_started(f.fake), 2);
+    close_fixture(&f);
+}
+
+static void test_failure__dead__patience_ends(void **state)
+{
+    struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN}};
+    struct stage_options options = usual();
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+    int64_t began = monotonic_ns();
+
+    options.patience_s = 1;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, fail_first, &failing);
+    assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
+    assert_true(monotonic_ns() - began < 5000000000);
+    fake_set_script(f.fake, NULL, NULL);
+    expect_read(f.blob, 0, 10);
+    close_fixture(&f);
+}
+
+static void test_failure__stalled__patience_ends_and_others_go_on(void **state)
+{
+    struct failing failing = {1, {.end = TRANSFER_AGAIN, .bytes = 100, .stalls = true}};
+    struct stage_options options = usual();
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+
+    options.patience_s = 1;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, fail_first, &failing);
+    assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
+    expect_read(f.blob, 50 * BLOCK, 10);
+    expect_read(f.blob, 0, 10);
+    close_fixture(&f);
+}
+
+struct reader {
+    const struct blob *blob;
+    int result;
+};
+
+static void *read_one(void *arg)
+{
+    struct reader *reader = arg;
+    uint8_t byte;
+
+    reader->result = blob_pread(reader->blob, &byte, 1, 0);
+    return NULL;
+}
+
+static void test_end__stalled__reader_is_released(void **state)
+{
+    struct failing failing = {UINT32_MAX, {.end = TRANSFER_DONE, .stalls = true}};
+    struct fixture f;
+    struct reader reader;
+    pthread_t thread;
+
+    open_usual(&f, *state);
+    fake_set_script(f.fake, fail_first, &failing);
+    reader.blob = f.blob;
+    pthread_create(&thread, NULL, read_one, &reader);
+    fake_wait_started(f.fake, 1);
+    stage_end(f.stage);
+    pthread_join(thread, NULL);
+    assert_int_equal(reader.result, -EINTR);
+    close_fixture(&f);
+}
+
+/* ---- the background ---- */
+
+static void stage_all(struct fixture *f)
+{
+    struct diag d = DIAG_INIT;
+    int r;
+
+    stage_begin(f->stage);
+    while ((r = stage_wait(f->stage, 1000, &d)) == 0)
+        continue;
+    if (r < 0)
+        fail_msg("stage_wait: %d %s", r, d.text);
+}
+
+static void test_background__stages_all(void **state)
+{
+    struct stage_options options = usual();
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+
+    options.background = true;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    stage_all(&f);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    assert_int_equal(f.counters->staged_bytes, SIZE);
+    assert_int_equal(f.counters->background_bytes, SIZE);
+    assert_true(fake_most_at_once(f.fake) < 4); /* one is for demands */
+    assert_int_equal(stage_verify(f.stage, NULL, NULL, &d), 0);
+    expect_read(f.blob, 0, SIZE);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    close_fixture(&f);
+}
+
+static void test_background__failing__goes_on(void **state)
+{
+    struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 5000}};
+    struct stage_options options = usual();
+    struct fixture f;
+
+    options.background = true;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, fail_first, &failing);
+    stage_all(&f);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    close_fixture(&f);
+}
+
+static void test_sha256__right__and_wrong(void **state)
+{
+    struct stage_options options = usual();
+    struct digest *digest;
+    struct diag d = DIAG_INIT;
+    uint8_t sum[DIGEST_BYTES];
+    struct fixture f;
+
+    assert_int_equal(digest_new(&digest), 0);
+    digest_add(digest, content, SIZE);
+    digest_finish(digest, sum);
+    digest_free(digest);
+    open_fixture(&f, *state, &options, "\"1\"", sum);
+    expect_read(f.blob, 7, 1);
+    assert_int_equal(fake_given(f.fake), SIZE); /* a small file is compared first */
+    close_fixture(&f);
+
+    sum[3] ^= 1;
+    open_fixture(&f, *state, &options, "\"2\"", sum);
+    assert_int_equal(read_error(f.blob, 7, 1, &d), -EBADMSG);
+    assert_diag_has(&d, "SHA256SUMS");
+    assert_int_equal(f.counters->bad_files, 1);
+    assert_int_equal(f.counters->staged_bytes, 0);
+    close_fixture(&f);
+}
+
+/* ---- room ---- */
+
+static void test_room__pin__the_rest_is_not_kept(void **state)
+{
+    struct stage_options options = usual();
+    struct fixture f;
+    uint64_t first;
+
+    options.limit = SIZE / 2;
+    options.limit_percent = 0;
+    options.background = true;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    for (unsigned epoch = 0; epoch < 3; epoch++)
+        for (uint64_t i = 0; i < 300; i++)
+            expect_read(f.blob, (i * 77 % 300) * BLOCK + i, 100);
+    assert_true(stage_room_used(f.stage) <= SIZE / 2);
+    assert_true(f.counters->staged_bytes > SIZE / 4);
+    assert_true(f.counters->refused > 0);
+    assert_int_equal(f.counters->evictions, 0);
+    first = f.counters->staged_bytes;
+    expect_read(f.blob, 0, SIZE);
+    assert_int_equal(f.counters->staged_bytes, first);
+    close_fixture(&f);
+}
+
+static void test_keep__once__drops_what_was_used(void **state)
+{
+    struct stage_options options = usual();
+    struct wants wants;
+    struct fixture f;
+
+    options.keep = STAGE_ONCE;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    wants_init(&wants, false);
+    wants.uses = true;
+    for (unsigned epoch = 0; epoch < 2; epoch++) {
+        for (uint64_t at = 0; at < SIZE; at += 1000) {
+            wants_set(&wants);
+            expect_read(f.blob, at, (size_t)min_u64(1000, SIZE - at));
+            wants_set(NULL);
+            wants_use(&wants, true);
+        }
+        assert_int_equal(f.counters->staged_bytes, 0);
+        assert_int_equal(f.counters->evictions, 301 * (epoch + 1));
+    }
+    assert_int_equal(fake_given(f.fake), 2 * SIZE);
+    assert_int_equal(f.counters->distinct_bytes, SIZE);
+    wants_release(&wants);
+    close_fixture(&f);
+}
+
+/* ---- others ---- */
+
+struct sharing {
+    const struct blob *blob;
+    unsigned seed;
+};
+
+static void *read_randomly(void *arg)
+{
+    struct sharing *s = arg;
+    unsigned x = s->seed;
+
+    for (unsigned i = 0; i < 3000; i++) {
+        uint64_t off;
+
+        x = x * 1664525 + 1013904223;
+        off = (x >> 8) % (SIZE - 100);
+        expect_read(s->blob, off, 100);
+    }
+    return NULL;
+}
+
+/* Two stages see each other as two processes do: their claims are of two open files. */
+static void test_share__two_stages__each_block_once(void **state)
+{
+    struct stage_options options = usual();
+    struct fixture f[2];
+    struct sharing sharing[8];
+    pthread_t thread[8];
+
+    options.background = true;
+    for (unsigned i = 0; i < 2; i++) {
+        open_fixture(&f[i], *state, &options, "\"1\"", NULL);
+        stage_begin(f[i].stage);
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(thread); i++) {
+        sharing[i] = (struct sharing){f[i % 2].blob, i};
+        pthread_create(&thread[i], NULL, read_randomly, &sharing[i]);
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(thread); i++)
+        pthread_join(thread[i], NULL);
+    stage_all(&f[0]);
+    stage_all(&f[1]);
+    assert_int_equal(fake_given(f[0].fake) + fake_given(f[1].fake), SIZE);
+    for (unsigned i = 0; i < 2; i++)
+        close_fixture(&f[i]);
+}
+
+static void test_share__one_drops__the_other_sees_it(void **state)
+{
+    struct stage_options once = usual(), pin = usual();
+    struct wants wants;
+    struct fixture a, b;
+
+    once.keep = STAGE_ONCE;
+    open_fixture(&a, *state, &pin, "\"1\"", NULL);
+    open_fixture(&b, *state, &once, "\"1\"", NULL);
+    expect_read(a.blob, 0, SIZE);
+    wants_init(&wants, false);
+    wants.uses = true;
+    wants_set(&wants);
+    expect_read(b.blob, 0, SIZE);
+    wants_set(NULL);
+    wants_use(&wants, true);
+    wants_release(&wants);
+    assert_int_equal(b.counters->evictions, 301);
+    expect_read(a.blob, 0, SIZE);
+    assert_int_equal(fake_given(a.fake), 2 * SIZE);
+    close_fixture(&a);
+    close_fixture(&b);
+}
+
+/* ---- fork ---- */
+
+static void test_rest__child_goes_on(void **state)
+{
+    struct fixture f;
+    int status;
+    pid_t child;
+
+    open_usual(&f, *state);
+    expect_read(f.blob, 0, 3 * BLOCK);
+    stage_rest(f.stage);
+    child = fork();
+    if (!child) {
+        uint8_t buf[100];
+        int r = blob_pread(f.blob, buf, sizeof(buf), 100 * BLOCK);
+
+        if (r == 0 && memcmp(buf, content + 100 * BLOCK, sizeof(buf)) == 0)
+            r = blob_pread(f.blob, buf, sizeof(buf), 0);
+        _exit(r != 0 || memcmp(buf, content, sizeof(buf)) != 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close_fixture(&f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_read__in_sequence__each_byte_once),
+        TEST(test_read__one_byte__one_block),
+        TEST(test_read__next_stage__nothing_fetched),
+        TEST(test_read__other_version__fetched_anew),
+        TEST(test_wants__scattered_reads__one_round),
+        TEST(test_failure__short_bodies__goes_on_at_the_byte),
+        TEST(test_failure__changed__stale_but_what_is_here),
+        TEST(test_failure__refused__said_and_tried_again),
+        TEST(test_failure__whole_only__once),
+        TEST(test_failure__dead__patience_ends),
+        TEST(test_failure__stalled__patience_ends_and_others_go_on),
+        TEST(test_end__stalled__reader_is_released),
+        TEST(test_background__stages_all),
+        TEST(test_background__failing__goes_on),
+        TEST(test_sha256__right__and_wrong),
+        TEST(test_room__pin__the_rest_is_not_kept),
+        TEST(test_keep__once__drops_what_was_used),
+        TEST(test_share__two_stages__each_block_once),
+        TEST(test_share__one_drops__the_other_sees_it),
+        TEST(test_rest__child_goes_on),
+    };
+
+    make_content();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

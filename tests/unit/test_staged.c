@@ -1,0 +1,830 @@
+/* Staged files: that a reader who keeps to the protocol of cache/staged.c never takes a wrong byte,
+ * whatever has become of the file; claims, drops and removal by several processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/scope.h"
+#include "cache/staged.h"
+#include "support/random.h"
+#include "support/temp_folder.h"
+#include "support/unit.h"
+
+#define BLOCK STAGED_BLOCK_LEAST
+
+/* Where things are in the file, by docs/cache-format.md. */
+#define AT_VERSION 8
+#define AT_CRC     1520
+#define AT_DROPS   1528
+#define AT_RECORDS 1536
+
+/* A file system without holes. */
+static bool no_punch;
+
+int __wrap_fallocate64(int fd, int mode, off_t off, off_t len);
+int __real_fallocate64(int fd, int mode, off_t off, off_t len);
+
+int __wrap_fallocate64(int fd, int mode, off_t off, off_t len)
+{
+    if (no_punch) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return __real_fallocate64(fd, mode, off, len);
+}
+
+/* ---- a model of what uses it ---- */
+
+/* The byte of the remote's file at i; 0 is none of them, so holes differ. */
+static uint8_t content_byte(uint64_t i)
+{
+    return (uint8_t)(1 + (i * 167 + (i >> 8) * 31 + (i >> 12) * 7) % 255);
+}
+
+static void content(uint64_t off, size_t len, uint8_t *ret)
+{
+    for (size_t i = 0; i < len; i++)
+        ret[i] = content_byte(off + i);
+}
+
+static const struct staged_key usual = {
+    .url = "https://example.org/train.bin", .version = "etag \"1\"", .size = 10000, .block = BLOCK};
+
+static struct cache_folder folder_of(const char *path)
+{
+    return (struct cache_folder){.path = (char *)path};
+}
+
+static struct staged open_key(const char *folder, const struct staged_key *key)
+{
+    const struct cache_folder cache = folder_of(folder);
+    struct staged staged;
+    struct diag d = DIAG_INIT;
+
+    if (staged_open(&staged, &cache, key, &d) < 0)
+        fail_msg("%s", d.text);
+    return staged;
+}
+
+static void path_of(const char *folder, const struct staged *staged, char ret[static PATH_MAX])
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "staged/%s", staged->id);
+    temp_path(folder, name, ret);
+}
+
+/* Fetch a block: 0, or -EBUSY: another one does. */
+static int fetch(const struct staged *staged, uint64_t block)
+{
+    uint8_t buf[BLOCK];
+    uint32_t len = staged_block_len(staged, block);
+    uint64_t record;
+    int r;
+
+    if (staged_claim(staged, block, 1) != 1)
+        return -EBUSY;
+    content(block * BLOCK, len, buf);
+    r = staged_write(staged, buf, len, block * BLOCK);
+    record = staged_checksum(staged, block, buf);
+    if (r == 0)
+        r = staged_publish(staged, block, 1, &record);
+    staged_unclaim(staged, block, 1);
+    return r;
+}
+
+static void fetch_all(const struct staged *staged)
+{
+    for (uint64_t i = 0; i < staged->blocks; i++)
+        assert_int_equal(fetch(staged, i), 0);
+}
+
+/* A reader that keeps to the protocol, with what it knows of each block. */
+#define KNOWN_MOST 64
+struct reader {
+    struct staged staged;
+    uint64_t drops;
+    bool good[KNOWN_MOST];
+};
+
+/* 1: the block's bytes; 0: it is not there, or wrong, or dropped meanwhile. */
+static int reader_read(struct reader *reader, uint64_t block, uint8_t *buf)
+{
+    uint32_t len = staged_block_len(&reader->staged, block);
+    uint64_t drops = staged_drops(&reader->staged), record;
+
+    if (drops != reader->drops || drops == UINT64_MAX)
+        memset(reader->good, 0, sizeof(reader->good));
+    reader->drops = drops;
+    if (!reader->good[block]) {
+        staged_records(&reader->staged, block, 1, &record);
+        if (!record || staged_read(&reader->staged, buf, len, block * BLOCK) < 0 ||
+            staged_checksum(&reader->staged, block, buf) != record)
+            return 0;
+        reader->good[block] = true;
+    }
+    if (staged_read(&reader->staged, buf, len, block * BLOCK) < 0)
+        return 0;
+    drops = staged_drops(&reader->staged);
+    return drops == reader->drops && drops != UINT64_MAX;
+}
+
+static bool is_right(const struct staged *staged, uint64_t block, const uint8_t *buf)
+{
+    for (uint32_t i = 0; i < staged_block_len(staged, block); i++)
+        if (buf[i] != content_byte(block * BLOCK + i))
+            return false;
+    return true;
+}
+
+/* How many blocks a reader can read; all that it takes must be right. */
+static unsigned read_all(struct reader *reader)
+{
+    uint8_t buf[BLOCK];
+    unsigned n = 0;
+
+    for (uint64_t i = 0; i < reader->staged.blocks; i++)
+        if (reader_read(reader, i, buf)) {
+            assert_true(is_right(&reader->staged, i, buf));
+            n++;
+        }
+    return n;
+}
+
+/* The same by one who opens the file now. */
+static unsigned read_anew(const char *folder)
+{
+    struct reader reader = {.staged = open_key(folder, &usual)};
+    unsigned n = read_all(&reader);
+
+    staged_close(&reader.staged);
+    return n;
+}
+
+/* ---- one process ---- */
+
+static void check_round_trip(const char *folder, uint64_t size)
+{
+    struct staged_key key = usual;
+    struct reader reader = {0}, other = {0};
+    uint64_t blocks = (size + BLOCK - 1) / BLOCK;
+    uint8_t byte = 0;
+
+    key.size = size;
+    reader.staged = open_key(folder, &key);
+    other.staged = open_key(folder, &key);
+    assert_int_equal(reader.staged.blocks, blocks);
+    assert_int_equal(reader.staged.data % BLOCK, 0);
+    assert_int_equal(read_all(&other), 0);
+    for (uint64_t i = 0; i < blocks; i += 2)
+        assert_int_equal(fetch(&reader.staged, i), 0);
+    assert_int_equal(read_all(&other), (blocks + 1) / 2);
+    fetch_all(&reader.staged);
+    assert_int_equal(read_all(&other), blocks);
+    staged_close(&reader.staged);
+    reader.staged = open_key(folder, &key);
+    assert_int_equal(read_all(&reader), blocks);
+    assert_int_equal(staged_read(&reader.staged, &byte, 1, size), -EINVAL);
+    assert_int_equal(staged_write(&reader.staged, &byte, 1, size), -EINVAL);
+    staged_close(&reader.staged);
+    staged_close(&other.staged);
+}
+
+static void test_staged__content__round_trip(void **state)
+{
+    const uint64_t sizes[] = {0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 10000, 63 * BLOCK + 5};
+
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+        check_round_trip(*state, sizes[i]);
+}
+
+/* Files of another key are others; those of one URL begin with the same. */
+static void test_staged__keys__names(void **state)
+{
+    struct staged_key key[] = {usual, usual, usual, usual, usual};
+    struct staged staged[ARRAY_LEN(key)];
+
+    key[1].version = "etag \"2\"";
+    key[2].size++;
+    key[3].block *= 2;
+    key[4].url = "https://example.org/train.bim";
+    for (size_t i = 0; i < ARRAY_LEN(key); i++) {
+        staged[i] = open_key(*state, &key[i]);
+        assert_int_equal(strlen(staged[i].id), 32);
+        for (size_t k = 0; k < i; k++) {
+            assert_string_not_equal(staged[i].id, staged[k].id);
+            assert_int_equal(memcmp(staged[i].id, staged[k].id, 16) == 0, i != 4);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(key); i++)
+        staged_close(&staged[i]);
+}
+
+/* The bytes of a block with the record of another, or of another file's: wrong. */
+static void test_staged__block_at_wrong_place__not_taken(void **state)
+{
+    struct staged_key key = usual;
+    struct staged staged = open_key(*state, &usual), other;
+    uint8_t same[BLOCK] = {0};
+
+    key.version = "etag \"2\"";
+    other = open_key(*state, &key);
+    assert_int_not_equal(staged_checksum(&staged, 0, same), staged_checksum(&staged, 1, same));
+    assert_int_not_equal(staged_checksum(&staged, 0, same), staged_checksum(&other, 0, same));
+    assert_int_not_equal(staged_checksum(&staged, 0, same), 0);
+    staged_close(&other);
+    staged_close(&staged);
+}
+
+static void test_staged__bad_key__refused(void **state)
+{
+    const struct cache_folder cache = folder_of(*state);
+    const uint32_t blocks[] = {0, BLOCK / 2, BLOCK + 1, 3 * BLOCK, STAGED_BLOCK_MOST * 2};
+    struct staged_key key = usual;
+    struct staged staged;
+
+    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+        key.block = blocks[i];
+        assert_int_equal(staged_open(&staged, &cache, &key, NULL), -EINVAL);
+    }
+    key.block = BLOCK;
+    key.size = UINT64_MAX;
+    assert_int_equal(staged_open(&staged, &cache, &key, NULL), -EFBIG);
+}
+
+/* ---- damage ---- */
+
+/* All bytes of the file, which the caller frees. */
+static uint8_t *slurp(const char *path, size_t *ret_len)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    uint8_t *bytes;
+
+    assert_int_equal(fstat(fd, &st), 0);
+    bytes = malloc((size_t)st.st_size);
+    assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+    *ret_len = (size_t)st.st_size;
+    return bytes;
+}
+
+static void put_back(int fd, const uint8_t *bytes, size_t len)
+{
+    assert_int_equal(ftruncate(fd, (off_t)len), 0);
+    assert_int_equal(pwrite(fd, bytes, len, 0), len);
+}
+
+/* Every byte of the file is changed, while a reader has it open and for one that opens it. */
+static void test_staged__any_byte_changed__no_wrong_byte(void **state)
+{
+    struct staged writer = open_key(*state, &usual);
+    struct reader open_one = {.staged = open_key(*state, &usual)};
+    char path[PATH_MAX];
+    AUTO_FREE uint8_t *bytes = NULL;
+    size_t len;
+
+    fetch_all(&writer);
+    path_of(*state, &writer, path);
+    bytes = slurp(path, &len);
+    for (size_t i = 0; i < len; i++) {
+        bool matters = i < AT_CRC + 8 || (i >= AT_RECORDS && i < AT_RECORDS + 3 * 8) ||
+                       i >= writer.data;
+        uint8_t changed = bytes[i] ^ (uint8_t)(1u << i % 8);
+        unsigned n;
+
+        assert_int_equal(pwrite(writer.fd, &changed, 1, (off_t)i), 1);
+        memset(open_one.good, 0, sizeof(open_one.good));
+        read_all(&open_one);
+        n = read_anew(*state);
+        assert_int_equal(n, !matters ? 3 : i < AT_RECORDS ? 0 : 2);
+        read_all(&open_one);
+        put_back(writer.fd, bytes, len);
+    }
+    staged_close(&open_one.staged);
+    staged_close(&writer);
+}
+
+static void test_staged__any_length__no_wrong_byte(void **state)
+{
+    struct staged writer = open_key(*state, &usual);
+    struct reader open_one = {.staged = open_key(*state, &usual)};
+    char path[PATH_MAX];
+    AUTO_FREE uint8_t *bytes = NULL;
+    size_t len;
+
+    fetch_all(&writer);
+    path_of(*state, &writer, path);
+    bytes = slurp(path, &len);
+    assert_int_equal(len, writer.data + usual.size);
+    for (size_t cut = len; cut-- > 0;) {
+        size_t whole = cut < writer.data ? 0 : (cut - writer.data) / BLOCK;
+        unsigned most = cut < AT_RECORDS ? 0 : (unsigned)whole;
+
+        put_back(writer.fd, bytes, len);
+        assert_int_equal(read_all(&open_one), 3); /* it knows them to be good */
+        assert_int_equal(ftruncate(writer.fd, (off_t)cut), 0);
+        assert_int_equal(read_all(&open_one), most);
+        assert_int_equal(read_anew(*state), most);
+        /* What is there again after it was cut: a hole. */
+        assert_int_equal(ftruncate(writer.fd, (off_t)len), 0);
+        memset(open_one.good, 0, sizeof(open_one.good));
+        read_all(&open_one);
+        read_anew(*state);
+    }
+    fetch_all(&writer);
+    assert_int_equal(read_anew(*state), 3);
+    staged_close(&open_one.staged);
+    staged_close(&writer);
+}
+
+/* A damaged header is begun anew under a reader that has it open: it must not go on with what it
+ * knows, and neither must one that published a block just then. */
+static void test_staged__begun_anew__noticed(void **state)
+{
+    struct reader reader = {.staged = open_key(*state, &usual)};
+    uint64_t before = staged_drops(&reader.staged), record;
+    struct staged second;
+    uint8_t buf[BLOCK];
+
+    fetch_all(&reader.staged);
+    assert_int_equal(read_all(&reader), 3);
+    assert_int_equal(staged_claim(&reader.staged, 0, 1), 1);
+    content(0, BLOCK, buf);
+    assert_int_equal(staged_write(&reader.staged, buf, BLOCK, 0), 0);
+    assert_int_equal(pwrite(reader.staged.fd, "x", 1, 70), 1);
+    second = open_key(*state, &usual);
+    record = staged_checksum(&reader.staged, 0, buf);
+    assert_int_equal(staged_publish(&reader.staged, 0, 1, &record), 0);
+    assert_int_not_equal(staged_drops(&reader.staged), before);
+    assert_int_equal(staged_drops(&reader.staged), staged_drops(&second));
+    assert_int_equal(read_all(&reader), 0);
+    fetch_all(&reader.staged);
+    assert_int_equal(read_all(&reader), 3);
+    staged_close(&second);
+    staged_close(&reader.staged);
+}
+
+static void test_staged__other_version__refused_untouched(void **state)
+{
+    const struct cache_folder cache = folder_of(*state);
+    struct staged staged = open_key(*state, &usual), second;
+    AUTO_FREE uint8_t *bytes = NULL, *after = NULL;
+    struct staged_info info;
+    struct diag d = DIAG_INIT;
+    char path[PATH_MAX];
+    size_t len, len_after;
+    uint64_t good, bad;
+
+    fetch_all(&staged);
+    path_of(*state, &staged, path);
+    bytes = slurp(path, &len);
+    store_le32(bytes + AT_VERSION, 7);
+    store_le32(bytes + AT_CRC, (uint32_t)crc32_z(0, bytes, AT_CRC));
+    put_back(staged.fd, bytes, len);
+    staged_close(&staged);
+    assert_int_equal(staged_open(&second, &cache, &usual, &d), -EPROTO);
+    assert_diag_has(&d, "want version 1, found 7");
+    assert_int_equal(staged_inspect(path, &info), -EPROTO);
+    assert_int_equal(staged_verify(path, &good, &bad), -EPROTO);
+    assert_int_equal(staged_remove(path), -EPROTO);
+    after = slurp(path, &len_after);
+    assert_int_equal(len_after, len);
+    assert_memory_equal(after, bytes, len);
+}
+
+/* A link, a folder, or a pipe where the file should be. */
+static void test_staged__not_a_file__not_touched(void **state)
+{
+    const struct cache_folder cache = folder_of(*state);
+    struct staged staged = open_key(*state, &usual), second;
+    char path[PATH_MAX], target[PATH_MAX];
+
+    path_of(*state, &staged, path);
+    staged_close(&staged);
+    temp_write(*state, "precious", "data", 4);
+    temp_path(*state, "precious", target);
+    for (unsigned i = 0; i < 3; i++) {
+        struct diag d = DIAG_INIT;
+        struct staged_info info;
+        uint64_t good, bad;
+
+        assert_int_equal(remove(path), 0);
+        assert_int_equal(i == 0   ? symlink(target, path)
+                         : i == 1 ? mkdir(path, 0700)
+                                  : mkfifo(path, 0600),
+                         0);
+        assert_true(staged_open(&second, &cache, &usual, &d) < 0);
+        assert_diag_has(&d, path);
+        assert_int_equal(staged_inspect(path, &info), -EINVAL);
+        assert_int_equal(staged_verify(path, &good, &bad), -EINVAL);
+        assert_int_equal(staged_remove(path), -EINVAL);
+        assert_int_equal(access(path, F_OK), 0);
+    }
+    assert_int_equal(staged_remove(target), -EINVAL);
+    assert_int_equal(access(target, F_OK), 0);
+}
+
+/* ---- claims ---- */
+
+static void test_claims__two_open__up_to_the_first(void **state)
+{
+    struct staged_key key = usual;
+    struct staged a, b;
+
+    key.size = 1000 * BLOCK;
+    a = open_key(*state, &key);
+    b = open_key(*state, &key);
+    assert_int_equal(staged_claim(&a, 0, 0), 0);
+    assert_int_equal(staged_claim(&a, 700, 10), 10);
+    assert_int_equal(staged_claim(&a, 500, 1), 1);
+    assert_int_equal(staged_claim(&a, 502, 1), 1);
+    assert_int_equal(staged_claim(&b, 100, 900), 400);
+    assert_int_equal(staged_claim(&b, 500, 10), 0);
+    assert_int_equal(staged_claim(&b, 501, 10), 1);
+    assert_int_equal(staged_claim(&a, 0, 1000), 100);
+    staged_unclaim(&a, 700, 10);
+    staged_unclaim(&b, 200, 0);
+    assert_int_equal(staged_claim(&b, 503, 497), 497);
+    staged_close(&b);
+    assert_int_equal(staged_claim(&a, 100, 900), 900);
+    staged_close(&a);
+}
+
+/* In a child that runs until it is killed: it does not outlive a test that failed. */
+static void end_with_parent(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* A process that has claimed blocks and waits to be killed. */
+static pid_t start_holder(const char *folder, uint64_t first, uint64_t n)
+{
+    int ready[2];
+    char byte = 0;
+    pid_t id;
+
+    assert_int_equal(pipe(ready), 0);
+    id = fork();
+    if (id == 0) {
+        struct staged staged = open_key(folder, &usual);
+
+        end_with_parent();
+        if (staged_claim(&staged, first, n) == n && write(ready[1], "x", 1) == 1)
+            for (;;)
+                pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return id;
+}
+
+static void end_holder(pid_t id)
+{
+    int status;
+
+    assert_int_equal(kill(id, SIGKILL), 0);
+    assert_int_equal(waitpid(id, &status, 0), id);
+    assert_true(WIFSIGNALED(status));
+}
+
+static void test_claims__holder_killed__free(void **state)
+{
+    struct staged staged = open_key(*state, &usual);
+    pid_t id = start_holder(*state, 1, 1);
+
+    assert_int_equal(staged_claim(&staged, 0, 3), 1);
+    assert_int_equal(staged_claim(&staged, 1, 2), 0);
+    end_holder(id);
+    assert_int_equal(staged_claim(&staged, 1, 2), 2);
+    staged_close(&staged);
+}
+
+/* ---- drops ---- */
+
+static void test_drop__block__gone_and_freed(void **state)
+{
+    struct reader reader = {.staged = open_key(*state, &usual)};
+    struct staged other = open_key(*state, &usual);
+    uint64_t freed = 1, drops = staged_drops(&other), record[3];
+    uint8_t buf[BLOCK];
+
+    fetch_all(&other);
+    assert_int_equal(read_all(&reader), 3);
+    assert_int_equal(staged_drop(&other, 1, 2, &freed), 0);
+    assert_int_equal(freed, 2 * BLOCK);
+    assert_int_equal(staged_drops(&reader.staged), drops + 1);
+    staged_records(&reader.staged, 0, 3, record);
+    assert_true(record[0] && !record[1] && !record[2]);
+    assert_int_equal(read_all(&reader), 1);
+    assert_int_equal(staged_read(&reader.staged, buf, BLOCK, BLOCK), 0);
+    for (size_t i = 0; i < BLOCK; i++)
+        assert_int_equal(buf[i], 0);
+    fetch_all(&reader.staged);
+    assert_int_equal(read_all(&reader), 3);
+    assert_int_equal(staged_drop(&other, 0, 3, &freed), 0);
+    assert_int_equal(freed, 3 * BLOCK);
+    assert_int_equal(staged_drop(&other, 0, 3, &freed), 0);
+    assert_int_equal(freed, 0);
+    staged_close(&other);
+    staged_close(&reader.staged);
+}
+
+/* Blocks that somebody has claimed stay, whoever it is. */
+static void test_drop__claimed__stays(void **state)
+{
+    struct reader reader = {.staged = open_key(*state, &usual)};
+    struct staged other = open_key(*state, &usual);
+    uint64_t freed;
+
+    fetch_all(&other);
+    assert_int_equal(staged_claim(&other, 1, 1), 1);
+    assert_int_equal(staged_drop(&reader.staged, 0, 3, &freed), 0);
+    assert_int_equal(freed, 2 * BLOCK);
+    assert_int_equal(read_all(&reader), 1);
+    assert_int_equal(staged_drop(&other, 1, 1, &freed), 0);
+    assert_int_equal(freed, 0);
+    assert_int_equal(staged_claim(&reader.staged, 0, 3), 1); /* 1 is claimed still */
+    staged_close(&other);
+    staged_close(&reader.staged);
+}
+
+static void test_drop__no_holes_here__says_so_before(void **state)
+{
+    struct reader reader = {.staged = open_key(*state, &usual)};
+    uint64_t freed = 77;
+
+    fetch_all(&reader.staged);
+    assert_int_equal(read_all(&reader), 3);
+    no_punch = true;
+    assert_int_equal(staged_drop(&reader.staged, 0, 3, &freed), -EOPNOTSUPP);
+    no_punch = false;
+    assert_int_equal(freed, 77);
+    assert_int_equal(read_all(&reader), 3);
+    staged_close(&reader.staged);
+}
+
+/* Two processes fetch and drop at random, while this one reads: it never takes a wrong byte. */
+static void churn(const char *folder, const struct staged_key *key, uint64_t seed, bool drops)
+{
+    struct staged staged = open_key(folder, key);
+    uint64_t freed;
+
+    end_with_parent();
+    for (;;) {
+        uint64_t block = random_below(&seed, staged.blocks);
+
+        if (drops && staged_drop(&staged, block, 1 + random_below(&seed, staged.blocks - block),
+                                 &freed) < 0)
+            _exit(1);
+        for (unsigned i = 0; i < 4; i++) {
+            int r = fetch(&staged, random_below(&seed, staged.blocks));
+
+            if (r < 0 && r != -EBUSY)
+                _exit(1);
+        }
+    }
+}
+
+static void test_drop__while_others_read__no_wrong_byte(void **state)
+{
+    struct staged_key key = usual;
+    struct reader reader = {0};
+    pid_t id[3];
+    unsigned taken = 0;
+
+    key.size = 7 * BLOCK + 100;
+    reader.staged = open_key(*state, &key);
+    for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+        id[i] = fork();
+        if (id[i] == 0)
+            churn(*state, &key, RANDOM_SEED + i, i != 2);
+    }
+    for (unsigned round = 0; round < 20000 || taken < 1000; round++)
+        taken += read_all(&reader);
+    for (size_t i = 0; i < ARRAY_LEN(id); i++)
+        end_holder(id[i]);
+    fetch_all(&reader.staged);
+    assert_int_equal(read_all(&reader), 8);
+    staged_close(&reader.staged);
+}
+
+/* ---- several processes ---- */
+
+/* They open it at once and publish a block each; nobody begins anew what another one has begun. */
+static void test_open__many_processes__one_file(void **state)
+{
+    for (unsigned round = 0; round < 50; round++) {
+        struct staged_key key = usual;
+        struct staged staged;
+        uint64_t record[6];
+        char byte, path[PATH_MAX];
+        int gate[2], status;
+        pid_t id[6];
+
+        key.size = ARRAY_LEN(id) * BLOCK;
+        assert_int_equal(pipe(gate), 0);
+        for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+            id[i] = fork();
+            if (id[i] == 0) {
+                close(gate[1]);
+                if (read(gate[0], &byte, 1) == 0)
+                    staged = open_key(*state, &key);
+                _exit(fetch(&staged, i) == 0 ? 0 : 1);
+            }
+        }
+        close(gate[0]);
+        close(gate[1]); /* go */
+        for (size_t i = 0; i < ARRAY_LEN(id); i++) {
+            assert_int_equal(waitpid(id[i], &status, 0), id[i]);
+            assert_int_equal(status, 0);
+        }
+        staged = open_key(*state, &key);
+        staged_records(&staged, 0, 6, record);
+        for (size_t i = 0; i < ARRAY_LEN(id); i++)
+            assert_true(record[i] != 0);
+        path_of(*state, &staged, path);
+        staged_close(&staged);
+        assert_int_equal(staged_remove(path), 0);
+    }
+}
+
+static void test_remove__in_use__ebusy(void **state)
+{
+    struct staged staged = open_key(*state, &usual);
+    char path[PATH_MAX];
+    pid_t id;
+
+    path_of(*state, &staged, path);
+    assert_int_equal(staged_remove(path), -EBUSY);
+    id = start_holder(*state, 0, 1);
+    staged_close(&staged);
+    assert_int_equal(staged_remove(path), -EBUSY);
+    end_holder(id);
+    assert_int_equal(staged_remove(path), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(staged_remove(path), -ENOENT);
+}
+
+/* One opens and closes, another removes: what is open is always the file of that name. */
+static void test_remove__while_others_open__never_theirs(void **state)
+{
+    struct staged staged = open_key(*state, &usual);
+    char path[PATH_MAX];
+    unsigned removed = 0;
+    uint64_t before = 0;
+    pid_t id;
+
+    path_of(*state, &staged, path);
+    staged_close(&staged);
+    id = fork();
+    if (id == 0)
+        for (end_with_parent();;)
+            staged_remove(path);
+    for (unsigned round = 0; round < 3000 || removed < 20; round++) {
+        struct stat ours, there;
+        uint64_t drops;
+
+        staged = open_key(*state, &usual);
+        assert_int_equal(fstat(staged.fd, &ours), 0);
+        assert_int_equal(stat(path, &there), 0);
+        assert_int_equal(ours.st_ino, there.st_ino);
+        assert_int_equal(ours.st_nlink, 1);
+        drops = staged_drops(&staged); /* each file begins with another */
+        removed += drops != before;
+        before = drops;
+        staged_close(&staged);
+    }
+    end_holder(id);
+}
+
+/* ---- for people ---- */
+
+static void test_inspect_and_verify__what_is_there(void **state)
+{
+    struct staged staged = open_key(*state, &usual);
+    struct staged_info info;
+    char path[PATH_MAX];
+    uint64_t good = 9, bad = 9;
+
+    path_of(*state, &staged, path);
+    assert_int_equal(fetch(&staged, 0), 0);
+    assert_int_equal(fetch(&staged, 2), 0);
+    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_string_equal(info.url, usual.url);
+    assert_string_equal(info.version, usual.version);
+    assert_int_equal(info.size, usual.size);
+    assert_int_equal(info.block, BLOCK);
+    assert_int_equal(info.present, usual.size - BLOCK);
+    assert_int_equal(info.disk, 3 * BLOCK);
+    assert_true(info.in_use && !info.damaged);
+    assert_int_equal(staged_verify(path, &good, &bad), 0);
+    assert_true(good == 2 && bad == 0);
+    assert_int_equal(pwrite(staged.fd, "\0", 1, (off_t)staged.data + 5), 1);
+    staged_close(&staged);
+    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_false(info.in_use);
+    assert_int_equal(staged_verify(path, &good, &bad), 0);
+    assert_true(good == 1 && bad == 1);
+    assert_int_equal(staged_verify(path, &good, &bad), 0);
+    assert_true(good == 1 && bad == 0);
+    assert_int_equal(read_anew(*state), 1);
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_true(info.damaged);
+    assert_int_equal(staged_verify(path, &good, &bad), -EBADMSG);
+    assert_int_equal(staged_remove(path), 0);
+}
+
+/* Long texts are cut, and tell files apart all the same. */
+static void test_inspect__long_url__cut(void **state)
+{
+    char url[3000], path[PATH_MAX];
+    struct staged_key key = usual;
+    struct staged_info info;
+    struct staged staged;
+
+    memset(url, 'u', sizeof(url) - 1);
+    url[sizeof(url) - 1] = '\0';
+    key.url = key.version = url;
+    staged = open_key(*state, &key);
+    path_of(*state, &staged, path);
+    fetch_all(&staged);
+    staged_close(&staged);
+    staged = open_key(*state, &key);
+    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_int_equal(info.present, key.size);
+    assert_int_equal(strlen(info.url), sizeof(info.url) - 1);
+    assert_int_equal(strlen(info.version), sizeof(info.version) - 1);
+    staged_close(&staged);
+}
+
+/* ---- a full disk ---- */
+
+static void test_full__enospc__and_drops_help(void **state)
+{
+    struct staged_key key = usual;
+    struct reader reader = {0};
+    char path[PATH_MAX];
+    uint64_t n = 0, freed = 0;
+    int r = 0;
+
+    temp_folder(*state, "tiny");
+    temp_path(*state, "tiny", path);
+    if (geteuid() != 0 || mount("tmpfs", path, "tmpfs", 0, "size=64k,mode=0700") < 0)
+        skip();
+    key.size = 40 * BLOCK;
+    reader.staged = open_key(path, &key);
+    while (r == 0 && n < 40)
+        r = fetch(&reader.staged, n++);
+    assert_int_equal(r, -ENOSPC);
+    assert_int_equal(read_all(&reader), n - 1);
+    assert_int_equal(staged_drop(&reader.staged, 0, 40, &freed), 0);
+    assert_int_equal(freed, (n - 1) * BLOCK);
+    assert_int_equal(fetch(&reader.staged, n - 1), 0);
+    assert_int_equal(read_all(&reader), 1);
+    staged_close(&reader.staged);
+    assert_int_equal(umount(path), 0);
+}
+
+#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_TEMP(test_staged__content__round_trip),
+        IN_TEMP(test_staged__keys__names),
+        IN_TEMP(test_staged__block_at_wrong_place__not_taken),
+        IN_TEMP(test_staged__bad_key__refused),
+        IN_TEMP(test_staged__any_byte_changed__no_wrong_byte),
+        IN_TEMP(test_staged__any_length__no_wrong_byte),
+        IN_TEMP(test_staged__begun_anew__noticed),
+        IN_TEMP(test_staged__other_version__refused_untouched),
+        IN_TEMP(test_staged__not_a_file__not_touched),
+        IN_TEMP(test_claims__two_open__up_to_the_first),
+        IN_TEMP(test_claims__holder_killed__free),
+        IN_TEMP(test_drop__block__gone_and_freed),
+        IN_TEMP(test_drop__claimed__stays),
+        IN_TEMP(test_drop__no_holes_here__says_so_before),
+        IN_TEMP(test_drop__while_others_read__no_wrong_byte),
+        IN_TEMP(test_open__many_processes__one_file),
+        IN_TEMP(test_remove__in_use__ebusy),
+        IN_TEMP(test_remove__while_others_open__never_theirs),
+        IN_TEMP(test_inspect_and_verify__what_is_there),
+        IN_TEMP(test_inspect__long_url__cut),
+        IN_TEMP(test_full__enospc__and_drops_help),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,375 @@
+/* Wants: what a thread misses is noted once, up to a limit; helpers of a pool note it for the
+ * caller; who waits is told once, with the first error. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/pool.h"
+#include "base/wants.h"
+#include "support/absent_blob.h"
+#include "support/memory_blob.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#define SIZE (UINT64_C(1) << 30)
+
+struct fixture {
+    struct absent absent;
+    struct blob *blob[2];
+    struct wants wants;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct blob_faults faults = {.absent = &f->absent};
+
+    for (size_t i = 0; i < ARRAY_LEN(f->blob); i++)
+        f->blob[i] = memory_blob_new("x", "", 0, SIZE, &faults);
+    wants_init(&f->wants, true);
+    *state = f;
+    return f->blob[0] && f->blob[1] ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    wants_release(&f->wants);
+    blob_free(f->blob[0]);
+    blob_free(f->blob[1]);
+    free(f);
+    return 0;
+}
+
+static void check_want(const struct fixture *f, size_t i, unsigned blob, uint64_t off, uint64_t len)
+{
+    assert_true(i < f->wants.n);
+    assert_ptr_equal(f->wants.want[i].blob, f->blob[blob]);
+    assert_int_equal(f->wants.want[i].off, off);
+    assert_int_equal(f->wants.want[i].len, len);
+}
+
+static void add(struct fixture *f, unsigned blob, uint64_t off, uint64_t len)
+{
+    assert_int_equal(wants_add(&f->wants, f->blob[blob], off, len), -EAGAIN);
+}
+
+/* ---- collecting ---- */
+
+static void test_wants__apart__each_noted(void **state)
+{
+    struct fixture *f = *state;
+
+    add(f, 0, 0, 10);
+    add(f, 0, 10 + WANTS_GAP + 1, 20);
+    add(f, 1, 0, 30);
+    assert_int_equal(f->wants.n, 3);
+    check_want(f, 0, 0, 0, 10);
+    check_want(f, 1, 0, 10 + WANTS_GAP + 1, 20);
+    check_want(f, 2, 1, 0, 30);
+    assert_int_equal(f->wants.bytes, 60);
+}
+
+static void test_wants__near__become_one(void **state)
+{
+    struct fixture *f = *state;
+    const uint64_t at = WANTS_GAP * 100 + 17;
+
+    add(f, 0, at, 100);
+    add(f, 0, at, 100);           /* the same */
+    add(f, 0, at + 10, 10);       /* within */
+    add(f, 0, at + 100, 50);      /* adjacent */
+    add(f, 0, at - WANTS_GAP, 1); /* in front */
+    assert_int_equal(f->wants.n, 1);
+    check_want(f, 0, 0, at - WANTS_GAP, WANTS_GAP + 150);
+    add(f, 1, at, 100);
+    assert_int_equal(f->wants.n, 2);
+    add(f, 0, at + 150 + WANTS_GAP, 1); /* behind */
+    add(f, 1, at - 10, 200);            /* around */
+    assert_int_equal(f->wants.n, 2);
+    check_want(f, 0, 0, at - WANTS_GAP, 2 * WANTS_GAP + 151);
+    check_want(f, 1, 1, at - 10, 200);
+    assert_int_equal(f->wants.bytes, 2 * WANTS_GAP + 351);
+}
+
+/* Whatever becomes of ranges, what was wanted is among them, and not much else. */
+static void test_wants__random__all_covered(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t rng = RANDOM_SEED, off[2000];
+
+    for (size_t i = 0; i < ARRAY_LEN(off); i++) {
+        off[i] = random_below(&rng, UINT64_C(60) << 20);
+        add(f, i % 2, off[i], 784);
+    }
+    assert_true(f->wants.n < ARRAY_LEN(off) / 2);
+    assert_true(f->wants.bytes <= ARRAY_LEN(off) * (784 + WANTS_GAP));
+    for (size_t i = 0; i < ARRAY_LEN(off); i++) {
+        bool covered = false;
+
+        for (size_t k = 0; k < f->wants.n; k++) {
+            const struct want *want = &f->wants.want[k];
+
+            covered = covered || (want->blob == f->blob[i % 2] && want->off <= off[i] &&
+                                  off[i] + 784 <= want->off + want->len);
+        }
+        assert_true(covered);
+    }
+}
+
+/* A batch of tiny samples from anywhere in a small file is one range. */
+static void test_wants__tiny_samples__few_ranges(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t rng = RANDOM_SEED;
+
+    for (size_t i = 0; i < 100000; i++)
+        add(f, 0, random_below(&rng, 60000), 1);
+    assert_int_equal(f->wants.n, 1);
+    assert_false(wants_full(&f->wants));
+}
+
+static void test_wants__ranges_or_bytes__full(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint64_t i = 0; i < WANTS_MAX; i++) {
+        assert_false(wants_full(&f->wants));
+        add(f, 0, i * (WANTS_GAP + 2), 1);
+    }
+    assert_true(wants_full(&f->wants));
+    add(f, 1, 0, 1);
+    assert_int_equal(f->wants.n, WANTS_MAX);
+    wants_release(&f->wants);
+    wants_init(&f->wants, true);
+    add(f, 0, 0, WANTS_BYTES - 1);
+    assert_false(wants_full(&f->wants));
+    add(f, 1, 0, 1);
+    assert_true(wants_full(&f->wants));
+}
+
+static void test_wants__loop__goes_on_until_full(void **state)
+{
+    struct fixture *f = *state;
+    int all = 0;
+
+    assert_true(wants_go_on(0, &all));
+    assert_int_equal(all, 0);
+    assert_false(wants_go_on(-EAGAIN, &all)); /* of a thread without wants */
+    assert_int_equal(all, -EAGAIN);
+    wants_set(&f->wants);
+    all = 0;
+    assert_true(wants_go_on(-EAGAIN, &all));
+    assert_true(wants_go_on(0, &all));
+    assert_int_equal(all, -EAGAIN);
+    assert_false(wants_go_on(-EBADMSG, &all));
+    assert_int_equal(all, -EBADMSG);
+    add(f, 0, 0, WANTS_BYTES);
+    all = 0;
+    assert_false(wants_go_on(-EAGAIN, &all));
+    assert_int_equal(all, -EAGAIN);
+    wants_set(NULL);
+}
+
+static void test_wants__set__returns_those_before(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_null(wants_of_thread());
+    assert_null(wants_set(&f->wants));
+    assert_ptr_equal(wants_of_thread(), &f->wants);
+    assert_ptr_equal(wants_set(NULL), &f->wants);
+    assert_null(wants_of_thread());
+}
+
+/* ---- helpers ---- */
+
+static void want_one(void *ctx, unsigned i)
+{
+    struct fixture *f = ctx;
+    uint8_t byte;
+
+    assert_ptr_equal(wants_of_thread(), &f->wants);
+    assert_int_equal(blob_pread(f->blob[0], &byte, 1, i * (WANTS_GAP * 4)), -EAGAIN);
+}
+
+static void look_at_wants(void *ctx, unsigned i)
+{
+    (void)ctx;
+    (void)i;
+    assert_null(wants_of_thread());
+}
+
+static void test_wants__pool__helpers_note_for_caller(void **state)
+{
+    struct fixture *f = *state;
+    struct pool *pool = NULL;
+
+    assert_int_equal(pool_new(&pool), 0);
+    for (unsigned round = 0; round < 20; round++) {
+        wants_set(&f->wants);
+        pool_run(pool, 500, want_one, f);
+        wants_set(NULL);
+        assert_int_equal(f->wants.n, 500);
+        wants_release(&f->wants);
+        wants_init(&f->wants, true);
+        pool_run(pool, 100, look_at_wants, NULL); /* nothing is left behind in helpers */
+    }
+    pool_free(pool);
+}
+
+/* ---- waiters ---- */
+
+struct counting {
+    struct waiter waiter; /* first: done() finds the rest */
+    _Atomic unsigned done;
+};
+
+static void count_done(struct waiter *waiter)
+{
+    atomic_fetch_add(&((struct counting *)waiter)->done, 1);
+}
+
+static void test_waiter__fetch__done_once_and_all_here(void **state)
+{
+    struct fixture *f = *state;
+    struct counting c = {.waiter.done = count_done};
+    uint8_t bytes[1000];
+
+    wants_set(&f->wants);
+    assert_int_equal(blob_pread(f->blob[0], bytes, 1000, 12345), -EAGAIN);
+    assert_int_equal(blob_pread(f->blob[1], bytes, 1000, 1 << 20), -EAGAIN);
+    wants_fetch(&f->wants, &c.waiter);
+    assert_int_equal(c.done, 1);
+    assert_int_equal(c.waiter.error, 0);
+    assert_int_equal(f->wants.n, 0);
+    assert_int_equal(f->wants.bytes, 0);
+    assert_int_equal(blob_pread(f->blob[0], bytes, 1000, 12345), 0);
+    assert_int_equal(blob_pread(f->blob[1], bytes, 1000, 1 << 20), 0);
+    wants_set(NULL);
+}
+
+static void test_waiter__nothing_wanted__done_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct counting c = {.waiter.done = count_done};
+    struct blob *here = memory_blob_new("here", "x", 1, 1, NULL);
+
+    wants_fetch(&f->wants, &c.waiter);
+    assert_int_equal(c.done, 1);
+    assert_int_equal(wants_add(&f->wants, here, 0, 1), -EAGAIN); /* a blob that fetches nothing */
+    wants_fetch(&f->wants, &c.waiter);
+    assert_int_equal(c.done, 2);
+    assert_int_equal(c.waiter.error, 0);
+    blob_free(here);
+}
+
+static void test_waiter__first_error__wins(void **state)
+{
+    struct counting c = {.waiter.done = count_done};
+    struct diag first = DIAG_INIT, second = DIAG_INIT;
+
+    (void)state;
+    diag_set(&first, 0, "the first");
+    diag_set(&second, 0, "the second");
+    for (unsigned i = 0; i < 4; i++)
+        waiter_add(&c.waiter);
+    waiter_done(&c.waiter, 0, NULL);
+    waiter_done(&c.waiter, -EREMOTEIO, &first);
+    waiter_done(&c.waiter, -ESTALE, &second);
+    assert_int_equal(c.done, 0);
+    waiter_done(&c.waiter, 0, NULL);
+    assert_int_equal(c.done, 1);
+    assert_int_equal(c.waiter.error, -EREMOTEIO);
+    assert_string_equal(c.waiter.reason.text, "the first");
+}
+
+static void test_waiter__fetch_again__error_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct counting c = {.waiter.done = count_done};
+
+    f->absent.fail_fetches = 1;
+    add(f, 0, 0, 1);
+    add(f, 1, 0, 1);
+    wants_fetch(&f->wants, &c.waiter);
+    assert_int_equal(c.done, 1);
+    assert_int_equal(c.waiter.error, -EREMOTEIO);
+    assert_diag_has(&c.waiter.reason, "the remote is gone");
+    add(f, 0, 0, 1);
+    wants_fetch(&f->wants, &c.waiter);
+    assert_int_equal(c.done, 2);
+    assert_int_equal(c.waiter.error, 0);
+    assert_false(c.waiter.reason.set);
+}
+
+#define THREADS 8
+#define EACH    2000
+
+struct finisher {
+    struct counting *c;
+    unsigned number;
+};
+
+static void *finish_many(void *arg)
+{
+    const struct finisher *f = arg;
+    struct diag reason = DIAG_INIT;
+
+    diag_set(&reason, 0, "thread %u", f->number);
+    for (unsigned i = 0; i < EACH; i++)
+        waiter_done(&f->c->waiter, i == EACH / 2 ? -(int)(1000 + f->number) : 0, &reason);
+    return NULL;
+}
+
+static void test_waiter__threads__done_once_with_one_reason(void **state)
+{
+    struct counting c = {.waiter.done = count_done};
+    struct finisher finisher[THREADS];
+    pthread_t id[THREADS];
+    char want[32];
+
+    (void)state;
+    waiter_add(&c.waiter);
+    for (unsigned i = 0; i < THREADS * EACH; i++)
+        waiter_add(&c.waiter);
+    for (unsigned i = 0; i < THREADS; i++) {
+        finisher[i] = (struct finisher){&c, i};
+        assert_int_equal(pthread_create(&id[i], NULL, finish_many, &finisher[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(id[i], NULL);
+    assert_int_equal(c.done, 0);
+    waiter_done(&c.waiter, 0, NULL);
+    assert_int_equal(c.done, 1);
+    assert_true(c.waiter.error <= -1000 && c.waiter.error > -1000 - THREADS);
+    snprintf(want, sizeof(want), "thread %d", -c.waiter.error - 1000);
+    assert_string_equal(c.waiter.reason.text, want);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_wants__apart__each_noted),
+        TEST(test_wants__near__become_one),
+        TEST(test_wants__random__all_covered),
+        TEST(test_wants__tiny_samples__few_ranges),
+        TEST(test_wants__ranges_or_bytes__full),
+        TEST(test_wants__loop__goes_on_until_full),
+        TEST(test_wants__set__returns_those_before),
+        TEST(test_wants__pool__helpers_note_for_caller),
+        TEST(test_waiter__fetch__done_once_and_all_here),
+        TEST(test_waiter__nothing_wanted__done_at_once),
+        TEST(test_waiter__first_error__wins),
+        TEST(test_waiter__fetch_again__error_is_gone),
+        TEST(test_waiter__threads__done_once_with_one_reason),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
