@@ -81,6 +81,11 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, uint64_
 uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n);
 void staged_unclaim(const struct staged *staged, uint64_t first, uint64_t n);
 
+/* The whole file was found to have that SHA-256 while staged_drops() was drops. Is that so still?
+ * The mark is gone with the first block that is dropped. */
+void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], uint64_t drops);
+bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32]);
+
 /* What is in the file of that path, for people: epochfs cache list. */
 struct staged_info {
     char url[1024]; /* as much of it as fits */
