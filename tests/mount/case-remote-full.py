@@ -95,8 +95,9 @@ def check_pin(server):
         r = remote()
         share = r["staged_bytes"] / r["total_bytes"]
         fetched = (sent(server.log()) - before) / len(DATA)
-        equal(abs(fetched - (1 - share)) < 0.02, True, f"epoch {epoch}: the share {share:.3f} is "
-              f"cached, {fetched:.3f} of the dataset was fetched")
+        # What found no room is kept in memory for a while, so it may be less.
+        equal(fetched < 1 - share + 0.02, True, f"epoch {epoch}: the share {share:.3f} is cached, "
+              f"{fetched:.3f} of the dataset was fetched")
         equal(share > 0.4, True, f"8 of 16 MiB: the share {share:.3f} is cached")
         equal(r["evictions"], evicted, "keep=pin evicts nothing")
     stop(daemon)

@@ -5,6 +5,7 @@ anonymous access, wrong keys; and the secret stands nowhere but where it was."""
 import json
 import os
 import re
+import time
 import urllib.parse
 
 import numpy as np
@@ -175,14 +176,20 @@ def check_secret(s3, options):
             equal(word in found, False, f"{where} has {word!r}")
 
 
+def timed(function, *arguments):
+    begin = time.monotonic()
+    function(*arguments)
+    print(f"{function.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
 with Ceph() as gateway:
-    upload(gateway)
+    timed(upload, gateway)
     os.environ.update(gateway.environment, AWS_EC2_METADATA_DISABLED="true", HOME=f"{PRIVATE}/none")
     AT = f"endpoint={gateway.endpoint},region=default"
-    check_once_fetched(gateway, f"{fresh()},{AT}")
-    check_listing(f"{fresh()},{AT}")
-    check_access(gateway, f"{fresh()},{AT}")
-    check_secret(gateway, f"{fresh()},{AT}")
+    timed(check_once_fetched, gateway, f"{fresh()},{AT}")
+    timed(check_listing, f"{fresh()},{AT}")
+    timed(check_access, gateway, f"{fresh()},{AT}")
+    timed(check_secret, gateway, f"{fresh()},{AT}")
     with mounted("s3://data/mnist", f"{fresh()},{AT},virtual_host".replace("127.0.0.1",
                                                                         "localhost")):
         check_mnist()

@@ -75,7 +75,7 @@ def check_counted(server):
 
 def check_holder(server, what, hurt):
     """A mount that fetches is hurt while it holds claims; the other gets all bytes."""
-    cache = f"{PRIVATE}/holder-{what}"
+    cache = f"{PRIVATE}/cache.{what}"
     options = f"cache={cache},patience=10,timeout=2,jobs=4"
     holder = start_at(f"holder-{what}", f"{server.url}/", options)
     wait_until(lambda: remote(holder.at)["background_bytes"] > 200_000, "it fetches", holder)
