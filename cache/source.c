@@ -222,6 +222,6 @@ void source_fetch_head(const struct source *source, const struct source_entry *e
     AUTO_BLOB struct blob *blob = NULL;
 
     if (source->stage && source_blob_packed(source, entry, &blob, NULL) == 0 &&
-        !is_unpacked(blob, cache))
+        unpack_find(&blob, cache, NULL) == -ENOENT)
         blob_fetch(blob, 0, len, NULL);
 }

@@ -369,9 +369,10 @@ int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes
     int result = 0;
 
     for (struct file *file = stage->files; file; file = file->next) {
-        int r = file->blocks ? file_take(file, d) : 0;
+        bool is_needed = file->blocks && !atomic_load(&file->done);
+        int r = is_needed ? file_take(file, d) : 0;
 
-        if (r == 0 && file->blocks) {
+        if (r == 0 && is_needed) {
             r = verify_blocks(stage, file, progress, ctx, &done, d);
             file_put(file);
         }

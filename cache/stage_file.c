@@ -266,8 +266,7 @@ void waits_tell(struct stage *stage, struct wait *over, int error, const struct 
 
 /* ---- looking ---- */
 
-/* Is the block on disk what its record says? */
-static bool is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf)
+bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf)
 {
     int r = staged_read(&file->staged, buf, file_block_len(file, block), block * file->block_bytes);
 
@@ -298,6 +297,23 @@ static bool is_known(const struct file *file, uint64_t block)
     return state == BLOCK_HERE || state == BLOCK_COMING;
 }
 
+/* The block is not what its record says: it goes, unless somebody writes it right now. */
+static void drop_bad(struct file *file, uint64_t block, uint64_t drops)
+{
+    struct stage *stage = file->stage;
+    uint64_t mark = room_mark(stage->room), freed = 0, now;
+
+    atomic_fetch_add_explicit(&stage->counters.bad_blocks, 1, memory_order_relaxed);
+    if (staged_drop(&file->staged, block, 1, &freed) < 0)
+        return;
+    room_freed(stage->room, freed, mark);
+    now = staged_drops(&file->staged);
+    LOCK_SCOPE(&stage->lock);
+
+    if (atomic_load(&file->drops) == drops && now == drops + 1)
+        atomic_store(&file->drops, now);
+}
+
 /* A block whose state is not certain. buf: room for one, made when it is needed. */
 static void look_at_block(struct file *file, uint64_t block, uint64_t record, uint8_t **buf)
 {
@@ -307,9 +323,9 @@ static void look_at_block(struct file *file, uint64_t block, uint64_t record, ui
     if (record) {
         if (!*buf)
             *buf = malloc(file->block_bytes);
-        here = *buf && is_good(file, block, record, *buf);
+        here = *buf && file_block_is_good(file, block, record, *buf);
         if (*buf && !here)
-            atomic_fetch_add_explicit(&file->stage->counters.bad_blocks, 1, memory_order_relaxed);
+            drop_bad(file, block, drops);
     }
     if (here || file_state(file, block) == BLOCK_UNKNOWN)
         set_looked_at(file, block, here, drops);

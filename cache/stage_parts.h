@@ -204,6 +204,9 @@ int file_take(struct file *file, struct diag *d);
 void file_put(struct file *file);
 void file_close_locked(struct file *file);
 
+/* Is the block on disk what its record says? buf: room for it. */
+bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf);
+
 /* Find out which of the blocks [first, end) are here; those of which that is known are not looked
  * at again, but absent ones are. The file must have been taken; no lock held. */
 void look_at_blocks(struct file *file, uint64_t first, uint64_t end);

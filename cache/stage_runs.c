@@ -583,38 +583,61 @@ static bool claim_blocks(struct run *run)
     return n > 0;
 }
 
-/* After the claim: has another process fetched some of it meanwhile? Keeps the first blocks that
- * are to be fetched; others are looked at, and made to runs again. Returns false if nothing is
- * left. */
-static bool pass_what_came(struct run *run)
+/* Of blocks that were claimed: has another process fetched it meanwhile? One that is not what its
+ * record says is fetched again. */
+static bool has_come(const struct run *run, uint64_t block, uint64_t record, uint8_t *buf)
 {
-    struct file *file = run->file;
-    uint64_t record[64], first = run->first, n = run->n, skip = 0, keep = 0;
+    const uint64_t none = 0;
 
-    if (run->whole || run->steals || run->begun > 1)
+    if (!record)
+        return false;
+    if (buf && file_block_is_good(run->file, block, record, buf))
         return true;
-    for (uint64_t b = 0; b < n; b++) {
+    staged_publish(&run->file->staged, block, 1, &none);
+    return false;
+}
+
+/* How many of the claimed blocks have come, and of how many behind them that is not so. */
+static void count_come(const struct run *run, uint8_t *buf, uint64_t *ret_come, uint64_t *ret_keep)
+{
+    uint64_t record[64], come = 0, keep = 0;
+
+    for (uint64_t b = 0; b < run->n; b++) {
         if (b % ARRAY_LEN(record) == 0)
-            staged_records(&file->staged, first + b, (size_t)min_u64(ARRAY_LEN(record), n - b),
-                           record);
-        if (!record[b % ARRAY_LEN(record)])
+            staged_records(&run->file->staged, run->first + b,
+                           (size_t)min_u64(ARRAY_LEN(record), run->n - b), record);
+        if (!has_come(run, run->first + b, record[b % ARRAY_LEN(record)], buf))
             keep++;
         else if (keep)
             break;
         else
-            skip++;
+            come++;
     }
+    *ret_come = come;
+    *ret_keep = keep;
+}
+
+/* After the claim: keep the first blocks that are to be fetched; others are looked at, and made to
+ * runs again. Returns false if nothing is left. */
+static bool pass_what_came(struct run *run)
+{
+    struct file *file = run->file;
+    AUTO_FREE uint8_t *buf = NULL;
+    uint64_t first = run->first, n = run->n, come, keep;
+
+    if (run->whole || run->steals || run->begun > 1)
+        return true;
+    buf = malloc(file->block_bytes);
+    count_come(run, buf, &come, &keep);
     if (keep == n)
         return true;
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++)
-        if (b < first + skip || b >= first + skip + keep)
+        if (b < first + come || b >= first + come + keep)
             file_set_locked(file, b, BLOCK_UNKNOWN);
-    if (skip)
-        staged_unclaim(&file->staged, first, skip);
-    if (skip + keep < n)
-        staged_unclaim(&file->staged, first + skip + keep, n - skip - keep);
-    run->first = first + skip;
+    staged_unclaim(&file->staged, first, come);
+    staged_unclaim(&file->staged, first + come + keep, n - come - keep);
+    run->first = first + come;
     run->n = keep;
     run->claimed = keep > 0;
     lock_drop(&file->stage->lock);
