@@ -55,8 +55,8 @@ struct http_call {
 
 /* ret: empty; the caller releases it, also on error: then it has the beginning of what the server
  * said with the error. 0 and the body; -ENOENT: 404 or 410; -EACCES: 401 or 403; -EFBIG; -EREMOTEIO
- * and others, with the reason (the URL without its query, what was wanted and found) in d. Not to be
- * called in data() or end() of a transfer: -EDEADLK. */
+ * and others, with the reason (the URL without its query, what was wanted and found) in d. Not to
+ * be called in data() or end() of a transfer: -EDEADLK. */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
 /* What is known of n files, asked for at the same time. *ret_error[i]: 0 or -errno; reasons in

@@ -118,7 +118,7 @@ static void end_stopped(struct path_transport *t)
         transfer->end(transfer, TRANSFER_STOPPED, 0, &d);
 }
 
-/* All pieces, from an open file of the right version. */
+/* All pieces, each of the right version. */
 static enum transfer_end read_pieces(struct path_transport *t, struct transfer *transfer, int fd,
                                      struct diag *d)
 {
@@ -160,8 +160,6 @@ static enum transfer_end run(struct path_transport *t, struct transfer *transfer
     r = file_open(transfer->url, &fd, &st);
     if (r < 0)
         return fail(transfer, r, d);
-    if (!is_version(transfer->version, &st))
-        return say_changed(transfer, d);
     how = read_pieces(t, transfer, fd, d);
     /* It is staged now: it need not take memory twice. */
     posix_fadvise(fd, (off_t)transfer->off, (off_t)transfer->len, POSIX_FADV_DONTNEED);

@@ -64,8 +64,10 @@ static int make_url(const struct source *source, const char *path, char **ret)
 
     if (r < 0)
         return r;
-    if (asprintf(ret, "%s%s", source->base, encoded) < 0)
+    if (asprintf(ret, "%s%s", source->base, encoded) < 0) {
+        *ret = NULL;
         return -ENOMEM;
+    }
     return 0;
 }
 
@@ -330,8 +332,8 @@ int remote_open(const struct source *source, const struct source_entry *entry,
 
 /* ---- what files of SOURCE name ---- */
 
-/* Write folder, of len bytes, and path without "", "." and "..". false: it leads out of SOURCE, or
- * is too long. */
+/* Write folder, of len bytes, and path without "", "." and "..". false: it leads above all folders,
+ * or is too long. */
 static bool join_inside(const char *folder, size_t len, const char *path, char ret[static PATH_MAX])
 {
     size_t n = len;
@@ -361,21 +363,50 @@ static bool join_inside(const char *folder, size_t len, const char *path, char r
     return true;
 }
 
+/* The path of SOURCE on its server, decoded, with no '/' at either end. false: it is too long. */
+static bool root_path(const struct source *source, char ret[static PATH_MAX])
+{
+    const char *path = strstr(source->root, "://") + 3;
+    bool encoded = strncmp(source->root, "s3://", 5) != 0; /* keys are not */
+    char decoded[PATH_MAX];
+
+    if (encoded)
+        path += strcspn(path, "/");
+    if (strlen(path) >= PATH_MAX || (encoded && !url_decode(path, strlen(path), decoded)))
+        return false;
+    return join_inside("", 0, encoded ? decoded : path, ret);
+}
+
+/* Files with relative paths are looked for as on a disk, from folder up to the top of the server,
+ * for lists are often made above SOURCE; only what lies in SOURCE is known. */
 static const struct source_entry *find_relative(const struct source *source, const char *folder,
                                                 const char *path)
 {
-    size_t len = strlen(folder);
-    char whole[PATH_MAX];
+    char root[PATH_MAX], base[PATH_MAX], whole[PATH_MAX];
+    size_t root_len, len;
 
-    for (;;) {
-        const struct source_entry *found =
-            join_inside(folder, len, path, whole) ? source_list_find(&source->known, whole) : NULL;
+    if (!root_path(source, root) || !join_inside(root, strlen(root), folder, base))
+        return NULL;
+    root_len = strlen(root);
+    for (len = strlen(base);;) {
+        const struct source_entry *found = NULL;
 
+        if (join_inside(base, len, path, whole) && !strncmp(whole, root, root_len) &&
+            (!root_len || whole[root_len] == '/'))
+            found = source_list_find(&source->known, whole + root_len + (root_len > 0));
         if (found || !len)
             return found;
-        while (len && folder[--len] != '/')
+        while (len && base[--len] != '/')
             continue;
     }
+}
+
+/* What a path relative to SOURCE itself leads to. */
+static const struct source_entry *find_below(const struct source *source, const char *path)
+{
+    char whole[PATH_MAX];
+
+    return join_inside("", 0, path, whole) ? source_list_find(&source->known, whole) : NULL;
 }
 
 /* What a URL leads to. *ret_outside: it does not begin as SOURCE's. */
@@ -390,9 +421,9 @@ static const struct source_entry *find_url(const struct source *source, const ch
     if (*ret_outside)
         return NULL;
     url += len;
-    found = find_relative(source, "", url);
+    found = find_below(source, url);
     if (!found && strlen(url) < sizeof(decoded) && url_decode(url, strlen(url), decoded))
-        found = find_relative(source, "", decoded);
+        found = find_below(source, decoded);
     return found;
 }
 

@@ -47,8 +47,8 @@ int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
 
 /* What a file in folder calls path, among the files of the source: a path relative to that folder
- * or one above it, or a URL below SOURCE's. 0; -ENOENT; -EACCES: it lies outside of SOURCE; with
- * the reason in d. */
+ * or one above it, above SOURCE, too, or a URL below SOURCE's. 0; -ENOENT; -EACCES: it lies outside
+ * of SOURCE; with the reason in d. */
 int remote_find(const struct source *source, const char *folder, const char *path,
                 const struct source_entry **ret, struct diag *d);
 

@@ -233,9 +233,10 @@ static int open_named(struct source *source, const char *files, struct diag *d)
                             name, wrong);
         r = *name ? remote_add(source, name, NULL, NULL, NULL) : 0;
     }
+    if (r < 0)
+        return r;
     remote_sort(source);
-    if (r == 0)
-        r = read_sums(source, false, NULL); /* it may be missing */
+    r = read_sums(source, false, NULL); /* it may be missing */
     return r == -ENOMEM ? r : 0;
 }
 

@@ -199,8 +199,10 @@ static int page_url(const struct s3 *s3, const char *prefix, const char *token, 
     if (asprintf(ret, "%s%s?%s%s%sencoding-type=url&list-type=2%s&prefix=%s", s3->url,
                  s3->endpoint && !s3->options->virtual_host ? "" : "/",
                  from ? "continuation-token=" : "", from ? from : "", from ? "&" : "", keys,
-                 wanted) < 0)
+                 wanted) < 0) {
+        *ret = NULL;
         return -ENOMEM;
+    }
     return 0;
 }
 

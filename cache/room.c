@@ -66,10 +66,8 @@ struct head {
 
 static int lock_bytes(int fd, short type, uint64_t start, uint64_t len, bool wait)
 {
-    struct flock lock = {.l_type = type,
-                         .l_whence = SEEK_SET,
-                         .l_start = (off_t)start,
-                         .l_len = (off_t)len};
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
 
     while (fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) < 0)
         if (errno != EINTR)
@@ -265,7 +263,6 @@ static int recount_begin_locked(struct room *room, struct head *head, uint64_t *
         r = head_begin_anew(room->fd, head);
     if (r < 0)
         return r;
-    room->next_recount = monotonic_ns() + RECOUNT_AGAIN_S * INT64_C(1000000000);
     *ret_in_flight = others_in_flight(room);
     if (!checked_add(*ret_in_flight, room->in_flight, ret_in_flight))
         *ret_in_flight = UNKNOWN;
@@ -449,8 +446,12 @@ static int take(struct room *room, uint64_t bytes, bool *ret_recount)
     if (r < 0)
         return r;
     r = take_locked(room, bytes);
-    *ret_recount = r == -EBADMSG || (r == -ENOSPC && bytes <= room->limit &&
-                                     monotonic_ns() >= room->next_recount);
+    if (r == -ENOSPC && bytes <= room->limit && monotonic_ns() >= room->next_recount) {
+        room->next_recount = monotonic_ns() + RECOUNT_AGAIN_S * INT64_C(1000000000);
+        *ret_recount = true;
+    }
+    if (r == -EBADMSG)
+        *ret_recount = true;
     room_unlock(room);
     return r;
 }

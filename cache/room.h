@@ -22,9 +22,9 @@ int room_open(const struct cache_folder *cache, uint64_t limit, unsigned percent
               struct diag *d);
 void room_close(struct room *room); /* takes NULL; gives back what was taken and not written */
 
-/* Take room for bytes of disk space that are about to be used. 0, -ENOSPC: there is none, or -errno.
- * Before it says so it counts what the files take in truth, once in a while; no lock is held
- * meanwhile. */
+/* Take room for bytes of disk space that are about to be used. 0, -ENOSPC: there is none, or
+ * -errno. Before it says so it counts what the files take in truth, once in a while; no lock is
+ * held meanwhile. */
 int room_take(struct room *room, uint64_t bytes);
 
 /* They have been written: they count as the files' now. */

@@ -90,6 +90,15 @@ static int find_entry(const struct blob *blob, const struct cache_folder *cache,
     return r < 0 ? diag_set(d, r, "%s: %s", blob_name(blob), diag_text(&reason, r)) : 0;
 }
 
+bool is_unpacked(const struct blob *blob, const struct cache_folder *cache)
+{
+    struct entry entry;
+    uint64_t size = 0;
+    AUTO_CLOSE int fd = -1;
+
+    return find_entry(blob, cache, &entry, NULL) == 0 && entry_open(&entry, &fd, &size) == 0;
+}
+
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d)
 {
     struct unpacking u = {.packed = *blob};

@@ -24,6 +24,9 @@ struct unpacker {
  * packed file. 0, or -errno with the reason in d and *blob as it was. Blocks while it unpacks. */
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d);
 
+/* Has its content been unpacked before? */
+bool is_unpacked(const struct blob *blob, const struct cache_folder *cache);
+
 /* The length of name without a suffix of a packed file. */
 size_t unpacked_name_len(const char *name);
 

@@ -157,6 +157,30 @@ def check_unwritable():
             contains(text(path("big.gz/ERROR.txt")), "want a folder of user 0", "65534")
 
 
+def check_not_ours():
+    """A folder with other things in it, or of another version, is refused and left as it is."""
+    foreign = f"{PRIVATE}/foreign"
+    os.mkdir(foreign, 0o755)
+    for name, content_of, words in (
+            ("thesis.tex", "x", "found thesis.tex in it"),
+            ("EPOCHFS", "epochfs cache folder, version 9\n", "want version 2, found version 9")):
+        with open(f"{foreign}/{name}", "w", encoding="ascii") as f:
+            f.write(content_of)
+        for command in (("mount", "-o", f"cache={foreign}", SOURCE, MOUNTPOINT),
+                        ("info", "-o", f"cache={foreign}", SOURCE)):
+            message = run(*command, code=4)
+            contains(message, f"cache folder {foreign}", words, f"{foreign}/epochfs with -o cache=")
+        equal(os.listdir(foreign), [name], "what is in the folder")
+        equal(os.stat(foreign).st_mode & 0o777, 0o755, "its mode")
+        with environment(EPOCHFS_CACHE=foreign), mounted():
+            contains(text(path("big.gz/ERROR.txt")), words)
+            equal(len(os.listdir(path("train/samples/npz"))), 20, "plain files work")
+        os.unlink(f"{foreign}/{name}")
+    with mounted(SOURCE, f"cache={foreign}"):
+        check_content()
+    equal(sorted(os.listdir(foreign)), ["EPOCHFS", "unpacked"], "an empty folder is taken")
+
+
 def check_full():
     if os.geteuid() != 0:
         print("without the part that needs root: a full cache folder")
@@ -193,6 +217,7 @@ check_damage()
 check_two_at_once()
 check_where()
 check_unwritable()
+check_not_ours()
 check_full()
 daemon = start()  # the cache goes away under the mount: what is open can still be read
 check_content()

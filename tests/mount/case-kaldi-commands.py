@@ -302,7 +302,8 @@ def check_kept_damage():
     equal(counted(), 1, "runs")
 
     def kept():
-        return [os.path.join(d, n) for d, _, names in os.walk(CACHE) for n in names]
+        return [os.path.join(d, n) for d, _, names in os.walk(CACHE) for n in names
+                if n != "EPOCHFS"]  # without the marker the folder is not ours
 
     equal(len(kept()) > 0, True, "something is kept in the cache folder")
     for damage in (lambda f: os.truncate(f, os.path.getsize(f) // 2), lambda f: os.truncate(f, 0),

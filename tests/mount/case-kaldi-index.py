@@ -34,7 +34,7 @@ def fresh():
 
 def kept(cache=CACHE):
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(cache)
-                  for name in names if not name.endswith(".part"))
+                  for name in names if name != "EPOCHFS" and not name.endswith(".part"))
 
 
 def times(files):

@@ -91,9 +91,10 @@ def fresh(files=()):
 # ---- what is kept ----
 
 def kept(cache=CACHE):
-    """Every file of the cache folder that is whole, unpacked ones aside."""
+    """Every file of the cache folder that is whole, unpacked ones and the marker aside."""
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(cache)
-                  for name in names if not name.endswith(".part") and "unpacked" not in folder)
+                  for name in names if name != "EPOCHFS" and not name.endswith(".part")
+                  and "unpacked" not in folder)
 
 
 def times(files):

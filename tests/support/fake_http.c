@@ -86,6 +86,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
         snprintf(fake_http.region, sizeof(fake_http.region), "%s", fake_http.signer->region);
     if (answer && answer->body)
         text_add(ret, "%s", answer->body);
+    if (ret->failed)
+        return -ENOMEM;
     if (!answer || answer->error)
         return diag_set(d, answer ? answer->error : -ENOENT, "%.*s: want status 200, found %s",
                         (int)strcspn(call->url, "?"), call->url, answer ? "an error" : "404");

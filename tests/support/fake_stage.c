@@ -103,7 +103,8 @@ static void fake_free(struct blob *blob)
     free(fake);
 }
 
-static const struct blob_ops fake_ops = {fake_pread, fake_check, fake_identity, fake_free, NULL};
+static const struct blob_ops fake_ops = {
+    .pread = fake_pread, .check = fake_check, .identity = fake_identity, .free = fake_free};
 
 const struct fake_staged *fake_staged_of(const struct blob *blob)
 {

@@ -132,16 +132,16 @@ static void test_credentials__profiles__of_both_files(void **state)
     AUTO_FIXTURE struct fixture a = {0}, b = {0}, c = {0};
 
     write_text(*state, "credentials",
-               "# comment\n[default]\naws_access_key_id = A\naws_secret_access_key = B \n"
+               "# comment\n[default]\naws_access_key_id = A\naws_secret_access_key = KEY=B \n"
                "[ two ]\r\naws_access_key_id=C\r\naws_secret_access_key=D=/+ # of ours\r\n"
                "aws_session_token = E\r\n");
     write_text(*state, "config",
                "[default]\nregion = eu-west-1\n[profile two]\nregion=eu-north-1\ns3 =\n"
                "  addressing_style = path\n  aws_access_key_id = no\n"
-               "[profile \"in config\"]\naws_access_key_id=X\naws_secret_access_key=Y\n"
+               "[profile \"in config\"]\naws_access_key_id=X\naws_secret_access_key=KEY=Y\n"
                "endpoint_url = http://e\n[three]\naws_access_key_id=no\n");
     make(&a, NULL);
-    check(&a, "A", "B", NULL, "profile default of /");
+    check(&a, "A", "KEY=B", NULL, "profile default of /");
     assert_string_equal(credentials_region(a.c), "eu-west-1");
     setenv("AWS_ACCESS_KEY_ID", "ID", 1); /* a profile that is named goes before it */
     setenv("AWS_SECRET_ACCESS_KEY", "KEY", 1);
@@ -150,7 +150,7 @@ static void test_credentials__profiles__of_both_files(void **state)
     assert_string_equal(credentials_region(b.c), "eu-north-1");
     setenv("AWS_REGION", "mars-1", 1);
     make(&c, "in config");
-    check(&c, "X", "Y", NULL, "config");
+    check(&c, "X", "KEY=Y", NULL, "config");
     assert_string_equal(credentials_region(c.c), "mars-1");
     {
         char *endpoint = NULL;

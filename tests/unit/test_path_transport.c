@@ -378,7 +378,7 @@ static unsigned threads_now(void)
 
 static void test_path__rest__no_threads_and_again(void **state)
 {
-    AUTO_TRANSPORT struct transport *transport = transport_of(4);
+    AUTO_TRANSPORT struct transport *transport = transport_of(1);
     unsigned before = threads_now();
     char path[PATH_MAX];
 

@@ -2,6 +2,7 @@
  * name others mean by it, and what messages say. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cache/opener.h"
 #include "cache/remote.h"
@@ -11,6 +12,38 @@
 #include "support/unit.h"
 
 #define SUM_A "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+/* Which allocation of ours fails; 0: none. The linker leads them here. */
+static unsigned long allocations, fail_at;
+
+#define FAULTY(type, name, parameters, arguments)                                                  \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        return ++allocations == fail_at ? NULL : __real_##name arguments;                          \
+    }
+
+FAULTY(void *, malloc, (size_t n), (n))
+FAULTY(void *, calloc, (size_t n, size_t each), (n, each))
+FAULTY(void *, realloc, (void *p, size_t n), (p, n))
+FAULTY(char *, strdup, (const char *s), (s))
+FAULTY(char *, strndup, (const char *s, size_t n), (s, n))
+
+int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int __wrap_asprintf(char **ret, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    *ret = (char *)16; /* what is undefined must not be freed */
+    if (++allocations == fail_at)
+        return -1;
+    va_start(args, format);
+    n = vasprintf(ret, format, args);
+    va_end(args);
+    return n;
+}
 
 static const char *const no_sides[] = {NULL};
 
@@ -483,6 +516,9 @@ static void test_remote_opener__relative_paths_and_urls__found(void **state)
     check_named(&o, "", "x.ark", 3);
     check_named(&o, "data/train", "../../x.ark", 3);
     check_named(&o, "data/train", "./exp//raw.ark", 4);
+    /* A list that was made above SOURCE. */
+    check_named(&o, "data/train", "c/exp/raw.ark", 4);
+    check_named(&o, "data/train", "../../../c/x.ark", 3);
     check_named(&o, "data/train", "exp/a b.ark", 5);
     check_named(&o, "data/train", "http://h/c/exp/raw.ark", 4);
     check_named(&o, "data/train", "http://h/c/exp/a%20b.ark", 5);
@@ -500,6 +536,8 @@ static void test_remote_opener__elsewhere__refused(void **state)
     check_not_named(&o, "s3://b/x.ark?sig=HUSH", -EACCES, "s3://b/x.ark:");
     check_not_named(&o, "http://h/c/../../etc", -ENOENT, "want a file");
     check_not_named(&o, "../../../x.ark/../y", -ENOENT, "want a file");
+    check_not_named(&o, "http://h/c/c/x.ark", -ENOENT, "want a file");
+    check_not_named(&o, "../../../cx.ark", -ENOENT, "want a file");
     check_not_named(&o, "exp", -ENOENT, "want a file");
     check_not_named(&o, "", -EINVAL, "want a path");
 }
@@ -536,6 +574,46 @@ static void test_local__stages_local__through_the_stage(void **state)
     assert_true(*fake_staged_of(blob)->version.etag);
 }
 
+/* The n-th allocation fails, for n = 1, 2, 3 ... until none does. Leaks are ASan's to find. */
+static void fail_each(const struct fake_answer *answer, size_t n, const char *spec,
+                      const char *files)
+{
+    int r = -ENOMEM;
+
+    for (unsigned long at = 1; r != 0; at++) {
+        AUTO_SOURCE struct source *source = NULL;
+        AUTO_SOURCE_LIST struct source_list list = {0};
+
+        fake_http_set(answer, n);
+        allocations = 0;
+        fail_at = at;
+        r = open_source(spec, files, &source, NULL);
+        if (r == 0)
+            r = source_list(source, (const char *const[]){".w", NULL}, &list, NULL);
+        if (r != 0 && r != -ENOMEM)
+            fail_msg("%s, allocation %lu: %d", spec, at, r);
+        if (allocations < at)
+            break;
+        r = -ENOMEM;
+    }
+    fail_at = 0;
+    assert_int_equal(r, 0);
+}
+
+static void test_remote__no_memory__enomem(void **state)
+{
+    static const struct fake_answer file[] = {
+        {"http://h/f", NULL, 0, NULL, {.size = 1, .etag = "e"}}};
+
+    (void)state;
+    fail_each(index_site, ARRAY_LEN(index_site), "http://h/d/", NULL);
+    fail_each(tree, ARRAY_LEN(tree), "http://h/c/", NULL);
+    fail_each(tree, ARRAY_LEN(tree), "http://h/c/", "x.ark;data/y");
+    fail_each(file, ARRAY_LEN(file), "http://h/f", NULL);
+    fail_each(bucket, ARRAY_LEN(bucket), "s3://b/p", NULL);
+    fail_each(bucket, ARRAY_LEN(bucket), "s3://b/p/d/c", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -556,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_remote_opener__relative_paths_and_urls__found),
         cmocka_unit_test(test_remote_opener__elsewhere__refused),
         cmocka_unit_test(test_remote_opener__allow_outside__files_of_this_machine),
+        cmocka_unit_test(test_remote__no_memory__enomem),
         cmocka_unit_test(test_local__stages_local__through_the_stage),
     };
 

@@ -314,7 +314,10 @@ static void test_failure__dead__patience_ends(void **state)
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
     assert_true(monotonic_ns() - began < 5000000000);
+    assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO); /* at once, this time */
+    assert_true(monotonic_ns() - began < 5000000000);
     fake_set_script(f.fake, NULL, NULL);
+    expect_read(f.blob, 50 * BLOCK, 10);
     expect_read(f.blob, 0, 10);
     close_fixture(&f);
 }
