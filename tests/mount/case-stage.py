@@ -16,7 +16,7 @@ from bad_server import BadServer
 from lib import (DEADLINE, EPOCHFS, PRIVATE, contains, content, equal, idx_bytes, mounted, path,
                  run, start, stop)
 from servers import (MiB, check_once, disk_usage, ended, files_below, locks_in, pidfd, place, sent,
-                     sha256sums, took)
+                     sha256sums, timed, took)
 
 WWW = f"{PRIVATE}/www"
 rng = np.random.default_rng(41)
@@ -210,9 +210,9 @@ def check_cache_commands(server):
 
 
 with BadServer(WWW) as the_server:
-    check_whole(the_server)
-    check_progress(the_server)
-    check_resume(the_server)
-    check_codes(the_server)
-    check_checks(the_server)
-    check_cache_commands(the_server)
+    timed(check_whole, the_server)
+    timed(check_progress, the_server)
+    timed(check_resume, the_server)
+    timed(check_codes, the_server)
+    timed(check_checks, the_server)
+    timed(check_cache_commands, the_server)
