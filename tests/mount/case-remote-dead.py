@@ -24,7 +24,7 @@ place(WWW, "here-data", idx_bytes(HERE))
 place(WWW, "there-data", idx_bytes(THERE))
 OPTIONS = "block=16K,stage=off,timeout=1"
 READERS = 16  # more than the daemon has threads
-OFFSETS = collections.defaultdict(lambda: iter(range(500_000, 10_000_000, 200_000)))
+OFFSETS = collections.defaultdict(lambda: iter(range(3_000_000, 10_000_000, 150_000)))
 
 
 def wants(offset, n=4096):
