@@ -188,7 +188,7 @@ static int prepare(int fd, const char *id, uint8_t want[static HEADER_BYTES], co
                         "staged file %s: want version %d, found %u; remove it, or choose another "
                         "folder with -o cache=DIR",
                         path, HEADER_VERSION, version);
-    if (r == 0 && memcmp(found, want, HEADER_AT_DROPS) == 0)
+    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) == 0)
         return 0;
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));

@@ -433,6 +433,11 @@ static void test_sha256__right__and_wrong(void **state)
     expect_read(f.blob, 7, 1);
     assert_int_equal(fake_given(f.fake), SIZE); /* a small file is compared first */
     close_fixture(&f);
+    open_fixture(&f, *state, &options, "\"1\"", sum);
+    expect_read(f.blob, 7, 1); /* the mark says that it was */
+    assert_int_equal(fake_given(f.fake), 0);
+    assert_int_equal(f.counters->served_bytes, 1);
+    close_fixture(&f);
 
     sum[3] ^= 1;
     open_fixture(&f, *state, &options, "\"2\"", sum);
