@@ -16,6 +16,7 @@
 #define AHEAD_LEAST  (UINT64_C(1) << 20) /* bytes */
 #define AHEAD_MOST   (UINT64_C(32) << 20)
 #define AHEAD_RUN    (UINT64_C(4) << 20)
+#define SURE         2                   /* reads that go on where others ended */
 #define SLACK        (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
 #define ELSEWHERE_MS 5                   /* between two looks at what others fetch */
 #define STEAL_S      5                   /* and how long they may be without a sign of life */
@@ -26,12 +27,13 @@
 
 /* ---- ahead ---- */
 
-/* Reads in sequence may come a little out of order, once it is known that they are that. */
+/* Does the read go on where the one before has ended? Once it is known that reads are in sequence
+ * they may come a little out of order. */
 static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
 {
     uint64_t gap = file->ahead_bytes ? SLACK : file->block_bytes;
 
-    return file->last_end && off <= file->last_end + gap && end + SLACK >= file->last_end;
+    return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
 }
 
 void ahead_locked(struct file *file, uint64_t off, uint64_t len)
@@ -39,16 +41,19 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
     uint64_t end = off + len, size = file->blob.size, from, to;
 
     lock_assert_held(&file->stage->lock);
-    if (end <= file->last_end && end + SLACK >= file->last_end)
-        return; /* it was asked for before */
     if (!is_in_sequence(file, off, end)) {
         file->ahead_bytes = 0; /* somewhere else */
         file->ahead_end = 0;
         file->last_end = end;
+        file->in_sequence = 0;
         atomic_store_explicit(&file->ahead_at, UINT64_MAX, memory_order_relaxed);
         return;
     }
-    file->last_end = max_u64(file->last_end, end);
+    if (end <= file->last_end)
+        return; /* it was asked for before */
+    file->last_end = end;
+    if (++file->in_sequence < SURE)
+        return; /* two that happen to be neighbours are no sequence */
     if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
         return;
     file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_LEAST), AHEAD_MOST);

@@ -80,6 +80,7 @@ struct file {
     uint64_t gave_up_first, gave_up_end;
     int64_t elsewhere_since; /* when the last of them came */
     uint64_t last_end;       /* byte behind the last demand */
+    unsigned in_sequence;    /* reads that went on where the one before ended */
     uint64_t ahead_end;      /* byte up to which was fetched ahead */
     uint64_t ahead_bytes;    /* how far to fetch ahead; 0: it is not read in sequence */
     int64_t rest_until;      /* nothing in the background before */
