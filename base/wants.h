@@ -29,7 +29,7 @@ struct want {
 };
 
 #define WANTS_MAX   4096                 /* ranges; and */
-#define WANTS_BYTES (UINT64_C(64) << 20) /* bytes that are collected at a time */
+#define WANTS_BYTES (UINT64_C(32) << 20) /* bytes that are collected at a time */
 #define WANTS_GAP   (UINT64_C(64) << 10) /* bytes between two ranges that may become one */
 #define WANTS_NEAR  8192
 

@@ -38,7 +38,12 @@ static bool on_head(struct http_request *request)
     enum transfer_end how = http_reply_judge(&request->reply, &t->want, t->name, &t->why);
 
     t->judged = true;
-    return how == TRANSFER_DONE || decide(t, how);
+    if (how != TRANSFER_DONE)
+        return decide(t, how);
+    if (request->reply.status == 200 && t->want.len < t->want.version->size && t->transfer->grow &&
+        t->transfer->grow(t->transfer))
+        t->want.len = t->want.version->size;
+    return true;
 }
 
 static bool on_body(struct http_request *request, const void *bytes, size_t n)

@@ -215,3 +215,13 @@ int source_blob(const struct source *source, const struct source_entry *entry,
     *ret_blob = TAKE_PTR(blob);
     return 0;
 }
+
+void source_fetch_head(const struct source *source, const struct source_entry *entry,
+                       const struct cache_folder *cache, uint64_t len)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+
+    if (source->stage && source_blob_packed(source, entry, &blob, NULL) == 0 &&
+        unpack_find(&blob, cache, NULL) == -ENOENT)
+        blob_fetch(blob, 0, len, NULL);
+}

@@ -128,6 +128,10 @@ int source_list(const struct source *source, const char *const *sides, struct so
 void source_list_release(struct source_list *list);
 void source_entry_release(struct source_entry *entry);
 
+/* Have the first len bytes of a file brought here, if they are not, and do not wait. */
+void source_fetch_head(const struct source *source, const struct source_entry *entry,
+                       const struct cache_folder *cache, uint64_t len);
+
 /* The bytes of a file as blob, unpacked: .gz and .xz are recognised by content and unpacked once
  * into the cache folder. The caller frees *ret_blob. */
 int source_blob(const struct source *source, const struct source_entry *entry,

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "cache/stage_parts.h"
 
-#define NS_PER_MS   INT64_C(1000000)
-#define NS_PER_S    INT64_C(1000000000)
-#define SPARE_BYTES ((size_t)128 << 20)
-#define OPEN_MOST   1024
-#define REST_MS     2000 /* that what nobody waits for may take before a fork() */
-#define RUN_BYTES   (UINT64_C(1) << 20)
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S  INT64_C(1000000000)
+#define SPARES    512 /* blocks that are kept in memory */
+#define OPEN_MOST 1024
+#define REST_MS   2000 /* that what nobody waits for may take before a fork() */
+#define RUN_BYTES (UINT64_C(1) << 20)
 
 const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
                                                     100, 500, 1000, 5000, 20000, 60000};
@@ -44,7 +44,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->run_bytes = RUN_BYTES;
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, monotonic_ns());
-    spares_init(&stage->spares, SPARE_BYTES);
+    spares_init(&stage->spares, (size_t)SPARES * options->block);
     lock_init(&stage->lock);
     condition_init(&stage->wake);
     condition_init(&stage->gone);
@@ -369,9 +369,10 @@ int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes
     int result = 0;
 
     for (struct file *file = stage->files; file; file = file->next) {
-        int r = file->blocks ? file_take(file, d) : 0;
+        bool is_needed = file->blocks && !atomic_load(&file->done);
+        int r = is_needed ? file_take(file, d) : 0;
 
-        if (r == 0 && file->blocks) {
+        if (r == 0 && is_needed) {
             r = verify_blocks(stage, file, progress, ctx, &done, d);
             file_put(file);
         }

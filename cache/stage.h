@@ -92,8 +92,9 @@ void stage_end(struct stage *stage);
 int stage_wait(struct stage *stage, int ms, struct diag *d);
 
 /* Read every block that is here and compare its checksum, and files whose SHA-256 is known as a
- * whole. progress (may be NULL) is called now and then with the bytes done. 0: all is here and
- * right; -ENODATA: something is missing; -EBADMSG: or wrong; with the reason in d. */
+ * whole; those that blob_done() was called for are left out. progress (may be NULL) is called now
+ * and then with the bytes done. 0: all is here and right; -ENODATA: something is missing; -EBADMSG:
+ * or wrong; with the reason in d. */
 int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes), void *ctx,
                  struct diag *d);
 

@@ -20,6 +20,8 @@
 #define DEMAND_BYTES (UINT64_C(4) << 20)  /* of a run that somebody waits for */
 #define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files are compared before they are read */
 #define TRIES        64
+#define NS_PER_MS    INT64_C(1000000)
+#define GAVE_UP_MS   1000
 
 static struct file *file_of(const struct blob *blob)
 {
@@ -78,6 +80,11 @@ void file_set_locked(struct file *file, uint64_t block, enum block_state state)
         atomic_store_explicit(&file->used[block], 0, memory_order_relaxed);
 }
 
+enum block_state file_here(const struct file *file, uint64_t drops)
+{
+    return atomic_load(&file->drops) == drops ? BLOCK_HERE : BLOCK_UNKNOWN;
+}
+
 /* Nothing is known of the blocks any more, but of those that are coming. */
 static void forget_locked(struct file *file)
 {
@@ -87,10 +94,32 @@ static void forget_locked(struct file *file)
             file_set_locked(file, b, BLOCK_UNKNOWN);
 }
 
+/* ---- open and closed ---- */
+
+static struct staged_key key_of(const struct file *file)
+{
+    return (struct staged_key){file->key, file->version_text, file->blob.size, file->block_bytes};
+}
+
+/* The staged file was cut so short that it has no header: whoever opens it writes a new one. */
+static void heal(struct file *file)
+{
+    const struct staged_key key = key_of(file);
+    struct staged again;
+
+    if (staged_open(&again, file->stage->cache, &key, NULL) == 0)
+        staged_close(&again);
+}
+
 /* Another process has dropped blocks since the count was drops. */
 static void forget(struct file *file, uint64_t drops)
 {
     uint64_t now = staged_drops(&file->staged);
+
+    if (now == UINT64_MAX) {
+        heal(file);
+        now = staged_drops(&file->staged);
+    }
     LOCK_SCOPE(&file->stage->lock);
 
     if (atomic_load(&file->drops) != drops || now == drops)
@@ -98,8 +127,6 @@ static void forget(struct file *file, uint64_t drops)
     atomic_store(&file->drops, now);
     forget_locked(file);
 }
-
-/* ---- open and closed ---- */
 
 static void open_list_add_locked(struct file *file)
 {
@@ -155,8 +182,7 @@ static void close_some_locked(struct stage *stage)
 static int open_staged(struct file *file, struct diag *d)
 {
     struct stage *stage = file->stage;
-    const struct staged_key key = {file->key, file->version_text, file->blob.size,
-                                   file->block_bytes};
+    const struct staged_key key = key_of(file);
     int r = staged_open(&file->staged, stage->cache, &key, d);
 
     if (r == 0)
@@ -240,15 +266,14 @@ void waits_tell(struct stage *stage, struct wait *over, int error, const struct 
 
 /* ---- looking ---- */
 
-/* Is the block on disk what its record says? */
-static bool is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf)
+bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf)
 {
     int r = staged_read(&file->staged, buf, file_block_len(file, block), block * file->block_bytes);
 
     return r == 0 && staged_checksum(&file->staged, block, buf) == record;
 }
 
-static void set_looked_at(struct file *file, uint64_t block, bool here)
+static void set_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops)
 {
     struct wait *over = NULL;
     enum block_state state;
@@ -256,7 +281,7 @@ static void set_looked_at(struct file *file, uint64_t block, bool here)
     lock_take(&file->stage->lock);
     state = file_state(file, block);
     if (state != BLOCK_COMING && state != BLOCK_HERE && here) {
-        file_set_locked(file, block, BLOCK_HERE);
+        file_set_locked(file, block, file_here(file, drops));
         waits_over_locked(file, block, block + 1, 0, &over);
     } else if (state == BLOCK_UNKNOWN) {
         file_set_locked(file, block, BLOCK_ABSENT);
@@ -272,20 +297,38 @@ static bool is_known(const struct file *file, uint64_t block)
     return state == BLOCK_HERE || state == BLOCK_COMING;
 }
 
+/* The block is not what its record says: it goes, unless somebody writes it right now. */
+static void drop_bad(struct file *file, uint64_t block, uint64_t drops)
+{
+    struct stage *stage = file->stage;
+    uint64_t mark = room_mark(stage->room), freed = 0, now;
+
+    atomic_fetch_add_explicit(&stage->counters.bad_blocks, 1, memory_order_relaxed);
+    if (staged_drop(&file->staged, block, 1, &freed) < 0)
+        return;
+    room_freed(stage->room, freed, mark);
+    now = staged_drops(&file->staged);
+    LOCK_SCOPE(&stage->lock);
+
+    if (atomic_load(&file->drops) == drops && now == drops + 1)
+        atomic_store(&file->drops, now);
+}
+
 /* A block whose state is not certain. buf: room for one, made when it is needed. */
 static void look_at_block(struct file *file, uint64_t block, uint64_t record, uint8_t **buf)
 {
+    uint64_t drops = atomic_load(&file->drops);
     bool here = false;
 
     if (record) {
         if (!*buf)
             *buf = malloc(file->block_bytes);
-        here = *buf && is_good(file, block, record, *buf);
+        here = *buf && file_block_is_good(file, block, record, *buf);
         if (*buf && !here)
-            atomic_fetch_add_explicit(&file->stage->counters.bad_blocks, 1, memory_order_relaxed);
+            drop_bad(file, block, drops);
     }
     if (here || file_state(file, block) == BLOCK_UNKNOWN)
-        set_looked_at(file, block, here);
+        set_looked_at(file, block, here, drops);
 }
 
 void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
@@ -452,7 +495,7 @@ static int read_here(struct file *file, void *buf, size_t len, uint64_t off)
             }
         }
         r = read_blocks(file, buf, len, off);
-        if (r < 0 || staged_drops(&file->staged) == drops)
+        if (r < 0 || (staged_drops(&file->staged) == drops && drops != UINT64_MAX))
             return r;
         forget(file, drops);
     }
@@ -465,8 +508,13 @@ int file_verify(struct file *file, struct diag *d)
     AUTO_FREE uint8_t *buf = malloc(file->block_bytes);
     uint8_t found[DIGEST_BYTES];
     char want_text[DIGEST_TEXT_ROOM], found_text[DIGEST_TEXT_ROOM];
+    uint64_t drops = staged_drops(&file->staged);
     int r = buf ? digest_new(&digest) : -ENOMEM;
 
+    if (r == 0 && staged_is_marked(&file->staged, file->sha256)) {
+        atomic_store(&file->verdict, FILE_GOOD);
+        return 0;
+    }
     for (uint64_t b = 0; b < file->blocks && r == 0; b++) {
         uint32_t len = file_block_len(file, b);
 
@@ -481,6 +529,8 @@ int file_verify(struct file *file, struct diag *d)
         return r;
     if (!memcmp(found, file->sha256, sizeof(found))) {
         atomic_store(&file->verdict, FILE_GOOD);
+        if (count_here(file, 0, file->blocks) == file->blocks)
+            staged_mark(&file->staged, file->sha256, drops);
         return 0;
     }
     digest_text(file->sha256, want_text);
@@ -660,6 +710,17 @@ static uint64_t count_missing(struct file *file, uint64_t first, uint64_t end)
     return n;
 }
 
+/* Has patience just ended, and nothing come since? A read that fails is tried once more by the
+ * kernel, and its reader need not wait twice. */
+static bool has_given_up(const struct file *file, const struct wait *w)
+{
+    const struct stage *stage = file->stage;
+
+    return file->gave_up && w->first < file->gave_up_end && file->gave_up_first < w->end &&
+           monotonic_ns() - file->gave_up < GAVE_UP_MS * NS_PER_MS &&
+           atomic_load_explicit(&stage->progress, memory_order_relaxed) < file->gave_up;
+}
+
 /* 1: somebody waits from now on; 0: all is here; or -errno. */
 static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter,
                       struct wait *w)
@@ -674,6 +735,8 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
     w->left = count_missing(file, w->first, w->end);
     if (!w->left)
         return 0;
+    if (has_given_up(file, w))
+        return -EREMOTEIO;
     w->since = monotonic_ns();
     w->waiter = waiter;
     if (waiter) {
@@ -709,12 +772,14 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
     look_at_blocks(file, w->first, w->end);
     lock_take(&stage->lock);
     r = ask_locked(file, off, len, waiter, w);
+    if (r == -EREMOTEIO)
+        reason = stage->trouble;
     lock_drop(&stage->lock);
     if (r <= 0 || !waiter)
         free(w);
     if (r < 0 && waiter) {
         waiter_add(waiter);
-        waiter_done(waiter, r, NULL);
+        waiter_done(waiter, r, reason.set ? &reason : NULL);
     }
     runs_start(stage);
     file_put(file);

@@ -76,6 +76,8 @@ struct file {
     uint64_t coming;   /* blocks in that state */
     bool in_elsewhere; /* of the stage's list of files with such blocks */
     struct file *next_elsewhere;
+    int64_t gave_up; /* when patience with blocks last ended; 0: never */
+    uint64_t gave_up_first, gave_up_end;
     int64_t elsewhere_since; /* when the last of them came */
     uint64_t last_end;       /* byte behind the last demand */
     uint64_t ahead_end;      /* byte up to which was fetched ahead */
@@ -125,6 +127,7 @@ struct run {
     uint8_t *buffer;
     uint64_t bytes; /* of this transfer */
     int64_t began;
+    int64_t published; /* when blocks were last written */
     struct remote_version version;
 };
 
@@ -189,6 +192,10 @@ static inline enum block_state file_state(const struct file *file, uint64_t bloc
 /* Set the state of a block, and the counters that follow from it. */
 void file_set_locked(struct file *file, uint64_t block, enum block_state state);
 
+/* The state of blocks that were found good after file->drops was read as drops: HERE, or UNKNOWN if
+ * it has changed since, for then they may have been among those that were dropped. */
+enum block_state file_here(const struct file *file, uint64_t drops);
+
 /* The block is on disk, whether we know its state or not. */
 void file_count_locked(struct file *file, uint64_t block);
 
@@ -196,6 +203,9 @@ void file_count_locked(struct file *file, uint64_t block);
 int file_take(struct file *file, struct diag *d);
 void file_put(struct file *file);
 void file_close_locked(struct file *file);
+
+/* Is the block on disk what its record says? buf: room for it. */
+bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf);
 
 /* Find out which of the blocks [first, end) are here; those of which that is known are not looked
  * at again, but absent ones are. The file must have been taken; no lock held. */

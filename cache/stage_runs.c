@@ -22,8 +22,10 @@
 #define BACKOFF_MOST_MS 15000
 #define GIVE_UP         6 /* failures of a run that nobody waits for */
 #define LOOK_MS         50
-#define REST_S          30
-#define OVERHEAD        8192 /* bytes of disk space that a run may take beside its blocks */
+#define PUBLISH_MS                                                                                 \
+    50 /* complete blocks are written after so long, though their group is not full */
+#define REST_S   30
+#define OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
 
 /* ---- lists ---- */
 
@@ -73,7 +75,10 @@ static void list_move(struct run *run, enum run_state state)
 
 /* ---- making ---- */
 
+static bool run_grow(struct transfer *transfer);
 static bool data_came(struct transfer *transfer, const void *bytes, size_t n);
+static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes);
+static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes);
 static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                     const struct diag *d);
 
@@ -95,6 +100,7 @@ static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum r
     run->transfer.url = file->url;
     run->transfer.data = data_came;
     run->transfer.end = run_end;
+    run->transfer.grow = run_grow;
     run->file = file;
     run->first = first;
     run->n = n;
@@ -333,7 +339,11 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
     struct diag reason = DIAG_INIT;
+    uint64_t ready_bytes, ready = complete_blocks(run, &ready_bytes);
     int gone, error;
+
+    if (ready && !run->whole) /* what has come stays, whatever has happened */
+        publish_blocks(run, ready, ready_bytes);
 
     if (d && d->set)
         reason = *d;
@@ -421,7 +431,7 @@ static void note_fetched_locked(struct file *file, uint64_t block)
 static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
-    uint64_t first = run->first + run->done;
+    uint64_t first = run->first + run->done, drops = atomic_load(&file->drops);
     struct wait *over = NULL;
     bool kept = !run->refused && write_blocks(run, n, bytes);
 
@@ -437,13 +447,14 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++) {
         note_fetched_locked(file, b);
-        file_set_locked(file, b, kept ? BLOCK_HERE : BLOCK_ABSENT);
+        file_set_locked(file, b, kept ? file_here(file, drops) : BLOCK_ABSENT);
     }
     waits_over_locked(file, first, first + n, 0, &over);
     run->failures = 0;
     lock_drop(&file->stage->lock);
     waits_tell(file->stage, over, 0, NULL);
     run->done += n;
+    run->published = atomic_load_explicit(&run->progress, memory_order_relaxed);
     run->fill -= bytes;
     memmove(run->buffer, run->buffer + bytes, run->fill);
 }
@@ -475,7 +486,9 @@ static bool is_known(const struct run *run)
 static bool is_urgent(const struct run *run)
 {
     return run->whole || atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND ||
-           run->fill == run->buffer_room;
+           run->fill == run->buffer_room ||
+           atomic_load_explicit(&run->progress, memory_order_relaxed) - run->published >
+               PUBLISH_MS * NS_PER_MS;
 }
 
 static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
@@ -503,6 +516,28 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
         }
     }
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
+}
+
+/* The remote gives no parts: the run becomes that of the whole file, if there is none. */
+static bool run_grow(struct transfer *transfer)
+{
+    struct run *run = (struct run *)transfer;
+    struct file *file = run->file;
+    LOCK_SCOPE(&file->stage->lock);
+
+    file->version.whole_only = true;
+    if (file->whole || run->first || run->done || run->fill || run->stopping)
+        return false;
+    for (uint64_t b = run->n; b < file->blocks; b++)
+        if (is_to_fetch(file, b, true))
+            file_set_locked(file, b, BLOCK_COMING);
+    if (run->claimed) /* what another process has claimed comes twice: it asked at the same time */
+        staged_claim(&file->staged, run->n, file->blocks - run->n);
+    file->whole = run;
+    run->whole = true;
+    run->n = file->blocks;
+    transfer->len = file->blob.size;
+    return true;
 }
 
 /* ---- starting ---- */
@@ -548,38 +583,61 @@ static bool claim_blocks(struct run *run)
     return n > 0;
 }
 
-/* After the claim: has another process fetched some of it meanwhile? Keeps the first blocks that
- * are to be fetched; others are looked at, and made to runs again. Returns false if nothing is
- * left. */
-static bool pass_what_came(struct run *run)
+/* Of blocks that were claimed: has another process fetched it meanwhile? One that is not what its
+ * record says is fetched again. */
+static bool has_come(const struct run *run, uint64_t block, uint64_t record, uint8_t *buf)
 {
-    struct file *file = run->file;
-    uint64_t record[64], first = run->first, n = run->n, skip = 0, keep = 0;
+    const uint64_t none = 0;
 
-    if (run->whole || run->steals || run->begun > 1)
+    if (!record)
+        return false;
+    if (buf && file_block_is_good(run->file, block, record, buf))
         return true;
-    for (uint64_t b = 0; b < n; b++) {
+    staged_publish(&run->file->staged, block, 1, &none);
+    return false;
+}
+
+/* How many of the claimed blocks have come, and of how many behind them that is not so. */
+static void count_come(const struct run *run, uint8_t *buf, uint64_t *ret_come, uint64_t *ret_keep)
+{
+    uint64_t record[64], come = 0, keep = 0;
+
+    for (uint64_t b = 0; b < run->n; b++) {
         if (b % ARRAY_LEN(record) == 0)
-            staged_records(&file->staged, first + b, (size_t)min_u64(ARRAY_LEN(record), n - b),
-                           record);
-        if (!record[b % ARRAY_LEN(record)])
+            staged_records(&run->file->staged, run->first + b,
+                           (size_t)min_u64(ARRAY_LEN(record), run->n - b), record);
+        if (!has_come(run, run->first + b, record[b % ARRAY_LEN(record)], buf))
             keep++;
         else if (keep)
             break;
         else
-            skip++;
+            come++;
     }
+    *ret_come = come;
+    *ret_keep = keep;
+}
+
+/* After the claim: keep the first blocks that are to be fetched; others are looked at, and made to
+ * runs again. Returns false if nothing is left. */
+static bool pass_what_came(struct run *run)
+{
+    struct file *file = run->file;
+    AUTO_FREE uint8_t *buf = NULL;
+    uint64_t first = run->first, n = run->n, come, keep;
+
+    if (run->whole || run->steals || run->begun > 1)
+        return true;
+    buf = malloc(file->block_bytes);
+    count_come(run, buf, &come, &keep);
     if (keep == n)
         return true;
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++)
-        if (b < first + skip || b >= first + skip + keep)
+        if (b < first + come || b >= first + come + keep)
             file_set_locked(file, b, BLOCK_UNKNOWN);
-    if (skip)
-        staged_unclaim(&file->staged, first, skip);
-    if (skip + keep < n)
-        staged_unclaim(&file->staged, first + skip + keep, n - skip - keep);
-    run->first = first + skip;
+    staged_unclaim(&file->staged, first, come);
+    staged_unclaim(&file->staged, first + come + keep, n - come - keep);
+    run->first = first + come;
     run->n = keep;
     run->claimed = keep > 0;
     lock_drop(&file->stage->lock);
@@ -657,7 +715,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
     run->transfer.len = bytes_left(run) - run->fill;
     run->bytes = 0;
-    run->began = monotonic_ns();
+    run->began = run->published = monotonic_ns();
     run->references++;
     return run->stopping || stage->ending ? -EINTR : r;
 }
@@ -788,6 +846,9 @@ static bool end_waits_locked(struct run *run, int64_t now, struct wait **over)
         bool is_ours = w->first < run->first + run->n && run->first < w->end;
 
         if (is_ours && now - (w->since > sign ? w->since : sign) > patience) {
+            file->gave_up = now;
+            file->gave_up_first = w->first;
+            file->gave_up_end = w->end;
             *at = w->next;
             w->next = *over;
             *over = w;

@@ -188,7 +188,7 @@ static int prepare(int fd, const char *id, uint8_t want[static HEADER_BYTES], co
                         "staged file %s: want version %d, found %u; remove it, or choose another "
                         "folder with -o cache=DIR",
                         path, HEADER_VERSION, version);
-    if (r == 0 && memcmp(found, want, HEADER_AT_DROPS) == 0)
+    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) == 0)
         return 0;
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
@@ -345,6 +345,34 @@ int staged_publish(const struct staged *staged, uint64_t first, size_t n, const 
         at += some;
     }
     return r;
+}
+
+/* ---- the mark ---- */
+
+/* Never 0. */
+static uint32_t mark_of(const uint8_t *sha256, uint64_t drops)
+{
+    uint8_t bytes[40];
+
+    memcpy(bytes, sha256, 32);
+    store_le64(bytes + 32, drops);
+    return (uint32_t)XXH3_64bits(bytes, sizeof(bytes)) | 1;
+}
+
+void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], uint64_t drops)
+{
+    uint8_t bytes[4];
+
+    store_le32(bytes, mark_of(sha256, drops));
+    write_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK); /* without it, it is found again */
+}
+
+bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32])
+{
+    uint8_t bytes[4];
+
+    return pread(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK) == sizeof(bytes) &&
+           load_le32(bytes) == mark_of(sha256, staged_drops(staged));
 }
 
 /* ---- claims ---- */

@@ -57,8 +57,9 @@ void staged_records(const struct staged *staged, uint64_t first, size_t n, uint6
 uint64_t staged_checksum(const struct staged *staged, uint64_t block, const void *bytes);
 
 /* Read len bytes of the content at byte off. 0; -ENODATA where the file is shorter; or -errno. The
- * bytes count only if the blocks' checksums were found right, and staged_drops() is what it was
- * when that was so. */
+ * bytes count only if the blocks' checksums were found right, and staged_drops(), asked after this,
+ * is what it was before their records were looked at. Who has written a block himself knows it to
+ * be right with the staged_drops() between his claim and his staged_write(). */
 int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off);
 
 /* How often blocks have been dropped from the file, by any process; UINT64_MAX where it cannot be
@@ -71,8 +72,10 @@ int staged_write(const struct staged *staged, const void *bytes, size_t len, uin
 /* Publish n blocks whose content has been written. 0 or -errno. */
 int staged_publish(const struct staged *staged, uint64_t first, size_t n, const uint64_t *records);
 
-/* Drop n blocks: their records first, then their bytes, which go back to the disk. *ret_freed:
- * bytes of disk space. 0 or -errno. */
+/* Drop n blocks, but for those that are claimed, by whomever, this process included: their records
+ * first, then their bytes, which go back to the disk. *ret_freed: bytes of disk space. 0;
+ * -EOPNOTSUPP: the file system cannot do it, and nothing was changed; or -errno. Waits for other
+ * droppers. */
 int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, uint64_t *ret_freed);
 
 /* Claim the first of n blocks, up to the first that another process has claimed; returns how many.
@@ -80,6 +83,11 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, uint64_
  * caller sees to it that no block is claimed twice. */
 uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n);
 void staged_unclaim(const struct staged *staged, uint64_t first, uint64_t n);
+
+/* The whole file was found to have that SHA-256 while staged_drops() was drops. Is that so still?
+ * The mark is gone with the first block that is dropped. */
+void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], uint64_t drops);
+bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32]);
 
 /* What is in the file of that path, for people: epochfs cache list. */
 struct staged_info {
@@ -92,10 +100,12 @@ struct staged_info {
     bool in_use;      /* a process has it open */
     bool damaged;     /* its header cannot be read */
 };
+/* Of all three: -EINVAL: no file of ours is there (its name, a link, no regular file), -EPROTO: it
+ * is of another version; nothing was changed. */
 int staged_inspect(const char *path, struct staged_info *ret);
 
 /* Read all blocks of the file at path and compare their checksums; those that are wrong are
- * dropped. *ret_good, *ret_bad: blocks. 0 or -errno. */
+ * dropped. *ret_good, *ret_bad: blocks. 0, -EBADMSG: its header is damaged, or -errno. */
 int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad);
 
 /* Remove the file at path unless a process uses it. 0, -EBUSY, or -errno. */

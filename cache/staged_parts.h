@@ -24,7 +24,8 @@
 #define HEADER_AT_NAMED     1088 /* the text of the version */
 #define HEADER_NAMED_ROOM   256
 #define HEADER_AT_CRC       1520
-#define HEADER_AT_DROPS     1528
+#define HEADER_AT_MARK      1524 /* of a file with the right SHA-256; neither this nor that below */
+#define HEADER_AT_DROPS     1528 /* is in the checksum */
 
 /* Bytes of the file that are locked, far behind its content. */
 #define LOCK_CLAIMS (UINT64_C(1) << 61) /* + block */

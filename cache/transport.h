@@ -43,6 +43,9 @@ struct transfer {
     /* retry_ms: what the server asks for (Retry-After); 0: nothing. d: why, for people. */
     void (*end)(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                 const struct diag *d);
+    /* The remote sends the whole file though a part was asked for, from its first byte on. true:
+     * all of it is wanted, and len is its size now. NULL: never. Before data(), as that. */
+    bool (*grow)(struct transfer *transfer);
     /* The transport's: */
     void *own;
     struct transfer *next;

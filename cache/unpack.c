@@ -90,6 +90,17 @@ static int find_entry(const struct blob *blob, const struct cache_folder *cache,
     return r < 0 ? diag_set(d, r, "%s: %s", blob_name(blob), diag_text(&reason, r)) : 0;
 }
 
+int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d)
+{
+    struct entry entry;
+    uint64_t size = 0;
+    int fd = -1, r = find_entry(*blob, cache, &entry, d);
+
+    if (r == 0)
+        r = entry_open(&entry, &fd, &size);
+    return r < 0 ? r : replace_blob(blob, fd, size);
+}
+
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d)
 {
     struct unpacking u = {.packed = *blob};
@@ -99,11 +110,9 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct dia
 
     /* Of a remote not a byte is fetched if it was unpacked before. */
     if ((*blob)->ops->fetch) {
-        r = find_entry(*blob, cache, &entry, d);
-        if (r == 0)
-            r = entry_open(&entry, &fd, &size);
+        r = unpack_find(blob, cache, d);
         if (r != -ENOENT)
-            return r < 0 ? r : replace_blob(blob, fd, size);
+            return r;
     }
     u.unpacker = unpacker_of(*blob);
     if (!u.unpacker)

@@ -20,6 +20,10 @@ struct unpacker {
     int (*run)(const struct blob *packed, struct entry_sink *sink, struct diag *d);
 };
 
+/* Replace *blob by its content if that was unpacked before. Reads nothing of it. 0, -ENOENT: it was
+ * not, or -errno. */
+int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d);
+
 /* If *blob is packed, replace it by a blob of its content with the name, times and owner of the
  * packed file. 0, or -errno with the reason in d and *blob as it was. Blocks while it unpacks. */
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d);

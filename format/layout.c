@@ -183,7 +183,9 @@ int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot,
                     layout_update_fn *update, uint32_t *ret, struct diag *d)
 {
     const struct layout_host *host = l->host;
+    struct wants *wants = wants_of_thread();
     struct layout_sum sum, before;
+    bool uses;
     int r;
 
     if (!host || !host->recall || !host->recall(host, slot, &sum))
@@ -193,7 +195,12 @@ int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot,
         return 0;
     }
     before = sum;
+    uses = wants && wants->uses;
+    if (wants) /* a checksum is no use: the reader gets the bytes when they are read again */
+        wants->uses = false;
     r = stream(l, off, len, update, &sum, d);
+    if (wants)
+        wants->uses = uses;
     if ((r == 0 || r == -EAGAIN) && sum.done > before.done && host && host->remember)
         host->remember(host, slot, &sum);
     if (r == 0)

@@ -14,8 +14,9 @@
 #include "cache/unpack.h"
 #include "fs/log.h"
 
-#define MEMO_BYTES (64u << 20) /* of decoded samples */
-#define SIDES_MAX  32          /* suffixes of side files, of all formats */
+#define MEMO_BYTES  (64u << 20) /* of decoded samples */
+#define HEADS_AHEAD 64          /* files whose heads are on their way */
+#define SIDES_MAX   32          /* suffixes of side files, of all formats */
 
 /* Names at the top of the mount that are ours. */
 static const char *const reserved[] = {"README.txt", ".epochfs"};
@@ -47,6 +48,7 @@ struct folder_scan {
     const char *folder;
     const struct source_entry *entry; /* [n] those that stand in the folder */
     size_t n;
+    const struct source_entry *fetched; /* heads of those before have been asked for */
 };
 
 /* The name without .gz or .xz; the caller frees it. NULL: no memory. */
@@ -131,11 +133,12 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
     enum claim best = CLAIM_NONE;
     AUTO_TEXT struct text t = {0};
     AUTO_FREE char *reason = NULL;
-    int r = blob_pread(blob, head, len, 0);
+    struct diag d = DIAG_INIT;
+    int r = blob_read(blob, head, len, 0, &d);
 
     *ret_format = n_formats;
     if (r < 0) {
-        text_add(&t, "%s: %zu bytes at 0: %s", blob_name(blob), len, strerror(-r));
+        text_add(&t, "%s", diag_text(&d, r));
     } else {
         for (unsigned i = 0; i < n_formats; i++) {
             enum claim claim = formats[i]->probe(&file);
@@ -207,6 +210,19 @@ static unsigned format_of_side(const struct folder_scan *scan, const char *name)
     return n_formats;
 }
 
+/* Where the source is a remote, what the next files start with is on its way while this one is
+ * looked at: a round trip for each would take very long. */
+static void fetch_heads(struct folder_scan *scan, const struct source_entry *entry)
+{
+    const struct catalog_tools *tools = scan->catalog->tools;
+
+    if (!scan->source->stage)
+        return;
+    scan->fetched = scan->fetched > entry ? scan->fetched : entry;
+    while (scan->fetched < scan->entry + scan->n && scan->fetched < entry + HEADS_AHEAD)
+        source_fetch_head(scan->source, scan->fetched++, &tools->cache, FORMAT_HEAD);
+}
+
 static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
                      struct sorted_files *sorted)
 {
@@ -247,9 +263,11 @@ static int scan_one_folder(struct folder_scan *scan)
         if (!sorted[f].file)
             return -ENOMEM;
     }
-    for (size_t i = 0; i < scan->n && r == 0; i++)
+    for (size_t i = 0; i < scan->n && r == 0; i++) {
+        fetch_heads(scan, &scan->entry[i]);
         if (strcmp(scan->entry[i].name, "SHA256SUMS") != 0)
             r = sort_file(scan, &scan->entry[i], sorted);
+    }
     for (unsigned f = 0; f < n_formats && r == 0; f++)
         if (sorted[f].n)
             r = formats[f]->open_folder(sorted[f].file, sorted[f].n, &scan->catalog->tools->setup,

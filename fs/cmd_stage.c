@@ -1,8 +1,8 @@
 /* epochfs stage: fills the cache before a mount needs it.
  *
  * All files are given to the stage as they are stored, whether or not a format takes them, and it
- * brings them here. Then packed ones are unpacked, from what is here. At the end everything is read
- * once more: what lay in the cache from before counts only if its checksums are right. */
+ * brings them here. Everything is compared with its checksums then, for what lay in the cache from
+ * before counts only if it is right; and packed files are unpacked, from what is here. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -10,13 +10,15 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "base/checked.h"
+#include "base/clock.h"
 #include "cache/unpack.h"
 #include "fs/commands.h"
 #include "fs/log.h"
 #include "fs/progress.h"
 
-#define WAIT_MS 200
-#define ROUNDS  2 /* of staging and checking: what is found wrong is fetched once more */
+#define WAIT_MS    200
+#define READ_BYTES (1 << 20)
 
 struct stage_call {
     bool check, progress;
@@ -29,7 +31,6 @@ struct staging {
     struct source_list list;
     struct blob **blob; /* [list.n]; NULL: it cannot be opened */
     size_t unreadable;
-    uint64_t bytes; /* of all that can */
     struct progress progress;
 };
 
@@ -98,14 +99,16 @@ static int open_files(struct staging *s, struct diag *d)
         struct diag reason = DIAG_INIT;
 
         r = source_blob_packed(s->opened.source, &s->list.entry[i], &s->blob[i], &reason);
+        if (r == 0) { /* what was unpacked before need not come again */
+            r = unpack_find(&s->blob[i], &s->opened.cache, &reason);
+            r = r == -ENOENT ? 0 : r;
+        }
         if (r == -ENOMEM)
             return r;
         if (r < 0) {
             s->unreadable++;
             fail(EXIT_SOURCE, "%s", diag_text(&reason, r));
-            continue;
         }
-        s->bytes += s->blob[i]->size;
     }
     return 0;
 }
@@ -173,18 +176,22 @@ static void show_checked(void *ctx, uint64_t bytes)
 {
     struct staging *s = ctx;
 
-    progress_show(&s->progress, bytes, s->bytes);
+    progress_show(&s->progress, bytes, load(&stage_counters(s->opened.source->stage)->total_bytes));
 }
 
 /* 0 or what stage_verify() says. */
 static int verify(struct staging *s, struct diag *d)
 {
+    struct stage *stage = s->opened.source->stage;
+    uint64_t total = load(&stage_counters(stage)->total_bytes);
+    int64_t quiet_until = s->call->check ? 0 : monotonic_ns();
     int r;
 
     progress_init(&s->progress, "checked", s->call->progress);
-    r = stage_verify(s->opened.source->stage, show_checked, s, d);
-    if (r == 0)
-        progress_end(&s->progress, s->bytes, s->bytes);
+    s->progress.last_ns = quiet_until; /* mostly it has been done already, and takes no time */
+    r = stage_verify(stage, show_checked, s, d);
+    if (r == 0 && (s->call->check || s->progress.last_ns != quiet_until))
+        progress_end(&s->progress, total, total);
     else if (s->progress.line_is_open)
         fputc('\n', stderr);
     return r;
@@ -210,32 +217,49 @@ static int unpack_all(struct staging *s)
 static int say_done(const struct staging *s)
 {
     char all[HUMAN_ROOM];
+    uint64_t bytes = 0;
 
+    for (size_t i = 0; i < s->list.n; i++)
+        bytes += s->blob[i] ? s->blob[i]->size : 0;
     if (s->unreadable)
         return fail(EXIT_SOURCE, "%s: %zu of %zu files could not be read", s->call->source,
                     s->unreadable, s->list.n);
     printf("%s: %zu file%s, %s: all here and right, in %s\n", s->call->source, s->list.n,
-           s->list.n == 1 ? "" : "s", human_bytes(s->bytes, all), s->opened.cache.path);
+           s->list.n == 1 ? "" : "s", human_bytes(bytes, all), s->opened.cache.path);
     return EXIT_DONE;
+}
+
+/* Read everything: blocks that are wrong are fetched again because somebody waits for them. */
+static int read_all(const struct staging *s, struct diag *d)
+{
+    AUTO_FREE uint8_t *buf = malloc(READ_BYTES);
+    int r = buf ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < s->list.n; i++)
+        for (uint64_t at = 0; r == 0 && s->blob[i] && at < s->blob[i]->size; at += READ_BYTES)
+            r = blob_read(s->blob[i], buf, (size_t)min_u64(READ_BYTES, s->blob[i]->size - at), at,
+                          d);
+    return r;
 }
 
 static int fill(struct staging *s)
 {
     struct diag d = DIAG_INIT;
-    int r = -EAGAIN, code;
+    int r, code;
 
     stage_begin(s->opened.source->stage);
-    for (int round = 0; round < ROUNDS && r != 0; round++) {
-        code = bring(s);
-        if (code != EXIT_DONE)
-            return code;
+    code = bring(s);
+    if (code != EXIT_DONE)
+        return code;
+    r = verify(s, &d);
+    if (r == -ENODATA) { /* damaged on disk */
         d = DIAG_INIT;
-        r = verify(s, &d);
-        if (r < 0 && r != -EBADMSG && r != -ENODATA)
-            break;
+        r = read_all(s, &d);
+        if (r == 0)
+            r = verify(s, &d);
     }
-    if (r < 0) /* what comes from the remote twice is the remote's */
-        return fail(r == -EBADMSG ? EXIT_SOURCE : EXIT_CACHE, "%s", diag_text(&d, r));
+    if (r < 0)
+        return r == -ENODATA ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_failed(s, r, &d);
     code = unpack_all(s);
     return code == EXIT_DONE ? say_done(s) : code;
 }

@@ -95,11 +95,3 @@ def mounts_or_says(t):
         contains(str(e), "the daemon ended before it mounted")
         contains(log_text(t.log), "file-one")
         return False
-
-
-def run_checks(server, *checks):
-    """Each of them, with the time that it took."""
-    for check in checks:
-        begin = time.monotonic()
-        check(server)
-        print(f"{check.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

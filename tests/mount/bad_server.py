@@ -17,6 +17,7 @@ import email.utils
 import gzip
 import hashlib
 import os
+import select
 import socket
 import struct
 import threading
@@ -422,16 +423,21 @@ class BadServer:
         return done
 
     def send_pieces(self, connection, body, in_chunks):
+        """Returns how many bytes were sent while there was somebody to take them."""
         done = 0
+        poll = select.poll()
+        poll.register(connection, select.POLLRDHUP)
         piece = min(PIECE, self.sendbuf or PIECE) if self.rate else max(PIECE, len(body) // 8)
         try:
             while done < len(body) and not self.over.is_set():
                 part = body[done:done + piece]
                 self.pace(len(part))
+                if self.rate and poll.poll(0):
+                    break  # the other end is gone
                 connection.sendall(b"%x\r\n%b\r\n" % (len(part), part) if in_chunks else part)
                 done += len(part)
         except OSError:
-            return done + len(part)  # who knows how much of it arrived
+            pass
         return done
 
     def pace(self, n):

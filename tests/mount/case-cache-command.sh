@@ -23,7 +23,7 @@ done
 [ ! -e "$PRIVATE/missing" ] || die "a folder was made"
 
 # ---- one that is in use ----
-start "$SOURCE" "cache=$cache"
+EPOCHFS_CACHE=$cache start "$SOURCE"
 expect 0 "$EPOCHFS" cache list "$cache"
 says "unpacked/" "in use" "$cache: 1 file, "
 expect 0 "$EPOCHFS" cache list --json "$cache"
@@ -75,7 +75,7 @@ says "0 files" "all right"
 
 # ---- by age and size ----
 fill() {
-    start "$SOURCE" "cache=$cache"
+    EPOCHFS_CACHE=$cache start "$SOURCE"
     stop TERM
     touch -d '3 days ago' "$cache"/unpacked/*
 }
@@ -95,7 +95,7 @@ fill
 EPOCHFS_CACHE=$cache expect 0 "$EPOCHFS" cache prune --all
 says "not in use" "1 file removed"
 # And what was removed is made again.
-start "$SOURCE" "cache=$cache"
+EPOCHFS_CACHE=$cache start "$SOURCE"
 stop TERM
 expect 0 "$EPOCHFS" cache list "$cache"
 says ": 1 file, "

@@ -89,9 +89,11 @@ bad_option secret=HUSH "option secret:" "AWS_ACCESS_KEY_ID" "/.aws/credentials"
 expect 2 "$EPOCHFS" mount "$PRIVATE/missing" "$MOUNTPOINT"
 one_line
 says "$PRIVATE/missing" "No such file"
-expect 2 "$EPOCHFS" mount s3://bucket/x "$MOUNTPOINT"
-says "s3://bucket/x" "file://"
-expect 2 "$EPOCHFS" mount https://example.org/x "$MOUNTPOINT"
+expect 2 "$EPOCHFS" mount ftp://example.org/x "$MOUNTPOINT"
+says "ftp://example.org/x" "https://"
+expect 2 "$EPOCHFS" mount -o patience=1 http://127.0.0.1:9/x "$MOUNTPOINT"
+one_line
+says "http://127.0.0.1:9/x"
 expect 2 "$EPOCHFS" mount /dev/null "$MOUNTPOINT"
 expect 3 "$EPOCHFS" mount "$SOURCE" "$PRIVATE/missing"
 one_line

@@ -6,10 +6,10 @@ import errno
 import os
 
 import bad_server as bad
-from bad_mount import BLOCK, DATA, FILE, WWW, Try, mounts_or_says, run_checks
+from bad_mount import BLOCK, DATA, FILE, WWW, Try, mounts_or_says
 from bad_server import BadServer
 from lib import content, equal, path
-from servers import coverage, error_of, remote, sent, wait_until
+from servers import coverage, error_of, remote, sent, timed, wait_until
 
 
 # Failures that libcurl deals with by itself, or that are none.
@@ -106,4 +106,5 @@ def check_bandwidth(server):
 
 
 with BadServer(WWW) as the_server:
-    run_checks(the_server, passing, check_whole, check_retry_after, check_no_size, check_bandwidth)
+    for check in (passing, check_whole, check_retry_after, check_no_size, check_bandwidth):
+        timed(check, the_server)

@@ -10,7 +10,7 @@ import shutil
 import numpy as np
 
 from lib import PRIVATE, SLOW, contains, content, equal, idx_bytes, path, run, start, stop
-from servers import Nginx, files_below, place, read_anew, remote, wait_until
+from servers import Nginx, files_below, place, read_anew, remote, timed, wait_until
 
 WWW = f"{PRIVATE}/www"
 KEPT = f"{PRIVATE}/kept"  # a cache folder with everything in it, to be copied
@@ -21,7 +21,7 @@ DATA = {name: idx_bytes(numbers.integers(0, 256, shape, dtype=np.uint8)) for nam
     ("one-data", (100, 60, 50)), ("two-data", (37, 100)), ("three-data", (10, 200, 100)))}
 for name, data in DATA.items():
     place(WWW, name, data)
-OPTIONS = "block=16K,jobs=2"
+OPTIONS = "block=16K,jobs=2,patience=10"
 MARKER = "EPOCHFS"  # the file that says that the folder is ours, and of which version
 
 
@@ -86,7 +86,7 @@ def check_cold(server):
         try:
             check_all()
             all_staged(daemon)
-        except AssertionError as e:
+        except (AssertionError, OSError) as e:
             raise AssertionError(f"{name}, {what}: {e}") from e
         stop(daemon)
     # All blocks of a file: each is noticed and counted, and is right afterwards.
@@ -202,6 +202,6 @@ with Nginx(WWW) as nginx:
     all_staged(first)
     stop(first)
     equal(oct(os.stat(KEPT).st_mode & 0o777), "0o700", "mode of the cache folder")
-    check_cold(nginx)
-    check_warm(nginx)
-    check_foreign(nginx)
+    timed(check_cold, nginx)
+    timed(check_warm, nginx)
+    timed(check_foreign, nginx)

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 
 from lib import PRIVATE, contains, content, equal, idx_bytes, path, run, start, stop
-from servers import (MiB, Nginx, disk_usage, place, read_anew, remote, sent, start_at)
+from servers import (MiB, Nginx, disk_usage, place, read_anew, remote, sent, start_at, timed)
 
 WWW = f"{PRIVATE}/www"
 SIDE = 512  # a sample is 64 blocks of 4 KiB, and its start in another block is little
@@ -199,7 +199,7 @@ def check_full_disk(server):
 with Nginx(WWW) as nginx:
     check_limit(nginx, "6M", 6 * MiB)
     check_limit(nginx, "3000K", 3000 << 10, "block=256K", "stage=off")
-    check_pin(nginx)
-    check_once_kept(nginx)
-    check_shared_limit(nginx)
-    check_full_disk(nginx)
+    timed(check_pin, nginx)
+    timed(check_once_kept, nginx)
+    timed(check_shared_limit, nginx)
+    timed(check_full_disk, nginx)

@@ -74,7 +74,7 @@ def main():
         equal(r["bad_blocks"], 0, "blocks that a kill has damaged")
         stop(daemon)
         # A block that was not whole, and what was on its way.
-        spare = KILLS * JOBS * (BLOCK + BUFFER // 2)
+        spare = KILLS * JOBS * BLOCK
         check_once(server.data(), {"/big-data": len(data)}, f"{KILLS} kills", spare=spare)
         left = [file for file, _ in files_below(CACHE) if file.endswith((".part", ".tmp"))]
         equal(left, [], "files that nobody needs")

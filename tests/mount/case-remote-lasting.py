@@ -8,10 +8,10 @@ import os
 import threading
 
 import bad_server as bad
-from bad_mount import BLOCK, CLEAR, DATA, FILE, OTHER, WWW, Try, run_checks
+from bad_mount import BLOCK, CLEAR, DATA, FILE, OTHER, WWW, Try
 from bad_server import BadServer
 from lib import PRIVATE, contains, content, equal, log_text, path, run, text
-from servers import check_counters, error_of, place, read_anew, remote, sha256sums, wait_until
+from servers import check_counters, error_of, place, read_anew, remote, sha256sums, timed, wait_until
 
 
 def lasting(server):
@@ -119,4 +119,5 @@ def check_sums(server):
 
 
 with BadServer(WWW) as the_server:
-    run_checks(the_server, lasting, check_gone, check_changed, check_sums)
+    for check in (lasting, check_gone, check_changed, check_sums):
+        timed(check, the_server)

@@ -130,7 +130,8 @@ def check_options():
               f"one sample: {r}")
     with mounted(SOURCE, fresh("rate=100K")):
         equal(content(path("big-data/source/big-data")) == OLD, True, "demand has no limit")
-    write("big-data", 5 * OLD)  # a second's worth, and a piece, may come at once
+    # A second's worth, and a piece, may come at once.
+    write("big-data", idx_bytes(rng.integers(0, 256, (4000, 32, 32), dtype=np.uint8)))
     begin = time.monotonic()
     with mounted(SOURCE, fresh("rate=1M")):
         all_staged()

@@ -5,7 +5,6 @@ anonymous access, wrong keys; and the secret stands nowhere but where it was."""
 import json
 import os
 import re
-import time
 import urllib.parse
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from lib import (PRIVATE, SOURCE, contains, content, equal, idx_bytes, log_text, mounted, path, run,
                  small, start, stop, text)
 from servers import (Ceph, check_once, files_below, parse_range, place, remote, Request, sent,
-                     start_at)
+                     start_at, timed)
 
 UP = f"{PRIVATE}/up"
 images, labels = small(400, side=60)
@@ -174,12 +173,6 @@ def check_secret(s3, options):
     for where, found in places.items():
         for word in (s3.SECRET.encode(), b"X-Amz-Signature"):
             equal(word in found, False, f"{where} has {word!r}")
-
-
-def timed(function, *arguments):
-    begin = time.monotonic()
-    function(*arguments)
-    print(f"{function.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
 
 
 with Ceph() as gateway:

@@ -16,7 +16,7 @@ from bad_server import BadServer
 from lib import (DEADLINE, EPOCHFS, PRIVATE, contains, content, equal, idx_bytes, mounted, path,
                  run, start, stop)
 from servers import (MiB, check_once, disk_usage, ended, files_below, locks_in, pidfd, place, sent,
-                     sha256sums, took)
+                     sha256sums, timed, took)
 
 WWW = f"{PRIVATE}/www"
 rng = np.random.default_rng(41)
@@ -180,7 +180,9 @@ def check_cache_commands(server):
     place(folder, "staged/not-ours", b"mine")
     daemon = start(f"{server.url}/one-data", options)
     before = disk_usage(folder)
-    run("cache", "prune", folder)
+    run("cache", "prune", folder)  # all of it is good, and is left
+    equal(disk_usage(folder), before, "bytes after prune")
+    run("cache", "prune", "--all", folder)
     equal(content(folder, "not-ours") + content(folder, "staged/not-ours"), b"minemine",
           "what is not ours")
     listed = run("cache", "list", folder)
@@ -192,7 +194,7 @@ def check_cache_commands(server):
           "what is in use was left")
     server.up()
     stop(daemon)
-    run("cache", "prune", folder)
+    run("cache", "prune", "--all", folder)
     equal("one-data" in run("cache", "list", folder), False, "pruned")
     equal(disk_usage(folder) < 100_000, True, f"{disk_usage(folder)} bytes after prune")
     # The default folder; one that is not there; one that is not ours.
@@ -210,9 +212,9 @@ def check_cache_commands(server):
 
 
 with BadServer(WWW) as the_server:
-    check_whole(the_server)
-    check_progress(the_server)
-    check_resume(the_server)
-    check_codes(the_server)
-    check_checks(the_server)
-    check_cache_commands(the_server)
+    timed(check_whole, the_server)
+    timed(check_progress, the_server)
+    timed(check_resume, the_server)
+    timed(check_codes, the_server)
+    timed(check_checks, the_server)
+    timed(check_cache_commands, the_server)

@@ -314,7 +314,10 @@ static void test_failure__dead__patience_ends(void **state)
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
     assert_true(monotonic_ns() - began < 5000000000);
+    assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO); /* at once, this time */
+    assert_true(monotonic_ns() - began < 5000000000);
     fake_set_script(f.fake, NULL, NULL);
+    expect_read(f.blob, 50 * BLOCK, 10);
     expect_read(f.blob, 0, 10);
     close_fixture(&f);
 }
@@ -429,6 +432,11 @@ static void test_sha256__right__and_wrong(void **state)
     open_fixture(&f, *state, &options, "\"1\"", sum);
     expect_read(f.blob, 7, 1);
     assert_int_equal(fake_given(f.fake), SIZE); /* a small file is compared first */
+    close_fixture(&f);
+    open_fixture(&f, *state, &options, "\"1\"", sum);
+    expect_read(f.blob, 7, 1); /* the mark says that it was */
+    assert_int_equal(fake_given(f.fake), 0);
+    assert_int_equal(f.counters->served_bytes, 1);
     close_fixture(&f);
 
     sum[3] ^= 1;

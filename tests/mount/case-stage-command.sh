@@ -1,0 +1,119 @@
+#!/bin/bash
+# epochfs stage: fills the cache, goes on where it was ended, and says 0 only if all is there.
+# shellcheck source=lib.sh
+source "$CASES/lib.sh"
+small_source
+cache=$PRIVATE/a-cache
+
+# Many bytes that no format takes are staged, too.
+"$PYTHON3" - <<'END'
+import random
+import lib
+lib.write("sub/noise", random.Random(1).randbytes(20 << 20))
+END
+gzip "$SOURCE/train-images-idx3-ubyte"
+
+# ---- a first time, then there is nothing to do ----
+expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+one_line
+says "not in the cache"
+expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+one_line
+says "$SOURCE: 3 files, 20.0 MiB: all here and right, in $cache"
+expect 0 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+says "all here and right"
+expect 0 "$EPOCHFS" stage --progress -o "cache=$cache" "$SOURCE"
+says "100 %  staged 20.0 MiB of 20.0 MiB"
+expect 0 "$EPOCHFS" stage --check --progress -o "cache=$cache" "$SOURCE"
+says "100 %  checked 20.0 MiB of 20.0 MiB"
+expect 0 "$EPOCHFS" cache list "$cache"
+says "$SOURCE/sub/noise" "$SOURCE/train-images-idx3-ubyte.gz" "unpacked/" ": 4 files"
+[[ $OUT != *"in use"* ]] || die "in use: $OUT"
+
+# ---- a mount then has it all ----
+start "$SOURCE" "cache=$cache"
+cat "$MOUNTPOINT"/train/source/* "$MOUNTPOINT"/train/samples/npz/* >"$PRIVATE/read"
+expect 0 "$EPOCHFS" status "$MOUNTPOINT"
+says "staged    20.0 MiB of 20.0 MiB (100 %)" "fetched   0 B" "hits      100 %" "waits     0"
+stop TERM
+
+# ---- damage: found, named, and fetched again ----
+big=$(find "$cache/staged" -size +10M)
+damage() {
+    printf X | dd of="$big" bs=1 seek=$((10 << 20)) conv=notrunc status=none
+}
+damage
+expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+says "noise" "damaged"
+expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+expect 0 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+damage
+expect 4 "$EPOCHFS" cache verify "$cache"
+says "$SOURCE/sub/noise: 1 of 160 blocks were wrong" "1 of 4 files"
+expect 0 "$EPOCHFS" cache verify "$cache"
+expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+
+# ---- another version: the old one is no good any more ----
+"$PYTHON3" - <<'END'
+import random
+import lib
+lib.write("sub/noise", random.Random(2).randbytes(20 << 20))
+END
+expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+expect 0 "$EPOCHFS" cache prune "$cache"
+says "removed $SOURCE/sub/noise (20.0 MiB, an older version)" "1 file removed"
+expect 0 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+
+# ---- ended by a signal: quickly, and it goes on where it was ----
+for signal in INT TERM; do
+    "$PYTHON3" - "$signal" "$PRIVATE/cache-$signal" <<'END'
+import os, signal, subprocess, sys, time
+import lib
+number, cache = getattr(signal, "SIG" + sys.argv[1]), sys.argv[2]
+stage = subprocess.Popen([lib.EPOCHFS, "stage", "--progress", "-o", f"rate=1M,cache={cache}",
+                          lib.SOURCE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+while " staged " not in stage.stderr.readline():
+    pass
+began = time.monotonic()
+stage.send_signal(number)
+_, said = stage.communicate(timeout=lib.DEADLINE)
+lib.equal(stage.returncode, 128 + number, said)
+lib.contains(said, "goes on with it")
+if time.monotonic() - began > (10 if lib.SLOW else 1):
+    raise AssertionError(f"it took {time.monotonic() - began} s to end")
+END
+    expect 4 "$EPOCHFS" stage --check -o "cache=$PRIVATE/cache-$signal" "$SOURCE"
+    expect 0 "$EPOCHFS" stage -o "cache=$PRIVATE/cache-$signal" "$SOURCE"
+done
+
+# ---- no room ----
+expect 4 "$EPOCHFS" stage -o "cache=$PRIVATE/little,cache_size=5M" "$SOURCE"
+one_line
+says "no room in the cache $PRIVATE/little" "of 20.0 MiB are staged" "of 5.0 MiB" "cache_size="
+[ "$(du -sm "$PRIVATE/little" | cut -f1)" -le 5 ] || die "the limit is none"
+expect 0 "$EPOCHFS" stage -o "cache=$PRIVATE/little" "$SOURCE"
+
+# ---- what cannot be staged ----
+touch "$PRIVATE/a-file"
+expect 4 "$EPOCHFS" stage -o "cache=$PRIVATE/a-file/x" "$SOURCE"
+one_line
+expect 2 "$EPOCHFS" stage -o "cache=$cache" "$PRIVATE/missing"
+one_line
+mkdir "$PRIVATE/empty"
+expect 2 "$EPOCHFS" stage -o "cache=$cache" "$PRIVATE/empty"
+says "no files found"
+echo "this is no gzip" | gzip >"$SOURCE/cut.gz"
+truncate -s -9 "$SOURCE/cut.gz"
+expect 2 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+says "cut.gz" "1 of 4 files could not be read"
+rm "$SOURCE/cut.gz"
+
+# ---- all of it goes with prune --all, and comes again; the default folder is taken, too ----
+expect 0 "$EPOCHFS" cache prune --all "$cache"
+says "0 B left"
+expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
+EPOCHFS_CACHE=$cache expect 0 "$EPOCHFS" stage "$SOURCE"
+says "in $cache"
+expect 0 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
