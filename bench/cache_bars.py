@@ -1,0 +1,477 @@
+#!/usr/bin/python3
+"""The bars of remote sources (bench/groups/cache.sh): cache_bars.py BAR
+
+Prints a line for each row of the table: what, measured, compared with, ratio, operator and bound,
+with tabs between. The servers and mounts are those of tests/mount; $PRIVATE is an empty folder on
+the disk that is measured. Both sides of a ratio are measured in turns, ours first in every other
+round, after a sync and with an empty page cache; the ratio is the median of those of the rounds.
+"""
+
+import contextlib
+import glob
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+import lib
+import servers
+from lib import PRIVATE, equal
+from servers import MiB, Nginx, remote, sent, start_at, wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROUNDS = int(os.environ.get("EPOCHFS_BENCH_ROUNDS", "5"))
+WWW = f"{PRIVATE}/www"
+IMAGE = 28 * 28
+FAST = "sendfile on;"  # a remote costs no CPU here; this one as little as can be
+
+
+def row(what, measured, compared, ratio, operator, bound):
+    print(what, measured, compared, f"{ratio:.6g}", operator, f"{bound:.6g}", sep="\t", flush=True)
+
+
+def say(*words):
+    print("bench:", *words, file=sys.stderr, flush=True)
+
+
+def make_images(name, mb, side=28):
+    """An IDX file of random bytes; returns how many pictures."""
+    n = mb * 1000000 // (side * side)
+    os.makedirs(WWW, exist_ok=True)
+    with open(f"{WWW}/{name}", "wb") as f:
+        f.write(bytes([0, 0, 8, 3]) + b"".join(v.to_bytes(4, "big") for v in (n, side, side)))
+        left = n * side * side
+        while left:
+            left -= f.write(os.urandom(min(left, 4 * MiB)))
+    return n
+
+
+def calm(drop=True):
+    """Nothing is left to be written; drop: nothing of a disk is in memory."""
+    os.sync()
+    if not drop:
+        return
+    if os.geteuid() == 0:
+        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
+            f.write("3\n")
+        return
+    for file, _ in servers.files_below(PRIVATE):
+        with contextlib.suppress(OSError), open(file, "rb") as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def warm(name):
+    """What the server gives is in memory."""
+    subprocess.run(["dd", f"if={WWW}/{name}", "of=/dev/null", "bs=1M", "status=none"], check=True)
+
+
+def seconds(*command):
+    begin = time.monotonic()
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return time.monotonic() - begin
+
+
+def dd(path):
+    return seconds("dd", f"if={path}", "of=/dev/null", "bs=1M", "status=none")
+
+
+def empty(folder):
+    subprocess.run(["rm", "-rf", folder], check=True)
+
+
+def alternate(*sides):
+    """Each side ROUNDS times, in turns that begin with another one each; the times of each."""
+    times = [[] for _ in sides]
+    for i in range(ROUNDS):
+        for k in range(len(sides)):
+            k = (k + i) % len(sides)
+            times[k].append(sides[k]())
+        say("  ".join(f"{t[-1]:.3f}" for t in times))
+    return times
+
+
+def ratio(over, under):
+    return statistics.median(a / b for a, b in zip(over, under))
+
+
+def mb_per_s(size, times):
+    return f"{size / 1e6 / statistics.median(times):.0f} MB/s"
+
+
+@contextlib.contextmanager
+def mount(source, *options, name="mount"):
+    daemon = start_at(name, source, *options)
+    try:
+        yield daemon
+    finally:
+        lib.stop(daemon)
+
+
+def dataset(at):
+    """The only one of the mount."""
+    return os.path.dirname(glob.glob(f"{at}/*/dataset.json")[0])
+
+
+@contextlib.contextmanager
+def rclone(url):
+    """rclone mount of a server, with an empty cache on our disk."""
+    at, cache = f"{PRIVATE}/rclone", f"{PRIVATE}/rclone-cache"
+    empty(cache)
+    os.makedirs(at, exist_ok=True)
+    process = subprocess.Popen(
+        ["rclone", "mount", ":http:", at, "--http-url", url, "--vfs-cache-mode", "full",
+         "--cache-dir", cache, "--config", f"{PRIVATE}/no-rclone.conf", "--read-only"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: lib.mount_type(at), "rclone has mounted", process)
+        yield at
+    finally:
+        subprocess.run(["umount", at], check=False)
+        process.wait(60)
+        empty(cache)
+
+
+@contextlib.contextmanager
+def limited(server, rate):
+    """The server behind one bandwidth for all its connections: its URL."""
+    proxy = subprocess.Popen([f"{HERE}/limit_proxy.py", str(server.port), str(rate)],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        yield f"http://127.0.0.1:{int(proxy.stdout.readline())}"
+    finally:
+        proxy.stdin.close()
+        proxy.wait(60)
+
+
+def all_staged(daemon):
+    return wait_until(lambda: (r := remote(daemon.at))["staged_bytes"] == r["total_bytes"] and r,
+                      "all is staged", daemon)
+
+
+# ---- the passes ----
+
+def bar_first_pass():
+    name = "big-images"
+    make_images(name, 400)
+    size = os.stat(f"{WWW}/{name}").st_size
+    cache = f"{PRIVATE}/cache"
+    with Nginx(WWW, more=FAST) as server:
+        def prepare():
+            empty(cache)
+            empty(f"{PRIVATE}/copy")
+            calm()
+            warm(name)
+
+        def ours():
+            prepare()
+            with mount(f"{server.url}/", f"cache={cache}") as daemon:
+                return dd(f"{dataset(daemon.at)}/source/{name}")
+
+        def curl():
+            prepare()
+            return seconds("curl", "-s", "-o", f"{PRIVATE}/copy", f"{server.url}/{name}")
+
+        def theirs():
+            prepare()
+            with rclone(server.url) as at:
+                return dd(f"{at}/{name}")
+
+        a, b, c = alternate(ours, curl, theirs)
+        prepare()
+        with mount(f"{server.url}/", f"cache={cache}") as daemon:
+            subprocess.run(["cmp", f"{dataset(daemon.at)}/source/{name}", f"{WWW}/{name}"],
+                           check=True)
+    what = "first pass over 400 MB, HTTP"
+    row(what, mb_per_s(size, a), f"curl to disk {mb_per_s(size, b)}", ratio(b, a), ">=", 0.6)
+    row(what, mb_per_s(size, a), f"rclone {mb_per_s(size, c)}", ratio(c, a), ">=", 5)
+
+
+def bar_second_pass():
+    name = "big-images"
+    make_images(name, 400)
+    size = os.stat(f"{WWW}/{name}").st_size
+    copy = f"{PRIVATE}/copy"
+    subprocess.run(["cp", f"{WWW}/{name}", copy], check=True)
+    with Nginx(WWW, more=FAST) as server:
+        options = f"cache={PRIVATE}/cache"
+
+        def local():
+            calm()
+            return dd(copy)
+
+        with mount(f"{server.url}/", options) as daemon:
+            path = f"{dataset(daemon.at)}/source/{name}"
+            dd(path)
+            all_staged(daemon)
+
+            def ours():
+                calm()
+                return dd(path)
+
+            a, b = alternate(ours, local)
+        row("second pass, page cache dropped", mb_per_s(size, a), f"dd, file {mb_per_s(size, b)}",
+            ratio(b, a), ">=", 0.7)
+        server.forget()
+
+        def next_job():
+            calm()
+            with mount(f"{server.url}/", options) as daemon:
+                return dd(f"{dataset(daemon.at)}/source/{name}")
+
+        a, b = alternate(next_job, local)
+        equal(sent(server.log()), 0, "bytes that the next mount fetched")
+    row("the same in the next mount", mb_per_s(size, a), f"dd, file {mb_per_s(size, b)}",
+        ratio(b, a), ">=", 0.7)
+
+
+def bar_random():
+    name, reads, granule = "big-images", 200, 128 << 10
+    n = make_images(name, 400)
+    cache = f"{PRIVATE}/cache"
+    fetched = []
+    with Nginx(WWW, more=FAST) as server:
+        def chosen():
+            return random.Random(len(fetched)).sample(range(n), reads)
+
+        def ours():
+            empty(cache)
+            with mount(f"{server.url}/", f"cache={cache},stage=off") as daemon:
+                server.forget()
+                where = f"{dataset(daemon.at)}/samples/raw"
+                digits = len(os.listdir(where)[0].split(".")[0])
+                paths = [f"{where}/{i:0{digits}}.image.raw" for i in chosen()]
+                begin = time.monotonic()
+                for path in paths:
+                    fd = os.open(path, os.O_RDONLY)
+                    equal(len(os.read(fd, 4096)), IMAGE, path)
+                    os.close(fd)
+                took = time.monotonic() - begin
+            fetched.append(sent(server.log()))
+            return took / reads
+
+        def theirs():
+            places = chosen()
+            with rclone(server.url) as at:
+                fd = os.open(f"{at}/{name}", os.O_RDONLY)
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+                begin = time.monotonic()
+                for i in places:
+                    equal(len(os.pread(fd, IMAGE, 16 + IMAGE * i)), IMAGE, "rclone")
+                took = time.monotonic() - begin
+                os.close(fd)
+            return took / reads
+
+        a, b = alternate(ours, theirs)
+    most = max(fetched)
+    row("200 random samples, cold: fetched", f"{most / granule:.1f} granules",
+        f"{reads} x {granule >> 10} KiB", most / granule / reads, "<=", 1)
+    row("time per random sample, cold", f"{1e3 * statistics.median(a):.2f} ms",
+        f"rclone {1e3 * statistics.median(b):.2f} ms", ratio(b, a), ">=", 3)
+
+
+# ---- epochs ----
+
+def read_files(folder, names):
+    """Read them whole. Returns how many came until one could not be read."""
+    buffer = memoryview(bytearray(MiB))
+    for done, name in enumerate(names):
+        try:
+            fd = os.open(f"{folder}/{name}", os.O_RDONLY)
+        except OSError:
+            return done
+        try:
+            while os.readv(fd, (buffer,)):
+                pass
+        except OSError:
+            return done
+        finally:
+            os.close(fd)
+    return len(names)
+
+
+def read_epoch(at, plan, epoch=None):
+    folder = f"{dataset(at)}/batches/{plan}" + (f"/epoch={epoch}" if epoch is not None else "")
+    folder += "/npy"
+    names = sorted(os.listdir(folder))
+    equal(read_files(folder, names), len(names), "batches that were read")
+
+
+def bar_once():
+    """3 epochs, 4 readers, 2 mounts of one cache folder; one of them is killed and comes again."""
+    name, epochs = "big-images", 3
+    make_images(name, 300)
+    size = os.stat(f"{WWW}/{name}").st_size
+    cache = f"{PRIVATE}/cache"
+    results = []
+    with Nginx(WWW, more=FAST + "limit_rate 20m;") as server:
+        for i in range(ROUNDS):
+            empty(cache)
+            server.forget()
+            results.append(kill_in_the_middle(server, cache, size, epochs))
+            say("fetched, in flight at the kill: ", results[-1])
+    fetched, broken = max(results, key=lambda r: r[0] - r[1])
+    row("remote / distinct bytes, 3 epochs, kill -9", f"{fetched / 1e6:.1f} MB",
+        f"{size / 1e6:.1f} MB + {broken / 1e6:.1f} in flight", fetched / size, "<=",
+        1 + broken / size)
+
+
+def kill_in_the_middle(server, cache, size, epochs):
+    url, options = f"{server.url}/", f"cache={cache}"
+    mounts = [start_at(f"mount{i}", url, options) for i in range(2)]
+    back = threading.Event()
+    failed = []
+
+    def reader(rank):
+        at = mounts[rank % 2].at
+        for epoch in range(epochs):
+            where = f"batches/batch=128,rank={rank}of4,seed=7/epoch={epoch}/npy"
+            folder = f"{dataset(at)}/{where}"
+            names = sorted(os.listdir(folder))
+            while names:
+                names = names[read_files(folder, names):]
+                if names and rank % 2 == 0:
+                    failed.append(f"{folder}/{names[0]}")
+                    return
+                if names:
+                    back.wait(60)
+
+    threads = [threading.Thread(target=reader, args=(rank,)) for rank in range(4)]
+    for t in threads:
+        t.start()
+    wait_until(lambda: servers.disk_usage(f"{cache}/staged") > size // 2, "half of it is here")
+    servers.kill_mount(mounts[1])
+    mounts[1] = start_at("mount1", url, options)
+    back.set()
+    for t in threads:
+        t.join()
+    equal(failed, [], "reads of the other mount")
+    for m in mounts:
+        all_staged(m)
+        lib.stop(m)
+    log = server.log()
+    equal({path: got for path, (_, got) in servers.coverage(log).items()}, {"/big-images": size},
+          "distinct bytes")
+    broken = sum(r.sent for r in log if r.range and r.sent < r.range[1] - r.range[0] + 1)
+    return sent(log), broken
+
+
+def bar_limited():
+    name, rate = "big-images", 50_000_000
+    make_images(name, 200)
+    cache = f"{PRIVATE}/cache"
+    with Nginx(WWW, more=FAST) as server, limited(server, rate) as url:
+        def epoch(plan, number):
+            def read():
+                empty(cache)
+                calm()
+                warm(name)
+                begin = time.monotonic()
+                daemon = start_at("mount", f"{url}/", f"cache={cache}")
+                read_epoch(daemon.at, plan, number)
+                took = time.monotonic() - begin
+                lib.stop(daemon)
+                return took
+            return read
+
+        def direct():
+            calm()
+            warm(name)
+            return seconds("curl", "-s", "-o", "/dev/null", f"{url}/{name}")
+
+        a, b, c = alternate(epoch("batch=128", None), epoch("batch=128,seed=7", 0), direct)
+    for what, times in (("stored order", a), ("shuffled", b)):
+        row(f"mount + first epoch, 50 MB/s, {what}", f"{statistics.median(times):.3f} s",
+            f"curl {statistics.median(c):.3f} s", ratio(times, c), "<=", 1.05)
+
+
+def bar_half():
+    """A dataset twice the size of the cache: 64 KB a sample, for a miss costs granules."""
+    name, side = "big-images", 256
+    n = make_images(name, 400, side)
+    size = os.stat(f"{WWW}/{name}").st_size
+    with Nginx(WWW, more=FAST) as server, \
+            mount(f"{server.url}/", f"cache={PRIVATE}/cache,cache_size={size // 2}") as daemon:
+        wait_until(lambda: remote(daemon.at)["staged_bytes"] > 0.45 * size, "the cache is full",
+                   daemon)
+        worst = 0
+        for epoch in range(5):
+            before = remote(daemon.at)
+            read_epoch(daemon.at, "batch=16,seed=7", epoch)
+            after = remote(daemon.at)
+            hits, misses = (after[k] - before[k] for k in ("hits", "misses"))
+            fetched = sum(after[k] - before[k] for k in ("demand_bytes", "background_bytes"))
+            share = (before["staged_bytes"] + after["staged_bytes"]) / 2 / size
+            hit = hits / (hits + misses)
+            say(f"epoch {epoch}: {hits} hits, {misses} misses, {hit:.3f}; staged {share:.3f}; "
+                f"{fetched / 1e6:.0f} MB fetched, {n} samples")
+            worst = max(worst, share - hit, key=abs)
+    row("5 epochs, cache of half: hit - cached share", f"{hit:.3f} hits (last)",
+        f"{share:.3f} cached; worst {-worst:+.3f}", abs(worst), "<=", 0.02)
+
+
+def bar_hang():
+    """What is staged, in a mount whose remote hangs while readers wait for what is not."""
+    name, reads, rounds = "big-images", 400, 4 * ROUNDS
+    n = make_images(name, 200)
+    with Nginx(WWW, more=FAST) as server, \
+            mount(f"{server.url}/", f"cache={PRIVATE}/cache,stage=off,timeout=600,patience=600") \
+            as daemon:
+        where = f"{dataset(daemon.at)}/samples/raw"
+        digits = len(os.listdir(where)[0].split(".")[0])
+        half = n // 2
+        with open(f"{dataset(daemon.at)}/source/{name}", "rb", buffering=0) as f:
+            left = half * IMAGE
+            while left > 0:
+                left -= len(f.read(MiB))
+        places = random.Random(3).sample(range(half - 2000), 2 * rounds * reads)
+
+        def path(i):
+            return f"{where}/{i:0{digits}}.image.raw"
+
+        def latency():
+            times = []
+            for i in (places.pop() for _ in range(reads)):
+                begin = time.monotonic()
+                fd = os.open(path(i), os.O_RDONLY)
+                equal(len(os.read(fd, 4096)), IMAGE, "bytes of a sample")
+                os.close(fd)
+                times.append(time.monotonic() - begin)
+            return statistics.median(times)
+
+        latency()
+        waiting = [n - 1 - 1000 * k for k in range(8 * rounds)]
+
+        def healthy():
+            return latency()
+
+        def hanging():
+            server.stall()
+            before = remote(daemon.at)["requests"]
+            threads = [threading.Thread(target=read_files, args=(where, [os.path.basename(path(
+                waiting.pop()))])) for _ in range(4)]
+            for t in threads:
+                t.start()
+            wait_until(lambda: remote(daemon.at)["requests"] > before, "readers wait", daemon)
+            try:
+                return latency()
+            finally:
+                server.resume()
+                for t in threads:
+                    t.join()
+
+        places += random.Random(4).sample(range(half - 2000), reads)
+        a, b = [], []
+        for i in range(rounds):
+            for times, side in ((a, hanging), (b, healthy))[::1 if i % 2 else -1]:
+                times.append(side())
+        say(" ".join(f"{x / y:.2f}" for x, y in zip(a, b)))
+    row("read of staged samples, the remote hangs", f"{1e6 * statistics.median(a):.1f} us",
+        f"healthy {1e6 * statistics.median(b):.1f} us", abs(ratio(a, b) - 1), "<=", 0.2)
+
+
+globals()[f"bar_{sys.argv[1]}"]()
