@@ -270,6 +270,17 @@ static bool is_surely_file(const struct remote_version *version)
     return *version->etag || version->mtime.tv_sec;
 }
 
+/* The folder's page could not be had: what helps where a server shows none. why: of the request. */
+static int no_listing(const struct source *source, int r, const struct diag *why, struct diag *d)
+{
+    if (r != 0 && r != -ENOENT && r != -EACCES)
+        return diag_set(d, r, "%s", diag_text(why, r));
+    return diag_set(d, r ? r : -ENODATA,
+                    "%s: want SHA256SUMS or an index page there, found neither%s%s%s; name the "
+                    "files with -o files=NAME;NAME",
+                    source->root, r ? " (" : "", r ? diag_text(why, r) : "", r ? ")" : "");
+}
+
 /* A URL that may be a file's or a folder's. */
 static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
                         struct diag *d)
@@ -286,7 +297,11 @@ static int open_unknown(struct source *source, const char *url, const struct url
         source_list_release(&source->known);
     }
     if (found < 0)
-        return diag_set(d, found, "%s", diag_text(&why, found));
+        return diag_set(d, found, "%s%s", diag_text(&why, found),
+                        !url[at->query] && (found == -EACCES || found == -ENOENT)
+                            ? "; of a folder with neither SHA256SUMS nor an index page, name the "
+                              "files with -o files=NAME;NAME"
+                            : "");
     r = open_file(source, url, at, &version, d);
     if (r == 0 && !url[at->query])
         r = read_sums(source, false, NULL);
@@ -296,6 +311,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
 static int open_any(struct source *source, const char *url, const struct url_parts *at,
                     const char *files, struct diag *d)
 {
+    struct diag why = DIAG_INIT;
     int r;
 
     if (files && url[at->query])
@@ -305,12 +321,8 @@ static int open_any(struct source *source, const char *url, const struct url_par
         return open_named(source, files, d);
     if (url[at->query - 1] != '/' || url[at->query])
         return open_unknown(source, url, at, d);
-    r = open_folder(source, false, d);
-    return r ? r
-             : diag_set(d, -ENODATA,
-                        "%s: want a SHA256SUMS or an index page there, found neither; name the "
-                        "files with -o files=a;b/c",
-                        source->root);
+    r = open_folder(source, false, &why);
+    return r > 0 || r == -ENOMEM ? r : no_listing(source, r, &why, d);
 }
 
 static int http_make(struct source *source, const char *rest, const struct source_options *options,

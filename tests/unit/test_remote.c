@@ -245,14 +245,32 @@ static void test_http__credentials_in_url__refused_and_not_shown(void **state)
 
 static void test_http__no_listing__says_what_to_do(void **state)
 {
-    static const struct fake_answer site[] = {{"http://h/", NULL, 0, "Welcome!", {0}}};
+    static const struct fake_answer site[] = {{"http://h/", NULL, 0, "Welcome!", {0}},
+                                              {"http://h/shut/", NULL, -EACCES, NULL, {0}},
+                                              {"http://h/shut", NULL, -EACCES, NULL, {0}},
+                                              {"http://h/dead/", NULL, -EREMOTEIO, NULL, {0}}};
+    static const struct {
+        const char *url;
+        int want;
+    } cases[] = {{"http://h/", -ENODATA},
+                 {"http://h/shut/", -EACCES},
+                 {"http://h/shut", -EACCES},
+                 {"http://h/none/", -ENOENT}};
     struct source *source = NULL;
     struct diag d = DIAG_INIT;
 
     (void)state;
     fake_http_set(site, ARRAY_LEN(site));
-    assert_int_equal(open_source("http://h/", NULL, &source, &d), -ENODATA);
-    assert_diag_has(&d, "-o files=");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct diag why = DIAG_INIT;
+
+        assert_int_equal(open_source(cases[i].url, NULL, &source, &why), cases[i].want);
+        assert_diag_has(&why, "-o files=NAME;NAME");
+        assert_diag_has(&why, "SHA256SUMS");
+        assert_diag_has(&why, "index page");
+    }
+    assert_int_equal(open_source("http://h/dead/", NULL, &source, &d), -EREMOTEIO);
+    assert_null(strstr(d.text, "files="));
 }
 
 static void test_http__folders_in_circles__ends(void **state)
