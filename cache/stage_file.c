@@ -451,8 +451,8 @@ static uint64_t count_here(const struct file *file, uint64_t first, uint64_t end
     return n;
 }
 
-/* Read from disk and spares. 0, -EAGAIN: something is missing. */
-static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off)
+/* Read from disk and spares. 0, -EAGAIN: something is missing. *ret_spare: not all is on disk. */
+static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off, bool *ret_spare)
 {
     uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
 
@@ -464,6 +464,7 @@ static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off
             r = read_spare(file, first, buf, len, off);
             if (r < 0)
                 return r;
+            *ret_spare = true;
             first++;
             continue;
         }
@@ -480,7 +481,7 @@ static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off
 }
 
 /* 0; -EAGAIN: bytes are missing; or -errno. The file has been taken. */
-static int read_here(struct file *file, void *buf, size_t len, uint64_t off)
+static int read_here(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_spare)
 {
     uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
 
@@ -494,7 +495,8 @@ static int read_here(struct file *file, void *buf, size_t len, uint64_t off)
                 break;
             }
         }
-        r = read_blocks(file, buf, len, off);
+        *ret_spare = false;
+        r = read_blocks(file, buf, len, off, ret_spare);
         if (r < 0 || (staged_drops(&file->staged) == drops && drops != UINT64_MAX))
             return r;
         forget(file, drops);
@@ -510,6 +512,7 @@ int file_verify(struct file *file, struct diag *d)
     char want_text[DIGEST_TEXT_ROOM], found_text[DIGEST_TEXT_ROOM];
     uint64_t drops = staged_drops(&file->staged);
     int r = buf ? digest_new(&digest) : -ENOMEM;
+    bool spare;
 
     if (r == 0 && staged_is_marked(&file->staged, file->sha256)) {
         atomic_store(&file->verdict, FILE_GOOD);
@@ -518,8 +521,9 @@ int file_verify(struct file *file, struct diag *d)
     for (uint64_t b = 0; b < file->blocks && r == 0; b++) {
         uint32_t len = file_block_len(file, b);
 
-        r = atomic_load(&file->stage->ending) ? -EINTR
-                                              : read_here(file, buf, len, b * file->block_bytes);
+        r = atomic_load(&file->stage->ending)
+                ? -EINTR
+                : read_here(file, buf, len, b * file->block_bytes, &spare);
         if (r == 0)
             r = digest_add(digest, buf, len);
     }
@@ -551,13 +555,12 @@ static bool is_unverified(const struct file *file)
            atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_NOT_VERIFIED;
 }
 
-static void count_read(struct file *file, size_t len, bool hit)
+/* A read whose bytes were all on disk is a hit; those that memory had are none. */
+static void count_read(struct file *file, bool hit)
 {
     struct stage_counters *c = &file->stage->counters;
 
     atomic_fetch_add_explicit(hit ? &c->hits : &c->misses, 1, memory_order_relaxed);
-    if (hit)
-        atomic_fetch_add_explicit(&c->served_bytes, len, memory_order_relaxed);
 }
 
 /* A reader that waits, as wants that do not collect say. */
@@ -662,7 +665,7 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
 {
     struct file *file = file_of(blob);
     const struct wants *wants = wants_of_thread();
-    bool hit = true, again = wants && wants->again;
+    bool hit = true, again = wants && wants->again, spare = false;
     int r = file_take(file, NULL);
 
     if (r < 0)
@@ -670,7 +673,7 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
     for (;;) {
         r = check_first(file);
         if (r == 0)
-            r = read_here(file, buf, len, off);
+            r = read_here(file, buf, len, off, &spare);
         if (r == 0 && off + len > atomic_load_explicit(&file->ahead_at, memory_order_relaxed)) {
             lock_take(&file->stage->lock);
             ahead_locked(file, off, len);
@@ -680,7 +683,7 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
         if (r != -EAGAIN)
             break;
         if (hit && !again)
-            count_read(file, len, false);
+            count_read(file, false);
         hit = false;
         r = get_missing(file, len, off);
         if (r < 0)
@@ -688,10 +691,8 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
     }
     if (r == 0) {
         if (hit && !again)
-            count_read(file, len, true);
-        else
-            atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len,
-                                      memory_order_relaxed);
+            count_read(file, !spare);
+        atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len, memory_order_relaxed);
         if (wants && wants->uses)
             r = wants_note_use(wants_of_thread(), blob, off, len);
     }

@@ -39,6 +39,8 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
     uint64_t end = off + len, size = file->blob.size, from, to;
 
     lock_assert_held(&file->stage->lock);
+    if (end <= file->last_end && end + SLACK >= file->last_end)
+        return; /* it was asked for before */
     if (!is_in_sequence(file, off, end)) {
         file->ahead_bytes = 0; /* somewhere else */
         file->ahead_end = 0;

@@ -22,8 +22,8 @@
 #define BACKOFF_MOST_MS 15000
 #define GIVE_UP         6 /* failures of a run that nobody waits for */
 #define LOOK_MS         50
-#define PUBLISH_MS                                                                                 \
-    50 /* complete blocks are written after so long, though their group is not full */
+#define PUBLISH_MS      5 /* complete blocks are written after so long, though their group is not full \
+                           */
 #define REST_S   30
 #define OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
 

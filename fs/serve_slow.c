@@ -15,6 +15,7 @@
  * slow.lock is never held around fuse_req_interrupt_func(). */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@
 #include "fs/serve_parts.h"
 
 enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARKED_TAKEN };
+
+#define TROUBLE_ROOM 400
 
 struct parked {
     struct waiter waiter; /* its head */
@@ -298,17 +301,29 @@ static void report_failed(struct server *s, const struct dataset *ds)
     status_read_error(&s->status, ds->reason.text);
 }
 
+/* Why a dataset is not ready yet, if that was not told before. */
+static void report_trouble(const struct dataset *ds, char (*told)[TROUBLE_ROOM])
+{
+    if (!ds->trouble.set || !strncmp(*told, ds->trouble.text, sizeof(*told) - 1))
+        return;
+    snprintf(*told, sizeof(*told), "%s", ds->trouble.text);
+    log_warning("%s; tried again", ds->trouble.text);
+}
+
 static void *prepare_main(void *arg)
 {
     struct server *s = arg;
     const struct catalog_item *item = NULL;
+    char told[TROUBLE_ROOM] = "";
 
     while (!s->slow.ending && (item = next_to_prepare(s, item))) {
         struct parked *parked;
         int r;
 
-        if (!dataset_prepare(item->ds))
+        if (!dataset_prepare(item->ds)) {
+            report_trouble(item->ds, &told);
             continue;
+        }
         if (dataset_state(item->ds) == DATASET_FAILED)
             report_failed(s, item->ds);
         else if (item->ds->note.set)
