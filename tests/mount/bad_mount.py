@@ -11,7 +11,8 @@ from lib import PRIVATE, contains, content, equal, idx_bytes, log_text, path, st
 from servers import error_of, place, read_anew, took
 
 WWW = f"{PRIVATE}/www"
-DATA = idx_bytes(np.random.default_rng(9).integers(0, 256, (1000, 32, 32), dtype=np.uint8))  # 1 MB
+# 4 MB, of which a mount looks at the beginning only.
+DATA = idx_bytes(np.random.default_rng(9).integers(0, 256, (4000, 32, 32), dtype=np.uint8))
 OTHER = DATA[:16] + bytes(b ^ 0x55 for b in DATA[16:])  # another version, of the same size
 BLOCK = 16 << 10
 FILE = "/data/file-one"
@@ -61,7 +62,7 @@ class Try:
         file = path("file-one/source/file-one")
         got = read_anew(file) if anew else content(file)
         equal(got == DATA, True, f"{self.what}: the bytes{what}")
-        equal(content(path("file-one/samples/raw/000999.image.raw")), DATA[-1024:], self.what)
+        equal(content(path("file-one/samples/raw/003999.image.raw")), DATA[-1024:], self.what)
 
     def fails(self, *wants, off=0, limit=None):
         """A read of the block at off fails in time."""
@@ -75,7 +76,7 @@ class Try:
     def right_or_error(self):
         """Piece by piece: right bytes or a clear error. Returns how many failed."""
         errors = 0
-        for off in range(0, len(DATA), 128 << 10):
+        for off in range(0, len(DATA), 512 << 10):
             try:
                 got = read_anew(path("file-one/source/file-one"), size=4096, offset=off)
             except OSError as e:

@@ -26,7 +26,7 @@ def lasting(server):
             equal(start_of == DATA[:4096], True, what)
             server.script(FILE, action)
             # A connection that gives a little is not one that gives nothing.
-            t.fails(errno.EIO, off=600_000, limit=15 if "resets" in what or "stalls" in what else None)
+            t.fails(errno.EIO, off=3_600_000, limit=15 if "resets" in what or "stalls" in what else None)
             equal(read_anew(path("file-one/source/file-one"), size=4096) == DATA[:4096], True,
                   f"{what}: what is here")
             r = remote()
@@ -41,7 +41,7 @@ def lasting(server):
 def check_gone(server):
     with Try(server, "gone") as t:
         server.gone()
-        t.fails(errno.EIO, off=600_000)
+        t.fails(errno.EIO, off=3_600_000)
         server.up()
         t.check(" when it is back")
         check_counters(server.data(), "gone and back", remote())
@@ -63,17 +63,17 @@ def check_changed(server):
             read_anew(path("file-one/source/file-one"), size=4096)
             server.script(FILE, action, method=None)
             wants = (errno.ESTALE,) if "another" in what else CLEAR
-            t.fails(*wants, off=600_000)
+            t.fails(*wants, off=3_600_000)
             equal(read_anew(path("file-one/source/file-one"), size=4096) == DATA[:4096], True,
                   f"{what}: what is here")
             contains(log_text(t.log), "file-one")
     for what, some in (("another file", False), ("another file in the middle", True)):
         with Try(server, what) as t:
             if some:
-                read_anew(path("file-one/source/file-one"), size=4096, offset=300_000)
+                read_anew(path("file-one/source/file-one"), size=4096, offset=2_300_000)
             place(WWW, FILE[1:] + ".new", OTHER)
             os.rename(f"{WWW}{FILE}.new", f"{WWW}{FILE}")
-            t.fails(errno.ESTALE, off=600_000)
+            t.fails(errno.ESTALE, off=3_600_000)
             equal(t.right_or_error() > 0, True, f"{what}: some of it is not here")
         with Try(server, f"{what}, mounted anew") as t:
             equal(content(path("file-one/source/file-one")) == OTHER, True, "the new version")
@@ -82,7 +82,7 @@ def check_changed(server):
     with Try(server, "no ETag", before=[("*", bad.without("ETag"), {"method": None})]) as t:
         t.right_or_error()
         place(WWW, FILE[1:], OTHER + b"x")
-        t.fails(errno.ESTALE, off=200_000)
+        t.fails(errno.ESTALE, off=3_200_000)
     place(WWW, FILE[1:], DATA)
 
 
@@ -107,7 +107,7 @@ def check_sums(server):
     # A bit that was wrong on the way: it is told, and what was wrong is not kept.
     options = f"cache={PRIVATE}/flip,block=16K,jobs=2"
     server.healthy()
-    server.script(FILE, bad.flip(300_000))
+    server.script(FILE, bad.flip(3_300_000))
     told = run("stage", "-o", options, f"{server.url}/data/", code=2)
     contains(told, "file-one", "SHA256SUMS")
     server.healthy()

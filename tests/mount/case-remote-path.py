@@ -16,8 +16,8 @@ from lib import (PRIVATE, SOURCE, contains, content, equal, expect_error, idx_by
 from servers import error_of, place, read_anew, remote, wait_until
 
 rng = np.random.default_rng(31)
-OLD = idx_bytes(rng.integers(0, 128, (2000, 20, 20), dtype=np.uint8))
-NEW = idx_bytes(rng.integers(128, 256, (2000, 20, 20), dtype=np.uint8))
+OLD = idx_bytes(rng.integers(0, 128, (2000, 45, 45), dtype=np.uint8))
+NEW = idx_bytes(rng.integers(128, 256, (2000, 45, 45), dtype=np.uint8))
 BLOCK = 16 << 10
 CACHES = iter(range(100))
 
@@ -70,10 +70,10 @@ def check_gone():
     read_anew(path("there-data/source/there-data"), size=4096)
     os.rename(SOURCE, f"{SOURCE}.away")
     equal(read_anew(path("here-data/source/here-data")) == OLD, True, "staged, the source is gone")
-    equal(read_anew(path("here-data/samples/raw/001999.image.raw")), OLD[-400:], "a sample")
+    equal(read_anew(path("here-data/samples/raw/001999.image.raw")), OLD[-2025:], "a sample")
     equal(len(os.listdir(path("there-data/samples/raw"))), 2000, "listings answer")
     expect_error((errno.ESTALE, errno.EIO), read_anew, path("there-data/source/there-data"),
-                 size=4096, offset=400_000)
+                 size=4096, offset=3_400_000)
     os.rename(f"{SOURCE}.away", SOURCE)
     os.unlink(f"{SOURCE}/here-data")
     equal(read_anew(path("here-data/source/here-data")) == OLD, True, "staged, the file is gone")
@@ -104,7 +104,7 @@ def check_changed():
             os.utime(f"{SOURCE}/one-data", ns=(st.st_atime_ns, st.st_mtime_ns + 1_000_000))
         equal(read_anew(file, size=4096) == OLD[:4096], True, f"{what}: what is staged")
         errors = 0
-        for off in range(0, len(OLD), 50_000):
+        for off in range(0, len(OLD), 200_000):
             e = error_of(read_anew, file, size=4096, offset=off)
             equal(e in (0, errno.ESTALE), True, f"{what}: errno at {off}: {e}")
             if not e:
