@@ -1,5 +1,6 @@
 #include "tests/support/fake_transport.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -46,12 +47,12 @@ static bool is_stopped_locked(struct fake *fake, const struct transfer *transfer
     return false;
 }
 
-/* Give bytes. False: the transfer is to stop. */
-static bool give(struct fake *fake, struct transfer *transfer, uint64_t most)
+/* Give bytes from the one at `at` on. False: the transfer is to stop. */
+static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint64_t end)
 {
-    uint64_t len = min_u64(transfer->len, most);
+    uint64_t len = min_u64(transfer->len, end);
 
-    for (uint64_t at = 0; at < len;) {
+    while (at < len) {
         size_t n = (size_t)min_u64(PIECE, len - at);
         uint64_t off = transfer->off + at;
         bool stopped;
@@ -74,13 +75,19 @@ static enum transfer_end run(struct fake *fake, struct transfer *transfer,
 {
     bool stopped;
 
-    if (!give(fake, transfer, answer->bytes))
+    if (answer->whole && transfer->off)
+        return TRANSFER_WHOLE;
+    if (answer->whole && transfer->len < fake->size && transfer->grow && transfer->grow(transfer))
+        assert(transfer->len == fake->size);
+    if (!give(fake, transfer, 0, answer->bytes))
         return TRANSFER_STOPPED;
     lock_take(&fake->lock);
     while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer))
         lock_wait(&fake->lock, &fake->changed);
     stopped = is_stopped_locked(fake, transfer);
     lock_drop(&fake->lock);
+    if (!stopped && answer->goes_on)
+        stopped = !give(fake, transfer, answer->bytes, UINT64_MAX);
     return stopped ? TRANSFER_STOPPED : answer->end;
 }
 

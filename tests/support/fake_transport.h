@@ -11,6 +11,8 @@ struct fake_answer {
     enum transfer_end end;
     uint64_t bytes; /* that are given before that, at most */
     bool stalls;    /* after them it ends only when it is stopped or fake_release() is called */
+    bool goes_on;   /* after that it gives the rest first */
+    bool whole;     /* the remote gives no parts: as HTTP that answers 200 */
     uint64_t retry_ms;
 };
 
