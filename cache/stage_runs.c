@@ -320,8 +320,8 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
     *ret_error = 0;
     if (run->done == run->n)
         how = TRANSFER_DONE;
-    else if (how == TRANSFER_DONE)
-        how = TRANSFER_AGAIN; /* a transport that gives less than it says */
+    else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->whole))
+        how = TRANSFER_AGAIN; /* a transport that gives less than it says, or says nonsense */
     switch (how) {
     case TRANSFER_DONE:
         break;

@@ -193,7 +193,10 @@ static int prepare(int fd, const char *id, uint8_t want[static HEADER_BYTES], co
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     store_le64(want + HEADER_AT_DROPS, new_drops());
-    r = ftruncate(fd, 0) < 0 ? -errno : write_at(fd, want, HEADER_BYTES, 0);
+    r = staged_lock(fd, F_WRLCK, LOCK_DROP, 1, true); /* who counts a drop would lose that number */
+    if (r == 0)
+        r = ftruncate(fd, 0) < 0 ? -errno : write_at(fd, want, HEADER_BYTES, 0);
+    staged_lock(fd, F_UNLCK, LOCK_DROP, 1, false);
     return r < 0 ? diag_set(d, r, "staged file %s: %s", path, strerror(-r)) : 0;
 }
 
@@ -486,16 +489,6 @@ static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, ui
     return r;
 }
 
-static int disk_bytes(int fd, uint64_t *ret)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    *ret = (uint64_t)st.st_blocks * 512;
-    return 0;
-}
-
 /* The file once more, for it needs locks of its own; they end when it is closed. */
 static int open_again(const struct staged *staged)
 {
@@ -511,7 +504,8 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
 {
     struct staged own = *staged;
     AUTO_CLOSE int fd = -1;
-    uint64_t before = 0, after = 0, times = 0, drops;
+    struct stat before, after;
+    uint64_t times, drops;
     int r;
 
     fd = own.fd = open_again(staged);
@@ -523,17 +517,20 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
     drops = staged_drops(&own);
     /* Behind the content there is nothing to lose: does the file system do it at all? */
     r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
-    if (r == 0)
-        r = disk_bytes(fd, &before);
+    if (r == 0 && fstat(fd, &before) < 0)
+        r = -errno;
     if (r == 0)
         r = drop_free(&own, first, n, &times);
-    if (r == 0)
-        r = disk_bytes(fd, &after);
+    if (r == 0 && fstat(fd, &after) < 0)
+        r = -errno;
     if (r < 0)
         return r;
-    *ret = (struct staged_dropped){before > after ? before - after : 0, UINT64_MAX, UINT64_MAX};
-    /* Unless somebody has begun the file anew meanwhile, which needs no lock. */
-    if (drops != UINT64_MAX && staged_drops(&own) == drops + times) {
+    *ret = (struct staged_dropped){.before = UINT64_MAX, .after = UINT64_MAX};
+    if (before.st_blocks > after.st_blocks)
+        ret->freed = (uint64_t)(before.st_blocks - after.st_blocks) * 512;
+    /* Unless somebody has cut it meanwhile, before a number was written that looks right. */
+    if (drops != UINT64_MAX && staged_drops(&own) == drops + times &&
+        before.st_size <= after.st_size) {
         ret->before = drops;
         ret->after = drops + times;
     }

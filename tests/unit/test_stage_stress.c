@@ -116,6 +116,7 @@ struct plan {
     bool refuses;  /* the failures may be final: then part of a block comes twice */
     bool whole;    /* the remote gives no parts */
     bool damages;  /* somebody destroys what is on the disk */
+    unsigned cuts; /* percent of that: he cuts the file to nothing */
     bool restarts; /* a stage ends in the middle */
     unsigned patience;
 };
@@ -401,7 +402,7 @@ static void *damager_main(void *arg)
     int fd = open_staged(damager->folder);
 
     while (fd >= 0 && !atomic_load(&damager->ends)) {
-        if (!chance(&damager->random, 2))
+        if (!chance(&damager->random, damager->plan->cuts))
             damage_block(fd, damager->plan->size, &damager->random);
         else if (ftruncate(fd, (off_t)random_below(&damager->random, AT_DROPS)) < 0)
             break;
@@ -440,6 +441,7 @@ static struct plan make_plan(uint64_t seed)
             .patience_s = plan.stalls ? 1 : 20,
             .background = background,
         };
+    plan.cuts = chance(&x, 30) ? 30 : 2;
     return plan;
 }
 
