@@ -45,11 +45,15 @@ static int make_cache_folder(const char *spec, const struct options *options,
                              const struct cache_folder *cache, struct diag *d)
 {
     bool is_far = strstr(spec, "://") && strncmp(spec, "file://", 7) != 0;
-    char unpacked[PATH_MAX];
+    static const char *const subs[] = {"unpacked", "staged"};
+    char path[PATH_MAX];
+    int r = 0;
 
     if (!options->cache && !options->stages_local && !is_far)
         return 0;
-    return cache_folder_sub(cache, "unpacked", unpacked, sizeof(unpacked), d);
+    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++)
+        r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
+    return r;
 }
 
 int open_source(const char *spec, const struct options *options, struct opened *ret, struct diag *d)

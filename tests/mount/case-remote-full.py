@@ -90,16 +90,16 @@ def check_pin(server):
         if epoch == 4:
             stop(daemon)
             daemon = start(f"{server.url}/", options)
-        before, evicted = sent(server.log()), remote()["evictions"]
+        before = remote()
         check_epoch(epoch)
         r = remote()
         share = r["staged_bytes"] / r["total_bytes"]
-        fetched = (sent(server.log()) - before) / len(DATA)
-        # What found no room is kept in memory for a while, so it may be less.
-        equal(fetched < 1 - share + 0.02, True, f"epoch {epoch}: the share {share:.3f} is cached, "
-              f"{fetched:.3f} of the dataset was fetched")
+        hits, misses = (r[name] - before[name] for name in ("hits", "misses"))
+        # A sample begins and ends within a block: of 65 blocks some are two samples'.
+        equal(abs(hits / (hits + misses) - share) < 0.02, True, f"epoch {epoch}: the share "
+              f"{share:.3f} is cached, {hits} hits, {misses} misses")
         equal(share > 0.4, True, f"8 of 16 MiB: the share {share:.3f} is cached")
-        equal(r["evictions"], evicted, "keep=pin evicts nothing")
+        equal(r["evictions"], before["evictions"], "keep=pin evicts nothing")
     stop(daemon)
 
 
@@ -110,7 +110,8 @@ def check_once_kept(server):
     before = sent(server.log())
     equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the first pass")
     r = remote()
-    equal(r["evictions"] > 100, True, f"keep=once drops blocks: {r}")
+    # The others found no room: they were fetched further ahead than the cache is large.
+    equal(r["evictions"] > 50, True, f"keep=once drops blocks: {r}")
     fetched = sent(server.log()) - before
     equal(fetched <= 1.02 * len(DATA), True, f"one pass fetched {fetched} of {len(DATA)}")
     equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the second pass")

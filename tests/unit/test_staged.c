@@ -301,7 +301,7 @@ static void test_staged__any_byte_changed__no_wrong_byte(void **state)
     bytes = slurp(path, &len);
     for (size_t i = 0; i < len; i++) {
         bool matters =
-            i < AT_CRC + 8 || (i >= AT_RECORDS && i < AT_RECORDS + 3 * 8) || i >= writer.data;
+            i < AT_CRC + 4 || (i >= AT_RECORDS && i < AT_RECORDS + 3 * 8) || i >= writer.data;
         uint8_t changed = bytes[i] ^ (uint8_t)(1u << i % 8);
         unsigned n;
 
