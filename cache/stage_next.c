@@ -26,12 +26,14 @@
 
 /* ---- ahead ---- */
 
-/* Reads in sequence may come a little out of order, once it is known that they are that. */
+/* Reads in sequence may come a little out of order, once it is known that they are that. Before,
+ * one that is near by chance must not count: it would cost more than itself. */
 static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
 {
     uint64_t gap = file->ahead_bytes ? SLACK : file->block_bytes;
+    uint64_t back = file->ahead_bytes ? SLACK : 2 * (end - off);
 
-    return file->last_end && off <= file->last_end + gap && end + SLACK >= file->last_end;
+    return file->last_end && off <= file->last_end + gap && end + back >= file->last_end;
 }
 
 void ahead_locked(struct file *file, uint64_t off, uint64_t len)
@@ -49,7 +51,8 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
     file->last_end = max_u64(file->last_end, end);
     if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
         return;
-    file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_LEAST), AHEAD_MOST);
+    file->ahead_bytes =
+        min_u64(max_u64(2 * file->ahead_bytes, 2 * (uint64_t)file->block_bytes), AHEAD_MOST);
     from = max_u64(file->last_end, file->ahead_end);
     to = min_u64(file->last_end + file->ahead_bytes, size);
     if (from < to) {
