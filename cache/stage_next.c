@@ -56,7 +56,8 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
         return; /* two that happen to be neighbours are no sequence */
     if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
         return;
-    file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_LEAST), AHEAD_MOST);
+    file->ahead_bytes =
+        min_u64(max_u64(2 * file->ahead_bytes, 2 * (uint64_t)file->block_bytes), AHEAD_MOST);
     from = max_u64(file->last_end, file->ahead_end);
     to = min_u64(file->last_end + file->ahead_bytes, size);
     if (from < to) {

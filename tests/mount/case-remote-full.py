@@ -106,7 +106,7 @@ def check_pin(server):
 def check_once_kept(server):
     """keep=once: what has been used makes room; a second epoch fetches it again, and counts it."""
     cache = fresh()
-    daemon = start(f"{server.url}/", f"cache={cache},cache_size=4M,block=64K,keep=once")
+    daemon = start(f"{server.url}/", f"cache={cache},cache_size=4M,block=4K,keep=once")
     before = sent(server.log())
     equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the first pass")
     r = remote()
