@@ -95,7 +95,7 @@ void source_free(struct source *source);
  */
 const char *source_note(const struct source *source);
 
-/* Where the credentials come from, for people, without any secret; "": it needs none. */
+/* Where the credentials come from, for people, without any secret; "": there are none. */
 void source_credentials(const struct source *source, char *ret, size_t room);
 
 /* See stage_rest(), stage_begin(), stage_end(). */

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "fs/commands.h"
+#include "fs/log.h"
 
 int fail(int code, const char *format, ...)
 {
@@ -18,6 +19,24 @@ int fail(int code, const char *format, ...)
     va_end(args);
     fputc('\n', stderr);
     return code;
+}
+
+const char *shown_source(const char *spec, char ret[static PATH_MAX])
+{
+    bool is_url = !strncmp(spec, "http://", 7) || !strncmp(spec, "https://", 8);
+
+    snprintf(ret, PATH_MAX, "%.*s", (int)(is_url ? strcspn(spec, "?") : strlen(spec)), spec);
+    return ret;
+}
+
+void log_source_note(const struct source *source)
+{
+    for (const char *note = source_note(source); *note;) {
+        int len = (int)strcspn(note, "\n");
+
+        log_warning("%.*s", len, note);
+        note += len + (note[len] != '\0');
+    }
 }
 
 /* Every source file keeps a descriptor open. */
@@ -59,6 +78,7 @@ static int make_cache_folder(const char *spec, const struct options *options,
 int open_source(const char *spec, const struct options *options, struct opened *ret, struct diag *d)
 {
     struct source_options how;
+    char shown[PATH_MAX];
     int r;
 
     if (cache_folder_init(&ret->cache, options->cache) < 0 ||
@@ -68,7 +88,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
     options_source(options, &ret->cache, &how);
     r = source_open(spec, &how, &ret->source, d);
     if (r < 0)
-        diag_set(d, r, "%s: %s", spec, strerror(-r));
+        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     return r < 0 ? EXIT_SOURCE : EXIT_DONE;
 }
 
@@ -76,11 +96,12 @@ int open_catalog(const char *spec, const struct options *options, struct opened 
                  struct diag *d)
 {
     int code = open_source(spec, options, ret, d), r;
+    char shown[PATH_MAX];
 
     if (code != EXIT_DONE)
         return code;
     r = catalog_open(ret->source, options, &ret->catalog, d);
     if (r < 0)
-        diag_set(d, r, "%s: %s", spec, strerror(-r));
+        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     return r < 0 ? EXIT_SOURCE : EXIT_DONE;
 }

@@ -117,7 +117,8 @@ def check_access(s3, options):
               f"{name}: {said}")
     unsigned = f"{fresh('anonymous')},{options.partition(',')[2]}"
     contains(run("info", "-o", unsigned, "s3://data/mnist/", code=2, env=bare), "s3://")
-    contains(run("info", "-o", unsigned, "s3://public/mnist/", env=bare), "train")
+    contains(run("info", "-o", unsigned, "s3://public/mnist/", env=bare), "train",
+             "credentials  anonymous")
     # The shared files, by default and by profile=.
     home = f"{PRIVATE}/home"
     place(home, ".aws/credentials", f"""# a comment
@@ -143,7 +144,10 @@ aws_secret_access_key = {s3.SECRET}
     contains(run("info", "-o", f"profile=none-such,{options}", "s3://data/mnist/", code=2, env=env),
              "none-such")
     equal(s3.SECRET in said, False, f"info names the secret: {said}")
-    contains(said, "right")  # where the credentials come from
+    contains(said, "credentials  profile right of ")
+    said = run("info", "--json", "-o", f"profile=right,{options}", "s3://data/mnist/", env=env)
+    contains(json.loads(said)["credentials"], "profile right of ")
+    equal(s3.SECRET in said or s3.KEY in said, False, f"info names the secret: {said}")
     # The endpoint from the environment.
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
         contains(run("info", "-o", fresh(), "s3://data/mnist/",
