@@ -243,8 +243,7 @@ def bar_random():
             with mount(f"{server.url}/", f"cache={cache},stage=off") as daemon:
                 server.forget()
                 where = f"{dataset(daemon.at)}/samples/raw"
-                digits = len(os.listdir(where)[0].split(".")[0])
-                paths = [f"{where}/{i:0{digits}}.image.raw" for i in chosen()]
+                paths = [f"{where}/{i:06d}.image.raw" for i in chosen()]
                 begin = time.monotonic()
                 for path in paths:
                     fd = os.open(path, os.O_RDONLY)
@@ -294,10 +293,15 @@ def read_files(folder, names):
     return len(names)
 
 
+def batches_in(folder):
+    """The pictures as they are stored; as floats they stand in the same folder."""
+    return sorted(glob.glob("*.image.npy", root_dir=folder))
+
+
 def read_epoch(at, plan, epoch=None):
     folder = f"{dataset(at)}/batches/{plan}" + (f"/epoch={epoch}" if epoch is not None else "")
     folder += "/npy"
-    names = sorted(os.listdir(folder))
+    names = batches_in(folder)
     equal(read_files(folder, names), len(names), "batches that were read")
 
 
@@ -308,7 +312,7 @@ def bar_once():
     size = os.stat(f"{WWW}/{name}").st_size
     cache = f"{PRIVATE}/cache"
     results = []
-    with Nginx(WWW, more=FAST + "limit_rate 20m;") as server:
+    with Nginx(WWW, more=FAST, limit_rate=20_000_000) as server:
         for i in range(ROUNDS):
             empty(cache)
             server.forget()
@@ -331,7 +335,7 @@ def kill_in_the_middle(server, cache, size, epochs):
         for epoch in range(epochs):
             where = f"batches/batch=128,rank={rank}of4,seed=7/epoch={epoch}/npy"
             folder = f"{dataset(at)}/{where}"
-            names = sorted(os.listdir(folder))
+            names = batches_in(folder)
             while names:
                 names = names[read_files(folder, names):]
                 if names and rank % 2 == 0:
@@ -422,7 +426,6 @@ def bar_hang():
             mount(f"{server.url}/", f"cache={PRIVATE}/cache,stage=off,timeout=600,patience=600") \
             as daemon:
         where = f"{dataset(daemon.at)}/samples/raw"
-        digits = len(os.listdir(where)[0].split(".")[0])
         half = n // 2
         with open(f"{dataset(daemon.at)}/source/{name}", "rb", buffering=0) as f:
             left = half * IMAGE
@@ -431,7 +434,7 @@ def bar_hang():
         places = random.Random(3).sample(range(half - 2000), 2 * rounds * reads)
 
         def path(i):
-            return f"{where}/{i:0{digits}}.image.raw"
+            return f"{where}/{i:06d}.image.raw"
 
         def latency():
             times = []

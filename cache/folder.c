@@ -222,13 +222,17 @@ static int check_marker(const char *folder, struct diag *d)
 static int make_in(const struct cache_folder *folder, const char *path, struct diag *d)
 {
     char text[PATH_MAX];
+    struct stat st;
     int r;
 
     snprintf(text, sizeof(text), "%s", path);
     r = make_folders(text);
+    if (r == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        r = -ENOTDIR;
     if (r < 0)
-        return diag_set(d, r, "cache folder %s: %s; choose another with -o cache=DIR", folder->path,
-                        strerror(-r));
+        return diag_set(d, r, "cache folder %s%s%s: %s; choose another with -o cache=DIR",
+                        folder->path, path[strlen(folder->path)] ? ": " : "",
+                        path[strlen(folder->path)] ? path : "", strerror(-r));
     return 0;
 }
 

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/checked.h"
+#include "cache/beside.h"
 #include "cache/credentials.h"
+#include "cache/netrc.h"
 #include "cache/unpack.h"
 
 extern const struct remote remote_list, remote_file, remote_local, remote_http, remote_https,
@@ -70,6 +73,8 @@ void source_free(struct source *source)
     free(source->spelled);
     free(source->only_file);
     free(source->base);
+    free(source->listing);
+    beside_free(source->beside);
     cache_folder_release(&source->cache);
     free(source);
 }
@@ -79,11 +84,30 @@ const char *source_note(const struct source *source)
     return source->note.data ? source->note.data : "";
 }
 
+/* The host of a URL that url_clean() has made, without its port. */
+static void host_of(const char *url, char *ret, size_t room)
+{
+    const char *host = strstr(url, "://") + 3;
+    size_t len = strcspn(host, "/?");
+
+    for (size_t at = len; at-- > 0 && host[at] != ']';)
+        if (host[at] == ':')
+            len = at;
+    snprintf(ret, room, "%.*s", (int)min_u64(len, 255), host);
+}
+
 void source_credentials(const struct source *source, char *ret, size_t room)
 {
+    char host[256];
+
     *ret = '\0';
-    if (source->credentials)
+    if (source->credentials) {
         credentials_origin(source->credentials, ret, room);
+    } else if (source->remote->far) {
+        host_of(source->root, host, sizeof(host));
+        if (netrc_file_names(host))
+            snprintf(ret, room, "machine %s of ~/.netrc", host);
+    }
 }
 
 char *source_name(const struct source *source)

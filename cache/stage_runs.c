@@ -26,6 +26,7 @@
 #define PUBLISH_MS                                                                                 \
     5 /* complete blocks are written after so long, though their group is not full                 \
        */
+#define FULL_S   5
 #define REST_S   30
 #define OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
 
@@ -336,6 +337,9 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
         if (!run->stopping && !file->whole)
             make_run_locked(file, 0, file->blocks, why, false);
         return 1;
+    case TRANSFER_STOPPED: /* by us, or there was no room for what nobody waits for */
+        *ret_error = run->stopping ? run->over_error : file->stage->ending ? -EINTR : 0;
+        break;
     case TRANSFER_CHANGED:
         atomic_store(&file->failed, -ESTALE);
         *ret_error = -ESTALE;
@@ -474,6 +478,16 @@ static void note_fetched_locked(struct file *file, uint64_t block)
                               memory_order_relaxed);
 }
 
+/* There is no room, by the limit or on the disk: the background rests for a while. */
+static void note_full(struct stage *stage)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    stage->full = true;
+    stage->full_until = monotonic_ns() + FULL_S * NS_PER_S;
+    pthread_cond_broadcast(&stage->gone);
+}
+
 /* The first n blocks of the buffer, of so many bytes, are complete. */
 static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
@@ -483,9 +497,11 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     bool kept = !run->refused && write_blocks(run, n, bytes);
 
     if (!kept) {
-        if (!run->refused)
+        if (!run->refused) {
             room_give_back(file->stage->room, run->room);
-        run->room = run->refused ? run->room : 0;
+            run->room = 0;
+            note_full(file->stage);
+        }
         run->refused = true;
         keep_spares(run, n);
     }
@@ -564,6 +580,8 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
             publish_blocks(run, ready, ready_bytes);
         }
     }
+    if (run->refused && run->why != RUN_DEMAND)
+        return false; /* nobody would have any of it */
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
 
@@ -725,10 +743,7 @@ static bool take_room(struct run *run)
         return true;
     }
     run->refused = true;
-    lock_take(&stage->lock);
-    stage->full = true;
-    stage->full_until = monotonic_ns() + 5 * NS_PER_S;
-    lock_drop(&stage->lock);
+    note_full(stage);
     return run->why == RUN_DEMAND;
 }
 

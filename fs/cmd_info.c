@@ -12,6 +12,7 @@
 #include "fs/tree.h"
 
 #define CHECK_BYTES (1 << 20)
+#define ORIGIN_ROOM 400
 
 struct info_call {
     bool json, check;
@@ -75,14 +76,60 @@ static void print_item(const struct catalog_item *item)
     print_note(item->ds->note.set ? item->ds->note.text : "");
 }
 
-static void print_json(const struct catalog *catalog, const char *source)
+/* What there is to say of the source itself. */
+static void print_source(const struct source *source, const char *spec)
+{
+    char origin[ORIGIN_ROOM], shown[PATH_MAX];
+
+    source_credentials(source, origin, sizeof(origin));
+    if (!*origin && !*source_note(source))
+        return;
+    printf("%s\n", shown_source(spec, shown));
+    if (*origin)
+        printf("    credentials  %s\n", origin);
+    print_note(source_note(source));
+}
+
+static void print_all(const struct catalog *catalog, const struct source *source, const char *spec)
+{
+    print_source(source, spec);
+    for (size_t i = 0; i < catalog->n; i++)
+        print_item(&catalog->item[i]);
+}
+
+static void json_source(const struct source *source, const char *spec, struct text *t)
+{
+    const char *note = source_note(source);
+    char origin[ORIGIN_ROOM], shown[PATH_MAX];
+
+    source_credentials(source, origin, sizeof(origin));
+    text_add(t, "  \"source\": ");
+    text_add_json(t, shown_source(spec, shown));
+    text_add(t, ",\n  \"credentials\": ");
+    if (*origin)
+        text_add_json(t, origin);
+    else
+        text_add(t, "null");
+    text_add(t, ",\n  \"notes\": [");
+    for (bool any = false; *note; any = true) {
+        AUTO_FREE char *line = strndup(note, strcspn(note, "\n"));
+
+        text_add(t, any ? ", " : "");
+        text_add_json(t, line ? line : "");
+        note += strcspn(note, "\n");
+        note += *note == '\n';
+    }
+    text_add(t, "]");
+}
+
+static void print_json(const struct catalog *catalog, const struct source *source, const char *spec)
 {
     AUTO_TEXT struct text t = {0};
     char path[TREE_NAME_ROOM * 4];
     bool any = false;
 
-    text_add(&t, "{\n  \"source\": ");
-    text_add_json(&t, source);
+    text_add(&t, "{\n");
+    json_source(source, spec, &t);
     text_add(&t, ",\n  \"datasets\": [");
     for (size_t i = 0; i < catalog->n; i++) {
         if (!is_usable(&catalog->item[i]))
@@ -180,10 +227,9 @@ static int show(const struct info_call *call, const struct options *options)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     catalog_prepare(catalog, INT64_MAX);
     if (call->json)
-        print_json(catalog, call->source);
+        print_json(catalog, opened.source, call->source);
     else
-        for (size_t i = 0; i < catalog->n; i++)
-            print_item(&catalog->item[i]);
+        print_all(catalog, opened.source, call->source);
     fflush(stdout);
     return call->check ? check_catalog(catalog) : EXIT_DONE;
 }

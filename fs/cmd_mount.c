@@ -220,6 +220,7 @@ static int mount_source(const struct mount_call *call, const struct options *opt
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     if (!call->fake)
         prepare_small(&opened.catalog);
+    log_source_note(opened.source);
     report_unusable(&opened.catalog);
     name = source_name(opened.source);
     if (!name)

@@ -31,6 +31,7 @@ struct staging {
     struct source_list list;
     struct blob **blob; /* [list.n]; NULL: it cannot be opened */
     size_t unreadable;
+    char shown[PATH_MAX]; /* SOURCE */
     struct progress progress;
 };
 
@@ -91,7 +92,7 @@ static int open_files(struct staging *s, struct diag *d)
     if (r < 0)
         return r;
     if (!s->list.n)
-        return diag_set(d, -ENODATA, "%s: no files found", s->call->source);
+        return diag_set(d, -ENODATA, "%s: no files found", s->shown);
     s->blob = calloc(s->list.n, sizeof(*s->blob));
     if (!s->blob)
         return -ENOMEM;
@@ -132,7 +133,7 @@ static int say_no_room(const struct staging *s)
     return fail(EXIT_CACHE,
                 "%s: no room in the cache %s: want %s more (%s of %s are staged), found %s in use "
                 "of %s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
-                s->call->source, s->opened.cache.path,
+                s->shown, s->opened.cache.path,
                 human_bytes(total > staged ? total - staged : 0, want), human_bytes(staged, have),
                 human_bytes(total, all), human_bytes(stage_room_used(stage), used),
                 human_bytes(stage_room_limit(stage), limit), left);
@@ -147,8 +148,7 @@ static int say_failed(const struct staging *s, int r, const struct diag *d)
 {
     if (r == -ENOSPC)
         return say_no_room(s);
-    return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", s->call->source,
-                diag_text(d, r));
+    return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", s->shown, diag_text(d, r));
 }
 
 /* Until all is here. EXIT_DONE or the exit code of the program. */
@@ -167,7 +167,7 @@ static int bring(struct staging *s)
     is_looked_at = 0;
     if (r == 0) {
         stage_end(stage);
-        return fail(128 + caught, "%s: ended; %s", s->call->source, resumable);
+        return fail(128 + caught, "%s: ended; %s", s->shown, resumable);
     }
     return r < 0 ? say_failed(s, r, &d) : EXIT_DONE;
 }
@@ -222,9 +222,9 @@ static int say_done(const struct staging *s)
     for (size_t i = 0; i < s->list.n; i++)
         bytes += s->blob[i] ? s->blob[i]->size : 0;
     if (s->unreadable)
-        return fail(EXIT_SOURCE, "%s: %zu of %zu files could not be read", s->call->source,
-                    s->unreadable, s->list.n);
-    printf("%s: %zu file%s, %s: all here and right, in %s\n", s->call->source, s->list.n,
+        return fail(EXIT_SOURCE, "%s: %zu of %zu files could not be read", s->shown, s->unreadable,
+                    s->list.n);
+    printf("%s: %zu file%s, %s: all here and right, in %s\n", s->shown, s->list.n,
            s->list.n == 1 ? "" : "s", human_bytes(bytes, all), s->opened.cache.path);
     return EXIT_DONE;
 }
@@ -280,6 +280,7 @@ static int stage_source(const struct stage_call *call, struct options *options)
 
     options->stages_local = true;
     options->source.stage.background = !call->check;
+    shown_source(call->source, s.shown);
     log_set_level(options->log_level);
     catch_signals();
     code = open_source(call->source, options, &s.opened, &d);
@@ -287,7 +288,8 @@ static int stage_source(const struct stage_call *call, struct options *options)
         return fail(code, "%s", diag_text(&d, -ENOMEM));
     if (!s.opened.source->stage)
         return fail(EXIT_SOURCE, "%s: want a source that can be staged, found one that is not",
-                    call->source);
+                    s.shown);
+    log_source_note(s.opened.source);
     r = open_files(&s, &d);
     if (r < 0)
         return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s", diag_text(&d, r));

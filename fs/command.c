@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "fs/commands.h"
+#include "fs/log.h"
 
 int fail(int code, const char *format, ...)
 {
@@ -18,6 +19,24 @@ int fail(int code, const char *format, ...)
     va_end(args);
     fputc('\n', stderr);
     return code;
+}
+
+const char *shown_source(const char *spec, char ret[static PATH_MAX])
+{
+    bool is_url = !strncmp(spec, "http://", 7) || !strncmp(spec, "https://", 8);
+
+    snprintf(ret, PATH_MAX, "%.*s", (int)(is_url ? strcspn(spec, "?") : strlen(spec)), spec);
+    return ret;
+}
+
+void log_source_note(const struct source *source)
+{
+    for (const char *note = source_note(source); *note;) {
+        int len = (int)strcspn(note, "\n");
+
+        log_warning("%.*s", len, note);
+        note += len + (note[len] != '\0');
+    }
 }
 
 /* Every source file keeps a descriptor open. */
@@ -45,16 +64,21 @@ static int make_cache_folder(const char *spec, const struct options *options,
                              const struct cache_folder *cache, struct diag *d)
 {
     bool is_far = strstr(spec, "://") && strncmp(spec, "file://", 7) != 0;
-    char unpacked[PATH_MAX];
+    static const char *const subs[] = {"unpacked", "staged"};
+    char path[PATH_MAX];
+    int r = 0;
 
     if (!options->cache && !options->stages_local && !is_far)
         return 0;
-    return cache_folder_sub(cache, "unpacked", unpacked, sizeof(unpacked), d);
+    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++)
+        r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
+    return r;
 }
 
 int open_source(const char *spec, const struct options *options, struct opened *ret, struct diag *d)
 {
     struct source_options how;
+    char shown[PATH_MAX];
     int r;
 
     if (cache_folder_init(&ret->cache, options->cache) < 0 ||
@@ -64,7 +88,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
     options_source(options, &ret->cache, &how);
     r = source_open(spec, &how, &ret->source, d);
     if (r < 0)
-        diag_set(d, r, "%s: %s", spec, strerror(-r));
+        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     return r < 0 ? EXIT_SOURCE : EXIT_DONE;
 }
 
@@ -72,11 +96,12 @@ int open_catalog(const char *spec, const struct options *options, struct opened 
                  struct diag *d)
 {
     int code = open_source(spec, options, ret, d), r;
+    char shown[PATH_MAX];
 
     if (code != EXIT_DONE)
         return code;
     r = catalog_open(ret->source, options, &ret->catalog, d);
     if (r < 0)
-        diag_set(d, r, "%s: %s", spec, strerror(-r));
+        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     return r < 0 ? EXIT_SOURCE : EXIT_DONE;
 }

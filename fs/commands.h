@@ -3,6 +3,8 @@
 #ifndef EPOCHFS_FS_COMMANDS_H
 #define EPOCHFS_FS_COMMANDS_H
 
+#include <limits.h>
+
 #include "base/diag.h"
 #include "cache/folder.h"
 #include "fs/catalog.h"
@@ -35,6 +37,12 @@ int open_catalog(const char *spec, const struct options *options, struct opened 
                  struct diag *d);
 void opened_release(struct opened *opened);
 #define AUTO_OPENED AUTO(opened_release)
+
+/* SOURCE as it may be shown: without the query of a URL, which may be a secret. Returns ret. */
+const char *shown_source(const char *spec, char ret[static PATH_MAX]);
+
+/* Log what was odd about SOURCE when it was opened. */
+void log_source_note(const struct source *source);
 
 /* Say "epochfs: <reason>" and return code. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

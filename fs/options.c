@@ -246,7 +246,7 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
 {
     const char *host = strstr(value, "://");
 
-    if (host && memchr(host + 3, '@', strcspn(host + 3, "/")))
+    if (host && strchr(host, '@')) /* a password may have any letters, '/', too */
         return refuse_secret("endpoint", d);
     if (!host || (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0) ||
         !host[3] || host[3] == '/')

@@ -178,7 +178,8 @@ def check_not_ours():
         os.unlink(f"{foreign}/{name}")
     with mounted(SOURCE, f"cache={foreign}"):
         check_content()
-    equal(sorted(os.listdir(foreign)), ["EPOCHFS", "unpacked"], "an empty folder is taken")
+    equal(sorted(os.listdir(foreign)), ["EPOCHFS", "room", "staged", "unpacked"],
+          "an empty folder is taken")
 
 
 def check_full():
@@ -188,7 +189,7 @@ def check_full():
     full = f"{PRIVATE}/full"
     os.mkdir(full)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", full], check=True)
-    with mounted(SOURCE, f"cache={full}"):
+    with environment(EPOCHFS_CACHE=full), mounted(SOURCE):
         contains(text(path("big.gz/ERROR.txt")), "big.gz", "unpacking gzip", "No space left")
         equal(content(path("little/source/little")), LITTLE, "what fits is there")
         equal(len(os.listdir(path("train/samples/npz"))), 20, "plain files work")
@@ -200,10 +201,10 @@ def check_full():
         while True:
             os.write(filler, bytes(4096))
     os.close(filler)
-    with mounted(SOURCE, f"cache={full}"):
+    with environment(EPOCHFS_CACHE=full), mounted(SOURCE):
         equal(content(path("little/source/little")), LITTLE, "what is in stays in")
     subprocess.run(["mount", "-o", "remount,ro", full], check=True)
-    with mounted(SOURCE, f"cache={full}"):
+    with environment(EPOCHFS_CACHE=full), mounted(SOURCE):
         equal(content(path("little/source/little")), LITTLE, "a read-only cache is used")
         contains(text(path("big.gz/ERROR.txt")), "big.gz")
     subprocess.run(["umount", full], check=True)

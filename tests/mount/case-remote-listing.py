@@ -3,13 +3,15 @@
 Also packed files, redirects, names of all kinds, and what is not a listing."""
 
 import gzip
+import hashlib
+import json
 import os
 import urllib.parse
 
 import numpy as np
 
-from lib import (PRIVATE, SOURCE, contains, content, equal, idx_bytes, mounted, path, run, small,
-                 text)
+from lib import (PRIVATE, SOURCE, contains, content, equal, idx_bytes, log_text, mounted, path,
+                 run, small, text)
 from servers import Nginx, check_once, place, sha256sums
 
 WWW = f"{PRIVATE}/www"
@@ -118,6 +120,15 @@ place(f"{WWW}/evil", "SHA256SUMS", b"".join(b"%064d  %b\n" % (0, name) for name 
     b"http://127.0.0.1:1/x", b"%2e%2e/sums/big")) + b"no sum at all\n" + b"\xff\xfe" * 50 + b"\n")
 with Nginx(WWW) as server:
     run("info", "-o", fresh(), f"{server.url}/evil/", code=2)
+    place(f"{WWW}/evil", "SHA256SUMS", content(WWW, "evil/SHA256SUMS") + b"%s  good\n" % (
+        hashlib.sha256(ODD).hexdigest().encode()))
+    note = "SHA256SUMS: 11 of 13 lines left out"
+    contains(run("info", "-o", fresh(), f"{server.url}/evil/"), f"note     {note}")
+    contains(json.loads(run("info", "--json", "-o", fresh(), f"{server.url}/evil/"))["notes"][0],
+             note)
+    contains(run("stage", "-o", fresh(), f"{server.url}/evil/", code=2), note)
+    with mounted(f"{server.url}/evil/", fresh(), log="log.evil"):
+        contains(log_text("log.evil"), note)
     equal([r for r in server.log() if not r.path.startswith("/evil/")], [], "outside of SOURCE")
 
 # ---- packed files: unpacked while they are staged; fetched once ----
@@ -134,6 +145,23 @@ with Nginx(WWW) as server:
             equal(content(path("big/source/big")) == BIG, True, "unpacked")
             contains(text(path("cut.gz/ERROR.txt")), "cut.gz")
     check_once(server.log(), sizes, "packed files, two mounts")
+
+# ---- a user from ~/.netrc: sent to the server, and told of by its name only ----
+os.makedirs(f"{PRIVATE}/home")
+with open(f"{PRIVATE}/passwords", "w", encoding="ascii") as f:
+    f.write("me:{PLAIN}hush-hush\n")
+with Nginx(WWW, more=f"""
+        location /locked/ {{ auth_basic "locked"; auth_basic_user_file {PRIVATE}/passwords;
+                             alias {WWW}/sums/; }}""") as server:
+    home = {**os.environ, "HOME": f"{PRIVATE}/home"}
+    contains(run("info", "-o", fresh(), f"{server.url}/locked/", code=2, env=home), "401")
+    with open(f"{PRIVATE}/home/.netrc", "w", encoding="ascii") as f:
+        f.write("machine 127.0.0.1 login me password hush-hush\n")
+    said = run("info", "-o", fresh(), f"{server.url}/locked/", env=home)
+    contains(said, "big", "credentials  machine 127.0.0.1 of ~/.netrc")
+    equal("hush" in said, False, f"info names the password: {said}")
+    found = json.loads(run("info", "--json", "-o", fresh(), f"{server.url}/locked/", env=home))
+    equal(found["credentials"], "machine 127.0.0.1 of ~/.netrc", "info --json")
 
 # ---- redirects, on the server and to another one ----
 with Nginx(WWW) as other, Nginx(WWW, more=f"""

@@ -316,7 +316,8 @@ static void test_options__secrets__refused_and_not_shown(void **state)
                                         "password=HUSH",
                                         "passwd=HUSH",
                                         "AWS_ACCESS_KEY_ID=HUSH",
-                                        "endpoint=https://me:HUSH@s3.example.org"};
+                                        "endpoint=https://me:HUSH@s3.example.org",
+                                        "endpoint=https://me:HU/SHHUSH@s3"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
