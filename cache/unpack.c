@@ -104,6 +104,7 @@ int unpack_find(struct blob **blob, const struct cache_folder *cache, struct dia
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d)
 {
     struct unpacking u = {.packed = *blob};
+    struct diag reason = DIAG_INIT;
     struct entry entry;
     uint64_t size = 0;
     int fd = -1, r;
@@ -122,9 +123,11 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct dia
         return r;
     r = entry_open(&entry, &fd, &size);
     if (r == -ENOENT)
-        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, d);
+        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
+    if (r < 0 && r != -ENOSPC && reason.set) /* it says of which file it is */
+        return diag_set(d, r, "%s", reason.text);
     if (r < 0)
         return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u.unpacker->name,
-                        entry.folder, strerror(-r));
+                        entry.folder, diag_text(&reason, r));
     return replace_blob(blob, fd, size);
 }

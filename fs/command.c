@@ -89,6 +89,8 @@ int open_source(const char *spec, const struct options *options, struct opened *
     r = source_open(spec, &how, &ret->source, d);
     if (r < 0)
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
+    else
+        ret->cache.room = ret->source->cache.room;
     return r < 0 ? EXIT_SOURCE : EXIT_DONE;
 }
 
