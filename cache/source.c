@@ -239,7 +239,7 @@ int source_blob(const struct source *source, const struct source_entry *entry,
 
     if (r < 0)
         return r;
-    r = unpack_blob(&blob, cache, d);
+    r = unpack_blob(&blob, cache, source->watch, d);
     if (r < 0)
         return r;
     *ret_blob = TAKE_PTR(blob);

@@ -22,6 +22,7 @@ struct roots;
 struct http;
 struct credentials;
 struct beside;
+struct unpack_watch;
 
 /* A file of the source. */
 struct source_entry {
@@ -77,6 +78,8 @@ struct source {
                         a list: all of it; of a remote file: its folder's URL, without a query */
     char *spelled;   /* of a local path: as the user gave it */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
+
+    struct unpack_watch *watch; /* of source_blob(); not owned; NULL: nobody */
 
     struct room *room;   /* owned; NULL: that of stage, or no limit */
     struct stage *stage; /* through which files are read; NULL: they are read in place */

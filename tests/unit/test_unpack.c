@@ -63,6 +63,7 @@ static struct packed *packed_new(void)
 }
 
 static struct room *limit; /* of the cache folder; NULL: none */
+static struct unpack_watch *watch;
 
 /* Unpack folder/f into folder/cache. */
 static int unpack_file(const char *folder, struct blob **ret, struct diag *d)
@@ -77,7 +78,7 @@ static int unpack_file(const char *folder, struct blob **ret, struct diag *d)
     r = local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.gz", UINT64_MAX, false, &blob);
     if (r < 0)
         return r;
-    r = unpack_blob(&blob, &cache, d);
+    r = unpack_blob(&blob, &cache, watch, d);
     if (r == 0)
         *ret = TAKE_PTR(blob);
     return r;
@@ -189,6 +190,38 @@ static void test_unpack__no_room__told_and_nothing_stays(void **state)
     assert_int_equal(room_used(limit), used);
     room_close(limit);
     limit = NULL;
+}
+
+struct counting {
+    struct unpack_watch watch;
+    uint64_t last;
+    unsigned calls;
+};
+
+static void count_progress(struct unpack_watch *of, const struct blob *packed, uint64_t bytes)
+{
+    struct counting *c = (struct counting *)of;
+
+    assert_true(c->calls ? bytes > c->last && bytes <= packed->size : bytes == 0);
+    c->last = bytes;
+    c->calls++;
+}
+
+static void test_unpack__watched__told_of_all(void **state)
+{
+    struct counting counting = {.watch = {count_progress}};
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, "hello", 5);
+    add_zeros(p, 300000);
+    watch = &counting.watch;
+    check_good(*state, p, "hello", 5);
+    assert_int_equal(counting.last, p->len);
+    assert_true(counting.calls > 2);
+    counting.calls = 0;
+    check_good(*state, p, "hello", 5); /* was unpacked before */
+    watch = NULL;
+    assert_true(counting.calls == 0 || counting.last == p->len);
 }
 
 /* To the last block that it needs. */
@@ -689,6 +722,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_TEMP(test_unpack__no_room__told_and_nothing_stays),
+        IN_TEMP(test_unpack__watched__told_of_all),
         IN_TEMP(test_unpack__just_enough_room__unpacked),
         IN_TEMP(test_gzip__one_member__content),
         IN_TEMP(test_gzip__empty_content__empty),
