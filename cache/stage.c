@@ -408,6 +408,11 @@ void stage_waited(struct stage *stage, int64_t ns)
     atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
 }
 
+struct room *stage_room(struct stage *stage)
+{
+    return stage->room;
+}
+
 uint64_t stage_room_used(struct stage *stage)
 {
     return room_used(stage->room);
