@@ -13,8 +13,8 @@ from lib import PRIVATE, contains, content, equal, idx_bytes, path, run, start, 
 from servers import (MiB, Nginx, disk_usage, place, read_anew, remote, sent, start_at, timed)
 
 WWW = f"{PRIVATE}/www"
-SIDE = 512  # a sample is 64 blocks of 4 KiB, and its start in another block is little
-N = 64
+SIDE = 256  # a sample is 16 blocks of 4 KiB, and its start in another block is little
+N = 256
 IMAGES = np.random.default_rng(4).integers(0, 256, (N, SIDE, SIDE), dtype=np.uint8)
 DATA = idx_bytes(IMAGES)  # 16 MiB
 place(WWW, "big-data", DATA)
