@@ -431,7 +431,7 @@ def bar_half():
             shares.append((1 - sent(server.log()) / touched, cached))
             say("hits {:.3f}, cached {:.3f}".format(*shares[-1]))
     hit, cached = min(shares, key=lambda s: s[0] - s[1])
-    row("5 epochs, cache of half: hits - cached share", f"{hit:.3f} (worst epoch)",
+    row("5 epochs, cache of half: hits - cached", f"{hit:.3f} (worst epoch)",
         f"{cached:.3f} cached", hit - cached, ">=", -0.02)
 
 
