@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "cache/beside.h"
 #include "cache/sums.h"
 #include "cache/unpack.h"
 #include "cache/url.h"
@@ -56,8 +57,7 @@ void remote_note(struct source *source, const char *format, ...)
         text_add(&source->note, "...\n");
 }
 
-/* base and path, encoded; the caller frees it. */
-static int make_url(const struct source *source, const char *path, char **ret)
+int remote_url(const struct source *source, const char *path, char **ret)
 {
     AUTO_FREE char *encoded = NULL;
     int r = http_encode(path, true, &encoded);
@@ -90,7 +90,7 @@ int remote_add(struct source *source, const char *path, const char *url,
         *entry->version = *version;
     }
     if (!url)
-        return make_url(source, path, &entry->url);
+        return remote_url(source, path, &entry->url);
     entry->url = strdup(url);
     return entry->url ? 0 : -ENOMEM;
 }
@@ -233,7 +233,15 @@ int remote_set_file(struct source *source, const char *name, const char *url,
                     const struct remote_version *version)
 {
     source->only_file = strdup(name);
-    return source->only_file ? remote_add(source, name, url, version, NULL) : -ENOMEM;
+    if (!source->only_file)
+        return -ENOMEM;
+    if (!url || !strchr(url, '?')) { /* a query is for this one file */
+        int r = beside_new(&source->beside);
+
+        if (r < 0)
+            return r;
+    }
+    return remote_add(source, name, url, version, NULL);
 }
 
 static int copy_entry(const struct source_entry *from, struct source_list *ret)
@@ -273,7 +281,7 @@ static int add_side_names(const struct source *source, const char *const *sides,
                 continue;
             r = source_list_add(ret, "", side, NULL, NULL);
             if (r == 0)
-                r = make_url(source, side, &ret->entry[ret->n - 1].url);
+                r = remote_url(source, side, &ret->entry[ret->n - 1].url);
             if (r < 0)
                 return r;
         }
@@ -303,7 +311,7 @@ int remote_list_known(const struct source *source, const char *const *sides,
     (void)d;
     for (size_t i = 0; i < source->known.n && r == 0; i++)
         r = copy_entry(&source->known.entry[i], ret);
-    if (r == 0 && source->only_file && !strchr(source->known.entry[0].url, '?'))
+    if (r == 0 && source->beside)
         r = add_sides(source, sides, ret);
     return r;
 }
@@ -328,129 +336,4 @@ int remote_open(const struct source *source, const struct source_entry *entry,
                                           .uid = getuid(),
                                           .gid = getgid()},
                      ret_blob, d);
-}
-
-/* ---- what files of SOURCE name ---- */
-
-/* Write folder, of len bytes, and path without "", "." and "..". false: it leads above all folders,
- * or is too long. */
-static bool join_inside(const char *folder, size_t len, const char *path, char ret[static PATH_MAX])
-{
-    size_t n = len;
-
-    if (len >= PATH_MAX)
-        return false;
-    memcpy(ret, folder, len);
-    while (*path) {
-        size_t name = strcspn(path, "/");
-
-        if (name == 2 && !memcmp(path, "..", 2)) {
-            if (!n)
-                return false;
-            while (n && ret[--n] != '/')
-                continue;
-        } else if (name && !(name == 1 && *path == '.')) {
-            if (n + name + 2 > PATH_MAX)
-                return false;
-            if (n)
-                ret[n++] = '/';
-            memcpy(ret + n, path, name);
-            n += name;
-        }
-        path += name + (path[name] == '/');
-    }
-    ret[n] = '\0';
-    return true;
-}
-
-/* The path of SOURCE on its server, decoded, with no '/' at either end. false: it is too long. */
-static bool root_path(const struct source *source, char ret[static PATH_MAX])
-{
-    const char *path = strstr(source->root, "://") + 3;
-    bool encoded = strncmp(source->root, "s3://", 5) != 0; /* keys are not */
-    char decoded[PATH_MAX];
-
-    if (encoded)
-        path += strcspn(path, "/");
-    if (strlen(path) >= PATH_MAX || (encoded && !url_decode(path, strlen(path), decoded)))
-        return false;
-    return join_inside("", 0, encoded ? decoded : path, ret);
-}
-
-/* Files with relative paths are looked for as on a disk, from folder up to the top of the server,
- * for lists are often made above SOURCE; only what lies in SOURCE is known. */
-static const struct source_entry *find_relative(const struct source *source, const char *folder,
-                                                const char *path)
-{
-    char root[PATH_MAX], base[PATH_MAX], whole[PATH_MAX];
-    size_t root_len, len;
-
-    if (!root_path(source, root) || !join_inside(root, strlen(root), folder, base))
-        return NULL;
-    root_len = strlen(root);
-    for (len = strlen(base);;) {
-        const struct source_entry *found = NULL;
-
-        if (join_inside(base, len, path, whole) && !strncmp(whole, root, root_len) &&
-            (!root_len || whole[root_len] == '/'))
-            found = source_list_find(&source->known, whole + root_len + (root_len > 0));
-        if (found || !len)
-            return found;
-        while (len && base[--len] != '/')
-            continue;
-    }
-}
-
-/* What a path relative to SOURCE itself leads to. */
-static const struct source_entry *find_below(const struct source *source, const char *path)
-{
-    char whole[PATH_MAX];
-
-    return join_inside("", 0, path, whole) ? source_list_find(&source->known, whole) : NULL;
-}
-
-/* What a URL leads to. *ret_outside: it does not begin as SOURCE's. */
-static const struct source_entry *find_url(const struct source *source, const char *url,
-                                           bool *ret_outside)
-{
-    size_t len = strlen(source->root);
-    const struct source_entry *found;
-    char decoded[PATH_MAX];
-
-    *ret_outside = strncmp(url, source->root, len) != 0;
-    if (*ret_outside)
-        return NULL;
-    url += len;
-    found = find_below(source, url);
-    if (!found && strlen(url) < sizeof(decoded) && url_decode(url, strlen(url), decoded))
-        found = find_below(source, decoded);
-    return found;
-}
-
-int remote_find(const struct source *source, const char *folder, const char *path,
-                const struct source_entry **ret, struct diag *d)
-{
-    const struct source_entry *found = NULL;
-    bool outside = *path == '/';
-    char shown[512];
-
-    name_show(path, shown, sizeof(shown));
-    shown[strstr(shown, "://") ? strcspn(shown, "?") : strlen(shown)] = '\0';
-    if (!*path)
-        return diag_set(d, -EINVAL, "'': want a path, found nothing");
-    if (strstr(path, "://"))
-        found = find_url(source, path, &outside);
-    else if (!outside)
-        found = find_relative(source, folder, path);
-    if (outside)
-        return diag_set(d, -EACCES, "%s: lies outside of SOURCE, %s%s", shown, source->root,
-                        *path == '/' ? "; mount with -o allow_outside to read files of this machine"
-                                     : "");
-    if (!found)
-        return diag_set(d, -ENOENT,
-                        "%s: want a file of %s, found none of that path there, nor in the folder "
-                        "that names it or above",
-                        shown, source->root);
-    *ret = found;
-    return 0;
 }

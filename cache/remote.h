@@ -12,6 +12,9 @@
 int remote_connect(struct source *source, const struct source_options *options,
                    struct http_signer *signer, struct diag *d);
 
+/* The URL of a path relative to SOURCE; the caller frees it. 0 or -ENOMEM. */
+int remote_url(const struct source *source, const char *path, char **ret);
+
 /* Add a file to source->known: path: relative to SOURCE, a good name. url NULL: below base. version
  * and error may be NULL. 0 or -errno. */
 int remote_add(struct source *source, const char *path, const char *url,
@@ -47,8 +50,9 @@ int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
 
 /* What a file in folder calls path, among the files of the source: a path relative to that folder
- * or one above it, above SOURCE, too, or a URL below SOURCE's. 0; -ENOENT; -EACCES: it lies outside
- * of SOURCE; with the reason in d. */
+ * or one above it, above SOURCE, too, or a URL below SOURCE's. If SOURCE is one file, those beside
+ * it and below count, too (cache/beside.h), and it may block. 0, and *ret lives as long as source;
+ * -ENOENT; -EACCES: it lies outside of SOURCE; or -errno; with the reason in d. */
 int remote_find(const struct source *source, const char *folder, const char *path,
                 const struct source_entry **ret, struct diag *d);
 

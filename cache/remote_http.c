@@ -16,6 +16,8 @@
 
 #define DEPTH_MOST   16
 #define ENTRIES_MOST 100000
+#define BESIDE_MOST  20000 /* entries, where SOURCE is one file */
+#define BESIDE_PAGES 64
 
 /* A text below base. 0 or -errno with the reason in d. */
 static int get_below(const struct source *source, const char *path, struct text *ret,
@@ -56,7 +58,8 @@ struct crawl {
     struct source *source;
     char **folder; /* [n] */
     size_t n, next;
-    size_t entries; /* links, of all pages */
+    size_t entries, entries_most; /* links, of all pages */
+    size_t pages_most;
 };
 
 static void crawl_release(struct crawl *crawl)
@@ -113,11 +116,11 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
     char path[PATH_MAX];
     const char *wrong;
 
-    if (++crawl->entries > ENTRIES_MOST)
+    if (++crawl->entries > crawl->entries_most)
         return diag_set(d, -E2BIG,
-                        "%s: want at most %d entries in index pages, found more; use a SHA256SUMS "
+                        "%s: want at most %zu entries in index pages, found more; use a SHA256SUMS "
                         "or -o files=",
-                        crawl->source->root, ENTRIES_MOST);
+                        crawl->source->root, crawl->entries_most);
     if (snprintf(path, sizeof(path), "%s%s", folder, link->name) >= (int)sizeof(path))
         return 0;
     wrong = name_wrong(path);
@@ -181,28 +184,60 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
 }
 
 /* 1: there are index pages, and all were read; 0: there are none; or -errno. */
-static int read_index(struct source *source, bool sure, struct diag *d)
+static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 {
-    AUTO(crawl_release) struct crawl crawl = {.source = source};
-    int r = use_first(&crawl, sure, d);
+    int r = use_first(crawl, sure, d);
 
     if (r <= 0)
         return r;
-    for (; crawl.next < crawl.n && r >= 0; crawl.next++) {
+    for (; crawl->next < crawl->n && r >= 0; crawl->next++) {
         AUTO_TEXT struct text page = {0};
         struct diag why = DIAG_INIT;
-        const char *folder = crawl.folder[crawl.next];
+        const char *folder = crawl->folder[crawl->next];
         size_t links;
 
-        r = get_below(source, folder, &page, &why);
+        if (crawl->next >= crawl->pages_most)
+            return -E2BIG;
+        r = get_below(crawl->source, folder, &page, &why);
         if (r == -ENOMEM)
             return r;
         if (r < 0)
-            r = add_broken(&crawl, folder, diag_text(&why, r));
+            r = add_broken(crawl, folder, diag_text(&why, r));
         else if (page.len)
-            r = use_page(&crawl, folder, &page, &links, d);
+            r = use_page(crawl, folder, &page, &links, d);
     }
     return r < 0 ? r : 1;
+}
+
+static int read_index(struct source *source, bool sure, struct diag *d)
+{
+    AUTO(crawl_release)
+    struct crawl crawl = {.source = source, .entries_most = ENTRIES_MOST, .pages_most = SIZE_MAX};
+
+    return crawl_all(&crawl, sure, d);
+}
+
+/* A list that is not that of a mount is made in a source of its own, which has the rest from the
+ * other. */
+static int http_list_beside(const struct source *of, struct source_list *ret)
+{
+    struct source source = {
+        .remote = of->remote, .root = of->root, .base = of->base, .http = of->http};
+    AUTO(crawl_release)
+    struct crawl crawl = {
+        .source = &source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
+    int r = read_sums(&source, true, NULL);
+
+    if (r == 0)
+        r = crawl_all(&crawl, true, NULL);
+    text_release(&source.note);
+    if (r <= 0) {
+        source_list_release(&source.known);
+        return r == -ENOMEM ? r : 0;
+    }
+    remote_sort(&source);
+    *ret = source.known;
+    return 1;
 }
 
 /* ---- what SOURCE is ---- */
@@ -359,9 +394,11 @@ const struct remote remote_http = {.scheme = "http://",
                                    .make = http_make,
                                    .list = remote_list_known,
                                    .open = remote_open,
+                                   .list_beside = http_list_beside,
                                    .far = true};
 const struct remote remote_https = {.scheme = "https://",
                                     .make = http_make,
                                     .list = remote_list_known,
                                     .open = remote_open,
+                                    .list_beside = http_list_beside,
                                     .far = true};

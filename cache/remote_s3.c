@@ -18,6 +18,7 @@
 #include "cache/url.h"
 
 #define OBJECTS_MOST 1000000
+#define BESIDE_MOST  20000 /* objects, where SOURCE is one of them */
 
 /* SOURCE, while it is opened. */
 struct s3 {
@@ -97,6 +98,19 @@ static int make_aws_url(const struct s3 *s3, const char *region, char **ret)
                : asprintf(ret, "https://%s.s3.%s.%s", s3->bucket, region, domain);
 }
 
+/* Of a bucket that stands in the host's name the path is "/". */
+static int make_listing(struct s3 *s3)
+{
+    bool in_path = s3->endpoint && !s3->options->virtual_host;
+
+    free(s3->source->listing);
+    if (asprintf(&s3->source->listing, "%s%s", s3->url, in_path ? "" : "/") < 0) {
+        s3->source->listing = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
 static int make_url(struct s3 *s3)
 {
     int r;
@@ -118,7 +132,7 @@ static int make_url(struct s3 *s3)
         s3->url = NULL;
         return -ENOMEM;
     }
-    return 0;
+    return make_listing(s3);
 }
 
 /* ---- what a server says ---- */
@@ -182,8 +196,8 @@ static int describe(struct s3 *s3, int r, const struct text *answer, const struc
 
 /* ---- the listing ---- */
 
-/* The URL of a page. Parameters in the order in which they are signed. */
-static int page_url(const struct s3 *s3, const char *prefix, const char *token, unsigned most,
+/* The URL of a page: listing and a query, its parameters in the order in which they are signed. */
+static int page_url(const char *listing, const char *prefix, const char *token, unsigned most,
                     char **ret)
 {
     AUTO_FREE char *wanted = NULL, *from = NULL;
@@ -196,8 +210,7 @@ static int page_url(const struct s3 *s3, const char *prefix, const char *token, 
         return r;
     if (most)
         snprintf(keys, sizeof(keys), "&max-keys=%u", most);
-    if (asprintf(ret, "%s%s?%s%s%sencoding-type=url&list-type=2%s&prefix=%s", s3->url,
-                 s3->endpoint && !s3->options->virtual_host ? "" : "/",
+    if (asprintf(ret, "%s?%s%s%sencoding-type=url&list-type=2%s&prefix=%s", listing,
                  from ? "continuation-token=" : "", from ? from : "", from ? "&" : "", keys,
                  wanted) < 0) {
         *ret = NULL;
@@ -212,7 +225,7 @@ static int get_page(struct s3 *s3, const char *prefix, const char *token, unsign
     AUTO_TEXT struct text answer = {0};
     AUTO_FREE char *url = NULL;
     struct diag why = DIAG_INIT;
-    int r = page_url(s3, prefix, token, most, &url);
+    int r = page_url(s3->source->listing, prefix, token, most, &url);
 
     if (r < 0)
         return r;
@@ -224,7 +237,7 @@ static int get_page(struct s3 *s3, const char *prefix, const char *token, unsign
 }
 
 /* Add an object whose key begins with a prefix of that length. */
-static int add_object(struct s3 *s3, const struct s3_object *object, size_t prefix_len)
+static int add_object(struct source *source, const struct s3_object *object, size_t prefix_len)
 {
     const char *path = object->key + prefix_len, *wrong;
     size_t len = strlen(path);
@@ -233,8 +246,8 @@ static int add_object(struct s3 *s3, const struct s3_object *object, size_t pref
         return 0;
     wrong = name_wrong(path);
     if (wrong)
-        return remote_add_wrong(s3->source, path, wrong);
-    return name_hidden(path) ? 0 : remote_add(s3->source, path, NULL, &object->version, NULL);
+        return remote_add_wrong(source, path, wrong);
+    return name_hidden(path) ? 0 : remote_add(source, path, NULL, &object->version, NULL);
 }
 
 static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefix, struct diag *d)
@@ -246,7 +259,7 @@ static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefi
         if (strncmp(page->object[i].key, prefix, len) != 0)
             return diag_set(d, -EBADMSG,
                             "%s: want keys that begin so, found another in the listing", s3->shown);
-        r = add_object(s3, &page->object[i], len);
+        r = add_object(s3->source, &page->object[i], len);
     }
     if (r == 0 && s3->source->known.n > OBJECTS_MOST)
         return diag_set(d, -E2BIG, "%s: want at most %d objects, found more; name a longer prefix",
@@ -274,6 +287,54 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *ret_any, struct 
         token = TAKE_PTR(page.token);
     } while (r == 0 && token);
     return r;
+}
+
+/* One page of the listing of the folder of the object that SOURCE is. *token: of the page, then of
+ * the next one. */
+static int beside_page(struct source *source, const char *prefix, char **token)
+{
+    AUTO_S3_PAGE struct s3_page page = {0};
+    AUTO_TEXT struct text answer = {0};
+    AUTO_FREE char *url = NULL;
+    int r = page_url(source->listing, prefix, *token, 0, &url);
+
+    if (r == 0)
+        r = http_get(source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
+                     &answer, NULL);
+    if (r == 0)
+        r = s3_page_parse(answer.data ? answer.data : "", answer.len, source->root, &page, NULL);
+    for (size_t i = 0; i < page.n && r == 0; i++)
+        r = strncmp(page.object[i].key, prefix, strlen(prefix)) != 0
+                ? -EBADMSG
+                : add_object(source, &page.object[i], strlen(prefix));
+    free(*token);
+    *token = TAKE_PTR(page.token);
+    return r;
+}
+
+static int s3_list_beside(const struct source *of, struct source_list *ret)
+{
+    struct source source = {.remote = of->remote,
+                            .root = of->root,
+                            .base = of->base,
+                            .http = of->http,
+                            .listing = of->listing};
+    const char *slash = strchr(of->root + strlen("s3://"), '/'); /* "s3://bucket/folder/" */
+    const char *prefix = slash ? slash + 1 : "";
+    AUTO_FREE char *token = NULL;
+    int r;
+
+    do
+        r = beside_page(&source, prefix, &token);
+    while (r == 0 && token && source.known.n <= BESIDE_MOST);
+    text_release(&source.note);
+    if (r < 0 || token) {
+        source_list_release(&source.known);
+        return r == -ENOMEM ? r : 0;
+    }
+    remote_sort(&source);
+    *ret = source.known;
+    return 1;
 }
 
 /* SOURCE is an object: set what its folder is. */
@@ -432,4 +493,5 @@ const struct remote remote_s3 = {.scheme = "s3://",
                                  .make = s3_make,
                                  .list = remote_list_known,
                                  .open = remote_open,
+                                 .list_beside = s3_list_beside,
                                  .far = true};

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "cache/beside.h"
 #include "cache/credentials.h"
 #include "cache/netrc.h"
 #include "cache/unpack.h"
@@ -72,6 +73,8 @@ void source_free(struct source *source)
     free(source->spelled);
     free(source->only_file);
     free(source->base);
+    free(source->listing);
+    beside_free(source->beside);
     cache_folder_release(&source->cache);
     free(source);
 }

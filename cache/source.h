@@ -21,6 +21,7 @@ struct source;
 struct roots;
 struct http;
 struct credentials;
+struct beside;
 
 /* A file of the source. */
 struct source_entry {
@@ -62,6 +63,10 @@ struct remote {
     /* Add the folders on this machine that its files are in. NULL: none. 0 or -errno. */
     int (*roots)(const struct source *source, struct roots *ret);
 
+    /* Of a source that is one file: add all files of its folder, and below, to ret, sorted; there
+     * may be many. 1; 0: they cannot be known, or are too many; or -ENOMEM. NULL: as 0. */
+    int (*list_beside)(const struct source *source, struct source_list *ret);
+
     bool far; /* not on this machine: source.known has all files, sorted */
 };
 
@@ -80,7 +85,9 @@ struct source {
     char *base;                      /* what URLs of files begin with; ends with '/' */
     struct http *http;               /* belongs to stage */
     struct credentials *credentials; /* NULL: it needs none; owned */
-    struct text note;                /* what is odd, for people, a line each */
+    struct beside *beside;           /* of one file that may name others; else NULL */
+    char *listing;    /* of S3: the URL of a page of the listing, without its query */
+    struct text note; /* what is odd, for people, a line each */
 };
 
 /* spec: as the user gave it. Of a remote it reads the list of files, and waits for that. 0; -ENOENT

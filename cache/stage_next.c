@@ -240,6 +240,13 @@ static uint64_t find_missing(struct file *file, uint64_t from, uint64_t most, ui
     return first;
 }
 
+/* How long the next run may be: with rate= no more than comes in a quarter of a second. */
+static uint64_t run_bytes_locked(const struct stage *stage)
+{
+    return stage->options.rate ? min_u64(stage->run_bytes, stage->options.rate / 4)
+                               : stage->run_bytes;
+}
+
 /* Queue the next run of the background. False: nothing is missing in the rest of this turn. */
 static bool stage_more(struct stage *stage, int64_t now)
 {
@@ -249,7 +256,7 @@ static bool stage_more(struct stage *stage, int64_t now)
     lock_take(&stage->lock);
     file = stage->at ? stage->at : stage->files;
     from = stage->at ? stage->at_block : 0;
-    most = max_u64(stage->run_bytes / stage->options.block, 1);
+    most = max_u64(run_bytes_locked(stage) / stage->options.block, 1);
     lock_drop(&stage->lock);
     for (; file; file = atomic_load(&file->next), from = 0) {
         uint64_t first = file->blocks, end = file->blocks;
@@ -272,7 +279,7 @@ static bool stage_more(struct stage *stage, int64_t now)
         if (first < file->blocks) {
             LOCK_SCOPE(&stage->lock);
 
-            runs_make_locked(file, first, end, stage->run_bytes, RUN_BACKGROUND, false);
+            runs_make_locked(file, first, end, UINT64_MAX, RUN_BACKGROUND, false);
             if (stage->options.rate)
                 stage->budget_ns =
                     (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +

@@ -9,7 +9,8 @@ import numpy as np
 
 import kaldi_dirs as kd
 import svm_model
-from lib import PRIVATE, SOURCE, content, equal, mounted, path, start, stop, write
+from lib import (PRIVATE, SOURCE, contains, content, equal, idx_bytes, mounted, path, run, start,
+                 stop, write)
 from servers import (Nginx, check_counters, check_once, error_of, files_below, remote, sha256sums,
                      wait_until)
 
@@ -80,17 +81,31 @@ with Nginx(SOURCE) as server:
 
     # A single table, by its scp; its archive beside it.
     with mounted(f"{server.url}/kaldi/feats.scp", f"cache={PRIVATE}/single"):
-        at = path("feats")
+        at = path("feats.scp")
         equal(len(os.listdir(f"{at}/samples/npy")), 20, "samples of feats.scp")
         key = full.utterances[7]
         with open(f"{at}/samples/npy/{key}.data.npy", "rb") as f:
             got = np.load(f)
         equal(np.array_equal(got, full.tables["feats"][key].value), True, "a sample of feats.scp")
 
+    write("bad.scp", f"{full.utterances[7]} ../feats.ark:0\n".encode())
+    contains(run("info", "-o", f"cache={PRIVATE}/bad", f"{server.url}/bad.scp", code=2),
+             "want a file of")
+
+# The same where no listing says what is beside it: the server is asked for the one that it names.
+os.rename(f"{SOURCE}/SHA256SUMS", f"{PRIVATE}/SHA256SUMS")
+with Nginx(SOURCE, autoindex=False) as server:
+    with mounted(f"{server.url}/kaldi/feats.scp", f"cache={PRIVATE}/asked"):
+        with open(path(f"feats.scp/samples/npy/{key}.data.npy"), "rb") as f:
+            equal(np.array_equal(np.load(f), full.tables["feats"][key].value), True, "asked for")
+    names = {r.path for r in server.log(False) if r.method == "HEAD"}
+    equal([n for n in names if ".ark" in n and "feats" not in n], [], "files asked for")
+
 # An scp on a server names files of its folder only, and no commands.
 LINES = {"a": "/etc/passwd", "b": "../kaldi/audio/x.wav", "c": "cat /etc/passwd |",
          "d": "file:///etc/passwd", "e": "http://127.0.0.1:1/x"}
 write("evil/wav.scp", "".join(f"{key} {value}\n" for key, value in LINES.items()).encode())
+write("evil/numbers", idx_bytes(np.arange(9, dtype=np.uint8)))  # something that can be mounted
 with Nginx(SOURCE) as server:
     with mounted(f"{server.url}/evil/", f"cache={PRIVATE}/evil"):
         for at, _, names in os.walk(path()):

@@ -20,6 +20,7 @@ ODD = idx_bytes(np.arange(200, dtype=np.uint8))
 ODD_KEYS = ["with space", "plus+and%25percent", "100%", "ümlaut", "hash#tag", "what?", "a&b=c",
             "semi;colon", "quote'\"s", "[brackets]", "star*", "tilde~", "at@sign", "dollar$", "a:b",
             "back`tick", "(round)", "excl!amation", "less<more>"]
+VECTOR = np.arange(5, dtype="<f4")
 LITTLE = 1300  # objects, more than one page of a listing has
 
 
@@ -30,6 +31,9 @@ def upload(s3):
         place(f"{UP}/data/odd", name, ODD)
     for i in range(LITTLE):
         place(f"{UP}/data/many/{i % 7}", f"v{i:04d}", idx_bytes(np.array([i, i % 9], np.int32)))
+    place(f"{UP}/data/beside", "feats.scp", b"u1 sub/feats.ark:3\n")  # which names another object
+    place(f"{UP}/data/beside", "sub/feats.ark",
+          b"u1 \0BFV \4" + len(VECTOR).to_bytes(4, "little") + VECTOR.tobytes())
     s3.aws("configure", "set", "default.s3.max_concurrent_requests", "20")
     for bucket in ("data", "public"):
         s3.aws("s3api", "create-bucket", "--bucket", bucket)
@@ -98,6 +102,9 @@ def check_listing(options):
             equal(content(path(name, "source", name)), ODD, name)
     with mounted("s3://data/odd/what?", fresh(options.partition(",")[2])):
         equal(content(path("what?/source/what?")), ODD, "an object on its own")
+    with mounted("s3://data/beside/feats.scp", options):
+        equal(np.load(path("feats.scp/samples/npy/u1.data.npy")).tolist(), VECTOR.tolist(),
+              "what an object on its own names")
     contains(run("info", "-o", options, "s3://data/nothing-here/", code=2), "nothing-here")
     contains(run("info", "-o", options, "s3://no-such-bucket/x", code=2), "no-such-bucket")
 

@@ -489,14 +489,20 @@ struct opening {
     struct cache_opener opener;
 };
 
-static void opening_init(struct opening *o, bool allow_outside)
+static void opening_init_of(struct opening *o, const struct fake_answer *answer, size_t n,
+                            const char *spec, bool allow_outside)
 {
     const struct cache_opener_options how = {.allow_outside = allow_outside, .command_timeout = 1};
 
-    fake_http_set(tree, ARRAY_LEN(tree));
+    fake_http_set(answer, n);
     *o = (struct opening){.cache = {.path = (char *)"/nowhere"}};
-    assert_int_equal(open_source("http://h/c/", NULL, &o->source, NULL), 0);
+    assert_int_equal(open_source(spec, NULL, &o->source, NULL), 0);
     assert_int_equal(cache_opener_init(&o->opener, o->source, &o->cache, &how), 0);
+}
+
+static void opening_init(struct opening *o, bool allow_outside)
+{
+    opening_init_of(o, tree, ARRAY_LEN(tree), "http://h/c/", allow_outside);
 }
 
 static void opening_release(struct opening *o)
@@ -570,6 +576,178 @@ static void test_remote_opener__allow_outside__files_of_this_machine(void **stat
     assert_int_equal(opener_file(&o.opener.opener, "", "/etc/passwd", &blob, NULL), 0);
     assert_null(fake_staged_of(blob));
     check_named(&o, "data/train", "x.ark", 2);
+}
+
+/* ---- what a single file names ---- */
+
+static const struct fake_answer beside_page[] = {
+    {"http://h/c/feats.scp", NULL, 0, NULL, {.size = 1, .etag = "e"}},
+    {"http://h/c/",
+     NULL,
+     0,
+     "<title>Index of /c/</title><a href=\"feats.scp\">f</a><a href=\"a.ark\">a</a>"
+     "<a href=\"b.ark\">b</a><a href=\"c.ark\">c</a><a href=\"d.ark\">d</a><a href=\"s/\">s</a>"
+     "<a href=\"gone.ark\">g</a>",
+     {0}},
+    {"http://h/c/s/", NULL, 0, "<a href=\"x%20y.ark\">x</a>", {0}},
+    {"http://h/c/a.ark", NULL, 0, NULL, {.size = 2}},
+    {"http://h/c/b.ark", NULL, 0, NULL, {.size = 3}},
+    {"http://h/c/c.ark", NULL, 0, NULL, {.size = 4}},
+    {"http://h/c/d.ark", NULL, 0, NULL, {.size = 5}},
+    {"http://h/c/s/x%20y.ark", NULL, 0, NULL, {.size = 6}},
+    {"http://h/c/hid/den.ark", NULL, 0, NULL, {.size = 7}}, /* which the page does not name */
+    {"http://h/up.ark", NULL, 0, NULL, {.size = 8}},
+};
+
+static void test_remote_beside__listing__found(void **state)
+{
+    AUTO(opening_release) struct opening o;
+    size_t stats;
+
+    (void)state;
+    opening_init_of(&o, beside_page, ARRAY_LEN(beside_page), "http://h/c/feats.scp", false);
+    check_files(o.source, no_sides, "feats.scp");
+    assert_int_equal(fake_http.requests, 1); /* SHA256SUMS: nothing was named yet */
+    stats = fake_http.stats;
+    check_named(&o, "", "feats.scp", 1);
+    assert_int_equal(fake_http.requests, 1);
+    check_named(&o, "", "a.ark", 2);
+    assert_int_equal(fake_http.stats, stats + 1);
+    check_named(&o, "", "./b.ark", 3); /* and the next one is asked for with it */
+    assert_int_equal(fake_http.stats, stats + 3);
+    check_named(&o, "", "../c/c.ark", 4);
+    check_named(&o, "", "b.ark", 3);
+    assert_int_equal(fake_http.stats, stats + 3);
+    check_named(&o, "", "c/s/x y.ark", 6); /* a list that was made above */
+    check_named(&o, "", "http://h/c/d.ark", 5);
+    check_named(&o, "", "http://h/c/s/x%20y.ark", 6);
+    assert_int_equal(fake_http.requests, 4); /* SHA256SUMS again, two pages */
+    check_not_named(&o, "gone.ark", -ENOENT, "gone.ark");
+    check_not_named(&o, "hid/den.ark", -ENOENT, "want a file of");
+    check_not_named(&o, "../up.ark", -ENOENT, "want a file of");
+    check_not_named(&o, "http://h/up.ark", -EACCES, "outside of SOURCE");
+    check_not_named(&o, "/etc/passwd", -EACCES, "outside of SOURCE");
+}
+
+static void test_remote_beside__no_listing__asked_for_once(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://h/c/feats.scp", NULL, 0, NULL, {.size = 1, .etag = "e"}},
+        {"http://h/c/", NULL, -EACCES, NULL, {0}},
+        {"http://h/c/s/a.ark", NULL, 0, NULL, {.size = 2}},
+        {"http://h/c/dark.ark", NULL, -EREMOTEIO, NULL, {0}},
+        {"http://h/c/.hid", NULL, 0, NULL, {.size = 2}},
+        {"http://h/up.ark", NULL, 0, NULL, {.size = 8}},
+    };
+    AUTO(opening_release) struct opening o;
+    size_t stats;
+
+    (void)state;
+    opening_init_of(&o, site, ARRAY_LEN(site), "http://h/c/feats.scp", false);
+    stats = fake_http.stats;
+    check_named(&o, "", "s/a.ark", 2);
+    check_named(&o, "", "http://h/c/s/a.ark", 2);
+    assert_int_equal(fake_http.stats, stats + 1);
+    check_named(&o, "", "c/s/a.ark", 2); /* c/c/s/a.ark is asked for first */
+    check_named(&o, "", "c/s/a.ark", 2);
+    assert_int_equal(fake_http.stats, stats + 2);
+    check_not_named(&o, "none.ark", -ENOENT, "none.ark");
+    check_not_named(&o, "none.ark", -ENOENT, "none.ark");
+    assert_int_equal(fake_http.stats, stats + 5); /* in data/train/, too, and in data/ */
+    check_not_named(&o, "dark.ark", -EREMOTEIO, "dark.ark");
+    check_not_named(&o, "dark.ark", -EREMOTEIO, "dark.ark"); /* asked again */
+    stats += 5 + 3 + 1;
+    assert_int_equal(fake_http.stats, stats);
+    check_not_named(&o, "../../../up.ark", -ENOENT, "want a file of");
+    check_not_named(&o, "../../../../up.ark", -ENOENT, "want a file of");
+    check_not_named(&o, "http://h/c/../up.ark", -ENOENT, "want a file of");
+    check_not_named(&o, ".hid", -ENOENT, "want a file of");
+    assert_int_equal(fake_http.stats, stats);
+}
+
+/* What signs the query is for one file. */
+static void test_remote_beside__query__nothing_is_asked_for(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://h/c/feats.scp?sig=1", NULL, 0, NULL, {.size = 1}},
+        {"http://h/c/a.ark", NULL, 0, NULL, {.size = 2}},
+    };
+    AUTO(opening_release) struct opening o;
+
+    (void)state;
+    opening_init_of(&o, site, ARRAY_LEN(site), "http://h/c/feats.scp?sig=1", false);
+    check_not_named(&o, "a.ark", -ENOENT, "a.ark");
+    assert_int_equal(fake_http.requests, 0);
+}
+
+static void test_remote_beside__s3__listing_or_asked_for(void **state)
+{
+    static const struct fake_answer shut[] = {
+        {"http://s3/open?encoding-type=url&list-type=2&prefix=p%2Fk%2F", NULL, -EACCES, NULL, {0}},
+        {"http://s3/open/p/k", NULL, 0, NULL, {.size = 5}},
+        {"http://s3/open/p/a.ark", NULL, 0, NULL, {.size = 6}},
+    };
+    static const struct fake_answer listed[] = {
+        {"http://s3/b?encoding-type=url&list-type=2&prefix=p%2Fk%2F", NULL, 0, PAGE(""), {0}},
+        {"http://s3/b?encoding-type=url&list-type=2&max-keys=1&prefix=p%2Fk",
+         NULL,
+         0,
+         PAGE(OBJECT("p/k", "5")),
+         {0}},
+        {"http://s3/b?encoding-type=url&list-type=2&prefix=p%2F",
+         NULL,
+         0,
+         PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>t</"
+              "NextContinuationToken>" OBJECT("p/k", "5") OBJECT("p/a.ark", "6")),
+         {0}},
+        {"http://s3/b?continuation-token=t&encoding-type=url&list-type=2&prefix=p%2F",
+         NULL,
+         0,
+         PAGE(OBJECT("p/s/x.ark", "7")),
+         {0}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        AUTO(opening_release) struct opening o;
+
+        if (i == 0)
+            opening_init_of(&o, listed, ARRAY_LEN(listed), "s3://b/p/k", false);
+        else
+            opening_init_of(&o, shut, ARRAY_LEN(shut), "s3://open/p/k", false);
+        check_named(&o, "", "a.ark", 6);
+        check_named(&o, "", "p/a.ark", 6);
+        check_named(&o, "", i ? "s3://open/p/a.ark" : "s3://b/p/s/x.ark", i ? 6 : 7);
+        if (i == 0)
+            assert_int_equal(fake_http.stats, 0);
+        check_not_named(&o, "b.ark", -ENOENT, "b.ark");
+        check_not_named(&o, "../q/a.ark", -ENOENT, "q/a.ark");
+    }
+}
+
+/* The n-th allocation fails while a file is looked for, for n = 1, 2, 3 ... */
+static void test_remote_beside__no_memory__enomem_and_then_found(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        bool is_done = false;
+
+        for (unsigned long at = 1; !is_done; at++) {
+            AUTO(opening_release) struct opening o;
+            const struct source_entry *entry = NULL;
+            int r;
+
+            opening_init_of(&o, beside_page, i ? 1 : ARRAY_LEN(beside_page), "http://h/c/feats.scp",
+                            false);
+            allocations = 0;
+            fail_at = at;
+            r = remote_find(o.source, "", "a.ark", &entry, NULL);
+            is_done = allocations < at;
+            fail_at = 0;
+            assert_int_equal(r, !is_done ? -ENOMEM : i ? -ENOENT : 0);
+            assert_int_equal(remote_find(o.source, "", "a.ark", &entry, NULL), i ? -ENOENT : 0);
+        }
+    }
 }
 
 static void test_local__stages_local__through_the_stage(void **state)
@@ -652,6 +830,11 @@ int main(void)
         cmocka_unit_test(test_remote_opener__relative_paths_and_urls__found),
         cmocka_unit_test(test_remote_opener__elsewhere__refused),
         cmocka_unit_test(test_remote_opener__allow_outside__files_of_this_machine),
+        cmocka_unit_test(test_remote_beside__listing__found),
+        cmocka_unit_test(test_remote_beside__no_listing__asked_for_once),
+        cmocka_unit_test(test_remote_beside__query__nothing_is_asked_for),
+        cmocka_unit_test(test_remote_beside__s3__listing_or_asked_for),
+        cmocka_unit_test(test_remote_beside__no_memory__enomem_and_then_found),
         cmocka_unit_test(test_remote__no_memory__enomem),
         cmocka_unit_test(test_local__stages_local__through_the_stage),
     };
