@@ -104,6 +104,7 @@ void stage_free(struct stage *stage)
     lock_take(&stage->lock);
     while (stage->alive)
         lock_wait(&stage->lock, &stage->gone);
+    runs_free_buffers_locked(stage);
     lock_drop(&stage->lock);
     transport_free(stage->transport); /* its threads have left us then */
     while (stage->files) {

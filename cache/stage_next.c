@@ -360,6 +360,8 @@ static void end_turn(struct stage *stage, int64_t now)
     all = all && !stage->added;
     stage->at = NULL;
     stage->all_staged = all;
+    if (all)
+        runs_free_buffers_locked(stage);
     stage->look_until =
         all ? INT64_MAX : now + (stage->n_files < MANY_FILES ? TURN_MS : MANY_TURN_MS) * NS_PER_MS;
     stage->saw_missing = false;

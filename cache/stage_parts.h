@@ -161,6 +161,8 @@ struct stage {
     struct file *newest, *oldest; /* of those that are open */
     struct file *elsewhere;
     struct run_list queued[RUN_WHYS], active, asleep;
+    uint8_t *buffer[16]; /* [n_buffers], of runs that have gone */
+    unsigned n_buffers;
     unsigned alive;    /* runs, in lists or not */
     unsigned starting; /* of them */
     pthread_t thread;
@@ -257,6 +259,9 @@ int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_ove
 
 /* Stop all that is under way, and forget what is not; all who wait get -EINTR. */
 void runs_stop_locked(struct stage *stage, struct wait **ret_over);
+
+/* Buffers that no run has. */
+void runs_free_buffers_locked(struct stage *stage);
 
 /* ---- stage_next.c ---- */
 

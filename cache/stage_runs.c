@@ -18,7 +18,7 @@
 
 #define NS_PER_MS       INT64_C(1000000)
 #define NS_PER_S        INT64_C(1000000000)
-#define GROUP_BYTES     (UINT64_C(1) << 20) /* that are written to disk at a time */
+#define GROUP_BYTES     (UINT64_C(1) << 20) /* that are written to disk at a time: whole blocks */
 #define BACKOFF_MS      200
 #define BACKOFF_MOST_MS 15000
 #define GIVE_UP         6 /* failures of a run that nobody waits for */
@@ -232,6 +232,28 @@ static void release_blocks_locked(struct run *run, int error, struct wait **over
         file->whole = NULL;
 }
 
+/* Buffers are kept while there are runs: fresh ones cost a page fault for every 4 KiB. */
+static void give_buffer_back_locked(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+
+    lock_assert_held(&stage->lock);
+    if (!run->buffer)
+        return;
+    if (stage->n_buffers < ARRAY_LEN(stage->buffer))
+        stage->buffer[stage->n_buffers++] = run->buffer;
+    else
+        free(run->buffer);
+    run->buffer = NULL;
+}
+
+void runs_free_buffers_locked(struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    while (stage->n_buffers)
+        free(stage->buffer[--stage->n_buffers]);
+}
+
 /* Let go of a run; the last who does frees it. No lock held. */
 static void run_let_go(struct run *run)
 {
@@ -245,13 +267,13 @@ static void run_let_go(struct run *run)
         return;
     if (run->room)
         room_give_back(stage->room, run->room);
-    free(run->buffer);
     file_put(run->file);
-    free(run);
     lock_take(&stage->lock);
+    give_buffer_back_locked(run);
     stage->alive--;
     pthread_cond_broadcast(&stage->gone);
     lock_drop(&stage->lock);
+    free(run);
 }
 
 /* The run leaves its list; the caller lets it go, without the lock. */
@@ -749,12 +771,17 @@ static bool take_room(struct run *run)
 
 static int get_buffer(struct run *run)
 {
-    uint64_t room = max_u64(GROUP_BYTES, run->file->block_bytes);
+    struct stage *stage = run->file->stage;
 
     if (run->buffer)
         return 0;
-    run->buffer_room = (size_t)min_u64(room, max_u64(bytes_left(run), 1));
-    run->buffer = malloc(run->buffer_room);
+    run->buffer_room = (size_t)min_u64(GROUP_BYTES, max_u64(bytes_left(run), 1));
+    lock_take(&stage->lock);
+    if (stage->n_buffers)
+        run->buffer = stage->buffer[--stage->n_buffers];
+    lock_drop(&stage->lock);
+    if (!run->buffer)
+        run->buffer = malloc(GROUP_BYTES);
     return run->buffer ? 0 : -ENOMEM;
 }
 
