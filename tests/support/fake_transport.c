@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/lock.h"
 
 #define PIECE       10007 /* bytes that are given at a time: no round number */
@@ -73,6 +74,7 @@ static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint
 static enum transfer_end run(struct fake *fake, struct transfer *transfer,
                              const struct fake_answer *answer)
 {
+    int64_t until = monotonic_ns() + (int64_t)answer->stall_ms * 1000000, left;
     bool stopped;
 
     if (answer->whole && transfer->off)
@@ -82,8 +84,12 @@ static enum transfer_end run(struct fake *fake, struct transfer *transfer,
     if (!give(fake, transfer, 0, answer->bytes))
         return TRANSFER_STOPPED;
     lock_take(&fake->lock);
-    while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer))
-        lock_wait(&fake->lock, &fake->changed);
+    while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer)) {
+        left = answer->stall_ms ? until - monotonic_ns() : INT64_MAX;
+        if (left <= 0)
+            break;
+        lock_wait_for(&fake->lock, &fake->changed, left);
+    }
     stopped = is_stopped_locked(fake, transfer);
     lock_drop(&fake->lock);
     if (!stopped && answer->goes_on)
@@ -209,7 +215,7 @@ int fake_new(const uint8_t *content, uint64_t size, unsigned threads, struct fak
     fake->threads = threads < THREADS_MAX ? threads : THREADS_MAX;
     fake->count = calloc(size / GRAIN + 1, sizeof(*fake->count));
     lock_init(&fake->lock);
-    pthread_cond_init(&fake->changed, NULL);
+    condition_init(&fake->changed);
     *ret = fake;
     return fake->count ? 0 : -ENOMEM;
 }

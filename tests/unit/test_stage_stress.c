@@ -170,6 +170,7 @@ static struct fake_answer answer(void *ctx, const struct transfer *transfer, uns
         a.bytes = random_below(&x, transfer->len + 1);
         a.end = TRANSFER_AGAIN;
         a.stalls = true;
+        a.stall_ms = 1 + (unsigned)random_below(&x, 400); /* a remote that is dead is given up */
     }
     return a;
 }
