@@ -3,6 +3,8 @@
  * Invariants:
  *  1. A block that is HERE was on disk with the right checksum when the staged file's count of
  * drops was file->drops. So bytes that were read count if the count is the same after the read.
+ *     Where the count cannot be told (UINT64_MAX: the file was cut to nothing, and could not be begun
+ *     anew) no block is HERE: what is fetched goes to the spares.
  *  2. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
  * user and then sees is_open may use staged; see file_take() and file_close_locked().
  *  3. When a file is closed its blocks become UNKNOWN: another process may change it. */
@@ -84,6 +86,8 @@ void file_set_locked(struct file *file, uint64_t block, enum block_state state)
 
 enum block_state file_here(const struct file *file, uint64_t drops)
 {
+    if (drops == UINT64_MAX)
+        return BLOCK_ABSENT;
     return atomic_load(&file->drops) == drops ? BLOCK_HERE : BLOCK_UNKNOWN;
 }
 
@@ -367,6 +371,8 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
         }
         drops = atomic_load(&file->drops);
         staged_records(&file->staged, first, n, record);
+        if (drops == UINT64_MAX)
+            memset(record, 0, sizeof(record));
         for (size_t i = 0; i < n; i++)
             if (!is_known(file, first + i))
                 look_at_block(file, first + i, record[i], drops, &buf);
@@ -531,7 +537,7 @@ static int read_here(struct file *file, void *buf, size_t len, uint64_t off, boo
         }
         *ret_spare = false;
         r = read_blocks(file, buf, len, off, ret_spare);
-        if (r < 0 || (staged_drops(&file->staged) == drops && drops != UINT64_MAX))
+        if (r < 0 || staged_drops(&file->staged) == drops)
             return r;
         forget(file, drops);
     }

@@ -516,7 +516,7 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     struct file *file = run->file;
     uint64_t first = run->first + run->done, drops = atomic_load(&file->drops);
     struct wait *over = NULL;
-    bool kept = !run->refused && write_blocks(run, n, bytes);
+    bool kept = !run->refused && drops != UINT64_MAX && write_blocks(run, n, bytes);
 
     if (!kept) {
         if (!run->refused) {
@@ -716,7 +716,7 @@ static bool pass_what_came(struct run *run)
     uint64_t first = run->first, n = run->n, come, keep;
     struct wait *over = NULL;
 
-    if (run->whole || run->steals || run->begun > 1)
+    if (run->whole || run->steals || run->begun > 1 || atomic_load(&file->drops) == UINT64_MAX)
         return true;
     buf = malloc(file->block_bytes);
     count_come(run, buf, &come, &keep);
