@@ -5,6 +5,7 @@ PACKAGES=(nginx-light rclone curl fuse3 python3)
 BARS=(first_pass second_pass random once limited half hang)
 
 # cache_bar NAME: in a place of its own, which goes with it.
+# shellcheck disable=SC2154 # here is set by bench/run
 cache_bar() {
     local fields rows=$SCRATCH/rows
     rm -rf --one-file-system "$SCRATCH/cache"
