@@ -12,22 +12,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cache/allowance.h"
 #include "cache/child.h"
 #include "cache/entry.h"
 #include "cache/file.h"
+#include "cache/room.h"
 #include "cache/roots.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
-#define LOOK_MS   20 /* between two looks at a lock that another process holds */
+/* Bytes of room for an output: taken at once; all of what is left is taken; take more. */
+#define ROOM_AHEAD_MOST (UINT64_C(1) << 30)
+#define ROOM_LITTLE     (UINT64_C(32) << 20)
+#define ROOM_LOW        (UINT64_C(64) << 10)
+#define ROOM_LOOK_MS    4  /* between two looks at an output that has a limit */
+#define LOOK_MS         20 /* between two looks at a lock that another process holds */
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_DONE, RUN_ENDED };
 
@@ -41,9 +50,10 @@ struct opener_run {
     struct child child;
     bool has_status; /* the child has ended: */
     int status;
-    struct child writer; /* of its output to the entry */
-    int64_t deadline;    /* of what it does now */
-    struct blob *output; /* DONE */
+    struct child writer;        /* of its output to the entry */
+    struct allowance allowance; /* how much that may be */
+    int64_t deadline;           /* of what it does now */
+    struct blob *output;        /* DONE */
     char command[];
 };
 
@@ -103,6 +113,7 @@ static void end_run(struct opener_run *run)
     child_release(&run->child);
     child_release(&run->writer);
     if (run->part_fd >= 0) {
+        allowance_drop(&run->allowance, run->part_fd);
         entry_abandon(&run->entry, run->part_fd);
         close(TAKE_FD(run->part_fd));
     }
@@ -179,6 +190,64 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
     return r;
 }
 
+/* How much room is taken at once: a part of what is left, for other commands run, too, and blocks
+ * are staged. */
+static uint64_t room_ahead(const struct opener_run *run)
+{
+    uint64_t limit = room_limit(run->allowance.room), used = room_used(run->allowance.room);
+
+    if (limit <= used)
+        return 0;
+    /* Of little left all: what is written faster than we look must not fail for that. */
+    return limit - used <= ROOM_LITTLE ? limit - used
+                                       : min_u64((limit - used) / 4, ROOM_AHEAD_MOST);
+}
+
+/* The writer's file may have what room was taken for; the kernel sees to that. 0 or -errno. */
+static int limit_writer(const struct opener_run *run)
+{
+    struct rlimit limit = {0};
+
+    if (!run->allowance.room)
+        return 0;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0) /* which we were given ourselves */
+        return -errno;
+    limit.rlim_cur = min_u64(run->allowance.taken - ENTRY_TRAILER, limit.rlim_cur);
+    return prlimit(run->writer.pid, RLIMIT_FSIZE, &limit, NULL) < 0 ? -errno : 0;
+}
+
+/* Take more room before the writer has used up what there is. If it is faster than that, or there
+ * is none, it gets a signal. */
+static void follow_output(struct opener_run *run)
+{
+    struct allowance *a = &run->allowance;
+    uint64_t ahead;
+    struct stat st;
+
+    if (!a->room || fstat(run->part_fd, &st) < 0)
+        return;
+    allowance_written(a, (uint64_t)st.st_size);
+    ahead = room_ahead(run);
+    if (a->taken - min_u64(a->taken, (uint64_t)st.st_size) >= max_u64(ahead / 2, ROOM_LOW))
+        return;
+    if (run->writer.pid && allowance_raise(a, a->taken + 1, ahead) == 0)
+        limit_writer(run);
+}
+
+/* child_wait() that follows the output. */
+static int wait_for(struct opener_run *run, struct child *child, int64_t until, int *ret_status)
+{
+    for (;;) {
+        int64_t now = monotonic_ns(), look = now + ROOM_LOOK_MS * NS_PER_MS;
+        int r;
+
+        follow_output(run);
+        r = child_wait(child, run->allowance.room && look < until ? look : until, ret_status);
+        if (r != 0 || now >= until)
+            return r;
+    }
+}
+
 /* The output goes through another process, which says so where it cannot write all of it: a command
  * may end well though its own writes have failed. */
 static int start_child(struct opener_run *run)
@@ -191,7 +260,20 @@ static int start_child(struct opener_run *run)
     read_end = ends[0];
     write_end = ends[1];
     r = child_start(&run->writer, "exec cat", "/", read_end, run->part_fd);
+    if (r == 0)
+        r = limit_writer(run); /* as yet there is nothing to write */
     return r < 0 ? r : child_start(&run->child, run->command, run->commands->cwd, -1, write_end);
+}
+
+static int no_room(struct opener_run *run, struct diag *d)
+{
+    struct allowance *a = &run->allowance;
+    struct diag why = DIAG_INIT;
+
+    a->wanted = max_u64(a->wanted, a->taken + 1);
+    allowance_refused(a, run->entry.folder, &why);
+    return diag_set(d, -ENOSPC, "command '%.400s': its output cannot be kept: %s", run->command,
+                    why.text);
 }
 
 /* Start the command, unless another process runs it, or has. 0 or -errno. */
@@ -208,7 +290,12 @@ static int begin(struct opener_run *run, struct diag *d)
         return diag_set(d, r, "command '%.400s': its output in %.400s: %s", run->command,
                         run->entry.folder, strerror(-r));
     run->part_fd = fd;
-    r = start_child(run);
+    run->allowance = (struct allowance){.room = run->entry.room};
+    r = run->entry.room ? allowance_raise(&run->allowance, ENTRY_TRAILER, room_ahead(run)) : 0;
+    if (r == -ENOSPC)
+        return no_room(run, d);
+    if (r == 0)
+        r = start_child(run);
     if (r < 0)
         return diag_set(d, r == -EAGAIN ? -EIO : r, "command '%.400s': cannot start in %.400s: %s",
                         run->command, run->commands->cwd, strerror(-r));
@@ -305,6 +392,10 @@ static int publish(struct opener_run *run, struct diag *d)
     int r = entry_commit(&run->entry, part_fd, true, &size);
 
     close(part_fd);
+    if (r == 0)
+        allowance_end(&run->allowance, size + ENTRY_TRAILER);
+    else
+        allowance_drop(&run->allowance, -1);
     if (r == 0) /* as it is now: one who has left the group may have gone on writing */
         r = entry_open(&run->entry, &fd, &size);
     if (r == 0)
@@ -350,17 +441,19 @@ static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
     int written = 0, r = 1;
 
     if (!run->has_status) {
-        r = child_wait(&run->child, until < run->deadline ? until : run->deadline, &run->status);
+        r = wait_for(run, &run->child, until < run->deadline ? until : run->deadline, &run->status);
         run->has_status = r == 1;
         if (r == 1) /* from now on for what is in the pipe */
             run->deadline = monotonic_ns() + run->commands->limit_s * NS_PER_S;
     }
     if (r == 1)
-        r = child_wait(&run->writer, until < run->deadline ? until : run->deadline, &written);
+        r = wait_for(run, &run->writer, until < run->deadline ? until : run->deadline, &written);
     if (r < 0)
         return command_error(run, r, strerror(-r), d);
     if (r == 0)
         return monotonic_ns() < run->deadline ? 0 : too_long(run, d);
+    if (written && WIFSIGNALED(written) && WTERMSIG(written) == SIGXFSZ && run->allowance.room)
+        return no_room(run, d);
     if (written)
         return bad_status(run, "its output cannot be written into the cache folder: ", &run->writer,
                           written, d);

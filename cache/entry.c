@@ -14,20 +14,24 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "cache/allowance.h"
 
-#define TRAILER_BYTES   64
+#define TRAILER_BYTES   ENTRY_TRAILER
 #define TRAILER_VERSION 1
+#define ROOM_AHEAD      (1u << 20) /* bytes: taken at once, not for each write */
 
 struct entry_sink {
     int fd;
+    uint64_t size; /* written so far */
+    struct allowance allowance;
 };
 
-int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
+static int write_all(int fd, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
 
     while (len) {
-        ssize_t n = write(sink->fd, at, len);
+        ssize_t n = write(fd, at, len);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -37,6 +41,19 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
         len -= (size_t)n;
     }
     return 0;
+}
+
+int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
+{
+    int r = allowance_raise(&sink->allowance, sink->size + len + TRAILER_BYTES, ROOM_AHEAD);
+
+    if (r == 0)
+        r = write_all(sink->fd, bytes, len);
+    if (r == 0) {
+        sink->size += len;
+        allowance_written(&sink->allowance, sink->size);
+    }
+    return r;
 }
 
 static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
@@ -63,6 +80,7 @@ int entry_init(struct entry *ret, const struct cache_folder *cache, const char *
                const char *identity, struct diag *d)
 {
     make_id(identity, ret->id);
+    ret->room = cache->room;
     return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
 }
 
@@ -169,7 +187,6 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
 static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
 {
     char part[PATH_MAX], done[PATH_MAX];
-    struct entry_sink sink = {.fd = fd};
     uint8_t trailer[TRAILER_BYTES];
     off_t size = lseek(fd, 0, SEEK_END);
     int r = size < 0 ? -errno : entry_path(entry, ".part", part);
@@ -179,7 +196,7 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
     if (r < 0)
         return r;
     make_trailer(entry->id, (uint64_t)size, trailer);
-    r = entry_write(&sink, trailer, sizeof(trailer));
+    r = write_all(fd, trailer, sizeof(trailer));
     if (r == 0 && ((sync && fdatasync(fd) < 0) || rename(part, done) < 0))
         r = -errno;
     if (r == 0)
@@ -212,16 +229,25 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
                uint64_t *ret_size, struct diag *d)
 {
     AUTO_CLOSE int fd = -1;
-    struct entry_sink sink = {0};
+    struct entry_sink sink = {.allowance = {.room = entry->room}};
     int r = entry_begin(entry, true, &fd, ret_size);
 
     if (r == 0) {
         sink.fd = fd;
-        r = make(ctx, &sink, d);
-        if (r < 0)
+        r = entry_write(&sink, NULL, 0); /* for the trailer */
+        if (r == 0)
+            r = make(ctx, &sink, d);
+        if (r == -ENOSPC && sink.allowance.wanted)
+            allowance_refused(&sink.allowance, entry->folder, d);
+        if (r == 0)
+            r = publish(entry, fd, sync, ret_size);
+        if (r < 0) {
+            allowance_drop(&sink.allowance, fd);
             entry_abandon(entry, fd);
-        else
-            r = entry_commit(entry, fd, sync, ret_size);
+        } else {
+            allowance_end(&sink.allowance, sink.size + TRAILER_BYTES);
+            flock(fd, LOCK_UN);
+        }
     }
     if (r < 0)
         return r;

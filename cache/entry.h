@@ -19,6 +19,7 @@
 struct entry {
     char folder[PATH_MAX];
     char id[ENTRY_ID_ROOM];
+    struct room *room; /* of the cache folder: what is made takes room first; NULL: no limit */
 };
 
 /* The entry of DIR/sub for that identity: a text that differs where the contents may. Makes the
@@ -42,22 +43,27 @@ int entry_path(const struct entry *entry, const char *suffix, char ret[static PA
  * -errno. The caller closes *ret_fd. */
 int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size);
 
+/* The bytes that are written behind the content. */
+#define ENTRY_TRAILER 64
+
 /* The content that was begun is whole: publish it. 0, or -errno and nothing of it stays. sync: see
- * entry_make(). */
+ * entry_make(). Takes no room: that is up to who writes. */
 int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size);
 
 /* Nothing comes of it: remove the file that was begun. */
 void entry_abandon(const struct entry *entry, int fd);
 
-/* What makes an entry: append with entry_write(). 0 or -errno. */
+/* What makes an entry: append with entry_write(). 0 or -errno; where that has found no room, or
+ * has failed, what it has returned. */
 struct entry_sink;
 typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);
 
-int entry_write(struct entry_sink *sink, const void *bytes, size_t len); /* 0 or -errno */
+/* 0; -ENOSPC: also if the cache folder has no room; or -errno. */
+int entry_write(struct entry_sink *sink, const void *bytes, size_t len);
 
 /* Make the entry unless another process was first, and open it. Blocks while another process makes
- * it. On error nothing of it stays. sync: it must be whole even after a power cut; without, only
- * what has a checksum of its own. */
+ * it. On error nothing of it stays; no room is told in d with the numbers. sync: it must be whole
+ * even after a power cut; without, only what has a checksum of its own. */
 int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
                uint64_t *ret_size, struct diag *d);
 

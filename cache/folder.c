@@ -56,6 +56,7 @@ int cache_folder_init(struct cache_folder *ret, const char *path)
     if (!path)
         default_path(text, sizeof(text));
     ret->is_default = !path && !environment("EPOCHFS_CACHE");
+    ret->room = NULL;
     ret->path = strdup(path ? path : text);
     return ret->path ? 0 : -ENOMEM;
 }

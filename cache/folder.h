@@ -11,9 +11,12 @@
 #include "base/diag.h"
 #include "base/scope.h"
 
+struct room;
+
 struct cache_folder {
     char *path;
-    bool is_default; /* not named by the user: then it must be ours alone */
+    bool is_default;   /* not named by the user: then it must be ours alone */
+    struct room *room; /* what all its files may take; not owned; NULL: no limit */
 };
 
 /* path: what the user named, NULL for the default: $EPOCHFS_CACHE, else a folder of our own in

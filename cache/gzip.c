@@ -73,8 +73,9 @@ static int next_member(struct gzip *g, const char *name, uint64_t read_to, struc
     return 1;
 }
 
-static int gzip_run(const struct blob *packed, struct entry_sink *sink, struct diag *d)
+static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
 {
+    const struct blob *packed = in->packed;
     AUTO(gzip_free) struct gzip *g = calloc(1, sizeof(*g));
     bool inside = true; /* a member */
     uint64_t at = 0;
@@ -84,7 +85,7 @@ static int gzip_run(const struct blob *packed, struct entry_sink *sink, struct d
     g->ready = true;
     while (at < packed->size) {
         size_t n = (size_t)min_u64(CHUNK, packed->size - at);
-        int r = blob_read(packed, g->in, n, at, d);
+        int r = unpack_read(in, g->in, n, at, d);
 
         if (r < 0)
             return r;

@@ -9,6 +9,7 @@
 #include "cache/beside.h"
 #include "cache/credentials.h"
 #include "cache/netrc.h"
+#include "cache/room.h"
 #include "cache/unpack.h"
 
 extern const struct remote remote_list, remote_file, remote_local, remote_http, remote_https,
@@ -55,8 +56,12 @@ int source_open(const char *spec, const struct source_options *options, struct s
     if (!source->cache.path)
         return -ENOMEM;
     r = remotes[i]->make(source, spec + strlen(remotes[i]->scheme), options, d);
+    if (r == 0 && !source->stage && options->limits_all)
+        r = room_open(&source->cache, options->stage.limit, options->stage.limit_percent,
+                      &source->room, d);
     if (r < 0)
         return r;
+    source->cache.room = source->stage ? stage_room(source->stage) : source->room;
     *ret = TAKE_PTR(source);
     return 0;
 }
@@ -66,6 +71,7 @@ void source_free(struct source *source)
     if (!source)
         return;
     stage_free(source->stage);
+    room_close(source->room);
     credentials_free(source->credentials); /* whose requests http has made */
     source_list_release(&source->known);
     text_release(&source->note);
@@ -233,7 +239,7 @@ int source_blob(const struct source *source, const struct source_entry *entry,
 
     if (r < 0)
         return r;
-    r = unpack_blob(&blob, cache, d);
+    r = unpack_blob(&blob, cache, source->watch, d);
     if (r < 0)
         return r;
     *ret_blob = TAKE_PTR(blob);

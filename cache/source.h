@@ -22,6 +22,7 @@ struct roots;
 struct http;
 struct credentials;
 struct beside;
+struct unpack_watch;
 
 /* A file of the source. */
 struct source_entry {
@@ -72,12 +73,15 @@ struct remote {
 
 struct source {
     const struct remote *remote;
-    struct cache_folder cache; /* a copy: what is staged goes there */
+    struct cache_folder cache; /* a copy, with its room: what is staged goes there */
     char *root;      /* a path or URL without its scheme's sugar; of a local file: its folder; of
                         a list: all of it; of a remote file: its folder's URL, without a query */
     char *spelled;   /* of a local path: as the user gave it */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
 
+    struct unpack_watch *watch; /* of source_blob(); not owned; NULL: nobody */
+
+    struct room *room;   /* owned; NULL: that of stage, or no limit */
     struct stage *stage; /* through which files are read; NULL: they are read in place */
 
     /* Of remotes: */

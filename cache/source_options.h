@@ -11,6 +11,7 @@ struct source_options {
     const struct cache_folder *cache; /* is copied */
     bool stages_local;                /* cache= was given: local files are staged, too */
     struct stage_options stage;
+    bool limits_all;   /* cache_size= was given: it counts without a stage, too */
     const char *files; /* names below an HTTP source, with ';' between them */
     const char
         *endpoint;      /* of S3: a URL; else $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL, AWS's own */

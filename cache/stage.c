@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "cache/stage_parts.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S  INT64_C(1000000000)
-#define SPARES    512 /* blocks that are kept in memory */
-#define OPEN_MOST 1024
-#define REST_MS   2000 /* that what nobody waits for may take before a fork() */
-#define RUN_BYTES (UINT64_C(1) << 20)
+#define NS_PER_MS   INT64_C(1000000)
+#define NS_PER_S    INT64_C(1000000000)
+#define SPARE_BYTES ((size_t)64 << 20) /* of blocks in memory: more than is wanted at a time */
+#define OPEN_MOST   1024
+#define REST_MS     2000 /* that what nobody waits for may take before a fork() */
+#define RUN_BYTES   (UINT64_C(1) << 20)
 
 const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
                                                     100, 500, 1000, 5000, 20000, 60000};
@@ -44,7 +44,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->run_bytes = RUN_BYTES;
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, monotonic_ns());
-    spares_init(&stage->spares, (size_t)SPARES * options->block);
+    spares_init(&stage->spares, SPARE_BYTES);
     lock_init(&stage->lock);
     condition_init(&stage->wake);
     condition_init(&stage->gone);
@@ -62,7 +62,9 @@ static void end_thread(struct stage *stage)
     lock_drop(&stage->lock);
     if (runs)
         pthread_join(stage->thread, NULL);
+    lock_take(&stage->lock);
     stage->runs = false;
+    lock_drop(&stage->lock);
 }
 
 void stage_end(struct stage *stage)
@@ -143,11 +145,11 @@ void stage_rest(struct stage *stage)
     lock_take(&stage->lock);
     while (stage->alive && (left = until - monotonic_ns()) > 0)
         lock_wait_for(&stage->lock, &stage->gone, left);
+    stage->resting = true;
     if (stage->alive)
         runs_stop_locked(stage, &over);
     while (stage->alive)
         lock_wait(&stage->lock, &stage->gone);
-    stage->resting = true;
     lock_drop(&stage->lock);
     waits_tell(stage, over, -EINTR, NULL);
     end_thread(stage);
@@ -270,6 +272,9 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
     atomic_fetch_add(&stage->counters.total_bytes, file->blob.size);
     stage->look_until = 0;
     stage->all_staged = false;
+    stage->added = true;
+    if (stage->begun)
+        stage_kick_locked(stage);
     *ret = file;
     return 0;
 }
@@ -402,6 +407,11 @@ void stage_waited(struct stage *stage, int64_t ns)
     atomic_fetch_add_explicit(&c->waits, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->wait_ns, (uint64_t)ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
+}
+
+struct room *stage_room(struct stage *stage)
+{
+    return stage->room;
 }
 
 uint64_t stage_room_used(struct stage *stage)

@@ -103,6 +103,7 @@ struct stage_counters *stage_counters(struct stage *stage);
 /* A reader has waited so long for bytes. */
 void stage_waited(struct stage *stage, int64_t ns);
 
+struct room *stage_room(struct stage *stage);   /* as long as stage lives */
 uint64_t stage_room_used(struct stage *stage);  /* of the cache folder, bytes */
 uint64_t stage_room_limit(struct stage *stage); /* 0: none */
 

@@ -17,9 +17,9 @@
 #include "cache/stage_parts.h"
 
 #define LOOK_AT_ONCE 64
-#define DEMAND_BYTES (UINT64_C(4) << 20)  /* of a run that somebody waits for */
 #define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files are compared before they are read */
 #define TRIES        64
+#define DROP_MS      20 /* that a reader waits for a drop of this process */
 #define NS_PER_MS    INT64_C(1000000)
 #define GAVE_UP_MS   1000
 
@@ -70,6 +70,8 @@ void file_set_locked(struct file *file, uint64_t block, enum block_state state)
     lock_assert_held(&file->stage->lock);
     file->coming += state == BLOCK_COMING;
     file->coming -= (old & BLOCK_STATE) == BLOCK_COMING;
+    file->elsewhere += state == BLOCK_ELSEWHERE;
+    file->elsewhere -= (old & BLOCK_STATE) == BLOCK_ELSEWHERE;
     atomic_store_explicit(&file->state[block], (uint8_t)((old & BLOCK_FLAGS) | state),
                           memory_order_release);
     if (state == BLOCK_HERE)
@@ -111,6 +113,15 @@ static void heal(struct file *file)
         staged_close(&again);
 }
 
+/* A drop of this process is known to it in a moment: then there is nothing to forget. */
+static void await_drops_locked(struct file *file)
+{
+    int64_t until = monotonic_ns() + DROP_MS * NS_PER_MS, left;
+
+    while (file->dropping && (left = until - monotonic_ns()) > 0)
+        lock_wait_for(&file->stage->lock, &file->stage->gone, left);
+}
+
 /* Another process has dropped blocks since the count was drops. */
 static void forget(struct file *file, uint64_t drops)
 {
@@ -122,10 +133,11 @@ static void forget(struct file *file, uint64_t drops)
     }
     LOCK_SCOPE(&file->stage->lock);
 
+    await_drops_locked(file);
     if (atomic_load(&file->drops) != drops || now == drops)
-        return; /* another thread was faster, or it was one of ours */
+        return;          /* another thread was faster, or it was one of ours */
+    forget_locked(file); /* first: what is HERE counts with the number that file->drops has */
     atomic_store(&file->drops, now);
-    forget_locked(file);
 }
 
 static void open_list_add_locked(struct file *file)
@@ -297,27 +309,36 @@ static bool is_known(const struct file *file, uint64_t block)
     return state == BLOCK_HERE || state == BLOCK_COMING;
 }
 
-/* The block is not what its record says: it goes, unless somebody writes it right now. */
-static void drop_bad(struct file *file, uint64_t block, uint64_t drops)
+/* Blocks were dropped by this process. Unless another one did that, too, the others are as good as
+ * they were. */
+static void dropped_locked(struct file *file, const struct staged_dropped *dropped)
 {
-    struct stage *stage = file->stage;
-    uint64_t mark = room_mark(stage->room), freed = 0, now;
-
-    atomic_fetch_add_explicit(&stage->counters.bad_blocks, 1, memory_order_relaxed);
-    if (staged_drop(&file->staged, block, 1, &freed) < 0)
-        return;
-    room_freed(stage->room, freed, mark);
-    now = staged_drops(&file->staged);
-    LOCK_SCOPE(&stage->lock);
-
-    if (atomic_load(&file->drops) == drops && now == drops + 1)
-        atomic_store(&file->drops, now);
+    lock_assert_held(&file->stage->lock);
+    if (dropped->before != UINT64_MAX && atomic_load(&file->drops) == dropped->before)
+        atomic_store(&file->drops, dropped->after);
 }
 
-/* A block whose state is not certain. buf: room for one, made when it is needed. */
-static void look_at_block(struct file *file, uint64_t block, uint64_t record, uint8_t **buf)
+/* The block is not what its record says: it goes, unless somebody writes it right now. */
+static void drop_bad(struct file *file, uint64_t block)
 {
-    uint64_t drops = atomic_load(&file->drops);
+    struct stage *stage = file->stage;
+    uint64_t mark = room_mark(stage->room);
+    struct staged_dropped dropped;
+
+    atomic_fetch_add_explicit(&stage->counters.bad_blocks, 1, memory_order_relaxed);
+    if (staged_drop(&file->staged, block, 1, &dropped) < 0)
+        return;
+    room_freed(stage->room, dropped.freed, mark);
+    LOCK_SCOPE(&stage->lock);
+
+    dropped_locked(file, &dropped);
+}
+
+/* A block whose state is not certain. drops: file->drops before the record was read. buf: room for
+ * one, made when it is needed. */
+static void look_at_block(struct file *file, uint64_t block, uint64_t record, uint64_t drops,
+                          uint8_t **buf)
+{
     bool here = false;
 
     if (record) {
@@ -325,7 +346,7 @@ static void look_at_block(struct file *file, uint64_t block, uint64_t record, ui
             *buf = malloc(file->block_bytes);
         here = *buf && file_block_is_good(file, block, record, *buf);
         if (*buf && !here)
-            drop_bad(file, block, drops);
+            drop_bad(file, block);
     }
     if (here || file_state(file, block) == BLOCK_UNKNOWN)
         set_looked_at(file, block, here, drops);
@@ -338,37 +359,50 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
 
     while (first < end) {
         size_t n = (size_t)min_u64(LOOK_AT_ONCE, end - first);
+        uint64_t drops;
 
         if (is_known(file, first)) {
             first++;
             continue;
         }
+        drops = atomic_load(&file->drops);
         staged_records(&file->staged, first, n, record);
         for (size_t i = 0; i < n; i++)
             if (!is_known(file, first + i))
-                look_at_block(file, first + i, record[i], &buf);
+                look_at_block(file, first + i, record[i], drops, &buf);
         first += n;
     }
 }
 
 /* ---- dropping ---- */
 
-/* Blocks that are HERE are COMING while they are dropped, so that no run is made for them. */
+static bool may_drop(const struct file *file, uint64_t block)
+{
+    enum block_state state = file_state(file, block);
+
+    return state == BLOCK_HERE || (state == BLOCK_UNKNOWN && atomic_load(&file->done));
+}
+
+/* Blocks that are HERE are COMING while they are dropped, so that no run is made for them. Of a
+ * file that is done with, those go that may be here, too. */
 static uint64_t begin_drop(struct file *file, uint64_t first, uint64_t n)
 {
     uint64_t here = 0;
     LOCK_SCOPE(&file->stage->lock);
 
-    while (here < n && file_state(file, first + here) == BLOCK_HERE)
+    while (here < n && may_drop(file, first + here))
         file_set_locked(file, first + here++, BLOCK_COMING);
+    file->dropping += here > 0;
     return here;
 }
 
-/* What another process holds a claim of has not been dropped. */
-static void end_drop(struct file *file, uint64_t first, uint64_t n, uint64_t drops)
+/* What another process holds a claim of has not been dropped. what: NULL: it has failed. */
+static void end_drop(struct file *file, uint64_t first, uint64_t n,
+                     const struct staged_dropped *what)
 {
     struct stage *stage = file->stage;
-    uint64_t now = staged_drops(&file->staged), record[LOOK_AT_ONCE], dropped = 0;
+    uint64_t record[LOOK_AT_ONCE], dropped = 0;
+    struct wait *over = NULL;
 
     for (uint64_t at = 0; at < n; at += LOOK_AT_ONCE) {
         size_t some = (size_t)min_u64(LOOK_AT_ONCE, n - at);
@@ -381,21 +415,18 @@ static void end_drop(struct file *file, uint64_t first, uint64_t n, uint64_t dro
         }
         lock_drop(&stage->lock);
     }
-    LOCK_SCOPE(&stage->lock);
-
+    lock_take(&stage->lock);
     if (!atomic_load(&file->done))
         atomic_fetch_add_explicit(&stage->counters.evictions, dropped, memory_order_relaxed);
-    if (atomic_load(&file->drops) == drops) {
-        atomic_store(&file->drops, now);
-        if (now > drops + 1) /* another process drops, too */
-            forget_locked(file);
-    }
+    if (what)
+        dropped_locked(file, what);
+    file->dropping--;
+    pthread_cond_broadcast(&stage->gone);
     stage->full = stage->full && !dropped;
-    for (const struct wait *w = file->waits; w; w = w->next)
-        if (w->first < first + n && first < w->end)
-            runs_make_locked(file, max_u64(first, w->first), min_u64(first + n, w->end),
-                             DEMAND_BYTES, RUN_DEMAND, false);
+    runs_make_for_waits_locked(file, first, first + n, &over);
     stage_kick_locked(stage);
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, 0, NULL);
 }
 
 void file_drop(struct file *file, uint64_t first, uint64_t n)
@@ -403,13 +434,16 @@ void file_drop(struct file *file, uint64_t first, uint64_t n)
     struct stage *stage = file->stage;
 
     while (n) {
-        uint64_t drops = atomic_load(&file->drops), mark = room_mark(stage->room), freed = 0;
         uint64_t here = begin_drop(file, first, n), some = here ? here : 1;
 
         if (here) {
-            if (staged_drop(&file->staged, first, here, &freed) == 0)
-                room_freed(stage->room, freed, mark);
-            end_drop(file, first, here, drops);
+            uint64_t mark = room_mark(stage->room);
+            struct staged_dropped dropped;
+            int r = staged_drop(&file->staged, first, here, &dropped);
+
+            if (r == 0)
+                room_freed(stage->room, dropped.freed, mark);
+            end_drop(file, first, here, r == 0 ? &dropped : NULL);
         }
         first += some;
         n -= some;
@@ -757,6 +791,7 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
                       struct wait *w)
 {
     struct stage *stage = file->stage;
+    int r;
 
     lock_assert_held(&stage->lock);
     if (stage->ending)
@@ -770,13 +805,15 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         return -EREMOTEIO;
     w->since = monotonic_ns();
     w->waiter = waiter;
+    runs_hurry_locked(file, w->first, w->end);
+    r = runs_make_locked(file, w->first, w->end, DEMAND_BYTES, RUN_DEMAND, false);
+    if (r < 0)
+        return r; /* what was made before that goes on */
     if (waiter) {
         waiter_add(waiter);
         w->next = file->waits;
         file->waits = w;
     }
-    runs_hurry_locked(file, w->first, w->end);
-    runs_make_locked(file, w->first, w->end, DEMAND_BYTES, RUN_DEMAND, false);
     ahead_locked(file, off, len);
     stage_kick_locked(stage);
     return 1;

@@ -19,6 +19,7 @@
 #define SURE         2                   /* reads that go on where others ended */
 #define SLACK        (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
 #define ELSEWHERE_MS 5                   /* between two looks at what others fetch */
+#define UNWAITED_MS  50                  /* that nobody here waits for */
 #define STEAL_S      5                   /* and how long they may be without a sign of life */
 #define RECORDS      512
 #define TURN_MS      100 /* after a turn in which something was on its way: look again */
@@ -79,38 +80,62 @@ static uint64_t next_elsewhere(const struct file *file, uint64_t from)
     return from;
 }
 
+/* Can a run have the block now? Of a file that comes as a whole it needs all. */
+static bool is_let_go(const struct file *file, uint64_t block)
+{
+    uint64_t first = file->version.whole_only ? 0 : block, claimed,
+             n = file->version.whole_only ? file->blocks : 1;
+
+    if (file->version.whole_only && file->coming) /* these claims are ours */
+        return false;
+    claimed = staged_claim(&file->staged, first, n);
+    staged_unclaim(&file->staged, first, claimed);
+    return claimed == n;
+}
+
+/* Fetch n blocks that another process has let go of, or (steal) gives no sign of life of. False:
+ * it cannot be done now. */
+static bool take_over_locked(struct file *file, uint64_t first, uint64_t n, bool steal)
+{
+    enum run_why why = file->waits ? RUN_DEMAND : RUN_AHEAD;
+    uint64_t end = first + n;
+
+    for (uint64_t b = first; b < end && !steal; b++)
+        file_set_locked(file, b, BLOCK_UNKNOWN);
+    if (runs_make_locked(file, first, end, AHEAD_RUN, why, steal) == 0)
+        return true;
+    for (uint64_t b = first; b < end && !steal; b++)
+        if (file_state(file, b) == BLOCK_UNKNOWN)
+            file_set_locked(file, b, BLOCK_ELSEWHERE);
+    return false;
+}
+
 /* Look at the blocks that others fetch: some may have come, or their claims may have ended. Returns
  * false if there are none left. */
 static bool look_elsewhere(struct file *file, int64_t now)
 {
     struct stage *stage = file->stage;
-    uint64_t before = atomic_load(&stage->counters.staged_bytes);
+    uint64_t before;
     bool left = false, steal;
 
     if (file_take(file, NULL) < 0)
         return true;
-    for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1))
+    lock_take(&stage->lock);
+    before = file->elsewhere;
+    lock_drop(&stage->lock);
+    for (uint64_t b = next_elsewhere(file, 0); b < file->blocks && !stage->ending;
+         b = next_elsewhere(file, b + 1))
         look_at_blocks(file, b, b + 1);
     lock_take(&stage->lock);
-    if (atomic_load(&stage->counters.staged_bytes) != before)
+    if (file->elsewhere < before)
         file->elsewhere_since = now;
     steal = now - file->elsewhere_since > STEAL_S * NS_PER_S;
     for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1)) {
-        enum run_why why = file->waits ? RUN_DEMAND : RUN_AHEAD;
         uint64_t n = 1;
 
         while (b + n < file->blocks && n < 32 && file_state(file, b + n) == BLOCK_ELSEWHERE)
             n++;
-        if (steal) {
-            runs_make_locked(file, b, b + n, AHEAD_RUN, why, true);
-        } else if (staged_claim(&file->staged, b, 1)) { /* it was let go */
-            staged_unclaim(&file->staged, b, 1);
-            for (uint64_t i = 0; i < n; i++)
-                file_set_locked(file, b + i, BLOCK_UNKNOWN);
-            runs_make_locked(file, b, b + n, AHEAD_RUN, why, false);
-        } else {
-            left = true;
-        }
+        left = !((steal || is_let_go(file, b)) && take_over_locked(file, b, n, steal)) || left;
         b += n - 1;
     }
     lock_drop(&stage->lock);
@@ -122,6 +147,7 @@ static bool look_elsewhere(struct file *file, int64_t now)
 static int64_t look_at_others(struct stage *stage, int64_t now)
 {
     struct file *file, *left = NULL;
+    bool waited = false;
 
     lock_take(&stage->lock);
     file = stage->elsewhere;
@@ -136,8 +162,7 @@ static int64_t look_at_others(struct stage *stage, int64_t now)
         } else {
             lock_take(&stage->lock);
             file->in_elsewhere = false;
-            /* A block may have become one of these since we looked. */
-            if (next_elsewhere(file, 0) < file->blocks) {
+            if (file->elsewhere) { /* since we looked */
                 file->in_elsewhere = true;
                 file->next_elsewhere = stage->elsewhere;
                 stage->elsewhere = file;
@@ -150,13 +175,15 @@ static int64_t look_at_others(struct stage *stage, int64_t now)
     while (left) {
         struct file *next = left->next_elsewhere;
 
+        waited = waited || left->waits;
+
         left->next_elsewhere = stage->elsewhere;
         stage->elsewhere = left;
         left = next;
     }
     file = stage->elsewhere;
     lock_drop(&stage->lock);
-    return file ? now + ELSEWHERE_MS * NS_PER_MS : INT64_MAX;
+    return file ? now + (waited ? ELSEWHERE_MS : UNWAITED_MS) * NS_PER_MS : INT64_MAX;
 }
 
 /* ---- the background ---- */
@@ -254,6 +281,7 @@ static bool stage_more(struct stage *stage, int64_t now)
     struct file *file;
 
     lock_take(&stage->lock);
+    stage->added = stage->added && stage->at;
     file = stage->at ? stage->at : stage->files;
     from = stage->at ? stage->at_block : 0;
     most = max_u64(run_bytes_locked(stage) / stage->options.block, 1);
@@ -300,7 +328,12 @@ static bool stage_more(struct stage *stage, int64_t now)
 /* Files that have all come are compared with their SHA-256, one at a time. */
 static void verify_staged(struct stage *stage)
 {
-    for (struct file *file = stage->files; file; file = atomic_load(&file->next)) {
+    struct file *file;
+
+    lock_take(&stage->lock);
+    file = stage->files;
+    lock_drop(&stage->lock);
+    for (; file; file = atomic_load(&file->next)) {
         struct diag reason = DIAG_INIT;
 
         if (!file->has_sha256 || atomic_load(&file->done) ||
@@ -324,6 +357,7 @@ static void end_turn(struct stage *stage, int64_t now)
         verify_staged(stage);
     LOCK_SCOPE(&stage->lock);
 
+    all = all && !stage->added;
     stage->at = NULL;
     stage->all_staged = all;
     if (all)

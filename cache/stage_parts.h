@@ -73,8 +73,9 @@ struct file {
     bool opening;
     struct file *newer, *older; /* of those that are open */
     struct wait *waits;
-    uint64_t coming;   /* blocks in that state */
-    bool in_elsewhere; /* of the stage's list of files with such blocks */
+    uint64_t coming, elsewhere; /* blocks in that state */
+    unsigned dropping;          /* drops that are under way */
+    bool in_elsewhere;          /* of the stage's list of files with such blocks */
     struct file *next_elsewhere;
     int64_t gave_up; /* when patience with blocks last ended; 0: never */
     uint64_t gave_up_first, gave_up_end;
@@ -117,8 +118,8 @@ struct run {
     int64_t made, wake_at;
     unsigned failures; /* in a row, without a block */
     int over_error;    /* why it was stopped */
-    bool claimed;
-    bool steals; /* it does without claims: who has them has given no sign of life */
+    uint64_t claimed;  /* blocks from first on; the others are written without a claim */
+    bool steals;       /* it does without claims: who has them has given no sign of life */
     /* Of the thread that starts it, then of the transport's: */
     bool refused;  /* there is no room: what comes goes to the spares */
     uint64_t room; /* bytes that were taken for blocks to come */
@@ -174,6 +175,7 @@ struct stage {
     int64_t look_until;  /* nothing is missing, or others fetch it; look again then */
     bool all_staged;     /* nothing was missing when it looked last */
     bool saw_missing;    /* in this turn through the files */
+    bool added;          /* files, since it began */
     int64_t budget_ns;   /* rate=: nothing in the background before */
     uint64_t run_bytes;  /* of a run, adapted to the speed */
     struct diag trouble; /* the last failure */
@@ -231,10 +233,19 @@ int file_verify(struct file *file, struct diag *d);
 
 /* ---- stage_runs.c ---- */
 
+#define DEMAND_BYTES (UINT64_C(4) << 20) /* of a run that somebody waits for */
+
 /* Make runs of those of the blocks [first, end) that nobody fetches, of at most that many bytes,
- * and queue them. steal: those, too, that another process fetches. */
-void runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
-                      enum run_why why, bool steal);
+ * and queue them. steal: those, too, that another process fetches. 0, -ENOMEM, or -EINTR: the stage
+ * ends, or rests. */
+int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
+                     enum run_why why, bool steal);
+
+/* Blocks [first, end) do not come by the run, or are not here, any more: fetch those that somebody
+ * waits for. Waits for which that cannot be done go to *ret_over; they are over without an error,
+ * and who asks again is told it. */
+void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
+                                struct wait **ret_over);
 
 /* Somebody waits for blocks that are on their way already. */
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end);

@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/scope.h"
 #include "cache/stage_parts.h"
 
 #define NS_PER_MS       INT64_C(1000000)
@@ -91,12 +92,15 @@ static bool is_to_fetch(const struct file *file, uint64_t block, bool steal)
     return state == BLOCK_UNKNOWN || state == BLOCK_ABSENT || (steal && state == BLOCK_ELSEWHERE);
 }
 
-/* 0 or -ENOMEM. */
+/* 0, -ENOMEM or -EINTR. */
 static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why,
                            bool steal)
 {
-    struct run *run = calloc(1, sizeof(*run));
+    struct run *run;
 
+    if (file->stage->ending || file->stage->resting) /* nobody would end it */
+        return -EINTR;
+    run = calloc(1, sizeof(*run));
     if (!run)
         return -ENOMEM;
     run->transfer.url = file->url;
@@ -122,28 +126,48 @@ static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum r
     return 0;
 }
 
-void runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
-                      enum run_why why, bool steal)
+int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
+                     enum run_why why, bool steal)
 {
     uint64_t blocks = max_u64(most / file->block_bytes, 1);
     bool any = false;
+    int r = 0;
 
     lock_assert_held(&file->stage->lock);
     if (file->version.whole_only) {
         for (uint64_t b = first; b < end && !any; b++)
             any = is_to_fetch(file, b, steal);
         if (any && !file->whole)
-            make_run_locked(file, 0, file->blocks, why, steal);
-        return;
+            r = make_run_locked(file, 0, file->blocks, why, steal);
+        return r;
     }
-    while (first < end) {
+    while (first < end && r == 0) {
         uint64_t n = 0;
 
         while (first + n < end && n < blocks && is_to_fetch(file, first + n, steal))
             n++;
-        if (n && make_run_locked(file, first, n, why, steal) < 0)
-            return; /* who waits is told when patience ends */
+        if (n)
+            r = make_run_locked(file, first, n, why, steal);
         first += n ? n : 1;
+    }
+    return r;
+}
+
+void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
+                                struct wait **ret_over)
+{
+    lock_assert_held(&file->stage->lock);
+    for (struct wait **at = &file->waits; *at;) {
+        struct wait *w = *at;
+        uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
+
+        if (from < to && runs_make_locked(file, from, to, DEMAND_BYTES, RUN_DEMAND, false) < 0) {
+            *at = w->next;
+            w->next = *ret_over;
+            *ret_over = w;
+        } else {
+            at = &w->next;
+        }
     }
 }
 
@@ -187,21 +211,23 @@ void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end)
 
 /* ---- the end of a run ---- */
 
-/* Blocks that will not come by this run. Their waits end with error; 0: they go on. The claims end
- * before another run of this process can make its own. */
+/* Blocks that will not come by this run. Their waits end with error; 0: they go on, with another
+ * run. The claims end before that can make its own. What the run has brought may have been dropped
+ * meanwhile, and be on its way by another run. */
 static void release_blocks_locked(struct run *run, int error, struct wait **over)
 {
     struct file *file = run->file;
+    uint64_t first = run->first + run->done, end = run->first + run->n;
 
     lock_assert_held(&file->stage->lock);
-    if (run->claimed)
-        staged_unclaim(&file->staged, run->first + run->done, run->n - run->done);
-    run->claimed = false;
-    for (uint64_t b = run->first; b < run->first + run->n; b++)
+    if (run->claimed > run->done)
+        staged_unclaim(&file->staged, first, run->claimed - run->done);
+    run->claimed = 0;
+    for (uint64_t b = first; b < end; b++)
         if (file_state(file, b) == BLOCK_COMING)
             file_set_locked(file, b, BLOCK_ABSENT);
     if (error < 0)
-        waits_over_locked(file, run->first, run->first + run->n, error, over);
+        waits_over_locked(file, first, end, error, over);
     if (file->whole == run)
         file->whole = NULL;
 }
@@ -255,6 +281,8 @@ static void run_leave_locked(struct run *run, int error, struct wait **over)
 {
     list_remove(run);
     release_blocks_locked(run, error, over);
+    if (!error)
+        runs_make_for_waits_locked(run->file, run->first, run->first + run->n, over);
 }
 
 static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
@@ -283,7 +311,9 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
     int64_t now = monotonic_ns();
 
     run->failures++;
-    if (run->whole) { /* it begins at the first byte again */
+    if (run->whole) { /* it begins at the first byte again, and claims again what it has let go */
+        staged_unclaim(&run->file->staged, run->first, run->claimed);
+        run->claimed = 0;
         run->done = 0;
         run->fill = 0;
     }
@@ -313,19 +343,19 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
     *ret_error = 0;
     if (run->done == run->n)
         how = TRANSFER_DONE;
-    else if (how == TRANSFER_DONE)
-        how = TRANSFER_AGAIN; /* a transport that gives less than it says */
+    else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->whole))
+        how = TRANSFER_AGAIN; /* a transport that gives less than it says, or says nonsense */
     switch (how) {
     case TRANSFER_DONE:
         break;
     case TRANSFER_AGAIN:
         if (!run->stopping && !fail_once_locked(run, retry_ms))
             return 0;
-        *ret_error = run->stopping ? run->over_error : 0;
+        *ret_error = run->over_error;
         break;
     case TRANSFER_WHOLE:
         file->version.whole_only = true;
-        run_leave_locked(run, 0, over);
+        run_leave_locked(run, 0, over); /* who waits has it come as a whole now */
         if (!run->stopping && !file->whole)
             make_run_locked(file, 0, file->blocks, why, false);
         return 1;
@@ -406,15 +436,31 @@ static void count_bytes(struct run *run, size_t n)
     atomic_store_explicit(&run->file->stage->progress, now, memory_order_relaxed);
 }
 
+/* Room for what is written next: a run that has grown to the whole file, or has to write blocks
+ * again, has not taken enough. 0 or -errno. */
+static int take_more_room(struct run *run, uint64_t bytes)
+{
+    uint64_t want = bytes + OVERHEAD, more = want > run->room ? want - run->room : 0;
+    int r = more ? room_take(run->file->stage->room, more) : 0;
+
+    run->room += r == 0 ? more : 0;
+    return r;
+}
+
 /* Write the first n blocks of the buffer to disk. False: there is no room, or the disk fails. */
 static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
     uint64_t first = run->first + run->done, records[256];
+    AUTO_CLOSE int excludes = -1;
     const uint8_t *at = run->buffer;
-    int r = 0;
+    int r = take_more_room(run, bytes);
 
     assert(n <= ARRAY_LEN(records));
+    if (r == 0 && run->done + n > run->claimed)
+        r = excludes = staged_exclude_drops(&file->staged);
+    if (r < 0)
+        return false;
     for (uint64_t i = 0; i < n; i++) {
         records[i] = staged_checksum(&file->staged, first + i, at);
         at += file_block_len(file, first + i);
@@ -481,8 +527,8 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
         run->refused = true;
         keep_spares(run, n);
     }
-    if (run->claimed) /* before anybody here may claim them again */
-        staged_unclaim(&file->staged, first, n);
+    if (run->claimed > run->done) /* before anybody here may claim them again */
+        staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++) {
         note_fetched_locked(file, b);
@@ -548,6 +594,8 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
         n -= take;
         ready = complete_blocks(run, &ready_bytes);
         if (ready && is_known(run)) {
+            if (run->done < run->claimed)
+                staged_unclaim(&run->file->staged, run->first + run->done, 1);
             run->done++;
             run->fill = 0;
         } else if (ready && (is_urgent(run) || run->done + ready == run->n)) {
@@ -572,8 +620,8 @@ static bool run_grow(struct transfer *transfer)
     for (uint64_t b = run->n; b < file->blocks; b++)
         if (is_to_fetch(file, b, true))
             file_set_locked(file, b, BLOCK_COMING);
-    if (run->claimed) /* what another process has claimed comes twice: it asked at the same time */
-        staged_claim(&file->staged, run->n, file->blocks - run->n);
+    if (run->claimed == run->n) /* what another process has claimed, too, comes twice */
+        run->claimed += staged_claim(&file->staged, run->n, file->blocks - run->n);
     file->whole = run;
     run->whole = true;
     run->n = file->blocks;
@@ -610,7 +658,7 @@ static bool claim_blocks(struct run *run)
         n = 0;
     }
     lock_take(&file->stage->lock);
-    run->claimed = n > 0;
+    run->claimed = n;
     if (n < run->n) {
         trim_locked(run, n, BLOCK_ELSEWHERE);
         if (!file->in_elsewhere) {
@@ -619,6 +667,7 @@ static bool claim_blocks(struct run *run)
             file->stage->elsewhere = file;
         }
         file->elsewhere_since = monotonic_ns();
+        stage_kick_locked(file->stage); /* it looks when they have come */
     }
     lock_drop(&file->stage->lock);
     return n > 0;
@@ -665,6 +714,7 @@ static bool pass_what_came(struct run *run)
     struct file *file = run->file;
     AUTO_FREE uint8_t *buf = NULL;
     uint64_t first = run->first, n = run->n, come, keep;
+    struct wait *over = NULL;
 
     if (run->whole || run->steals || run->begun > 1)
         return true;
@@ -680,12 +730,14 @@ static bool pass_what_came(struct run *run)
     staged_unclaim(&file->staged, first + come + keep, n - come - keep);
     run->first = first + come;
     run->n = keep;
-    run->claimed = keep > 0;
+    run->claimed = keep;
     lock_drop(&file->stage->lock);
     look_at_blocks(file, first, first + n); /* it wakes who waits for them */
     lock_take(&file->stage->lock);
-    runs_make_locked(file, first, first + n, UINT64_MAX, (enum run_why)run->why, false);
+    if (runs_make_locked(file, first, first + n, UINT64_MAX, (enum run_why)run->why, false) < 0)
+        runs_make_for_waits_locked(file, first, first + n, &over);
     lock_drop(&file->stage->lock);
+    waits_tell(file->stage, over, 0, NULL);
     return keep > 0;
 }
 
@@ -706,7 +758,10 @@ static bool take_room(struct run *run)
     if (run->room || run->refused)
         return true;
     if (room_take(stage->room, want) == 0) {
+        LOCK_SCOPE(&stage->lock);
+
         run->room = want;
+        stage->full = stage->full && run->why == RUN_DEMAND; /* that may be less than others need */
         return true;
     }
     run->refused = true;
@@ -738,6 +793,8 @@ static void drop_run(struct run *run, int error, const struct diag *reason)
 
     lock_take(&stage->lock);
     stage->starting--;
+    if (run->stopping)
+        error = run->over_error;
     run_leave_locked(run, error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
@@ -914,6 +971,7 @@ static void let_go_all(struct run *gone)
     }
 }
 
+/* error: for those who wait then. */
 static void stop_locked(struct run *run, int error)
 {
     run->over_error = error;
@@ -929,7 +987,7 @@ static void give_up_list(struct run_list *list, int64_t now, struct wait **over,
         if (run->why != RUN_DEMAND || run->stopping || !end_waits_locked(run, now, over))
             continue;
         if (run->state == RUN_ACTIVE) {
-            stop_locked(run, -EREMOTEIO);
+            stop_locked(run, 0); /* who comes to wait now has another one */
             continue;
         }
         run_leave_locked(run, -EREMOTEIO, over);

@@ -165,14 +165,14 @@ int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
     return memcmp(ret + HEADER_AT_ID, id, HEADER_ID_LEN) == 0 ? 0 : -EBADMSG;
 }
 
-/* A counter that is none of before. */
+/* A counter that is none of before, and not 0. */
 static uint64_t new_drops(void)
 {
     uint64_t random;
 
     if (getrandom(&random, sizeof(random), 0) != sizeof(random))
         random = (uint64_t)now_ns() ^ (uint64_t)monotonic_ns() << 20 ^ (uint64_t)getpid() << 40;
-    return random >> 1;
+    return random >> 1 | 1;
 }
 
 /* See that the file has that header; LOCK_HEADER is held. */
@@ -193,7 +193,10 @@ static int prepare(int fd, const char *id, uint8_t want[static HEADER_BYTES], co
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     store_le64(want + HEADER_AT_DROPS, new_drops());
-    r = ftruncate(fd, 0) < 0 ? -errno : write_at(fd, want, HEADER_BYTES, 0);
+    r = staged_lock(fd, F_WRLCK, LOCK_DROP, 1, true); /* who counts a drop would lose that number */
+    if (r == 0)
+        r = ftruncate(fd, 0) < 0 ? -errno : write_at(fd, want, HEADER_BYTES, 0);
+    staged_lock(fd, F_UNLCK, LOCK_DROP, 1, false);
     return r < 0 ? diag_set(d, r, "staged file %s: %s", path, strerror(-r)) : 0;
 }
 
@@ -319,9 +322,12 @@ uint64_t staged_drops(const struct staged *staged)
 {
     uint8_t bytes[8];
 
+    uint64_t drops;
+
     if (read_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_DROPS) != sizeof(bytes))
         return UINT64_MAX;
-    return load_le64(bytes);
+    drops = load_le64(bytes);
+    return drops ? drops : UINT64_MAX; /* 0: cut, and then written to behind that */
 }
 
 int staged_write(const struct staged *staged, const void *bytes, size_t len, uint64_t off)
@@ -440,7 +446,7 @@ static int count_drop(const struct staged *staged)
 
     if (drops == UINT64_MAX) /* cut short, or at its end: any other number */
         drops = new_drops();
-    store_le64(bytes, drops + 1 == UINT64_MAX ? 0 : drops + 1);
+    store_le64(bytes, drops + 1 == UINT64_MAX ? 1 : drops + 1);
     return write_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_DROPS);
 }
 
@@ -463,17 +469,19 @@ int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n)
     return punch(staged, first * staged->block, n * staged->block); /* and no other's bytes */
 }
 
-/* Those of n blocks that nobody has claimed. */
-static int drop_free(const struct staged *staged, uint64_t first, uint64_t n)
+/* Those of n blocks that nobody has claimed. *ret_times: how often drops were counted. */
+static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, uint64_t *ret_times)
 {
     int r = 0;
 
+    *ret_times = 0;
     while (r == 0 && n) {
         uint64_t some = staged_claim(staged, first, n);
 
         if (some) {
             r = staged_drop_claimed(staged, first, some);
             staged_unclaim(staged, first, some);
+            ++*ret_times;
         }
         first += some ? some : 1;
         n -= some ? some : 1;
@@ -481,41 +489,58 @@ static int drop_free(const struct staged *staged, uint64_t first, uint64_t n)
     return r;
 }
 
-static int disk_bytes(int fd, uint64_t *ret)
+/* The file once more, for it needs locks of its own; they end when it is closed. */
+static int open_again(const struct staged *staged)
 {
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    *ret = (uint64_t)st.st_blocks * 512;
-    return 0;
-}
-
-int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, uint64_t *ret_freed)
-{
-    struct staged own = *staged; /* opened for itself, for it needs locks of its own */
-    AUTO_CLOSE int fd = -1;
     char path[64];
-    uint64_t before = 0, after = 0;
-    int r;
+    int fd;
 
     snprintf(path, sizeof(path), "/proc/self/fd/%d", staged->fd);
-    fd = own.fd = open(path, O_RDWR | O_CLOEXEC);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)
+{
+    struct staged own = *staged;
+    AUTO_CLOSE int fd = -1;
+    struct stat before, after;
+    uint64_t times, drops;
+    int r;
+
+    fd = own.fd = open_again(staged);
     if (fd < 0)
-        return -errno;
+        return fd;
     r = staged_lock(fd, F_WRLCK, LOCK_DROP, 1, true);
     if (r < 0)
         return r;
+    drops = staged_drops(&own);
     /* Behind the content there is nothing to lose: does the file system do it at all? */
     r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
+    if (r == 0 && fstat(fd, &before) < 0)
+        r = -errno;
     if (r == 0)
-        r = disk_bytes(fd, &before);
-    if (r == 0)
-        r = drop_free(&own, first, n);
-    if (r == 0)
-        r = disk_bytes(fd, &after);
+        r = drop_free(&own, first, n, &times);
+    if (r == 0 && fstat(fd, &after) < 0)
+        r = -errno;
     if (r < 0)
         return r;
-    *ret_freed = before > after ? before - after : 0;
+    *ret = (struct staged_dropped){.before = UINT64_MAX, .after = UINT64_MAX};
+    if (before.st_blocks > after.st_blocks)
+        ret->freed = (uint64_t)(before.st_blocks - after.st_blocks) * 512;
+    /* Unless somebody has cut it meanwhile, before a number was written that looks right. */
+    if (drops != UINT64_MAX && staged_drops(&own) == drops + times &&
+        before.st_size <= after.st_size) {
+        ret->before = drops;
+        ret->after = drops + times;
+    }
     return 0;
+}
+
+int staged_exclude_drops(const struct staged *staged)
+{
+    AUTO_CLOSE int fd = open_again(staged);
+    int r = fd < 0 ? fd : staged_lock(fd, F_WRLCK, LOCK_DROP, 1, false);
+
+    return r < 0 ? r : TAKE_FD(fd);
 }

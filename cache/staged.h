@@ -63,7 +63,8 @@ uint64_t staged_checksum(const struct staged *staged, uint64_t block, const void
 int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off);
 
 /* How often blocks have been dropped from the file, by any process; UINT64_MAX where it cannot be
- * told (no such value twice): then nothing that is known of the blocks counts any more. */
+ * told (no such value twice), for the header is lost: then nothing that is known of the blocks
+ * counts any more. */
 uint64_t staged_drops(const struct staged *staged);
 
 /* Write bytes of the content. The blocks must have been claimed. 0 or -errno (-ENOSPC). */
@@ -72,11 +73,24 @@ int staged_write(const struct staged *staged, const void *bytes, size_t len, uin
 /* Publish n blocks whose content has been written. 0 or -errno. */
 int staged_publish(const struct staged *staged, uint64_t first, size_t n, const uint64_t *records);
 
+/* What became of a drop. */
+struct staged_dropped {
+    uint64_t freed; /* bytes of disk space */
+    /* staged_drops() before and after it, if nothing else was dropped in between; UINT64_MAX: they
+     * say nothing. Blocks that were good with `before`, and were not to be dropped, are good with
+     * `after`. */
+    uint64_t before, after;
+};
+
 /* Drop n blocks, but for those that are claimed, by whomever, this process included: their records
- * first, then their bytes, which go back to the disk. *ret_freed: bytes of disk space. 0;
- * -EOPNOTSUPP: the file system cannot do it, and nothing was changed; or -errno. Waits for other
- * droppers. */
-int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, uint64_t *ret_freed);
+ * first, then their bytes, which go back to the disk. 0; -EOPNOTSUPP: the file system cannot do it,
+ * and nothing was changed; or -errno. Waits for other droppers. */
+int staged_drop(const struct staged *staged, uint64_t first, uint64_t n,
+                struct staged_dropped *ret);
+
+/* Keep all from dropping blocks, until the descriptor is closed that it returns. Who writes blocks
+ * that he could not claim does it with this. -EAGAIN: somebody drops; or -errno. Does not wait. */
+int staged_exclude_drops(const struct staged *staged);
 
 /* Claim the first of n blocks, up to the first that another process has claimed; returns how many.
  * Claims keep processes from fetching the same; they end with the process. In one process the

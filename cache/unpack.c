@@ -48,15 +48,18 @@ static const struct unpacker *unpacker_of(const struct blob *blob)
 
 struct unpacking {
     const struct unpacker *unpacker;
-    const struct blob *packed;
+    struct unpack_input in;
 };
 
 static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
 {
     const struct unpacking *u = ctx;
-    int r = u->unpacker->run(u->packed, sink, d);
+    int r;
 
-    return r < 0 ? r : blob_verify(u->packed, d);
+    if (u->in.watch)
+        u->in.watch->progress(u->in.watch, u->in.packed, 0);
+    r = u->unpacker->run(&u->in, sink, d);
+    return r < 0 ? r : blob_verify(u->in.packed, d);
 }
 
 /* Give the blob's place to its content, open as fd. */
@@ -101,9 +104,11 @@ int unpack_find(struct blob **blob, const struct cache_folder *cache, struct dia
     return r < 0 ? r : replace_blob(blob, fd, size);
 }
 
-int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct diag *d)
+int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
+                struct diag *d)
 {
-    struct unpacking u = {.packed = *blob};
+    struct unpacking u = {.in = {*blob, watch}};
+    struct diag reason = DIAG_INIT;
     struct entry entry;
     uint64_t size = 0;
     int fd = -1, r;
@@ -122,9 +127,11 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct dia
         return r;
     r = entry_open(&entry, &fd, &size);
     if (r == -ENOENT)
-        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, d);
+        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
+    if (r < 0 && r != -ENOSPC && reason.set) /* it says of which file it is */
+        return diag_set(d, r, "%s", reason.text);
     if (r < 0)
         return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u.unpacker->name,
-                        entry.folder, strerror(-r));
+                        entry.folder, diag_text(&reason, r));
     return replace_blob(blob, fd, size);
 }

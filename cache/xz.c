@@ -36,8 +36,9 @@ static const char *describe(lzma_ret code)
     }
 }
 
-static int xz_run(const struct blob *packed, struct entry_sink *sink, struct diag *d)
+static int xz_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
 {
+    const struct blob *packed = in->packed;
     AUTO(xz_free) struct xz *x = calloc(1, sizeof(*x));
     lzma_ret code = LZMA_OK;
     uint64_t at = 0;
@@ -50,7 +51,7 @@ static int xz_run(const struct blob *packed, struct entry_sink *sink, struct dia
         if (!x->z.avail_in && at < packed->size) {
             size_t n = (size_t)min_u64(CHUNK, packed->size - at);
 
-            r = blob_read(packed, x->in, n, at, d);
+            r = unpack_read(in, x->in, n, at, d);
             if (r < 0)
                 return r;
             at += n;

@@ -416,6 +416,7 @@ static int make_tools(const struct source *source, const struct options *options
     if (!tools)
         return -ENOMEM;
     r = cache_folder_init(&tools->cache, options->cache);
+    tools->cache.room = source->cache.room;
     if (r == 0)
         r = make_opener(source, options, tools);
     if (r == 0)

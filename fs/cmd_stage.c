@@ -202,7 +202,7 @@ static int unpack_all(struct staging *s)
 {
     for (size_t i = 0; i < s->list.n; i++) {
         struct diag d = DIAG_INIT;
-        int r = s->blob[i] ? unpack_blob(&s->blob[i], &s->opened.cache, &d) : 0;
+        int r = s->blob[i] ? unpack_blob(&s->blob[i], &s->opened.cache, NULL, &d) : 0;
 
         if (r < 0 && is_cache_error(r))
             return fail(EXIT_CACHE, "%s", diag_text(&d, r));

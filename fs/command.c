@@ -6,8 +6,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
+#include "cache/unpack.h"
+#include "cache/url.h"
 #include "fs/commands.h"
 #include "fs/log.h"
+#include "fs/progress.h"
+
+#define QUIET_NS                                                                                   \
+    INT64_C(600000000) /* before unpacking is shown, beside the time between two lines */
 
 int fail(int code, const char *format, ...)
 {
@@ -89,18 +96,57 @@ int open_source(const char *spec, const struct options *options, struct opened *
     r = source_open(spec, &how, &ret->source, d);
     if (r < 0)
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
+    else
+        ret->cache.room = ret->source->cache.room;
     return r < 0 ? EXIT_SOURCE : EXIT_DONE;
+}
+
+/* Unpacking on a terminal: a line for each file that takes longer than a second. */
+struct unpack_display {
+    struct unpack_watch watch; /* first */
+    struct progress progress;
+    char what[80];
+};
+
+/* Leave a line that is begun: other messages may come. */
+static void end_display(struct unpack_display *display)
+{
+    if (display->progress.line_is_open)
+        fputc('\n', stderr);
+    display->progress.line_is_open = false;
+}
+
+static void show_unpacking(struct unpack_watch *watch, const struct blob *packed, uint64_t bytes)
+{
+    struct unpack_display *display = (struct unpack_display *)watch;
+    struct progress *p = &display->progress;
+    char name[61];
+
+    if (!bytes) {
+        end_display(display);
+        name_show(blob_name(packed), name, sizeof(name));
+        snprintf(display->what, sizeof(display->what), "unpacked of %s:", name);
+        progress_init(p, display->what, false);
+        p->last_ns = monotonic_ns() + QUIET_NS;
+    }
+    progress_show(p, bytes, packed->size);
+    if (bytes == packed->size && p->line_is_open)
+        progress_end(p, bytes, packed->size);
 }
 
 int open_catalog(const char *spec, const struct options *options, struct opened *ret,
                  struct diag *d)
 {
+    struct unpack_display display = {.watch = {show_unpacking}};
     int code = open_source(spec, options, ret, d), r;
     char shown[PATH_MAX];
 
     if (code != EXIT_DONE)
         return code;
+    ret->source->watch = &display.watch;
     r = catalog_open(ret->source, options, &ret->catalog, d);
+    ret->source->watch = NULL;
+    end_display(&display);
     if (r < 0)
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     return r < 0 ? EXIT_SOURCE : EXIT_DONE;

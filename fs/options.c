@@ -176,6 +176,7 @@ static int set_cache_size(struct options *o, const char *value, struct diag *d)
     size_t n = strspn(value, "0123456789");
     uint64_t percent = 0;
 
+    o->source.limits_all = true;
     if (strcmp(value + n, "%") != 0) {
         int r = value_size("cache_size", value, &stage->limit, d);
 

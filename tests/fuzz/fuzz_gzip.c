@@ -32,13 +32,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     AUTO_BLOB struct blob *blob = memory_blob_new("x.gz", data, len, len, NULL);
     struct entry_sink first = {0}, second = {0};
+    const struct unpack_input in = {.packed = blob};
     struct diag d = DIAG_INIT;
-    int r = unpacker_gzip.run(blob, &first, &d);
+    int r = unpacker_gzip.run(&in, &first, &d);
 
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
     FUZZ_CHECK((r == -EBADMSG) == d.set);
     FUZZ_CHECK(!d.set || !strncmp(d.text, "x.gz: ", 6));
-    FUZZ_CHECK(unpacker_gzip.run(blob, &second, NULL) == r);
+    FUZZ_CHECK(unpacker_gzip.run(&in, &second, NULL) == r);
     FUZZ_CHECK(first.size == second.size && first.sum == second.sum);
     return 0;
 }

@@ -2,6 +2,7 @@
 """A cache that is too small: cache_size and a full disk are limits at every moment, all bytes are
 served all the same; keep=pin keeps its share of hits, keep=once drops what has been used."""
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -9,8 +10,10 @@ import threading
 
 import numpy as np
 
-from lib import PRIVATE, contains, content, equal, idx_bytes, path, run, start, stop
-from servers import (MiB, Nginx, disk_usage, place, read_anew, remote, sent, start_at, timed)
+from lib import (PRIVATE, contains, content, equal, idx_bytes, log_text, path, run, start, stop,
+                 text)
+from servers import (MiB, Nginx, disk_usage, files_below, place, read_anew, remote, sent, start_at,
+                     timed)
 
 WWW = f"{PRIVATE}/www"
 SIDE = 256  # a sample is 16 blocks of 4 KiB, and its start in another block is little
@@ -145,6 +148,49 @@ def check_shared_limit(server):
     equal(disk_usage(cache) <= 6 * MiB, True, "after epochfs stage")
 
 
+def check_other_files():
+    """Unpacked files, indexes and outputs of commands are within the limit, or it is said why not."""
+    www = f"{PRIVATE}/www.packed"
+    zeros = idx_bytes(np.zeros((128, 256, 256), dtype=np.uint8))  # 8 MiB, of which little is packed
+    rows = b"".join(b"1 %d:0.5 %d:1\n" % (i % 100 + 1, i % 100 + 200) for i in range(100000))
+    place(www, "large.gz", gzip.compress(zeros, mtime=0))
+    place(www, "little.gz", gzip.compress(idx_bytes(np.arange(900, dtype=np.uint8) % 200), mtime=0))
+    place(www, "rows.svm", rows)
+    told = ("room in the cache folder", f"of the limit {3 * MiB} in use")
+    cache = fresh()
+    with Nginx(www) as server, Watch(cache) as watch:
+        options = f"cache={cache},cache_size=3M,stage=off"
+        daemon = start(f"{server.url}/", options, log="log.packed")
+        contains(text(path("large.gz/ERROR.txt")), *told)
+        equal(len(content(path("little/source/little"))), 908, "what fits is unpacked")
+        equal(content(path("rows.svm/source/rows.svm")) == rows, True, "rows")
+        stop(daemon)
+        contains(log_text("log.packed"), *told)
+        contains(run("stage", "-o", options, f"{server.url}/", code=4), *told)
+    equal(0 < watch.most <= 3 * MiB, True, f"unpacked files: {watch.most} bytes of disk")
+    # Local files, without a stage: cache_size= counts for what is unpacked, and nothing else does.
+    cache = fresh()
+    with Watch(cache) as watch:
+        env = {**os.environ, "EPOCHFS_CACHE": cache}
+        said = run("info", "-o", "cache_size=3M", www, env=env)
+        contains(said, "rows.svm", *told)
+        index = sum(st.st_size for file, st in files_below(cache) if "/rows/" in file)
+        equal(index > 100000, True, f"the index of rows: {index} bytes")
+        shutil.rmtree(f"{cache}/rows")
+        said = run("info", "-o", "cache_size=64K", f"{www}/rows.svm", env=env)
+        contains(said, "samples  100000", "the index cannot be kept", "room in the cache folder")
+    equal(0 < watch.most <= 3 * MiB, True, f"of local files: {watch.most} bytes of disk")
+    equal([f for f, _ in files_below(cache) if "/rows/" in f], [], "an index that has no room")
+    equal("not usable" in run("info", www, env=env), False, "without a limit")
+    # The output of a command.
+    place(f"{PRIVATE}/commands", "wav.scp", b"u1 head -c 9000000 /dev/zero |\n")
+    cache = fresh()
+    with Watch(cache) as watch:
+        contains(run("info", "-o", f"cache={cache},cache_size=3M,allow_commands",
+                     f"{PRIVATE}/commands"), "head -c", *told)
+    equal(0 < watch.most <= 3 * MiB, True, f"an output: {watch.most} bytes of disk")
+
+
 def check_full_disk(server):
     """ENOSPC: a file system of 4 MiB."""
     if os.geteuid() != 0:
@@ -203,4 +249,5 @@ with Nginx(WWW) as nginx:
     timed(check_pin, nginx)
     timed(check_once_kept, nginx)
     timed(check_shared_limit, nginx)
+    timed(check_other_files)
     timed(check_full_disk, nginx)

@@ -6,12 +6,14 @@ import gzip
 import hashlib
 import json
 import os
+import pty
+import subprocess
 import urllib.parse
 
 import numpy as np
 
-from lib import (PRIVATE, SOURCE, contains, content, equal, idx_bytes, log_text, mounted, path,
-                 run, small, text)
+from lib import (EPOCHFS, PRIVATE, SOURCE, contains, content, equal, idx_bytes, log_text, mounted,
+                 path, run, small, text)
 from servers import Nginx, check_once, place, sha256sums
 
 WWW = f"{PRIVATE}/www"
@@ -145,6 +147,25 @@ with Nginx(WWW) as server:
             equal(content(path("big/source/big")) == BIG, True, "unpacked")
             contains(text(path("cut.gz/ERROR.txt")), "cut.gz")
     check_once(server.log(), sizes, "packed files, two mounts")
+
+# What unpacking takes long is shown on a terminal, and nowhere else.
+with Nginx(WWW, more=f"location /slow/ {{ alias {WWW}/packed/; limit_rate 60k; }}") as server:
+    for is_terminal in (True, False):
+        ours, theirs = pty.openpty() if is_terminal else os.pipe()
+        done = subprocess.run([EPOCHFS, "mount", "-o", fresh("jobs=2,stage=off"),
+                               f"{server.url}/slow/big.gz", path()], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=theirs, timeout=60, check=False)
+        os.write(theirs, b"end")
+        said = os.read(ours, 65536).decode()
+        os.close(ours)
+        os.close(theirs)
+        equal(done.returncode, 0, f"mount: {said}")
+        equal(content(path("big/source/big")) == BIG, True, "unpacked slowly")
+        run("umount", path())
+        if is_terminal:
+            contains(said, "unpacked of big.gz: 256 KiB of", " %")
+        else:
+            equal(said, "end", "what is said where there is no terminal")
 
 # ---- a user from ~/.netrc: sent to the server, and told of by its name only ----
 os.makedirs(f"{PRIVATE}/home")

@@ -1,11 +1,13 @@
 #include "tests/support/fake_transport.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/lock.h"
 
 #define PIECE       10007 /* bytes that are given at a time: no round number */
@@ -46,12 +48,12 @@ static bool is_stopped_locked(struct fake *fake, const struct transfer *transfer
     return false;
 }
 
-/* Give bytes. False: the transfer is to stop. */
-static bool give(struct fake *fake, struct transfer *transfer, uint64_t most)
+/* Give bytes from the one at `at` on. False: the transfer is to stop. */
+static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint64_t end)
 {
-    uint64_t len = min_u64(transfer->len, most);
+    uint64_t len = min_u64(transfer->len, end);
 
-    for (uint64_t at = 0; at < len;) {
+    while (at < len) {
         size_t n = (size_t)min_u64(PIECE, len - at);
         uint64_t off = transfer->off + at;
         bool stopped;
@@ -72,15 +74,26 @@ static bool give(struct fake *fake, struct transfer *transfer, uint64_t most)
 static enum transfer_end run(struct fake *fake, struct transfer *transfer,
                              const struct fake_answer *answer)
 {
+    int64_t until = monotonic_ns() + (int64_t)answer->stall_ms * 1000000, left;
     bool stopped;
 
-    if (!give(fake, transfer, answer->bytes))
+    if (answer->whole && transfer->off)
+        return TRANSFER_WHOLE;
+    if (answer->whole && transfer->len < fake->size && transfer->grow && transfer->grow(transfer))
+        assert(transfer->len == fake->size);
+    if (!give(fake, transfer, 0, answer->bytes))
         return TRANSFER_STOPPED;
     lock_take(&fake->lock);
-    while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer))
-        lock_wait(&fake->lock, &fake->changed);
+    while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer)) {
+        left = answer->stall_ms ? until - monotonic_ns() : INT64_MAX;
+        if (left <= 0)
+            break;
+        lock_wait_for(&fake->lock, &fake->changed, left);
+    }
     stopped = is_stopped_locked(fake, transfer);
     lock_drop(&fake->lock);
+    if (!stopped && answer->goes_on)
+        stopped = !give(fake, transfer, answer->bytes, UINT64_MAX);
     return stopped ? TRANSFER_STOPPED : answer->end;
 }
 
@@ -202,7 +215,7 @@ int fake_new(const uint8_t *content, uint64_t size, unsigned threads, struct fak
     fake->threads = threads < THREADS_MAX ? threads : THREADS_MAX;
     fake->count = calloc(size / GRAIN + 1, sizeof(*fake->count));
     lock_init(&fake->lock);
-    pthread_cond_init(&fake->changed, NULL);
+    condition_init(&fake->changed);
     *ret = fake;
     return fake->count ? 0 : -ENOMEM;
 }

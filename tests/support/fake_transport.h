@@ -9,8 +9,11 @@
 /* What becomes of a transfer. */
 struct fake_answer {
     enum transfer_end end;
-    uint64_t bytes; /* that are given before that, at most */
-    bool stalls;    /* after them it ends only when it is stopped or fake_release() is called */
+    uint64_t bytes;    /* that are given before that, at most */
+    bool stalls;       /* after them it ends only when it is stopped or fake_release() is called */
+    unsigned stall_ms; /* or after so long; 0: never */
+    bool goes_on;      /* after that it gives the rest first */
+    bool whole;        /* the remote gives no parts: as HTTP that answers 200 */
     uint64_t retry_ms;
 };
 

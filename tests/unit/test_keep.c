@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cache/keep.h"
+#include "cache/room.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
@@ -180,6 +181,34 @@ static void test_keep__folder_read_only__error(void **state)
     assert_int_equal(chmod(path, 0700), 0);
 }
 
+/* A limit of the folder: told with the numbers, and nothing of it stays. */
+static void test_keep__no_room__error_with_numbers(void **state)
+{
+    struct cache_folder folder = {.path = *state};
+    const struct iovec piece = piece_of("some more");
+    struct diag d = DIAG_INIT, why = DIAG_INIT;
+    struct cache_keep keep;
+    struct kept kept = {0};
+    uint64_t used;
+
+    if (room_open(&folder, 1 << 20, 0, &folder.room, &why) < 0)
+        fail_msg("%s", why.text);
+    cache_keep_init(&keep, &folder);
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+    used = room_used(folder.room);
+    assert_int_equal(room_take(folder.room, (1 << 20) - used - 100), 0);
+    assert_int_equal(keep_save(&keep.keep, "rows", "b", &piece, 1, &kept, &d), -ENOSPC);
+    assert_diag_has(&d, "bytes of room in the cache folder");
+    assert_diag_has(&d, "of the limit 1048576 in use");
+    check_load(&keep.keep, "rows", "b", NULL);
+    check_load(&keep.keep, "rows", "a", "first!");
+    room_give_back(folder.room, (1 << 20) - used - 100);
+    assert_int_equal(room_used(folder.room), used);
+    assert_int_equal(save(&keep.keep, "rows", "b", "second"), 0);
+    assert_int_equal(room_used(folder.room), used + 4096);
+    room_close(folder.room);
+}
+
 /* Processes that save the same at once, while one of them may find it damaged and remove it: each
  * has what one of them saved, and one file is left. */
 static void test_keep__many_processes__one_entry(void **state)
@@ -229,6 +258,7 @@ int main(void)
         TEST(test_keep__damaged__nothing_and_made_again),
         TEST(test_keep__no_folder__error_with_reason),
         TEST(test_keep__folder_read_only__error),
+        TEST(test_keep__no_room__error_with_numbers),
         TEST(test_keep__many_processes__one_entry),
     };
 

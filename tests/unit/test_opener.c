@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "cache/opener.h"
+#include "cache/room.h"
 #include "cache/source.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
@@ -770,6 +771,65 @@ static void test_command__failure__status_and_messages(void **state)
 }
 
 /* Like a full disk: what cannot be written makes the command fail, though it does not. */
+static struct room *give_room(struct fixture *f, uint64_t bytes)
+{
+    struct diag d = DIAG_INIT;
+
+    if (room_open(&f->cache, bytes, 0, &f->cache.room, &d) < 0)
+        fail_msg("%s", d.text);
+    return f->cache.room;
+}
+
+/* The limit of the folder holds, and what was not kept takes no room; what is kept takes its own.
+ */
+static void test_command__limit_of_the_folder__told_with_numbers(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = commands_new(*state);
+    struct room *room = give_room(f, 1 << 20);
+    uint64_t used = room_used(room);
+    struct opener_run *run = NULL;
+    struct diag d = DIAG_INIT;
+
+    check_failure(f, "head -c 2000000 /dev/zero; true", -ENOSPC,
+                  "bytes of room in the cache folder");
+    check_failure(f, "head -c 2000000 /dev/zero; true", -ENOSPC, "of the limit 1048576 in use");
+    assert_int_equal(count_entries(*state), 0);
+    assert_int_equal(room_used(room), used);
+    check_output(f, "printf hello", "hello");
+    assert_int_equal(room_used(room), used + 4096);
+    check_output(f, "printf hello", "hello"); /* was kept */
+    assert_int_equal(room_used(room), used + 4096);
+    /* Of what is there it gets nearly all, step by step. */
+    check_output(f, "head -c 600000 /dev/zero | tr '\\0' '\\n' | sed -e '$!d' -e 's/$/x/'", "x\n");
+    assert_int_equal(room_used(room), used + 8192);
+    assert_int_equal(room_recount(room), 0);
+    assert_int_equal(room_used(room), used + 8192);
+    assert_int_equal(room_take(room, (1 << 20) - used - 8192), 0);
+    assert_int_equal(opener_start(&f->opener.opener, "printf other", &run, &d), -ENOSPC);
+    assert_diag_has(&d, "command 'printf other'");
+    assert_diag_has(&d, "bytes of room in the cache folder");
+    room_close(room);
+}
+
+/* An output that is larger than what is taken at once. */
+static void test_command__large_output__room_in_steps(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = commands_new(*state);
+    struct room *room = give_room(f, 40 << 20);
+    AUTO_BLOB struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+
+    if (finish(f,
+               start(f, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 2500000 /dev/zero; sleep "
+                        "0.1; done"),
+               &blob, &d) < 0)
+        fail_msg("%s", d.text);
+    assert_int_equal(blob->size, 30000000);
+    assert_int_equal(room_recount(room), 0);
+    assert_true(room_used(room) < (31 << 20));
+    room_close(room);
+}
+
 static void test_command__no_room_for_output__fails(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
@@ -1174,6 +1234,8 @@ int main(void)
         IN_TEMP(test_command__surroundings__as_in_a_shell),
         IN_TEMP(test_command__signals__neither_blocked_nor_ignored),
         IN_TEMP(test_command__failure__status_and_messages),
+        IN_TEMP(test_command__limit_of_the_folder__told_with_numbers),
+        IN_TEMP(test_command__large_output__room_in_steps),
         IN_TEMP(test_command__no_room_for_output__fails),
         IN_TEMP(test_command__cwd_is_gone__says_where),
         IN_TEMP(test_command__not_allowed__says_how),

@@ -1,5 +1,8 @@
 /* The stage: every byte right and fetched once, whatever the remote, the disk and others do. */
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -571,6 +574,236 @@ static void test_share__one_drops__the_other_sees_it(void **state)
     close_fixture(&b);
 }
 
+/* The staged file of the folder, opened for itself: another process, for locks. */
+static int open_staged(const char *folder)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    int fd;
+
+    temp_path(folder, "staged/*", pattern);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    globfree(&found);
+    return fd;
+}
+
+#define LOCK_CLAIMS (INT64_C(1) << 61) /* docs/cache-format.md */
+#define DATA        (ceil_div(1536 + 8 * (uint64_t)301, BLOCK) * BLOCK)
+
+static bool is_claimed(int fd, uint64_t first, uint64_t n)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = LOCK_CLAIMS + (off_t)first,
+                         .l_len = (off_t)n};
+
+    assert_int_equal(fcntl(fd, F_OFD_GETLK, &lock), 0);
+    return lock.l_type != F_UNLCK;
+}
+
+static void claim(int fd, uint64_t block)
+{
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_CLAIMS + (off_t)block, .l_len = 1};
+
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+}
+
+/* Read and use, so that keep=once drops. */
+static void use(const struct blob *blob, uint64_t off, size_t len)
+{
+    struct wants wants;
+
+    wants_init(&wants, false);
+    wants.uses = true;
+    wants_set(&wants);
+    expect_read(blob, off, len);
+    wants_set(NULL);
+    wants_use(&wants, true);
+    wants_release(&wants);
+}
+
+/* A bad block that cannot be dropped, for another process has claimed it: that the count of drops
+ * has grown by one says of another block that it is gone. */
+static void test_bad__claimed__drops_of_others_are_seen(void **state)
+{
+    struct stage_options once = usual();
+    struct wants wants;
+    struct fixture a, b;
+    uint8_t byte = 0;
+    int fd;
+
+    once.keep = STAGE_ONCE;
+    open_usual(&a, *state);
+    open_fixture(&b, *state, &once, "\"1\"", NULL);
+    expect_read(a.blob, 7 * BLOCK, BLOCK);
+    expect_read(b.blob, 100 * BLOCK, BLOCK);
+    fd = open_staged(*state);
+    claim(fd, 100);
+    assert_int_equal(pwrite(fd, "junk", 4, (off_t)(DATA + 100 * BLOCK)), 4);
+    use(b.blob, 7 * BLOCK, BLOCK);
+    assert_int_equal(b.counters->evictions, 1);
+    wants_init(&wants, true);
+    wants_set(&wants);
+    assert_int_equal(blob_pread(a.blob, &byte, 1, 100 * BLOCK), -EAGAIN);
+    assert_int_equal(a.counters->bad_blocks, 1);
+    wants_set(NULL);
+    wants_release(&wants);
+    expect_read(a.blob, 7 * BLOCK, BLOCK);
+    close(fd);
+    expect_read(a.blob, 100 * BLOCK, BLOCK);
+    close_fixture(&a);
+    close_fixture(&b);
+}
+
+/* ---- files that come as a whole ---- */
+
+static void *read_block_0(void *arg)
+{
+    const struct fixture *f = arg;
+
+    expect_read(f->blob, 0, BLOCK);
+    return NULL;
+}
+
+/* A block that came and was dropped while the rest is on its way comes once more. */
+static void test_whole__dropped_meanwhile__comes_again(void **state)
+{
+    struct failing failing = {1,
+                              {.end = TRANSFER_DONE,
+                               .bytes = 10 * BLOCK,
+                               .stalls = true,
+                               .goes_on = true,
+                               .whole = true}};
+    struct stage_options options = usual();
+    pthread_t thread;
+    struct fixture f;
+
+    options.keep = STAGE_ONCE;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, fail_first, &failing);
+    use(f.blob, 0, BLOCK);
+    assert_int_equal(f.counters->evictions, 1);
+    pthread_create(&thread, NULL, read_block_0, &f);
+    while (!f.counters->misses || f.counters->misses < 2)
+        sched_yield();
+    fake_release(f.fake);
+    pthread_join(thread, NULL);
+    assert_int_equal(fake_given_at(f.fake, 0), 2);
+    close_fixture(&f);
+}
+
+static void test_whole__grown__takes_its_room(void **state)
+{
+    struct failing failing = {UINT32_MAX,
+                              {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
+    struct stage_options options = usual();
+    struct fixture f;
+
+    options.limit = 100 * BLOCK;
+    options.limit_percent = 0;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, fail_first, &failing);
+    expect_read(f.blob, 0, BLOCK);
+    expect_read(f.blob, 0, SIZE);
+    assert_true(f.counters->staged_bytes > 20 * BLOCK && f.counters->staged_bytes <= options.limit);
+    assert_true(stage_room_used(f.stage) <= options.limit);
+    close_fixture(&f);
+}
+
+static void test_whole__some_were_here__no_claim_is_left(void **state)
+{
+    struct failing failing = {1, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
+    struct fixture f, other;
+    int fd;
+
+    open_usual(&f, *state);
+    expect_read(f.blob, 30 * BLOCK, BLOCK);
+    fake_set_script(f.fake, fail_first, &(struct failing){2, failing.answer});
+    expect_read(f.blob, 0, BLOCK);
+    expect_read(f.blob, 0, SIZE);
+    stage_rest(f.stage);
+    fd = open_staged(*state);
+    assert_false(is_claimed(fd, 0, 301));
+    close(fd);
+    open_usual(&other, *state);
+    expect_read(other.blob, 0, SIZE);
+    assert_int_equal(fake_given(other.fake), 0);
+    close_fixture(&other);
+    close_fixture(&f);
+}
+
+/* ---- the end ---- */
+
+struct held {
+    sem_t go;
+};
+
+/* The first transfer gives two blocks and fails when it is released; the second one waits. */
+static struct fake_answer hold_second(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    struct held *held = ctx;
+
+    (void)transfer;
+    if (!number)
+        return (struct fake_answer){.end = TRANSFER_REFUSED, .bytes = 2 * BLOCK, .stalls = true};
+    if (number == 1)
+        sem_wait(&held->go);
+    return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+}
+
+/* What a run has brought, and was dropped since, is another run's when the first one ends. */
+static void test_run__fails_later__leaves_what_it_brought(void **state)
+{
+    struct stage_options options = usual();
+    struct event first, second, third;
+    struct held held;
+    struct fixture f;
+
+    sem_init(&held.go, 0, 0);
+    options.keep = STAGE_ONCE;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, hold_second, &held);
+    event_init(&first);
+    waiter_add(&first.waiter);
+    blob_fetch(f.blob, 0, 10 * BLOCK, &first.waiter);
+    waiter_done(&first.waiter, 0, NULL);
+    use(f.blob, 0, BLOCK);
+    assert_int_equal(f.counters->evictions, 1);
+    event_init(&second);
+    blob_fetch(f.blob, 0, BLOCK, &second.waiter);
+    fake_wait_started(f.fake, 2);
+    fake_release(f.fake);
+    assert_int_equal(event_wait(&first), -EREMOTEIO);
+    event_init(&third);
+    blob_fetch(f.blob, 0, BLOCK, &third.waiter);
+    sem_post(&held.go);
+    assert_int_equal(event_wait(&second), 0);
+    assert_int_equal(event_wait(&third), 0);
+    assert_int_equal(fake_started(f.fake), 2);
+    expect_read(f.blob, 0, BLOCK);
+    close_fixture(&f);
+    sem_destroy(&held.go);
+}
+
+/* Whatever the thread is at when the end comes: no run is left that nobody ends. */
+static void test_end__at_any_time__ends(void **state)
+{
+    struct stage_options options = usual();
+    struct fixture f;
+
+    options.background = true;
+    for (unsigned i = 0; i < 200; i++) {
+        open_fixture(&f, *state, &options, "\"1\"", NULL);
+        stage_begin(f.stage);
+        for (volatile unsigned k = 0; k < i * 300; k++)
+            continue;
+        close_fixture(&f);
+    }
+}
+
 /* ---- fork ---- */
 
 static void test_rest__child_goes_on(void **state)
@@ -598,7 +831,7 @@ static void test_rest__child_goes_on(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_read__in_sequence__each_byte_once),
@@ -620,9 +853,17 @@ int main(void)
         TEST(test_keep__once__drops_what_was_used),
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
+        TEST(test_bad__claimed__drops_of_others_are_seen),
+        TEST(test_whole__dropped_meanwhile__comes_again),
+        TEST(test_whole__grown__takes_its_room),
+        TEST(test_whole__some_were_here__no_claim_is_left),
+        TEST(test_run__fails_later__leaves_what_it_brought),
+        TEST(test_end__at_any_time__ends),
         TEST(test_rest__child_goes_on),
     };
 
     make_content();
+    if (argc > 1) /* one of them */
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

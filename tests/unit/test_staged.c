@@ -540,13 +540,14 @@ static void test_drop__block__gone_and_freed(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged other = open_key(*state, &usual);
-    uint64_t freed = 1, drops = staged_drops(&other), record[3];
+    struct staged_dropped dropped = {.freed = 1};
+    uint64_t drops = staged_drops(&other), record[3];
     uint8_t buf[BLOCK];
 
     fetch_all(&other);
     assert_int_equal(read_all(&reader), 3);
-    assert_int_equal(staged_drop(&other, 1, 2, &freed), 0);
-    assert_int_equal(freed, 2 * BLOCK);
+    assert_int_equal(staged_drop(&other, 1, 2, &dropped), 0);
+    assert_int_equal(dropped.freed, 2 * BLOCK);
     assert_int_equal(staged_drops(&reader.staged), drops + 1);
     staged_records(&reader.staged, 0, 3, record);
     assert_true(record[0] && !record[1] && !record[2]);
@@ -556,12 +557,63 @@ static void test_drop__block__gone_and_freed(void **state)
         assert_int_equal(buf[i], 0);
     fetch_all(&reader.staged);
     assert_int_equal(read_all(&reader), 3);
-    assert_int_equal(staged_drop(&other, 0, 3, &freed), 0);
-    assert_int_equal(freed, 3 * BLOCK);
-    assert_int_equal(staged_drop(&other, 0, 3, &freed), 0);
-    assert_int_equal(freed, 0);
+    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0);
+    assert_int_equal(dropped.freed, 3 * BLOCK);
+    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0);
+    assert_int_equal(dropped.freed, 0);
     staged_close(&other);
     staged_close(&reader.staged);
+}
+
+static void test_drop__another_drops_before__says_which(void **state)
+{
+    struct staged one = open_key(*state, &usual), other = open_key(*state, &usual);
+    uint64_t drops = staged_drops(&one);
+    struct staged_dropped dropped;
+
+    fetch_all(&one);
+    assert_int_equal(staged_drop(&other, 0, 1, &dropped), 0);
+    assert_int_equal(dropped.before, drops);
+    assert_int_equal(dropped.after, drops + 1);
+    assert_int_equal(staged_claim(&one, 1, 1), 1);
+    assert_int_equal(staged_drop(&other, 1, 1, &dropped), 0); /* nothing */
+    assert_int_equal(dropped.before, drops + 1);
+    assert_int_equal(dropped.after, drops + 1);
+    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0); /* in two pieces */
+    assert_int_equal(dropped.after, drops + 3);
+    staged_close(&other);
+    staged_close(&one);
+}
+
+static void test_drop__excluded__by_one_at_a_time(void **state)
+{
+    struct staged one = open_key(*state, &usual), other = open_key(*state, &usual);
+    int fd = staged_exclude_drops(&one);
+
+    assert_true(fd >= 0);
+    assert_int_equal(staged_exclude_drops(&other), -EAGAIN);
+    assert_int_equal(staged_exclude_drops(&one), -EAGAIN); /* each time it is another one's */
+    close(fd);
+    fd = staged_exclude_drops(&other);
+    assert_true(fd >= 0);
+    close(fd);
+    staged_close(&other);
+    staged_close(&one);
+}
+
+/* Cut to nothing, then somebody who had it open writes: the count is a hole, not a number. */
+static void test_cut__written_to_behind__drops_are_not_told(void **state)
+{
+    struct staged one = open_key(*state, &usual), other;
+
+    fetch_all(&one);
+    assert_int_equal(ftruncate(one.fd, 0), 0);
+    assert_int_equal(staged_write(&one, "x", 1, BLOCK), 0);
+    assert_true(staged_drops(&one) == UINT64_MAX);
+    other = open_key(*state, &usual);
+    assert_true(staged_drops(&one) != UINT64_MAX);
+    staged_close(&other);
+    staged_close(&one);
 }
 
 /* Blocks that somebody has claimed stay, whoever it is. */
@@ -569,15 +621,15 @@ static void test_drop__claimed__stays(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged other = open_key(*state, &usual);
-    uint64_t freed;
+    struct staged_dropped dropped;
 
     fetch_all(&other);
     assert_int_equal(staged_claim(&other, 1, 1), 1);
-    assert_int_equal(staged_drop(&reader.staged, 0, 3, &freed), 0);
-    assert_int_equal(freed, 2 * BLOCK);
+    assert_int_equal(staged_drop(&reader.staged, 0, 3, &dropped), 0);
+    assert_int_equal(dropped.freed, 2 * BLOCK);
     assert_int_equal(read_all(&reader), 1);
-    assert_int_equal(staged_drop(&other, 1, 1, &freed), 0);
-    assert_int_equal(freed, 0);
+    assert_int_equal(staged_drop(&other, 1, 1, &dropped), 0);
+    assert_int_equal(dropped.freed, 0);
     assert_int_equal(staged_claim(&reader.staged, 0, 3), 1); /* 1 is claimed still */
     staged_close(&other);
     staged_close(&reader.staged);
@@ -586,14 +638,14 @@ static void test_drop__claimed__stays(void **state)
 static void test_drop__no_holes_here__says_so_before(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
-    uint64_t freed = 77;
+    struct staged_dropped dropped = {.freed = 77};
 
     fetch_all(&reader.staged);
     assert_int_equal(read_all(&reader), 3);
     no_punch = true;
-    assert_int_equal(staged_drop(&reader.staged, 0, 3, &freed), -EOPNOTSUPP);
+    assert_int_equal(staged_drop(&reader.staged, 0, 3, &dropped), -EOPNOTSUPP);
     no_punch = false;
-    assert_int_equal(freed, 77);
+    assert_int_equal(dropped.freed, 77);
     assert_int_equal(read_all(&reader), 3);
     staged_close(&reader.staged);
 }
@@ -602,14 +654,14 @@ static void test_drop__no_holes_here__says_so_before(void **state)
 static void churn(const char *folder, const struct staged_key *key, uint64_t seed, bool drops)
 {
     struct staged staged = open_key(folder, key);
-    uint64_t freed;
+    struct staged_dropped dropped;
 
     end_with_parent();
     for (;;) {
         uint64_t block = random_below(&seed, staged.blocks);
 
-        if (drops &&
-            staged_drop(&staged, block, 1 + random_below(&seed, staged.blocks - block), &freed) < 0)
+        if (drops && staged_drop(&staged, block, 1 + random_below(&seed, staged.blocks - block),
+                                 &dropped) < 0)
             _exit(1);
         for (unsigned i = 0; i < 4; i++) {
             int r = fetch(&staged, random_below(&seed, staged.blocks));
@@ -847,7 +899,8 @@ static void test_full__enospc__and_drops_help(void **state)
     struct staged_key key = usual;
     struct reader reader = {0};
     char path[PATH_MAX];
-    uint64_t n = 0, freed = 0;
+    struct staged_dropped dropped;
+    uint64_t n = 0;
     int r = 0;
 
     temp_folder(*state, "tiny");
@@ -860,8 +913,8 @@ static void test_full__enospc__and_drops_help(void **state)
         r = fetch(&reader.staged, n++);
     assert_int_equal(r, -ENOSPC);
     assert_int_equal(read_all(&reader), n - 1);
-    assert_int_equal(staged_drop(&reader.staged, 0, 3000, &freed), 0);
-    assert_int_equal(freed, (n - 1) * BLOCK);
+    assert_int_equal(staged_drop(&reader.staged, 0, 3000, &dropped), 0);
+    assert_int_equal(dropped.freed, (n - 1) * BLOCK);
     assert_int_equal(fetch(&reader.staged, n - 1), 0);
     assert_int_equal(read_all(&reader), 1);
     staged_close(&reader.staged);
@@ -885,6 +938,9 @@ int main(void)
         IN_TEMP(test_claims__two_open__up_to_the_first),
         IN_TEMP(test_claims__holder_killed__free),
         IN_TEMP(test_drop__block__gone_and_freed),
+        IN_TEMP(test_drop__another_drops_before__says_which),
+        IN_TEMP(test_drop__excluded__by_one_at_a_time),
+        IN_TEMP(test_cut__written_to_behind__drops_are_not_told),
         IN_TEMP(test_drop__claimed__stays),
         IN_TEMP(test_drop__no_holes_here__says_so_before),
         IN_TEMP(test_drop__while_others_read__no_wrong_byte),

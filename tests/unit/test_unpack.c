@@ -13,6 +13,7 @@
 #include <lzma.h>
 #endif
 
+#include "cache/room.h"
 #include "cache/source.h"
 #include "cache/unpack.h"
 #include "support/temp_folder.h"
@@ -61,12 +62,15 @@ static struct packed *packed_new(void)
     return p;
 }
 
+static struct room *limit; /* of the cache folder; NULL: none */
+static struct unpack_watch *watch;
+
 /* Unpack folder/f into folder/cache. */
 static int unpack_file(const char *folder, struct blob **ret, struct diag *d)
 {
     AUTO_BLOB struct blob *blob = NULL;
     char path[PATH_MAX], cache_path[PATH_MAX];
-    struct cache_folder cache = {.path = cache_path};
+    struct cache_folder cache = {.path = cache_path, .room = limit};
     int r;
 
     temp_path(folder, "f", path);
@@ -74,7 +78,7 @@ static int unpack_file(const char *folder, struct blob **ret, struct diag *d)
     r = local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.gz", UINT64_MAX, false, &blob);
     if (r < 0)
         return r;
-    r = unpack_blob(&blob, &cache, d);
+    r = unpack_blob(&blob, &cache, watch, d);
     if (r == 0)
         *ret = TAKE_PTR(blob);
     return r;
@@ -145,6 +149,100 @@ static void check_bad(const char *folder, const struct packed *p, const char *me
     assert_diag_has(&d, message);
     assert_false(find_unpacked(folder, PART_LEN, path)); /* no half file stays */
     assert_false(find_unpacked(folder, DONE_LEN, path));
+}
+
+static struct room *open_limit(const char *folder, uint64_t bytes)
+{
+    char path[PATH_MAX];
+    const struct cache_folder cache = {.path = path};
+    struct diag d = DIAG_INIT;
+    struct room *room;
+
+    temp_path(folder, "cache", path);
+    if (room_open(&cache, bytes, 0, &room, &d) < 0)
+        fail_msg("%s", d.text);
+    return room;
+}
+
+static void test_unpack__no_room__told_and_nothing_stays(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE char *zeros = calloc(1, 900000);
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    char path[PATH_MAX], piece[PATH_MAX + 64];
+    uint64_t used;
+
+    add_member(p, zeros, 900000);
+    limit = open_limit(*state, 800000);
+    used = room_used(limit);
+    assert_int_equal(unpack_bytes(*state, p, &blob, &d), -ENOSPC);
+    assert_diag_has(&d, "sub/f.gz: unpacking gzip");
+    assert_diag_has(&d, "bytes of room in the cache folder");
+    assert_diag_has(&d, "of the limit 800000 in use");
+    temp_path(*state, "cache", path);
+    snprintf(piece, sizeof(piece), "cache folder %s,", path);
+    assert_diag_has(&d, piece);
+    assert_false(find_unpacked(*state, PART_LEN, path));
+    assert_false(find_unpacked(*state, DONE_LEN, path));
+    assert_int_equal(room_used(limit), used);
+    assert_int_equal(room_recount(limit), 0);
+    assert_int_equal(room_used(limit), used);
+    room_close(limit);
+    limit = NULL;
+}
+
+struct counting {
+    struct unpack_watch watch;
+    uint64_t last;
+    unsigned calls;
+};
+
+static void count_progress(struct unpack_watch *of, const struct blob *packed, uint64_t bytes)
+{
+    struct counting *c = (struct counting *)of;
+
+    assert_true(c->calls ? bytes > c->last && bytes <= packed->size : bytes == 0);
+    c->last = bytes;
+    c->calls++;
+}
+
+static void test_unpack__watched__told_of_all(void **state)
+{
+    struct counting counting = {.watch = {count_progress}};
+    AUTO_FREE struct packed *p = packed_new();
+
+    add_member(p, "hello", 5);
+    add_zeros(p, 300000);
+    watch = &counting.watch;
+    check_good(*state, p, "hello", 5);
+    assert_int_equal(counting.last, p->len);
+    assert_true(counting.calls > 2);
+    counting.calls = 0;
+    check_good(*state, p, "hello", 5); /* was unpacked before */
+    watch = NULL;
+    assert_true(counting.calls == 0 || counting.last == p->len);
+}
+
+/* To the last block that it needs. */
+static void test_unpack__just_enough_room__unpacked(void **state)
+{
+    const uint64_t on_disk = 221 * 4096; /* 900000 bytes and the trailer, in disk blocks: 220 */
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE char *zeros = calloc(1, 900000);
+    uint64_t used;
+
+    add_member(p, zeros, 900000);
+    limit = open_limit(*state, 4 << 20);
+    used = room_used(limit);
+    room_close(limit);
+    limit = open_limit(*state, used + on_disk - 4096);
+    check_good(*state, p, zeros, 900000);
+    assert_int_equal(room_used(limit), used + on_disk - 4096);
+    assert_int_equal(room_recount(limit), 0);
+    assert_int_equal(room_used(limit), used + on_disk - 4096);
+    room_close(limit);
+    limit = NULL;
 }
 
 static void test_gzip__one_member__content(void **state)
@@ -623,6 +721,9 @@ static void test_xz__damage__ebadmsg(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        IN_TEMP(test_unpack__no_room__told_and_nothing_stays),
+        IN_TEMP(test_unpack__watched__told_of_all),
+        IN_TEMP(test_unpack__just_enough_room__unpacked),
         IN_TEMP(test_gzip__one_member__content),
         IN_TEMP(test_gzip__empty_content__empty),
         IN_TEMP(test_gzip__several_members_and_zeros__all_content),

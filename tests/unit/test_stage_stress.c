@@ -1,0 +1,807 @@
+/* The stage under all that can happen to it at once: a remote that fails, stages that share the
+ * folder, blocks that are dropped, a disk that lies, stages and processes that end in the middle.
+ * Whatever is read is right, or fails with an error that says so; nothing hangs.
+ *
+ *     test_stage_stress                    the usual seeds
+ *     test_stage_stress threads 7 [N]      seeds 7 to 7 + N - 1; processes: the same */
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/wants.h"
+#include "cache/room.h"
+#include "cache/stage.h"
+#include "cache/staged.h"
+#include "tests/support/fake_transport.h"
+#include "tests/support/random.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/unit.h"
+
+#define BLOCK       4096
+#define SIZE_MOST   (400 * BLOCK)
+#define STAGES      3
+#define READERS     8
+#define CHILDREN    3
+#define WATCH_S     100  /* a case takes no longer */
+#define AT_DROPS    1528 /* docs/cache-format.md, "A staged file" */
+#define AT_RECORDS  1536
+#define LOCK_CLAIMS (UINT64_C(1) << 61)
+#define LOCK_DROP   ((UINT64_C(1) << 62) + 2)
+
+#ifdef SLOW_BUILD
+#define SEEDS 6
+#define READS 40
+#define KILLS 30
+#else
+#define SEEDS 16
+#define READS 100
+#define KILLS 30
+#endif
+
+static uint8_t content[SIZE_MOST];
+static uint64_t seed_now;
+
+static void make_content(void)
+{
+    uint64_t x = RANDOM_SEED;
+
+    for (size_t i = 0; i < sizeof(content); i++)
+        content[i] = (uint8_t)(random_next(&x) >> 20 | 1); /* never 0: a hole is no content */
+}
+
+static uint64_t begin_random(uint64_t seed)
+{
+    uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + RANDOM_SEED;
+
+    for (unsigned i = 0; i < 4; i++)
+        random_next(&x);
+    return x ? x : 1;
+}
+
+static bool chance(uint64_t *x, unsigned percent)
+{
+    return random_below(x, 100) < percent;
+}
+
+static void pause_us(uint64_t us)
+{
+    struct timespec t = {.tv_nsec = (long)us * 1000};
+
+    nanosleep(&t, NULL);
+}
+
+/* ---- the watchdog ---- */
+
+static void on_alarm(int signal)
+{
+    void *frames[64];
+    char line[100];
+    int n = snprintf(line, sizeof(line), "seed %llu: it hangs\n", (unsigned long long)seed_now);
+
+    (void)signal;
+    if (write(2, line, (size_t)n) == n)
+        backtrace_symbols_fd(frames, backtrace(frames, 64), 2);
+    if (getenv("STRESS_WAIT")) /* for a debugger */
+        for (;;)
+            pause();
+    abort();
+}
+
+static void watch(void)
+{
+    signal(SIGALRM, on_alarm);
+    alarm(WATCH_S);
+}
+
+/* ---- a case ---- */
+
+struct plan {
+    uint64_t seed;
+    uint64_t size;
+    unsigned stages;
+    struct stage_options options[STAGES];
+    unsigned fails, stalls; /* percent of the transfers */
+    bool slow;
+    bool refuses;  /* the failures may be final: then part of a block comes twice */
+    bool whole;    /* the remote gives no parts */
+    bool damages;  /* somebody destroys what is on the disk */
+    unsigned cuts; /* percent of that: he cuts the file to nothing */
+    bool restarts; /* a stage ends in the middle */
+    unsigned patience;
+};
+
+/* A stage; in the middle it is another one. */
+struct slot {
+    struct cache_folder cache;
+    const struct plan *plan;
+    const char *folder;
+    unsigned number;
+    struct fake *fake;
+    struct stage *stage;
+    struct blob *blob;
+    uint64_t given;    /* by transports that are gone */
+    uint64_t distinct; /* of stages that are gone */
+    _Atomic unsigned answers;
+    struct lock lock;
+    pthread_cond_t changed;
+    /* Guarded by lock: */
+    unsigned readers;
+    bool closed; /* no reader may begin */
+};
+
+struct reader {
+    struct slot *slot;
+    uint64_t random;
+    bool collects;
+    pthread_t thread;
+    const char *wrong;
+    uint64_t off, len;
+    int error;
+};
+
+static struct fake_answer answer(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    struct slot *slot = ctx;
+    const struct plan *plan = slot->plan;
+    uint64_t x = begin_random(plan->seed * 1000 + slot->number * 100000 +
+                              atomic_fetch_add(&slot->answers, 1));
+    struct fake_answer a = {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = plan->whole};
+
+    (void)number;
+    if (plan->slow)
+        pause_us(random_below(&x, 3000));
+    if (chance(&x, plan->fails)) {
+        a.bytes = random_below(&x, transfer->len + 1);
+        a.end = chance(&x, 80)                    ? TRANSFER_AGAIN
+                : plan->refuses && chance(&x, 50) ? TRANSFER_REFUSED
+                                                  : TRANSFER_DONE; /* less than it says */
+    } else if (chance(&x, plan->stalls)) {
+        a.bytes = random_below(&x, transfer->len + 1);
+        a.end = TRANSFER_AGAIN;
+        a.stalls = true;
+        a.stall_ms = 1 + (unsigned)random_below(&x, 400); /* a remote that is dead is given up */
+    }
+    return a;
+}
+
+static void slot_open(struct slot *slot)
+{
+    struct remote_version version = {.size = slot->plan->size, .etag = "\"1\""};
+    const struct stage_file file = {
+        .url = "fake://file",
+        .key = "fake://file",
+        .name = "file",
+        .version = &version,
+        .mode = 0444,
+    };
+    struct diag d = DIAG_INIT;
+
+    assert_int_equal(cache_folder_init(&slot->cache, slot->folder), 0);
+    assert_int_equal(fake_new(content, slot->plan->size, 8, &slot->fake), 0);
+    fake_set_script(slot->fake, answer, slot);
+    if (stage_new(&slot->plan->options[slot->number], &slot->cache, fake_transport(slot->fake),
+                  &slot->stage, &d) < 0 ||
+        stage_add(slot->stage, &file, &slot->blob, &d) < 0)
+        fail_msg("seed %llu: %s", (unsigned long long)seed_now, d.text);
+    stage_begin(slot->stage);
+}
+
+static void slot_close(struct slot *slot)
+{
+    int64_t began = monotonic_ns();
+
+    stage_end(slot->stage);
+    slot->given += fake_given(slot->fake);
+    slot->distinct += atomic_load(&stage_counters(slot->stage)->distinct_bytes);
+    stage_free(slot->stage);
+    cache_folder_release(&slot->cache);
+    if (monotonic_ns() - began > INT64_C(3000000000))
+        fail_msg("seed %llu: the end took %lld ms", (unsigned long long)seed_now,
+                 (long long)(monotonic_ns() - began) / 1000000);
+}
+
+static void slot_enter(struct slot *slot)
+{
+    LOCK_SCOPE(&slot->lock);
+
+    while (slot->closed)
+        lock_wait(&slot->lock, &slot->changed);
+    slot->readers++;
+}
+
+static void slot_leave(struct slot *slot)
+{
+    LOCK_SCOPE(&slot->lock);
+
+    slot->readers--;
+    pthread_cond_broadcast(&slot->changed);
+}
+
+/* ---- readers ---- */
+
+struct event {
+    struct waiter waiter;
+    struct lock lock;
+    pthread_cond_t changed;
+    bool over;
+};
+
+static void event_done(struct waiter *waiter)
+{
+    struct event *event = (struct event *)waiter;
+    LOCK_SCOPE(&event->lock);
+
+    event->over = true;
+    pthread_cond_signal(&event->changed);
+}
+
+static int fetch_and_wait(struct wants *wants)
+{
+    struct event event = {.waiter.done = event_done};
+
+    lock_init(&event.lock);
+    pthread_cond_init(&event.changed, NULL);
+    wants_fetch(wants, &event.waiter);
+    lock_take(&event.lock);
+    while (!event.over)
+        lock_wait(&event.lock, &event.changed);
+    lock_drop(&event.lock);
+    pthread_cond_destroy(&event.changed);
+    lock_release(&event.lock);
+    return atomic_load(&event.waiter.error);
+}
+
+/* A read as a request of the kernel does it. */
+static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, uint64_t off,
+                           bool collects, bool uses)
+{
+    struct wants wants, *before;
+    int r = -EAGAIN;
+
+    for (unsigned round = 0; r == -EAGAIN; round++) {
+        wants_init(&wants, collects && round < 20);
+        wants.uses = uses;
+        wants.again = round > 0;
+        before = wants_set(&wants);
+        r = blob_pread(blob, buf, len, off);
+        wants_set(before);
+        wants_use(&wants, r == 0);
+        if (r == -EAGAIN) {
+            int error = fetch_and_wait(&wants);
+
+            r = error < 0 ? error : r;
+        }
+        wants_release(&wants);
+    }
+    return r;
+}
+
+static bool is_allowed(const struct plan *plan, int r)
+{
+    return (r == -EREMOTEIO && (plan->refuses || plan->stalls)) || (r == -EINTR && plan->restarts);
+}
+
+static void *reader_main(void *arg)
+{
+    struct reader *reader = arg;
+    struct slot *slot = reader->slot;
+    const struct plan *plan = slot->plan;
+    uint8_t *buf = malloc(SIZE_MOST);
+    uint64_t *x = &reader->random, at = 0;
+
+    for (unsigned i = 0; i < READS && !reader->wrong; i++) {
+        bool uses = plan->options[slot->number].keep == STAGE_ONCE;
+        uint64_t len = 1 + random_below(x, chance(x, 10) ? 40 * BLOCK : 3 * BLOCK), off;
+        int r;
+
+        if (i % 20 == 0)
+            at = random_below(x, plan->size);
+        off = chance(x, 50) ? at : random_below(x, plan->size);
+        off = off < plan->size ? off : 0;
+        len = min_u64(len, plan->size - off);
+        at = off + len;
+        slot_enter(slot);
+        memset(buf, 0, (size_t)len);
+        r = read_collecting(slot->blob, buf, (size_t)len, off, reader->collects, uses);
+        slot_leave(slot);
+        reader->off = off;
+        reader->len = len;
+        reader->error = r;
+        if (r < 0 && !is_allowed(plan, r))
+            reader->wrong = "an error";
+        else if (r == 0 && memcmp(buf, content + off, (size_t)len) != 0)
+            reader->wrong = "other bytes";
+        for (uint64_t k = 0; reader->wrong && r == 0 && k < len; k++)
+            if (buf[k] != content[off + k]) {
+                reader->error = buf[k];
+                reader->off = off + k;
+                break;
+            }
+    }
+    free(buf);
+    return NULL;
+}
+
+/* ---- damage ---- */
+
+struct damager {
+    const struct plan *plan;
+    const char *folder;
+    uint64_t random;
+    _Atomic bool ends;
+    pthread_t thread;
+};
+
+static bool lock_byte(int fd, short type, uint64_t at, bool wait)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = 1};
+
+    return fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0;
+}
+
+static int open_staged(const char *folder)
+{
+    char pattern[PATH_MAX + 20];
+    glob_t found;
+    int fd = -1;
+
+    snprintf(pattern, sizeof(pattern), "%s/staged/*", folder);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+        globfree(&found);
+    }
+    return fd;
+}
+
+/* What a stage knows to be good it does not look at again, as long as the drops are the same. So
+ * this is content that has changed, and a drop that says so. */
+static void damage_block(int fd, uint64_t size, uint64_t *x)
+{
+    uint64_t blocks = ceil_div(size, BLOCK), block = random_below(x, blocks);
+    uint64_t data = ceil_div(AT_RECORDS + 8 * blocks, BLOCK) * BLOCK;
+    uint64_t record = 0, drops;
+    const uint64_t none = 0;
+    uint8_t bytes[8], junk[64];
+
+    if (!lock_byte(fd, F_WRLCK, LOCK_CLAIMS + block, false))
+        return;
+    lock_byte(fd, F_WRLCK, LOCK_DROP, true);
+    if (pread(fd, &record, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 && record &&
+        pwrite(fd, &none, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 &&
+        pread(fd, bytes, 8, AT_DROPS) == 8) {
+        drops = load_le64(bytes);
+        store_le64(bytes, drops + 1);
+        memset(junk, 0, sizeof(junk));
+        if (drops && pwrite(fd, bytes, 8, AT_DROPS) == 8) {
+            if (chance(x, 20))
+                record ^= UINT64_C(1) << random_below(x, 64);
+            else if (pwrite(fd, junk, sizeof(junk),
+                            (off_t)(data + block * BLOCK + random_below(x, BLOCK / 2))) < 0)
+                record = 0;
+            if (pwrite(fd, &record, 8, (off_t)(AT_RECORDS + 8 * block)) != 8)
+                abort();
+        }
+    }
+    lock_byte(fd, F_UNLCK, LOCK_DROP, false);
+    lock_byte(fd, F_UNLCK, LOCK_CLAIMS + block, false);
+}
+
+static void *damager_main(void *arg)
+{
+    struct damager *damager = arg;
+    int fd = open_staged(damager->folder);
+
+    while (fd >= 0 && !atomic_load(&damager->ends)) {
+        if (!chance(&damager->random, damager->plan->cuts))
+            damage_block(fd, damager->plan->size, &damager->random);
+        else if (ftruncate(fd, (off_t)random_below(&damager->random, AT_DROPS)) < 0)
+            break;
+        pause_us(random_below(&damager->random, 3000));
+    }
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+/* ---- all of it ---- */
+
+static struct plan make_plan(uint64_t seed)
+{
+    uint64_t x = begin_random(seed), limit = 0;
+    struct plan plan = {.seed = seed, .stages = 2 + (unsigned)random_below(&x, 2)};
+    bool tiny = chance(&x, 30), background = chance(&x, 60), once = chance(&x, 30);
+
+    plan.size = (20 + random_below(&x, 370)) * BLOCK + random_below(&x, BLOCK);
+    plan.fails = chance(&x, 50) ? 0 : (unsigned)random_below(&x, 15);
+    plan.refuses = chance(&x, 50);
+    plan.stalls = chance(&x, 20) ? 3 : 0;
+    plan.slow = chance(&x, 70);
+    plan.whole = chance(&x, 15);
+    plan.damages = chance(&x, 40);
+    plan.restarts = chance(&x, 40);
+    if (tiny)
+        limit = plan.size / 4 + random_below(&x, plan.size / 2) + 32768;
+    for (unsigned i = 0; i < plan.stages; i++)
+        plan.options[i] = (struct stage_options){
+            .keep = once && (i == 0 || chance(&x, 30)) ? STAGE_ONCE : STAGE_PIN,
+            .limit = limit,
+            .limit_percent = limit ? 0 : 100,
+            .block = BLOCK,
+            .jobs = 2 + (unsigned)random_below(&x, 5),
+            .patience_s = plan.stalls ? 1 : 20,
+            .background = background,
+        };
+    plan.cuts = chance(&x, 30) ? 30 : 2;
+    return plan;
+}
+
+static void tell_plan(const struct plan *plan)
+{
+    bool once = false;
+
+    for (unsigned i = 0; i < plan->stages; i++)
+        once = once || plan->options[i].keep == STAGE_ONCE;
+    printf("seed %llu: %llu bytes, %u stages%s%s%s%s%s%s, fails %u %%, stalls %u %%\n",
+           (unsigned long long)plan->seed, (unsigned long long)plan->size, plan->stages,
+           plan->options[0].limit ? ", tiny" : "", once ? ", once" : "",
+           plan->options[0].background ? ", background" : "", plan->whole ? ", whole" : "",
+           plan->damages ? ", damage" : "", plan->restarts ? ", restarts" : "", plan->fails,
+           plan->stalls);
+    fflush(stdout);
+}
+
+static bool is_plain(const struct plan *plan)
+{
+    for (unsigned i = 0; i < plan->stages; i++)
+        if (plan->options[i].keep != STAGE_PIN)
+            return false;
+    return !plan->options[0].limit && !plan->whole && !plan->damages && !plan->restarts &&
+           !plan->stalls && !(plan->fails && plan->refuses);
+}
+
+static void restart(struct slot *slot, bool rests)
+{
+    lock_take(&slot->lock);
+    slot->closed = true;
+    lock_drop(&slot->lock);
+    if (!rests)
+        stage_end(slot->stage);
+    lock_take(&slot->lock);
+    while (slot->readers)
+        lock_wait(&slot->lock, &slot->changed);
+    lock_drop(&slot->lock);
+    if (rests) {
+        stage_rest(slot->stage);
+        stage_begin(slot->stage);
+    } else {
+        slot_close(slot);
+        slot_open(slot);
+    }
+    lock_take(&slot->lock);
+    slot->closed = false;
+    pthread_cond_broadcast(&slot->changed);
+    lock_drop(&slot->lock);
+}
+
+/* Whatever has happened: now that nothing fails, all is to be had. */
+static void read_all(struct slot *slot)
+{
+    const struct plan *plan = slot->plan;
+    uint8_t *buf = malloc(plan->size);
+    bool uses = plan->options[slot->number].keep == STAGE_ONCE;
+    int r;
+
+    fake_set_script(slot->fake, NULL, NULL);
+    fake_release(slot->fake);
+    for (unsigned tries = 0; tries < 30; tries++) {
+        r = read_collecting(slot->blob, buf, plan->size, 0, false, uses);
+        if (r != -EREMOTEIO)
+            break;
+        pause_us(100000);
+    }
+    if (r < 0)
+        fail_msg("seed %llu: at the end: %s", (unsigned long long)plan->seed, strerror(-r));
+    if (memcmp(buf, content, plan->size) != 0)
+        fail_msg("seed %llu: at the end: other bytes", (unsigned long long)plan->seed);
+    free(buf);
+}
+
+static void expect_sums(struct slot *slots, const struct plan *plan)
+{
+    uint64_t given = 0, distinct = 0, counted = 0;
+
+    for (unsigned i = 0; i < plan->stages; i++) {
+        const struct stage_counters *c = stage_counters(slots[i].stage);
+
+        given += slots[i].given + fake_given(slots[i].fake);
+        distinct += slots[i].distinct + c->distinct_bytes;
+        counted += c->demand_bytes + c->background_bytes;
+        if (c->served_bytes == 0 || c->staged_bytes != plan->size)
+            fail_msg("seed %llu: %llu bytes staged, not all %llu", (unsigned long long)plan->seed,
+                     (unsigned long long)c->staged_bytes, (unsigned long long)plan->size);
+    }
+    if (given != plan->size || distinct != given || counted != given)
+        fail_msg("seed %llu: of %llu bytes %llu were given, %llu distinct, %llu counted",
+                 (unsigned long long)plan->seed, (unsigned long long)plan->size,
+                 (unsigned long long)given, (unsigned long long)distinct,
+                 (unsigned long long)counted);
+}
+
+/* The room that is told, when nothing is under way, is what the files take. */
+static void expect_room(const struct slot *slot)
+{
+    uint64_t before, after;
+    struct room *room;
+    struct diag d = DIAG_INIT;
+
+    stage_rest(slot->stage);
+    assert_int_equal(room_open(&slot->cache, 0, 100, &room, &d), 0);
+    before = room_used(room);
+    assert_int_equal(room_recount(room), 0);
+    after = room_used(room);
+    room_close(room);
+    if (before > after + 65536 || after > before + 65536)
+        fail_msg("seed %llu: room %llu, but the files take %llu", (unsigned long long)seed_now,
+                 (unsigned long long)before, (unsigned long long)after);
+}
+
+static void run_case(const struct plan *plan, const char *folder)
+{
+    struct reader readers[READERS];
+    struct slot slots[STAGES] = {0};
+    struct damager damager = {.plan = plan, .folder = folder, .random = begin_random(~plan->seed)};
+    uint64_t x = begin_random(plan->seed + 77);
+
+    for (unsigned i = 0; i < plan->stages; i++) {
+        slots[i] = (struct slot){.plan = plan, .folder = folder, .number = i};
+        lock_init(&slots[i].lock);
+        pthread_cond_init(&slots[i].changed, NULL);
+        slot_open(&slots[i]);
+    }
+    for (unsigned i = 0; i < READERS; i++) {
+        readers[i] = (struct reader){.slot = &slots[i % plan->stages],
+                                     .random = begin_random(plan->seed * 100 + i),
+                                     .collects = i & 2};
+        pthread_create(&readers[i].thread, NULL, reader_main, &readers[i]);
+    }
+    if (plan->damages)
+        pthread_create(&damager.thread, NULL, damager_main, &damager);
+    for (unsigned i = 0; plan->restarts && i < 3; i++) {
+        pause_us(random_below(&x, 100000));
+        restart(&slots[random_below(&x, plan->stages)], chance(&x, 30));
+    }
+    for (unsigned i = 0; i < READERS; i++) {
+        pthread_join(readers[i].thread, NULL);
+        if (readers[i].wrong)
+            fail_msg("seed %llu: reader %u: %s, %d, of %llu at %llu",
+                     (unsigned long long)plan->seed, i, readers[i].wrong, readers[i].error,
+                     (unsigned long long)readers[i].len, (unsigned long long)readers[i].off);
+    }
+    atomic_store(&damager.ends, true);
+    if (plan->damages)
+        pthread_join(damager.thread, NULL);
+    for (unsigned i = 0; i < plan->stages; i++)
+        read_all(&slots[i]);
+    if (is_plain(plan)) {
+        expect_sums(slots, plan);
+        expect_room(&slots[0]);
+    }
+    for (unsigned i = 0; i < plan->stages; i++) {
+        slot_close(&slots[i]);
+        pthread_cond_destroy(&slots[i].changed);
+        lock_release(&slots[i].lock);
+    }
+}
+
+static uint64_t first_seed = 1, n_seeds = SEEDS;
+
+static void test_threads(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) {
+        const struct plan plan = make_plan(seed);
+        void *folder;
+
+        temp_setup(&folder);
+        seed_now = seed;
+        tell_plan(&plan);
+        watch();
+        run_case(&plan, folder);
+        alarm(0);
+        temp_teardown(&folder);
+    }
+}
+
+/* ---- processes ---- */
+
+struct child {
+    pid_t pid;
+    int end; /* written to: it shall end */
+};
+
+static struct fake_answer slowly(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    (void)transfer;
+    (void)number;
+    (void)ctx;
+    pause_us(2000);
+    return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+}
+
+static bool shall_end(int fd)
+{
+    struct pollfd poll_end = {.fd = fd, .events = POLLIN};
+
+    return poll(&poll_end, 1, 0) > 0;
+}
+
+struct child_reader {
+    struct slot *slot;
+    uint64_t random;
+    bool uses;
+    int end;
+    int64_t longest;
+    int wrong;
+    pthread_t thread;
+};
+
+static void *child_reader_main(void *arg)
+{
+    struct child_reader *reader = arg;
+    uint64_t *x = &reader->random, size = reader->slot->plan->size;
+    uint8_t *buf = malloc(10 * BLOCK);
+
+    while (!reader->wrong && !shall_end(reader->end)) {
+        uint64_t off = random_below(x, size),
+                 len = min_u64(1 + random_below(x, 9 * BLOCK), size - off);
+        int64_t began = monotonic_ns();
+
+        memset(buf, 0, (size_t)len);
+        if (read_collecting(reader->slot->blob, buf, (size_t)len, off, chance(x, 50), reader->uses))
+            reader->wrong = 3;
+        else if (memcmp(buf, content + off, (size_t)len) != 0)
+            reader->wrong = 4;
+        if (monotonic_ns() - began > reader->longest)
+            reader->longest = monotonic_ns() - began;
+    }
+    free(buf);
+    return NULL;
+}
+
+/* The exit status: 0; 3: an error; 4: a wrong byte; 5: it took too long. */
+static int child_main(const struct plan *plan, const char *folder, unsigned number, uint64_t random,
+                      int end)
+{
+    struct slot slot = {.plan = plan, .folder = folder, .number = number};
+    struct child_reader readers[2];
+    int wrong = 0;
+
+    slot_open(&slot);
+    fake_set_script(slot.fake, slowly, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        readers[i] = (struct child_reader){.slot = &slot,
+                                           .random = begin_random(random + i),
+                                           .uses = plan->options[number].keep == STAGE_ONCE,
+                                           .end = end};
+        pthread_create(&readers[i].thread, NULL, child_reader_main, &readers[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        pthread_join(readers[i].thread, NULL);
+        wrong = wrong ? wrong : readers[i].wrong;
+        if (!wrong && readers[i].longest > INT64_C(3000000000))
+            wrong = 5;
+    }
+    slot_close(&slot);
+    return wrong;
+}
+
+static struct child begin_child(const struct plan *plan, const char *folder, unsigned number,
+                                uint64_t random)
+{
+    struct child child;
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    child.pid = fork();
+    assert_true(child.pid >= 0);
+    if (!child.pid) {
+        close(ends[1]);
+        watch();
+        _exit(child_main(plan, folder, number, random, ends[0]));
+    }
+    close(ends[0]);
+    child.end = ends[1];
+    return child;
+}
+
+static void end_child(struct child *child, bool kills)
+{
+    int status;
+
+    if (kills)
+        kill(child->pid, SIGKILL);
+    else
+        assert_int_equal(write(child->end, "", 1), 1); /* its sisters have it open, too */
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    close(child->end);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && kills)
+        return;
+    if (status)
+        fail_msg("seed %llu: a child ended with status 0x%x", (unsigned long long)seed_now,
+                 (unsigned)status);
+}
+
+/* One drops what it has read, so there is always something to fetch. */
+static void run_processes(uint64_t seed, const char *folder)
+{
+    struct plan plan = {.seed = seed, .size = 250 * BLOCK + 99, .stages = CHILDREN};
+    struct child children[CHILDREN];
+    uint64_t x = begin_random(seed);
+
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        plan.options[i] = (struct stage_options){.keep = i ? STAGE_PIN : STAGE_ONCE,
+                                                 .limit_percent = 100,
+                                                 .block = BLOCK,
+                                                 .jobs = 4,
+                                                 .patience_s = 20,
+                                                 .background = i == 2};
+        children[i] = begin_child(&plan, folder, i, random_next(&x));
+    }
+    for (unsigned i = 0; i < KILLS; i++) {
+        unsigned which = (unsigned)random_below(&x, CHILDREN);
+
+        pause_us(random_below(&x, 100000));
+        end_child(&children[which], true);
+        children[which] = begin_child(&plan, folder, which, random_next(&x));
+    }
+    pause_us(300000);
+    for (unsigned i = 0; i < CHILDREN; i++)
+        end_child(&children[i], false);
+}
+
+static void test_processes(void **state)
+{
+    uint64_t n = n_seeds == SEEDS ? 1 : n_seeds;
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + n; seed++) {
+        void *folder;
+
+        temp_setup(&folder);
+        seed_now = seed;
+        printf("processes, seed %llu\n", (unsigned long long)seed);
+        fflush(stdout);
+        watch();
+        run_processes(seed, folder);
+        alarm(0);
+        temp_teardown(&folder);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_processes), /* first: the parent has had no threads */
+        cmocka_unit_test(test_threads),
+    };
+
+    make_content();
+    if (argc > 2) {
+        first_seed = strtoull(argv[2], NULL, 10);
+        n_seeds = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+    }
+    if (argc > 1)
+        cmocka_set_test_filter(strcmp(argv[1], "threads") == 0 ? "test_threads" : "test_processes");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
