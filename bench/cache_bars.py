@@ -464,7 +464,7 @@ def bar_hang():
             return statistics.median(times)
 
         latency()
-        waiting = [n - 1 - 1000 * k for k in range(8 * rounds)]
+        waiting = [n - 1 - 700 * k for k in range(4 * rounds)]  # of granules each
 
         def healthy():
             return latency()

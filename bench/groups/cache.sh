@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2153 # names of and for bench/lib.sh
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh
 # The bars of remote sources and the cache; what is measured is in bench/cache_bars.py.
 
 PACKAGES=(nginx-light rclone curl fuse3 python3)
