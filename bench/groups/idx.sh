@@ -19,7 +19,7 @@ idx_header() {
 }
 
 # The .gz of the source are unpacked into the cache folder by the first mount.
-mount_source() { mount_epochfs "$SOURCE" "$SCRATCH/epochfs" "cache=$SCRATCH/cache"; }
+mount_source() { EPOCHFS_CACHE=$SCRATCH/cache mount_epochfs "$SOURCE" "$SCRATCH/epochfs"; }
 
 # The one dataset of a mount of one file.
 only_dataset() { dirname "$1"/*/dataset.json; }

@@ -39,7 +39,7 @@ new_cache() {
 
 # mount_ready NAME: its archive at $SCRATCH/mount; reading dataset.json waits for the index.
 mount_ready() {
-    mount_epochfs "$SCRATCH/$1" "$SCRATCH/mount" "cache=$SCRATCH/cache"
+    EPOCHFS_CACHE=$SCRATCH/cache mount_epochfs "$SCRATCH/$1" "$SCRATCH/mount"
     JSON=$(<"$SCRATCH/mount/$1.ark/dataset.json")
 }
 
@@ -80,7 +80,7 @@ bar_headers() {
     index_ark
     new_cache
     mkdir -p "$SCRATCH/mount"
-    "$EPOCHFS" mount -f -o "cache=$SCRATCH/cache" "$SCRATCH/index" "$SCRATCH/mount" &
+    EPOCHFS_CACHE=$SCRATCH/cache "$EPOCHFS" mount -f "$SCRATCH/index" "$SCRATCH/mount" &
     pid=$!
     until [[ -e $SCRATCH/mount/index.ark/dataset.json ]]; do
         kill -0 $pid || die "no mount in the foreground"
@@ -104,7 +104,7 @@ bar_headers() {
 
 # From the start of `epochfs mount` to its return and the attributes of a sample and of a batch.
 mount_and_stat() {
-    mount_epochfs "$SCRATCH/index" "$SCRATCH/mount" "cache=$SCRATCH/cache"
+    EPOCHFS_CACHE=$SCRATCH/cache mount_epochfs "$SCRATCH/index" "$SCRATCH/mount"
     [[ -s $SCRATCH/mount/index.ark/samples/raw/103-1240-0017.data.raw ]]
     [[ -s $SCRATCH/mount/index.ark/batches/batch=$BATCH/npy/000017.data.npy ]]
 }

@@ -37,7 +37,7 @@ the_text() {
 
 # mount_ready NAME: $SCRATCH/NAME at $SCRATCH/mount; reading dataset.json waits for the index.
 mount_ready() {
-    mount_epochfs "$SCRATCH/$1" "$SCRATCH/mount" "cache=$SCRATCH/cache"
+    EPOCHFS_CACHE=$SCRATCH/cache mount_epochfs "$SCRATCH/$1" "$SCRATCH/mount"
     JSON=$(<"$SCRATCH/mount/$1/dataset.json")
 }
 
@@ -124,7 +124,7 @@ bar_epochs() {
 
 # From the start of `epochfs mount` to its return and the attributes of a sample and of a batch.
 mount_and_stat() {
-    mount_epochfs "$SCRATCH/long.svm" "$SCRATCH/mount" "cache=$SCRATCH/cache"
+    EPOCHFS_CACHE=$SCRATCH/cache mount_epochfs "$SCRATCH/long.svm" "$SCRATCH/mount"
     [[ -s $SCRATCH/mount/long.svm/samples/svm/0000000.svm ]]
     [[ -s $SCRATCH/mount/long.svm/batches/batch=$BATCH/npz/000000.npz ]]
 }
