@@ -335,7 +335,19 @@ static void drop_bad(struct file *file, uint64_t block)
     room_freed(stage->room, dropped.freed, mark);
     LOCK_SCOPE(&stage->lock);
 
+    /* It may have been fetched again, and found good by another thread, before it was dropped. */
+    if (file_state(file, block) == BLOCK_HERE)
+        file_set_locked(file, block, BLOCK_UNKNOWN);
     dropped_locked(file, &dropped);
+}
+
+/* Is that the block's record still? If not, it was dropped while it was read, and is not bad. */
+static bool has_record(const struct file *file, uint64_t block, uint64_t record)
+{
+    uint64_t now;
+
+    staged_records(&file->staged, block, 1, &now);
+    return now == record;
 }
 
 /* A block whose state is not certain. drops: file->drops before the record was read. buf: room for
@@ -349,7 +361,7 @@ static void look_at_block(struct file *file, uint64_t block, uint64_t record, ui
         if (!*buf)
             *buf = malloc(file->block_bytes);
         here = *buf && file_block_is_good(file, block, record, *buf);
-        if (*buf && !here)
+        if (*buf && !here && has_record(file, block, record))
             drop_bad(file, block);
     }
     if (here || file_state(file, block) == BLOCK_UNKNOWN)
