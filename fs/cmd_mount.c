@@ -141,10 +141,11 @@ static int serve_here(struct server *server)
     return r < 0 ? fail(EXIT_MOUNT, "serving ended: %s", strerror(-r)) : EXIT_DONE;
 }
 
+/* opened: what is served; the child ends it. */
 static int serve_in_background(struct server *server, struct readiness *ready,
-                               const char *mountpoint)
+                               const char *mountpoint, struct opened *opened)
 {
-    int ends[2];
+    int ends[2], code;
     pid_t child;
 
     if (pipe2(ends, O_CLOEXEC) < 0) {
@@ -166,11 +167,13 @@ static int serve_in_background(struct server *server, struct readiness *ready,
     setsid();
     if (chdir("/") < 0)
         _exit(EXIT_MOUNT);
-    _exit(serve_here(server));
+    code = serve_here(server);
+    opened_release(opened);
+    _exit(code);
 }
 
 static int mount_opened(const struct mount_call *call, const struct options *options,
-                        const struct opened *opened, const char *source, const char *mountpoint)
+                        struct opened *opened, const char *source, const char *mountpoint)
 {
     struct readiness ready = {.pipe = -1};
     const struct server_setup setup = {
@@ -191,7 +194,7 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
     if (call->foreground)
         return serve_here(server);
     source_rest(opened->source); /* threads do not go with a fork() */
-    return serve_in_background(server, &ready, mountpoint);
+    return serve_in_background(server, &ready, mountpoint, opened);
 }
 
 /* Small files are known before anyone can ask; the others are prepared while we serve. Commands
