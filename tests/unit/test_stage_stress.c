@@ -33,7 +33,8 @@
 #define STAGES      3
 #define READERS     8
 #define CHILDREN    3
-#define WATCH_S     100  /* a case takes no longer */
+#define WATCH_S     100 /* a case takes no longer */
+#define DAMAGE_MS   1500
 #define AT_DROPS    1528 /* docs/cache-format.md, "A staged file" */
 #define AT_RECORDS  1536
 #define LOCK_CLAIMS (UINT64_C(1) << 61)
@@ -401,8 +402,10 @@ static void *damager_main(void *arg)
 {
     struct damager *damager = arg;
     int fd = open_staged(damager->folder);
+    int64_t until = monotonic_ns() + DAMAGE_MS * INT64_C(1000000);
 
-    while (fd >= 0 && !atomic_load(&damager->ends)) {
+    /* Not for ever: where a file is cut faster than it comes, no large read ends. */
+    while (fd >= 0 && !atomic_load(&damager->ends) && monotonic_ns() < until) {
         if (!chance(&damager->random, damager->plan->cuts))
             damage_block(fd, damager->plan->size, &damager->random);
         else if (ftruncate(fd, (off_t)random_below(&damager->random, AT_DROPS)) < 0)
