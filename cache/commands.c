@@ -316,7 +316,7 @@ static int find_output(struct opener_run *run, struct diag *d)
     if (r == 0)
         r = entry_init(&run->entry, commands->cache, "commands", identity, &reason);
     if (r == 0)
-        r = entry_open(&run->entry, &fd, &size);
+        r = entry_open_checked(&run->entry, &fd, &size);
     if (r == 0)
         return take_output(run, fd, size);
     return r == -ENOENT && !reason.set ? 0 : command_error(run, r, diag_text(&reason, r), d);

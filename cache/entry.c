@@ -14,11 +14,14 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "cache/allowance.h"
+#include "cache/file.h"
 
 #define TRAILER_BYTES   ENTRY_TRAILER
-#define TRAILER_VERSION 1
-#define ROOM_AHEAD      (1u << 20) /* bytes: taken at once, not for each write */
+#define TRAILER_VERSION 2
+#define SUM_BYTES       (UINT64_C(1) << 20) /* that are read at a time */
+#define ROOM_AHEAD      (1u << 20)          /* bytes: taken at once, not for each write */
 
 struct entry_sink {
     int fd;
@@ -84,19 +87,60 @@ int entry_init(struct entry *ret, const struct cache_folder *cache, const char *
     return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
 }
 
-static void make_trailer(const char *id, uint64_t size, uint8_t ret[static TRAILER_BYTES])
+/* sum: NULL: the content has none here. */
+static void make_trailer(const char *id, uint64_t size, const uint32_t *sum,
+                         uint8_t ret[static TRAILER_BYTES])
 {
     memset(ret, 0, TRAILER_BYTES);
     memcpy(ret, "epochfs", 8);
     store_le32(ret + 8, TRAILER_VERSION);
+    store_le32(ret + 12, sum != NULL);
     store_le64(ret + 16, size);
     memcpy(ret + 24, id, 32);
+    store_le32(ret + 56, sum ? *sum : 0);
     store_le32(ret + 60, (uint32_t)crc32_z(0, ret, 60));
+}
+
+/* The CRC-32 of the first size bytes. */
+static int sum_content(int fd, uint64_t size, uint32_t *ret)
+{
+    AUTO_FREE uint8_t *buf = malloc(SUM_BYTES);
+    uint32_t sum = 0;
+
+    if (!buf)
+        return -ENOMEM;
+    for (uint64_t at = 0; at < size;) {
+        size_t n = (size_t)min_u64(SUM_BYTES, size - at);
+        int r = file_pread(fd, buf, n, at);
+
+        if (r < 0)
+            return r;
+        sum = (uint32_t)crc32_z(sum, buf, n);
+        at += n;
+    }
+    *ret = sum;
+    return 0;
+}
+
+int entry_check(int fd, uint64_t size)
+{
+    uint8_t trailer[TRAILER_BYTES];
+    uint32_t sum = 0;
+    int r = file_pread(fd, trailer, sizeof(trailer), size);
+
+    if (r == 0 && !load_le32(trailer + 12))
+        return 0;
+    if (r == 0)
+        r = sum_content(fd, size, &sum);
+    if (r == 0 && sum != load_le32(trailer + 56))
+        r = -EBADMSG;
+    return r;
 }
 
 static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *ret_size)
 {
     uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
+    uint32_t sum;
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
 
@@ -105,7 +149,9 @@ static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *re
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < TRAILER_BYTES ||
         pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
         return -ENOENT;
-    make_trailer(id, (uint64_t)st.st_size - TRAILER_BYTES, want);
+    sum = load_le32(found + 56);
+    make_trailer(id, (uint64_t)st.st_size - TRAILER_BYTES, load_le32(found + 12) ? &sum : NULL,
+                 want);
     if (memcmp(found, want, sizeof(want)) != 0)
         return -ENOENT;
     *ret_size = (uint64_t)st.st_size - TRAILER_BYTES;
@@ -126,6 +172,21 @@ int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
     int r = entry_path(entry, "", done);
 
     return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+}
+
+int entry_open_checked(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+{
+    AUTO_CLOSE int fd = -1;
+    int r = entry_open(entry, &fd, ret_size);
+
+    if (r == 0 && *ret_size <= ENTRY_CHECKED)
+        r = entry_check(fd, *ret_size);
+    if (r == 0)
+        *ret_fd = TAKE_FD(fd);
+    if (r != -EBADMSG)
+        return r;
+    entry_remove(entry);
+    return -ENOENT;
 }
 
 void entry_remove(const struct entry *entry)
@@ -189,13 +250,18 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
     char part[PATH_MAX], done[PATH_MAX];
     uint8_t trailer[TRAILER_BYTES];
     off_t size = lseek(fd, 0, SEEK_END);
+    uint32_t sum = 0;
     int r = size < 0 ? -errno : entry_path(entry, ".part", part);
 
     if (r == 0)
         r = entry_path(entry, "", done);
     if (r < 0)
         return r;
-    make_trailer(entry->id, (uint64_t)size, trailer);
+    /* What is not synced has a checksum of its own. */
+    r = sync ? sum_content(fd, (uint64_t)size, &sum) : 0;
+    if (r < 0)
+        return r;
+    make_trailer(entry->id, (uint64_t)size, sync ? &sum : NULL, trailer);
     r = write_all(fd, trailer, sizeof(trailer));
     if (r == 0 && ((sync && fdatasync(fd) < 0) || rename(part, done) < 0))
         r = -errno;

@@ -101,15 +101,20 @@ static bool entry_in_use(const char *path, bool is_part)
     return false;
 }
 
-/* The content of a whole entry. -ENOENT: it is damaged. */
+/* The content of a whole entry. checks: it is compared with its checksum. -ENOENT: it is damaged.
+ */
 static int entry_content(const struct inventory *inventory, const struct inventory_file *file,
-                         uint64_t *ret_size)
+                         bool checks, uint64_t *ret_size)
 {
     AUTO_CLOSE int fd = -1;
     struct entry entry;
     int r = entry_of(inventory, file, &entry);
 
-    return r < 0 ? r : entry_open(&entry, &fd, ret_size);
+    if (r == 0)
+        r = entry_open(&entry, &fd, ret_size);
+    if (r == 0 && checks)
+        r = entry_check(fd, *ret_size);
+    return r == -EBADMSG ? -ENOENT : r;
 }
 
 static int add_file(struct inventory *inventory, const char *kind, const char *name)
@@ -137,7 +142,7 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
     } else {
         file.in_use = entry_in_use(path, file.is_part);
         if (!file.is_part)
-            file.is_damaged = entry_content(inventory, &file, &file.size) == -ENOENT;
+            file.is_damaged = entry_content(inventory, &file, false, &file.size) == -ENOENT;
     }
     restore_time(path, st.st_atim);
     if (r < 0)
@@ -253,7 +258,7 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
     if (lstat(path, &st) < 0)
         return -errno;
     r = file->is_staged ? staged_verify(path, ret_good, ret_bad)
-                        : entry_content(inventory, file, &size);
+                        : entry_content(inventory, file, true, &size);
     restore_time(path, st.st_atim);
     *ret_good += r == 0 && !file->is_staged;
     if (r != (file->is_staged ? -EBADMSG : -ENOENT))

@@ -100,7 +100,7 @@ int unpack_find(struct blob **blob, const struct cache_folder *cache, struct dia
     int fd = -1, r = find_entry(*blob, cache, &entry, d);
 
     if (r == 0)
-        r = entry_open(&entry, &fd, &size);
+        r = entry_open_checked(&entry, &fd, &size);
     return r < 0 ? r : replace_blob(blob, fd, size);
 }
 
@@ -125,7 +125,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
     r = find_entry(*blob, cache, &entry, d);
     if (r < 0)
         return r;
-    r = entry_open(&entry, &fd, &size);
+    r = entry_open_checked(&entry, &fd, &size);
     if (r == -ENOENT)
         r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
     if (r < 0 && r != -ENOSPC && reason.set) /* it says of which file it is */

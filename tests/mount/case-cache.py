@@ -76,6 +76,7 @@ def check_damage():
                          ("emptied", lambda f: os.truncate(f, 0)),
                          ("longer", lambda f: open(f, "ab").write(b"x")),
                          ("trailer", lambda f: flip(f, -40)),
+                         ("content", lambda f: flip(f, -70)),
                          ("half-written", lambda f: os.rename(f, f + ".part")),
                          ("removed", os.unlink)):
         for entry in list(os.scandir(UNPACKED)):
@@ -86,6 +87,10 @@ def check_damage():
         left = os.listdir(UNPACKED)
         equal(len([n for n in left if n.endswith(".part")]), 0, f"{name}: {left}")
         equal(len(left), 2, f"{name}: {left}")
+    for entry in list(os.scandir(UNPACKED)):
+        flip(entry.path, -70)
+    contains(run("cache", "verify", CACHE, code=4), "unpacked/")
+    equal(os.listdir(UNPACKED), [], "what cache verify has left")
 
 
 def flip(file, at):

@@ -476,6 +476,11 @@ static void spoil_trailer(const char *path)
     write_over(path, "0", 1, 5 + 30);
 }
 
+static void spoil_content(const char *path)
+{
+    write_over(path, "H", 1, 2);
+}
+
 static void spoil_longer(const char *path)
 {
     assert_int_equal(truncate(path, 5 + 64 + 1), 0);
@@ -499,6 +504,7 @@ static void test_unpack__spoiled_file__replaced(void **state)
     check_spoiled(*state, spoil_empty);
     check_spoiled(*state, spoil_foreign);
     check_spoiled(*state, spoil_trailer);
+    check_spoiled(*state, spoil_content);
     check_spoiled(*state, spoil_longer);
     check_spoiled(*state, spoil_shifted);
 }
