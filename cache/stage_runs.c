@@ -276,13 +276,19 @@ static void run_let_go(struct run *run)
     free(run);
 }
 
-/* The run leaves its list; the caller lets it go, without the lock. */
+/* The run leaves its list; the caller lets it go, without the lock. Whoever waits still has the
+ * blocks come by another run. While there was one for the whole file none was made for what this
+ * one has passed, or another process has let go of. */
 static void run_leave_locked(struct run *run, int error, struct wait **over)
 {
+    struct file *file = run->file;
+
     list_remove(run);
     release_blocks_locked(run, error, over);
-    if (!error)
-        runs_make_for_waits_locked(run->file, run->first, run->first + run->n, over);
+    if (run->whole)
+        runs_make_for_waits_locked(file, 0, file->blocks, over);
+    else
+        runs_make_for_waits_locked(file, run->first, run->first + run->n, over);
 }
 
 static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)

@@ -668,21 +668,15 @@ static void *read_block_0(void *arg)
     return NULL;
 }
 
-/* A block that came and was dropped while the rest is on its way comes once more. */
-static void test_whole__dropped_meanwhile__comes_again(void **state)
+static void drop_meanwhile(const char *folder, const struct fake_answer *answer)
 {
-    struct failing failing = {1,
-                              {.end = TRANSFER_DONE,
-                               .bytes = 10 * BLOCK,
-                               .stalls = true,
-                               .goes_on = true,
-                               .whole = true}};
+    struct failing failing = {1, *answer};
     struct stage_options options = usual();
     pthread_t thread;
     struct fixture f;
 
     options.keep = STAGE_ONCE;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, folder, &options, "\"1\"", NULL);
     fake_set_script(f.fake, fail_first, &failing);
     use(f.blob, 0, BLOCK);
     assert_int_equal(f.counters->evictions, 1);
@@ -693,6 +687,23 @@ static void test_whole__dropped_meanwhile__comes_again(void **state)
     pthread_join(thread, NULL);
     assert_int_equal(fake_given_at(f.fake, 0), 2);
     close_fixture(&f);
+}
+
+/* A block that came and was dropped while the rest is on its way comes once more. */
+static void test_whole__dropped_meanwhile__comes_again(void **state)
+{
+    struct fake_answer answer = {
+        .end = TRANSFER_DONE, .bytes = 10 * BLOCK, .stalls = true, .goes_on = true, .whole = true};
+
+    drop_meanwhile(*state, &answer);
+}
+
+static void test_whole__dropped_and_the_rest_fails__comes_again(void **state)
+{
+    struct fake_answer answer = {
+        .end = TRANSFER_REFUSED, .bytes = 10 * BLOCK, .stalls = true, .whole = true};
+
+    drop_meanwhile(*state, &answer);
 }
 
 static void test_whole__grown__takes_its_room(void **state)
@@ -855,6 +866,7 @@ int main(int argc, char **argv)
         TEST(test_share__one_drops__the_other_sees_it),
         TEST(test_bad__claimed__drops_of_others_are_seen),
         TEST(test_whole__dropped_meanwhile__comes_again),
+        TEST(test_whole__dropped_and_the_rest_fails__comes_again),
         TEST(test_whole__grown__takes_its_room),
         TEST(test_whole__some_were_here__no_claim_is_left),
         TEST(test_run__fails_later__leaves_what_it_brought),
