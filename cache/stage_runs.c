@@ -85,11 +85,14 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes);
 static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                     const struct diag *d);
 
-static bool is_to_fetch(const struct file *file, uint64_t block, bool steal)
+/* What memory still has is fetched again by the background only, which may find room for it. */
+static bool is_to_fetch(struct file *file, uint64_t block, enum run_why why, bool steal)
 {
     enum block_state state = file_state(file, block);
+    bool missing =
+        state == BLOCK_UNKNOWN || state == BLOCK_ABSENT || (steal && state == BLOCK_ELSEWHERE);
 
-    return state == BLOCK_UNKNOWN || state == BLOCK_ABSENT || (steal && state == BLOCK_ELSEWHERE);
+    return missing && (why == RUN_BACKGROUND || !spares_has(&file->stage->spares, file, block));
 }
 
 /* 0, -ENOMEM or -EINTR. */
@@ -136,7 +139,7 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
     lock_assert_held(&file->stage->lock);
     if (file->version.whole_only) {
         for (uint64_t b = first; b < end && !any; b++)
-            any = is_to_fetch(file, b, steal);
+            any = is_to_fetch(file, b, why, steal);
         if (any && !file->whole)
             r = make_run_locked(file, 0, file->blocks, why, steal);
         return r;
@@ -144,7 +147,7 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
     while (first < end && r == 0) {
         uint64_t n = 0;
 
-        while (first + n < end && n < blocks && is_to_fetch(file, first + n, steal))
+        while (first + n < end && n < blocks && is_to_fetch(file, first + n, why, steal))
             n++;
         if (n)
             r = make_run_locked(file, first, n, why, steal);
@@ -624,7 +627,7 @@ static bool run_grow(struct transfer *transfer)
     if (file->whole || run->first || run->done || run->fill || run->stopping)
         return false;
     for (uint64_t b = run->n; b < file->blocks; b++)
-        if (is_to_fetch(file, b, true))
+        if (is_to_fetch(file, b, RUN_BACKGROUND, true))
             file_set_locked(file, b, BLOCK_COMING);
     if (run->claimed == run->n) /* what another process has claimed, too, comes twice */
         run->claimed += staged_claim(&file->staged, run->n, file->blocks - run->n);

@@ -476,6 +476,21 @@ static void test_room__pin__the_rest_is_not_kept(void **state)
     close_fixture(&f);
 }
 
+static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
+{
+    struct stage_options options = usual();
+    struct fixture f;
+
+    options.limit = 1;
+    options.limit_percent = 0;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    expect_read(f.blob, 100 * BLOCK, 8 * BLOCK);
+    expect_read(f.blob, 100 * BLOCK + 50, 9 * BLOCK);
+    assert_int_equal(fake_given(f.fake), 10 * BLOCK);
+    assert_int_equal(f.counters->staged_bytes, 0);
+    close_fixture(&f);
+}
+
 static void test_keep__once__drops_what_was_used(void **state)
 {
     struct stage_options options = usual();
@@ -861,6 +876,7 @@ int main(int argc, char **argv)
         TEST(test_background__failing__goes_on),
         TEST(test_sha256__right__and_wrong),
         TEST(test_room__pin__the_rest_is_not_kept),
+        TEST(test_room__none__what_memory_has_is_not_fetched_again),
         TEST(test_keep__once__drops_what_was_used),
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
