@@ -3,8 +3,8 @@
  * Invariants:
  *  1. A block that is HERE was on disk with the right checksum when the staged file's count of
  * drops was file->drops. So bytes that were read count if the count is the same after the read.
- *     Where the count cannot be told (UINT64_MAX: the file was cut to nothing, and could not be begun
- *     anew) no block is HERE: what is fetched goes to the spares.
+ *     Where the count cannot be told (UINT64_MAX: the file was cut to nothing, and could not be
+ * begun anew) no block is HERE: what is fetched goes to the spares.
  *  2. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
  * user and then sees is_open may use staged; see file_take() and file_close_locked().
  *  3. When a file is closed its blocks become UNKNOWN: another process may change it. */
