@@ -115,13 +115,15 @@ def check_once_kept(server):
     r = remote()
     # The others found no room: they were fetched further ahead than the cache is large.
     equal(r["evictions"] > 50, True, f"keep=once drops blocks: {r}")
+    dropped = r["evictions"]
     fetched = sent(server.log()) - before
     equal(fetched <= 1.02 * len(DATA), True, f"one pass fetched {fetched} of {len(DATA)}")
     equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the second pass")
     r = remote()
     equal(r["distinct_bytes"], len(DATA), "distinct bytes")
-    equal(r["demand_bytes"] + r["background_bytes"] > 1.5 * len(DATA), True,
-          f"a second pass is counted: {r}")
+    # What was dropped is fetched again; what found no room memory may still have.
+    again = r["demand_bytes"] + r["background_bytes"] - len(DATA)
+    equal(again > dropped * 4096 // 2, True, f"a second pass is counted: {dropped} dropped, {r}")
     stop(daemon)
     # With room enough blocks are dropped all the same when they have been used.
     cache = fresh()
