@@ -690,7 +690,7 @@ static void check_preparing(struct source *s)
     unsigned troubles = 0;
 
     world_open(&here, s, false);
-    for (uint64_t at = 1; check_trouble(s, &here, at, &troubles); at += at < 16 ? 1 : 2 * LESS)
+    for (uint64_t at = 1; check_trouble(s, &here, at, &troubles); at += at < 8 ? 2 : 2 * LESS)
         continue; /* the first reads are those of opening and of the start of preparing */
     if (s->format != &format_idx)
         assert_true(troubles > 0);
