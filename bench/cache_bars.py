@@ -9,6 +9,7 @@ round, after a sync and with an empty page cache; the ratio is the median of tho
 
 import contextlib
 import glob
+import multiprocessing
 import os
 import random
 import re
@@ -282,12 +283,14 @@ def read_files(folder, names):
     for done, name in enumerate(names):
         try:
             fd = os.open(f"{folder}/{name}", os.O_RDONLY)
-        except OSError:
+        except OSError as e:
+            say(f"{folder}/{name}: {e}")
             return done
         try:
             while os.readv(fd, (buffer,)):
                 pass
-        except OSError:
+        except OSError as e:
+            say(f"{folder}/{name}: {e}")
             return done
         finally:
             with contextlib.suppress(OSError):  # of a dead mount
@@ -326,6 +329,14 @@ def bar_once():
         1 + in_flight / size)
 
 
+def threads_are(daemon, state):
+    states = set()
+    for path in glob.glob(f"/proc/{daemon.pid}/task/*/stat"):
+        with open(path, encoding="ascii") as f:
+            states.add(f.read().rpartition(")")[2].split()[0])
+    return states == {state}
+
+
 def claimed(cache):
     """Blocks that processes fetch right now: their write locks on staged files."""
     inodes = {st.st_ino for _, st in servers.files_below(f"{cache}/staged")}
@@ -337,8 +348,10 @@ def claimed(cache):
 def kill_in_the_middle(server, cache, size, epochs):
     url, options = f"{server.url}/", f"cache={cache}"
     mounts = [start_at(f"mount{i}", url, options) for i in range(2)]
-    back = threading.Event()
-    failed = []
+    back = multiprocessing.Event()
+    # Not threads: one that waits for a stopped mount might keep the others from running.
+    processes = [multiprocessing.Process(target=lambda rank: sys.exit(reader(rank)), args=(rank,))
+                 for rank in range(4)]
 
     def reader(rank):
         at = mounts[rank % 2].at
@@ -348,27 +361,25 @@ def kill_in_the_middle(server, cache, size, epochs):
             names = batches_in(folder)
             while names:
                 names = names[read_files(folder, names):]
-                if names and rank % 2 == 0:
-                    failed.append(f"{folder}/{names[0]}")
-                    return
-                if names:
-                    back.wait(60)
+                if names and (rank % 2 == 0 or not back.wait(60)):
+                    return f"{folder}/{names[0]} could not be read"
+        return 0
 
-    threads = [threading.Thread(target=reader, args=(rank,)) for rank in range(4)]
-    for t in threads:
-        t.start()
+    for p in processes:
+        p.start()
     wait_until(lambda: servers.disk_usage(f"{cache}/staged") > size // 2, "half of it is here")
     for m in mounts:
         m.send_signal(signal.SIGSTOP)
+        wait_until(lambda m=m: threads_are(m, "T"), "it has stopped", m)
     in_flight = claimed(cache)
     servers.kill_mount(mounts[1])
     in_flight -= claimed(cache)
     mounts[0].send_signal(signal.SIGCONT)
     mounts[1] = start_at("mount1", url, options)
     back.set()
-    for t in threads:
-        t.join()
-    equal(failed, [], f"reads of the other mount: {lib.log_text('log.mount0')[-500:]}")
+    for p in processes:
+        p.join()
+    equal([p.exitcode for p in processes], [0] * 4, f"readers; {lib.log_text('log.mount0')[-500:]}")
     for m in mounts:
         all_staged(m)
         lib.stop(m)
