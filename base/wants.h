@@ -110,6 +110,7 @@ struct waiter {
     /* Set when done() is called: 0 or -errno, with the reason. */
     _Atomic int error;
     struct diag reason;
+    bool ahead; /* set before wants_fetch(): nobody waits yet, so others who do go first */
     /* Of those who bring the bytes: */
     _Atomic unsigned pending;
 };

@@ -21,6 +21,7 @@ struct stage;
 enum stage_keep {
     STAGE_PIN,  /* what is in stays in */
     STAGE_ONCE, /* a block is dropped when all of it has been used */
+    STAGE_PLAN, /* without room, that one is dropped which is needed last: see stage_guide */
 };
 
 struct stage_options {
@@ -97,6 +98,35 @@ int stage_wait(struct stage *stage, int ms, struct diag *d);
  * or wrong; with the reason in d. */
 int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes), void *ctx,
                  struct diag *d);
+
+/* Who knows in which order the bytes will be read. A time is a number that only grows: the smaller
+ * the sooner; times compare with one another for as long as no reader jumps. */
+#define STAGE_NEVER UINT64_MAX
+
+struct stage_need {
+    const struct blob *blob;
+    uint64_t off, len; /* bytes */
+    uint64_t when;
+};
+
+struct stage_guide {
+    /* What is needed next and was not given yet, soonest first. Returns how many; 0: nothing more is
+     * known now. Called by the thread of the stage, with no lock held. */
+    size_t (*next)(void *ctx, struct stage_need *ret, size_t room);
+    /* When bytes of a blob are needed next; STAGE_NEVER: not that it is known. Any thread, no lock
+     * held, and often: it is asked for every block of the cache when room is sought. */
+    uint64_t (*when)(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
+    void *ctx;
+};
+
+/* Set the guide, before stage_begin(); it must outlive the threads. The background then stages what
+ * next() gives, in that order, and in the order of the files what is still missing when next()
+ * gives nothing more. NULL: none. */
+void stage_set_guide(struct stage *stage, const struct stage_guide *guide);
+
+/* There is something more to be had of next(). jumped: a reader is somewhere else now: what was
+ * given and has not begun to come is forgotten, and given again if it is needed. Does not block. */
+void stage_guide_changed(struct stage *stage, bool jumped);
 
 struct stage_counters *stage_counters(struct stage *stage);
 

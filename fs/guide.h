@@ -1,0 +1,20 @@
+/* The guide of the stage: what the active plans will read next, and when bytes are needed.
+ *
+ * Times are elements, counted by a clock that goes with the fastest... see guide.c. Memory is per
+ * active plan, never per sample. */
+#ifndef EPOCHFS_FS_GUIDE_H
+#define EPOCHFS_FS_GUIDE_H
+
+#include "cache/stage.h"
+#include "fs/active.h"
+
+struct guide;
+
+/* actives and catalog must outlive it. 0 or -ENOMEM. */
+int guide_new(struct actives *actives, const struct catalog *catalog, struct guide **ret);
+void guide_free(struct guide *guide); /* takes NULL; the stage's threads have ended */
+
+/* For stage_set_guide(); lives as long as guide. */
+const struct stage_guide *guide_for_stage(struct guide *guide);
+
+#endif
