@@ -110,8 +110,8 @@ struct stage_need {
 };
 
 struct stage_guide {
-    /* What is needed next and was not given yet, soonest first. Returns how many; 0: nothing more is
-     * known now. Called by the thread of the stage, with no lock held. */
+    /* What is needed next and was not given yet, soonest first. Returns how many; 0: nothing more
+     * is known now. Called by the thread of the stage, with no lock held. */
     size_t (*next)(void *ctx, struct stage_need *ret, size_t room);
     /* When bytes of a blob are needed next; STAGE_NEVER: not that it is known. Any thread, no lock
      * held, and often: it is asked for every block of the cache when room is sought. */

@@ -9,7 +9,10 @@
 #include "cache/staged.h"
 #include "format/kaldi_object.h"
 #include "fs/log.h"
+#include "fs/memory.h"
 #include "fs/values.h"
+
+#define AHEAD_MOST (UINT64_C(256) << 20)
 
 /* Credentials: the value must not be shown, either. */
 static int refuse_secret(const char *name, struct diag *d)
@@ -165,6 +168,15 @@ static int set_command_timeout(struct options *o, const char *value, struct diag
     return value_count("command_timeout", value, 1, 86400, &o->command_limit, d);
 }
 
+static int set_ahead(struct options *o, const char *value, struct diag *d)
+{
+    if (!strcmp(value, "0")) {
+        o->ahead = 0;
+        return 0;
+    }
+    return value_size("ahead", value, &o->ahead, d);
+}
+
 static int set_cache(struct options *o, const char *value, struct diag *d)
 {
     return value_path("cache", value, "a folder", &o->cache, d);
@@ -192,7 +204,8 @@ static int set_cache_size(struct options *o, const char *value, struct diag *d)
 
 static int set_keep(struct options *o, const char *value, struct diag *d)
 {
-    static const char *const words[] = {[STAGE_PIN] = "pin", [STAGE_ONCE] = "once"};
+    static const char *const words[] = {
+        [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
     unsigned keep = o->source.stage.keep;
     int r = value_word("keep", value, words, ARRAY_LEN(words), &keep, d);
 
@@ -310,6 +323,10 @@ static const struct option ours[] = {
     {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
      set_plan},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", set_epochs},
+    {"ahead", "SIZE",
+     "of what is read next that may stand ready in the page cache; 0: nothing (default:\n"
+     "                      256M, or a 16th of the memory where that is less)",
+     set_ahead},
     {"cache", "DIR",
      "where what is staged, unpacked or indexed is kept (default: $EPOCHFS_CACHE, else\n"
      "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
@@ -389,6 +406,7 @@ void options_init(struct options *ret)
 {
     *ret = (struct options){
         .epochs = 1,
+        .ahead = min_u64(AHEAD_MOST, memory_total() / 16),
         .command_limit = 60,
         .log_level = LOG_LEVEL_INFO,
         .source =
