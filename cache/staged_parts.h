@@ -35,10 +35,6 @@
 
 #define STAGED_SIZE_MOST (UINT64_C(1) << 60)
 
-/* Lock bytes for the open description of fd; type: F_RDLCK, F_WRLCK, F_UNLCK. 0, -EAGAIN, or
- * -errno. */
-int staged_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);
-
 /* 0: path is the regular file that is open as fd; -ESTALE: it is not, any more. */
 int staged_same_file(int fd, const char *path);
 

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "cache/file.h"
 #include "cache/staged_parts.h"
 
 /* Open a file that has the name of a staged file. 0, -EINVAL: it is none of ours, or -errno. */
@@ -147,10 +148,10 @@ static int verify_block(const struct staged *staged, uint64_t block, uint8_t *bu
         return 0;
     r = look_at(staged, block, buf);
     if (r == -EBADMSG) {
-        dropped = staged_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
+        dropped = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
         if (dropped == 0)
             dropped = staged_drop_claimed(staged, block, 1);
-        staged_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
+        file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
         if (dropped < 0 && dropped != -EOPNOTSUPP) /* its record is gone all the same */
             r = dropped;
     }
@@ -186,7 +187,7 @@ int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad)
 
     if (r < 0)
         return r;
-    r = staged_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
+    r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
     if (r == 0)
         r = staged_same_file(staged.fd, path);
     if (r == 0)
@@ -206,7 +207,7 @@ int staged_remove(const char *path)
 
     if (r < 0)
         return r;
-    r = staged_lock(staged.fd, F_WRLCK, LOCK_USE, 1, false);
+    r = file_lock(staged.fd, F_WRLCK, LOCK_USE, 1, false);
     if (r == 0)
         r = staged_same_file(staged.fd, path);
     if (r == 0 && staged_header_read(staged.fd, staged.id, header, &version) == -EPROTO)
