@@ -440,7 +440,8 @@ static void end_drop(struct file *file, uint64_t first, uint64_t n,
         dropped_locked(file, what);
     file->dropping--;
     pthread_cond_broadcast(&stage->gone);
-    stage->full = stage->full && !dropped;
+    if (dropped)
+        stage->full_error = 0;
     runs_make_for_waits_locked(file, first, first + n, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);

@@ -170,7 +170,7 @@ struct stage {
     bool kicked;     /* there may be something to do */
     struct file *at; /* where the background goes on; NULL: at the first */
     uint64_t at_block;
-    bool full;           /* there was no room; */
+    int full_error;      /* why what has come could not be kept; 0: it could */
     int64_t full_until;  /* look again then */
     int64_t look_until;  /* nothing is missing, or others fetch it; look again then */
     bool all_staged;     /* nothing was missing when it looked last */

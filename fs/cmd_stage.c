@@ -139,9 +139,10 @@ static int say_no_room(const struct staging *s)
                 human_bytes(stage_room_limit(stage), limit), left);
 }
 
+/* EIO: remotes fail with others. */
 static bool is_cache_error(int r)
 {
-    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS;
+    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO || r == -EBUSY;
 }
 
 static int say_failed(const struct staging *s, int r, const struct diag *d)
