@@ -24,12 +24,12 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
     *ret = (struct source_options){
         .cache = cache,
         .stage = {.keep = STAGE_PIN,
-                  .limit_percent = 90,
-                  .block = 256u << 10,
+                  .limit_percent = 80,
+                  .block = UINT32_C(128) << 10,
                   .jobs = 8,
                   .patience_s = 60,
                   .background = true},
-        .timeout_s = 30,
+        .timeout_s = 20,
     };
 }
 

@@ -387,21 +387,8 @@ static bool in_list(const char *option, const char *const *list, size_t n)
 
 void options_init(struct options *ret)
 {
-    *ret = (struct options){
-        .epochs = 1,
-        .command_limit = 60,
-        .log_level = LOG_LEVEL_INFO,
-        .source =
-            {
-                .stage = {.keep = STAGE_PIN,
-                          .limit_percent = 80,
-                          .block = UINT32_C(128) << 10,
-                          .jobs = 8,
-                          .patience_s = 60,
-                          .background = true},
-                .timeout_s = 20,
-            },
-    };
+    *ret = (struct options){.epochs = 1, .command_limit = 60, .log_level = LOG_LEVEL_INFO};
+    source_options_init(&ret->source, NULL);
 }
 
 void options_source(const struct options *o, const struct cache_folder *cache,
