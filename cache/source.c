@@ -28,7 +28,8 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
                   .block = UINT32_C(128) << 10,
                   .jobs = 8,
                   .patience_s = 60,
-                  .background = true},
+                  .background = true,
+                  .is_done = unpack_is_done},
         .timeout_s = 20,
     };
 }

@@ -303,6 +303,12 @@ static bool stage_more(struct stage *stage, int64_t now)
             continue;
         }
         first = find_missing(file, from, most, &end, &others);
+        if (first < file->blocks && stage->options.is_done &&
+            stage->options.is_done(&file->blob, stage->cache)) {
+            blob_done(&file->blob);
+            file_put(file);
+            continue;
+        }
         stage->saw_missing = stage->saw_missing || others || first < file->blocks;
         if (first < file->blocks) {
             LOCK_SCOPE(&stage->lock);

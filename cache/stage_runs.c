@@ -750,6 +750,20 @@ static bool pass_what_came(struct run *run)
     return keep > 0;
 }
 
+/* Has another process made something else of the whole file? Asked with the claims: before it drops
+ * a block the other one has published what it has made, so what is missing now was not dropped for
+ * that. Who waits for bytes of it has them all the same. */
+static bool is_done_elsewhere(const struct run *run)
+{
+    const struct stage *stage = run->file->stage;
+
+    if (!stage->options.is_done || !stage->options.is_done(&run->file->blob, stage->cache))
+        return false;
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    return !is_waited_for(run);
+}
+
 static uint64_t bytes_left(const struct run *run)
 {
     const struct file *file = run->file;
@@ -866,7 +880,7 @@ static void run_begin(struct run *run, unsigned begun)
     struct diag reason = DIAG_INIT;
     int r;
 
-    if (!claim_blocks(run) || !pass_what_came(run) || !take_room(run)) {
+    if (!claim_blocks(run) || !pass_what_came(run) || is_done_elsewhere(run) || !take_room(run)) {
         drop_run(run, 0, NULL);
         return;
     }

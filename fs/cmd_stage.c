@@ -250,6 +250,9 @@ static int fill(struct staging *s)
 
     stage_begin(s->opened.source->stage);
     code = bring(s);
+    if (code ==
+        EXIT_DONE) /* before the rest is looked at: other processes may have done it already */
+        code = unpack_all(s);
     if (code != EXIT_DONE)
         return code;
     r = verify(s, &d);
@@ -261,8 +264,7 @@ static int fill(struct staging *s)
     }
     if (r < 0)
         return r == -ENODATA ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_failed(s, r, &d);
-    code = unpack_all(s);
-    return code == EXIT_DONE ? say_done(s) : code;
+    return say_done(s);
 }
 
 static int check(struct staging *s)
