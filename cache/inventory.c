@@ -65,9 +65,10 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
     struct staged_info info;
     int r = staged_inspect(path, &info);
 
-    if (r < 0) { /* of another version: nothing is known of it, so it is left alone */
+    if (r <
+        0) { /* of another version, or another user: nothing is known of it, so it is left alone */
         ret->in_use = true;
-        return r == -EPROTO || r == -EINVAL ? 0 : r;
+        return r == -EPROTO || r == -EINVAL || r == -EACCES ? 0 : r;
     }
     ret->size = info.size;
     ret->present = info.present;
@@ -270,7 +271,7 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
     if (r != -EBADMSG)
         return r;
     r = file->is_staged ? staged_remove(path) : unlink(path) < 0 ? -errno : 0;
-    *ret_bad = r == 0;
+    *ret_bad = r != -ENOENT;
     return r == -ENOENT ? 0 : r;
 }
 

@@ -47,7 +47,8 @@ bool inventory_superseded(const struct inventory *inventory, const struct invent
 
 /* Compare checksums of all blocks of a staged file; of an entry, all of its content. What is wrong
  * is removed: blocks, or the whole file if it is not one of blocks. *ret_good, *ret_bad: blocks, or
- * files. 0, or -errno: it could not be looked at. */
+ * files. 0, or -errno: it could not be looked at, or, with *ret_bad > 0, what is wrong could not be
+ * removed. */
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
                      uint64_t *ret_good, uint64_t *ret_bad);
 

@@ -119,7 +119,8 @@ struct staged_info {
 int staged_inspect(const char *path, struct staged_info *ret);
 
 /* Read all blocks of the file at path and compare their checksums; those that are wrong are
- * dropped. *ret_good, *ret_bad: blocks. 0, -EBADMSG: its header is damaged, or -errno. */
+ * dropped. *ret_good, *ret_bad: blocks. 0; -EBADMSG: its header is damaged; -EROFS, -EACCES or
+ * -EPERM with *ret_bad > 0: they are wrong, but this process must not write; or -errno. */
 int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad);
 
 /* Remove the file at path unless a process uses it. 0, -EBUSY, or -errno. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cache/unpack.h"
@@ -77,8 +78,14 @@ static int make_cache_folder(const char *spec, const struct options *options,
 
     if (!options->cache && !options->stages_local && !is_far)
         return 0;
-    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++)
+    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++) {
         r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
+        if (r == 0 && access(path, R_OK | W_OK | X_OK) < 0)
+            r = diag_set(d, -errno,
+                         "cache folder %s: want to write to %s, found: %s; choose another with "
+                         "-o cache=DIR",
+                         cache->path, subs[i], strerror(errno));
+    }
     return r;
 }
 

@@ -151,3 +151,40 @@ EPOCHFS_CACHE=$cache start "$SOURCE"
 stop TERM
 expect 0 "$EPOCHFS" cache list "$cache"
 says ": 1 file, "
+
+# ---- one that cannot be written to is not damaged for that ----
+if [ "$(id -u)" = 0 ]; then
+    # In a namespace of our own; "$@": a command there, with the folder read-only.
+    read_only() {
+        # shellcheck disable=SC2016 # sh expands it
+        unshare --mount sh -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 99
+            shift; exec "$@"' sh "$cache" "$@"
+    }
+    expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+    expect 0 read_only "$EPOCHFS" cache verify "$cache"
+    says "all right"
+    expect 4 read_only "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+    one_line
+    says "$cache: want to write to" "Read-only file system"
+    expect 4 read_only "$EPOCHFS" mount -o "cache=$cache" "$SOURCE" "$MOUNTPOINT"
+    one_line
+    says "$cache: want to write to" "Read-only file system"
+    for file in "$cache"/staged/* "$cache"/unpacked/*; do
+        "$PYTHON3" - "$file" <<'END'
+import sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(-65, 2)
+    byte = f.read(1)
+    f.seek(-65, 2)
+    f.write(bytes([byte[0] ^ 1]))
+END
+    done
+    expect 4 read_only "$EPOCHFS" cache verify "$cache"
+    says "damaged; want to drop that, found: Read-only file system" "could not be dropped"
+    [[ $OUT != *"was dropped"* ]] || die "it says that something was dropped: $OUT"
+    expect 4 "$EPOCHFS" cache verify "$cache"
+    says "what is damaged was dropped"
+    expect 0 "$EPOCHFS" cache verify "$cache"
+else
+    echo "without the part that needs root: a read-only folder"
+fi
