@@ -1,5 +1,6 @@
 /* What the commands share. */
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "fs/commands.h"
 #include "fs/log.h"
 #include "fs/progress.h"
+#include "fs/values.h"
 
 #define QUIET_NS                                                                                   \
     INT64_C(600000000) /* before unpacking is shown, beside the time between two lines */
@@ -27,6 +29,71 @@ int fail(int code, const char *format, ...)
     va_end(args);
     fputc('\n', stderr);
     return code;
+}
+
+/* The flag that was meant, NULL: none is like it. */
+static const char *guess_flag(const struct command_line *line, const char *word)
+{
+    size_t best = 3;
+    const char *guess = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++) {
+        size_t distance = edit_distance(word, line->flag[i].name);
+
+        if (distance < best) {
+            best = distance;
+            guess = line->flag[i].name;
+        }
+    }
+    return guess;
+}
+
+static int say_unknown(const struct command_line *line, const char *word)
+{
+    const char *guess = !strncmp(word, "--", 2) ? guess_flag(line, word + 2) : NULL;
+
+    if (line->options && !strcmp(word, "-o"))
+        return fail(EXIT_USAGE, "want -o OPTIONS, found nothing behind -o; see `epochfs %s --help`",
+                    line->name);
+    return fail(EXIT_USAGE, "%s: cannot make sense of '%s'%s%s%s; see `epochfs %s --help`",
+                line->name, word, guess ? " (is it '--" : "", guess ? guess : "",
+                guess ? "'?)" : "", line->name);
+}
+
+/* What getopt_long() gives for --help, and for the first flag: no letters. */
+#define HELP_FLAG  1000
+#define FIRST_FLAG 1001
+
+int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word)
+{
+    struct option known[ARRAY_LEN(line->flag) + 2] = {{"help", no_argument, NULL, HELP_FLAG}};
+    struct diag d = DIAG_INIT;
+    int c;
+
+    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
+        known[i + 1] = (struct option){line->flag[i].name, no_argument, NULL, FIRST_FLAG + (int)i};
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, line->options ? "ho:" : "h", known, NULL)) != -1) {
+        if (c >= FIRST_FLAG) {
+            *line->flag[c - FIRST_FLAG].set = true;
+        } else if (c == 'h' || c == HELP_FLAG) {
+            line->help();
+            return EXIT_DONE;
+        } else if (c != 'o') {
+            const char letter[] = {'-', (char)optopt, '\0'};
+            bool is_letter = optopt > 0 && optopt < HELP_FLAG; /* perhaps one of some in a word */
+
+            return say_unknown(line, is_letter ? letter : argv[optind - 1]);
+        } else if (options_parse(line->options, optarg, &d) < 0) {
+            return fail(EXIT_USAGE, "%s", diag_text(&d, -ENOMEM));
+        }
+    }
+    if (argc - optind != 1)
+        return fail(EXIT_USAGE, "want one %s, found %d arguments; see `epochfs %s --help`",
+                    line->word, argc - optind, line->name);
+    *ret_word = argv[optind];
+    return -1;
 }
 
 const char *shown_source(const char *spec, char ret[static PATH_MAX])

@@ -411,29 +411,6 @@ void options_release(struct options *o)
     text_release(&o->for_fuse);
 }
 
-/* Edits that turn a into b: insertions, deletions, exchanges of letters. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[64], n = strlen(b);
-
-    if (n >= ARRAY_LEN(row))
-        return n;
-    for (size_t i = 0; i <= n; i++)
-        row[i] = i;
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i + 1;
-        for (size_t k = 0; k < n; k++) {
-            size_t change = diagonal + (a[i] != b[k]);
-
-            diagonal = row[k + 1];
-            row[k + 1] = min_u64(change, min_u64(row[k], row[k + 1]) + 1);
-        }
-    }
-    return row[n];
-}
-
 /* Does the name of an option sound like one for a password? */
 static bool is_secret(const char *name)
 {
