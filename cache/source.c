@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/checked.h"
@@ -37,7 +38,7 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
 static bool takes(const struct remote *remote, const char *spec)
 {
     return remote->takes ? remote->takes(spec)
-                         : !strncmp(spec, remote->scheme, strlen(remote->scheme));
+                         : !strncasecmp(spec, remote->scheme, strlen(remote->scheme));
 }
 
 int source_open(const char *spec, const struct source_options *options, struct source **ret,

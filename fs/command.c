@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -98,7 +99,7 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
 
 const char *shown_source(const char *spec, char ret[static PATH_MAX])
 {
-    bool is_url = !strncmp(spec, "http://", 7) || !strncmp(spec, "https://", 8);
+    bool is_url = !strncasecmp(spec, "http://", 7) || !strncasecmp(spec, "https://", 8);
 
     snprintf(ret, PATH_MAX, "%.*s", (int)(is_url ? strcspn(spec, "?") : strlen(spec)), spec);
     return ret;
@@ -138,7 +139,7 @@ void opened_release(struct opened *opened)
 static int make_cache_folder(const char *spec, const struct options *options,
                              const struct cache_folder *cache, struct diag *d)
 {
-    bool is_far = strstr(spec, "://") && strncmp(spec, "file://", 7) != 0;
+    bool is_far = strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
     static const char *const subs[] = {"unpacked", "staged"};
     char path[PATH_MAX];
     int r = 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 #include "base/number.h"
@@ -249,7 +250,8 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
 
     if (host && strchr(host, '@')) /* a password may have any letters, '/', too */
         return refuse_secret("endpoint", d);
-    if (!host || (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0) ||
+    if (!host ||
+        (strncasecmp(value, "http://", 7) != 0 && strncasecmp(value, "https://", 8) != 0) ||
         !host[3] || host[3] == '/')
         return diag_set(d, -EINVAL, "option endpoint=%s: want a URL, https://HOST[:PORT]", value);
     return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
