@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
@@ -25,7 +26,8 @@
 
 struct entry_sink {
     int fd;
-    uint64_t size; /* written so far */
+    uint64_t size;   /* written so far */
+    uint64_t wanted; /* bytes for which the disk had no room; 0: it had */
     struct allowance allowance;
 };
 
@@ -52,6 +54,8 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
 
     if (r == 0)
         r = write_all(sink->fd, bytes, len);
+    if (r == -ENOSPC && !sink->allowance.wanted)
+        sink->wanted = sink->size + len + TRAILER_BYTES;
     if (r == 0) {
         sink->size += len;
         allowance_written(&sink->allowance, sink->size);
@@ -299,6 +303,18 @@ void entry_abandon(const struct entry *entry, int fd)
         unlink(part);
 }
 
+/* While what was written is still there. */
+static void say_disk_is_full(const struct entry_sink *sink, const char *folder, struct diag *d)
+{
+    struct statvfs fs;
+
+    if (fstatvfs(sink->fd, &fs) == 0)
+        diag_set(d, -ENOSPC,
+                 "No space left on the disk of %s: want at least %llu bytes, found %llu free",
+                 folder, (unsigned long long)sink->wanted,
+                 (unsigned long long)(sink->size + (uint64_t)fs.f_bavail * fs.f_frsize));
+}
+
 int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
                uint64_t *ret_size, struct diag *d)
 {
@@ -313,6 +329,8 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
             r = make(ctx, &sink, d);
         if (r == -ENOSPC && sink.allowance.wanted)
             allowance_refused(&sink.allowance, entry->folder, d);
+        else if (r == -ENOSPC && sink.wanted)
+            say_disk_is_full(&sink, entry->folder, d);
         if (r == 0)
             r = publish(entry, fd, sync, ret_size);
         if (r < 0) {

@@ -279,6 +279,21 @@ uint32_t staged_block_len(const struct staged *staged, uint64_t block)
 
 void staged_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
 {
+    struct stat st;
+    uint64_t whole = staged->blocks; /* blocks before this one are within the file */
+
+    staged_read_records(staged, first, n, ret);
+    if (fstat(staged->fd, &st) < 0)
+        whole = 0;
+    else if ((uint64_t)st.st_size < staged->data + staged->size)
+        whole = (max_u64((uint64_t)st.st_size, staged->data) - staged->data) / staged->block;
+    for (size_t i = 0; i < n; i++)
+        if (first + i >= whole)
+            ret[i] = 0;
+}
+
+void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
+{
     ssize_t got = read_at(staged->fd, ret, n * RECORD, HEADER_BYTES + first * RECORD);
     size_t whole = got > 0 ? (size_t)got / RECORD : 0;
 
@@ -415,7 +430,7 @@ static int clear_records(const struct staged *staged, uint64_t first, uint64_t n
         size_t some = (size_t)min_u64(n - at, RECORDS_CHUNK), from = 0, to = some;
         int r;
 
-        staged_records(staged, first + at, some, record);
+        staged_read_records(staged, first + at, some, record);
         while (from < to && !record[from])
             from++;
         while (to > from && !record[to - 1])

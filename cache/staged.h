@@ -50,7 +50,8 @@ void staged_close(struct staged *staged); /* frees what it holds: claims, too */
 /* Bytes of a block: the last one may be shorter. */
 uint32_t staged_block_len(const struct staged *staged, uint64_t block);
 
-/* The records of n blocks; 0: not there. Records that cannot be read count as that. */
+/* The records of n blocks; 0: not there. Records that cannot be read count as that, and blocks that
+ * are not within the file, for it was cut. */
 void staged_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
 
 /* The record that a block of that content has. Never 0. bytes: all of the block. */

@@ -47,6 +47,9 @@ int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
 void staged_layout(struct staged *ret, uint64_t size, uint32_t block);
 void staged_seed(struct staged *staged);
 
+/* The records as they are in the file, whatever else is; 0: they cannot be read. */
+void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
+
 /* Drop n blocks that this open description has claimed, while it holds LOCK_DROP. 0 or -errno. */
 int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n);
 

@@ -127,7 +127,7 @@ static int look_at(const struct staged *staged, uint64_t block, uint8_t *buf)
     uint64_t record;
     int r;
 
-    staged_records(staged, block, 1, &record);
+    staged_read_records(staged, block, 1, &record);
     if (!record)
         return 0;
     r = staged_read(staged, buf, staged_block_len(staged, block), block * staged->block);
