@@ -33,6 +33,9 @@ struct stage_options {
     uint64_t rate;          /* bytes per second in the background; 0: no limit */
     unsigned patience_s;    /* that a reader waits for bytes while the remote fails */
     bool background;        /* stage everything; false: only what is asked for */
+    /* Has any process made of all of a blob what is used instead, so that it need not be staged?
+     * Asked by any thread, no lock held. NULL: no. */
+    bool (*is_done)(const struct blob *blob, const struct cache_folder *cache);
 };
 
 /* Upper ends of the classes of waiting times, in ms; the last class has none. */

@@ -4,6 +4,7 @@
 #define EPOCHFS_FS_COMMANDS_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/diag.h"
 #include "cache/folder.h"
@@ -19,6 +20,22 @@ int command_info(int argc, char **argv);
 int command_stage(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_cache(int argc, char **argv);
+
+/* What a command takes beside --help: flags, -o, and one word. */
+struct command_line {
+    const char *name;        /* of the command */
+    const char *word;        /* "SOURCE": what its one word is */
+    void (*help)(void);      /* prints it */
+    struct options *options; /* -o is added to them; NULL: it has no -o */
+    struct {
+        const char *name; /* without "--" */
+        bool *set;
+    } flag[4]; /* the last ones may be missing */
+};
+
+/* Take the arguments of a command, argv[0] being its name. -1 and its word; or the exit code of the
+ * program: what is wrong, or the help, has been said. */
+int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
 
 /* SOURCE, opened for a command: {0} before, and released also after an error, when all blobs are
  * gone. Does not move: the source points into it. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 #include "base/number.h"
@@ -262,7 +263,8 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
 
     if (host && strchr(host, '@')) /* a password may have any letters, '/', too */
         return refuse_secret("endpoint", d);
-    if (!host || (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0) ||
+    if (!host ||
+        (strncasecmp(value, "http://", 7) != 0 && strncasecmp(value, "https://", 8) != 0) ||
         !host[3] || host[3] == '/')
         return diag_set(d, -EINVAL, "option endpoint=%s: want a URL, https://HOST[:PORT]", value);
     return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
@@ -409,17 +411,8 @@ void options_init(struct options *ret)
         .ahead = min_u64(AHEAD_MOST, memory_total() / 16),
         .command_limit = 60,
         .log_level = LOG_LEVEL_INFO,
-        .source =
-            {
-                .stage = {.keep = STAGE_PIN,
-                          .limit_percent = 80,
-                          .block = UINT32_C(128) << 10,
-                          .jobs = 8,
-                          .patience_s = 60,
-                          .background = true},
-                .timeout_s = 20,
-            },
     };
+    source_options_init(&ret->source, NULL);
 }
 
 void options_source(const struct options *o, const struct cache_folder *cache,
@@ -440,29 +433,6 @@ void options_release(struct options *o)
     free((char *)o->source.profile);
     free((char *)o->source.ca);
     text_release(&o->for_fuse);
-}
-
-/* Edits that turn a into b: insertions, deletions, exchanges of letters. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[64], n = strlen(b);
-
-    if (n >= ARRAY_LEN(row))
-        return n;
-    for (size_t i = 0; i <= n; i++)
-        row[i] = i;
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i + 1;
-        for (size_t k = 0; k < n; k++) {
-            size_t change = diagonal + (a[i] != b[k]);
-
-            diagonal = row[k + 1];
-            row[k + 1] = min_u64(change, min_u64(row[k], row[k + 1]) + 1);
-        }
-    }
-    return row[n];
 }
 
 /* Does the name of an option sound like one for a password? */
