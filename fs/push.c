@@ -226,6 +226,8 @@ static int64_t store_file(struct pusher *self, const struct push_file *file)
     bool tried = false;
     int r = stored_size(push, file, &size);
 
+    if (r == 0 && !actives_may_store(push->server->actives, file, size))
+        r = -EFBIG;
     for (uint64_t off = 0; off < size && r == 0 && !push->ending;) {
         size_t len = (size_t)min_u64(PIECE, size - off);
         struct hand_job job = {push, &file->node, off, len, self->buffer};
@@ -287,12 +289,12 @@ static void *push_main(void *arg)
         struct push_file file;
         int64_t r;
 
-        switch (actives_next_push(actives, &file)) {
+        switch (actives_next_push(actives, room_for_more(push), &file)) {
         case PUSH_STORE:
             r = store_file(self, &file);
-            if (r < 0 && r != -ENOENT && r != -EINTR)
+            if (r < 0 && r != -ENOENT && r != -EFBIG && r != -EINTR)
                 log_debug("push: %s", strerror((int)-r));
-            actives_pushed(actives, &file, r, room_for_more(push));
+            actives_pushed(actives, &file, r);
             if (push->server->setup.stage)
                 stage_guide_changed(push->server->setup.stage, false);
             break;
