@@ -30,6 +30,7 @@
 #define OVERTAKEN_MOST 8 /* in a row; then the reader is the faster one, and for a while */
 #define REST_NS        INT64_C(20000000) /* nothing is pushed; doubled each time */
 #define RESTS_MOST     6                 /* so often */
+#define LOST_MOST      3
 #define FAIL_REST_NS   INT64_C(1000000000)
 
 struct active {
@@ -58,6 +59,7 @@ struct active {
     int64_t rest_until;
     unsigned overtaken;  /* in a row */
     unsigned rests;      /* in a row */
+    unsigned lost;       /* units in a row */
     bool waits_for_move; /* the kernel does not know what is next, or it is too large */
     bool being_pushed;   /* one file at a time */
     /* Numbers: */
@@ -288,8 +290,9 @@ static void note_overtaken(struct actives *actives, struct active *active, uint6
     active->overtaken = 0;
 }
 
-/* The reader is further on. */
-static void move(struct actives *actives, struct active *active, uint64_t unit, int64_t now)
+/* The reader is further on. lost: it had been pushed there. */
+static void move(struct actives *actives, struct active *active, uint64_t unit, bool lost,
+                 int64_t now)
 {
     bool sought = unit >= active->pushed;
 
@@ -303,19 +306,29 @@ static void move(struct actives *actives, struct active *active, uint64_t unit, 
         return;
     }
     active->overtaken = active->rests = 0;
+    if (lost)
+        return;
+    active->lost = 0;
     active->window = min_u64(active->window * 2, WINDOW_MOST);
 }
 
-/* Something that had been stored came back as a read: the kernel has dropped it. */
-static void note_lost(struct actives *actives, struct active *active, const struct node *node)
+/* Something that had been stored came back as a read: the kernel has dropped it. If it is so again
+ * and again it has dropped all, and is given it anew. */
+static bool note_lost(struct actives *actives, struct active *active, const struct node *node)
 {
     uint64_t unit = unit_of(node);
 
     if (unit >= active->pushed || unit < active->stored || is_marked(active, unit) ||
         !(active->kinds >> node_kind(node) & 1))
-        return;
+        return false;
     count(&actives->counters.lost, 1);
     active->window = max_u64(active->window / 2, WINDOW_START);
+    if (unit > active->at && ++active->lost == LOST_MOST) {
+        push_from(active, unit + 1);
+        active->n_marks = 0;
+        active->lost = 0;
+    }
+    return true;
 }
 
 /* The reader is somewhere else. If another one has gone on where this one was before, there are
@@ -386,9 +399,10 @@ unsigned actives_read(struct actives *actives, const struct node *node, uint64_t
         active->moved_ns = now;
         result = ACTIVE_JUMPED;
     } else {
-        note_lost(actives, active, node);
+        bool lost = note_lost(actives, active, node);
+
         if (unit > active->at) {
-            move(actives, active, unit, now);
+            move(actives, active, unit, lost, now);
             result = was_live ? ACTIVE_MOVED : ACTIVE_JUMPED;
         }
     }
