@@ -25,7 +25,6 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
         .cache = cache,
         .stage = {.keep = STAGE_PIN,
                   .limit_percent = 90,
-                  .block = 256u << 10,
                   .jobs = 8,
                   .patience_s = 60,
                   .background = true},

@@ -18,6 +18,9 @@
 #define REST_MS     2000 /* that what nobody waits for may take before a fork() */
 #define RUN_BYTES   (UINT64_C(1) << 20)
 
+#define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
+#define AUTO_BLOCKS     32768 /* of a file */
+
 const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
                                                     100, 500, 1000, 5000, 20000, 60000};
 
@@ -169,6 +172,15 @@ void stage_begin(struct stage *stage)
 
 /* ---- files ---- */
 
+uint32_t stage_auto_block(uint64_t size)
+{
+    uint32_t block = STAGED_BLOCK_LEAST;
+
+    while (block < AUTO_BLOCK_MOST && ceil_div(size, block) > AUTO_BLOCKS)
+        block *= 2;
+    return block;
+}
+
 static uint64_t hash_text(const char *text)
 {
     uint64_t h = UINT64_C(0x243f6a8885a308d3);
@@ -203,7 +215,8 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->url = strdup(what->url);
     file->key = strdup(what->key);
     file->version = *what->version;
-    file->block_bytes = stage->options.block;
+    file->block_bytes =
+        stage->options.block ? stage->options.block : stage_auto_block(file->blob.size);
     file->blocks = ceil_div(file->blob.size, file->block_bytes);
     file->has_sha256 = what->sha256 != NULL;
     if (what->sha256)

@@ -267,13 +267,22 @@ void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int erro
     }
 }
 
+bool is_demanded_locked(const struct file *file, uint64_t first, uint64_t end)
+{
+    lock_assert_held(&file->stage->lock);
+    for (const struct wait *w = file->waits; w; w = w->next)
+        if (!w->waiter->ahead && w->first < end && first < w->end)
+            return true;
+    return false;
+}
+
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason)
 {
     while (over) {
         struct wait *w = over;
 
         over = w->next;
-        if (error < 0 && error != -EINTR)
+        if (error < 0 && error != -EINTR && !w->waiter->ahead)
             atomic_fetch_add_explicit(&stage->counters.errors, 1, memory_order_relaxed);
         waiter_done(w->waiter, error, reason);
         free(w);
@@ -808,6 +817,7 @@ static bool has_given_up(const struct file *file, const struct wait *w)
 static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter,
                       struct wait *w)
 {
+    enum run_why why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
     struct stage *stage = file->stage;
     int r;
 
@@ -823,8 +833,8 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         return -EREMOTEIO;
     w->since = monotonic_ns();
     w->waiter = waiter;
-    runs_hurry_locked(file, w->first, w->end);
-    r = runs_make_locked(file, w->first, w->end, DEMAND_BYTES, RUN_DEMAND, false);
+    runs_hurry_locked(file, w->first, w->end, why);
+    r = runs_make_locked(file, w->first, w->end, DEMAND_BYTES, why, false);
     if (r < 0)
         return r; /* what was made before that goes on */
     if (waiter) {
@@ -832,7 +842,8 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         w->next = file->waits;
         file->waits = w;
     }
-    ahead_locked(file, off, len);
+    if (why == RUN_DEMAND)
+        ahead_locked(file, off, len);
     stage_kick_locked(stage);
     return 1;
 }

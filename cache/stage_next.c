@@ -13,6 +13,7 @@
 
 #define NS_PER_MS    INT64_C(1000000)
 #define NS_PER_S     INT64_C(1000000000)
+#define AHEAD_FIRST  (UINT64_C(256) << 10)
 #define AHEAD_LEAST  (UINT64_C(1) << 20) /* bytes */
 #define AHEAD_MOST   (UINT64_C(32) << 20)
 #define AHEAD_RUN    (UINT64_C(4) << 20)
@@ -28,11 +29,11 @@
 
 /* ---- ahead ---- */
 
-/* Does the read go on where the one before has ended? Once it is known that reads are in sequence
- * they may come a little out of order. */
+/* Does the read go on where the one before has ended? It may be one further. Once it is known that
+ * reads are in sequence they may come more out of order. */
 static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
 {
-    uint64_t gap = file->ahead_bytes ? SLACK : file->block_bytes;
+    uint64_t gap = file->ahead_bytes ? SLACK : max_u64(end - off, file->block_bytes);
 
     return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
 }
@@ -57,8 +58,7 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
         return; /* two that happen to be neighbours are no sequence */
     if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
         return;
-    file->ahead_bytes =
-        min_u64(max_u64(2 * file->ahead_bytes, 2 * (uint64_t)file->block_bytes), AHEAD_MOST);
+    file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_FIRST), AHEAD_MOST);
     from = max_u64(file->last_end, file->ahead_end);
     to = min_u64(file->last_end + file->ahead_bytes, size);
     if (from < to) {
@@ -97,7 +97,7 @@ static bool is_let_go(const struct file *file, uint64_t block)
  * it cannot be done now. */
 static bool take_over_locked(struct file *file, uint64_t first, uint64_t n, bool steal)
 {
-    enum run_why why = file->waits ? RUN_DEMAND : RUN_AHEAD;
+    enum run_why why = is_demanded_locked(file, 0, file->blocks) ? RUN_DEMAND : RUN_AHEAD;
     uint64_t end = first + n;
 
     for (uint64_t b = first; b < end && !steal; b++)
@@ -284,7 +284,7 @@ static bool stage_more(struct stage *stage, int64_t now)
     stage->added = stage->added && stage->at;
     file = stage->at ? stage->at : stage->files;
     from = stage->at ? stage->at_block : 0;
-    most = max_u64(run_bytes_locked(stage) / stage->options.block, 1);
+    most = run_bytes_locked(stage);
     lock_drop(&stage->lock);
     for (; file; file = atomic_load(&file->next), from = 0) {
         uint64_t first = file->blocks, end = file->blocks;
@@ -302,7 +302,7 @@ static bool stage_more(struct stage *stage, int64_t now)
             stage->saw_missing = true;
             continue;
         }
-        first = find_missing(file, from, most, &end, &others);
+        first = find_missing(file, from, max_u64(most / file->block_bytes, 1), &end, &others);
         stage->saw_missing = stage->saw_missing || others || first < file->blocks;
         if (first < file->blocks) {
             LOCK_SCOPE(&stage->lock);

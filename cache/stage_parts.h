@@ -224,6 +224,9 @@ void file_drop(struct file *file, uint64_t first, uint64_t n);
 void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
                        struct wait **ret_over);
 
+/* Does a reader wait for some of the blocks [first, end), and not only who fetches ahead? */
+bool is_demanded_locked(const struct file *file, uint64_t first, uint64_t end);
+
 /* Tell them. No lock held. */
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
 
@@ -247,8 +250,8 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
 void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
                                 struct wait **ret_over);
 
-/* Somebody waits for blocks that are on their way already. */
-void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end);
+/* Somebody waits for blocks that are on their way already: they are at least as urgent as why. */
+void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why);
 
 /* Start what is queued, for as long as connections are free. No lock held. */
 void runs_start(struct stage *stage);

@@ -163,8 +163,11 @@ void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
     for (struct wait **at = &file->waits; *at;) {
         struct wait *w = *at;
         uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
+        enum run_why why = w->waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
 
-        if (from < to && runs_make_locked(file, from, to, DEMAND_BYTES, RUN_DEMAND, false) < 0) {
+        if (from < to) /* those that were made for another wait */
+            runs_hurry_locked(file, from, to, why);
+        if (from < to && runs_make_locked(file, from, to, DEMAND_BYTES, why, false) < 0) {
             *at = w->next;
             w->next = *ret_over;
             *ret_over = w;
@@ -179,7 +182,8 @@ static bool overlaps(const struct run *run, const struct file *file, uint64_t fi
     return run->file == file && run->first < end && first < run->first + run->n;
 }
 
-static void hurry_list(struct run_list *list, const struct file *file, uint64_t first, uint64_t end)
+static void hurry_list(struct run_list *list, const struct file *file, uint64_t first, uint64_t end,
+                       enum run_why why)
 {
     int64_t soon = monotonic_ns() + BACKOFF_MS * NS_PER_MS;
 
@@ -187,11 +191,11 @@ static void hurry_list(struct run_list *list, const struct file *file, uint64_t 
         bool queued = run->state == RUN_QUEUED;
 
         next = run->next;
-        if (run->why == RUN_DEMAND || !overlaps(run, file, first, end))
+        if (run->why <= (int)why || !overlaps(run, file, first, end))
             continue;
         if (queued)
             list_remove(run);
-        atomic_store(&run->why, RUN_DEMAND);
+        atomic_store(&run->why, (int)why);
         if (queued)
             list_add(run, RUN_QUEUED);
         if (run->state == RUN_ASLEEP && run->wake_at > soon)
@@ -199,17 +203,17 @@ static void hurry_list(struct run_list *list, const struct file *file, uint64_t 
     }
 }
 
-void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end)
+void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why)
 {
     struct stage *stage = file->stage;
 
     lock_assert_held(&stage->lock);
     if (!file->coming)
         return;
-    hurry_list(&stage->queued[RUN_AHEAD], file, first, end);
-    hurry_list(&stage->queued[RUN_BACKGROUND], file, first, end);
-    hurry_list(&stage->active, file, first, end);
-    hurry_list(&stage->asleep, file, first, end);
+    for (unsigned i = (unsigned)why + 1; i < RUN_WHYS; i++)
+        hurry_list(&stage->queued[i], file, first, end, why);
+    hurry_list(&stage->active, file, first, end, why);
+    hurry_list(&stage->asleep, file, first, end, why);
 }
 
 /* ---- the end of a run ---- */
@@ -305,12 +309,21 @@ static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
     return (int64_t)max_u64(ms, retry_ms) * NS_PER_MS;
 }
 
-static bool is_waited_for(const struct run *run)
+static bool is_waited_for_locked(const struct run *run)
 {
+    lock_assert_held(&run->file->stage->lock);
     for (const struct wait *w = run->file->waits; w; w = w->next)
         if (w->first < run->first + run->n && run->first < w->end)
             return true;
     return false;
+}
+
+/* Would anybody have what comes and is not kept? */
+static bool is_wanted(const struct run *run)
+{
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    return run->why == RUN_DEMAND || is_waited_for_locked(run);
 }
 
 /* A transfer has failed and may work later. True: the run goes. */
@@ -326,7 +339,7 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
         run->done = 0;
         run->fill = 0;
     }
-    if (run->failures >= GIVE_UP && !is_waited_for(run)) {
+    if (run->failures >= GIVE_UP && !is_waited_for_locked(run)) {
         run->file->rest_until = now + REST_S * NS_PER_S;
         return true;
     }
@@ -388,11 +401,11 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
  * wait for its last block need not wait long. */
 static void adapt_locked(struct stage *stage, const struct run *run, int64_t now)
 {
-    const uint64_t least = 2 * (uint64_t)stage->options.block, most = UINT64_C(8) << 20;
+    const uint64_t least = 2 * (uint64_t)run->file->block_bytes, most = UINT64_C(8) << 20;
     int64_t ns = now - run->began;
     uint64_t wish;
 
-    if (ns <= 0 || run->bytes < stage->options.block)
+    if (ns <= 0 || run->bytes < run->file->block_bytes)
         return;
     wish = (uint64_t)((double)run->bytes / (double)ns * 0.2e9);
     stage->run_bytes = (stage->run_bytes * 3 + min_u64(max_u64(wish, least), most)) / 4;
@@ -611,8 +624,8 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
             publish_blocks(run, ready, ready_bytes);
         }
     }
-    if (run->refused && run->why != RUN_DEMAND)
-        return false; /* nobody would have any of it */
+    if (run->refused && !is_wanted(run))
+        return false;
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
 
@@ -775,7 +788,7 @@ static bool take_room(struct run *run)
     }
     run->refused = true;
     note_full(stage);
-    return run->why == RUN_DEMAND;
+    return is_wanted(run);
 }
 
 static int get_buffer(struct run *run)
@@ -955,9 +968,11 @@ static bool end_waits_locked(struct run *run, int64_t now, struct wait **over)
         bool is_ours = w->first < run->first + run->n && run->first < w->end;
 
         if (is_ours && now - (w->since > sign ? w->since : sign) > patience) {
-            file->gave_up = now;
-            file->gave_up_first = w->first;
-            file->gave_up_end = w->end;
+            if (!w->waiter->ahead) {
+                file->gave_up = now;
+                file->gave_up_first = w->first;
+                file->gave_up_end = w->end;
+            }
             *at = w->next;
             w->next = *over;
             *over = w;
@@ -993,7 +1008,7 @@ static void give_up_list(struct run_list *list, int64_t now, struct wait **over,
 {
     for (struct run *run = list->first, *next; run; run = next) {
         next = run->next;
-        if (run->why != RUN_DEMAND || run->stopping || !end_waits_locked(run, now, over))
+        if (run->why == RUN_BACKGROUND || run->stopping || !end_waits_locked(run, now, over))
             continue;
         if (run->state == RUN_ACTIVE) {
             stop_locked(run, 0); /* who comes to wait now has another one */
@@ -1009,10 +1024,11 @@ int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_ove
 {
     struct run *gone = NULL;
     int64_t next = INT64_MAX;
-    bool demand = false;
+    bool waited = stage->queued[RUN_DEMAND].n || stage->queued[RUN_AHEAD].n;
 
     lock_assert_held(&stage->lock);
     give_up_list(&stage->queued[RUN_DEMAND], now, ret_over, &gone);
+    give_up_list(&stage->queued[RUN_AHEAD], now, ret_over, &gone);
     give_up_list(&stage->active, now, ret_over, &gone);
     give_up_list(&stage->asleep, now, ret_over, &gone);
     for (struct run *run = stage->asleep.first, *after; run; run = after) {
@@ -1021,11 +1037,11 @@ int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_ove
             list_move(run, RUN_QUEUED);
         else if (run->wake_at < next)
             next = run->wake_at;
-        demand = demand || run->why == RUN_DEMAND;
+        waited = waited || run->why != RUN_BACKGROUND;
     }
-    for (const struct run *run = stage->active.first; run && !demand; run = run->next)
-        demand = run->why == RUN_DEMAND;
-    if ((demand || stage->queued[RUN_DEMAND].n) && now + LOOK_MS * NS_PER_MS < next)
+    for (const struct run *run = stage->active.first; run && !waited; run = run->next)
+        waited = run->why != RUN_BACKGROUND;
+    if (waited && now + LOOK_MS * NS_PER_MS < next)
         next = now + LOOK_MS * NS_PER_MS;
     if (gone) {
         lock_drop(&stage->lock);

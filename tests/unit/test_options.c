@@ -193,7 +193,7 @@ static void test_options__source__defaults(void **state)
     assert_int_equal(source.stage.keep, STAGE_PIN);
     assert_int_equal(source.stage.limit, 0);
     assert_int_equal(source.stage.limit_percent, 80);
-    assert_int_equal(source.stage.block, 128 * 1024);
+    assert_int_equal(source.stage.block, 0);
     assert_int_equal(source.stage.jobs, 8);
     assert_int_equal(source.stage.rate, 0);
     assert_int_equal(source.stage.patience_s, 60);
