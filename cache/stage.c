@@ -18,6 +18,8 @@
 #define REST_MS     2000 /* that what nobody waits for may take before a fork() */
 #define RUN_BYTES   (UINT64_C(1) << 20)
 
+#define BYTE_NS 50 /* of a connection of which nothing is known yet: 20 MB/s */
+
 #define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
 #define AUTO_BLOCKS     32768 /* of a file */
 
@@ -45,6 +47,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->transport = transport;
     stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 4), 4);
     stage->run_bytes = RUN_BYTES;
+    stage->byte_ns = BYTE_NS;
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, monotonic_ns());
     spares_init(&stage->spares, SPARE_BYTES);
@@ -95,6 +98,7 @@ static void file_free(struct file *file)
     free(file->version_text);
     free((void *)file->state);
     free((void *)file->used);
+    free(file->when);
     free(file);
 }
 
@@ -118,6 +122,7 @@ void stage_free(struct stage *stage)
     }
     free(stage->bucket);
     spares_release(&stage->spares);
+    keep_release(&stage->keeping);
     room_close(stage->room);
     pthread_cond_destroy(&stage->wake);
     pthread_cond_destroy(&stage->gone);
@@ -225,8 +230,11 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->state = calloc(file->blocks ? file->blocks : 1, sizeof(*file->state));
     if (stage->options.keep == STAGE_ONCE)
         file->used = calloc(file->blocks ? file->blocks : 1, sizeof(*file->used));
+    if (stage->options.keep == STAGE_PLAN)
+        file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
     if (!file->blob.name || !file->url || !file->key || !file->state ||
-        (stage->options.keep == STAGE_ONCE && !file->used))
+        (stage->options.keep == STAGE_ONCE && !file->used) ||
+        (stage->options.keep == STAGE_PLAN && !file->when))
         return -ENOMEM;
     return describe_version(what->version, &file->version_text);
 }

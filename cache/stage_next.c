@@ -2,8 +2,8 @@
  *
  * Who waits has his blocks queued by himself; this is about the rest: what a reader in sequence
  * will want soon, what the background brings, what other processes fetch, and what is to be tried
- * again. The background goes through the files in their order, round and round, until a whole turn
- * has found nothing missing. */
+ * again. The background takes what the guide says; then it goes through the files in their order,
+ * round and round, until a whole turn has found nothing missing. */
 #include <errno.h>
 #include <string.h>
 
@@ -207,9 +207,15 @@ static bool may_stage_locked(const struct stage *stage, int64_t now)
         count_active(stage, RUN_BACKGROUND))
         return false;
     return stage->begun && stage->options.background && !stage->ending && !others &&
-           !stage->asleep.n && stage->active.n + 1 < stage->options.jobs &&
-           (!stage->full || now >= stage->full_until) && now >= stage->look_until &&
-           now >= stage->budget_ns;
+           !stage->asleep.n && stage->active.n + 1 < stage->options.jobs && now >= stage->budget_ns;
+}
+
+/* May it go on with the turn through the files? What they have beside what the plan needs is not
+ * to push that out. */
+static bool may_turn_locked(const struct stage *stage, int64_t now)
+{
+    return (!stage->full || now >= stage->full_until) && now >= stage->look_until &&
+           (!stage->keeping.is_full || stage->keeping.holds_all);
 }
 
 static int64_t next_look_locked(const struct stage *stage, int64_t now)
@@ -224,6 +230,8 @@ static int64_t next_look_locked(const struct stage *stage, int64_t now)
         next = stage->look_until;
     if (stage->budget_ns > now && stage->budget_ns < next)
         next = stage->budget_ns;
+    if (stage->guided.hold_until > now && stage->guided.hold_until < next)
+        next = stage->guided.hold_until;
     return next;
 }
 
@@ -234,29 +242,27 @@ static bool can_be_staged(struct file *file, int64_t now)
     return file->rest_until <= now;
 }
 
-/* The blocks from `from` on that are on disk are counted; returns the first that is not, and nobody
- * fetches. *ret_end: behind the last of such. file->blocks: there is none. */
-static uint64_t find_missing(struct file *file, uint64_t from, uint64_t most, uint64_t *ret_end,
-                             bool *ret_others)
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most,
+                      uint64_t *ret_end, bool *ret_others)
 {
     struct stage *stage = file->stage;
-    uint64_t record[RECORDS], first = file->blocks, end = file->blocks;
+    uint64_t record[RECORDS], first = to, end = to;
 
-    for (uint64_t at = from; at < file->blocks && end == file->blocks; at += RECORDS) {
-        size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
+    for (uint64_t at = from; at < to && end == to; at += RECORDS) {
+        size_t n = (size_t)min_u64(RECORDS, to - at);
 
         staged_records(&file->staged, at, n, record);
         lock_take(&stage->lock);
-        for (size_t i = 0; i < n && end == file->blocks; i++) {
+        for (size_t i = 0; i < n && end == to; i++) {
             enum block_state state = file_state(file, at + i);
             bool missing = !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT);
 
             if (record[i] && state != BLOCK_COMING)
                 file_count_locked(file, at + i);
             *ret_others = *ret_others || state == BLOCK_COMING || state == BLOCK_ELSEWHERE;
-            if (missing && first == file->blocks)
+            if (missing && first == to)
                 first = at + i;
-            if (first < file->blocks && (!missing || at + i - first >= most))
+            if (first < to && (!missing || at + i - first >= most))
                 end = at + i;
         }
         lock_drop(&stage->lock);
@@ -268,10 +274,19 @@ static uint64_t find_missing(struct file *file, uint64_t from, uint64_t most, ui
 }
 
 /* How long the next run may be: with rate= no more than comes in a quarter of a second. */
-static uint64_t run_bytes_locked(const struct stage *stage)
+uint64_t run_bytes_locked(const struct stage *stage)
 {
     return stage->options.rate ? min_u64(stage->run_bytes, stage->options.rate / 4)
                                : stage->run_bytes;
+}
+
+void spend_locked(struct stage *stage, int64_t now, uint64_t bytes)
+{
+    lock_assert_held(&stage->lock);
+    if (stage->options.rate)
+        stage->budget_ns =
+            (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +
+            (int64_t)((double)bytes * 1e9 / (double)stage->options.rate);
 }
 
 /* Queue the next run of the background. False: nothing is missing in the rest of this turn. */
@@ -302,17 +317,14 @@ static bool stage_more(struct stage *stage, int64_t now)
             stage->saw_missing = true;
             continue;
         }
-        first = find_missing(file, from, max_u64(most / file->block_bytes, 1), &end, &others);
+        first = find_missing(file, from, file->blocks, max_u64(most / file->block_bytes, 1), &end,
+                             &others);
         stage->saw_missing = stage->saw_missing || others || first < file->blocks;
         if (first < file->blocks) {
             LOCK_SCOPE(&stage->lock);
 
             runs_make_locked(file, first, end, UINT64_MAX, RUN_BACKGROUND, false);
-            if (stage->options.rate)
-                stage->budget_ns =
-                    (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +
-                    (int64_t)((double)((end - first) * file->block_bytes) * 1e9 /
-                              (double)stage->options.rate);
+            spend_locked(stage, now, (end - first) * file->block_bytes);
             stage->at = file;
             stage->at_block = end;
             file_put(file);
@@ -368,22 +380,39 @@ static void end_turn(struct stage *stage, int64_t now)
     pthread_cond_broadcast(&stage->gone);
 }
 
+/* Queue the next run: what the guide says comes first. False: there is none now. */
+static bool next_run(struct stage *stage, int64_t now)
+{
+    enum guided_step step = GUIDED_NONE;
+    bool may, planned, turn;
+
+    keep_holds_all(stage, now);
+    lock_take(&stage->lock);
+    may = may_stage_locked(stage, now);
+    planned = may && guided_may_locked(stage, now);
+    lock_drop(&stage->lock);
+    if (!may)
+        return false;
+    if (planned)
+        step = guided_more(stage, now);
+    if (step != GUIDED_NONE)
+        return step == GUIDED_MADE;
+    lock_take(&stage->lock);
+    turn = may_turn_locked(stage, now);
+    lock_drop(&stage->lock);
+    if (!turn)
+        return false;
+    if (stage_more(stage, now))
+        return true;
+    end_turn(stage, now);
+    return false;
+}
+
 static void stage_in_background(struct stage *stage, int64_t now)
 {
-    for (;;) {
-        bool may;
-
-        lock_take(&stage->lock);
-        may = may_stage_locked(stage, now);
-        lock_drop(&stage->lock);
-        if (!may)
-            return;
-        if (!stage_more(stage, now)) {
-            end_turn(stage, now);
-            return;
-        }
+    while (next_run(stage, now))
         runs_start(stage);
-    }
+    keep_prepare(stage);
 }
 
 /* ---- the thread ---- */

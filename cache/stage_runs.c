@@ -26,9 +26,9 @@
 #define PUBLISH_MS                                                                                 \
     5 /* complete blocks are written after so long, though their group is not full                 \
        */
-#define FULL_S   5
-#define REST_S   30
-#define OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
+#define FULL_S      5
+#define SPEED_BYTES (UINT64_C(64) << 10) /* by fewer no speed is told */
+#define REST_S      30
 
 /* ---- lists ---- */
 
@@ -114,6 +114,7 @@ static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum r
     run->first = first;
     run->n = n;
     atomic_store(&run->why, (int)why);
+    run->when = STAGE_NEVER;
     run->made = monotonic_ns();
     run->references = 1;
     run->steals = steal;
@@ -154,6 +155,24 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
         first += n ? n : 1;
     }
     return r;
+}
+
+bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
+                              uint64_t room)
+{
+    struct run_list *list = &file->stage->queued[RUN_BACKGROUND];
+    bool any = false;
+
+    runs_make_locked(file, first, end, UINT64_MAX, RUN_BACKGROUND, false);
+    for (struct run *run = list->first; run; run = run->next) {
+        if (run->file != file || run->begun || run->first >= end || run->first + run->n <= first)
+            continue;
+        run->when = when;
+        if (!any)
+            run->room = room;
+        any = true;
+    }
+    return any;
 }
 
 void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
@@ -397,6 +416,28 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
     return 1;
 }
 
+/* How long the first byte took, and how fast the others came: what is planned is fetched in pieces
+ * for which that is worth while. */
+static void measure_locked(struct stage *stage, const struct run *run, int64_t now)
+{
+    uint64_t bytes = run->bytes - run->first_bytes;
+    double wait = (double)(run->first_at - run->began), each;
+
+    if (!run->bytes || run->was_paused || wait < 0)
+        return;
+    stage->wait_ns += (wait - stage->wait_ns) / (stage->wait_ns > 0 ? 8 : 1);
+    if (bytes < SPEED_BYTES || now <= run->first_at)
+        return;
+    each = (double)(now - run->first_at) / (double)bytes;
+    stage->byte_ns += (each - stage->byte_ns) / 4;
+}
+
+uint64_t runs_worth_locked(struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return (uint64_t)(stage->wait_ns / stage->byte_ns);
+}
+
 /* How fast it was decides how long the next one in the background is: so short that who comes to
  * wait for its last block need not wait long. */
 static void adapt_locked(struct stage *stage, const struct run *run, int64_t now)
@@ -429,6 +470,7 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
     lock_take(&stage->lock);
     if (how == TRANSFER_DONE) {
         adapt_locked(stage, run, monotonic_ns());
+        measure_locked(stage, run, monotonic_ns());
         stage->trouble_error = 0;
     } else if (how != TRANSFER_STOPPED && how != TRANSFER_WHOLE) {
         stage->trouble = reason;
@@ -451,6 +493,10 @@ static void count_bytes(struct run *run, size_t n)
     struct stage_counters *c = &run->file->stage->counters;
     int64_t now = monotonic_ns();
 
+    if (!run->bytes) {
+        run->first_at = now;
+        run->first_bytes = n;
+    }
     run->bytes += n;
     atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
                               memory_order_relaxed);
@@ -458,12 +504,30 @@ static void count_bytes(struct run *run, size_t n)
     atomic_store_explicit(&run->file->stage->progress, now, memory_order_relaxed);
 }
 
+/* When what the run brings is needed: only what is needed later than that makes room for it. 0:
+ * somebody waits. */
+static uint64_t needed_when(const struct run *run)
+{
+    const struct file *file = run->file;
+    const struct stage_guide *guide = atomic_load(&file->stage->guided.guide);
+    uint64_t off = run->first * file->block_bytes;
+
+    if (file->stage->options.keep != STAGE_PLAN || !guide)
+        return STAGE_NEVER;
+    if (is_wanted(run))
+        return 0;
+    return run->why == RUN_BACKGROUND
+               ? run->when
+               : guide->when(guide->ctx, &file->blob, off,
+                             min_u64(run->n * file->block_bytes, file->blob.size - off));
+}
+
 /* Room for what is written next: a run that has grown to the whole file, or has to write blocks
  * again, has not taken enough. 0 or -errno. */
 static int take_more_room(struct run *run, uint64_t bytes)
 {
-    uint64_t want = bytes + OVERHEAD, more = want > run->room ? want - run->room : 0;
-    int r = more ? room_take(run->file->stage->room, more) : 0;
+    uint64_t want = bytes + RUN_OVERHEAD, more = want > run->room ? want - run->room : 0;
+    int r = more ? keep_take_room(run->file->stage, more, needed_when(run)) : 0;
 
     run->room += r == 0 ? more : 0;
     return r;
@@ -775,11 +839,11 @@ static uint64_t bytes_left(const struct run *run)
 static bool take_room(struct run *run)
 {
     struct stage *stage = run->file->stage;
-    uint64_t want = bytes_left(run) + OVERHEAD;
+    uint64_t want = bytes_left(run) + RUN_OVERHEAD;
 
     if (run->room || run->refused)
         return true;
-    if (room_take(stage->room, want) == 0) {
+    if (keep_take_room(stage, want, needed_when(run)) == 0) {
         LOCK_SCOPE(&stage->lock);
 
         run->room = want;
@@ -837,6 +901,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
     run->transfer.len = bytes_left(run) - run->fill;
     run->bytes = 0;
+    run->was_paused = false;
     run->began = run->published = monotonic_ns();
     run->references++;
     return run->stopping || stage->ending ? -EINTR : r;
@@ -917,6 +982,7 @@ static void share_locked(struct stage *stage)
         first = first && run->why != RUN_BACKGROUND;
         if (pause != run->paused && !run->stopping && run->phase == RUN_RUNNING) {
             run->paused = pause;
+            run->was_paused = true;
             transport_pause(stage->transport, &run->transfer, pause);
         }
     }
@@ -993,6 +1059,25 @@ static void let_go_all(struct run *gone)
         gone = run->next;
         run_let_go(run);
     }
+}
+
+void runs_take_back(struct stage *stage)
+{
+    struct run *gone = NULL;
+    struct wait *over = NULL;
+
+    lock_take(&stage->lock);
+    for (struct run *run = stage->queued[RUN_BACKGROUND].first, *next; run; run = next) {
+        next = run->next;
+        if (run->begun)
+            continue;
+        run_leave_locked(run, 0, &over);
+        run->next = gone;
+        gone = run;
+    }
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, 0, NULL);
+    let_go_all(gone);
 }
 
 /* error: for those who wait then. */

@@ -192,7 +192,8 @@ static int set_cache_size(struct options *o, const char *value, struct diag *d)
 
 static int set_keep(struct options *o, const char *value, struct diag *d)
 {
-    static const char *const words[] = {[STAGE_PIN] = "pin", [STAGE_ONCE] = "once"};
+    static const char *const words[] = {
+        [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
     unsigned keep = o->source.stage.keep;
     int r = value_word("keep", value, words, ARRAY_LEN(words), &keep, d);
 
@@ -317,7 +318,9 @@ static const struct option ours[] = {
      set_cache},
     {"cache_size", "SIZE", "bytes that folder may take, or N% of its file system (default 80%)",
      set_cache_size},
-    {"keep", "WHAT", "pin (default): what is in the cache stays; once: until an epoch has used it",
+    {"keep", "WHAT",
+     "pin (default): what is in the cache stays; once: until an epoch has used it;\n"
+     "                      plan: a full cache drops what the plan needs last",
      set_keep},
     {"stage", "WHEN", "auto (default): in the background, too; off: only what is read", set_stage},
     {"block", "SIZE",
