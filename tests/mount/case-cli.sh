@@ -8,8 +8,8 @@ small_source
 expect 0 "$EPOCHFS" --version
 [[ $OUT =~ ^epochfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || die "--version: $OUT"
 expect 0 "$EPOCHFS" --help
-says "usage: epochfs" "mount" "umount" "info" "stage" "status" "cache" "SOURCE"
-for command in mount umount info stage status cache; do
+says "usage: epochfs" "mount" "umount" "info" "plan" "stage" "status" "cache" "SOURCE"
+for command in mount umount info plan stage status cache; do
     expect 0 "$EPOCHFS" "$command" --help
     says "usage: epochfs $command"
     [ -z "$("$EPOCHFS" "$command" --help 2>&1 >/dev/null)" ] || die "help is not on stdout"
@@ -32,7 +32,7 @@ expect 1 "$EPOCHFS" umount
 expect 1 "$EPOCHFS" umount a b
 expect 1 "$EPOCHFS" info
 expect 1 "$EPOCHFS" info --jason "$SOURCE"
-for command in stage status cache; do
+for command in plan stage status cache; do
     expect 1 "$EPOCHFS" "$command"
     one_line
     says "epochfs: " "epochfs $command --help"
