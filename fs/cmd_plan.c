@@ -308,6 +308,10 @@ static void print_source(const struct planning *p)
         printf(" of %s", human_bytes(p->limit, a));
     printf(", %s free on its disk\n", human_bytes(p->disk_free, a));
     print_label("staged");
+    if (!p->bytes) {
+        printf("all: the files are packed, and have been unpacked here\n");
+        return;
+    }
     printf("%s of %s (%u %%); ", human_bytes(p->here, a), human_bytes(p->bytes, b),
            percent_of(p->here, p->bytes));
     if (missing <= p->room)

@@ -7,6 +7,7 @@
 
 #include "cache/stage.h"
 #include "fs/json.h"
+#include "fs/status.h"
 
 /* Active plans of which there is nothing but their list. */
 static struct active_info list[ACTIVES_MOST];
@@ -202,6 +203,43 @@ static void test_status_plans_metrics__two__with_labels(void **state)
     assert_null(strstr(t.data, "\n\n"));
 }
 
+/* In the whole of the live texts. */
+static void test_status_text__plans__in_both_texts(void **state)
+{
+    struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
+    size_t len[N_LIVES];
+    char text[64];
+
+    (void)state;
+    lock_init(&s.lock);
+    for (enum live which = 0; which < N_LIVES; which++) {
+        AUTO_TEXT struct text without = {0};
+        AUTO_TEXT struct text t = {0};
+
+        s.actives = NULL;
+        status_text(&s, which, &without);
+        assert_null(strstr(without.data, "push"));
+        s.actives = (struct actives *)&counters; /* it is not looked at */
+        status_text(&s, which, &t);
+        assert_has(&t, which == LIVE_STATUS ? "sub/train" : "dataset=\"sub/train\"");
+        len[which] = t.len;
+        if (which == LIVE_METRICS)
+            continue;
+        assert_int_equal(json_number(json_first(t.data, "plans"), "batch"), 100);
+        assert_int_equal(json_number(t.data, "push.bytes"), 22);
+        assert_true(json_text(t.data, "last_broken_promise", text, sizeof(text)));
+        assert_memory_equal(t.data + t.len - 5, "  }\n}\n" + 1, 5);
+    }
+    n_list = 0;
+    for (enum live which = 0; which < N_LIVES; which++) {
+        AUTO_TEXT struct text t = {0};
+
+        status_text(&s, which, &t);
+        assert_int_equal(t.len, len[which]);
+    }
+    lock_release(&s.lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +247,7 @@ int main(void)
         cmocka_unit_test_setup(test_status_plans__any_list__same_length, setup),
         cmocka_unit_test_setup(test_status_plans__same_plan_twice__shown_once, setup),
         cmocka_unit_test_setup(test_status_plans_metrics__two__with_labels, setup),
+        cmocka_unit_test_setup(test_status_text__plans__in_both_texts, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
