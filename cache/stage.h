@@ -138,6 +138,14 @@ void stage_guide_changed(struct stage *stage, bool jumped);
 
 struct stage_counters *stage_counters(struct stage *stage);
 
+/* Count what the cache has of all files, which is otherwise found out bit by bit: staged_bytes and
+ * stage_staged() are right then. Reads the records of the blocks, not the blocks. */
+void stage_count(struct stage *stage);
+
+/* How many bytes of a blob are on this machine, as far as is known: all, if it is none of a stage.
+ * Any thread; does not block. */
+uint64_t stage_staged(const struct blob *blob);
+
 /* A reader has waited so long for bytes. */
 void stage_waited(struct stage *stage, int64_t ns);
 

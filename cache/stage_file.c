@@ -55,10 +55,10 @@ static void count_staged_locked(struct file *file, uint64_t block, bool is_stage
     if (!(state & BLOCK_COUNTED) == !is_staged)
         return;
     set_flag_locked(file, block, BLOCK_COUNTED, is_staged);
-    if (is_staged)
-        atomic_fetch_add_explicit(&c->staged_bytes, len, memory_order_relaxed);
-    else
-        atomic_fetch_sub_explicit(&c->staged_bytes, len, memory_order_relaxed);
+    if (!is_staged)
+        len = -len;
+    atomic_fetch_add_explicit(&c->staged_bytes, len, memory_order_relaxed);
+    atomic_fetch_add_explicit(&file->counted, len, memory_order_relaxed);
 }
 
 void file_count_locked(struct file *file, uint64_t block)

@@ -68,6 +68,7 @@ struct file {
     _Atomic uint64_t ahead_at; /* a read from this byte on fetches more ahead; UINT64_MAX: none */
     _Atomic int failed;        /* -ESTALE: it has changed; -EBADMSG: differs from SHA256SUMS */
     _Atomic int verdict;       /* enum file_verdict, of the SHA-256 */
+    _Atomic uint64_t counted;  /* bytes of blocks that are BLOCK_COUNTED */
     _Atomic unsigned users;    /* threads and runs that use staged */
     _Atomic bool is_open;
     _Atomic bool recent;  /* used since it was last looked at for closing */

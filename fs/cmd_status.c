@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -15,34 +16,45 @@
 #include "fs/commands.h"
 #include "fs/json.h"
 #include "fs/mounts.h"
-#include "fs/progress.h"
+#include "fs/status_show.h"
 
-#define ANSWER_MS 5000 /* that the daemon may take */
-#define WATCH_MS  1000
+#define ANSWER_MS  5000 /* that the daemon may take */
+#define WATCH_MS   1000
+#define READ_BYTES (1 << 18)
 
 struct status_call {
     bool json, watch;
     const char *mountpoint; /* as the user gave it */
     char path[PATH_MAX];    /* the real one */
     /* For --watch: */
-    bool rewrites; /* on a terminal */
-    unsigned lines;
-    int64_t last_ns;
-    uint64_t last_served, last_fetched;
+    bool rewrites;  /* on a terminal */
+    unsigned lines; /* that stand there */
+    struct status_look last;
+    struct status_lines shown; /* not on a terminal */
 };
+
+/* Ctrl-C: a watch ends. */
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught = number;
+}
 
 static void print_help(void)
 {
     printf("usage: epochfs status [--json] [--watch] MOUNTPOINT\n\n"
            "Says how far a mount has come: datasets, reads, what is staged, errors. --json: all\n"
            "that is known, for programs (MOUNTPOINT/.epochfs/status.json). --watch: again each\n"
-           "second, with rates, until Ctrl-C or until it is unmounted.\n");
+           "second, with rates, until Ctrl-C or until it is unmounted: on a terminal in place,\n"
+           "else a line with the time for each plan that has got further.\n");
 }
 
-/* The child: the file into the pipe; the exit code is an errno. */
+/* The child: the file into the pipe; the exit code is an errno. All of it is read at once, for each
+ * read looks at the time of the file, which has changed then. */
 static void read_and_exit(const char *path, int pipe_fd)
 {
-    char bytes[4096];
+    static char bytes[READ_BYTES];
     ssize_t n;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -65,8 +77,12 @@ static int collect(int pipe_fd, struct text *ret)
         int64_t left = (until - monotonic_ns()) / 1000000;
         ssize_t n;
 
-        if (left <= 0 || poll(&p, 1, (int)left) == 0)
+        if (caught)
+            return -EINTR;
+        if (left <= 0)
             return -ETIMEDOUT;
+        if (poll(&p, 1, (int)left) <= 0)
+            continue;
         n = read(pipe_fd, bytes, sizeof(bytes));
         if (n < 0 && errno != EINTR)
             return -errno;
@@ -107,6 +123,8 @@ static int read_status(const struct status_call *call, struct text *ret)
     r = read_patiently(path, ret);
     if (r == 0 && json_find(ret->data ? ret->data : "", "pid"))
         return EXIT_DONE;
+    if (r == -EINTR)
+        return EXIT_DONE; /* it is to end */
     if (r == -ETIMEDOUT)
         return fail(EXIT_MOUNT, "%s: the daemon has not answered for %d s", call->mountpoint,
                     ANSWER_MS / 1000);
@@ -115,143 +133,48 @@ static int read_status(const struct status_call *call, struct text *ret)
     return fail(EXIT_MOUNT, "%s: %s", path, r ? strerror(-r) : "want its status, found other text");
 }
 
-static void add_mount(const char *json, struct text *t)
+/* So many lines of the terminal may be taken; they are cut if there are more. */
+static unsigned terminal_lines(void)
 {
-    int64_t since = now_ns() / 1000000000 - (int64_t)json_number(json, "started");
-    char source[PATH_MAX], where[PATH_MAX], ago[HUMAN_ROOM];
+    struct winsize size;
 
-    json_text(json, "source", source, sizeof(source));
-    json_text(json, "mountpoint", where, sizeof(where));
-    text_add(t, "source    %s\nmounted   on %s, %s ago, pid %llu\n", source, where,
-             human_seconds(since > 0 ? (uint64_t)since : 0, ago),
-             (unsigned long long)json_number(json, "pid"));
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row - 1u
+                                                                           : UINT_MAX;
 }
 
-static void add_datasets(const char *json, struct text *t)
+/* The page over the one before. Lines that are too long for the terminal are cut, else there were
+ * more of them. */
+static void draw(struct status_call *call, const char *page)
 {
-    uint64_t unusable = json_number(json, "unusable_files");
-    uint64_t done = json_number(json, "index_bytes_done");
-    uint64_t total = json_number(json, "index_bytes_total");
+    unsigned lines = 0, most = terminal_lines();
+    const char *end = page;
 
-    text_add(t, "datasets  %llu of %llu ready",
-             (unsigned long long)json_number(json, "datasets_ready"),
-             (unsigned long long)json_number(json, "datasets"));
-    if (done < total)
-        text_add(t, ", %u %% indexed", percent_of(done, total));
-    if (unusable)
-        text_add(t, "; %llu file%s not usable", (unsigned long long)unusable,
-                 unusable > 1 ? "s" : "");
-    text_add(t, "\n");
+    for (; *end && lines < most; end++)
+        lines += *end == '\n';
+    if (call->lines)
+        printf("\033[%uA\033[J", call->lines); /* so many lines up, and clear what is below */
+    printf("\033[?7l%.*s\033[?7h", (int)(end - page), page);
+    call->lines = lines;
 }
 
-/* " (12 MiB/s)", if the time is known that it took. */
-static void add_rate(uint64_t now, uint64_t before, int64_t ns, struct text *t)
-{
-    char rate[HUMAN_ROOM];
-
-    if (ns > 0 && now >= before)
-        text_add(t, " (%s/s)",
-                 human_bytes((uint64_t)((double)(now - before) / (double)ns * 1e9), rate));
-}
-
-static void add_error(const char *json, const char *path, const char *label, struct text *t)
-{
-    char reason[4096];
-
-    if (json_text(json, path, reason, sizeof(reason)) && *reason)
-        text_add(t, "%-9s %s\n", label, reason);
-}
-
-static void add_reads(const char *json, const struct status_call *call, int64_t ns, struct text *t)
-{
-    uint64_t served = json_number(json, "bytes_served");
-    uint64_t errors = json_number(json, "read_errors");
-    char bytes[HUMAN_ROOM];
-
-    text_add(t, "reads     %s", human_bytes(served, bytes));
-    add_rate(served, call->last_served, ns, t);
-    text_add(t, ", %llu failed\n", (unsigned long long)errors);
-    if (errors)
-        add_error(json, "last_read_error", "  last", t);
-    add_error(json, "last_broken_promise", "promise", t);
-}
-
-static uint64_t fetched_bytes(const char *json)
-{
-    return json_number(json, "remote.demand_bytes") + json_number(json, "remote.background_bytes");
-}
-
-static void add_fetched(const char *json, const struct status_call *call, int64_t ns,
-                        struct text *t)
-{
-    uint64_t staged = json_number(json, "remote.staged_bytes");
-    uint64_t total = json_number(json, "remote.total_bytes");
-    uint64_t fetched = fetched_bytes(json), distinct = json_number(json, "remote.distinct_bytes");
-    char a[HUMAN_ROOM], b[HUMAN_ROOM];
-
-    text_add(t, "staged    %s of %s (%u %%)\n", human_bytes(staged, a), human_bytes(total, b),
-             percent_of(staged, total));
-    text_add(t, "fetched   %s", human_bytes(fetched, a));
-    add_rate(fetched, call->last_fetched, ns, t);
-    text_add(t, ", %s of it because a read waited",
-             human_bytes(json_number(json, "remote.demand_bytes"), a));
-    if (distinct)
-        text_add(t, "; each byte %.2f times", (double)fetched / (double)distinct);
-    text_add(t, "\n");
-}
-
-static void add_remote(const char *json, const struct status_call *call, int64_t ns, struct text *t)
-{
-    uint64_t hits = json_number(json, "remote.hits"), misses = json_number(json, "remote.misses");
-    uint64_t limit = json_number(json, "remote.cache_limit_bytes");
-    uint64_t refused = json_number(json, "remote.refused_inserts");
-    char used[HUMAN_ROOM], most[HUMAN_ROOM];
-
-    add_fetched(json, call, ns, t);
-    if (hits + misses)
-        text_add(t, "hits      %u %% of %llu reads\n", percent_of(hits, hits + misses),
-                 (unsigned long long)(hits + misses));
-    text_add(t, "waits     %llu, %.1f s in all\n",
-             (unsigned long long)json_number(json, "remote.waits"),
-             json_real(json, "remote.wait_seconds"));
-    text_add(t, "errors    %llu, after %llu retries; %llu bad blocks, %llu bad files\n",
-             (unsigned long long)json_number(json, "remote.errors"),
-             (unsigned long long)json_number(json, "remote.retries"),
-             (unsigned long long)json_number(json, "remote.bad_blocks"),
-             (unsigned long long)json_number(json, "remote.bad_files"));
-    text_add(t, "cache     %s", human_bytes(json_number(json, "remote.cache_used_bytes"), used));
-    if (limit)
-        text_add(t, " of %s", human_bytes(limit, most));
-    if (refused)
-        text_add(t, "; full: %llu blocks were not kept", (unsigned long long)refused);
-    text_add(t, "\n");
-    add_error(json, "remote.last_error", "trouble", t);
-}
-
-static void show_summary(const char *json, struct status_call *call)
+static void show_json(struct status_call *call, const char *json)
 {
     AUTO_TEXT struct text t = {0};
-    int64_t now = monotonic_ns(), ns = call->last_ns ? now - call->last_ns : 0;
-    unsigned lines = 0;
+    int64_t now = monotonic_ns();
 
-    add_mount(json, &t);
-    add_datasets(json, &t);
-    add_reads(json, call, ns, &t);
-    if (json_find(json, "remote"))
-        add_remote(json, call, ns, &t);
-    for (const char *c = t.data; c && *c; c++)
-        lines += *c == '\n';
-    if (call->rewrites && call->lines)
-        printf("\033[%uA\033[J", call->lines); /* so many lines up, and clear what is below */
-    else if (call->watch && call->last_ns)
-        putchar('\n');
-    /* Lines that are too long for the terminal are cut, else there were more of them. */
-    printf("%s%s%s", call->rewrites ? "\033[?7l" : "", t.data ? t.data : "",
-           call->rewrites ? "\033[?7h" : "");
-    call->lines = lines;
-    call->last_ns = now;
-    call->last_served = json_number(json, "bytes_served");
-    call->last_fetched = fetched_bytes(json);
+    if (call->json) {
+        fputs(json, stdout);
+    } else if (call->watch && !call->rewrites) {
+        status_show_lines(json, &call->last, now, now_ns(), &call->shown, &t);
+        fputs(t.data ? t.data : "", stdout);
+    } else {
+        status_show_page(json, &call->last, now, &t);
+        if (call->rewrites)
+            draw(call, t.data ? t.data : "");
+        else
+            fputs(t.data ? t.data : "", stdout);
+    }
+    status_look_init(&call->last, json, now);
 }
 
 static int show_once(struct status_call *call)
@@ -259,14 +182,35 @@ static int show_once(struct status_call *call)
     AUTO_TEXT struct text t = {0};
     int code = read_status(call, &t);
 
-    if (code != EXIT_DONE)
-        return code;
-    if (call->json)
-        fputs(t.data, stdout);
-    else
-        show_summary(t.data, call);
+    if (code == EXIT_DONE && t.data && !caught)
+        show_json(call, t.data);
     fflush(stdout);
+    return code;
+}
+
+static int say_gone(const struct status_call *call)
+{
+    AUTO_TEXT struct text event = {0};
+    AUTO_TEXT struct text t = {0};
+
+    text_add(&event, "%s: unmounted", call->path);
+    if (call->json || event.failed)
+        return EXIT_DONE;
+    if (call->rewrites)
+        text_add(&t, "%s\n", event.data);
+    else
+        status_show_event(now_ns(), event.data, &t);
+    fputs(t.data ? t.data : "", stdout);
     return EXIT_DONE;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 /* The kernel tells when the table of mounts changes, so the end of a mount is seen at once. */
@@ -276,16 +220,19 @@ static int watch(struct status_call *call)
     struct pollfd p = {.fd = table, .events = POLLPRI};
     int code = EXIT_DONE;
 
+    catch_signals();
     call->rewrites = isatty(STDOUT_FILENO) && !call->json;
-    while (code == EXIT_DONE && mounts_find(call->path, NULL)) {
+    while (code == EXIT_DONE && !caught && mounts_find(call->path, NULL)) {
         int64_t next = monotonic_ns() + WATCH_MS * INT64_C(1000000), left;
 
         code = show_once(call);
-        while (code == EXIT_DONE && (left = (next - monotonic_ns()) / 1000000) > 0)
+        while (code == EXIT_DONE && !caught && (left = (next - monotonic_ns()) / 1000000) > 0)
             if (poll(&p, 1, (int)left) > 0 && !mounts_find(call->path, NULL))
-                return EXIT_DONE;
+                return say_gone(call);
     }
-    return mounts_find(call->path, NULL) ? code : EXIT_DONE;
+    if (caught)
+        return EXIT_DONE;
+    return mounts_find(call->path, NULL) ? code : say_gone(call);
 }
 
 int command_status(int argc, char **argv)
@@ -303,5 +250,7 @@ int command_status(int argc, char **argv)
     if (!mounts_find(call.path, NULL))
         return fail(EXIT_MOUNT, "%s: want an epochfs that is mounted there, found none",
                     call.mountpoint);
-    return call.watch ? watch(&call) : show_once(&call);
+    code = call.watch ? watch(&call) : show_once(&call);
+    status_lines_release(&call.shown);
+    return code;
 }

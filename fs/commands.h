@@ -17,6 +17,7 @@ int command_mount(int argc, char **argv);
 int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mount(8) */
 int command_umount(int argc, char **argv);
 int command_info(int argc, char **argv);
+int command_plan(int argc, char **argv);
 int command_stage(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_cache(int argc, char **argv);

@@ -81,6 +81,27 @@ const char *json_find(const char *json, const char *path)
     }
 }
 
+/* The element that begins behind s; NULL: the list ends there, or is none. */
+static const char *element(const char *s)
+{
+    s = skip_blanks(s + 1);
+    return *s && *s != ']' && *s != ',' ? s : NULL;
+}
+
+const char *json_first(const char *json, const char *path)
+{
+    const char *at = json_find(json, path);
+
+    return at && *at == '[' ? element(at) : NULL;
+}
+
+const char *json_next(const char *at)
+{
+    at = skip_value(at);
+    at = at ? skip_blanks(at) : "";
+    return *at == ',' ? element(at) : NULL;
+}
+
 uint64_t json_number(const char *json, const char *path)
 {
     const char *at = json_find(json, path);

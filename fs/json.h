@@ -12,6 +12,11 @@
  * "remote.hits". NULL: there is none. */
 const char *json_find(const char *json, const char *path);
 
+/* The first element of the list that has this path, and the one behind an element; NULL: there is
+ * none. Paths can be looked for in an element as in a text. */
+const char *json_first(const char *json, const char *path);
+const char *json_next(const char *at);
+
 /* An unsigned number, 0 where there is none of that path. */
 uint64_t json_number(const char *json, const char *path);
 double json_real(const char *json, const char *path);

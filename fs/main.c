@@ -16,6 +16,8 @@ static const struct command commands[] = {
     {"mount", command_mount, "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"},
     {"umount", command_umount, "umount MOUNTPOINT"},
     {"info", command_info, "info   [--json] [--check] [-o OPTIONS] SOURCE"},
+    {"plan", command_plan,
+     "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N] [-o OPTIONS] SOURCE"},
     {"stage", command_stage, "stage  [--check] [--progress] [-o OPTIONS] SOURCE"},
     {"status", command_status, "status [--json] [--watch] MOUNTPOINT"},
     {"cache", command_cache, "cache  list|verify|prune [DIR]"},

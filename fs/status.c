@@ -67,6 +67,28 @@ static void add_last(struct status *s, const char *reason, struct text *t)
     status_add_reason(t, reason);
 }
 
+/* Measured at the first look, then the same. */
+static struct status_plans_room plans_room(struct status *s)
+{
+    LOCK_SCOPE(&s->lock);
+
+    if (!s->plans_room.json)
+        s->plans_room = status_plans_room(s->catalog);
+    return s->plans_room;
+}
+
+static void add_plans(struct status *s, enum live which, struct text *t)
+{
+    const struct status_plans_room room = plans_room(s);
+
+    if (which == LIVE_METRICS) {
+        status_plans_metrics(s->actives, &room, t);
+        return;
+    }
+    text_add(t, ",\n  ");
+    status_plans_json(s->actives, &room, t);
+}
+
 static void add_json(struct status *s, struct text *t)
 {
     uint64_t done, total;
@@ -95,6 +117,8 @@ static void add_json(struct status *s, struct text *t)
              value(&s->read_twice), value(&s->read_backwards));
     text_add(t, "  \"last_broken_promise\": ");
     add_last(s, s->last_promise, t);
+    if (s->actives)
+        add_plans(s, LIVE_STATUS, t);
     if (s->stage) {
         text_add(t, ",\n  \"remote\": ");
         status_remote_json(s->stage, t);
@@ -107,7 +131,7 @@ static void add_metric(struct text *t, const char *name, const char *type, const
     text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void add_metrics(const struct status *s, struct text *t)
+static void add_metrics(struct status *s, struct text *t)
 {
     uint64_t done, total;
 
@@ -139,6 +163,8 @@ static void add_metrics(const struct status *s, struct text *t)
     text_add(t, "epochfs_indexed_bytes %20llu\n", (unsigned long long)done);
     add_metric(t, "epochfs_start_time_seconds", "gauge", "When the mount was made, Unix time.");
     text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
+    if (s->actives)
+        add_plans(s, LIVE_METRICS, t);
     if (s->stage)
         status_remote_metrics(s->stage, t);
 }

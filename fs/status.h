@@ -10,6 +10,7 @@
 
 #include "base/lock.h"
 #include "base/text.h"
+#include "fs/status_plans.h"
 #include "fs/status_remote.h"
 #include "fs/tree.h"
 
@@ -32,8 +33,9 @@ struct status {
     const struct catalog *catalog;
     const char *source;
     const char *mountpoint;
-    struct stage *stage; /* NULL: the source is read in place */
-    int64_t started;     /* seconds since 1970 */
+    struct stage *stage;     /* NULL: the source is read in place */
+    struct actives *actives; /* NULL: none */
+    int64_t started;         /* seconds since 1970 */
     /* Any thread: */
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */
@@ -46,6 +48,7 @@ struct status {
     /* Guarded by lock: */
     char last_error[STATUS_REASON_ROOM];   /* of a read */
     char last_promise[STATUS_REASON_ROOM]; /* that a read has broken */
+    struct status_plans_room plans_room;   /* json 0: not known yet */
 };
 
 /* Remember why a read has failed. */

@@ -8,8 +8,8 @@ small_source
 expect 0 "$EPOCHFS" --version
 [[ $OUT =~ ^epochfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || die "--version: $OUT"
 expect 0 "$EPOCHFS" --help
-says "usage: epochfs" "mount" "umount" "info" "stage" "status" "cache" "SOURCE"
-for command in mount umount info stage status cache; do
+says "usage: epochfs" "mount" "umount" "info" "plan" "stage" "status" "cache" "SOURCE"
+for command in mount umount info plan stage status cache; do
     expect 0 "$EPOCHFS" "$command" --help
     says "usage: epochfs $command"
     [ -z "$("$EPOCHFS" "$command" --help 2>&1 >/dev/null)" ] || die "help is not on stdout"
@@ -32,7 +32,7 @@ expect 1 "$EPOCHFS" umount
 expect 1 "$EPOCHFS" umount a b
 expect 1 "$EPOCHFS" info
 expect 1 "$EPOCHFS" info --jason "$SOURCE"
-for command in stage status cache; do
+for command in plan stage status cache; do
     expect 1 "$EPOCHFS" "$command"
     one_line
     says "epochfs: " "epochfs $command --help"
@@ -199,13 +199,36 @@ says "source    $SOURCE" "on $MOUNTPOINT," "pid $DAEMON" "1 of 1 ready" "reads  
 expect 0 "$EPOCHFS" status --json "$MOUNTPOINT"
 "$PYTHON3" -c 'import json, sys; assert json.loads(sys.argv[1])["datasets"] == 1' "$OUT"
 "$PYTHON3" - <<'END'
-import os, signal, subprocess, lib
-# It ends with the mount, and each second has its block until then.
-watch = subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-blocks = 0
-while blocks < 3:
-    blocks += watch.stdout.readline().startswith("source ")
+import os, pty, re, select, signal, subprocess, lib
+# Each change has its line, Ctrl-C ends it.
+def watching():
+    return subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+watch = watching()
+for i in range(3):
+    line = watch.stdout.readline()
+    if not re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ reads .*B.*\n", line):
+        raise AssertionError(f"a line of --watch: {line!r}")
+    lib.content(lib.path("train/samples/npy", f"{i:06}.image.npy"))
+watch.send_signal(signal.SIGINT)
+watch.communicate(timeout=lib.DEADLINE)
+lib.equal(watch.returncode, 0, "Ctrl-C")
+# Nothing happens: nothing is said; our own looks are no change.
+watch = watching()
+watch.stdout.readline()
+lib.equal(select.select([watch.stdout], [], [], 2.5)[0], [], "lines of an idle mount")
+# On a terminal it is a page that is drawn again and again.
+ours, theirs = pty.openpty()
+drawn = subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT], stdout=theirs,
+                         stderr=theirs)
+os.close(theirs)
+said = b""
+while said.count(b"source ") < 3:
+    said += os.read(ours, 4096)
+lib.equal(len(re.findall(rb"\033\[\d+A\033\[J", said)), 2, f"pages that were drawn over: {said}")
+drawn.send_signal(signal.SIGINT)
+lib.equal(drawn.wait(lib.DEADLINE), 0, "Ctrl-C on a terminal")
+os.close(ours)
 # A daemon that hangs is told, not waited for.
 pid = lib.status()["pid"]
 os.kill(pid, signal.SIGSTOP)
@@ -218,9 +241,10 @@ finally:
     os.kill(pid, signal.SIGCONT)
 watch = subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT],
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-lib.contains(watch.stdout.readline(), lib.SOURCE)
+lib.contains(watch.stdout.readline(), "Z reads ")
 lib.run("umount", lib.MOUNTPOINT)
 said, _ = watch.communicate(timeout=lib.DEADLINE)
+lib.contains(said, f"Z {lib.MOUNTPOINT}: unmounted\n")
 lib.equal(watch.returncode, 0, f"watching a mount that ends: {said}")
 END
 wait "$DAEMON" || die "the daemon returned $?"

@@ -58,6 +58,28 @@ static void test_json__not_there__not_found(void **state)
     assert_string_equal(text, "");
 }
 
+static void test_json__lists__element_by_element(void **state)
+{
+    static const char json[] = "{\"a\": {\"list\": [ {\"n\": 1, \"l\": [5, {}]} , {\"n\": 2}\n]},"
+                               " \"none\": [  ], \"odd\": [,], \"open\": [3, ";
+    const char *at = json_first(json, "a.list");
+
+    (void)state;
+    assert_non_null(at);
+    assert_int_equal(json_number(at, "n"), 1);
+    at = json_next(at);
+    assert_non_null(at);
+    assert_int_equal(json_number(at, "n"), 2);
+    assert_null(json_next(at));
+    assert_null(json_first(json, "none"));
+    assert_null(json_first(json, "odd"));
+    assert_null(json_first(json, "a"));
+    assert_null(json_first(json, "b"));
+    at = json_first(json, "open");
+    assert_non_null(at);
+    assert_null(json_next(at));
+}
+
 /* Whatever text_add_json() writes is read back. */
 static void test_json__any_string__as_it_was(void **state)
 {
@@ -96,6 +118,8 @@ static void test_json__damaged__no_crash(void **state)
             for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
                 json_text(copy, paths[i], text, sizeof(text));
                 json_number(copy, paths[i]);
+                for (const char *at = json_first(copy, paths[i]); at; at = json_next(at))
+                    json_number(at, "n");
             }
             free(copy);
         }
@@ -107,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json__numbers__by_path),
         cmocka_unit_test(test_json__strings__unescaped),
+        cmocka_unit_test(test_json__lists__element_by_element),
         cmocka_unit_test(test_json__not_there__not_found),
         cmocka_unit_test(test_json__any_string__as_it_was),
         cmocka_unit_test(test_json__damaged__no_crash),

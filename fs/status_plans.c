@@ -1,0 +1,311 @@
+/* Every number has a fixed width. Blanks are also what fills a list up to its room: JSON takes them
+ * before a bracket, Prometheus in a comment.
+ *
+ * In the room stand STATUS_PLANS_MOST plans with the longest names that there can be; it is
+ * measured by writing one of them. */
+#include "fs/status_plans.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cache/stage.h"
+
+#define NUMBER_MOST 1e12 /* that a number with a fraction can be: it has that width */
+
+/* What is shown of a plan. */
+struct shown {
+    const char *dataset, *plan, *encoding; /* NULL: none */
+    uint64_t epoch, batch, batches, samples, pushed;
+    double rate, wait_s, wait_share, since_s, staged;
+    double left_s; /* NAN: not known */
+};
+
+/* ---- what there is to show ---- */
+
+static double bounded(double v)
+{
+    return v >= 0 ? fmin(v, NUMBER_MOST - 1) : 0; /* NAN, too */
+}
+
+static double staged_share(const struct dataset *ds)
+{
+    double here = 0, all = 0;
+
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        here += (double)stage_staged(ds->blob[i]);
+        all += (double)ds->blob[i]->size;
+    }
+    return all > 0 ? fmin(here / all, 1) : 1;
+}
+
+static struct shown shown_of(const struct active_info *info, const char *dataset)
+{
+    uint64_t left = info->units > info->unit ? info->units - info->unit : 0;
+    struct shown s = {
+        .dataset = dataset,
+        .plan = info->plan ? info->plan->name : NULL,
+        .encoding = info->folder ? info->folder->encoder->name : NULL,
+        .epoch = info->epoch,
+        .batch = info->unit,
+        .batches = info->units,
+        .samples = info->samples,
+        .pushed = info->pushed,
+        .rate = bounded(info->units_per_s),
+        .wait_s = bounded(info->wait_s),
+        .since_s = bounded(info->since_s),
+        .staged = staged_share(info->item->ds),
+        .left_s = NAN,
+    };
+
+    s.wait_share = s.since_s > 0 ? fmin(s.wait_s / s.since_s, 1) : 0;
+    if (!left || s.rate > 0)
+        s.left_s = left ? bounded((double)left / s.rate) : 0;
+    return s;
+}
+
+/* Do both have the same labels? Two samples of a metric must not. */
+static bool is_same(const struct active_info *a, const struct active_info *b)
+{
+    return a->item == b->item && a->plan == b->plan && a->epoch == b->epoch &&
+           a->folder == b->folder;
+}
+
+/* The first ones that differ. */
+static size_t list_plans(struct actives *actives, struct active_info ret[static ACTIVES_MOST])
+{
+    size_t all = actives_list(actives, ret), n = 0;
+
+    for (size_t i = 0; i < all && n < STATUS_PLANS_MOST; i++) {
+        bool is_new = true;
+
+        for (size_t k = 0; k < n; k++)
+            is_new = is_new && !is_same(&ret[k], &ret[i]);
+        if (is_new)
+            ret[n++] = ret[i];
+    }
+    return n;
+}
+
+static void fill_up(struct text *t, size_t start, size_t room)
+{
+    size_t len = t->len - start;
+
+    text_add(t, "%*s", (int)(room > len ? room - len : 0), "");
+}
+
+/* ---- status.json ---- */
+
+static void json_string(struct text *t, const char *name, const char *value)
+{
+    text_add(t, "\"%s\": ", name);
+    if (value)
+        text_add_json(t, value);
+    else
+        text_add(t, "null");
+}
+
+static void json_plan(const struct shown *s, struct text *t)
+{
+    text_add(t, "\n    {");
+    json_string(t, "dataset", s->dataset);
+    text_add(t, ", ");
+    json_string(t, "plan", s->plan);
+    text_add(t, ", ");
+    json_string(t, "encoding", s->encoding);
+    text_add(t,
+             ",\n     \"epoch\": %20llu, \"batch\": %20llu, \"batches\": %20llu,\n"
+             "     \"samples_per_batch\": %20llu, \"pushed_batches\": %20llu,\n",
+             (unsigned long long)s->epoch, (unsigned long long)s->batch,
+             (unsigned long long)s->batches, (unsigned long long)s->samples,
+             (unsigned long long)s->pushed);
+    text_add(t,
+             "     \"batches_per_second\": %20.6f, \"wait_seconds\": %20.6f,\n"
+             "     \"wait_share\": %8.6f, \"seconds_since_first_read\": %20.6f,\n",
+             s->rate, s->wait_s, s->wait_share, s->since_s);
+    text_add(t, "     \"seconds_left\": ");
+    if (isnan(s->left_s))
+        text_add(t, "%20s", "null");
+    else
+        text_add(t, "%20.6f", s->left_s);
+    text_add(t, ", \"staged_share\": %8.6f}", s->staged);
+}
+
+/* The counters of what is pushed. */
+static const struct count {
+    const char *name, *metric, *help;
+    size_t offset;
+} counts[] = {
+#define AT(member) offsetof(struct actives_counters, member)
+    {"files", "epochfs_push_files_total", "Files put into the page cache before they were read.",
+     AT(pushed_files)},
+    {"bytes", "epochfs_push_bytes_total", "Bytes of them.", AT(pushed_bytes)},
+    {"unknown_files", "epochfs_push_unknown_files_total",
+     "Files that were not pushed, for the kernel did not know them.", AT(unknown_files)},
+    {"overtaken", "epochfs_push_overtaken_total", "Reads of what was just to be pushed.",
+     AT(overtaken)},
+    {"lost", "epochfs_push_lost_total", "Reads of what had been pushed: memory was short.",
+     AT(lost)},
+    {"jumps", "epochfs_push_jumps_total", "Times that a reader went on somewhere else.", AT(jumps)},
+#undef AT
+};
+
+static unsigned long long value(const struct actives_counters *c, const struct count *count)
+{
+    const _Atomic uint64_t *counter =
+        (const _Atomic uint64_t *)(const void *)((const char *)c + count->offset);
+
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void status_plans_json(struct actives *actives, const struct status_plans_room *room,
+                       struct text *t)
+{
+    const struct actives_counters *c = actives_counters(actives);
+    struct active_info info[ACTIVES_MOST];
+    size_t n = list_plans(actives, info), start;
+    char dataset[TREE_NAME_ROOM * 4];
+
+    text_add(t, "\"plans\": [");
+    start = t->len;
+    for (size_t i = 0; i < n; i++) {
+        struct shown s;
+
+        item_path(info[i].item, dataset, sizeof(dataset));
+        s = shown_of(&info[i], dataset);
+        text_add(t, "%s", i ? "," : "");
+        json_plan(&s, t);
+    }
+    fill_up(t, start, room->json);
+    text_add(t, "\n  ],\n  \"push\": {\n");
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        text_add(t, "    \"%s\": %20llu%s\n", counts[i].name, value(c, &counts[i]),
+                 i + 1 < ARRAY_LEN(counts) ? "," : "");
+    text_add(t, "  }");
+}
+
+/* ---- metrics ---- */
+
+static const struct gauge {
+    const char *metric, *help;
+} gauges[] = {
+    {"epochfs_plan_batch", "Where the reader of an epoch is, as far as is known."},
+    {"epochfs_plan_batches", "Batches of the epoch; samples, if those are what is read."},
+    {"epochfs_plan_batch_samples", "Samples of a batch."},
+    {"epochfs_plan_pushed_batches", "Batches before this one have been pushed, or read."},
+    {"epochfs_plan_batches_per_second", "How fast it is read; 0: not known."},
+    {"epochfs_plan_wait_seconds", "That readers waited for the remote, in this epoch."},
+    {"epochfs_plan_wait_ratio", "The same as a share of the time since its first read."},
+    {"epochfs_plan_age_seconds", "Since the first read of this epoch."},
+    {"epochfs_plan_left_seconds", "Until its end, at this speed; NaN: not known."},
+    {"epochfs_plan_staged_ratio", "Share of the dataset's source bytes that are staged."},
+};
+
+static void gauge_values(const struct shown *s, double ret[static ARRAY_LEN(gauges)])
+{
+    const double v[ARRAY_LEN(gauges)] = {
+        (double)s->batch, (double)s->batches, (double)s->samples, (double)s->pushed, s->rate,
+        s->wait_s,        s->wait_share,      s->since_s,         s->left_s,         s->staged};
+
+    memcpy(ret, v, sizeof(v));
+}
+
+/* A label's value: as in JSON, but what stands there as a number is U+FFFD. */
+static void add_label(struct text *t, const char *name, const char *value)
+{
+    AUTO_TEXT struct text json = {0};
+
+    text_add_json(&json, value ? value : "");
+    text_add(t, "%s=", name);
+    for (const char *c = json.data; c && *c; c++) {
+        if (c[0] == '\\' && c[1] == 'u' && strlen(c) > 6) {
+            text_add(t, "\xef\xbf\xbd");
+            c += 5;
+        } else {
+            text_add_bytes(t, c, 1);
+            if (*c == '\\' && c[1])
+                text_add_bytes(t, ++c, 1);
+        }
+    }
+}
+
+static void add_sample(const struct shown *s, size_t gauge, struct text *t)
+{
+    double v[ARRAY_LEN(gauges)];
+
+    gauge_values(s, v);
+    text_add(t, "%s{", gauges[gauge].metric);
+    add_label(t, "dataset", s->dataset);
+    text_add(t, ",");
+    add_label(t, "plan", s->plan);
+    text_add(t, ",epoch=\"%llu\",", (unsigned long long)s->epoch);
+    add_label(t, "encoding", s->encoding);
+    if (isnan(v[gauge]))
+        text_add(t, "} %28s\n", "NaN");
+    else
+        text_add(t, "} %28.6f\n", v[gauge]);
+}
+
+void status_plans_metrics(struct actives *actives, const struct status_plans_room *room,
+                          struct text *t)
+{
+    const struct actives_counters *c = actives_counters(actives);
+    struct active_info info[ACTIVES_MOST];
+    size_t n = list_plans(actives, info), samples = 0, start;
+    char dataset[TREE_NAME_ROOM * 4];
+    struct shown s[STATUS_PLANS_MOST];
+
+    for (size_t i = 0; i < n; i++)
+        s[i] = shown_of(&info[i], NULL);
+    for (size_t g = 0; g < ARRAY_LEN(gauges); g++) {
+        text_add(t, "# HELP %s %s\n# TYPE %s gauge\n", gauges[g].metric, gauges[g].help,
+                 gauges[g].metric);
+        start = t->len;
+        for (size_t i = 0; i < n; i++) {
+            item_path(info[i].item, dataset, sizeof(dataset));
+            s[i].dataset = dataset;
+            add_sample(&s[i], g, t);
+        }
+        samples += t->len - start;
+    }
+    text_add(t, "#%*s\n", (int)(room->metrics > samples ? room->metrics - samples : 0), "");
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        text_add(t, "# HELP %s %s\n# TYPE %s counter\n%s %20llu\n", counts[i].metric,
+                 counts[i].help, counts[i].metric, counts[i].metric, value(c, &counts[i]));
+}
+
+/* ---- room ---- */
+
+struct status_plans_room status_plans_room(const struct catalog *catalog)
+{
+    struct shown longest = {.encoding = "", .epoch = UINT64_MAX, .left_s = NAN};
+    AUTO_TEXT struct text json = {0};
+    AUTO_TEXT struct text metrics = {0};
+    char path[TREE_NAME_ROOM * 4], plan[PLAN_NAME_ROOM];
+    size_t most = 0;
+
+    for (size_t i = 0; i < catalog->n; i++) {
+        AUTO_TEXT struct text name = {0};
+
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_add_json(&name, path);
+        most = name.len > most ? name.len : most;
+    }
+    for (unsigned i = 0; i < n_encoders; i++)
+        if (strlen(encoders[i]->name) > strlen(longest.encoding))
+            longest.encoding = encoders[i]->name;
+    memset(plan, 'x', sizeof(plan) - 1);
+    plan[sizeof(plan) - 1] = '\0';
+    longest.dataset = "";
+    longest.plan = plan;
+    json_plan(&longest, &json);
+    for (size_t g = 0; g < ARRAY_LEN(gauges); g++)
+        add_sample(&longest, g, &metrics);
+    if (json.failed || metrics.failed)
+        return (struct status_plans_room){0};
+    return (struct status_plans_room){
+        .json = STATUS_PLANS_MOST * (json.len + 1 + most),
+        .metrics = STATUS_PLANS_MOST * (metrics.len + ARRAY_LEN(gauges) * most),
+    };
+}

@@ -1,0 +1,241 @@
+#include "fs/forecast.h"
+#include "support/unit.h"
+
+#include <math.h>
+
+#define MiB 1048576.0
+
+/* 60,000 samples of 784 bytes: 44.9 MiB in blocks of 128 KiB, 1 MiB/s. */
+static struct forecast_task task;
+
+static int setup(void **state)
+{
+    (void)state;
+    task = (struct forecast_task){
+        .bytes = 60000 * 784.0,
+        .samples = 60000,
+        .list = 60000,
+        .elements = 60000,
+        .batch = 128,
+        .batches = 469,
+        .block = 131072,
+        .room = 1e12,
+        .ahead = true,
+        .rate = MiB,
+        .compute = 0.2,
+        .epochs = 10,
+    };
+    return 0;
+}
+
+static struct forecast make(void)
+{
+    struct forecast f;
+
+    forecast_make(&task, &f);
+    return f;
+}
+
+static void assert_near(double found, double want, double share)
+{
+    if (!(fabs(found - want) <= share * fabs(want) + 1e-9))
+        fail_msg("want %g, found %g", want, found);
+}
+
+/* It is known by hand: compute is longer than staging, so that only the first batch is waited
+ * for. */
+static void test_forecast__stored_order_slow_job__hides(void **state)
+{
+    struct forecast f = make();
+
+    (void)state;
+    assert_near(f.epoch, 60000 * 784, 1e-9);
+    assert_near(f.read, 60000 * 784, 1e-9);
+    assert_near(f.staging, 44.86, 1e-3);
+    assert_near(f.first_batch, 128 * 784 / MiB, 1e-6);
+    assert_near(f.compute, 93.8, 1e-6);
+    assert_near(f.first.seconds, 93.8 + f.first_batch, 1e-6);
+    assert_near(f.first.wait, f.first_batch, 1e-6);
+    assert_true(f.hides);
+    assert_near(f.hides_at, 128 * 784 / MiB, 0.01);
+    assert_near(f.later.seconds, 93.8, 1e-6);
+    assert_near(f.later.fetched, 0, 0);
+    assert_near(f.total, 938 + f.first_batch, 1e-6);
+    assert_near(f.copy, 938 + 44.86, 1e-3);
+    assert_near(f.direct, 10 * (93.8 + f.first_batch), 1e-3);
+    assert_true(f.fits);
+}
+
+static void test_forecast__fast_job__as_long_as_staging(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.compute = 0.01;
+    f = make();
+    assert_near(f.first.seconds, f.staging + 0.01, 1e-3);
+    assert_near(f.first.wait, f.staging + 0.01 - 4.69, 1e-3);
+    assert_false(f.hides);
+    assert_near(f.later.wait, 0, 0);
+    assert_near(f.direct, 10 * (f.staging + 0.01), 1e-3);
+}
+
+/* Nearly all blocks are needed after a few batches of a full shuffle, so little of it can be hid;
+ * a window shuffle is between the two. */
+static void test_forecast__shuffled__first_batches_need_most(void **state)
+{
+    struct forecast full, window;
+
+    (void)state;
+    task.is_shuffled = true;
+    full = make();
+    assert_near(full.epoch, 60000 * 784, 1e-9);
+    /* 128 samples at random have bytes in 1 - (1 - 128/60000)^168 of 359 blocks: 30 %. */
+    assert_near(full.first_batch, 0.302 * 44.86, 0.01);
+    assert_true(full.first.wait > 20 && full.first.wait < 44.86);
+    assert_false(full.hides && full.first.wait > full.first_batch + 0.001);
+    task.window = 512;
+    window = make();
+    assert_true(window.first_batch < full.first_batch / 4);
+    assert_near(window.epoch, 60000 * 784, 1e-9);
+    assert_true(window.first.wait < 4 && window.first.wait >= window.first_batch - 1e-9);
+}
+
+static void test_forecast__large_samples_shuffled__as_in_order(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.bytes = 1e12; /* 16 MB each */
+    task.is_shuffled = true;
+    f = make();
+    assert_near(f.first_batch, 1e12 / MiB / 469, 0.02);
+    assert_near(f.first.fetched, 1e12, 0.02);
+}
+
+static void test_forecast__half_is_staged__half_the_time(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.here = task.bytes / 2;
+    f = make();
+    assert_near(f.staging, 44.86 / 2, 1e-3);
+    assert_near(f.here, f.missing, 1e-9);
+    task.here = task.bytes;
+    task.rate = 0;
+    f = make();
+    assert_near(f.staging, 0, 0);
+    assert_near(f.total, 938, 1e-9);
+    assert_true(isnan(f.copy));
+}
+
+/* A cache for half of it: pin has half of the reads. In a full shuffle of small samples a block is
+ * come back to again and again, and who knows when keeps the right ones. */
+static void test_forecast__too_large__shares_by_keep(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.room = task.bytes / 2;
+    f = make();
+    assert_false(f.fits);
+    assert_near(f.pin, 0.5, 1e-9);
+    assert_near(f.plan, 0.5, 1e-9);
+    assert_near(f.later.fetched, task.bytes / 2, 1e-6);
+    task.is_shuffled = true;
+    f = make();
+    assert_near(f.pin, 0.5, 1e-9);
+    assert_near(f.plan, 0.81, 0.02);                /* 1 - e^-t where 1 - (1 + t) e^-t = 1/2 */
+    assert_true(f.later.fetched > 10 * task.bytes); /* blocks for a sample each */
+    task.keep = FORECAST_PLAN;
+    assert_near(make().later.fetched / f.later.fetched, 0.19 / 0.5, 0.05);
+    task.window = 512; /* a group of it has room */
+    f = make();
+    assert_near(f.later.fetched, task.bytes / 2, 1e-6);
+    task.is_shuffled = false;
+    task.keep = FORECAST_ONCE;
+    assert_near(make().later.fetched, task.bytes, 1e-6);
+}
+
+/* A share of a shuffle: other samples in each epoch, so that all comes here in the end. */
+static void test_forecast__rank_of_shuffle__all_in_the_end(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.bytes = 60000.0 * 1310720; /* ten blocks each */
+    task.elements = 7500;
+    task.batches = 59;
+    task.is_shuffled = true;
+    f = make();
+    assert_near(f.all_epochs, task.bytes, 1e-9);
+    assert_near(f.epoch, task.bytes / 8, 0.12);
+    assert_near(f.read, task.bytes / 8, 1e-9);
+    assert_true(f.later.fetched > 0 && f.later.fetched < f.first.fetched);
+    task.is_shuffled = false; /* the same ones in each epoch */
+    f = make();
+    assert_near(f.later.fetched, 0, 0);
+    assert_near(f.all_epochs, f.epoch, 1e-9);
+}
+
+static void test_forecast__not_known__nan(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.compute = -1;
+    f = make();
+    assert_true(isnan(f.total) && isnan(f.compute) && isnan(f.copy) && isnan(f.first.seconds));
+    assert_near(f.staging, 44.86, 1e-3);
+    assert_false(f.hides);
+    task.rate = 0;
+    f = make();
+    assert_true(isnan(f.staging) && isnan(f.hides_at));
+}
+
+static void test_forecast__only_what_is_read__nothing_hides(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.ahead = false;
+    f = make();
+    assert_near(f.first.seconds, 93.8 + 44.86, 1e-3);
+    assert_near(f.first.wait, 44.86, 1e-3);
+}
+
+static void test_forecast__no_batches__nothing(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.elements = task.batches = task.list = 0;
+    task.is_shuffled = true;
+    f = make();
+    assert_near(f.total, 0, 0);
+    assert_near(f.staging, 0, 0);
+    assert_near(f.first_batch, 0, 0);
+    task.is_shuffled = false;
+    f = make();
+    assert_near(f.total, 0, 0);
+    assert_near(f.plan, 1, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_forecast__stored_order_slow_job__hides, setup),
+        cmocka_unit_test_setup(test_forecast__fast_job__as_long_as_staging, setup),
+        cmocka_unit_test_setup(test_forecast__shuffled__first_batches_need_most, setup),
+        cmocka_unit_test_setup(test_forecast__large_samples_shuffled__as_in_order, setup),
+        cmocka_unit_test_setup(test_forecast__half_is_staged__half_the_time, setup),
+        cmocka_unit_test_setup(test_forecast__too_large__shares_by_keep, setup),
+        cmocka_unit_test_setup(test_forecast__rank_of_shuffle__all_in_the_end, setup),
+        cmocka_unit_test_setup(test_forecast__not_known__nan, setup),
+        cmocka_unit_test_setup(test_forecast__only_what_is_read__nothing_hides, setup),
+        cmocka_unit_test_setup(test_forecast__no_batches__nothing, setup),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+#include "fs/status_plans.h"
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cache/stage.h"
+#include "fs/json.h"
+#include "fs/status.h"
+
+/* Active plans of which there is nothing but their list. */
+static struct active_info list[ACTIVES_MOST];
+static size_t n_list;
+static struct actives_counters counters;
+
+size_t actives_list(struct actives *actives, struct active_info ret[static ACTIVES_MOST])
+{
+    (void)actives;
+    memcpy(ret, list, n_list * sizeof(*list));
+    return n_list;
+}
+
+struct actives_counters *actives_counters(struct actives *actives)
+{
+    (void)actives;
+    return &counters;
+}
+
+/* Of every blob a quarter. */
+uint64_t stage_staged(const struct blob *blob)
+{
+    return blob->size / 4;
+}
+
+static struct blob blob = {.size = 4000};
+static struct blob *blobs[] = {&blob};
+static struct dataset dataset = {.n_blobs = 1, .blob = blobs};
+static char odd[] = "a\"b\\c\nd\xff";
+static struct catalog_item items[] = {
+    {.folder = (char *)"sub", .name = (char *)"train", .ds = &dataset},
+    {.folder = (char *)"", .name = odd, .ds = &dataset},
+};
+static const struct catalog catalog = {.n = 2, .item = items, .n_datasets = 2};
+static struct plan_entry plans[ACTIVES_MOST];
+static struct folder folder;
+static struct status_plans_room room;
+
+static int setup(void **state)
+{
+    (void)state;
+    folder.encoder = encoders[0];
+    for (size_t i = 0; i < ACTIVES_MOST; i++)
+        snprintf(plans[i].name, sizeof(plans[i].name), "batch=%zu,seed=7", i + 1);
+    list[0] = (struct active_info){
+        .plan = &plans[0],
+        .item = &items[0],
+        .folder = &folder,
+        .epoch = 3,
+        .unit = 100,
+        .units = 469,
+        .pushed = 164,
+        .samples = 128,
+        .units_per_s = 4.5,
+        .wait_s = 2.5,
+        .since_s = 25,
+    };
+    list[1] = (struct active_info){.item = &items[1], .units = 10, .samples = 1};
+    n_list = 2;
+    counters = (struct actives_counters){.pushed_files = 11, .pushed_bytes = 22, .jumps = 33};
+    room = status_plans_room(&catalog);
+    return 0;
+}
+
+static void make_json(struct text *t)
+{
+    text_add(t, "{");
+    status_plans_json(NULL, &room, t);
+    text_add(t, "}");
+    assert_false(t->failed);
+}
+
+static void assert_has(const struct text *t, const char *piece)
+{
+    if (t->failed || !strstr(t->data, piece))
+        fail_msg("want \"%s\" in:\n%s", piece, t->data);
+}
+
+static void test_status_plans_json__two__under_their_names(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+    char text[64];
+    const char *at;
+
+    (void)state;
+    make_json(&t);
+    at = json_first(t.data, "plans");
+    assert_non_null(at);
+    assert_true(json_text(at, "dataset", text, sizeof(text)));
+    assert_string_equal(text, "sub/train");
+    assert_true(json_text(at, "plan", text, sizeof(text)));
+    assert_string_equal(text, "batch=1,seed=7");
+    assert_true(json_text(at, "encoding", text, sizeof(text)));
+    assert_string_equal(text, encoders[0]->name);
+    assert_int_equal(json_number(at, "epoch"), 3);
+    assert_int_equal(json_number(at, "batch"), 100);
+    assert_int_equal(json_number(at, "batches"), 469);
+    assert_int_equal(json_number(at, "samples_per_batch"), 128);
+    assert_int_equal(json_number(at, "pushed_batches"), 164);
+    assert_true(json_real(at, "batches_per_second") == 4.5);
+    assert_true(json_real(at, "wait_seconds") == 2.5);
+    assert_true(json_real(at, "wait_share") == 0.1);
+    assert_true(json_real(at, "seconds_since_first_read") == 25);
+    assert_true(json_real(at, "seconds_left") == 82);
+    assert_true(json_real(at, "staged_share") == 0.25);
+    at = json_next(at);
+    assert_non_null(at);
+    assert_true(json_text(at, "dataset", text, sizeof(text)));
+    assert_string_equal(text, "a\"b\\c\nd\xef\xbf\xbd");
+    assert_memory_equal(json_find(at, "plan"), "null", 4);
+    assert_memory_equal(json_find(at, "encoding"), "null", 4);
+    assert_memory_equal(json_find(at, "seconds_left"), "null", 4);
+    assert_null(json_next(at));
+    assert_int_equal(json_number(t.data, "push.files"), 11);
+    assert_int_equal(json_number(t.data, "push.bytes"), 22);
+    assert_int_equal(json_number(t.data, "push.unknown_files"), 0);
+    assert_int_equal(json_number(t.data, "push.jumps"), 33);
+}
+
+static size_t length(void (*add)(struct actives *, const struct status_plans_room *, struct text *))
+{
+    AUTO_TEXT struct text t = {0};
+
+    add(NULL, &room, &t);
+    assert_false(t.failed);
+    return t.len;
+}
+
+/* A list of the longest names and numbers that there can be, and an empty one. */
+static void test_status_plans__any_list__same_length(void **state)
+{
+    size_t json = length(status_plans_json), metrics = length(status_plans_metrics);
+    AUTO_TEXT struct text t = {0};
+
+    (void)state;
+    for (n_list = 0; n_list <= ACTIVES_MOST; n_list++) {
+        for (size_t i = 0; i < n_list; i++) {
+            memset(plans[i].name, 'a' + (int)(i % 26), sizeof(plans[i].name) - 1);
+            list[i] = (struct active_info){
+                .plan = &plans[i],
+                .item = &items[1],
+                .folder = &folder,
+                .epoch = UINT64_MAX,
+                .unit = UINT64_MAX - 1,
+                .units = UINT64_MAX,
+                .pushed = UINT64_MAX,
+                .samples = UINT64_MAX,
+                .units_per_s = i % 2 ? INFINITY : 1e300,
+                .wait_s = i % 2 ? 1e300 : (double)NAN,
+                .since_s = i % 3 ? 1e-300 : -5,
+            };
+        }
+        assert_int_equal(length(status_plans_json), json);
+        assert_int_equal(length(status_plans_metrics), metrics);
+    }
+    n_list = ACTIVES_MOST;
+    make_json(&t);
+    json = 0;
+    for (const char *at = json_first(t.data, "plans"); at; at = json_next(at))
+        json++;
+    assert_int_equal(json, STATUS_PLANS_MOST);
+}
+
+static void test_status_plans__same_plan_twice__shown_once(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+
+    (void)state;
+    list[1] = list[0];
+    list[1].unit = 5;
+    make_json(&t);
+    assert_null(json_next(json_first(t.data, "plans")));
+}
+
+static void test_status_plans_metrics__two__with_labels(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+    char line[400];
+
+    (void)state;
+    status_plans_metrics(NULL, &room, &t);
+    snprintf(line, sizeof(line),
+             "# TYPE epochfs_plan_batch gauge\n"
+             "epochfs_plan_batch{dataset=\"sub/train\",plan=\"batch=1,seed=7\",epoch=\"3\","
+             "encoding=\"%s\"}                   100.000000\n"
+             "epochfs_plan_batch{dataset=\"a\\\"b\\\\c\xef\xbf\xbd"
+             "d\xef\xbf\xbd\",plan=\"\",epoch=\"0\",encoding=\"\"} ",
+             encoders[0]->name);
+    assert_has(&t, line);
+    assert_has(&t, "encoding=\"\"}                          NaN\n");
+    assert_has(&t, "# TYPE epochfs_push_bytes_total counter\n"
+                   "epochfs_push_bytes_total                   22\n");
+    assert_null(strstr(t.data, "\n\n"));
+}
+
+/* In the whole of the live texts. */
+static void test_status_text__plans__in_both_texts(void **state)
+{
+    struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
+    size_t len[N_LIVES];
+    char text[64];
+
+    (void)state;
+    lock_init(&s.lock);
+    for (enum live which = 0; which < N_LIVES; which++) {
+        AUTO_TEXT struct text without = {0};
+        AUTO_TEXT struct text t = {0};
+
+        s.actives = NULL;
+        status_text(&s, which, &without);
+        assert_null(strstr(without.data, "push"));
+        s.actives = (struct actives *)&counters; /* it is not looked at */
+        status_text(&s, which, &t);
+        assert_has(&t, which == LIVE_STATUS ? "sub/train" : "dataset=\"sub/train\"");
+        len[which] = t.len;
+        if (which == LIVE_METRICS)
+            continue;
+        assert_int_equal(json_number(json_first(t.data, "plans"), "batch"), 100);
+        assert_int_equal(json_number(t.data, "push.bytes"), 22);
+        assert_true(json_text(t.data, "last_broken_promise", text, sizeof(text)));
+        assert_memory_equal(t.data + t.len - 5, "  }\n}\n" + 1, 5);
+    }
+    n_list = 0;
+    for (enum live which = 0; which < N_LIVES; which++) {
+        AUTO_TEXT struct text t = {0};
+
+        status_text(&s, which, &t);
+        assert_int_equal(t.len, len[which]);
+    }
+    lock_release(&s.lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_status_plans_json__two__under_their_names, setup),
+        cmocka_unit_test_setup(test_status_plans__any_list__same_length, setup),
+        cmocka_unit_test_setup(test_status_plans__same_plan_twice__shown_once, setup),
+        cmocka_unit_test_setup(test_status_plans_metrics__two__with_labels, setup),
+        cmocka_unit_test_setup(test_status_text__plans__in_both_texts, setup),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+#include "fs/status_show.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+
+#define SECOND INT64_C(1000000000)
+#define REAL   (INT64_C(1790000000) * SECOND)
+
+/* What a mount says that has so many plans, with the reader of the first one at that batch. */
+static void make_status(unsigned plans, unsigned batch, unsigned served, unsigned fetched,
+                        struct text *t)
+{
+    text_add(t,
+             "{\"pid\": 5, \"source\": \"s3://b/d\", \"mountpoint\": \"/mnt\", \"datasets\": 1,"
+             " \"datasets_ready\": 1, \"bytes_served\":    %u, \"plans\": [",
+             served);
+    if (plans > 0)
+        text_add(t,
+                 "{\"dataset\": \"train\", \"plan\": \"batch=128,seed=7\", \"encoding\": \"npz\","
+                 " \"epoch\": 3, \"batch\": %u, \"batches\": 469, \"samples_per_batch\": 128,"
+                 " \"batches_per_second\": 4.5, \"wait_seconds\": 2.5, \"wait_share\": 0.1,"
+                 " \"seconds_left\":    82.4, \"staged_share\": 0.25}",
+                 batch);
+    if (plans > 1)
+        text_add(t, ", {\"dataset\": \"test\", \"plan\": null, \"encoding\": null, \"epoch\": 0,"
+                    " \"batch\": 5, \"batches\": 10, \"samples_per_batch\": 1,"
+                    " \"batches_per_second\": 300, \"seconds_left\":   null, \"staged_share\": 1}");
+    text_add(t,
+             "   ], \"remote\": {\"demand_bytes\": %u, \"staged_bytes\": 1048576,"
+             " \"total_bytes\": 4194304}}",
+             fetched);
+    assert_false(t->failed);
+}
+
+static void assert_has(const struct text *t, const char *piece)
+{
+    if (t->failed || !t->data || !strstr(t->data, piece))
+        fail_msg("want \"%s\" in:\n%s", piece, t->data ? t->data : "");
+}
+
+static void test_status_show_page__two_plans__where_they_are(void **state)
+{
+    const struct status_look last = {.ns = SECOND, .fetched = 1000, .len = 100};
+    AUTO_TEXT struct text json = {0};
+    AUTO_TEXT struct text page = {0};
+
+    (void)state;
+    make_status(2, 100, 0, 1000 + 4096, &json);
+    status_show_page(json.data, &last, 3 * SECOND, &page);
+    assert_has(&page, "source    s3://b/d\n");
+    assert_has(&page, "plans     train batch=128,seed=7 epoch 3 npz\n"
+                      "          batch 100 of 469 (21 %), 4.5 batches/s (576 samples/s), "
+                      "1 min 22 s left\n"
+                      "          25 % staged, waited 2.5 s (10 %)\n"
+                      "          test samples\n"
+                      "          sample 5 of 10 (50 %), 300 samples/s\n"
+                      "          100 % staged, waited 0.0 s (0 %)\n");
+    assert_has(&page, "fetched   5.0 KiB (2.0 KiB/s)");
+}
+
+/* A look: what is added to the log. */
+static void look(unsigned plans, unsigned batch, unsigned served, unsigned fetched,
+                 struct status_look *last, struct status_lines *lines, struct text *ret)
+{
+    int64_t now = last->ns + SECOND;
+    AUTO_TEXT struct text json = {0};
+
+    text_release(ret);
+    make_status(plans, batch, served, fetched, &json);
+    status_show_lines(json.data, last, now, REAL, lines, ret);
+    status_look_init(last, json.data, now);
+}
+
+static void test_status_show_lines__plans__what_has_changed(void **state)
+{
+    AUTO(status_lines_release) struct status_lines lines = {0};
+    AUTO_TEXT struct text t = {0};
+    struct status_look last = {0};
+
+    (void)state;
+    look(2, 100, 0, 0, &last, &lines, &t);
+    assert_string_equal(t.data,
+                        "2026-09-21T14:13:20Z train batch=128,seed=7 epoch 3 npz: batch 100 of 469 "
+                        "(21 %), 4.5 batches/s (576 samples/s), 1 min 22 s left, 25 % staged, "
+                        "waited 2.5 s (10 %)\n"
+                        "2026-09-21T14:13:20Z test samples: sample 5 of 10 (50 %), 300 samples/s, "
+                        "100 % staged, waited 0.0 s (0 %)\n");
+    look(2, 100, 0, 0, &last, &lines, &t);
+    assert_null(t.data);
+    look(2, 105, 0, 2048, &last, &lines, &t);
+    assert_has(&t, "batch 105 of 469");
+    assert_has(&t, "; remote 2.0 KiB/s\n");
+    assert_null(strstr(t.data, "test samples"));
+}
+
+/* Of what we have read ourselves nothing is said. */
+static void test_status_show_lines__no_plan__the_mount(void **state)
+{
+    AUTO(status_lines_release) struct status_lines lines = {0};
+    AUTO_TEXT struct text t = {0};
+    struct status_look last = {0};
+    unsigned own;
+
+    (void)state;
+    look(0, 0, 4096, 0, &last, &lines, &t);
+    assert_string_equal(t.data,
+                        "2026-09-21T14:13:20Z reads 4.0 KiB, staged 1.0 MiB of 4.0 MiB (25 %)\n");
+    own = (unsigned)last.len;
+    look(0, 0, 4096 + own, 0, &last, &lines, &t);
+    assert_null(t.data);
+    look(0, 0, 4096 + 3 * own, 0, &last, &lines, &t);
+    assert_has(&t, "reads ");
+    look(0, 0, 4096 + 4 * own, 0, &last, &lines, &t);
+    assert_null(t.data);
+    look(0, 0, 4096 + 5 * own, 1, &last, &lines, &t);
+    assert_has(&t, "; remote 1 B/s\n");
+}
+
+/* A text that is cut anywhere, and that of a mount of another version: something is shown. */
+static void test_status_show__odd_texts__no_crash(void **state)
+{
+    struct status_look last = {.ns = 1};
+    AUTO_TEXT struct text json = {0};
+
+    (void)state;
+    make_status(2, 1, 2, 3, &json);
+    for (size_t n = json.len + 1; n-- > 0;) {
+        AUTO(status_lines_release) struct status_lines lines = {0};
+        AUTO_TEXT struct text t = {0};
+
+        json.data[n] = '\0';
+        status_show_page(json.data, &last, SECOND, &t);
+        status_show_lines(json.data, &last, SECOND, REAL, &lines, &t);
+        assert_has(&t, "datasets");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_status_show_page__two_plans__where_they_are),
+        cmocka_unit_test(test_status_show_lines__plans__what_has_changed),
+        cmocka_unit_test(test_status_show_lines__no_plan__the_mount),
+        cmocka_unit_test(test_status_show__odd_texts__no_crash),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
