@@ -23,7 +23,8 @@ import sys
 import time
 
 PIECE = 32 << 10
-BURST = 256 << 10  # bytes that may come at once after a rest
+BURST = 64 << 10  # bytes that may come at once after a rest
+LATE = 0.05  # seconds by which this process may be late without losing bytes
 BUFFER = 64 << 10  # of a socket to a client: what the kernel keeps is counted as delivered
 WINDOW = 8 << 20  # of a connection: bytes that may be under way
 
@@ -110,9 +111,11 @@ class Proxy:
         now = time.monotonic()
         more, self.when = (now - self.when) * self.rate, now
         busy = [h for h in self.hosts if h.waiting] or self.hosts
-        for host in busy:
-            host.budget = min(BURST, host.budget + more / len(busy))
-            if host.budget > 0:
+        for host in self.hosts:
+            if host in busy:
+                host.budget += more / len(busy)
+            host.budget = min(host.budget, max(BURST, self.rate * LATE) if host.waiting else BURST)
+            if host.budget > 0 and host.waiting:
                 waiting, host.waiting = host.waiting, {}
                 for way in waiting:
                     self.watch(way)
