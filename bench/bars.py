@@ -67,7 +67,7 @@ def warm(name):
 
 def seconds(*command):
     begin = time.monotonic()
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return time.monotonic() - begin
 
 

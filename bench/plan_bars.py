@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """The bars of reading by plan (bench/groups/plan.sh): plan_bars.py BAR
 
-What the plan is good for: the first batch of a cold cache, batches that are in the page cache before
-they are read, a cache that keeps what is needed next, epochs of any length. Prints rows as
+What the plan is good for: the first batch of a cold cache, batches that are in the page cache
+before they are read, a cache that keeps what is needed next, epochs of any length. Prints rows as
 cache_bars.py does. An option that this epochfs does not know is left out, and that is said.
 """
 
@@ -70,7 +70,8 @@ def bar_first_batch():
     at = f"{PRIVATE}/mount"
     os.mkdir(at)
     results = collections.defaultdict(list)
-    cases = {"first batch, cold, 100 ms away": "", "the same, plan= given": ",plan=batch=128+seed=7",
+    cases = {"first batch, cold, 100 ms away": "",
+             "the same, plan= given": ",plan=batch=128+seed=7",
              "the same, jobs=64": ",plan=batch=128+seed=7,jobs=64"}
     with Nginx(WWW, more=FAST) as server:
         def measure(options):
@@ -152,7 +153,8 @@ def push_rows(what, bound, most, *arguments, **more):
 
 def sources():
     """Small pictures and large ones, local, in the page cache."""
-    for name, count, shape in (("small", 128 * LAST, (28, 28)), ("large", 32 * LAST, (224, 224, 3))):
+    for name, count, shape in (("small", 128 * LAST, (28, 28)),
+                               ("large", 32 * LAST, (224, 224, 3))):
         os.makedirs(f"{PRIVATE}/{name}")
         size = int(np.prod(shape))
         with open(f"{PRIVATE}/{name}/pixels", "wb") as f:
@@ -171,28 +173,27 @@ def kind(folder):
 
 
 def bar_pushed():
-    """A batch every 20 ms, which is slower than the push. Who has not listed the folder asks for each
-    name: a request for a batch, and no push can spare it."""
+    """A batch every 20 ms, which is slower than the push. Who has not listed the folder asks for
+    each name: a request for a batch, and no push can spare it."""
     sources()
     with mount(f"{PRIVATE}/small") as daemon:
         field = kind(f"{dataset(daemon.at)}/batches/batch=128,seed=7/epoch=0/npy")
-    small = (f"{PRIVATE}/small", "batches/batch=128,seed=7/epoch=0/npy", f"######.{field}.npy", FIRST,
-             LAST, 20000)
-    large = (f"{PRIVATE}/large", "batches/batch=32,seed=7/epoch=0/npy", "######.data.npy", FIRST,
-             LAST, 20000)
+    folder, pattern = "batches/batch={},seed=7/epoch=0/npy", f"######.{field}.npy"
+    small = f"{PRIVATE}/small", folder.format(128), pattern, FIRST, LAST, 20000
+    large = f"{PRIVATE}/large", folder.format(32), "######.data.npy", FIRST, LAST, 20000
     for what, where in ("128 x 784 B", small), ("32 x 150 KB", large):
         push_rows(what, 0.85, 0.2, *where, True)
         push_rows(f"{what}, mmap", 0.85, 0.2, *where, True, options=["-m"])
         push_rows(f"{what}, not listed", None, 1.2, *where, False)
-    push_rows("samples in order", 0.85, 0.2, f"{PRIVATE}/small", "samples/npy", f"######.{field}.npy",
-              200, 3200, 1000, True)
+    push_rows("samples in order", 0.85, 0.2, f"{PRIVATE}/small", "samples/npy", pattern, 200, 3200,
+              1000, True)
 
 
 # ---- what is kept ----
 
 def belady(accesses, capacity, bypass):
-    """Misses of each epoch by the rule that drops what is needed last. accesses: a list of blocks for
-    each epoch; bypass: a block need not be kept at all."""
+    """Misses of each epoch by the rule that drops what is needed last. accesses: a list of blocks
+    for each epoch; bypass: a block need not be kept at all."""
     flat = [block for epoch in accesses for block in epoch]
     following, seen = [0] * len(flat), {}
     for i in range(len(flat) - 1, -1, -1):
@@ -241,10 +242,10 @@ def keep_epochs(server, name, keep, block, batch, accesses):
 
 
 def bar_keep():
-    """Twice the cache, shuffled; a block is needed once by each batch that has something of it. What
-    counts are the epochs after the first: those have in them what comes ahead for the next one as
-    they lack what came before them. Blocks without room stay in memory for a while (SPARE), so who
-    keeps well may get more hits than the simulation, which has the cache alone; with both it is
+    """Twice the cache, shuffled; a block is needed once by each batch that has something of it.
+    What counts are the epochs after the first: those have in them what comes ahead for the next one
+    as they lack what came before them. Blocks without room stay in memory for a while (SPARE), so
+    who keeps well may get more hits than the simulation, which has the cache alone; with both it is
     shown, too."""
     for what, side, mb, batch, block, epochs in (("64 KB", 256, 400, 16, GRANULE, 5),
                                                  ("784 B", 28, 200, 128, 4096, 3)):
@@ -276,16 +277,18 @@ def bar_keep():
             f"{best:.3f}, no bypass {simulated(capacity, False):.3f}", later("plan") - best,
             ">=" if bar else "-", -0.02)
         best = simulated(capacity + SPARE // block, True)
-        row("  simulated with the blocks in memory", text, f"{best:.3f}", later("plan") - best, "-", 0)
+        row("  simulated with the blocks in memory", text, f"{best:.3f}", later("plan") - best,
+            "-", 0)
 
 
 # ---- very many samples ----
 
 def memory(pid):
-    """Bytes of the process in memory, without what it maps of files."""
+    """Bytes of the process in memory: all, and without what it maps of files."""
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
-        found = dict(re.findall(r"^(Rss\w+):\s+(\d+) kB$", f.read(), re.M))
-    return (int(found["RssAnon"]) + int(found["RssShmem"])) * 1024
+        found = dict(re.findall(r"^(VmRSS|RssFile):\s+(\d+) kB$", f.read(), re.M))
+    whole = int(found["VmRSS"]) * 1024
+    return whole, whole - int(found["RssFile"]) * 1024
 
 
 def daemon_pid(daemon):
@@ -303,8 +306,9 @@ def many(what, source, options, per_run, bar):
         near = train(folder, "######.label.npy", per_run, "-f", 1, "-g", 1000)
         far = train(folder, "######.label.npy", batches, "-f", 5000, "-t",
                     (batches - 5000) // per_run, "-g", 1000)
-        grown = memory(pid) - before
-        say(f"{what}: first {first.waited:.3f} s, grown by {grown / MiB:.1f} MiB")
+        whole, grown = (now - then for now, then in zip(memory(pid), before))
+        say(f"{what}: first {first.waited:.3f} s, grown by {grown / MiB:.1f} MiB, VmRSS by "
+            f"{whole / MiB:.1f}")
     row(f"10^8 samples, {what}: daemon grows by", f"{grown / MiB:.1f} MiB",
         f"{2 * per_run} batches, 64 MB", grown / 64e6, "<=" if bar else "-", 1)
     row("  a batch of 1024, spread, in order", f"{far.waited / per_run * 1e3:.2f} ms",
