@@ -2,12 +2,9 @@
 """What is read next stands ready in the page cache: reads ask the daemon seldom, all bytes are
 those of a mount that pushes nothing, no more is ahead than was allowed, and it ends well."""
 
-import ctypes
 import errno
-import mmap
 import os
 import random
-import select
 import signal
 import subprocess
 import sys
@@ -18,48 +15,14 @@ import numpy as np
 from lib import (DEADLINE, EPOCHFS, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, difference, equal,
                  idx_bytes, log_text, mount_type, mounted, path, requests, run, small, start, status,
                  stop, write)
+from push import by_pages, compute, resident, whole
 from servers import kill_mount, took, wait_until
 
-PAGE = 4096
 PLAIN = f"{PRIVATE}/plain"  # the same without push
 N = 16000  # samples of 1600 bytes
-LIBC = ctypes.CDLL(None, use_errno=True)
-LIBC.mmap.restype = ctypes.c_void_p
-LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
-                      ctypes.c_long]
-LIBC.mincore.argtypes = LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
 
 
 # ---- readers ----
-
-def compute(seconds=0.005):
-    """What a job does between two reads."""
-    select.select([], [], [], seconds)
-
-
-def whole(file):
-    """Python's open() asks an ioctl each time."""
-    fd = os.open(file, os.O_RDONLY)
-    try:
-        pieces = []
-        while piece := os.read(fd, 1 << 20):
-            pieces.append(piece)
-        return b"".join(pieces)
-    finally:
-        os.close(fd)
-
-
-def by_pages(file, rng):
-    """The same by a mapping, whose pages are touched in random order."""
-    fd = os.open(file, os.O_RDONLY)
-    with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as m:
-        os.close(fd)
-        pages = list(range(0, len(m), PAGE))
-        rng.shuffle(pages)
-        for page in pages:
-            _ = m[page]
-        return m[:]
-
 
 def check(got, below):
     if got != whole(f"{PLAIN}/{below}"):
@@ -82,7 +45,7 @@ def reader(way, folder, suffix, seed):
             order += files[at:at + run_of]
             at = rng.randrange(len(files))
         files = order
-    elif way.startswith("worker"):
+    elif "worker" in way:
         files = files[int(way[-1])::4]
     for i, name in enumerate(files):
         below = f"{folder}/{name}"
@@ -101,21 +64,6 @@ def read_all(*readers):
 
 
 # ---- what the page cache has ----
-
-def resident(file):
-    """Bytes of a file that are in the page cache; looking at it causes at most a lookup."""
-    size = os.stat(file).st_size
-    if not size:
-        return 0
-    fd = os.open(file, os.O_RDONLY)
-    at = LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
-    os.close(fd)
-    pages = (size + PAGE - 1) // PAGE
-    found = ctypes.create_string_buffer(pages)
-    equal(LIBC.mincore(at, size, found), 0, "mincore")
-    LIBC.munmap(at, size, None)
-    return sum(b & 1 for b in found.raw) * PAGE
-
 
 def wait_ahead(folder, name):
     """Until a file that nobody has read is in the page cache."""
