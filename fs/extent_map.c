@@ -117,8 +117,9 @@ static int add_extent(struct extent_map *map, const struct extent *e, uint64_t s
          i++) {
         struct piece *piece = &map->piece[first + i];
 
+        /* They come in their order. */
         piece->low = min_u64(piece->low, sample);
-        piece->high = max_u64(piece->high, sample);
+        piece->high = sample;
     }
     return 0;
 }

@@ -164,7 +164,7 @@ static const char *const plans[] = {
     "batch=128",
     "batch=all",
     "batch=128,seed=7",
-    "batch=100,seed=7,tail=drop",
+    "batch=300,seed=7,tail=drop",
     "batch=300,seed=7,tail=wrap",
     "batch=32,tail=wrap",
     "batch=all,seed=3",
@@ -634,7 +634,46 @@ static void test_when__rows_of_text__by_a_map(void **state)
         assert_int_equal(f->g->when(f->g->ctx, blob, off, end - off), want);
         assert_int_equal(f->g->when(f->g->ctx, blob, off + 1000, 1), want); /* of its 64 KiB */
     }
+    assert_int_equal(
+        f->g->when(f->g->ctx, blob, blob->size - 9, 1),
+        list_distance(list, f, NULL, blob, (blob->size - 1) & ~UINT64_C(0xffff), 1 << 16));
     assert_int_equal(f->g->when(f->g->ctx, f->ds->blob[1], 0, 1), STAGE_NEVER); /* a side file */
+    guide_free(f->guide);
+    lock_release(&f->actives.lock);
+}
+
+/* Objects that stand in no order, in several files: never later than they are needed. */
+static void test_when__objects__not_too_late(void **state)
+{
+    AUTO(source_release) struct world_source s = {.n = 0};
+    AUTO_WORLD struct world w = {.troubles = 0};
+    AUTO_FREE struct list *list = malloc(sizeof(*list));
+    struct fixture own = {.guide = NULL}, *f = &own;
+    struct stage_need need[100];
+    struct active_course *c;
+    struct plan_entry plan;
+
+    (void)state;
+    source_directory(&s);
+    world_open(&w, &s, false);
+    use_dataset(f, w.found.item[found_find(&w.found, "all")].ds);
+    plan_init(&plan, f, "batch=10,seed=5");
+    c = course_init(f, 0, &plan, 0, 0);
+    while (f->g->next(f->g->ctx, need, ARRAY_LEN(need)) > 0)
+        continue;
+    list_init(list, f, c);
+    for (uint64_t sample = 0; sample < f->ds->samples; sample++) {
+        struct extent extent[EXTENTS_MOST];
+        unsigned n = dataset_extents(f->ds, sample, NULL, extent);
+
+        assert_true(n > 2);
+        for (unsigned i = 0; i < n; i++) {
+            const struct extent *e = &extent[i];
+            uint64_t got = f->g->when(f->g->ctx, e->blob, e->off, e->len);
+
+            assert_true(got <= list_distance(list, f, NULL, e->blob, e->off, e->len));
+        }
+    }
     guide_free(f->guide);
     lock_release(&f->actives.lock);
 }
@@ -752,6 +791,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_when__plans__as_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_when__two_courses__the_sooner, setup, teardown),
         cmocka_unit_test(test_when__rows_of_text__by_a_map),
+        cmocka_unit_test(test_when__objects__not_too_late),
         cmocka_unit_test(test_guide__hundred_million__at_once),
         cmocka_unit_test_setup_teardown(test_guide__threads__times_only_grow, setup, teardown),
     };
