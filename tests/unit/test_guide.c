@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/lock.h"
 #include "format/extents.h"
+#include "fs/extent_map.h"
 #include "support/random.h"
 #include "support/unit.h"
 #include "support/worlds.h"
@@ -642,6 +643,75 @@ static void test_when__rows_of_text__by_a_map(void **state)
     lock_release(&f->actives.lock);
 }
 
+#define MAP_BLOBS   100
+#define MAP_SAMPLES 3000
+
+/* A sample has bytes in two of many blobs. */
+static struct blob map_blob[MAP_BLOBS];
+
+static unsigned map_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                            struct extent *ret)
+{
+    uint64_t rng = RANDOM_SEED + sample * 977;
+
+    (void)ds;
+    (void)only;
+    random_next(&rng);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct blob *blob = &map_blob[random_below(&rng, MAP_BLOBS)];
+        uint64_t len = 1 + random_below(&rng, 100000);
+
+        ret[i] = (struct extent){blob, random_below(&rng, blob->size - len), len};
+    }
+    return 2;
+}
+
+static void test_extent_map__many_blobs__as_extents_say(void **state)
+{
+    const struct dataset_ops ops = {.extents = map_extents};
+    const struct dataset ds = {.ops = &ops, .samples = MAP_SAMPLES};
+    struct extent_map *map = NULL;
+    uint64_t rng = RANDOM_SEED;
+    unsigned steps = 1, none = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < MAP_BLOBS; i++)
+        map_blob[i].size = 150000 + i * 10000;
+    assert_int_equal(extent_map_new(&ds, &map), 0);
+    while (!extent_map_step(map, 300))
+        steps++;
+    assert_int_equal(steps, 10);
+    for (unsigned i = 0; i < 1000; i++) {
+        const struct blob *blob = &map_blob[random_below(&rng, MAP_BLOBS)];
+        uint64_t first = UINT64_MAX, last = 0, got_first = UINT64_MAX, got_last = 0;
+        uint64_t off = random_below(&rng, blob->size), len = 1 + random_below(&rng, 100000);
+        uint64_t from = off / EXTENT_MAP_PIECE;
+        uint64_t to = (min_u64(off + len, blob->size) - 1) / EXTENT_MAP_PIECE;
+
+        for (uint64_t sample = 0; sample < MAP_SAMPLES; sample++) {
+            struct extent extent[2];
+
+            map_extents(&ds, sample, NULL, extent);
+            for (unsigned k = 0; k < 2; k++) {
+                if (extent[k].blob != blob || extent[k].off / EXTENT_MAP_PIECE > to ||
+                    (extent[k].off + extent[k].len - 1) / EXTENT_MAP_PIECE < from)
+                    continue;
+                first = min_u64(first, sample);
+                last = max_u64(last, sample);
+            }
+        }
+        none += first > last;
+        assert_int_equal(extent_map_find(map, blob, off, len, &got_first, &got_last),
+                         first <= last);
+        assert_int_equal(got_first, first);
+        assert_int_equal(got_last, last);
+    }
+    assert_true(none < 1000);
+    assert_false(extent_map_find(map, &(struct blob){.size = 9}, 0, 9, &rng, &rng));
+    assert_false(extent_map_find(map, &map_blob[0], map_blob[0].size, 9, &rng, &rng));
+    extent_map_free(map);
+}
+
 /* Objects that stand in no order, in several files: never later than they are needed. */
 static void test_when__objects__not_too_late(void **state)
 {
@@ -791,6 +861,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_when__plans__as_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_when__two_courses__the_sooner, setup, teardown),
         cmocka_unit_test(test_when__rows_of_text__by_a_map),
+        cmocka_unit_test(test_extent_map__many_blobs__as_extents_say),
         cmocka_unit_test(test_when__objects__not_too_late),
         cmocka_unit_test(test_guide__hundred_million__at_once),
         cmocka_unit_test_setup_teardown(test_guide__threads__times_only_grow, setup, teardown),
