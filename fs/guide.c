@@ -28,7 +28,8 @@
 #define FRESH_NS     (4 * 1000 * 1000) /* so long when() takes the courses as they were */
 #define TURN_MOST    1024              /* elements */
 #define NEEDS_MOST   (2 * KINDS_MAX * EXTENTS_MOST)
-#define ANSWERS      65536             /* a power of two */
+#define ANSWERS      (1 << 18)         /* a power of two */
+#define WAYS         4                 /* slots that an answer may stand in */
 #define STEP         256               /* samples of a map between two looks at the clock */
 #define STEP_NS      (2 * 1000 * 1000) /* for maps, of a call of next(); and if it has nothing: */
 #define STEP_IDLE_NS (20 * 1000 * 1000)
@@ -39,6 +40,8 @@ struct cursor {
     uint64_t told; /* in elements like course.passed */
 };
 
+#define COURSE_ROOM 64 /* numbers of courses, and ACTIVES_MOST: none */
+
 /* Of a dataset whose samples are not all alike. */
 struct dataset_map {
     _Atomic bool is_wanted;
@@ -48,10 +51,11 @@ struct dataset_map {
     bool failed;
 };
 
-/* An answer of when(): a sum of exclusive or with the question, so that a slot that two have
- * written at once answers nobody. */
+/* An answer of when(). check is the exclusive or of the others with a hash of the question, so that
+ * a slot that two have written at once answers nobody. */
 struct answer {
-    _Atomic uint64_t check, time, course;
+    _Atomic uint64_t check, time;
+    _Atomic uint64_t whose; /* the course, and courses.version above it */
 };
 
 struct guide {
@@ -429,34 +433,58 @@ static uint64_t hash_of(const struct courses *courses, const struct blob *blob, 
     return stir(stir(stir(courses->version + 1, (uintptr_t)blob), off), len);
 }
 
-/* The answer that was given before, if its time has not come yet: then another one may be due. */
-static bool recall(const struct answer *answer, const struct courses *courses, uint64_t hash,
-                   uint64_t *ret)
+/* Is it of these courses, and has its time not come yet? Then another one may be due. */
+static bool is_true(const struct courses *courses, uint64_t time, uint64_t whose)
 {
-    uint64_t check = atomic_load_explicit(&answer->check, memory_order_relaxed);
-    uint64_t time = atomic_load_explicit(&answer->time, memory_order_relaxed);
-    uint64_t course = atomic_load_explicit(&answer->course, memory_order_relaxed);
+    uint64_t course = whose % COURSE_ROOM;
 
-    if ((check ^ time ^ course) != hash)
+    if (whose / COURSE_ROOM != courses->version % (UINT64_MAX / COURSE_ROOM))
         return false;
-    if (course < courses->n ? time < courses->course[course].clock : time != STAGE_NEVER)
-        return false;
-    *ret = time;
-    return true;
+    return course < courses->n ? time >= courses->course[course].clock : time == STAGE_NEVER;
 }
 
-static void remember(struct answer *answer, uint64_t hash, uint64_t time, uint64_t course)
+/* The answer that was given before, or the slot for it: the one whose time comes first. */
+static bool recall(const struct guide *guide, const struct courses *courses, uint64_t hash,
+                   uint64_t *ret, struct answer **ret_slot)
 {
-    atomic_store_explicit(&answer->check, hash ^ time ^ course, memory_order_relaxed);
-    atomic_store_explicit(&answer->time, time, memory_order_relaxed);
-    atomic_store_explicit(&answer->course, course, memory_order_relaxed);
+    struct answer *slot = &guide->answer[hash % ANSWERS / WAYS * WAYS];
+    uint64_t soonest = UINT64_MAX;
+
+    *ret_slot = slot;
+    for (unsigned i = 0; i < WAYS; i++) {
+        uint64_t check = atomic_load_explicit(&slot[i].check, memory_order_relaxed);
+        uint64_t time = atomic_load_explicit(&slot[i].time, memory_order_relaxed);
+        uint64_t whose = atomic_load_explicit(&slot[i].whose, memory_order_relaxed);
+        bool is_good = is_true(courses, time, whose);
+
+        if (is_good && (check ^ time ^ whose) == hash) {
+            *ret = time;
+            return true;
+        }
+        time = is_good ? time : 0;
+        if (time < soonest) {
+            soonest = time;
+            *ret_slot = &slot[i];
+        }
+    }
+    return false;
+}
+
+static void remember(const struct courses *courses, struct answer *slot, uint64_t hash,
+                     uint64_t time, size_t course)
+{
+    uint64_t whose = courses->version % (UINT64_MAX / COURSE_ROOM) * COURSE_ROOM + course;
+
+    atomic_store_explicit(&slot->check, hash ^ time ^ whose, memory_order_relaxed);
+    atomic_store_explicit(&slot->time, time, memory_order_relaxed);
+    atomic_store_explicit(&slot->whose, whose, memory_order_relaxed);
 }
 
 static uint64_t guide_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
 {
     struct guide *guide = ctx;
     struct courses *courses;
-    struct answer *answer;
+    struct answer *slot;
     uint64_t hash, time;
     size_t course;
     bool known;
@@ -466,11 +494,10 @@ static uint64_t guide_when(void *ctx, const struct blob *blob, uint64_t off, uin
     refresh(guide, false);
     courses = courses_hold(guide);
     hash = hash_of(courses, blob, off, len);
-    answer = &guide->answer[hash % ANSWERS];
-    if (!recall(answer, courses, hash, &time)) {
+    if (!recall(guide, courses, hash, &time, &slot)) {
         time = find_time(guide, courses, blob, off, len, &course, &known);
         if (known)
-            remember(answer, hash, time, course);
+            remember(courses, slot, hash, time, course);
     }
     courses_let_go(guide, courses);
     return time;
