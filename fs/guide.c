@@ -30,6 +30,7 @@
 #define NEEDS_MOST   (2 * KINDS_MAX * EXTENTS_MOST)
 #define ANSWERS      (1 << 18)         /* a power of two */
 #define WAYS         4                 /* slots that an answer may stand in */
+#define EMPTY_MOST   256               /* turns of a call of next() that come to nothing */
 #define STEP         256               /* samples of a map between two looks at the clock */
 #define STEP_NS      (2 * 1000 * 1000) /* for maps, of a call of next(); and if it has nothing: */
 #define STEP_IDLE_NS (20 * 1000 * 1000)
@@ -333,6 +334,7 @@ static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
 {
     struct guide *guide = ctx;
     struct courses *courses;
+    unsigned empty = 0;
     size_t n = 0;
 
     refresh(guide, true);
@@ -348,6 +350,8 @@ static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
         if (i == courses->n)
             break;
         take_turn(guide, &courses->course[i], &guide->cursor[i]);
+        if (!guide->n_needs && ++empty == EMPTY_MOST)
+            break; /* what is read has no bytes in sources, as sample numbers */
     }
     make_maps(guide, courses, n ? STEP_NS : STEP_IDLE_NS);
     courses_let_go(guide, courses);
