@@ -77,6 +77,7 @@ struct guide {
     _Atomic int64_t refreshed_at;
 
     /* next()'s thread's: */
+    uint64_t jumps; /* courses.jumps of the last call */
     size_t n_cursors;
     struct cursor cursor[ACTIVES_MOST];
     uint64_t needs_run; /* the run that the needs are of */
@@ -178,12 +179,16 @@ static const struct cursor *find_cursor(const struct guide *guide, uint64_t run)
     return NULL;
 }
 
-/* Make cursor number i that of course number i. */
+/* Make cursor number i that of course number i. After a jump the stage has forgotten what it was
+ * told, of all courses. */
 static void set_cursors(struct guide *guide, const struct courses *courses)
 {
     struct cursor cursor[ACTIVES_MOST];
     bool needs_count = false;
 
+    if (guide->jumps != courses->jumps)
+        guide->n_cursors = guide->needs_run = 0;
+    guide->jumps = courses->jumps;
     for (size_t i = 0; i < courses->n; i++) {
         const struct course *c = &courses->course[i];
         const struct cursor *before = find_cursor(guide, c->run);
@@ -191,7 +196,8 @@ static void set_cursors(struct guide *guide, const struct courses *courses)
         if (!before && c->from_run)
             before = find_cursor(guide, c->from_run);
         cursor[i] = (struct cursor){c->run, max_u64(c->passed, before ? before->told : 0)};
-        needs_count = needs_count || c->run == guide->needs_run || c->from_run == guide->needs_run;
+        needs_count = needs_count || c->run == guide->needs_run ||
+                      (c->from_run && c->from_run == guide->needs_run);
     }
     memcpy(guide->cursor, cursor, courses->n * sizeof(*cursor));
     guide->n_cursors = courses->n;

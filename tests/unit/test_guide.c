@@ -435,6 +435,27 @@ static void test_next__jump__begins_anew(void **state)
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
 }
 
+/* The stage forgets what it was told when one reader jumps. */
+static void test_next__another_jumps__told_again(void **state)
+{
+    struct fixture *f = *state;
+    struct stage_need need[200];
+    struct active_course *jumper;
+    struct plan_entry plan[2];
+
+    plan_init(&plan[0], f, "batch=100,part=0of2");
+    plan_init(&plan[1], f, "batch=100,part=1of2");
+    course_init(f, 0, &plan[0], 0, 0);
+    jumper = course_init(f, 1, &plan[1], 0, 0);
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
+    jumper->jumps++;
+    jumper->at = 400;
+    assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
+    jumper->jumps++; /* while some of a turn is left */
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
+}
+
 /* The needs of the next epoch are told before it begins, and then not again. */
 static void test_next__epoch_ends__not_told_again(void **state)
 {
@@ -947,6 +968,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_next__reader_overtakes__never_behind_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__another_jumps__told_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_told_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__next_epoch_is_read__not_told_twice, setup,
                                         teardown),
