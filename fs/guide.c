@@ -30,6 +30,7 @@
 #define NEEDS_MOST   (2 * KINDS_MAX * EXTENTS_MOST)
 #define ANSWERS      (1 << 18)         /* a power of two */
 #define WAYS         4                 /* slots that an answer may stand in */
+#define EMPTY_MOST   256               /* turns of a call of next() that come to nothing */
 #define STEP         256               /* samples of a map between two looks at the clock */
 #define STEP_NS      (2 * 1000 * 1000) /* for maps, of a call of next(); and if it has nothing: */
 #define STEP_IDLE_NS (20 * 1000 * 1000)
@@ -76,6 +77,7 @@ struct guide {
     _Atomic int64_t refreshed_at;
 
     /* next()'s thread's: */
+    uint64_t jumps; /* courses.jumps of the last call */
     size_t n_cursors;
     struct cursor cursor[ACTIVES_MOST];
     uint64_t needs_run; /* the run that the needs are of */
@@ -177,12 +179,16 @@ static const struct cursor *find_cursor(const struct guide *guide, uint64_t run)
     return NULL;
 }
 
-/* Make cursor number i that of course number i. */
+/* Make cursor number i that of course number i. After a jump the stage has forgotten what it was
+ * told, of all courses. */
 static void set_cursors(struct guide *guide, const struct courses *courses)
 {
     struct cursor cursor[ACTIVES_MOST];
     bool needs_count = false;
 
+    if (guide->jumps != courses->jumps)
+        guide->n_cursors = guide->needs_run = 0;
+    guide->jumps = courses->jumps;
     for (size_t i = 0; i < courses->n; i++) {
         const struct course *c = &courses->course[i];
         const struct cursor *before = find_cursor(guide, c->run);
@@ -190,7 +196,8 @@ static void set_cursors(struct guide *guide, const struct courses *courses)
         if (!before && c->from_run)
             before = find_cursor(guide, c->from_run);
         cursor[i] = (struct cursor){c->run, max_u64(c->passed, before ? before->told : 0)};
-        needs_count = needs_count || c->run == guide->needs_run || c->from_run == guide->needs_run;
+        needs_count = needs_count || c->run == guide->needs_run ||
+                      (c->from_run && c->from_run == guide->needs_run);
     }
     memcpy(guide->cursor, cursor, courses->n * sizeof(*cursor));
     guide->n_cursors = courses->n;
@@ -333,6 +340,7 @@ static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
 {
     struct guide *guide = ctx;
     struct courses *courses;
+    unsigned empty = 0;
     size_t n = 0;
 
     refresh(guide, true);
@@ -348,6 +356,8 @@ static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
         if (i == courses->n)
             break;
         take_turn(guide, &courses->course[i], &guide->cursor[i]);
+        if (!guide->n_needs && ++empty == EMPTY_MOST)
+            break; /* what is read has no bytes in sources, as sample numbers */
     }
     make_maps(guide, courses, n ? STEP_NS : STEP_IDLE_NS);
     courses_let_go(guide, courses);

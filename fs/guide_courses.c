@@ -104,7 +104,7 @@ static void go_forward(struct course *c, const struct course *before, uint64_t p
     c->clock = course_time(before, passed);
 }
 
-static void set_progress(struct course *c, const struct courses *before, uint64_t *runs)
+static void set_progress(struct course *c, const struct courses *before, struct courses *courses)
 {
     const struct course *same = find_id(before, c->id), *last = NULL;
 
@@ -119,12 +119,13 @@ static void set_progress(struct course *c, const struct courses *before, uint64_
     }
     if (!same && c->is_seeded && c->epoch)
         last = find_epoch(before, c, c->epoch - 1);
-    c->run = ++*runs;
+    c->run = ++courses->runs;
     c->from_run = last ? last->run : 0;
     if (last) {
         go_forward(c, last, last->elements - last->at + c->at);
         return;
     }
+    courses->jumps++;
     c->passed = 0;
     c->clock = before->latest;
     c->scale = same ? same->scale : 1;
@@ -175,6 +176,7 @@ void courses_make(const struct courses *before, const struct active_course *acti
 
     ret->n = 0;
     ret->runs = before->runs;
+    ret->jumps = before->jumps;
     ret->latest = before->latest;
     for (size_t i = 0; i < n; i++) {
         struct course *c = &ret->course[ret->n];
@@ -192,7 +194,7 @@ void courses_make(const struct courses *before, const struct active_course *acti
         if (!c->elements || !c->length)
             continue;
         set_fields(c, &active[i]);
-        set_progress(c, before, &ret->runs);
+        set_progress(c, before, ret);
         ret->n++;
     }
     set_scales(ret);

@@ -37,8 +37,9 @@ struct course {
 struct courses {
     unsigned users;   /* the guide's */
     uint64_t version; /* another one where times do not compare with those before */
-    uint64_t runs;    /* so far */
-    uint64_t latest;  /* of all clocks so far */
+    uint64_t runs;    /* so far, and how many of them went on from no other one: */
+    uint64_t jumps;
+    uint64_t latest; /* of all clocks so far */
     size_t n;
     struct course course[ACTIVES_MOST];
 };

@@ -32,6 +32,37 @@ size_t actives_courses(struct actives *actives, struct active_course ret[static 
     return actives->n;
 }
 
+/* ---- allocations that fail ---- */
+
+static bool is_counted;
+static long count, fail_at;
+
+static bool fails(void)
+{
+    return is_counted && ++count == fail_at;
+}
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__real_calloc(size_t n, size_t each);
+void *__wrap_calloc(size_t n, size_t each);
+void *__wrap_calloc(size_t n, size_t each)
+{
+    return fails() ? NULL : __real_calloc(n, each);
+}
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails() ? NULL : __real_realloc(p, n);
+}
+
 /* ---- a mount ---- */
 
 struct fixture {
@@ -402,6 +433,27 @@ static void test_next__jump__begins_anew(void **state)
     c->id = 7; /* another reader */
     assert_true(tell_all(f, need, ARRAY_LEN(need)) > SAMPLES);
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
+}
+
+/* The stage forgets what it was told when one reader jumps. */
+static void test_next__another_jumps__told_again(void **state)
+{
+    struct fixture *f = *state;
+    struct stage_need need[200];
+    struct active_course *jumper;
+    struct plan_entry plan[2];
+
+    plan_init(&plan[0], f, "batch=100,part=0of2");
+    plan_init(&plan[1], f, "batch=100,part=1of2");
+    course_init(f, 0, &plan[0], 0, 0);
+    jumper = course_init(f, 1, &plan[1], 0, 0);
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
+    jumper->jumps++;
+    jumper->at = 400;
+    assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
+    jumper->jumps++; /* while some of a turn is left */
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
 }
 
 /* The needs of the next epoch are told before it begins, and then not again. */
@@ -779,9 +831,72 @@ static void test_guide__hundred_million__at_once(void **state)
     c->jumps++;
     look(f);
     assert_true(f->g->when(f->g->ctx, blob, 0, 100000) < 1000000);
+    c->jumps++; /* to where only sample numbers are read, which takes no walk either */
+    for (unsigned i = 0; i < f->ds->n_folders && !c->folder; i++)
+        if (!strcmp(f->ds->folder[i].encoder->name, "npy"))
+            c->folder = &f->ds->folder[i];
+    for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
+        if (c->folder->kind[SCOPE_BATCHES][i].field->role == FIELD_NUMBER)
+            c->kinds |= UINT64_C(1) << i;
+    assert_true(c->kinds != 0);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(f->g->next(f->g->ctx, need, ARRAY_LEN(need)), 0);
+    assert_int_equal(f->g->when(f->g->ctx, blob, 0, 100000), STAGE_NEVER);
     guide_free(f->guide);
     lock_release(&f->actives.lock);
     found_release(&f->found);
+}
+
+/* ---- without memory ---- */
+
+/* It knows less then, and leaves nothing behind. */
+static void test_guide__no_memory__no_wrong_time(void **state)
+{
+    AUTO(source_release) struct world_source s = {.n = 0};
+    AUTO_WORLD struct world w = {.troubles = 0};
+    AUTO_FREE struct list *list = malloc(sizeof(*list));
+    struct fixture own = {.guide = NULL}, *f = &own;
+    struct stage_need need[100];
+    struct active_course *c;
+    struct plan_entry plan;
+    unsigned guides = 0;
+
+    (void)state;
+    source_libsvm(&s, true);
+    world_open(&w, &s, false);
+    use_dataset(f, w.found.item[0].ds);
+    guide_free(f->guide);
+    plan_init(&plan, f, "batch=100,seed=5,shuffle=window:20");
+    c = course_init(f, 0, &plan, 0, 300);
+    list_init(list, f, c);
+    count = fail_at = 0;
+    while (count >= fail_at) {
+        struct guide *guide = NULL;
+        const struct stage_guide *g;
+        uint64_t want, got = 0;
+
+        count = 0;
+        fail_at++;
+        is_counted = true;
+        if (guide_new(&f->actives, &f->catalog, &guide) == 0) {
+            g = guide_for_stage(guide);
+            g->next(g->ctx, need, ARRAY_LEN(need));
+            g->when(g->ctx, f->ds->blob[0], 70000, 1 << 16);
+            while (g->next(g->ctx, need, ARRAY_LEN(need)) > 0)
+                continue;
+            got = g->when(g->ctx, f->ds->blob[0], 1 << 16, 1 << 16);
+            guides++;
+        }
+        is_counted = false;
+        want = list_distance(list, f, NULL, f->ds->blob[0], 1 << 16, 1 << 16);
+        if (count < fail_at)
+            assert_int_equal(got, want);
+        else
+            assert_true(got == 0 || got == want);
+        guide_free(guide);
+    }
+    assert_true(fail_at > 10 && guides > 5);
+    lock_release(&f->actives.lock);
 }
 
 /* ---- threads ---- */
@@ -853,6 +968,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_next__reader_overtakes__never_behind_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__another_jumps__told_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_told_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__next_epoch_is_read__not_told_twice, setup,
                                         teardown),
@@ -864,6 +980,7 @@ int main(void)
         cmocka_unit_test(test_extent_map__many_blobs__as_extents_say),
         cmocka_unit_test(test_when__objects__not_too_late),
         cmocka_unit_test(test_guide__hundred_million__at_once),
+        cmocka_unit_test(test_guide__no_memory__no_wrong_time),
         cmocka_unit_test_setup_teardown(test_guide__threads__times_only_grow, setup, teardown),
     };
 
