@@ -18,7 +18,8 @@
 
 #define NS_PER_MS       INT64_C(1000000)
 #define NS_PER_S        INT64_C(1000000000)
-#define GROUP_BYTES     (UINT64_C(1) << 20) /* that are written to disk at a time: whole blocks */
+#define GROUP_BYTES     (UINT64_C(1) << 20)   /* that are written to disk at a time: whole blocks */
+#define DEMAND_GROUP    (UINT64_C(128) << 10) /* that is enough where somebody waits */
 #define BACKOFF_MS      200
 #define BACKOFF_MOST_MS 15000
 #define GIVE_UP         6 /* failures of a run that nobody waits for */
@@ -653,13 +654,30 @@ static bool is_known(const struct run *run)
     return run->whole && file_state(run->file, run->first + run->done) == BLOCK_HERE;
 }
 
-/* Shall complete blocks be published at once? */
-static bool is_urgent(const struct run *run)
+/* Is a wait over with the n blocks at the front of the buffer? */
+static bool ends_a_wait(const struct run *run, uint64_t n)
 {
-    return run->whole || atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND ||
-           run->fill == run->buffer_room ||
-           atomic_load_explicit(&run->progress, memory_order_relaxed) - run->published >
-               PUBLISH_MS * NS_PER_MS;
+    uint64_t first = run->first + run->done, end = first + n;
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    for (const struct wait *w = run->file->waits; w; w = w->next) {
+        uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
+
+        if (from < to && w->left <= to - from)
+            return true;
+    }
+    return false;
+}
+
+/* Shall n complete blocks be published at once? To write blocks one by one takes its time, too. */
+static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
+{
+    int64_t since = atomic_load_explicit(&run->progress, memory_order_relaxed) - run->published;
+
+    if (run->whole || run->fill == run->buffer_room || since > PUBLISH_MS * NS_PER_MS)
+        return true;
+    return atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND &&
+           (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
 }
 
 static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
@@ -684,7 +702,7 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
                 staged_unclaim(&run->file->staged, run->first + run->done, 1);
             run->done++;
             run->fill = 0;
-        } else if (ready && (is_urgent(run) || run->done + ready == run->n)) {
+        } else if (ready && (run->done + ready == run->n || is_urgent(run, ready, ready_bytes))) {
             publish_blocks(run, ready, ready_bytes);
         }
     }
