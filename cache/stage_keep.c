@@ -27,11 +27,11 @@
 #include "base/scope.h"
 #include "cache/stage_parts.h"
 
-#define LIST_SHARE 512                 /* of the blocks on disk, the latest, are listed; */
-#define LIST_LEAST 4                   /* or so many */
+#define LIST_SHARE  512                 /* of the blocks on disk, the latest, are listed; */
+#define LIST_LEAST  4                   /* or so many */
 #define GROUP       256                 /* victims that go together, */
 #define GROUP_BYTES (UINT64_C(1) << 20) /* so much more than is needed at least, */
-#define GROUP_SHARE 1024                 /* but no more than this part of what is on disk */
+#define GROUP_SHARE 1024                /* but no more than this part of what is on disk */
 #define SAMPLES     256                 /* that are asked for to find what has passed */
 #define ASK_ALL     32                  /* each so many passes */
 #define TRIES       16

@@ -82,7 +82,7 @@ static void list_move(struct run *run, enum run_state state)
 static bool run_grow(struct transfer *transfer);
 static bool data_came(struct transfer *transfer, const void *bytes, size_t n);
 static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes);
-static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes);
+static void publish_ready(struct run *run);
 static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                     const struct diag *d);
 
@@ -107,6 +107,7 @@ static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum r
     run = calloc(1, sizeof(*run));
     if (!run)
         return -ENOMEM;
+    lock_init(&run->buffer_lock);
     run->transfer.url = file->url;
     run->transfer.data = data_came;
     run->transfer.end = run_end;
@@ -300,6 +301,7 @@ static void run_let_go(struct run *run)
     stage->alive--;
     pthread_cond_broadcast(&stage->gone);
     lock_drop(&stage->lock);
+    lock_release(&run->buffer_lock);
     free(run);
 }
 
@@ -460,11 +462,9 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
     struct diag reason = DIAG_INIT;
-    uint64_t ready_bytes, ready = complete_blocks(run, &ready_bytes);
     int gone, error;
 
-    if (ready && !run->whole) /* what has come stays, whatever has happened */
-        publish_blocks(run, ready, ready_bytes);
+    publish_ready(run); /* what has come stays, whatever has happened */
 
     if (d && d->set)
         reason = *d;
@@ -680,15 +680,52 @@ static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
            (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
 }
 
+/* Whatever is complete. */
+static void publish_ready(struct run *run)
+{
+    LOCK_SCOPE(&run->buffer_lock);
+    uint64_t bytes, n = complete_blocks(run, &bytes);
+
+    if (n && !run->whole)
+        publish_blocks(run, n, bytes);
+    atomic_store(&run->ready_at, 0);
+}
+
+void runs_flush(struct stage *stage)
+{
+    int64_t since = monotonic_ns() - PUBLISH_MS * NS_PER_MS, ready_at;
+
+    for (;;) {
+        struct run *run;
+
+        lock_take(&stage->lock);
+        for (run = stage->active.first; run; run = run->next) {
+            ready_at = atomic_load(&run->ready_at);
+            if (ready_at && ready_at < since && run->phase == RUN_RUNNING)
+                break;
+        }
+        if (run)
+            run->references++;
+        lock_drop(&stage->lock);
+        if (!run)
+            return;
+        publish_ready(run);
+        run_let_go(run);
+    }
+}
+
 static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
 {
     struct run *run = (struct run *)transfer;
     const uint8_t *at = bytes;
+    uint64_t ready_bytes;
+    bool refused;
 
     count_bytes(run, n);
+    lock_take(&run->buffer_lock);
     while (n && run->done < run->n) {
         size_t take = (size_t)min_u64(n, run->buffer_room - run->fill);
-        uint64_t ready, ready_bytes;
+        uint64_t ready;
 
         if (run->whole) /* one by one: some may be known */
             take = (size_t)min_u64(take, file_block_len(run->file, run->done) - run->fill);
@@ -706,7 +743,12 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
             publish_blocks(run, ready, ready_bytes);
         }
     }
-    if (run->refused && !is_wanted(run))
+    refused = run->refused;
+    atomic_store(&run->ready_at, complete_blocks(run, &ready_bytes)
+                                     ? atomic_load_explicit(&run->progress, memory_order_relaxed)
+                                     : 0);
+    lock_drop(&run->buffer_lock);
+    if (refused && !is_wanted(run))
         return false;
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
