@@ -446,6 +446,7 @@ void *stage_main(void *arg)
                      stage->options.patience_s);
         lock_drop(&stage->lock);
         waits_tell(stage, over, -EREMOTEIO, &reason);
+        runs_flush(stage);
         next = earlier(next, look_at_others(stage, now));
         stage_in_background(stage, now);
         runs_start(stage);

@@ -126,13 +126,15 @@ struct run {
     unsigned references; /* its list, and who starts it */
     bool paused, stopping;
     int64_t made, wake_at;
-    uint64_t when;     /* it is needed, by the guide; STAGE_NEVER: that is not known */
-    bool was_paused;   /* this transfer */
-    unsigned failures; /* in a row, without a block */
-    int over_error;    /* why it was stopped */
-    uint64_t claimed;  /* blocks from first on; the others are written without a claim */
-    bool steals;       /* it does without claims: who has them has given no sign of life */
-    /* Of the thread that starts it, then of the transport's: */
+    uint64_t when;            /* it is needed, by the guide; STAGE_NEVER: that is not known */
+    bool was_paused;          /* this transfer */
+    unsigned failures;        /* in a row, without a block */
+    int over_error;           /* why it was stopped */
+    uint64_t claimed;         /* blocks from first on; the others are written without a claim */
+    bool steals;              /* it does without claims: who has them has given no sign of life */
+    _Atomic int64_t ready_at; /* since when there are complete blocks in the buffer; 0: none */
+    struct lock buffer_lock;  /* of what comes: before stage->lock */
+    /* Of the thread that starts it, then of who has buffer_lock: */
     bool refused;  /* there is no room: what comes goes to the spares */
     uint64_t room; /* bytes that were taken for blocks to come */
     uint64_t done; /* blocks from first on that are dealt with */
@@ -326,6 +328,10 @@ void runs_start(struct stage *stage);
 /* Queue what has slept enough; give up what somebody has waited for too long. Returns when to look
  * again. */
 int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over);
+
+/* Publish blocks that have come, and wait for others to be written with them, though nothing comes
+ * any more. No lock held. */
+void runs_flush(struct stage *stage);
 
 /* Stop all that is under way, and forget what is not; all who wait get -EINTR. */
 void runs_stop_locked(struct stage *stage, struct wait **ret_over);

@@ -18,7 +18,8 @@
 
 #define NS_PER_MS       INT64_C(1000000)
 #define NS_PER_S        INT64_C(1000000000)
-#define GROUP_BYTES     (UINT64_C(1) << 20) /* that are written to disk at a time: whole blocks */
+#define GROUP_BYTES     (UINT64_C(1) << 20)   /* that are written to disk at a time: whole blocks */
+#define DEMAND_GROUP    (UINT64_C(128) << 10) /* that is enough where somebody waits */
 #define BACKOFF_MS      200
 #define BACKOFF_MOST_MS 15000
 #define GIVE_UP         6 /* failures of a run that nobody waits for */
@@ -80,7 +81,7 @@ static void list_move(struct run *run, enum run_state state)
 static bool run_grow(struct transfer *transfer);
 static bool data_came(struct transfer *transfer, const void *bytes, size_t n);
 static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes);
-static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes);
+static void publish_ready(struct run *run);
 static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                     const struct diag *d);
 
@@ -105,6 +106,7 @@ static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum r
     run = calloc(1, sizeof(*run));
     if (!run)
         return -ENOMEM;
+    lock_init(&run->buffer_lock);
     run->transfer.url = file->url;
     run->transfer.data = data_came;
     run->transfer.end = run_end;
@@ -298,6 +300,7 @@ static void run_let_go(struct run *run)
     stage->alive--;
     pthread_cond_broadcast(&stage->gone);
     lock_drop(&stage->lock);
+    lock_release(&run->buffer_lock);
     free(run);
 }
 
@@ -458,11 +461,9 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
     struct diag reason = DIAG_INIT;
-    uint64_t ready_bytes, ready = complete_blocks(run, &ready_bytes);
     int gone, error;
 
-    if (ready && !run->whole) /* what has come stays, whatever has happened */
-        publish_blocks(run, ready, ready_bytes);
+    publish_ready(run); /* what has come stays, whatever has happened */
 
     if (d && d->set)
         reason = *d;
@@ -653,24 +654,78 @@ static bool is_known(const struct run *run)
     return run->whole && file_state(run->file, run->first + run->done) == BLOCK_HERE;
 }
 
-/* Shall complete blocks be published at once? */
-static bool is_urgent(const struct run *run)
+/* Is a wait over with the n blocks at the front of the buffer? */
+static bool ends_a_wait(const struct run *run, uint64_t n)
 {
-    return run->whole || atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND ||
-           run->fill == run->buffer_room ||
-           atomic_load_explicit(&run->progress, memory_order_relaxed) - run->published >
-               PUBLISH_MS * NS_PER_MS;
+    uint64_t first = run->first + run->done, end = first + n;
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    for (const struct wait *w = run->file->waits; w; w = w->next) {
+        uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
+
+        if (from < to && w->left <= to - from)
+            return true;
+    }
+    return false;
+}
+
+/* Shall n complete blocks be published at once? To write blocks one by one takes its time, too. */
+static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
+{
+    int64_t since = atomic_load_explicit(&run->progress, memory_order_relaxed) - run->published;
+
+    if (run->whole || run->fill == run->buffer_room || since > PUBLISH_MS * NS_PER_MS)
+        return true;
+    return atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND &&
+           (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
+}
+
+/* Whatever is complete. */
+static void publish_ready(struct run *run)
+{
+    LOCK_SCOPE(&run->buffer_lock);
+    uint64_t bytes, n = complete_blocks(run, &bytes);
+
+    if (n && !run->whole)
+        publish_blocks(run, n, bytes);
+    atomic_store(&run->ready_at, 0);
+}
+
+void runs_flush(struct stage *stage)
+{
+    int64_t since = monotonic_ns() - PUBLISH_MS * NS_PER_MS, ready_at;
+
+    for (;;) {
+        struct run *run;
+
+        lock_take(&stage->lock);
+        for (run = stage->active.first; run; run = run->next) {
+            ready_at = atomic_load(&run->ready_at);
+            if (ready_at && ready_at < since && run->phase == RUN_RUNNING)
+                break;
+        }
+        if (run)
+            run->references++;
+        lock_drop(&stage->lock);
+        if (!run)
+            return;
+        publish_ready(run);
+        run_let_go(run);
+    }
 }
 
 static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
 {
     struct run *run = (struct run *)transfer;
     const uint8_t *at = bytes;
+    uint64_t ready_bytes;
+    bool refused;
 
     count_bytes(run, n);
+    lock_take(&run->buffer_lock);
     while (n && run->done < run->n) {
         size_t take = (size_t)min_u64(n, run->buffer_room - run->fill);
-        uint64_t ready, ready_bytes;
+        uint64_t ready;
 
         if (run->whole) /* one by one: some may be known */
             take = (size_t)min_u64(take, file_block_len(run->file, run->done) - run->fill);
@@ -684,11 +739,16 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
                 staged_unclaim(&run->file->staged, run->first + run->done, 1);
             run->done++;
             run->fill = 0;
-        } else if (ready && (is_urgent(run) || run->done + ready == run->n)) {
+        } else if (ready && (run->done + ready == run->n || is_urgent(run, ready, ready_bytes))) {
             publish_blocks(run, ready, ready_bytes);
         }
     }
-    if (run->refused && !is_wanted(run))
+    refused = run->refused;
+    atomic_store(&run->ready_at, complete_blocks(run, &ready_bytes)
+                                     ? atomic_load_explicit(&run->progress, memory_order_relaxed)
+                                     : 0);
+    lock_drop(&run->buffer_lock);
+    if (refused && !is_wanted(run))
         return false;
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
