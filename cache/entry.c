@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
@@ -19,13 +20,14 @@
 #include "cache/file.h"
 
 #define TRAILER_BYTES   ENTRY_TRAILER
-#define TRAILER_VERSION 2
+#define TRAILER_VERSION 3
 #define SUM_BYTES       (UINT64_C(1) << 20) /* that are read at a time */
 #define ROOM_AHEAD      (1u << 20)          /* bytes: taken at once, not for each write */
 
 struct entry_sink {
     int fd;
-    uint64_t size; /* written so far */
+    uint64_t size;   /* written so far */
+    uint64_t wanted; /* bytes for which the disk had no room; 0: it had */
     struct allowance allowance;
 };
 
@@ -52,6 +54,8 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
 
     if (r == 0)
         r = write_all(sink->fd, bytes, len);
+    if (r == -ENOSPC && !sink->allowance.wanted)
+        sink->wanted = sink->size + len + TRAILER_BYTES;
     if (r == 0) {
         sink->size += len;
         allowance_written(&sink->allowance, sink->size);
@@ -87,17 +91,16 @@ int entry_init(struct entry *ret, const struct cache_folder *cache, const char *
     return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
 }
 
-/* sum: NULL: the content has none here. */
-static void make_trailer(const char *id, uint64_t size, const uint32_t *sum,
+/* sum: the CRC-32 of the content. */
+static void make_trailer(const char *id, uint64_t size, uint32_t sum,
                          uint8_t ret[static TRAILER_BYTES])
 {
     memset(ret, 0, TRAILER_BYTES);
     memcpy(ret, "epochfs", 8);
     store_le32(ret + 8, TRAILER_VERSION);
-    store_le32(ret + 12, sum != NULL);
     store_le64(ret + 16, size);
     memcpy(ret + 24, id, 32);
-    store_le32(ret + 56, sum ? *sum : 0);
+    store_le32(ret + 56, sum);
     store_le32(ret + 60, (uint32_t)crc32_z(0, ret, 60));
 }
 
@@ -128,8 +131,6 @@ int entry_check(int fd, uint64_t size)
     uint32_t sum = 0;
     int r = file_pread(fd, trailer, sizeof(trailer), size);
 
-    if (r == 0 && !load_le32(trailer + 12))
-        return 0;
     if (r == 0)
         r = sum_content(fd, size, &sum);
     if (r == 0 && sum != load_le32(trailer + 56))
@@ -137,10 +138,19 @@ int entry_check(int fd, uint64_t size)
     return r;
 }
 
+/* Of a trailer that is not what it should be. */
+static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
+{
+    bool is_trailer =
+        !memcmp(found, "epochfs", 8) && load_le32(found + 60) == (uint32_t)crc32_z(0, found, 60);
+
+    return is_trailer && load_le32(found + 8) != TRAILER_VERSION ? -EPROTO : -EBADMSG;
+}
+
+/* 0, -ENOENT, -EBADMSG, -EPROTO or -errno: see entry_inspect(). */
 static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *ret_size)
 {
     uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
-    uint32_t sum;
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
 
@@ -148,12 +158,10 @@ static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *re
         return errno == ENOENT || errno == ELOOP ? -ENOENT : -errno; /* a link is not ours */
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < TRAILER_BYTES ||
         pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
-        return -ENOENT;
-    sum = load_le32(found + 56);
-    make_trailer(id, (uint64_t)st.st_size - TRAILER_BYTES, load_le32(found + 12) ? &sum : NULL,
-                 want);
+        return -EBADMSG;
+    make_trailer(id, (uint64_t)st.st_size - TRAILER_BYTES, load_le32(found + 56), want);
     if (memcmp(found, want, sizeof(want)) != 0)
-        return -ENOENT;
+        return what_is_wrong(found);
     *ret_size = (uint64_t)st.st_size - TRAILER_BYTES;
     *ret_fd = TAKE_FD(fd);
     return 0;
@@ -166,12 +174,19 @@ int entry_path(const struct entry *entry, const char *suffix, char ret[static PA
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+int entry_inspect(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
 {
     char done[PATH_MAX];
     int r = entry_path(entry, "", done);
 
     return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+}
+
+int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+{
+    int r = entry_inspect(entry, ret_fd, ret_size);
+
+    return r == -EBADMSG || r == -EPROTO ? -ENOENT : r;
 }
 
 int entry_open_checked(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
@@ -223,17 +238,15 @@ static int lock_part(const char *path, bool wait, int *ret_fd)
 
 int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size)
 {
-    char part[PATH_MAX], done[PATH_MAX];
+    char part[PATH_MAX];
     AUTO_CLOSE int fd = -1;
     int r = entry_path(entry, ".part", part);
 
     if (r == 0)
-        r = entry_path(entry, "", done);
-    if (r == 0)
         r = lock_part(part, wait, &fd);
     if (r < 0)
         return r;
-    r = open_done(done, entry->id, ret_fd, ret_size);
+    r = entry_open(entry, ret_fd, ret_size);
     if (r == 0)
         unlink(part); /* another process was first; ours is empty */
     if (r != -ENOENT)
@@ -257,11 +270,10 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
         r = entry_path(entry, "", done);
     if (r < 0)
         return r;
-    /* What is not synced has a checksum of its own. */
-    r = sync ? sum_content(fd, (uint64_t)size, &sum) : 0;
+    r = sum_content(fd, (uint64_t)size, &sum);
     if (r < 0)
         return r;
-    make_trailer(entry->id, (uint64_t)size, sync ? &sum : NULL, trailer);
+    make_trailer(entry->id, (uint64_t)size, sum, trailer);
     r = write_all(fd, trailer, sizeof(trailer));
     if (r == 0 && ((sync && fdatasync(fd) < 0) || rename(part, done) < 0))
         r = -errno;
@@ -291,6 +303,18 @@ void entry_abandon(const struct entry *entry, int fd)
         unlink(part);
 }
 
+/* While what was written is still there. */
+static void say_disk_is_full(const struct entry_sink *sink, const char *folder, struct diag *d)
+{
+    struct statvfs fs;
+
+    if (fstatvfs(sink->fd, &fs) == 0)
+        diag_set(d, -ENOSPC,
+                 "No space left on the disk of %s: want at least %llu bytes, found %llu free",
+                 folder, (unsigned long long)sink->wanted,
+                 (unsigned long long)(sink->size + (uint64_t)fs.f_bavail * fs.f_frsize));
+}
+
 int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
                uint64_t *ret_size, struct diag *d)
 {
@@ -305,6 +329,8 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
             r = make(ctx, &sink, d);
         if (r == -ENOSPC && sink.allowance.wanted)
             allowance_refused(&sink.allowance, entry->folder, d);
+        else if (r == -ENOSPC && sink.wanted)
+            say_disk_is_full(&sink, entry->folder, d);
         if (r == 0)
             r = publish(entry, fd, sync, ret_size);
         if (r < 0) {

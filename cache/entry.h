@@ -31,12 +31,16 @@ int entry_init(struct entry *ret, const struct cache_folder *cache, const char *
  * -errno. The caller closes *ret_fd. */
 int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
 
-/* The same, if the content is what was written: at most ENTRY_CHECKED bytes are compared with their
- * checksum; who finds it wrong removes the entry, and -ENOENT. */
+/* The same for people who look after the folder: -EBADMSG: there is something, but it is damaged;
+ * -EPROTO: it was made by another version of epochfs. */
+int entry_inspect(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
+
+/* The same as entry_open(), if the content is what was written: at most ENTRY_CHECKED bytes are
+ * compared with their checksum; who finds it wrong removes the entry, and -ENOENT. */
 #define ENTRY_CHECKED (UINT64_C(1) << 30)
 int entry_open_checked(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
 
-/* Compare the content, of size bytes, of a whole entry with its checksum, if it has one. 0,
+/* Compare the content, of size bytes, of a whole entry with the checksum in its trailer. 0,
  * -EBADMSG or -errno. */
 int entry_check(int fd, uint64_t size);
 

@@ -60,6 +60,17 @@ int file_pread(int fd, void *buf, size_t len, uint64_t off)
     return 0;
 }
 
+int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait)
+{
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
+
+    while (fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) < 0)
+        if (errno != EINTR)
+            return errno == EACCES ? -EAGAIN : -errno;
+    return 0;
+}
+
 void file_describe(const struct stat *st, uint64_t size, struct blob *ret)
 {
     ret->size = min_u64(size, (uint64_t)st->st_size);

@@ -85,7 +85,8 @@ static uint64_t pause_before(unsigned n, uint64_t asked_ms)
     return min_u64(max_u64(ms, asked_ms), PAUSE_MOST_MS);
 }
 
-/* The -errno of a request that gave no good reply, with the reason in d. *ret_again: it may work
+/* The -errno of a request that gave no good reply, with the reason in d: -EPERM: the server wants a
+ * user. *ret_again: it may work
  * later. */
 static int failure(struct http *http, const struct http_request *request,
                    const struct http_signature *signature, const char *name, bool *ret_again,
@@ -109,6 +110,7 @@ static int failure(struct http *http, const struct http_request *request,
             http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
     return diag_set(d,
                     status == 404 || status == 410   ? -ENOENT
+                    : status == 401 && !signature    ? -EPERM
                     : status == 401 || status == 403 ? -EACCES
                                                      : -EREMOTEIO,
                     "%s: want status 200, found %u%s%s", name, status, code[0] ? " " : "", code);

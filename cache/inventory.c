@@ -65,9 +65,10 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
     struct staged_info info;
     int r = staged_inspect(path, &info);
 
-    if (r < 0) { /* of another version: nothing is known of it, so it is left alone */
+    if (r <
+        0) { /* of another version, or another user: nothing is known of it, so it is left alone */
         ret->in_use = true;
-        return r == -EPROTO || r == -EINVAL ? 0 : r;
+        return r == -EPROTO || r == -EINVAL || r == -EACCES ? 0 : r;
     }
     ret->size = info.size;
     ret->present = info.present;
@@ -101,8 +102,8 @@ static bool entry_in_use(const char *path, bool is_part)
     return false;
 }
 
-/* The content of a whole entry. checks: it is compared with its checksum. -ENOENT: it is damaged.
- */
+/* The content of a whole entry. checks: it is compared with its checksum. 0, -EBADMSG, -EPROTO (see
+ * entry_inspect()) or -errno. */
 static int entry_content(const struct inventory *inventory, const struct inventory_file *file,
                          bool checks, uint64_t *ret_size)
 {
@@ -111,10 +112,10 @@ static int entry_content(const struct inventory *inventory, const struct invento
     int r = entry_of(inventory, file, &entry);
 
     if (r == 0)
-        r = entry_open(&entry, &fd, ret_size);
+        r = entry_inspect(&entry, &fd, ret_size);
     if (r == 0 && checks)
         r = entry_check(fd, *ret_size);
-    return r == -EBADMSG ? -ENOENT : r;
+    return r;
 }
 
 static int add_file(struct inventory *inventory, const char *kind, const char *name)
@@ -141,8 +142,12 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
         r = look_at_staged(path, &file);
     } else {
         file.in_use = entry_in_use(path, file.is_part);
-        if (!file.is_part)
-            file.is_damaged = entry_content(inventory, &file, false, &file.size) == -ENOENT;
+        if (!file.is_part) {
+            int found = entry_content(inventory, &file, false, &file.size);
+
+            file.is_damaged = found == -EBADMSG;
+            file.is_foreign = found == -EPROTO;
+        }
     }
     restore_time(path, st.st_atim);
     if (r < 0)
@@ -234,6 +239,8 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 
 bool inventory_superseded(const struct inventory *inventory, const struct inventory_file *file)
 {
+    if (file->is_foreign)
+        return true;
     for (size_t i = 0; i < inventory->n && file->is_staged && !file->is_part; i++) {
         const struct inventory_file *other = &inventory->file[i];
 
@@ -253,7 +260,7 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
     int r = path_of(inventory, file, path);
 
     *ret_good = *ret_bad = 0;
-    if (r < 0 || file->is_part)
+    if (r < 0 || file->is_part || file->is_foreign)
         return r;
     if (lstat(path, &st) < 0)
         return -errno;
@@ -261,10 +268,10 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
                         : entry_content(inventory, file, true, &size);
     restore_time(path, st.st_atim);
     *ret_good += r == 0 && !file->is_staged;
-    if (r != (file->is_staged ? -EBADMSG : -ENOENT))
+    if (r != -EBADMSG)
         return r;
     r = file->is_staged ? staged_remove(path) : unlink(path) < 0 ? -errno : 0;
-    *ret_bad = r == 0;
+    *ret_bad = r != -ENOENT;
     return r == -ENOENT ? 0 : r;
 }
 

@@ -19,6 +19,7 @@ struct inventory_file {
     bool is_part;    /* one that is being made, or was left by a process that died */
     bool in_use;     /* a process has it open; of parts: makes it */
     bool is_damaged; /* it cannot be used; blocks of staged files are not looked at */
+    bool is_foreign; /* an entry that another version of epochfs has made: not used, not damaged */
     uint64_t size;   /* bytes of the content, as far as it is known */
     uint64_t disk;   /* bytes of disk space */
     time_t used;     /* when it was last read or written, as far as the file system tells */
@@ -41,12 +42,13 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
 void inventory_release(struct inventory *inventory);
 #define AUTO_INVENTORY AUTO(inventory_release)
 
-/* Is there a newer version of the same file of a remote? */
+/* Is there a newer version of the same file of a remote, or is it of another version of epochfs? */
 bool inventory_superseded(const struct inventory *inventory, const struct inventory_file *file);
 
-/* Compare checksums of all blocks of a staged file; of an entry, its trailer. What is wrong is
- * removed: blocks, or the whole file if it is not one of blocks. *ret_good, *ret_bad: blocks, or
- * files. 0, or -errno: it could not be looked at. */
+/* Compare checksums of all blocks of a staged file; of an entry, all of its content. What is wrong
+ * is removed: blocks, or the whole file if it is not one of blocks. *ret_good, *ret_bad: blocks, or
+ * files. 0, or -errno: it could not be looked at, or, with *ret_bad > 0, what is wrong could not be
+ * removed. */
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
                      uint64_t *ret_good, uint64_t *ret_bad);
 

@@ -305,15 +305,36 @@ static bool is_surely_file(const struct remote_version *version)
     return *version->etag || version->mtime.tv_sec;
 }
 
+#define ADVICE_ROOM 400
+
+/* What helps against -EPERM (401) and -EACCES (403), "": nothing that is known. */
+static const char *advice_of_users(const struct source *source, int r, char ret[static ADVICE_ROOM])
+{
+    char origin[300];
+
+    source_credentials(source, origin, sizeof(origin));
+    *ret = '\0';
+    if (r == -EPERM || r == -EACCES)
+        snprintf(ret, ADVICE_ROOM, *origin ? "; it was asked as %s%s" : "; %s%s",
+                 *origin       ? origin
+                 : r == -EPERM ? "it wants a user"
+                               : "if it wants a user",
+                 *origin ? "" : ": put one into ~/.netrc");
+    return ret;
+}
+
 /* The folder's page could not be had: what helps where a server shows none. why: of the request. */
 static int no_listing(const struct source *source, int r, const struct diag *why, struct diag *d)
 {
+    char users[ADVICE_ROOM];
+
+    advice_of_users(source, r, users);
     if (r != 0 && r != -ENOENT && r != -EACCES)
-        return diag_set(d, r, "%s", diag_text(why, r));
+        return diag_set(d, r, "%s%s", diag_text(why, r), users);
     return diag_set(d, r ? r : -ENODATA,
                     "%s: want SHA256SUMS or an index page there, found neither%s%s%s; name the "
-                    "files with -o files=NAME;NAME",
-                    source->root, r ? " (" : "", r ? diag_text(why, r) : "", r ? ")" : "");
+                    "files with -o files=NAME;NAME%s",
+                    source->root, r ? " (" : "", r ? diag_text(why, r) : "", r ? ")" : "", users);
 }
 
 /* A URL that may be a file's or a folder's. */
@@ -322,6 +343,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
 {
     struct remote_version version = {0};
     struct diag why = DIAG_INIT;
+    char users[ADVICE_ROOM];
     int found, r;
 
     http_stat(source->http, 1, &url, &version, &found, &why);
@@ -332,11 +354,12 @@ static int open_unknown(struct source *source, const char *url, const struct url
         source_list_release(&source->known);
     }
     if (found < 0)
-        return diag_set(d, found, "%s%s", diag_text(&why, found),
+        return diag_set(d, found, "%s%s%s", diag_text(&why, found),
                         !url[at->query] && (found == -EACCES || found == -ENOENT)
                             ? "; of a folder with neither SHA256SUMS nor an index page, name the "
                               "files with -o files=NAME;NAME"
-                            : "");
+                            : "",
+                        advice_of_users(source, found, users));
     r = open_file(source, url, at, &version, d);
     if (r == 0 && !url[at->query])
         r = read_sums(source, false, NULL);

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cache/credentials.h"
 #include "cache/remote.h"
@@ -76,7 +77,7 @@ static int find_endpoint(struct s3 *s3, struct diag *d)
     given = given ? given : of_profile;
     if (!given)
         return 0;
-    if (strncmp(given, "http://", 7) != 0 && strncmp(given, "https://", 8) != 0)
+    if (strncasecmp(given, "http://", 7) != 0 && strncasecmp(given, "https://", 8) != 0)
         return diag_set(d, -EINVAL, "endpoint: want a URL with http:// or https://");
     r = url_clean(given, &s3->endpoint, &at, d);
     if (r < 0)

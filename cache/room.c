@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/scope.h"
+#include "cache/file.h"
 
 #define HEAD_BYTES   64
 #define HEAD_MAGIC   "epochrom"
@@ -63,17 +64,6 @@ struct head {
 };
 
 /* ---- the file ---- */
-
-static int lock_bytes(int fd, short type, uint64_t start, uint64_t len, bool wait)
-{
-    struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
-
-    while (fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) < 0)
-        if (errno != EINTR)
-            return errno == EACCES ? -EAGAIN : -errno;
-    return 0;
-}
 
 /* Has another process a slot among n? */
 static bool slots_owned(int fd, unsigned first, unsigned n)
@@ -173,7 +163,7 @@ static int room_lock(struct room *room)
     int r;
 
     lock_take(&room->lock);
-    r = lock_bytes(room->fd, F_WRLCK, LOCK_TOTAL, 1, true);
+    r = file_lock(room->fd, F_WRLCK, LOCK_TOTAL, 1, true);
     if (r < 0)
         lock_drop(&room->lock);
     return r;
@@ -181,7 +171,7 @@ static int room_lock(struct room *room)
 
 static void room_unlock(struct room *room)
 {
-    lock_bytes(room->fd, F_UNLCK, LOCK_TOTAL, 1, false);
+    file_lock(room->fd, F_UNLCK, LOCK_TOTAL, 1, false);
     lock_drop(&room->lock);
 }
 
@@ -313,7 +303,7 @@ int room_recount(struct room *room)
 static int own_slot(struct room *room)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
-        int r = lock_bytes(room->fd, F_WRLCK, LOCK_SLOTS + i, 1, false);
+        int r = file_lock(room->fd, F_WRLCK, LOCK_SLOTS + i, 1, false);
 
         if (r == 0)
             room->slot = i;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/checked.h"
@@ -24,19 +25,20 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
     *ret = (struct source_options){
         .cache = cache,
         .stage = {.keep = STAGE_PIN,
-                  .limit_percent = 90,
-                  .block = 256u << 10,
+                  .limit_percent = 80,
+                  .block = UINT32_C(128) << 10,
                   .jobs = 8,
                   .patience_s = 60,
-                  .background = true},
-        .timeout_s = 30,
+                  .background = true,
+                  .is_done = unpack_is_done},
+        .timeout_s = 20,
     };
 }
 
 static bool takes(const struct remote *remote, const char *spec)
 {
     return remote->takes ? remote->takes(spec)
-                         : !strncmp(spec, remote->scheme, strlen(remote->scheme));
+                         : !strncasecmp(spec, remote->scheme, strlen(remote->scheme));
 }
 
 int source_open(const char *spec, const struct source_options *options, struct source **ret,

@@ -104,16 +104,3 @@ bool spares_read(struct spares *spares, const void *owner, uint64_t block, void 
     memcpy(buf, spare->bytes + off, len);
     return true;
 }
-
-void spares_forget(struct spares *spares, const void *owner)
-{
-    LOCK_SCOPE(&spares->lock);
-
-    for (struct spare_block *at = spares->oldest; at;) {
-        struct spare_block *next = at->newer;
-
-        if (at->owner == owner)
-            remove_locked(spares, at);
-        at = next;
-    }
-}

@@ -35,7 +35,4 @@ bool spares_has(struct spares *spares, const void *owner, uint64_t block);
 bool spares_read(struct spares *spares, const void *owner, uint64_t block, void *buf, size_t off,
                  size_t len);
 
-/* The owner goes. */
-void spares_forget(struct spares *spares, const void *owner);
-
 #endif

@@ -317,21 +317,41 @@ static int file_trouble(const struct file *file, struct diag *d)
                                         file->blob.name);
 }
 
+/* Why what has come cannot be kept. 0: that may end soon. */
+static int full_trouble_locked(const struct stage *stage, bool is_patient, struct diag *d)
+{
+    int r = stage->full_error;
+
+    if (r == -EAGAIN)
+        return is_patient ? 0
+                          : diag_set(d, -EBUSY,
+                                     "the cache folder %s: another process drops blocks from a "
+                                     "staged file, and does not come to an end with it",
+                                     stage->cache->path);
+    if (r != -ENOSPC && r != -EDQUOT)
+        return diag_set(d, r, "the cache folder %s: want to write a staged file, found: %s",
+                        stage->cache->path, strerror(-r));
+    return diag_set(
+        d, -ENOSPC, "the cache folder %s is full: %llu of %llu bytes of the source are staged",
+        stage->cache->path, (unsigned long long)atomic_load(&stage->counters.staged_bytes),
+        (unsigned long long)atomic_load(&stage->counters.total_bytes));
+}
+
 static int progress_locked(struct stage *stage, struct diag *d)
 {
     int64_t idle = monotonic_ns() - atomic_load(&stage->progress);
+    bool is_patient = idle <= stage->options.patience_s * NS_PER_S;
+    int r;
 
     for (struct file *file = stage->files; file; file = file->next)
         if (atomic_load(&file->failed) < 0)
             return file_trouble(file, d);
     if (stage->all_staged)
         return 1;
-    if (stage->full)
-        return diag_set(
-            d, -ENOSPC, "the cache folder %s is full: %llu of %llu bytes of the source are staged",
-            stage->cache->path, (unsigned long long)atomic_load(&stage->counters.staged_bytes),
-            (unsigned long long)atomic_load(&stage->counters.total_bytes));
-    if (stage->trouble_error && idle > stage->options.patience_s * NS_PER_S)
+    r = stage->full_error ? full_trouble_locked(stage, is_patient, d) : 0;
+    if (r < 0)
+        return r;
+    if (stage->trouble_error && !is_patient)
         return diag_set(d, stage->trouble_error, "%s", stage->trouble.text);
     return 0;
 }

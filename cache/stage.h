@@ -33,6 +33,9 @@ struct stage_options {
     uint64_t rate;          /* bytes per second in the background; 0: no limit */
     unsigned patience_s;    /* that a reader waits for bytes while the remote fails */
     bool background;        /* stage everything; false: only what is asked for */
+    /* Has any process made of all of a blob what is used instead, so that it need not be staged?
+     * Asked by any thread, no lock held. NULL: no. */
+    bool (*is_done)(const struct blob *blob, const struct cache_folder *cache);
 };
 
 /* Upper ends of the classes of waiting times, in ms; the last class has none. */
@@ -110,8 +113,8 @@ struct stage_need {
 };
 
 struct stage_guide {
-    /* What is needed next and was not given yet, soonest first. Returns how many; 0: nothing more is
-     * known now. Called by the thread of the stage, with no lock held. */
+    /* What is needed next and was not given yet, soonest first. Returns how many; 0: nothing more
+     * is known now. Called by the thread of the stage, with no lock held. */
     size_t (*next)(void *ctx, struct stage_need *ret, size_t room);
     /* When bytes of a blob are needed next; STAGE_NEVER: not that it is known. Any thread, no lock
      * held, and often: it is asked for every block of the cache when room is sought. */

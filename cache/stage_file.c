@@ -2,12 +2,12 @@
  *
  * Invariants:
  *  1. A block that is HERE was on disk with the right checksum when the staged file's count of
- * drops was file->drops. So bytes that were read count if the count is the same after the read.
- *     Where the count cannot be told (UINT64_MAX: the file was cut to nothing, and could not be
- * begun anew) no block is HERE: what is fetched goes to the spares.
- *  2. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
- * user and then sees is_open may use staged; see file_take() and file_close_locked().
- *  3. When a file is closed its blocks become UNKNOWN: another process may change it. */
+ *     drops was file->drops. So bytes that were read count if the count is the same behind them.
+ *  2. Where the count cannot be told (UINT64_MAX: the file was cut to nothing, and could not be
+ *     begun anew) no block is HERE: what is fetched goes to the spares.
+ *  3. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
+ *     user and then sees is_open may use staged; see file_take() and close_locked().
+ *  4. When a file is closed its blocks become UNKNOWN: another process may change it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,7 +164,7 @@ static void open_list_remove_locked(struct file *file)
     stage->n_open--;
 }
 
-void file_close_locked(struct file *file)
+static void close_locked(struct file *file)
 {
     lock_assert_held(&file->stage->lock);
     atomic_store(&file->is_open, false);
@@ -190,7 +190,7 @@ static void close_some_locked(struct stage *stage)
             open_list_remove_locked(file);
             open_list_add_locked(file);
         } else {
-            file_close_locked(file);
+            close_locked(file);
         }
     }
 }
@@ -440,14 +440,16 @@ static void end_drop(struct file *file, uint64_t first, uint64_t n,
         dropped_locked(file, what);
     file->dropping--;
     pthread_cond_broadcast(&stage->gone);
-    stage->full = stage->full && !dropped;
+    if (dropped)
+        stage->full_error = 0;
     runs_make_for_waits_locked(file, first, first + n, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
     waits_tell(stage, over, 0, NULL);
 }
 
-void file_drop(struct file *file, uint64_t first, uint64_t n)
+/* Drop n blocks. No lock held; the file must have been taken. */
+static void drop_blocks(struct file *file, uint64_t first, uint64_t n)
 {
     struct stage *stage = file->stage;
 
@@ -624,7 +626,7 @@ int file_verify(struct file *file, struct diag *d)
     if (atomic_exchange(&file->verdict, FILE_BAD) != FILE_BAD) {
         atomic_fetch_add_explicit(&file->stage->counters.bad_files, 1, memory_order_relaxed);
         atomic_store(&file->failed, -EBADMSG);
-        file_drop(file, 0, file->blocks);
+        drop_blocks(file, 0, file->blocks);
     }
     return diag_set(d, -EBADMSG, "%s: SHA-256: want %s as SHA256SUMS says, found %s",
                     file->blob.name, want_text, found_text);
@@ -886,7 +888,7 @@ static void stage_used(const struct blob *blob, uint64_t off, uint64_t len)
         uint32_t before = atomic_fetch_add(&file->used[block], n);
 
         if (before < total && before + n >= total && file_state(file, block) == BLOCK_HERE)
-            file_drop(file, block, 1);
+            drop_blocks(file, block, 1);
         off += n;
         len -= n;
     }
@@ -903,7 +905,7 @@ static void stage_done(const struct blob *blob)
     atomic_fetch_sub(&file->stage->counters.total_bytes, blob->size);
     if (!file->blocks || file_take(file, NULL) < 0)
         return;
-    file_drop(file, 0, file->blocks);
+    drop_blocks(file, 0, file->blocks);
     file_put(file);
 }
 

@@ -208,7 +208,7 @@ static bool may_stage_locked(const struct stage *stage, int64_t now)
         return false;
     return stage->begun && stage->options.background && !stage->ending && !others &&
            !stage->asleep.n && stage->active.n + 1 < stage->options.jobs &&
-           (!stage->full || now >= stage->full_until) && now >= stage->look_until &&
+           (!stage->full_error || now >= stage->full_until) && now >= stage->look_until &&
            now >= stage->budget_ns;
 }
 
@@ -218,7 +218,7 @@ static int64_t next_look_locked(const struct stage *stage, int64_t now)
 
     if (!stage->begun || !stage->options.background)
         return next;
-    if (stage->full && stage->full_until > now)
+    if (stage->full_error && stage->full_until > now)
         next = stage->full_until;
     if (stage->look_until > now && stage->look_until < next)
         next = stage->look_until;
@@ -303,6 +303,12 @@ static bool stage_more(struct stage *stage, int64_t now)
             continue;
         }
         first = find_missing(file, from, most, &end, &others);
+        if (first < file->blocks && stage->options.is_done &&
+            stage->options.is_done(&file->blob, stage->cache)) {
+            blob_done(&file->blob);
+            file_put(file);
+            continue;
+        }
         stage->saw_missing = stage->saw_missing || others || first < file->blocks;
         if (first < file->blocks) {
             LOCK_SCOPE(&stage->lock);

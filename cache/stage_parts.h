@@ -15,16 +15,22 @@
 
 /* The state of a block in this process. On disk it may be there all the same, put there by another.
  *
- * UNKNOWN   -> HERE       look_at_blocks()     its checksum is right
- * UNKNOWN   -> ABSENT     look_at_blocks()     it is not there, or is damaged
- * ABSENT    -> HERE       look_at_blocks()     another process has fetched it
- * UNKNOWN, ABSENT, ELSEWHERE -> COMING   runs_make_locked()   a run of ours fetches it
- * COMING    -> HERE       publish_blocks()     wakes waits
- * COMING    -> ABSENT     release_blocks_locked()  the run failed, or there was no room
- * COMING    -> ELSEWHERE  run_claim()          another process fetches it
- * ELSEWHERE -> HERE, ABSENT   look_at_blocks()
- * HERE      -> ABSENT     file_drop()          by the keep policy, or what was read was short
- * any but COMING -> UNKNOWN  file_forget_locked()   another process has dropped blocks */
+ * UNKNOWN   -> HERE, ABSENT  look_at_blocks()    its checksum is right, or not
+ * ABSENT    -> HERE          look_at_blocks()    another process has fetched it
+ * UNKNOWN, ABSENT, ELSEWHERE -> COMING  runs_make_locked(), run_grow()  a run of ours fetches it
+ * COMING    -> HERE          publish_blocks()    wakes waits
+ * COMING    -> ABSENT        publish_blocks()    it could not be written; wakes waits
+ * COMING    -> ABSENT        release_blocks_locked()  the run has failed, or had no room
+ * COMING    -> ELSEWHERE     claim_blocks()      another process fetches it
+ * COMING    -> UNKNOWN       pass_what_came()    another process has fetched it before the claim
+ * ELSEWHERE -> HERE          look_at_blocks()    it has come
+ * ELSEWHERE -> UNKNOWN       take_over_locked()  the other process has let go of it
+ * HERE      -> COMING        begin_drop()        by the keep policy: no run is made for it now
+ * COMING    -> ABSENT, UNKNOWN  end_drop()       it is dropped; or not, for another one claims it
+ * HERE      -> ABSENT        lost()              it could not be read
+ * HERE      -> UNKNOWN       drop_bad()          its checksum was wrong
+ * HERE, ABSENT -> UNKNOWN    forget_locked()     another process has dropped blocks; it is closed
+ */
 enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, BLOCK_HERE };
 #define BLOCK_STATE   0x0f
 #define BLOCK_FLAGS   0xf0
@@ -171,7 +177,7 @@ struct stage {
     bool kicked;     /* there may be something to do */
     struct file *at; /* where the background goes on; NULL: at the first */
     uint64_t at_block;
-    bool full;           /* there was no room; */
+    int full_error;      /* why what has come could not be kept; 0: it could */
     int64_t full_until;  /* look again then */
     int64_t look_until;  /* nothing is missing, or others fetch it; look again then */
     bool all_staged;     /* nothing was missing when it looked last */
@@ -208,7 +214,6 @@ void file_count_locked(struct file *file, uint64_t block);
 /* The staged file is open until file_put(). 0 or -errno with the reason in d. No lock held. */
 int file_take(struct file *file, struct diag *d);
 void file_put(struct file *file);
-void file_close_locked(struct file *file);
 
 /* Is the block on disk what its record says? buf: room for it. */
 bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf);
@@ -216,9 +221,6 @@ bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record
 /* Find out which of the blocks [first, end) are here; those of which that is known are not looked
  * at again, but absent ones are. The file must have been taken; no lock held. */
 void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
-
-/* Drop n blocks. No lock held; the file must have been taken. */
-void file_drop(struct file *file, uint64_t first, uint64_t n);
 
 /* Blocks [first, end) have come (error 0) or will not: waits that are over by this go to *ret_over.
  * A wait fails as a whole. */

@@ -23,12 +23,11 @@
 #define BACKOFF_MOST_MS 15000
 #define GIVE_UP         6 /* failures of a run that nobody waits for */
 #define LOOK_MS         50
-#define PUBLISH_MS                                                                                 \
-    5 /* complete blocks are written after so long, though their group is not full                 \
-       */
-#define FULL_S   5
-#define REST_S   30
-#define OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
+#define PUBLISH_MS      5 /* then complete blocks are written, though there could be more */
+#define FULL_S          5
+#define BUSY_S          1 /* another process drops */
+#define REST_S          30
+#define OVERHEAD        8192 /* bytes of disk space that a run may take beside its blocks */
 
 /* ---- lists ---- */
 
@@ -456,8 +455,9 @@ static int take_more_room(struct run *run, uint64_t bytes)
     return r;
 }
 
-/* Write the first n blocks of the buffer to disk. False: there is no room, or the disk fails. */
-static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
+/* Write the first n blocks of the buffer to disk. 0; -ENOSPC, -EDQUOT: there is no room; -EAGAIN:
+ * another process drops blocks, and some of ours are not claimed; or -errno. */
+static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
     uint64_t first = run->first + run->done, records[256];
@@ -469,7 +469,7 @@ static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     if (r == 0 && run->done + n > run->claimed)
         r = excludes = staged_exclude_drops(&file->staged);
     if (r < 0)
-        return false;
+        return r;
     for (uint64_t i = 0; i < n; i++) {
         records[i] = staged_checksum(&file->staged, first + i, at);
         at += file_block_len(file, first + i);
@@ -478,10 +478,10 @@ static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     if (r == 0)
         r = staged_publish(&file->staged, first, (size_t)n, records);
     if (r < 0)
-        return false;
+        return r;
     room_settle(file->stage->room, bytes);
     run->room -= bytes;
-    return true;
+    return 0;
 }
 
 static void keep_spares(struct run *run, uint64_t n)
@@ -509,13 +509,13 @@ static void note_fetched_locked(struct file *file, uint64_t block)
                               memory_order_relaxed);
 }
 
-/* There is no room, by the limit or on the disk: the background rests for a while. */
-static void note_full(struct stage *stage)
+/* What comes cannot be kept: the background rests for a while. */
+static void note_full(struct stage *stage, int error)
 {
     LOCK_SCOPE(&stage->lock);
 
-    stage->full = true;
-    stage->full_until = monotonic_ns() + FULL_S * NS_PER_S;
+    stage->full_error = error;
+    stage->full_until = monotonic_ns() + (error == -EAGAIN ? BUSY_S : FULL_S) * NS_PER_S;
     pthread_cond_broadcast(&stage->gone);
 }
 
@@ -525,13 +525,13 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     struct file *file = run->file;
     uint64_t first = run->first + run->done, drops = atomic_load(&file->drops);
     struct wait *over = NULL;
-    bool kept = !run->refused && drops != UINT64_MAX && write_blocks(run, n, bytes);
+    int r = run->refused ? -ENOSPC : drops == UINT64_MAX ? -EIO : write_blocks(run, n, bytes);
 
-    if (!kept) {
+    if (r < 0) {
         if (!run->refused) {
             room_give_back(file->stage->room, run->room);
             run->room = 0;
-            note_full(file->stage);
+            note_full(file->stage, r);
         }
         run->refused = true;
         keep_spares(run, n);
@@ -541,7 +541,7 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++) {
         note_fetched_locked(file, b);
-        file_set_locked(file, b, kept ? file_here(file, drops) : BLOCK_ABSENT);
+        file_set_locked(file, b, r == 0 ? file_here(file, drops) : BLOCK_ABSENT);
     }
     waits_over_locked(file, first, first + n, 0, &over);
     run->failures = 0;
@@ -750,6 +750,20 @@ static bool pass_what_came(struct run *run)
     return keep > 0;
 }
 
+/* Has another process made something else of the whole file? Asked with the claims: before it drops
+ * a block the other one has published what it has made, so what is missing now was not dropped for
+ * that. Who waits for bytes of it has them all the same. */
+static bool is_done_elsewhere(const struct run *run)
+{
+    const struct stage *stage = run->file->stage;
+
+    if (!stage->options.is_done || !stage->options.is_done(&run->file->blob, stage->cache))
+        return false;
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    return !is_waited_for(run);
+}
+
 static uint64_t bytes_left(const struct run *run)
 {
     const struct file *file = run->file;
@@ -758,23 +772,36 @@ static uint64_t bytes_left(const struct run *run)
     return end - (run->first + run->done) * file->block_bytes;
 }
 
+/* Could blocks without a claim be written now? If not there is no need to fetch them. */
+static int try_to_exclude_drops(const struct run *run)
+{
+    AUTO_CLOSE int excludes = run->steals ? staged_exclude_drops(&run->file->staged) : -1;
+
+    return run->steals && excludes < 0 ? excludes : 0;
+}
+
 /* Room on disk for what is to come. False: there is none, and nobody waits for it. */
 static bool take_room(struct run *run)
 {
     struct stage *stage = run->file->stage;
     uint64_t want = bytes_left(run) + OVERHEAD;
+    int r;
 
     if (run->room || run->refused)
         return true;
-    if (room_take(stage->room, want) == 0) {
+    r = try_to_exclude_drops(run);
+    if (r == 0)
+        r = room_take(stage->room, want);
+    if (r == 0) {
         LOCK_SCOPE(&stage->lock);
 
         run->room = want;
-        stage->full = stage->full && run->why == RUN_DEMAND; /* that may be less than others need */
+        if (run->why != RUN_DEMAND) /* that may be less than others need */
+            stage->full_error = 0;
         return true;
     }
     run->refused = true;
-    note_full(stage);
+    note_full(stage, r);
     return run->why == RUN_DEMAND;
 }
 
@@ -853,7 +880,7 @@ static void run_begin(struct run *run, unsigned begun)
     struct diag reason = DIAG_INIT;
     int r;
 
-    if (!claim_blocks(run) || !pass_what_came(run) || !take_room(run)) {
+    if (!claim_blocks(run) || !pass_what_came(run) || is_done_elsewhere(run) || !take_room(run)) {
         drop_run(run, 0, NULL);
         return;
     }

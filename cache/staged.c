@@ -33,6 +33,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "cache/file.h"
 #include "cache/staged_parts.h"
 
 #define PAGE          4096
@@ -40,17 +41,6 @@
 #define RECORDS_CHUNK 512 /* that lie in two pages at most */
 
 /* ---- files and locks ---- */
-
-int staged_lock(int fd, short type, uint64_t start, uint64_t len, bool wait)
-{
-    struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
-
-    while (fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) < 0)
-        if (errno != EINTR)
-            return errno == EACCES ? -EAGAIN : -errno;
-    return 0;
-}
 
 int staged_same_file(int fd, const char *path)
 {
@@ -193,10 +183,10 @@ static int prepare(int fd, const char *id, uint8_t want[static HEADER_BYTES], co
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     store_le64(want + HEADER_AT_DROPS, new_drops());
-    r = staged_lock(fd, F_WRLCK, LOCK_DROP, 1, true); /* who counts a drop would lose that number */
+    r = file_lock(fd, F_WRLCK, LOCK_DROP, 1, true); /* who counts a drop would lose that number */
     if (r == 0)
         r = ftruncate(fd, 0) < 0 ? -errno : write_at(fd, want, HEADER_BYTES, 0);
-    staged_lock(fd, F_UNLCK, LOCK_DROP, 1, false);
+    file_lock(fd, F_UNLCK, LOCK_DROP, 1, false);
     return r < 0 ? diag_set(d, r, "staged file %s: %s", path, strerror(-r)) : 0;
 }
 
@@ -216,7 +206,7 @@ static int open_used(const char *path, int *ret_fd)
             return -errno;
         if (!S_ISREG(st.st_mode))
             return -EEXIST; /* not ours to write to */
-        r = staged_lock(fd, F_RDLCK, LOCK_USE, 1, true);
+        r = file_lock(fd, F_RDLCK, LOCK_USE, 1, true);
         if (r == 0)
             r = staged_same_file(fd, path);
         if (r == 0)
@@ -258,13 +248,13 @@ int staged_open(struct staged *ret, const struct cache_folder *cache, const stru
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
     r = open_used(path, &staged.fd);
     if (r == 0)
-        r = staged_lock(staged.fd, F_WRLCK, LOCK_HEADER, 1, true);
+        r = file_lock(staged.fd, F_WRLCK, LOCK_HEADER, 1, true);
     if (r < 0) {
         staged_close(&staged);
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     }
     r = prepare(staged.fd, staged.id, header, path, d);
-    staged_lock(staged.fd, F_UNLCK, LOCK_HEADER, 1, false);
+    file_lock(staged.fd, F_UNLCK, LOCK_HEADER, 1, false);
     if (r < 0)
         staged_close(&staged);
     else
@@ -288,6 +278,21 @@ uint32_t staged_block_len(const struct staged *staged, uint64_t block)
 }
 
 void staged_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
+{
+    struct stat st;
+    uint64_t whole = staged->blocks; /* blocks before this one are within the file */
+
+    staged_read_records(staged, first, n, ret);
+    if (fstat(staged->fd, &st) < 0)
+        whole = 0;
+    else if ((uint64_t)st.st_size < staged->data + staged->size)
+        whole = (max_u64((uint64_t)st.st_size, staged->data) - staged->data) / staged->block;
+    for (size_t i = 0; i < n; i++)
+        if (first + i >= whole)
+            ret[i] = 0;
+}
+
+void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
 {
     ssize_t got = read_at(staged->fd, ret, n * RECORD, HEADER_BYTES + first * RECORD);
     size_t whole = got > 0 ? (size_t)got / RECORD : 0;
@@ -390,7 +395,7 @@ uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n)
                               .l_whence = SEEK_SET,
                               .l_start = (off_t)(LOCK_CLAIMS + first),
                               .l_len = (off_t)n};
-        int r = staged_lock(staged->fd, F_WRLCK, LOCK_CLAIMS + first, n, false);
+        int r = file_lock(staged->fd, F_WRLCK, LOCK_CLAIMS + first, n, false);
 
         if (r == 0)
             return n;
@@ -409,7 +414,7 @@ uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n)
 void staged_unclaim(const struct staged *staged, uint64_t first, uint64_t n)
 {
     if (n)
-        staged_lock(staged->fd, F_UNLCK, LOCK_CLAIMS + first, n, false);
+        file_lock(staged->fd, F_UNLCK, LOCK_CLAIMS + first, n, false);
 }
 
 /* ---- drops ---- */
@@ -425,7 +430,7 @@ static int clear_records(const struct staged *staged, uint64_t first, uint64_t n
         size_t some = (size_t)min_u64(n - at, RECORDS_CHUNK), from = 0, to = some;
         int r;
 
-        staged_records(staged, first + at, some, record);
+        staged_read_records(staged, first + at, some, record);
         while (from < to && !record[from])
             from++;
         while (to > from && !record[to - 1])
@@ -511,7 +516,7 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
     fd = own.fd = open_again(staged);
     if (fd < 0)
         return fd;
-    r = staged_lock(fd, F_WRLCK, LOCK_DROP, 1, true);
+    r = file_lock(fd, F_WRLCK, LOCK_DROP, 1, true);
     if (r < 0)
         return r;
     drops = staged_drops(&own);
@@ -540,7 +545,7 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
 int staged_exclude_drops(const struct staged *staged)
 {
     AUTO_CLOSE int fd = open_again(staged);
-    int r = fd < 0 ? fd : staged_lock(fd, F_WRLCK, LOCK_DROP, 1, false);
+    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, false);
 
     return r < 0 ? r : TAKE_FD(fd);
 }

@@ -50,7 +50,8 @@ void staged_close(struct staged *staged); /* frees what it holds: claims, too */
 /* Bytes of a block: the last one may be shorter. */
 uint32_t staged_block_len(const struct staged *staged, uint64_t block);
 
-/* The records of n blocks; 0: not there. Records that cannot be read count as that. */
+/* The records of n blocks; 0: not there. Records that cannot be read count as that, and blocks that
+ * are not within the file, for it was cut. */
 void staged_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
 
 /* The record that a block of that content has. Never 0. bytes: all of the block. */
@@ -119,7 +120,8 @@ struct staged_info {
 int staged_inspect(const char *path, struct staged_info *ret);
 
 /* Read all blocks of the file at path and compare their checksums; those that are wrong are
- * dropped. *ret_good, *ret_bad: blocks. 0, -EBADMSG: its header is damaged, or -errno. */
+ * dropped. *ret_good, *ret_bad: blocks. 0; -EBADMSG: its header is damaged; -EROFS, -EACCES or
+ * -EPERM with *ret_bad > 0: they are wrong, but this process must not write; or -errno. */
 int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad);
 
 /* Remove the file at path unless a process uses it. 0, -EBUSY, or -errno. */

@@ -35,10 +35,6 @@
 
 #define STAGED_SIZE_MOST (UINT64_C(1) << 60)
 
-/* Lock bytes for the open description of fd; type: F_RDLCK, F_WRLCK, F_UNLCK. 0, -EAGAIN, or
- * -errno. */
-int staged_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);
-
 /* 0: path is the regular file that is open as fd; -ESTALE: it is not, any more. */
 int staged_same_file(int fd, const char *path);
 
@@ -50,6 +46,9 @@ int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
 /* Set all but fd and id by what the header says. */
 void staged_layout(struct staged *ret, uint64_t size, uint32_t block);
 void staged_seed(struct staged *staged);
+
+/* The records as they are in the file, whatever else is; 0: they cannot be read. */
+void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
 
 /* Drop n blocks that this open description has claimed, while it holds LOCK_DROP. 0 or -errno. */
 int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n);

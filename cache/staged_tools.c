@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "cache/file.h"
 #include "cache/staged_parts.h"
 
 /* Open a file that has the name of a staged file. 0, -EINVAL: it is none of ours, or -errno. */
@@ -126,13 +127,28 @@ static int look_at(const struct staged *staged, uint64_t block, uint8_t *buf)
     uint64_t record;
     int r;
 
-    staged_records(staged, block, 1, &record);
+    staged_read_records(staged, block, 1, &record);
     if (!record)
         return 0;
     r = staged_read(staged, buf, staged_block_len(staged, block), block * staged->block);
     if (r < 0)
         return r == -ENODATA || r == -EIO ? -EBADMSG : r;
     return staged_checksum(staged, block, buf) == record ? 1 : -EBADMSG;
+}
+
+/* The same, of a file that this process may only read. What looks wrong may be dropped or fetched
+ * at this moment: it counts if that is so twice, and nobody has claimed it in between. */
+static int check_block(const struct staged *staged, uint64_t block, uint8_t *buf)
+{
+    struct flock claim = {.l_type = F_RDLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)(LOCK_CLAIMS + block),
+                          .l_len = 1};
+    int r = look_at(staged, block, buf);
+
+    if (r == -EBADMSG && fcntl(staged->fd, F_OFD_GETLK, &claim) == 0 && claim.l_type != F_UNLCK)
+        return 0;
+    return r == -EBADMSG ? look_at(staged, block, buf) : r;
 }
 
 /* The same; one that is wrong is dropped, if nobody is just at it. What looks wrong may be dropped
@@ -147,10 +163,10 @@ static int verify_block(const struct staged *staged, uint64_t block, uint8_t *bu
         return 0;
     r = look_at(staged, block, buf);
     if (r == -EBADMSG) {
-        dropped = staged_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
+        dropped = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
         if (dropped == 0)
             dropped = staged_drop_claimed(staged, block, 1);
-        staged_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
+        file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
         if (dropped < 0 && dropped != -EOPNOTSUPP) /* its record is gone all the same */
             r = dropped;
     }
@@ -158,7 +174,8 @@ static int verify_block(const struct staged *staged, uint64_t block, uint8_t *bu
     return r;
 }
 
-static int verify_all(const struct staged *staged, uint64_t *ret_good, uint64_t *ret_bad)
+static int verify_all(const struct staged *staged, bool writes, uint64_t *ret_good,
+                      uint64_t *ret_bad)
 {
     AUTO_FREE uint8_t *buf = malloc(staged->block);
     uint64_t good = 0, bad = 0, end = records_in_file(staged);
@@ -166,7 +183,7 @@ static int verify_all(const struct staged *staged, uint64_t *ret_good, uint64_t 
     if (!buf)
         return -ENOMEM;
     for (uint64_t block = 0; block < end; block++) {
-        int r = verify_block(staged, block, buf);
+        int r = writes ? verify_block(staged, block, buf) : check_block(staged, block, buf);
 
         if (r < 0 && r != -EBADMSG)
             return r;
@@ -182,17 +199,21 @@ int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad)
 {
     struct staged staged = {.fd = -1};
     uint8_t header[HEADER_BYTES];
-    int r = open_ours(path, O_RDWR, &staged);
+    int r = open_ours(path, O_RDWR, &staged), writes = r;
 
+    if (r == -EROFS || r == -EACCES || r == -EPERM)
+        r = open_ours(path, O_RDONLY, &staged);
     if (r < 0)
         return r;
-    r = staged_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
+    r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, true);
     if (r == 0)
         r = staged_same_file(staged.fd, path);
     if (r == 0)
         r = read_layout(&staged, header);
     if (r == 0)
-        r = verify_all(&staged, ret_good, ret_bad);
+        r = verify_all(&staged, writes == 0, ret_good, ret_bad);
+    if (r == 0 && *ret_bad)
+        r = writes;
     staged_close(&staged);
     return r == -ESTALE ? -ENOENT : r;
 }
@@ -206,7 +227,7 @@ int staged_remove(const char *path)
 
     if (r < 0)
         return r;
-    r = staged_lock(staged.fd, F_WRLCK, LOCK_USE, 1, false);
+    r = file_lock(staged.fd, F_WRLCK, LOCK_USE, 1, false);
     if (r == 0)
         r = staged_same_file(staged.fd, path);
     if (r == 0 && staged_header_read(staged.fd, staged.id, header, &version) == -EPROTO)

@@ -51,11 +51,17 @@ struct unpacking {
     struct unpack_input in;
 };
 
+#define NOT_PACKED (-ENOEXEC)
+
 static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
 {
-    const struct unpacking *u = ctx;
+    struct unpacking *u = ctx;
     int r;
 
+    if (!u->unpacker)
+        u->unpacker = unpacker_of(u->in.packed);
+    if (!u->unpacker)
+        return NOT_PACKED;
     if (u->in.watch)
         u->in.watch->progress(u->in.watch, u->in.packed, 0);
     r = u->unpacker->run(&u->in, sink, d);
@@ -104,6 +110,24 @@ int unpack_find(struct blob **blob, const struct cache_folder *cache, struct dia
     return r < 0 ? r : replace_blob(blob, fd, size);
 }
 
+bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size;
+
+    return find_entry(blob, cache, &entry, NULL) == 0 && entry_open(&entry, &fd, &size) == 0;
+}
+
+/* Of such a file no byte is read before it is known that nobody else unpacks it, for who does drops
+ * all of it in the end. */
+static bool looks_packed(const struct blob *blob)
+{
+    const char *name = blob_name(blob);
+
+    return blob->ops->fetch && unpacked_name_len(name) < strlen(name);
+}
+
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
                 struct diag *d)
 {
@@ -119,15 +143,21 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
         if (r != -ENOENT)
             return r;
     }
-    u.unpacker = unpacker_of(*blob);
-    if (!u.unpacker)
-        return 0;
+    if (!looks_packed(*blob)) {
+        u.unpacker = unpacker_of(*blob);
+        if (!u.unpacker)
+            return 0;
+    }
     r = find_entry(*blob, cache, &entry, d);
     if (r < 0)
         return r;
     r = entry_open_checked(&entry, &fd, &size);
     if (r == -ENOENT)
         r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
+    if (r < 0 && !u.unpacker && r != NOT_PACKED) /* it could not be begun, but has it to be? */
+        u.unpacker = unpacker_of(*blob);
+    if (r < 0 && !u.unpacker)
+        return 0;
     if (r < 0 && r != -ENOSPC && reason.set) /* it says of which file it is */
         return diag_set(d, r, "%s", reason.text);
     if (r < 0)

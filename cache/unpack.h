@@ -47,6 +47,9 @@ struct unpacker {
  * not, or -errno. */
 int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d);
 
+/* Was it unpacked before, by any process? */
+bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache);
+
 /* If *blob is packed, replace it by a blob of its content with the name, times and owner of the
  * packed file. 0, or -errno with the reason in d and *blob as it was. Blocks while it unpacks.
  * watch may be NULL. */

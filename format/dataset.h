@@ -19,6 +19,7 @@
 #include "format/selection.h"
 
 struct dataset;
+struct extent;
 struct field;
 struct folder;
 struct format;
@@ -135,6 +136,10 @@ struct dataset_ops {
      * fields are stored. */
     void (*locate)(const struct dataset *ds, uint64_t sample, const struct field *only,
                    struct text *t);
+    /* See dataset_extents() in format/extents.h; room for EXTENTS_MOST, and the same bytes may be
+     * told twice. NULL: as its fields are stored. */
+    unsigned (*extents)(const struct dataset *ds, uint64_t sample, const struct field *only,
+                        struct extent *ret);
     /* The key of a sample, and the sample of a name. NULL: keys are the sample numbers. */
     size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM]);
     bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);

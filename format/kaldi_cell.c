@@ -412,3 +412,55 @@ int kaldi_cell_bytes(const struct kaldi_set *set, const struct kaldi_cell *cell,
         return read_cut(set, cell, off, len, dst, d);
     return read_ended(cell, o->start, is_wave(cell) ? UINT64_MAX : o->len, off, len, dst, d);
 }
+
+/* ---- what of the source is read ---- */
+
+static void audio_span(const struct kaldi_cell *cell, uint64_t *ret_off, uint64_t *ret_len)
+{
+    const struct kaldi_object *o = &cell->row.object;
+    uint64_t all = o->dim[1], n = audio_bytes(cell) / 2, stride = cell->channel ? all : 1;
+    uint64_t first = cell->row.is_cut ? cell->row.first[0] * all : 0;
+
+    first += cell->channel ? cell->channel - 1 : 0;
+    *ret_off = o->start + cell->data + first * 2;
+    *ret_len = n ? ((n - 1) * stride + 1) * 2 : 0;
+}
+
+void kaldi_cell_array_span(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
+                           uint64_t *ret_off, uint64_t *ret_len)
+{
+    const struct kaldi_object *o = &cell->row.object;
+    uint64_t at, dim[2];
+    unsigned width;
+
+    if (is_wave(cell)) {
+        audio_span(cell, ret_off, ret_len);
+        return;
+    }
+    kaldi_cell_form(cell, i, dim);
+    width = dtype_info(dtype)->bytes;
+    *ret_off = o->start;
+    *ret_len = dim[0] && dim[1] ? o->len : 0;
+    if (*ret_len && stands_plain(cell, i, dtype, width, &at)) {
+        *ret_off += at;
+        *ret_len = dim[0] * dim[1] * width;
+    }
+}
+
+void kaldi_cell_bytes_span(const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t *ret_off,
+                           uint64_t *ret_len)
+{
+    const struct kaldi_object *o = &cell->row.object;
+
+    if (is_wave(cell) && (way != KALDI_AS_STORED || cell->row.is_cut)) {
+        audio_span(cell, ret_off, ret_len);
+    } else if (cell->row.is_cut) {
+        kaldi_cell_array_span(cell, 0, cut_dtype(cell), ret_off, ret_len);
+    } else if (way == KALDI_AS_LINE) {
+        *ret_off = o->start + o->dim[1];
+        *ret_len = token_len(cell);
+    } else {
+        *ret_off = o->start;
+        *ret_len = is_wave(cell) ? kaldi_cell_size(cell, way) : o->len;
+    }
+}

@@ -64,7 +64,8 @@ static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struc
                     size_t *ret)
 {
     struct kaldi_table *table = pass->table;
-    struct kaldi_file file = {.path = strndup(path, len), .blob = blob};
+    struct kaldi_file file = {
+        .path = strndup(path, len), .blob = blob, .is_output = kaldi_is_command(path, len)};
     int r = file.path ? array_room(&table->file, table->n_files, sizeof(file)) : -ENOMEM;
 
     if (r < 0) {

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "format/encoder.h"
+#include "format/extents.h"
 #include "format/format.h"
 
 /* What is not as it should be: lines. */
@@ -33,7 +34,7 @@ static unsigned denied_by(const struct kaldi_table *table)
     unsigned denied = 0;
 
     for (size_t i = 1; i < table->n_files; i++)
-        if (table->file[i].path[strlen(table->file[i].path) - 1] != '|')
+        if (!table->file[i].is_output)
             denied |= ~table->file[i].blob->mode & 0777;
     return denied;
 }
@@ -158,6 +159,79 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
     }
 }
 
+/* The bytes that are read of a cell for a field. */
+static void field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
+                       uint64_t *ret_len)
+{
+    const struct kaldi_field *of = f->own;
+
+    switch (f->role) {
+    case FIELD_RAGGED:
+    case FIELD_DECODED:
+    case FIELD_PADDED:
+    case FIELD_VALUE:
+        kaldi_cell_array_span(cell, of->array, f->dtype, ret_off, ret_len);
+        break;
+    case FIELD_STRING:
+    case FIELD_LINE:
+        kaldi_cell_bytes_span(cell, KALDI_AS_LINE, ret_off, ret_len);
+        break;
+    case FIELD_AUDIO:
+        kaldi_cell_bytes_span(cell, KALDI_AS_WAV, ret_off, ret_len);
+        break;
+    case FIELD_ARCHIVE:
+        kaldi_cell_bytes_span(cell, KALDI_AS_ENTRY, ret_off, ret_len);
+        break;
+    case FIELD_OBJECT:
+        kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
+        break;
+    default: /* what the index says */
+        *ret_len = 0;
+        break;
+    }
+}
+
+/* What all fields read of a cell. */
+static void cell_span(const struct kaldi_column *c, const struct kaldi_cell *cell,
+                      uint64_t *ret_off, uint64_t *ret_len)
+{
+    uint64_t off, len, end;
+
+    kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
+    if (!cell->row.is_cut)
+        return;
+    /* A part may have to be decoded for one field, and be read as it stands for another. */
+    kaldi_cell_array_span(cell, 0, c->real, &off, &len);
+    end = max_u64(off + len, *ret_off + *ret_len);
+    *ret_off = min_u64(off, *ret_off);
+    *ret_len = end - *ret_off;
+}
+
+static unsigned set_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                            struct extent *ret)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    const struct kaldi_field *of = only ? only->own : NULL;
+    unsigned n = 0;
+
+    if (only && !of)
+        return 0;
+    for (unsigned i = 0; i < set->n_columns && n < EXTENTS_MOST; i++) {
+        struct kaldi_cell cell;
+
+        if ((of && of->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0 ||
+            cell.row.is_output)
+            continue;
+        ret[n].blob = cell.row.blob;
+        if (only)
+            field_span(&cell, only, &ret[n].off, &ret[n].len);
+        else
+            cell_span(&set->column[i], &cell, &ret[n].off, &ret[n].len);
+        n += ret[n].len > 0;
+    }
+    return n;
+}
+
 static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
@@ -256,6 +330,7 @@ static const struct dataset_ops kaldi_ops = {
     .check = set_check,
     .describe = set_describe,
     .locate = set_locate,
+    .extents = set_extents,
     .key = set_key,
     .find = set_find,
     .free = set_free,

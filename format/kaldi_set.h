@@ -98,6 +98,13 @@ uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way);
 int kaldi_cell_bytes(const struct kaldi_set *set, const struct kaldi_cell *cell,
                      enum kaldi_bytes way, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
+/* The bytes of cell->row.blob that these two read: *ret_len of them from *ret_off on. None are read
+ * to tell that. */
+void kaldi_cell_array_span(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
+                           uint64_t *ret_off, uint64_t *ret_len);
+void kaldi_cell_bytes_span(const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t *ret_off,
+                           uint64_t *ret_len);
+
 /* Is what follows the key in an archive there as it is stored? */
 bool kaldi_cell_is_stored(const struct kaldi_cell *cell);
 

@@ -321,7 +321,7 @@ static int open_named(const struct kaldi_table *table, const char *path, struct 
     size_t len = strlen(path);
     struct diag d = DIAG_INIT;
 
-    if (len && path[len - 1] == '|') {
+    if (kaldi_is_command(path, len)) {
         AUTO_FREE char *command = strndup(path, len - 1);
 
         return command ? opener_kept(table->opener, command, ret) : -ENOMEM;
@@ -363,7 +363,9 @@ static int get_files(struct kaldi_table *table, struct get *g)
             r = -ESTALE;
         if (r == 0)
             table->file[table->n_files++] =
-                (struct kaldi_file){.path = TAKE_PTR(path), .blob = TAKE_PTR(blob)};
+                (struct kaldi_file){.is_output = kaldi_is_command(path, path_len),
+                                    .path = TAKE_PTR(path),
+                                    .blob = TAKE_PTR(blob)};
     }
     return r;
 }
@@ -589,8 +591,10 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
     };
     o->len = number[COLUMN_LEN] +
              kaldi_len_estimate(o->store < N_KALDI_STORES ? o->store : KALDI_BAD, o->dim);
-    if (number[COLUMN_FILE] < table->n_files && o->store < N_KALDI_STORES)
+    if (number[COLUMN_FILE] < table->n_files && o->store < N_KALDI_STORES) {
         ret->blob = table->file[number[COLUMN_FILE]].blob;
+        ret->is_output = table->file[number[COLUMN_FILE]].is_output;
+    }
     /* A damaged index may say anything. */
     if (!ret->blob || o->start > ret->blob->size || o->len > ret->blob->size - o->start)
         o->store = KALDI_BAD;

@@ -23,7 +23,13 @@ enum kaldi_table_kind { KALDI_ARCHIVE, KALDI_SCRIPT };
 struct kaldi_file {
     char *path; /* as the scp file has it, a command with its '|'; owned. NULL: the table's own */
     struct blob *blob; /* owned, but the table's own */
+    bool is_output;    /* of a command */
 };
+
+static inline bool kaldi_is_command(const char *path, size_t len)
+{
+    return len && path[len - 1] == '|';
+}
 
 /* A row. */
 struct kaldi_row {
@@ -32,6 +38,7 @@ struct kaldi_row {
     bool is_whole;              /* it is all of its file */
     bool is_plain;              /* in front of it stand the key and one space */
     bool is_open;               /* text without a line's end */
+    bool is_output;             /* a command has put out its file */
     bool is_cut;                /* only a part of it counts: */
     uint64_t first[2], n[2];    /* rows or elements, columns */
 };

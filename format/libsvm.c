@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "format/encoder.h"
+#include "format/extents.h"
 #include "format/format.h"
 #include "format/libsvm_rows.h"
 
@@ -179,6 +180,19 @@ static void rows_locate(const struct dataset *ds, uint64_t sample, const struct 
              (unsigned long long)at.place.len);
 }
 
+/* Side files are in memory once the dataset is ready. */
+static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                             struct extent *ret)
+{
+    struct libsvm_row_at at;
+
+    if (only && !libsvm_field_reads_rows(only))
+        return 0;
+    at = libsvm_rows_find(libsvm_rows_of(ds), sample);
+    *ret = (struct extent){at.file->blob, at.place.start, at.place.len};
+    return at.place.len > 0;
+}
+
 static void rows_free(struct dataset *ds)
 {
     struct libsvm_rows *rows = ds->own;
@@ -203,6 +217,7 @@ static const struct dataset_ops libsvm_ops = {
     .check = rows_check,
     .describe = rows_describe,
     .locate = rows_locate,
+    .extents = rows_extents,
     .free = rows_free,
     .checks_reads = true,
 };

@@ -554,6 +554,12 @@ static const struct field_ops format_ops = {read_format, form_format};
 static const struct field_ops shape_ops = {read_shape, form_shape};
 static const struct field_ops row_ops = {read_row, form_row};
 
+bool libsvm_field_reads_rows(const struct field *f)
+{
+    return f->ops->read == read_items || f->ops == &data_ops || f->ops == &indices_ops ||
+           f->ops == &row_ops;
+}
+
 /* A field with items of up to one axis, whose length is known later. */
 static int add_field(struct dataset *ds, const char *name, enum field_role role,
                      const struct field_ops *ops, enum dtype dtype)

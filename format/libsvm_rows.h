@@ -114,6 +114,9 @@ uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uin
 #define LIBSVM_FIELDS_MAX 14
 int libsvm_fields_init(struct dataset *ds);
 
+/* Is the field made of the text of rows? Else of what is in memory: side files, the index. */
+bool libsvm_field_reads_rows(const struct field *f);
+
 /* What is known once the rows are. */
 void libsvm_fields_finish(struct dataset *ds);
 

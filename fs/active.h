@@ -21,8 +21,8 @@
 struct actives;
 
 struct actives_options {
-    uint64_t ahead; /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
-    bool drops;     /* keep=once: what was passed is dropped from the page cache */
+    uint64_t ahead;       /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
+    bool drops;           /* keep=once: what was passed is dropped from the page cache */
     int64_t (*now)(void); /* monotonic_ns(), or a test's */
 };
 
@@ -34,11 +34,10 @@ void actives_free(struct actives *actives);                                   /*
 /* A plan of -o plan= that the dataset has; nothing of it has been read. */
 void actives_announce(struct actives *actives, const struct plan_entry *plan);
 
-/* A read of the file of a batch or sample, of so many bytes in all, has reached us. Returns what
- * follows from it. */
+/* A read of the file of a batch or sample, up to byte end, has reached us. Returns what follows
+ * from it: there is more to push and to stage; or all that was planned begins anew. */
 enum { ACTIVE_MOVED = 1, ACTIVE_JUMPED = 2 };
-unsigned actives_read(struct actives *actives, const struct node *node, uint64_t off, size_t len,
-                      uint64_t size);
+unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end);
 
 /* A reader of that file has waited so long for bytes of the remote. */
 void actives_waited(struct actives *actives, const struct node *node, int64_t ns);
@@ -50,27 +49,31 @@ enum push_what { PUSH_NOTHING, PUSH_STORE, PUSH_DROP };
 /* A file whose content is to be put into the page cache, or dropped from it. */
 struct push_file {
     struct node node;
-    uint64_t unit;  /* in its folder: the number of the batch, or the sample */
-    bool is_marked; /* the last page stays out */
-    uint64_t ticket; /* of the active plan, for actives_pushed() */
+    bool is_marked;  /* its last page stays out */
+    uint64_t ticket; /* for actives_pushed() */
 };
 
 /* The next one, of the active plan whose reader is closest to what was pushed. */
 enum push_what actives_next_push(struct actives *actives, struct push_file *ret);
 
 /* What became of it: bytes that were stored; -ENOENT: the kernel does not know the file; or another
- * -errno. room: bytes that may be pushed at all from now on, for memory is short; else UINT64_MAX. */
+ * -errno. room: bytes that may be pushed at all from now on, for memory is short; else UINT64_MAX.
+ */
 void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result,
                     uint64_t room);
+
+/* When there may be something more to push though nothing was read; actives_options.now()'s time,
+ * or INT64_MAX. */
+int64_t actives_next_look(struct actives *actives);
 
 /* ---- what is to be staged ---- */
 
 /* A plan as those see it who stage: elements are the samples of the rank, in the order in which
  * they are read; from `at` on they are still to be read, or to be made into what is pushed. */
 struct active_course {
-    uint64_t id;              /* the same as long as it is the same reader at the same epoch */
-    uint64_t jumps;           /* how often the reader has jumped */
-    const struct plan_entry *plan;      /* NULL: samples in stored order */
+    uint64_t id;                   /* the same as long as it is the same reader at the same epoch */
+    uint64_t jumps;                /* how often the reader has jumped */
+    const struct plan_entry *plan; /* NULL: samples in stored order */
     const struct catalog_item *item;
     const struct folder *folder; /* NULL: nothing was read yet */
     uint64_t kinds;              /* bits: of its files, those that are read */
@@ -89,14 +92,16 @@ struct active_info {
     const struct plan_entry *plan; /* NULL: samples in stored order */
     const struct catalog_item *item;
     const struct folder *folder; /* NULL: nothing was read yet */
+    bool is_samples;
     uint64_t epoch;
-    uint64_t unit, units;  /* the reader is at, as far as is known; of the epoch */
-    uint64_t pushed;       /* units before this one have been pushed, or read */
-    uint64_t samples;      /* of a unit but the last */
-    double units_per_s;    /* 0: not known */
-    double wait_s;         /* that readers waited for bytes of the remote, in this epoch */
-    double since_s;        /* since the first read of this epoch */
-    double quiet_s;        /* since the last read that reached us */
+    uint64_t unit, units; /* the reader is at, as far as is known; of the epoch */
+    uint64_t pushed;      /* units before this one have been pushed, or read */
+    uint64_t samples;     /* of a unit but the last */
+    double units_per_s;   /* 0: not known */
+    double wait_s;        /* that readers waited for bytes of the remote, in this epoch */
+    double since_s;       /* since the first read of this epoch */
+    double quiet_s;       /* since the last read that reached us */
+    uint64_t at;          /* element, see struct active_course */
 };
 
 /* All of them, the one read last first; returns how many. */
@@ -106,7 +111,7 @@ struct actives_counters {
     _Atomic uint64_t pushed_files, pushed_bytes; /* stored */
     _Atomic uint64_t unknown_files;              /* that the kernel did not know */
     _Atomic uint64_t overtaken;                  /* reads of what was just to be pushed */
-    _Atomic uint64_t lost;                       /* reads of what had been pushed: memory was short */
+    _Atomic uint64_t lost; /* reads of what had been pushed: memory was short */
     _Atomic uint64_t jumps;
 };
 struct actives_counters *actives_counters(struct actives *actives);

@@ -153,23 +153,30 @@ static int list(const struct cache_call *call, const struct cache_folder *cache,
 
 /* ---- verify ---- */
 
-/* true: it is good. */
-static bool verify_one(const struct inventory *inventory, const struct inventory_file *file,
-                       struct progress *progress)
+/* What is found of all files. */
+struct verified {
+    size_t bad;  /* damaged, or they cannot be read */
+    size_t left; /* of them: damaged, and could not be changed */
+};
+
+static void verify_one(const struct inventory *inventory, const struct inventory_file *file,
+                       struct progress *progress, struct verified *all)
 {
     uint64_t good = 0, bad = 0;
     int r = inventory_verify(inventory, file, &good, &bad);
     char name[1100];
 
     if (r == -ENOENT || (r == 0 && !bad))
-        return true;
+        return;
+    all->bad++;
+    all->left += r < 0 && bad;
     if (progress->line_is_open)
         fputc('\n', stderr);
     progress->line_is_open = false;
     title(file, name, sizeof(name));
     if (r < 0)
-        fail(EXIT_CACHE, "%s/%s/%s: %s: want to read it, found: %s", inventory->path, file->kind,
-             file->id, name, strerror(-r));
+        fail(EXIT_CACHE, "%s/%s/%s: %s: %s, found: %s", inventory->path, file->kind, file->id, name,
+             bad ? "damaged; want to drop that" : "want to read it", strerror(-r));
     else if (good)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong, and are dropped",
              inventory->path, file->kind, file->id, name, (unsigned long long)bad,
@@ -177,7 +184,6 @@ static bool verify_one(const struct inventory *inventory, const struct inventory
     else
         fail(EXIT_CACHE, "%s/%s/%s: %s: damaged, and removed or emptied", inventory->path,
              file->kind, file->id, name);
-    return false;
 }
 
 static int verify(const struct cache_call *call, const struct cache_folder *cache,
@@ -185,20 +191,26 @@ static int verify(const struct cache_call *call, const struct cache_folder *cach
 {
     struct progress progress;
     uint64_t done = 0;
-    size_t bad = 0;
+    struct verified found = {0};
     char all[HUMAN_ROOM];
 
     (void)cache;
     progress_init(&progress, "checked", call->progress);
     for (size_t i = 0; i < inventory->n; i++) {
         progress_show(&progress, done, inventory->disk);
-        bad += !verify_one(inventory, &inventory->file[i], &progress);
+        verify_one(inventory, &inventory->file[i], &progress, &found);
         done += inventory->file[i].disk;
     }
     progress_end(&progress, done, inventory->disk);
-    if (bad)
-        return fail(EXIT_CACHE, "%s: %zu of %zu files were damaged; what was wrong is gone",
-                    inventory->path, bad, inventory->n);
+    if (found.left)
+        return fail(EXIT_CACHE,
+                    "%s: %zu of %zu files are damaged, or cannot be read; %zu could not be dropped",
+                    inventory->path, found.bad, inventory->n, found.left);
+    if (found.bad)
+        return fail(EXIT_CACHE,
+                    "%s: %zu of %zu files are damaged, or cannot be read; what is damaged was "
+                    "dropped",
+                    inventory->path, found.bad, inventory->n);
     printf("%s: %zu file%s, %s: all right\n", inventory->path, inventory->n,
            inventory->n == 1 ? "" : "s", human_bytes(inventory->disk, all));
     return EXIT_DONE;

@@ -1,6 +1,5 @@
 /* epochfs info: what a source has, without mounting it. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,42 +235,19 @@ static int show(const struct info_call *call, const struct options *options)
 
 int command_info(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
-                                                 {"check", no_argument, NULL, 'c'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {0}};
     AUTO_OPTIONS struct options options;
     struct info_call call = {0};
-    struct diag d = DIAG_INIT;
-    int c, r;
+    const struct command_line line = {"info",
+                                      "SOURCE",
+                                      print_help,
+                                      &options,
+                                      {{"json", .set = &call.json}, {"check", .set = &call.check}}};
+    int code;
 
     options_init(&options);
-    optind = 1;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
-        switch (c) {
-        case 'j':
-            call.json = true;
-            break;
-        case 'c':
-            call.check = true;
-            break;
-        case 'o':
-            r = options_parse(&options, optarg, &d);
-            if (r < 0)
-                return fail(EXIT_USAGE, "%s", diag_text(&d, r));
-            break;
-        case 'h':
-            print_help();
-            return EXIT_DONE;
-        default:
-            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs info --help`",
-                        argv[optind - 1]);
-        }
-    }
-    if (argc - optind != 1)
-        return fail(EXIT_USAGE, "want one SOURCE; see `epochfs info --help`");
-    call.source = argv[optind];
+    code = parse_command(argc, argv, &line, &call.source);
+    if (code >= 0)
+        return code;
     log_set_level(options.log_level);
     return show(&call, &options);
 }

@@ -4,7 +4,6 @@
  * brings them here. Everything is compared with its checksums then, for what lay in the cache from
  * before counts only if it is right; and packed files are unpacked, from what is here. */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,11 +138,6 @@ static int say_no_room(const struct staging *s)
                 human_bytes(stage_room_limit(stage), limit), left);
 }
 
-static bool is_cache_error(int r)
-{
-    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS;
-}
-
 static int say_failed(const struct staging *s, int r, const struct diag *d)
 {
     if (r == -ENOSPC)
@@ -249,6 +243,9 @@ static int fill(struct staging *s)
 
     stage_begin(s->opened.source->stage);
     code = bring(s);
+    if (code ==
+        EXIT_DONE) /* before the rest is looked at: other processes may have done it already */
+        code = unpack_all(s);
     if (code != EXIT_DONE)
         return code;
     r = verify(s, &d);
@@ -260,8 +257,7 @@ static int fill(struct staging *s)
     }
     if (r < 0)
         return r == -ENODATA ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_failed(s, r, &d);
-    code = unpack_all(s);
-    return code == EXIT_DONE ? say_done(s) : code;
+    return say_done(s);
 }
 
 static int check(struct staging *s)
@@ -298,41 +294,17 @@ static int stage_source(const struct stage_call *call, struct options *options)
 
 int command_stage(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"check", no_argument, NULL, 'c'},
-                                                 {"progress", no_argument, NULL, 'p'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {0}};
     AUTO_OPTIONS struct options options;
     struct stage_call call = {0};
-    struct diag d = DIAG_INIT;
-    int c, r;
+    const struct command_line line = {
+        "stage",
+        "SOURCE",
+        print_help,
+        &options,
+        {{"check", .set = &call.check}, {"progress", .set = &call.progress}}};
+    int code;
 
     options_init(&options);
-    optind = 1;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
-        switch (c) {
-        case 'c':
-            call.check = true;
-            break;
-        case 'p':
-            call.progress = true;
-            break;
-        case 'o':
-            r = options_parse(&options, optarg, &d);
-            if (r < 0)
-                return fail(EXIT_USAGE, "%s", diag_text(&d, r));
-            break;
-        case 'h':
-            print_help();
-            return EXIT_DONE;
-        default:
-            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs stage --help`",
-                        argv[optind - 1]);
-        }
-    }
-    if (argc - optind != 1)
-        return fail(EXIT_USAGE, "want one SOURCE; see `epochfs stage --help`");
-    call.source = argv[optind];
-    return stage_source(&call, &options);
+    code = parse_command(argc, argv, &line, &call.source);
+    return code >= 0 ? code : stage_source(&call, &options);
 }

@@ -4,7 +4,6 @@
  * child reads, and is left alone if it takes too long. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -236,44 +235,17 @@ static int watch(struct status_call *call)
     return mounts_find(call->path, NULL) ? code : say_gone(call);
 }
 
-static int parse_call(int argc, char **argv, struct status_call *call)
-{
-    static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
-                                                 {"watch", no_argument, NULL, 'w'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {0}};
-    int c;
-
-    optind = 1;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-        switch (c) {
-        case 'j':
-            call->json = true;
-            break;
-        case 'w':
-            call->watch = true;
-            break;
-        case 'h':
-            print_help();
-            exit(EXIT_DONE);
-        default:
-            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs status --help`",
-                        argv[optind - 1]);
-        }
-    }
-    if (argc - optind != 1)
-        return fail(EXIT_USAGE, "want one MOUNTPOINT; see `epochfs status --help`");
-    call->mountpoint = argv[optind];
-    return EXIT_DONE;
-}
-
 int command_status(int argc, char **argv)
 {
     struct status_call call = {0};
-    int code = parse_call(argc, argv, &call), r;
+    const struct command_line line = {"status",
+                                      "MOUNTPOINT",
+                                      print_help,
+                                      NULL,
+                                      {{"json", .set = &call.json}, {"watch", .set = &call.watch}}};
+    int code = parse_command(argc, argv, &line, &call.mountpoint), r;
 
-    if (code != EXIT_DONE)
+    if (code >= 0)
         return code;
     r = mounts_real_path(call.mountpoint, call.path);
     if (r < 0)

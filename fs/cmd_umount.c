@@ -39,20 +39,23 @@ static int unmount(const char *path)
     return fail(EXIT_MOUNT, "%s: %s", path, strerror(errno));
 }
 
+static void print_help(void)
+{
+    puts("usage: epochfs umount MOUNTPOINT");
+}
+
 int command_umount(int argc, char **argv)
 {
+    const struct command_line line = {.name = "umount", .word = "MOUNTPOINT", .help = print_help};
+    const char *mountpoint = NULL;
     char path[PATH_MAX];
-    int r;
+    int code = parse_command(argc, argv, &line, &mountpoint), r;
 
-    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        puts("usage: epochfs umount MOUNTPOINT");
-        return EXIT_DONE;
-    }
-    if (argc != 2 || argv[1][0] == '-')
-        return fail(EXIT_USAGE, "want one MOUNTPOINT: epochfs umount MOUNTPOINT");
-    r = mounts_real_path(argv[1], path);
+    if (code >= 0)
+        return code;
+    r = mounts_real_path(mountpoint, path);
     if (r < 0)
-        return fail(EXIT_MOUNT, "%s: %s", argv[1], strerror(-r));
+        return fail(EXIT_MOUNT, "%s: %s", mountpoint, strerror(-r));
     if (!mounts_find(path, NULL))
         return fail(EXIT_MOUNT, "%s: no epochfs is mounted there", argv[1]);
     return unmount(path);

@@ -1,10 +1,13 @@
 /* What the commands share. */
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cache/unpack.h"
@@ -12,6 +15,7 @@
 #include "fs/commands.h"
 #include "fs/log.h"
 #include "fs/progress.h"
+#include "fs/values.h"
 
 #define QUIET_NS                                                                                   \
     INT64_C(600000000) /* before unpacking is shown, beside the time between two lines */
@@ -28,9 +32,87 @@ int fail(int code, const char *format, ...)
     return code;
 }
 
+/* EIO: remotes fail with others. */
+bool is_cache_error(int r)
+{
+    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO || r == -EBUSY;
+}
+
+/* The flag that was meant, NULL: none is like it. */
+static const char *guess_flag(const struct command_line *line, const char *word)
+{
+    size_t best = 3;
+    const char *guess = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++) {
+        size_t distance = edit_distance(word, line->flag[i].name);
+
+        if (distance < best) {
+            best = distance;
+            guess = line->flag[i].name;
+        }
+    }
+    return guess;
+}
+
+static int say_unknown(const struct command_line *line, const char *word)
+{
+    const char *guess = !strncmp(word, "--", 2) ? guess_flag(line, word + 2) : NULL;
+
+    if (line->options && !strcmp(word, "-o"))
+        return fail(EXIT_USAGE, "want -o OPTIONS, found nothing behind -o; see `epochfs %s --help`",
+                    line->name);
+    return fail(EXIT_USAGE, "%s: cannot make sense of '%s'%s%s%s; see `epochfs %s --help`",
+                line->name, word, guess ? " (is it '--" : "", guess ? guess : "",
+                guess ? "'?)" : "", line->name);
+}
+
+/* What getopt_long() gives for --help, and for the first flag: no letters. */
+#define HELP_FLAG  1000
+#define FIRST_FLAG 1001
+
+int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word)
+{
+    struct option known[ARRAY_LEN(line->flag) + 2] = {{"help", no_argument, NULL, HELP_FLAG}};
+    struct diag d = DIAG_INIT;
+    int c;
+
+    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
+        known[i + 1] = (struct option){line->flag[i].name,
+                                       line->flag[i].text ? required_argument : no_argument, NULL,
+                                       FIRST_FLAG + (int)i};
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, line->options ? "ho:" : "h", known, NULL)) != -1) {
+        if (c >= FIRST_FLAG && line->flag[c - FIRST_FLAG].text) {
+            *line->flag[c - FIRST_FLAG].text = optarg;
+        } else if (c >= FIRST_FLAG) {
+            *line->flag[c - FIRST_FLAG].set = true;
+        } else if (c == '?' && optopt >= FIRST_FLAG && line->flag[optopt - FIRST_FLAG].text) {
+            return fail(EXIT_USAGE, "%s: want --%s=VALUE; see `epochfs %s --help`", line->name,
+                        line->flag[optopt - FIRST_FLAG].name, line->name);
+        } else if (c == 'h' || c == HELP_FLAG) {
+            line->help();
+            return EXIT_DONE;
+        } else if (c != 'o') {
+            const char letter[] = {'-', (char)optopt, '\0'};
+            bool is_letter = optopt > 0 && optopt < HELP_FLAG; /* perhaps one of some in a word */
+
+            return say_unknown(line, is_letter ? letter : argv[optind - 1]);
+        } else if (options_parse(line->options, optarg, &d) < 0) {
+            return fail(EXIT_USAGE, "%s", diag_text(&d, -ENOMEM));
+        }
+    }
+    if (argc - optind != 1)
+        return fail(EXIT_USAGE, "want one %s, found %d arguments; see `epochfs %s --help`",
+                    line->word, argc - optind, line->name);
+    *ret_word = argv[optind];
+    return -1;
+}
+
 const char *shown_source(const char *spec, char ret[static PATH_MAX])
 {
-    bool is_url = !strncmp(spec, "http://", 7) || !strncmp(spec, "https://", 8);
+    bool is_url = !strncasecmp(spec, "http://", 7) || !strncasecmp(spec, "https://", 8);
 
     snprintf(ret, PATH_MAX, "%.*s", (int)(is_url ? strcspn(spec, "?") : strlen(spec)), spec);
     return ret;
@@ -70,15 +152,21 @@ void opened_release(struct opened *opened)
 static int make_cache_folder(const char *spec, const struct options *options,
                              const struct cache_folder *cache, struct diag *d)
 {
-    bool is_far = strstr(spec, "://") && strncmp(spec, "file://", 7) != 0;
+    bool is_far = strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
     static const char *const subs[] = {"unpacked", "staged"};
     char path[PATH_MAX];
     int r = 0;
 
     if (!options->cache && !options->stages_local && !is_far)
         return 0;
-    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++)
+    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++) {
         r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
+        if (r == 0 && access(path, R_OK | W_OK | X_OK) < 0)
+            r = diag_set(d, -errno,
+                         "cache folder %s: want to write to %s, found: %s; choose another with "
+                         "-o cache=DIR",
+                         cache->path, subs[i], strerror(errno));
+    }
     return r;
 }
 

@@ -4,6 +4,7 @@
 #define EPOCHFS_FS_COMMANDS_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/diag.h"
 #include "cache/folder.h"
@@ -20,6 +21,23 @@ int command_plan(int argc, char **argv);
 int command_stage(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_cache(int argc, char **argv);
+
+/* What a command takes beside --help: flags, perhaps with values, -o, and one word. */
+struct command_line {
+    const char *name;        /* of the command */
+    const char *word;        /* "SOURCE": what its one word is */
+    void (*help)(void);      /* prints it */
+    struct options *options; /* -o is added to them; NULL: it has no -o */
+    struct {
+        const char *name;  /* without "--" */
+        bool *set;         /* or: */
+        const char **text; /* it has a value, --name=VALUE */
+    } flag[4];             /* the last ones may be missing */
+};
+
+/* Take the arguments of a command, argv[0] being its name. -1 and its word; or the exit code of the
+ * program: what is wrong, or the help, has been said. */
+int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
 
 /* SOURCE, opened for a command: {0} before, and released also after an error, when all blobs are
  * gone. Does not move: the source points into it. */
@@ -44,6 +62,9 @@ const char *shown_source(const char *spec, char ret[static PATH_MAX]);
 
 /* Log what was odd about SOURCE when it was opened. */
 void log_source_note(const struct source *source);
+
+/* Is that what a stage fails with because of its cache, not of the remote? */
+bool is_cache_error(int r);
 
 /* Say "epochfs: <reason>" and return code. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -3,13 +3,17 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 #include "base/number.h"
 #include "cache/staged.h"
 #include "format/kaldi_object.h"
 #include "fs/log.h"
+#include "fs/memory.h"
 #include "fs/values.h"
+
+#define AHEAD_MOST (UINT64_C(256) << 20)
 
 /* Credentials: the value must not be shown, either. */
 static int refuse_secret(const char *name, struct diag *d)
@@ -165,6 +169,15 @@ static int set_command_timeout(struct options *o, const char *value, struct diag
     return value_count("command_timeout", value, 1, 86400, &o->command_limit, d);
 }
 
+static int set_ahead(struct options *o, const char *value, struct diag *d)
+{
+    if (!strcmp(value, "0")) {
+        o->ahead = 0;
+        return 0;
+    }
+    return value_size("ahead", value, &o->ahead, d);
+}
+
 static int set_cache(struct options *o, const char *value, struct diag *d)
 {
     return value_path("cache", value, "a folder", &o->cache, d);
@@ -192,7 +205,8 @@ static int set_cache_size(struct options *o, const char *value, struct diag *d)
 
 static int set_keep(struct options *o, const char *value, struct diag *d)
 {
-    static const char *const words[] = {[STAGE_PIN] = "pin", [STAGE_ONCE] = "once"};
+    static const char *const words[] = {
+        [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
     unsigned keep = o->source.stage.keep;
     int r = value_word("keep", value, words, ARRAY_LEN(words), &keep, d);
 
@@ -249,7 +263,8 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
 
     if (host && strchr(host, '@')) /* a password may have any letters, '/', too */
         return refuse_secret("endpoint", d);
-    if (!host || (strncmp(value, "http://", 7) != 0 && strncmp(value, "https://", 8) != 0) ||
+    if (!host ||
+        (strncasecmp(value, "http://", 7) != 0 && strncasecmp(value, "https://", 8) != 0) ||
         !host[3] || host[3] == '/')
         return diag_set(d, -EINVAL, "option endpoint=%s: want a URL, https://HOST[:PORT]", value);
     return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
@@ -310,6 +325,10 @@ static const struct option ours[] = {
     {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
      set_plan},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", set_epochs},
+    {"ahead", "SIZE",
+     "of what is read next that may stand ready in the page cache; 0: nothing (default:\n"
+     "                      256M, or a 16th of the memory where that is less)",
+     set_ahead},
     {"cache", "DIR",
      "where what is staged, unpacked or indexed is kept (default: $EPOCHFS_CACHE, else\n"
      "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
@@ -389,19 +408,11 @@ void options_init(struct options *ret)
 {
     *ret = (struct options){
         .epochs = 1,
+        .ahead = min_u64(AHEAD_MOST, memory_total() / 16),
         .command_limit = 60,
         .log_level = LOG_LEVEL_INFO,
-        .source =
-            {
-                .stage = {.keep = STAGE_PIN,
-                          .limit_percent = 80,
-                          .block = UINT32_C(128) << 10,
-                          .jobs = 8,
-                          .patience_s = 60,
-                          .background = true},
-                .timeout_s = 20,
-            },
     };
+    source_options_init(&ret->source, NULL);
 }
 
 void options_source(const struct options *o, const struct cache_folder *cache,
@@ -422,29 +433,6 @@ void options_release(struct options *o)
     free((char *)o->source.profile);
     free((char *)o->source.ca);
     text_release(&o->for_fuse);
-}
-
-/* Edits that turn a into b: insertions, deletions, exchanges of letters. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[64], n = strlen(b);
-
-    if (n >= ARRAY_LEN(row))
-        return n;
-    for (size_t i = 0; i <= n; i++)
-        row[i] = i;
-    for (size_t i = 0; a[i]; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i + 1;
-        for (size_t k = 0; k < n; k++) {
-            size_t change = diagonal + (a[i] != b[k]);
-
-            diagonal = row[k + 1];
-            row[k + 1] = min_u64(change, min_u64(row[k], row[k + 1]) + 1);
-        }
-    }
-    return row[n];
 }
 
 /* Does the name of an option sound like one for a password? */

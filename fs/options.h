@@ -26,6 +26,7 @@ struct options {
     bool reads_once;        /* kaldi=o: no utterance is read twice in an epoch */
     bool reads_sorted;      /* kaldi=cs: they are read in the order of their keys */
     bool kaldi_may_go_on;   /* while options are parsed: the last one was kaldi= */
+    uint64_t ahead;         /* bytes of the page cache that may be filled ahead of readers */
     bool allow_other;
     unsigned log_level;   /* enum log_level */
     struct text for_fuse; /* what libfuse and the kernel know, comma-separated */

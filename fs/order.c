@@ -179,6 +179,30 @@ static void whole_samples(const struct permutation *p, uint64_t *x)
         x[i] = lane[i];
 }
 
+static void whole_positions(const struct permutation *p, uint64_t *x)
+{
+    uint64_t lane[LANES];
+
+    for (unsigned i = 0; i < LANES; i++)
+        lane[i] = x[i];
+    for (unsigned r = ORDER_ROUNDS; r-- > 0;)
+        for (unsigned i = 0; i < LANES; i++)
+            lane[i] = permutation_round(p, r, lane[i]);
+    for (unsigned i = 0; i < LANES; i++)
+        x[i] = lane[i];
+}
+
+/* x[i] becomes the number that is sent to it. */
+static void all_backward(const struct permutation *p, size_t count, uint64_t *x)
+{
+    size_t i = 0;
+
+    for (; count - i >= LANES; i += LANES)
+        whole_positions(p, x + i);
+    for (; i < count; i++)
+        x[i] = permutation_backward(p, x[i]);
+}
+
 void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
                    uint64_t *ret)
 {
@@ -197,4 +221,34 @@ void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t
             whole_samples(&o->whole, ret + i);
     for (; i < count; i++)
         ret[i] = o->window ? window_sample(o, ret[i], &group) : order_sample(o, ret[i]);
+}
+
+void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret)
+{
+    struct group group;
+
+    group.start = group.end = 0;
+    if (!o->window) {
+        for (size_t i = 0; i < count; i++)
+            ret[i] = first + i;
+        all_backward(&o->whole, count, ret);
+        return;
+    }
+    /* Neighbours stand in blocks, and all of a block in one group. */
+    while (count) {
+        uint64_t within = first % o->window;
+        size_t n = (size_t)min_u64(count, o->window - within);
+        uint64_t slot = permutation_backward(&o->whole, first / o->window);
+        uint64_t place = slot_start(o, slot) + within;
+
+        group_at(o, place, &group);
+        for (size_t i = 0; i < n; i++)
+            ret[i] = place - group.start + i;
+        all_backward(&group.permutation, n, ret);
+        for (size_t i = 0; i < n; i++)
+            ret[i] += group.start;
+        first += n;
+        count -= n;
+        ret += n;
+    }
 }

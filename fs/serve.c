@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "cache/stage.h"
 #include "fs/log.h"
 
 #define FOREVER    1e9 /* seconds */
@@ -414,6 +415,33 @@ static int read_live(struct server *s, const struct node *node, uint64_t off, si
     return 0;
 }
 
+/* A read says how far the reader of a plan is; told before it waits for anything. */
+static void tell_read(struct server *s, const struct node *node, uint64_t end)
+{
+    unsigned what;
+
+    if (node->kind != NODE_BATCH && node->kind != NODE_SAMPLE)
+        return;
+    what = actives_read(s->actives, node, end);
+    if (!what)
+        return;
+    push_kick(s->push);
+    if (s->guide)
+        stage_guide_changed(s->setup.stage, what & ACTIVE_JUMPED);
+}
+
+void serve_announce(struct server *s, const struct catalog_item *item)
+{
+    const struct plan_entry *plan;
+
+    if (!item->ds || dataset_state(item->ds) != DATASET_READY)
+        return;
+    for (size_t i = 0; i < s->setup.options->n_plans && (plan = tree_plan(s->tree, item, i)); i++)
+        actives_announce(s->actives, plan);
+    if (s->guide && s->setup.options->n_plans)
+        stage_guide_changed(s->setup.stage, false);
+}
+
 static void answer_read(struct server *s, fuse_req_t req, const struct call *call,
                         struct patience *patience)
 {
@@ -424,6 +452,8 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     struct node node = {0};
     int r = buffer && call->off >= 0 ? tree_node(s->tree, call->ino, &node) : -ENOMEM;
 
+    if (r == 0 && !call->rounds)
+        tell_read(s, &node, off + len);
     if (r == 0 && (node_is_folder(&node) || node.kind == NODE_PLAN_LINK))
         r = -EINVAL;
     else if (r == 0 && node.kind == NODE_LIVE)

@@ -10,7 +10,10 @@
 
 #include "base/clock.h"
 #include "base/wants.h"
+#include "fs/active.h"
+#include "fs/guide.h"
 #include "fs/promises.h"
+#include "fs/push.h"
 #include "fs/server.h"
 #include "fs/tree.h"
 #include "fs/view.h"
@@ -73,12 +76,18 @@ struct server {
     struct tree *tree;
     struct view *view;
     struct promises *promises; /* NULL: nothing was promised */
+    struct actives *actives;
+    struct guide *guide; /* of the stage; NULL: none */
+    struct push *push;   /* NULL: nothing is pushed */
+    dev_t device;        /* of the mount, as stat() tells it; 0: not known */
     struct fuse_session *session;
     bool mounted;
-    bool has_buffers; /* the key is made */
-    bool signals;     /* handlers are set */
-    bool no_open;     /* the kernel can do without open requests */
-    bool parallel;    /* the kernel can have several requests for one folder at a time */
+    bool has_buffers;       /* the key is made */
+    pthread_t main, ender;  /* see server.c */
+    int events;             /* the ender's */
+    _Atomic bool has_ended; /* the loop */
+    bool no_open;           /* the kernel can do without open requests */
+    bool parallel;          /* the kernel can have several requests for one folder at a time */
     bool init_replied;
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
@@ -90,6 +99,9 @@ struct server {
 };
 
 extern const struct fuse_lowlevel_ops serve_operations;
+
+/* Start a thread that gets no signals: those are for the main thread. 0 or -EAGAIN. */
+int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg);
 
 /* Answer a request, or park it: if it is still at work at that time (monotonic_ns()), or its
  * dataset has to be ready first. */
@@ -110,9 +122,13 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
 /* The same when the bytes are here that are wanted. */
 void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct wants *wants);
 
+/* Plans of the options that the item has are active from now on. */
+void serve_announce(struct server *s, const struct catalog_item *item);
+
 /* The threads run from start to stop: those that finish what is parked, and the one that prepares
- * datasets. stop makes requests under way end, with EINTR. start: 0 or -errno, stop it then, too.
- */
+ * datasets. stop makes requests under way end, with EINTR, and all that come later and would have
+ * to wait. start: 0 or -errno, stop it then, too. stop may be called again, by one thread at a
+ * time. */
 int slow_start(struct server *s);
 void slow_stop(struct server *s);
 

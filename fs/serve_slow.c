@@ -14,7 +14,6 @@
  * libfuse holds the request's own lock around slow_interrupted(), which takes slow.lock; so
  * slow.lock is never held around fuse_req_interrupt_func(). */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +140,17 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
         refuse(parked);
 }
 
+/* A reader of the file has waited for the remote. */
+static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
+{
+    struct node node;
+
+    stage_waited(s->setup.stage, ns);
+    if (tree_node(s->tree, ino, &node) == 0 &&
+        (node.kind == NODE_SAMPLE || node.kind == NODE_BATCH))
+        actives_waited(s->actives, &node, ns);
+}
+
 /* What was waited for is here, or it failed. */
 static void bytes_came(struct waiter *waiter)
 {
@@ -148,7 +158,7 @@ static void bytes_came(struct waiter *waiter)
     struct server *s = parked->server;
     bool dead;
 
-    stage_waited(s->setup.stage, monotonic_ns() - parked->since);
+    tell_wait(s, parked->call.ino, monotonic_ns() - parked->since);
     pthread_mutex_lock(&s->slow.lock);
     dead = parked->state == PARKED_DEAD;
     if (!dead)
@@ -333,23 +343,11 @@ static void *prepare_main(void *arg)
             log_error("%s: %s", item->name, strerror(-r));
         if (s->setup.options->n_plans)
             serve_tell_changed(s, tree_batches(s->tree, item));
+        serve_announce(s, item);
         while ((parked = take_released(&s->slow, item)))
             finish(parked, monotonic_ns() + PATIENCE_NS);
     }
     return NULL;
-}
-
-/* Signals are for the main thread, which waits for them. */
-static int start_thread(pthread_t *ret, void *(*run)(void *arg), void *arg)
-{
-    sigset_t all, before;
-    int r;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(ret, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r ? -EAGAIN : 0;
 }
 
 int slow_start(struct server *s)
@@ -358,12 +356,12 @@ int slow_start(struct server *s)
         struct slow_thread *thread = &s->slow.thread[i];
 
         *thread = (struct slow_thread){.server = s, .number = i};
-        if (start_thread(&thread->id, slow_main, thread) < 0)
+        if (server_thread(&thread->id, slow_main, thread) < 0)
             return -EAGAIN;
         s->slow.n_threads++;
     }
     s->slow.prepares = next_to_prepare(s, NULL) != NULL;
-    if (s->slow.prepares && start_thread(&s->slow.preparer, prepare_main, s) < 0) {
+    if (s->slow.prepares && server_thread(&s->slow.preparer, prepare_main, s) < 0) {
         s->slow.prepares = false;
         return -EAGAIN;
     }
@@ -389,11 +387,13 @@ void slow_stop(struct server *s)
     pthread_mutex_lock(&slow->lock);
     while (slow->waiting)
         pthread_cond_wait(&slow->wake, &slow->lock);
-    pthread_mutex_unlock(&slow->lock);
-    while (slow->first) {
+    while (slow->first) { /* serving threads may still be told of interrupts */
         struct parked *parked = slow->first;
 
-        slow->first = parked->next;
+        unlink_locked(slow, parked);
+        pthread_mutex_unlock(&slow->lock);
         refuse(parked);
+        pthread_mutex_lock(&slow->lock);
     }
+    pthread_mutex_unlock(&slow->lock);
 }

@@ -1,10 +1,22 @@
-/* The life of a mount: made, mounted, served, unmounted. */
+/* The life of a mount: made, mounted, served, unmounted.
+ *
+ * The end: a store into the page cache may wait for a page that a read has locked, so what pushes
+ * must be over while reads are still answered. Therefore signals do not end the loop of libfuse,
+ * but are told to a thread, the ender: it has those let go who wait for the remote, ends the push,
+ * and then the loop. */
 #include <errno.h>
 #include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
+#include "base/scope.h"
+#include "cache/stage.h"
 #include "fs/log.h"
 #include "fs/mounts.h"
 #include "fs/pages.h"
@@ -24,6 +36,27 @@ static void log_libfuse(enum fuse_log_level level, const char *format, va_list a
              : level <= FUSE_LOG_WARNING ? LOG_LEVEL_WARNING
                                          : LOG_LEVEL_DEBUG,
              "%s", text);
+}
+
+/* What knows which plans are read, and tells the stage. */
+static int make_actives(struct server *s)
+{
+    const struct actives_options options = {
+        .ahead = s->setup.options->ahead,
+        .drops = s->setup.options->source.stage.keep == STAGE_ONCE,
+        .now = monotonic_ns,
+    };
+    int r = actives_new(&options, &s->actives);
+
+    if (r == 0 && s->setup.stage)
+        r = guide_new(s->actives, s->setup.catalog, &s->guide);
+    if (r < 0)
+        return r;
+    if (s->guide)
+        stage_set_guide(s->setup.stage, guide_for_stage(s->guide));
+    for (size_t i = 0; i < s->setup.catalog->n; i++)
+        serve_announce(s, &s->setup.catalog->item[i]);
+    return 0;
 }
 
 static int make_tree(struct server *s, struct diag *d)
@@ -75,14 +108,15 @@ static int make_session(struct server *s, struct diag *d)
 
 /* Larger reads for large files: the kernel's default of 128 KiB can only be raised by root, and
  * only from outside of FUSE. Without it everything works, a little slower. */
-static void raise_readahead(const char *mountpoint)
+static void find_device(struct server *s)
 {
     struct mount_entry entry;
     char path[64];
     FILE *setting;
 
-    if (!mounts_find(mountpoint, &entry))
+    if (!mounts_find(s->setup.mountpoint, &entry))
         return;
+    s->device = makedev(entry.device_major, entry.device_minor);
     snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", entry.device_major,
              entry.device_minor);
     setting = fopen(path, "we");
@@ -158,6 +192,9 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     if (r == 0)
         r = promises_new(setup->options->reads_once, setup->options->reads_sorted, &s->promises);
     if (r == 0)
+        r = make_actives(s);
+    s->status.actives = s->actives;
+    if (r == 0)
         r = make_session(s, d);
     if (r == 0) {
         s->has_buffers = pthread_key_create(&s->buffer, free) == 0;
@@ -176,24 +213,110 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     return 0;
 }
 
+/* ---- threads and the end ---- */
+
+int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg)
+{
+    sigset_t all, before;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pthread_create(ret, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r ? -EAGAIN : 0;
+}
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static int signal_events = -1; /* of the server that runs */
+
+static void note_signal(int number)
+{
+    const uint64_t one = 1;
+    int error = errno;
+
+    if (number != SIGPIPE && write(signal_events, &one, sizeof(one)) < 0) {
+        /* It is full: somebody has been told. */
+    }
+    errno = error;
+}
+
+static void handle_signals(bool on)
+{
+    struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL};
+
+    for (size_t i = 0; i < ARRAY_LEN(end_signals); i++)
+        sigaction(end_signals[i], &action, NULL);
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* The main thread waits in the loop of libfuse; a signal makes it look whether that is over. */
+static void end_loop(struct server *s)
+{
+    const struct timespec a_while = {.tv_nsec = 5000000};
+
+    fuse_session_exit(s->session);
+    while (!atomic_load(&s->has_ended)) {
+        pthread_kill(s->main, SIGHUP);
+        nanosleep(&a_while, NULL);
+    }
+}
+
+static void *ender_main(void *arg)
+{
+    struct server *s = arg;
+    uint64_t n;
+
+    while (read(s->events, &n, sizeof(n)) < 0 && errno == EINTR) {
+    }
+    if (atomic_load(&s->has_ended))
+        return NULL;
+    slow_stop(s);
+    push_stop(s->push);
+    end_loop(s);
+    return NULL;
+}
+
+static int start_threads(struct server *s)
+{
+    int r = slow_start(s);
+
+    if (r == 0 && s->setup.options->ahead)
+        r = push_start(s, &s->push);
+    return r;
+}
+
 int server_run(struct server *s)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
+    const uint64_t one = 1;
     int r;
 
-    if (!config)
+    s->events = signal_events = eventfd(0, EFD_CLOEXEC);
+    if (!config || s->events < 0)
         return -ENOMEM;
     fuse_loop_cfg_set_max_threads(config, THREADS);
     fuse_loop_cfg_set_idle_threads(config, THREADS);
     fuse_loop_cfg_set_clone_fd(config, 0);
-    raise_readahead(s->setup.mountpoint);
-    s->signals = fuse_set_signal_handlers(s->session) == 0;
-    r = slow_start(s);
+    find_device(s);
+    handle_signals(true);
+    s->main = pthread_self();
+    r = server_thread(&s->ender, ender_main, s);
+    if (r < 0)
+        return r;
+    r = start_threads(s);
     if (s->setup.stage)
         stage_begin(s->setup.stage);
     if (r == 0)
         r = fuse_session_loop_mt(s->session, config);
+    atomic_store(&s->has_ended, true);
+    if (write(s->events, &one, sizeof(one)) < 0)
+        log_error("eventfd: %s", strerror(errno));
+    pthread_join(s->ender, NULL);
+    handle_signals(false);
     slow_stop(s);
+    push_stop(s->push);
+    close(s->events);
     fuse_loop_cfg_destroy(config);
     return r < 0 ? r : 0;
 }
@@ -202,14 +325,17 @@ void server_free(struct server *s)
 {
     if (!s)
         return;
-    if (s->signals)
-        fuse_remove_signal_handlers(s->session);
     if (s->mounted)
         fuse_session_unmount(s->session);
     if (s->session)
         fuse_session_destroy(s->session);
     if (s->has_buffers)
         pthread_key_delete(s->buffer);
+    if (s->guide)
+        stage_set_guide(s->setup.stage, NULL);
+    push_free(s->push);
+    guide_free(s->guide);
+    actives_free(s->actives);
     promises_free(s->promises);
     view_free(s->view);
     tree_free(s->tree);

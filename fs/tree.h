@@ -110,11 +110,32 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
 /* The inode number of an item's batches/, whose listing grows when it is opened; 0: it has none. */
 uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item);
 
+/* The plans of an item that have been opened, in that order; those of the options are the first.
+ * NULL: behind the last. */
+const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item *item, size_t i);
+
 /* Has the item been opened, or failed to be? */
 bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item);
 
 /* Is what the node shows known? false: its dataset has to be ready first. */
 bool tree_is_open(const struct tree *tree, const struct node *node);
+
+/* The file of another number, and of kind number kind, in the folder of a NODE_SAMPLE or
+ * NODE_BATCH.
+ */
+void node_sibling(const struct node *node, uint64_t number, unsigned kind, struct node *ret);
+
+/* Files of a NODE_SAMPLE or NODE_BATCH's folder: kinds of them, which of them the node is, and how
+ * many there are of each. */
+unsigned node_kinds(const struct node *node);
+unsigned node_kind(const struct node *node);
+uint64_t node_units(const struct node *node);
+
+/* The path of that folder below the root, without a slash in front: for people and for scp files;
+ * and where its listing has the node: what lseek() is given. */
+#define NODE_PATH_ROOM (5 * TREE_NAME_ROOM + PLAN_NAME_ROOM)
+void node_folder_path(const struct node *node, char *ret, size_t room);
+uint64_t node_list_place(const struct node *node);
 
 /* The text of a NODE_PAGE, which is open. */
 const char *tree_page(const struct node *node, size_t *ret_len);

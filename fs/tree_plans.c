@@ -90,3 +90,14 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
     pthread_rwlock_unlock(&tree->lock);
     return r;
 }
+
+const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item *item, size_t i)
+{
+    const struct item_plans *plans = &tree->plans[item - tree->catalog->item];
+    const struct plan_entry *entry;
+
+    pthread_rwlock_rdlock(&tree->lock);
+    entry = i < plans->n ? plans->entry[i] : NULL;
+    pthread_rwlock_unlock(&tree->lock);
+    return entry;
+}

@@ -97,3 +97,25 @@ int value_path(const char *name, const char *value, const char *want, const char
                         strerror(errno));
     return asprintf(&path, "%s/%s", here, value) < 0 ? -ENOMEM : replace(text, path);
 }
+
+size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[64], n = strlen(b);
+
+    if (n >= ARRAY_LEN(row))
+        return n;
+    for (size_t i = 0; i <= n; i++)
+        row[i] = i;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i + 1;
+        for (size_t k = 0; k < n; k++) {
+            size_t change = diagonal + (a[i] != b[k]);
+
+            diagonal = row[k + 1];
+            row[k + 1] = min_u64(change, min_u64(row[k], row[k + 1]) + 1);
+        }
+    }
+    return row[n];
+}

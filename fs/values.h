@@ -3,6 +3,7 @@
 #ifndef EPOCHFS_FS_VALUES_H
 #define EPOCHFS_FS_VALUES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/diag.h"
@@ -31,5 +32,9 @@ int value_text(const char *name, const char *value, const char *want, const char
 /* The same for a path, which is made absolute. */
 int value_path(const char *name, const char *value, const char *want, const char **text,
                struct diag *d);
+
+/* Edits that turn the word a into b: insertions, deletions, exchanges of letters. For "is it ...?".
+ */
+size_t edit_distance(const char *a, const char *b);
 
 #endif

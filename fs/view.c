@@ -191,20 +191,12 @@ static void selection_release(struct view_selection *v)
 /* The file, for what names it: "/mnt/train/batches/batch=2/ark/000000". */
 static int name_file(struct view_selection *v, const struct view *view)
 {
-    const struct node *node = v->node;
-    const char *encoder = node->folder->encoder->name;
-    char path[TREE_NAME_ROOM * 4], name[KEY_NAME_ROOM], epoch[32] = "";
+    char path[NODE_PATH_ROOM], name[KEY_NAME_ROOM];
     int n;
 
-    item_path(node->item, path, sizeof(path));
-    node_name(node, name);
-    if (node->plan && node->plan->plan.seeded)
-        snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)node->epoch);
-    if (node->kind == NODE_SAMPLE)
-        n = asprintf(&v->file, "%s/%s/samples/%s/%s", view->mountpoint, path, encoder, name);
-    else
-        n = asprintf(&v->file, "%s/%s/batches/%s%s/%s/%s", view->mountpoint, path, node->plan->name,
-                     epoch, encoder, name);
+    node_folder_path(v->node, path, sizeof(path));
+    node_name(v->node, name);
+    n = asprintf(&v->file, "%s/%s/%s", view->mountpoint, path, name);
     if (n < 0)
         v->file = NULL;
     v->sel.file = v->file;

@@ -73,6 +73,58 @@ says "$cache/unpacked/" "damaged" "1 of 1 files"
 expect 0 "$EPOCHFS" cache verify "$cache"
 says "0 files" "all right"
 
+# A flipped byte in an index, of rows or of a table: behind the headers, which have checksums of
+# their own.
+"$PYTHON3" - <<'END'
+import os
+here = os.environ["PRIVATE"] + "/text"
+os.mkdir(here)
+with open(here + "/a.libsvm", "w") as f:
+    f.writelines(f"{i % 2} {i % 7}:1 9:0.5\n" for i in range(1000))
+with open(here + "/b.ark", "w") as f:
+    f.writelines(f"key-{i} [\n 1 {i} ]\n" for i in range(1000))
+END
+index() {
+    EPOCHFS_CACHE=$cache start "$PRIVATE/text"
+    ls -R "$MOUNTPOINT" >/dev/null
+    stop TERM
+}
+index
+expect 0 "$EPOCHFS" cache verify "$cache"
+files=$(find "$cache/rows" "$cache/tables" -type f ! -name mine | wc -l)
+says "$files files, " "all right"
+for kind in rows tables; do
+    file=$(find "$cache/$kind" -type f ! -name mine | head -n 1)
+    [ -n "$file" ] || die "no index in $kind"
+    printf '\377' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") - 70)) conv=notrunc status=none
+    expect 4 "$EPOCHFS" cache verify "$cache"
+    says "$file" "damaged" "1 of "
+    [ ! -e "$file" ] || die "$file is still there"
+    expect 0 "$EPOCHFS" cache verify "$cache"
+    index
+    [ -e "$file" ] || die "$file was not made again"
+done
+# One that another version has made is neither used nor damaged.
+file=$(find "$cache/rows" -type f ! -name mine)
+"$PYTHON3" - "$file" <<'END'
+import struct, sys, zlib
+with open(sys.argv[1], "r+b") as f:
+    f.seek(-64, 2)
+    trailer = bytearray(f.read(60))
+    trailer[8:12] = struct.pack("<I", 2)
+    f.seek(-64, 2)
+    f.write(trailer + struct.pack("<I", zlib.crc32(trailer)))
+END
+expect 0 "$EPOCHFS" cache verify "$cache"
+expect 0 "$EPOCHFS" cache list "$cache"
+says ", an older version"
+[[ $OUT != *damaged* ]] || die "damaged: $OUT"
+expect 0 "$EPOCHFS" cache prune "$cache"
+says "removed rows/" "an older version" "1 file removed"
+index
+[ -e "$file" ] || die "$file was not made again"
+rm -r "$PRIVATE/text" "$cache/rows" "$cache/tables"
+
 # ---- by age and size ----
 fill() {
     EPOCHFS_CACHE=$cache start "$SOURCE"
@@ -99,3 +151,40 @@ EPOCHFS_CACHE=$cache start "$SOURCE"
 stop TERM
 expect 0 "$EPOCHFS" cache list "$cache"
 says ": 1 file, "
+
+# ---- one that cannot be written to is not damaged for that ----
+if [ "$(id -u)" = 0 ]; then
+    # In a namespace of our own; "$@": a command there, with the folder read-only.
+    read_only() {
+        # shellcheck disable=SC2016 # sh expands it
+        unshare --mount sh -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 99
+            shift; exec "$@"' sh "$cache" "$@"
+    }
+    expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+    expect 0 read_only "$EPOCHFS" cache verify "$cache"
+    says "all right"
+    expect 4 read_only "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
+    one_line
+    says "$cache: want to write to" "Read-only file system"
+    expect 4 read_only "$EPOCHFS" mount -o "cache=$cache" "$SOURCE" "$MOUNTPOINT"
+    one_line
+    says "$cache: want to write to" "Read-only file system"
+    for file in "$cache"/staged/* "$cache"/unpacked/*; do
+        "$PYTHON3" - "$file" <<'END'
+import sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(-65, 2)
+    byte = f.read(1)
+    f.seek(-65, 2)
+    f.write(bytes([byte[0] ^ 1]))
+END
+    done
+    expect 4 read_only "$EPOCHFS" cache verify "$cache"
+    says "damaged; want to drop that, found: Read-only file system" "could not be dropped"
+    [[ $OUT != *"was dropped"* ]] || die "it says that something was dropped: $OUT"
+    expect 4 "$EPOCHFS" cache verify "$cache"
+    says "what is damaged was dropped"
+    expect 0 "$EPOCHFS" cache verify "$cache"
+else
+    echo "without the part that needs root: a read-only folder"
+fi

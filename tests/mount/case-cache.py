@@ -4,6 +4,7 @@
 import contextlib
 import gzip
 import os
+import re
 import shutil
 import subprocess
 
@@ -196,6 +197,10 @@ def check_full():
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", full], check=True)
     with environment(EPOCHFS_CACHE=full), mounted(SOURCE):
         contains(text(path("big.gz/ERROR.txt")), "big.gz", "unpacking gzip", "No space left")
+        found = re.search(r"want at least (\d+) bytes, found (\d+) free",
+                          text(path("big.gz/ERROR.txt")))
+        equal(bool(found) and 700_000 < int(found[2]) < int(found[1]) <= len(BIG) + 64, True,
+              f"numbers: {text(path('big.gz/ERROR.txt'))}")
         equal(content(path("little/source/little")), LITTLE, "what fits is there")
         equal(len(os.listdir(path("train/samples/npz"))), 20, "plain files work")
         left = os.listdir(f"{full}/unpacked")

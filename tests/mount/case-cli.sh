@@ -39,6 +39,20 @@ for command in plan stage status cache; do
     expect 1 "$EPOCHFS" "$command" --jason "$SOURCE"
     says "epochfs $command --help"
 done
+for command in info stage status umount; do
+    expect 1 "$EPOCHFS" "$command" a b
+    says "found 2 arguments" "epochfs $command --help"
+    expect 1 "$EPOCHFS" "$command" -qz "$SOURCE"
+    says "$command: cannot make sense of '-q';"
+    expect 0 "$EPOCHFS" "$command" --help
+    says "usage: epochfs $command"
+done
+expect 1 "$EPOCHFS" stage --progress --chekc "$SOURCE"
+says "cannot make sense of '--chekc' (is it '--check'?)"
+expect 1 "$EPOCHFS" status --json=1 "$SOURCE"
+says "cannot make sense of '--json=1'"
+expect 1 "$EPOCHFS" info "$SOURCE" -o
+says "want -o OPTIONS"
 expect 1 "$EPOCHFS" stage a b
 expect 1 "$EPOCHFS" status a b
 expect 1 "$EPOCHFS" cache list a b

@@ -86,7 +86,7 @@ def check_pin(server):
     """What is in stays in: a share c of the dataset in the cache is a share c of hits, in every
     epoch, and after a remount."""
     cache = fresh()
-    options = f"cache={cache},cache_size=8M,block=4K,keep=pin,stage=off"
+    options = f"cache={cache},cache_size=8M,block=4K,keep=pin,stage=off,ahead=0"
     daemon = start(f"{server.url}/", options)
     check_epoch(0)
     for epoch in range(1, 6):

@@ -61,6 +61,7 @@ with Nginx(WWW, autoindex=False) as server:
     check_once(server.log(), {"/sums/big": len(BIG), **{
         f"/sums/sub/{name}": os.path.getsize(f"{SOURCE}/{name}") for name in NAMES}}, "SHA256SUMS")
     contains(run("info", "-o", fresh(), f"{server.url}/sums/"), "train", "big")
+    contains(run("info", "-o", fresh(), f"HtTp{server.url[4:]}/sums/"), "train", "big")
 
     # ---- files=, a single file, nothing at all: no index, no SHA256SUMS ----
     fill("bare/sub")
@@ -175,7 +176,14 @@ with Nginx(WWW, more=f"""
         location /locked/ {{ auth_basic "locked"; auth_basic_user_file {PRIVATE}/passwords;
                              alias {WWW}/sums/; }}""") as server:
     home = {**os.environ, "HOME": f"{PRIVATE}/home"}
-    contains(run("info", "-o", fresh(), f"{server.url}/locked/", code=2, env=home), "401")
+    for url in (f"{server.url}/locked/", f"{server.url}/locked/big"):
+        said = run("info", "-o", fresh(), url, code=2, env=home)
+        contains(said, "401", "it wants a user: put one into ~/.netrc")
+        equal("files=" in said, False, f"advice that does not help: {said}")
+    with open(f"{PRIVATE}/home/.netrc", "w", encoding="ascii") as f:
+        f.write("machine 127.0.0.1 login me password wrong\n")
+    contains(run("info", "-o", fresh(), f"{server.url}/locked/", code=2, env=home), "401",
+             "it was asked as machine 127.0.0.1 of ~/.netrc")
     with open(f"{PRIVATE}/home/.netrc", "w", encoding="ascii") as f:
         f.write("machine 127.0.0.1 login me password hush-hush\n")
     said = run("info", "-o", fresh(), f"{server.url}/locked/", env=home)

@@ -56,7 +56,10 @@ static int absent_pread(const struct blob *blob, void *buf, size_t len, uint64_t
         memset(buf, 0xa5, len); /* nobody may look at it */
         return r;
     }
-    return blob_pread(a->inner, buf, len, off);
+    r = blob_pread(a->inner, buf, len, off);
+    if (r == 0 && wants && wants->uses)
+        r = wants_note_use(wants, blob, off, len);
+    return r;
 }
 
 static void absent_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)

@@ -15,9 +15,9 @@
 #include "support/memory_opener.h"
 #include "support/random.h"
 #include "support/unit.h"
+#include "support/worlds.h"
 
 #define BATCH      128
-#define FILES_MOST 16
 #define TRIPS_MOST 1000
 
 #ifdef SLOW_BUILD
@@ -27,260 +27,6 @@
 #endif
 
 extern const struct encoder encoder_npz;
-
-/* ---- sources ---- */
-
-struct source {
-    struct text name[FILES_MOST], bytes[FILES_MOST];
-    size_t n;
-    const struct format *format;
-    struct format_options options;
-    bool pooled;
-};
-
-static struct text *source_add(struct source *s, const char *name)
-{
-    assert_true(s->n < FILES_MOST);
-    text_add(&s->name[s->n], "%s", name);
-    return &s->bytes[s->n++];
-}
-
-static void source_release(struct source *s)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        text_release(&s->name[i]);
-        text_release(&s->bytes[i]);
-    }
-}
-
-static void add_idx(struct source *s, const char *name, uint8_t type, unsigned axes,
-                    const uint32_t *dim)
-{
-    AUTO_BLOB struct blob *blob = idx_blob(name, type, axes, dim, NULL);
-    AUTO_FREE char *bytes = malloc(blob->size);
-
-    assert_int_equal(blob_pread(blob, bytes, blob->size, 0), 0);
-    text_add_bytes(source_add(s, name), bytes, blob->size);
-}
-
-static void make_idx(struct source *s, bool transpose)
-{
-    s->format = &format_idx;
-    s->options.transpose = transpose;
-    add_idx(s, "p-images", 0x08, 3, (uint32_t[]){400, 28, 27});
-    add_idx(s, "p-labels", 0x08, 1, (uint32_t[]){400});
-    add_idx(s, "q-images", 0x0b, 2, (uint32_t[]){300, 301});
-    add_idx(s, "q-labels", 0x0c, 1, (uint32_t[]){300});
-    add_idx(s, "r-images", 0x0e, 1, (uint32_t[]){5000});
-}
-
-static void add_rows(struct text *t, unsigned n, unsigned most, const char *columns, uint64_t *rng)
-{
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t index = 0;
-
-        text_add(t, "%u%s", i % 7, columns);
-        for (uint64_t k = random_below(rng, most); k; k--) {
-            index += 1 + random_below(rng, 9);
-            text_add(t, " %llu:%llu.5", (unsigned long long)index,
-                     (unsigned long long)random_below(rng, 100));
-        }
-        text_add(t, i % 5 ? "\n" : "\r\n");
-    }
-}
-
-static void make_libsvm(struct source *s, bool sides)
-{
-    uint64_t rng = RANDOM_SEED;
-
-    s->format = &format_libsvm;
-    s->pooled = true;
-    text_add(&s->bytes[s->n], "\xef\xbb\xbf"); /* a byte order mark */
-    add_rows(source_add(s, "a.svm"), 1500, 60, sides ? "" : ":2 qid:3", &rng);
-    if (!sides) {
-        add_rows(source_add(s, "b.svm"), 600, 60, ":1 qid:4", &rng);
-        return;
-    }
-    for (unsigned i = 0; i < 2; i++) {
-        struct text *t = source_add(s, i ? "a.svm.weight" : "a.svm.base_margin");
-
-        for (unsigned k = 0; k < 1500; k++)
-            text_add(t, "%u.25\n", k);
-    }
-    text_add(source_add(s, "a.svm.group"), "1000\n500\n");
-}
-
-/* Blocks of rows that are too long, by blanks, to be decoded as one. */
-static void make_long_rows(struct source *s)
-{
-    struct text *t = source_add(s, "long.svm");
-
-    s->format = &format_libsvm;
-    s->pooled = true;
-    for (unsigned i = 0; i < 300; i++)
-        text_add(t, "%u 1:%u %34000s 7:2 8:%u\n", i % 3, i, "", i);
-}
-
-/* An archive of objects of a kind. */
-static void make_kind(struct source *s, const struct kaldi_object *kind)
-{
-    struct text *t = source_add(s, "x.ark");
-    uint64_t rng = RANDOM_SEED;
-
-    s->format = &format_kaldi;
-    s->options.kaldi_type = kind->type;
-    for (unsigned i = 0; i < 150; i++) {
-        AUTO_KALDI_MADE struct kaldi_made made = {0};
-
-        kaldi_make(&made, kind, &rng);
-        text_add(t, "utterance-%u ", i);
-        text_add_bytes(t, made.bytes.data, made.bytes.len);
-    }
-}
-
-static void add_matrix(struct text *t, unsigned rows, unsigned columns, bool text, uint64_t *rng)
-{
-    if (text) {
-        text_add(t, " [");
-    } else {
-        kaldi_put_start(t, "FM ");
-        kaldi_put_int(t, rows);
-        kaldi_put_int(t, columns);
-    }
-    for (unsigned i = 0; i < rows; i++) {
-        text_add(t, text ? "\n" : "");
-        for (unsigned k = 0; k < columns; k++) {
-            double v = (double)random_below(rng, 1000);
-
-            if (text)
-                text_add(t, " %g", v);
-            else
-                kaldi_put_value(t, v, false);
-        }
-    }
-    if (text)
-        text_add(t, " ]\n");
-}
-
-static void add_wave(struct text *t, unsigned frames, uint64_t *rng)
-{
-    uint8_t header[KALDI_WAVE_HEADER];
-
-    kaldi_wave_header(2, 10000, frames, header);
-    text_add_bytes(t, (const char *)header, sizeof(header));
-    for (unsigned i = 0; i < 2 * frames; i++)
-        kaldi_put_raw(t, random_next(rng), 2);
-}
-
-/* A table of text whose arrays are remembered when they are decoded, one of ranges in another
- * archive, one of audio, and a data directory of all that with segments. */
-static void make_directory(struct source *s)
-{
-    struct text *ark = source_add(s, "m.ark"), *scp = source_add(s, "feats.scp");
-    struct text *wav = source_add(s, "audio.ark"), *wav_scp = source_add(s, "wav.scp");
-    struct text *segments = source_add(s, "segments"), *speakers = source_add(s, "utt2spk");
-    struct text *words = source_add(s, "text"), *large = source_add(s, "large.ark");
-    uint64_t rng = RANDOM_SEED;
-
-    s->format = &format_kaldi;
-    for (unsigned i = 0; i < 140; i++) {
-        text_add(ark, "u%03u ", i);
-        text_add(scp, "u%03u m.ark:%zu%s\n", i, ark->len, i % 3 ? "" : "[1:4,2:6]");
-        add_matrix(ark, 5 + i % 20, i % 3 ? 5 : 9, false, &rng);
-        text_add(segments, "u%03u w%u %u.%u %u.%u 1\n", i, i % 9, i % 2, i % 10, i % 2, 5 + i % 10);
-        text_add(speakers, "u%03u s%u\n", i, i % 7);
-        text_add(words, "u%03u the words of %u\n", i, i);
-        if (i < 9) {
-            text_add(wav, "w%u ", i);
-            text_add(wav_scp, "w%u audio.ark:%zu\n", i, wav->len);
-            add_wave(wav, 30000 + i, &rng);
-        }
-        if (i < 12) {
-            text_add(large, "l%02u ", i);
-            add_matrix(large, 90 + i, 50, true, &rng);
-        }
-    }
-}
-
-/* ---- what is made of them ---- */
-
-struct world {
-    struct absent absent;
-    struct blob_faults faults;
-    struct memory_file file[FILES_MOST];
-    struct memory_opener opener;
-    struct memory_keep keep;
-    struct memo *memo;
-    struct pool *pool;
-    struct found found;
-    unsigned troubles; /* calls of dataset_prepare() that got no further */
-    int result;        /* of opening */
-};
-
-static void world_open(struct world *w, const struct source *s, bool absent)
-{
-    struct format_setup setup = {.options = s->options, .keep = &w->keep.keep};
-    struct blob *blob[FILES_MOST];
-
-    w->faults.absent = absent ? &w->absent : NULL;
-    for (size_t i = 0; i < s->n; i++) {
-        w->file[i] =
-            (struct memory_file){s->name[i].data, s->bytes[i].data, s->bytes[i].len, &w->faults};
-        blob[i] = memory_file_blob(&w->file[i]);
-    }
-    memory_keep_init(&w->keep, true);
-    memory_opener_init(&w->opener);
-    w->opener.file = w->file;
-    w->opener.n_files = s->n;
-    setup.opener = &w->opener.opener;
-    assert_int_equal(memo_new(16 << 20, &w->memo), 0);
-    setup.memo = w->memo;
-    if (s->pooled)
-        assert_int_equal(pool_new(&w->pool), 0);
-    setup.pool = w->pool;
-    w->result = format_open(s->format, blob, s->n, &setup, &w->found);
-    for (size_t i = 0; i < w->found.n; i++) {
-        struct dataset *ds = w->found.item[i].ds;
-
-        while (ds && !dataset_prepare(ds)) {
-            w->troubles += ds->trouble.set;
-            assert_int_equal(dataset_state(ds), DATASET_PREPARING);
-        }
-    }
-}
-
-static void world_release(struct world *w)
-{
-    found_release(&w->found);
-    memo_free(w->memo);
-    pool_free(w->pool);
-    memory_keep_release(&w->keep);
-}
-#define AUTO_WORLD AUTO(world_release)
-
-/* Two worlds of a source, the second of which is absent. */
-static void open_both(const struct source *s, struct world *here, struct world *there)
-{
-    uint64_t rng = 1;
-
-    world_open(here, s, false);
-    world_open(there, s, true);
-    assert_int_equal(here->result, 0);
-    assert_int_equal(there->result, 0);
-    assert_true(here->found.n > 0);
-    assert_int_equal(here->found.n, there->found.n);
-    for (size_t i = 0; i < here->found.n; i++) {
-        const struct dataset *ds = here->found.item[i].ds;
-
-        if (!ds || !there->found.item[i].ds)
-            fail_msg("%s: %s", here->found.item[i].name,
-                     ds ? "there only" : here->found.item[i].reason);
-        if (dataset_state(ds) != DATASET_READY)
-            fail_msg("%s: %s", here->found.item[i].name, ds->reason.text);
-        assert_int_equal(dataset_state(there->found.item[i].ds), DATASET_READY);
-    }
-    absent_drop(&there->absent, 256, &rng);
-}
 
 /* ---- reading ---- */
 
@@ -407,7 +153,7 @@ static void check_source(const struct source *s, uint64_t batch, bool large, che
 {
     AUTO_WORLD struct world here = {.troubles = 0}, there = {.troubles = 0};
 
-    open_both(s, &here, &there);
+    worlds_open(s, &here, &there);
     for (size_t i = 0; i < here.found.n; i++) {
         uint64_t n = here.found.item[i].ds->samples, rng = RANDOM_SEED;
         AUTO_FREE uint64_t *sample = malloc((n + 1) * sizeof(*sample));
@@ -444,15 +190,15 @@ static void check_all(check_fn *check, bool large, unsigned every)
         AUTO(source_release) struct source s = {.n = 0};
 
         if (i < 2)
-            make_idx(&s, i);
+            source_idx(&s, i);
         else if (i < 4)
-            make_libsvm(&s, i % 2);
+            source_libsvm(&s, i % 2);
         else if (i == 4)
-            make_long_rows(&s);
+            source_long_rows(&s);
         else if (i == 5)
-            make_directory(&s);
+            source_directory(&s);
         else
-            make_kind(&s, &kaldi_kinds[i - 6]);
+            source_kind(&s, &kaldi_kinds[i - 6]);
         check_source(&s, BATCH, large && (i < 6 || i % 8 == 0), check);
     }
 }
@@ -562,7 +308,7 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     struct bytes got;
 
     (void)state;
-    make_libsvm(&s, true);
+    source_libsvm(&s, true);
     world_open(&there, &s, true);
     ds = there.found.item[0].ds;
     assert_int_equal(ds->samples, ARRAY_LEN(sample));
@@ -703,13 +449,13 @@ static void test_collect__remote_fails_while_preparing__ready_later(void **state
         AUTO(source_release) struct source s = {.n = 0};
 
         if (i < 1)
-            make_idx(&s, false);
+            source_idx(&s, false);
         else if (i < 3)
-            make_libsvm(&s, i == 1);
+            source_libsvm(&s, i == 1);
         else if (i < 4)
-            make_directory(&s);
+            source_directory(&s);
         else
-            make_kind(&s, &kaldi_kinds[0]);
+            source_kind(&s, &kaldi_kinds[0]);
         check_preparing(&s);
     }
 }

@@ -84,6 +84,27 @@ static void test_order_samples__strides__as_one_by_one(void **state)
     }
 }
 
+static void test_order_positions__neighbours__as_one_by_one(void **state)
+{
+    static const uint64_t sizes[] = {1, 2, 9, 63, 1000, 60000, UINT64_C(1) << 48};
+    static const uint64_t windows[] = {0, 1, 5, 8, 64, 700, UINT64_C(1) << 30};
+    uint64_t got[150];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sizes) * ARRAY_LEN(windows) * 3; i++) {
+        uint64_t n = sizes[i % ARRAY_LEN(sizes)];
+        uint64_t window = windows[i / ARRAY_LEN(sizes) % ARRAY_LEN(windows)];
+        uint64_t count = n < ARRAY_LEN(got) ? n : ARRAY_LEN(got) - i % 9;
+        uint64_t first = (n - count) / 2 * (i / (ARRAY_LEN(sizes) * ARRAY_LEN(windows)));
+        struct order o;
+
+        order_init(&o, 3, i, n, window);
+        order_positions(&o, first, (size_t)count, got);
+        for (uint64_t k = 0; k < count; k++)
+            assert_int_equal(got[k], order_position(&o, first + k));
+    }
+}
+
 static void test_order__no_samples__no_division_by_zero(void **state)
 {
     struct order o;
@@ -99,6 +120,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_order__vectors__both_ways),
         cmocka_unit_test(test_order__small__permutations),
         cmocka_unit_test(test_order_samples__strides__as_one_by_one),
+        cmocka_unit_test(test_order_positions__neighbours__as_one_by_one),
         cmocka_unit_test(test_order__no_samples__no_division_by_zero),
     };
 

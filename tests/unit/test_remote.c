@@ -248,6 +248,9 @@ static void test_http__no_listing__says_what_to_do(void **state)
     static const struct fake_answer site[] = {{"http://h/", NULL, 0, "Welcome!", {0}},
                                               {"http://h/shut/", NULL, -EACCES, NULL, {0}},
                                               {"http://h/shut", NULL, -EACCES, NULL, {0}},
+                                              {"http://h/user/", NULL, -EPERM, NULL, {0}},
+                                              {"http://h/user/SHA256SUMS", NULL, -EPERM, NULL, {0}},
+                                              {"http://h/user", NULL, -EPERM, NULL, {0}},
                                               {"http://h/dead/", NULL, -EREMOTEIO, NULL, {0}}};
     static const struct {
         const char *url;
@@ -268,6 +271,15 @@ static void test_http__no_listing__says_what_to_do(void **state)
         assert_diag_has(&why, "-o files=NAME;NAME");
         assert_diag_has(&why, "SHA256SUMS");
         assert_diag_has(&why, "index page");
+        assert_int_equal(strstr(why.text, "~/.netrc") != NULL, cases[i].want == -EACCES);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        struct diag why = DIAG_INIT;
+
+        assert_int_equal(open_source(i ? "http://h/user" : "http://h/user/", NULL, &source, &why),
+                         -EPERM);
+        assert_diag_has(&why, "it wants a user: put one into ~/.netrc");
+        assert_null(strstr(why.text, "files="));
     }
     assert_int_equal(open_source("http://h/dead/", NULL, &source, &d), -EREMOTEIO);
     assert_null(strstr(d.text, "files="));

@@ -673,6 +673,76 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
     close_fixture(&b);
 }
 
+/* Another process drops, and stands still: then blocks that it has claimed cannot be written. */
+static void lock_drops(int fd, short type)
+{
+    struct flock lock = {.l_type = type,
+                         .l_whence = SEEK_SET,
+                         .l_start = (off_t)((UINT64_C(1) << 62) + 2),
+                         .l_len = 1};
+
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
+}
+
+static void expect_not_yet(struct fixture *f, int ms)
+{
+    struct diag d = DIAG_INIT;
+    int r = stage_wait(f->stage, ms, &d);
+
+    if (r)
+        fail_msg("stage_wait: %d %s", r, d.text);
+}
+
+static void test_drops__excluded__tried_again(void **state)
+{
+    struct failing failing = {1, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
+    struct stage_options options = usual();
+    struct fixture f;
+    int fd;
+
+    options.background = true;
+    options.jobs = 2; /* the first run is the only one */
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, fail_first, &failing); /* it grows to blocks that are not claimed */
+    fd = open_staged(*state);
+    claim(fd, 290);
+    lock_drops(fd, F_WRLCK);
+    stage_begin(f.stage);
+    while (!atomic_load(&f.counters->refused))
+        expect_not_yet(&f, 50);
+    expect_not_yet(&f, 50);
+    close(fd);
+    stage_all(&f);
+    assert_int_equal(f.counters->staged_bytes, SIZE);
+    expect_read(f.blob, 0, SIZE);
+    close_fixture(&f);
+}
+
+static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **state)
+{
+    struct stage_options options = usual();
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+    int fd;
+
+    options.background = true;
+    options.patience_s = 6;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fd = open_staged(*state);
+    claim(fd, 100);
+    lock_drops(fd, F_WRLCK);
+    stage_begin(f.stage);
+    expect_not_yet(&f, 5500); /* by then it wants to take the block over */
+    assert_int_equal(fake_given_at(f.fake, 100 * BLOCK), 0);
+    assert_int_equal(stage_wait(f.stage, 5000, &d), -EBUSY);
+    assert_diag_has(&d, "another process drops blocks");
+    close(fd);
+    while (stage_wait(f.stage, 100, NULL) != 1)
+        continue;
+    assert_int_equal(fake_given(f.fake), SIZE);
+    close_fixture(&f);
+}
+
 /* ---- files that come as a whole ---- */
 
 static void *read_block_0(void *arg)
@@ -881,6 +951,8 @@ int main(int argc, char **argv)
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
         TEST(test_bad__claimed__drops_of_others_are_seen),
+        TEST(test_drops__excluded__tried_again),
+        TEST(test_drops__excluded_for_long__nothing_is_fetched_in_vain),
         TEST(test_whole__dropped_meanwhile__comes_again),
         TEST(test_whole__dropped_and_the_rest_fails__comes_again),
         TEST(test_whole__grown__takes_its_room),

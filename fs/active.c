@@ -1,0 +1,623 @@
+/* Invariants of an active plan that is read:
+ *
+ *  1. at: the furthest unit of which a read has reached us. What lies between at and pushed is in
+ * the page cache, but for marks, or was. So at is behind the reader by no more than the distance to
+ *     the next mark.
+ *  2. Bytes that are pushed and, as far as is known, not read yet: (pushed - at) * unit_bytes, no
+ *     more than the plan's share of options.ahead.
+ *  3. Reads a little behind at, or before their turn, are those of several workers of one reader.
+ *     What is further away is a jump. */
+#include "fs/active.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/lock.h"
+#include "fs/plan.h"
+
+#define SLACK          32 /* units that the workers of one reader may be apart */
+#define SURE           3  /* samples in sequence that make an active plan */
+#define SURE_GAP       8
+#define WINDOW_START   4 /* units that are pushed at first */
+#define WINDOW_MOST    65536
+#define MARK_MOST      64 /* units between two marks */
+#define MARKS          32
+#define PAGE           4096
+#define QUIET_S        60.0 /* after which a plan may be one that is not read any more */
+#define NS_PER_S       1e9
+#define OVERTAKEN_MOST 8 /* in a row; then the reader is the faster one, and for a while */
+#define REST_NS        INT64_C(20000000) /* nothing is pushed; doubled each time */
+#define FAIL_REST_NS   INT64_C(1000000000)
+
+struct active {
+    uint64_t id; /* 0: free */
+    uint64_t jumps;
+    const struct plan_entry *plan; /* NULL: samples in stored order */
+    const struct catalog_item *item;
+    const struct folder *folder; /* NULL: announced, and not read yet */
+    bool is_samples;
+    uint64_t epoch;
+    struct node node; /* one that was read */
+    uint64_t kinds;   /* bits */
+    uint64_t units, samples;
+    uint64_t at;
+    unsigned in_sequence;
+    /* What is pushed: */
+    uint64_t pushed; /* the next unit, */
+    uint64_t stored; /* units from this one to pushed are in the page cache */
+    unsigned kind;   /* and of its kinds those from this one on */
+    uint64_t dropped;
+    uint64_t unit_bytes; /* in the page cache */
+    uint64_t this_bytes; /* of the unit that is being pushed */
+    uint64_t window;     /* units that may be pushed ahead of at */
+    uint64_t mark[MARKS], n_marks;
+    int64_t rest_until;
+    unsigned overtaken; /* in a row */
+    bool is_unknown;    /* to the kernel, until the reader moves */
+    bool being_pushed;  /* one file at a time */
+    /* Numbers: */
+    int64_t first_ns, last_ns; /* reads; 0: none */
+    double units_per_s;
+    int64_t wait_ns;
+    uint64_t ghost; /* where the reader was before it jumped; UINT64_MAX: none */
+};
+
+struct actives {
+    struct actives_options options;
+    struct actives_counters counters;
+    struct lock lock;
+    /* Guarded by lock: */
+    struct active active[ACTIVES_MOST];
+    uint64_t ids;
+    uint64_t room; /* bytes that may be pushed, see actives_pushed() */
+};
+
+int actives_new(const struct actives_options *options, struct actives **ret)
+{
+    struct actives *actives = calloc(1, sizeof(*actives));
+
+    if (!actives)
+        return -ENOMEM;
+    actives->options = *options;
+    actives->room = UINT64_MAX;
+    lock_init(&actives->lock);
+    *ret = actives;
+    return 0;
+}
+
+void actives_free(struct actives *actives)
+{
+    if (!actives)
+        return;
+    lock_release(&actives->lock);
+    free(actives);
+}
+
+struct actives_counters *actives_counters(struct actives *actives)
+{
+    return &actives->counters;
+}
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* ---- finding ---- */
+
+static uint64_t unit_of(const struct node *node)
+{
+    return node->number;
+}
+
+static bool is_like(const struct active *active, const struct node *node)
+{
+    return active->id && active->item == node->item && active->plan == node->plan &&
+           active->epoch == node->epoch && active->folder == node->folder &&
+           active->is_samples == (node->kind == NODE_SAMPLE);
+}
+
+/* Is the unit one that the reader at `at` may read now? */
+static bool is_close(uint64_t at, uint64_t until, uint64_t unit)
+{
+    return unit + SLACK >= at && unit <= max_u64(at, until) + SLACK;
+}
+
+/* The active plan that a read belongs to: the one whose reader is close, else any reader of that
+ * folder. NULL: none. */
+static struct active *find_locked(struct actives *actives, const struct node *node)
+{
+    uint64_t unit = unit_of(node);
+    struct active *other = NULL;
+
+    lock_assert_held(&actives->lock);
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        struct active *active = &actives->active[i];
+
+        if (!is_like(active, node))
+            continue;
+        if (is_close(active->at, active->pushed, unit))
+            return active;
+        if (!other || active->last_ns > other->last_ns)
+            other = active;
+    }
+    return other;
+}
+
+/* A free place, or that of the one read longest ago. */
+static struct active *place_locked(struct actives *actives)
+{
+    struct active *oldest = &actives->active[0];
+
+    lock_assert_held(&actives->lock);
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        struct active *active = &actives->active[i];
+
+        if (!active->id)
+            return active;
+        if (active->last_ns < oldest->last_ns)
+            oldest = active;
+    }
+    return oldest;
+}
+
+/* Of a plan one epoch is read after another: what was announced, and epochs before, are over. */
+static void retire_others_locked(struct actives *actives, const struct active *now)
+{
+    lock_assert_held(&actives->lock);
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        struct active *active = &actives->active[i];
+
+        if (active == now || !active->id || active->plan != now->plan || !now->plan)
+            continue;
+        if (!active->folder || (active->folder == now->folder && active->epoch != now->epoch &&
+                                active->at + 1 + SLACK >= active->units))
+            active->id = 0;
+    }
+}
+
+static void push_from(struct active *active, uint64_t unit)
+{
+    active->pushed = active->stored = unit;
+    active->kind = 0;
+    active->this_bytes = 0;
+}
+
+static void go_to(struct active *active, uint64_t unit)
+{
+    active->at = unit;
+    push_from(active, unit + 1);
+    active->dropped = unit;
+    active->window = WINDOW_START;
+    active->n_marks = 0;
+    active->in_sequence = 1;
+    active->overtaken = 0;
+    active->is_unknown = false;
+}
+
+static struct active *begin_locked(struct actives *actives, const struct node *node)
+{
+    struct active *active = place_locked(actives);
+    const bool samples = node->kind == NODE_SAMPLE;
+
+    *active = (struct active){
+        .id = ++actives->ids,
+        .plan = node->plan,
+        .item = node->item,
+        .folder = node->folder,
+        .is_samples = samples,
+        .epoch = node->epoch,
+        .node = *node,
+        .units = node_units(node),
+        .samples = samples ? 1 : node->plan->schedule.batch,
+        .ghost = UINT64_MAX,
+    };
+    go_to(active, unit_of(node));
+    return active;
+}
+
+void actives_announce(struct actives *actives, const struct plan_entry *plan)
+{
+    struct active *active;
+    LOCK_SCOPE(&actives->lock);
+
+    active = place_locked(actives);
+    if (active->id || !plan->schedule.elements)
+        return; /* what is read counts more */
+    *active = (struct active){
+        .id = ++actives->ids,
+        .plan = plan,
+        .item = plan->item,
+        .units = plan->schedule.batches,
+        .samples = plan->schedule.batch,
+        .ghost = UINT64_MAX,
+    };
+}
+
+/* ---- reads ---- */
+
+static bool is_marked(const struct active *active, uint64_t unit)
+{
+    uint64_t n = min_u64(active->n_marks, MARKS);
+
+    for (uint64_t i = 0; i < n; i++)
+        if (active->mark[i] == unit)
+            return true;
+    return false;
+}
+
+static uint64_t last_mark(const struct active *active)
+{
+    return active->n_marks ? active->mark[(active->n_marks - 1) % MARKS] : active->at;
+}
+
+static void note_rate(struct active *active, uint64_t units, int64_t now)
+{
+    double seconds = (double)(now - active->last_ns) / NS_PER_S, rate;
+
+    if (!active->last_ns || seconds <= 0)
+        return;
+    rate = (double)units / seconds;
+    active->units_per_s = active->units_per_s > 0 ? active->units_per_s * 0.8 + rate * 0.2 : rate;
+}
+
+/* The reader has come to a unit that was to be pushed, and was not: it goes on behind it, and after
+ * a while, for who is always too late only takes the processor away. */
+static void note_overtaken(struct actives *actives, struct active *active, uint64_t unit,
+                           int64_t now)
+{
+    push_from(active, unit + 1);
+    if (++active->overtaken <= OVERTAKEN_MOST)
+        return;
+    count(&actives->counters.overtaken, 1);
+    active->rest_until = now + (REST_NS << min_u64(active->overtaken - OVERTAKEN_MOST, 6));
+}
+
+/* The reader is further on. */
+static void move(struct actives *actives, struct active *active, uint64_t unit, int64_t now)
+{
+    bool sought = unit >= active->pushed;
+
+    note_rate(active, unit - active->at, now);
+    active->at = unit;
+    active->is_unknown = false;
+    active->in_sequence += active->in_sequence < SURE;
+    active->last_ns = now;
+    if (sought) {
+        note_overtaken(actives, active, unit, now);
+        return;
+    }
+    active->overtaken = 0;
+    active->window = min_u64(active->window * 2, WINDOW_MOST);
+}
+
+/* Something that had been stored came back as a read: the kernel has dropped it. */
+static void note_lost(struct actives *actives, struct active *active, const struct node *node)
+{
+    uint64_t unit = unit_of(node);
+
+    if (unit >= active->pushed || unit < active->stored || is_marked(active, unit) ||
+        !(active->kinds >> node_kind(node) & 1))
+        return;
+    count(&actives->counters.lost, 1);
+    active->window = max_u64(active->window / 2, WINDOW_START);
+}
+
+/* The reader is somewhere else. If another one has gone on where this one was before, there are
+ * two. */
+static struct active *jump_locked(struct actives *actives, struct active *active,
+                                  const struct node *node)
+{
+    uint64_t unit = unit_of(node);
+
+    lock_assert_held(&actives->lock);
+    if (!active->is_samples || active->in_sequence >= SURE) {
+        count(&actives->counters.jumps, 1);
+        if (active->ghost != UINT64_MAX && is_close(active->ghost, active->ghost, unit)) {
+            active->ghost = UINT64_MAX;
+            return begin_locked(actives, node);
+        }
+        active->ghost = active->at;
+    }
+    active->jumps++;
+    active->node = *node;
+    go_to(active, unit);
+    return active;
+}
+
+static bool is_jump(const struct active *active, uint64_t unit)
+{
+    if (active->is_samples && active->in_sequence < SURE)
+        return unit < active->at || unit > active->at + SURE_GAP;
+    return !is_close(active->at, active->pushed, unit);
+}
+
+/* Do samples that are read follow one another at all? Batches always count. */
+static bool is_live(const struct active *active)
+{
+    return active->id && (!active->is_samples || active->in_sequence >= SURE);
+}
+
+unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end)
+{
+    uint64_t unit = unit_of(node);
+    int64_t now = actives->options.now();
+    struct active *active;
+    unsigned result = 0;
+    bool was_live;
+    LOCK_SCOPE(&actives->lock);
+
+    active = find_locked(actives, node);
+    was_live = active && is_live(active);
+    if (!active) {
+        active = begin_locked(actives, node);
+        active->first_ns = active->last_ns = now;
+        retire_others_locked(actives, active);
+        result = ACTIVE_JUMPED;
+    } else if (is_jump(active, unit)) {
+        active = jump_locked(actives, active, node);
+        active->first_ns = active->first_ns ? active->first_ns : now;
+        active->last_ns = now;
+        result = ACTIVE_JUMPED;
+    } else {
+        note_lost(actives, active, node);
+        if (unit > active->at) {
+            move(actives, active, unit, now);
+            result = was_live ? ACTIVE_MOVED : ACTIVE_JUMPED;
+        }
+    }
+    active->kinds |= UINT64_C(1) << node_kind(node);
+    if (!active->unit_bytes)
+        active->unit_bytes = ceil_div(max_u64(end, 1), PAGE) * PAGE;
+    return is_live(active) ? result : 0;
+}
+
+void actives_waited(struct actives *actives, const struct node *node, int64_t ns)
+{
+    struct active *active;
+    LOCK_SCOPE(&actives->lock);
+
+    active = find_locked(actives, node);
+    if (active)
+        active->wait_ns += ns;
+}
+
+/* ---- pushing ---- */
+
+static bool is_quiet(const struct active *active, int64_t now)
+{
+    double quiet = (double)(now - active->last_ns) / NS_PER_S;
+    double expected = active->units_per_s > 0 ? MARK_MOST / active->units_per_s : 0;
+
+    return quiet > QUIET_S + 4 * expected;
+}
+
+static uint64_t share_locked(const struct actives *actives, int64_t now)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        const struct active *active = &actives->active[i];
+
+        n += is_live(active) && active->folder && !is_quiet(active, now);
+    }
+    return min_u64(actives->options.ahead, actives->room) / max_u64(n, 1);
+}
+
+/* Units that may be pushed ahead of the reader. */
+static uint64_t window_of(const struct active *active, uint64_t share)
+{
+    return min_u64(active->window, share / max_u64(active->unit_bytes, PAGE));
+}
+
+static bool may_push(const struct active *active, uint64_t share, int64_t now)
+{
+    return is_live(active) && active->folder && !active->being_pushed && !active->is_unknown &&
+           now >= active->rest_until && active->pushed < active->units &&
+           active->pushed - active->at <= window_of(active, share);
+}
+
+/* What was passed, for sure, by a whole slack. */
+static bool may_drop(const struct actives *actives, const struct active *active)
+{
+    return actives->options.drops && is_live(active) && active->folder && !active->being_pushed &&
+           active->dropped + SLACK < active->at;
+}
+
+static unsigned next_kind(const struct active *active, unsigned from)
+{
+    uint64_t left = from < KINDS_MAX ? active->kinds >> from : 0;
+
+    return left ? from + (unsigned)__builtin_ctzll(left) : KINDS_MAX;
+}
+
+/* The first kind of a marked unit has the mark. */
+static bool marks_next(const struct active *active, uint64_t window)
+{
+    uint64_t every = min_u64(max_u64(window / 2, 1), MARK_MOST);
+
+    return active->pushed >= last_mark(active) + every;
+}
+
+static void take_push(struct active *active, uint64_t share, struct push_file *ret)
+{
+    bool first = !active->this_bytes;
+    unsigned kind = next_kind(active, active->kind);
+
+    *ret = (struct push_file){.ticket = active->id};
+    node_sibling(&active->node, active->pushed, kind, &ret->node);
+    ret->is_marked = first && marks_next(active, window_of(active, share));
+    if (ret->is_marked)
+        active->mark[active->n_marks++ % MARKS] = active->pushed;
+    active->being_pushed = true;
+}
+
+static void take_drop(struct active *active, struct push_file *ret)
+{
+    *ret = (struct push_file){.ticket = active->id};
+    node_sibling(&active->node, active->dropped, next_kind(active, 0), &ret->node);
+    active->dropped++;
+}
+
+enum push_what actives_next_push(struct actives *actives, struct push_file *ret)
+{
+    int64_t now = actives->options.now();
+    struct active *best = NULL;
+    uint64_t share;
+    LOCK_SCOPE(&actives->lock);
+
+    share = share_locked(actives, now);
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        struct active *active = &actives->active[i];
+
+        if (may_drop(actives, active)) {
+            take_drop(active, ret);
+            return PUSH_DROP;
+        }
+        if (may_push(active, share, now) &&
+            (!best || active->pushed - active->at < best->pushed - best->at))
+            best = active;
+    }
+    if (!best)
+        return PUSH_NOTHING;
+    take_push(best, share, ret);
+    return PUSH_STORE;
+}
+
+/* The file was stored: the next kind, or the next unit. */
+static void pushed(struct active *active, const struct push_file *file, uint64_t bytes)
+{
+    active->this_bytes += ceil_div(max_u64(bytes, 1), PAGE) * PAGE;
+    active->kind = node_kind(&file->node) + 1;
+    if (next_kind(active, active->kind) < KINDS_MAX)
+        return;
+    active->unit_bytes = max_u64((active->unit_bytes + active->this_bytes) / 2, PAGE);
+    active->this_bytes = 0;
+    active->kind = 0;
+    active->pushed++;
+}
+
+void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result,
+                    uint64_t room)
+{
+    LOCK_SCOPE(&actives->lock);
+
+    actives->room = room;
+    if (result >= 0) {
+        count(&actives->counters.pushed_files, 1);
+        count(&actives->counters.pushed_bytes, (uint64_t)result);
+    } else if (result == -ENOENT) {
+        count(&actives->counters.unknown_files, 1);
+    }
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        struct active *active = &actives->active[i];
+
+        if (active->id != file->ticket)
+            continue;
+        active->being_pushed = false;
+        if (active->pushed != file->node.number)
+            return; /* the reader has passed it, or is somewhere else */
+        if (result >= 0)
+            pushed(active, file, (uint64_t)result);
+        else if (result == -ENOENT)
+            active->is_unknown = true;
+        else
+            active->rest_until = actives->options.now() + FAIL_REST_NS;
+    }
+}
+
+int64_t actives_next_look(struct actives *actives)
+{
+    int64_t now = actives->options.now(), next = INT64_MAX;
+    LOCK_SCOPE(&actives->lock);
+
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        const struct active *active = &actives->active[i];
+
+        if (is_live(active) && active->rest_until > now && active->rest_until < next)
+            next = active->rest_until;
+    }
+    return next;
+}
+
+/* ---- what is told of them ---- */
+
+static uint64_t element_of(const struct active *active, bool pushes)
+{
+    uint64_t unit = pushes ? max_u64(active->at, active->pushed) : active->at;
+
+    return min_u64(unit, active->units) * active->samples;
+}
+
+size_t actives_courses(struct actives *actives, struct active_course ret[static ACTIVES_MOST])
+{
+    int64_t now = actives->options.now(), latest = 0;
+    size_t n = 0;
+    LOCK_SCOPE(&actives->lock);
+
+    for (size_t i = 0; i < ACTIVES_MOST; i++)
+        latest = actives->active[i].last_ns > latest ? actives->active[i].last_ns : latest;
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        const struct active *active = &actives->active[i];
+
+        if (!is_live(active) ||
+            (active->folder && is_quiet(active, now) && active->last_ns < latest))
+            continue;
+        ret[n++] = (struct active_course){
+            .id = active->id,
+            .jumps = active->jumps,
+            .plan = active->plan,
+            .item = active->item,
+            .folder = active->folder,
+            .kinds = active->kinds,
+            .is_samples = active->is_samples,
+            .epoch = active->epoch,
+            .at = active->folder ? element_of(active, actives->options.ahead > 0) : 0,
+            .speed = (uint64_t)(active->units_per_s * (double)active->samples),
+        };
+    }
+    return n;
+}
+
+static int compare_recent(const void *a, const void *b)
+{
+    const struct active_info *x = a, *y = b;
+
+    return (x->quiet_s > y->quiet_s) - (x->quiet_s < y->quiet_s);
+}
+
+size_t actives_list(struct actives *actives, struct active_info ret[static ACTIVES_MOST])
+{
+    int64_t now = actives->options.now();
+    size_t n = 0;
+
+    lock_take(&actives->lock);
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        const struct active *active = &actives->active[i];
+        bool was_read = active->first_ns != 0;
+
+        if (!is_live(active))
+            continue;
+        ret[n++] = (struct active_info){
+            .plan = active->plan,
+            .item = active->item,
+            .folder = active->folder,
+            .is_samples = active->is_samples,
+            .epoch = active->epoch,
+            .unit = active->at,
+            .units = active->units,
+            .pushed = was_read ? active->pushed : 0,
+            .samples = active->samples,
+            .units_per_s = active->units_per_s,
+            .wait_s = (double)active->wait_ns / NS_PER_S,
+            .since_s = was_read ? (double)(now - active->first_ns) / NS_PER_S : 0,
+            .quiet_s = was_read ? (double)(now - active->last_ns) / NS_PER_S : 1e9,
+            .at = active->folder ? element_of(active, actives->options.ahead > 0) : 0,
+        };
+    }
+    lock_drop(&actives->lock);
+    qsort(ret, n, sizeof(*ret), compare_recent);
+    return n;
+}

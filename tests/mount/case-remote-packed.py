@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""Packed files of a server, staged by many at once: each byte is fetched once, whoever unpacks them
+first and drops what was packed; also if that one is killed."""
+
+import gzip
+import subprocess
+
+import numpy as np
+
+from lib import DEADLINE, EPOCHFS, PRIVATE, equal, idx_bytes, log_text, run, stop
+from servers import (MiB, Nginx, check_once, disk_usage, end_process, files_below, locks_in, place,
+                     read_anew, remote, sent, start_at, wait_until)
+
+WWW = f"{PRIVATE}/www"
+FILES = 3
+
+
+def data(seed):
+    return idx_bytes(np.random.default_rng(seed).integers(0, 256, (400 + 300 * seed, 50, 50),
+                                                          dtype=np.uint8))
+
+
+def packed():
+    """path -> bytes on the server."""
+    sizes = {}
+    for i in range(FILES):
+        there = gzip.compress(data(i), 1)
+        place(WWW, f"part{i}.gz", there)
+        sizes[f"/part{i}.gz"] = len(there)
+    return sizes
+
+
+def stage_at(server, cache, options=""):
+    with open(f"{PRIVATE}/log.stage", "ab") as log:
+        return subprocess.Popen([EPOCHFS, "stage", "-o", f"cache={cache},{options}",
+                                 f"{server.url}/"], stdin=subprocess.DEVNULL, stdout=log,
+                                stderr=log)
+
+
+def check_unpacked(cache, what):
+    """The unpacked files are there, and nothing of the packed ones."""
+    equal(locks_in(cache), [], f"{what}: locks that are left")
+    equal(sorted(st.st_size for _, st in files_below(f"{cache}/unpacked")),
+          sorted(len(data(i)) + 64 for i in range(FILES)), f"{what}: sizes of what is unpacked")
+    equal(disk_usage(f"{cache}/staged") < MiB // 4, True, f"{what}: what was packed is dropped")
+
+
+def check_stages(server, sizes, number, options):
+    """Three processes at once; of a small block, so that there is a lot to do twice."""
+    cache = f"{PRIVATE}/stages{number}"
+    what = f"3 stages, round {number}, {options}"
+    server.forget()
+    stages = [stage_at(server, cache, options) for _ in range(3)]
+    equal([s.wait(DEADLINE) for s in stages], [0] * 3, f"{what}: {log_text('log.stage')}")
+    check_once(server.log(), sizes, what)
+    check_unpacked(cache, what)
+
+
+def check_with_mounts(server, sizes):
+    """Two mounts and a stage at once."""
+    cache = f"{PRIVATE}/mounts"
+    server.forget()
+    stage = stage_at(server, cache)
+    mounts = [start_at(f"m{i}", f"{server.url}/", f"cache={cache}") for i in range(2)]
+    equal(stage.wait(DEADLINE), 0, log_text("log.stage"))
+    for m in mounts:
+        for i in range(FILES):
+            equal(read_anew(m.at, f"part{i}/source/part{i}") == data(i), True, f"part{i}")
+        equal(remote(m.at)["staged_bytes"], 0, "what a mount says is staged")
+    check_once(server.log(), sizes, "2 mounts and a stage")
+    for m in mounts:
+        stop(m)
+    check_unpacked(cache, "2 mounts and a stage")
+
+
+def check_killed(server, sizes, least):
+    """One of three is killed when so many bytes have come: what it had asked for, and was not
+    published, comes again."""
+    cache = f"{PRIVATE}/killed{least}"
+    what = f"one of three killed at {least}"
+    server.forget()
+    stages = [stage_at(server, cache, "jobs=2") for _ in range(3)]
+    wait_until(lambda: disk_usage(cache) > least, "it fetches", stages[0])
+    stages[0].kill()
+    equal([s.wait(DEADLINE) for s in stages[1:]], [0] * 2, f"{what}: {log_text('log.stage')}")
+    end_process(stages[0])
+    log = server.log()
+    check_once(log, sizes, what, spare=2 * MiB)
+    equal(sent(log) >= sum(sizes.values()), True, what)
+    check_unpacked(cache, what)
+
+
+def main():
+    sizes = packed()
+    with Nginx(WWW) as server:
+        for number in range(8):
+            check_stages(server, sizes, number, ("block=4K", "jobs=4", "block=16K,jobs=2")[number % 3])
+        check_with_mounts(server, sizes)
+    with Nginx(WWW, limit_rate=MiB) as server:
+        check_killed(server, sizes, MiB // 2)
+        check_killed(server, sizes, 2 * MiB)
+
+
+main()

@@ -1,0 +1,65 @@
+/* Sources of every format, and what is made of them when their bytes are here, or not. Failures end
+ * the test. */
+#ifndef EPOCHFS_TESTS_SUPPORT_WORLDS_H
+#define EPOCHFS_TESTS_SUPPORT_WORLDS_H
+
+#include "base/pool.h"
+#include "base/text.h"
+#include "support/absent_blob.h"
+#include "support/memory_opener.h"
+
+struct kaldi_object;
+
+#define FILES_MOST 16
+
+struct source {
+    struct text name[FILES_MOST], bytes[FILES_MOST];
+    size_t n;
+    const struct format *format;
+    struct format_options options;
+    bool pooled;
+};
+
+/* The next file; returns where its bytes go. */
+struct text *source_add(struct source *s, const char *name);
+void source_release(struct source *s);
+
+/* Pictures with labels, matrices, numbers. */
+void source_idx(struct source *s, bool transpose);
+
+/* sides: with side files; else with columns of weights and groups, and a second file. */
+void source_libsvm(struct source *s, bool sides);
+void source_long_rows(struct source *s);
+
+/* An archive of objects of a kind. */
+void source_kind(struct source *s, const struct kaldi_object *kind);
+
+/* Archives, scp files, and a data directory with segments. */
+void source_directory(struct source *s);
+
+struct world {
+    struct absent absent;
+    struct blob_faults faults;
+    struct memory_file file[FILES_MOST];
+    struct memory_opener opener;
+    struct memory_keep keep;
+    struct memo *memo;
+    struct pool *pool;
+    bool forgets; /* set before it is opened: only what was decoded last is remembered */
+    struct found found;
+    unsigned troubles; /* calls of dataset_prepare() that got no further */
+    int result;        /* of opening */
+};
+
+/* w starts zeroed. absent: the bytes are those of w->absent. */
+void world_open(struct world *w, const struct source *s, bool absent);
+void world_release(struct world *w);
+
+/* Forget that, too. */
+void world_forget(struct world *w);
+#define AUTO_WORLD AUTO(world_release)
+
+/* Two worlds of a source, the second of which is absent. */
+void worlds_open(const struct source *s, struct world *here, struct world *there);
+
+#endif
