@@ -22,68 +22,10 @@ import time
 
 import lib
 import servers
+from bars import (FAST, GRANULE, IMAGE, ROUNDS, WWW, all_staged, calm, dataset, dd, empty, limited,
+                  make_images, mb_per_s, mount, ratio, row, say, seconds, warm)
 from lib import PRIVATE, equal
 from servers import MiB, Nginx, remote, sent, start_at, wait_until
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROUNDS = int(os.environ.get("EPOCHFS_BENCH_ROUNDS", "5"))
-WWW = f"{PRIVATE}/www"
-IMAGE = 28 * 28
-GRANULE = 128 << 10  # block=, its default
-FAST = "sendfile on;"  # a remote costs no CPU here; this one as little as can be
-
-
-def row(what, measured, compared, ratio, operator, bound):
-    print(what, measured, compared, f"{ratio:.6g}", operator, f"{bound:.6g}", sep="\t", flush=True)
-
-
-def say(*words):
-    print("bench:", *words, file=sys.stderr, flush=True)
-
-
-def make_images(name, mb, side=28):
-    """An IDX file of random bytes; returns how many pictures."""
-    n = mb * 1000000 // (side * side)
-    os.makedirs(WWW, exist_ok=True)
-    with open(f"{WWW}/{name}", "wb") as f:
-        f.write(bytes([0, 0, 8, 3]) + b"".join(v.to_bytes(4, "big") for v in (n, side, side)))
-        left = n * side * side
-        while left:
-            left -= f.write(os.urandom(min(left, 4 * MiB)))
-    return n
-
-
-def calm(drop=True):
-    """Nothing is left to be written; drop: nothing of a disk is in memory."""
-    os.sync()
-    if not drop:
-        return
-    if os.geteuid() == 0:
-        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
-            f.write("3\n")
-        return
-    for file, _ in servers.files_below(PRIVATE):
-        with contextlib.suppress(OSError), open(file, "rb") as f:
-            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def warm(name):
-    """What the server gives is in memory."""
-    subprocess.run(["dd", f"if={WWW}/{name}", "of=/dev/null", "bs=1M", "status=none"], check=True)
-
-
-def seconds(*command):
-    begin = time.monotonic()
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
-    return time.monotonic() - begin
-
-
-def dd(path):
-    return seconds("dd", f"if={path}", "of=/dev/null", "bs=1M", "status=none")
-
-
-def empty(folder):
-    subprocess.run(["rm", "-rf", folder], check=True)
 
 
 def alternate(*sides):
@@ -95,28 +37,6 @@ def alternate(*sides):
             times[k].append(sides[k]())
         say("  ".join(f"{t[-1]:.3f}" for t in times))
     return times
-
-
-def ratio(over, under):
-    return statistics.median(a / b for a, b in zip(over, under))
-
-
-def mb_per_s(size, times):
-    return f"{size / 1e6 / statistics.median(times):.0f} MB/s"
-
-
-@contextlib.contextmanager
-def mount(source, *options, name="mount"):
-    daemon = start_at(name, source, *options)
-    try:
-        yield daemon
-    finally:
-        lib.stop(daemon)
-
-
-def dataset(at):
-    """The only one of the mount."""
-    return os.path.dirname(glob.glob(f"{at}/*/dataset.json")[0])
 
 
 @contextlib.contextmanager
@@ -136,23 +56,6 @@ def rclone(url):
         subprocess.run(["umount", at], check=False)
         process.wait(60)
         empty(cache)
-
-
-@contextlib.contextmanager
-def limited(server, rate):
-    """The server behind one bandwidth for all its connections: its URL."""
-    proxy = subprocess.Popen([f"{HERE}/limit_proxy.py", str(server.port), str(rate)],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        yield f"http://127.0.0.1:{int(proxy.stdout.readline())}"
-    finally:
-        proxy.stdin.close()
-        proxy.wait(60)
-
-
-def all_staged(daemon):
-    return wait_until(lambda: (r := remote(daemon.at))["staged_bytes"] == r["total_bytes"] and r,
-                      "all is staged", daemon)
 
 
 # ---- the passes ----

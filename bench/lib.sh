@@ -27,17 +27,19 @@ need_packages() {
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y "${missing[@]}" >&2
 }
 
-# need_build CHECKOUT: sets EPOCHFS, READERS, MAKE_LIBSVM and MAKE_KALDI.
+# need_build CHECKOUT: sets EPOCHFS, READERS, TRAIN, MAKE_LIBSVM and MAKE_KALDI.
 need_build() {
     local build=${EPOCHFS_BUILD:-$1/build/release}
     if [[ -z ${EPOCHFS_BUILD:-} && ! (-x $build/epochfs && -x $build/epochfs-bench &&
-        -x $build/epochfs-bench-libsvm && -x $build/epochfs-bench-kaldi) ]]; then
+        -x $build/epochfs-bench-libsvm && -x $build/epochfs-bench-kaldi &&
+        -x $build/epochfs-bench-train) ]]; then
         (cd "$1" && cmake --preset release &&
             cmake --build --preset release --target epochfs epochfs-bench) >&2 || die "no build"
     fi
     build=$(realpath "$build")
     EPOCHFS=$build/epochfs
     READERS=$build/epochfs-bench
+    TRAIN=$build/epochfs-bench-train
     MAKE_LIBSVM=$build/epochfs-bench-libsvm
     MAKE_KALDI=$build/epochfs-bench-kaldi
     [[ -x $EPOCHFS && -x $READERS ]] || die "no epochfs and epochfs-bench in $build"
@@ -150,11 +152,29 @@ table_head() {
     line what measured 'compared with' ratio bar result | sed 's/[^|]/-/g'
 }
 
-# row WHAT MEASURED COMPARED RATIO OPERATOR BOUND
+# row WHAT MEASURED COMPARED RATIO OPERATOR BOUND; OPERATOR -: a figure without a bar
 row() {
     local result=MISSED
+    if [[ $5 == - ]]; then
+        line "$1" "$2" "$3" "$(awk -v r="$4" 'BEGIN { printf "%.3g", r }')" - -
+        return
+    fi
     if awk "BEGIN { exit !($4 $5 $6) }"; then result=ok; else echo "$1" >>"$SCRATCH/missed"; fi
     line "$1" "$2" "$3" "$(awk -v r="$4" 'BEGIN { printf "%.3g", r }')" "$5 $6" "$result"
+}
+
+# python_bars FILE ARGUMENTS: the rows that a file of bench/ prints (bench/bars.py), in a place of its
+# own, which goes with it.
+# shellcheck disable=SC2154 # here is set by bench/run
+python_bars() {
+    local fields rows=$SCRATCH/rows
+    rm -rf --one-file-system "$SCRATCH/private"
+    mkdir "$SCRATCH/private"
+    EPOCHFS=$EPOCHFS TRAIN=$TRAIN PRIVATE=$SCRATCH/private PYTHONPATH=$here/../tests/mount \
+        PYTHONDONTWRITEBYTECODE=1 "$here/$1" "${@:2}" >"$rows"
+    while IFS=$'\t' read -r -a fields; do row "${fields[@]}"; done <"$rows"
+    unmount_all
+    rm -rf --one-file-system "$SCRATCH/private"
 }
 
 # same WHAT A B: the bytes that both sides gave.

@@ -26,7 +26,6 @@
  * same order. DIR is entered first: its depth costs nothing, both sides resolve one name per file.
  * A file that cannot be read ends the run with 1: a figure always stands for complete reads.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,7 +38,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 512, MAX_THREADS = 64, DEFAULT_BYTES = 4 << 20 };
+#include "common.h"
+
+enum { MAX_THREADS = 64, DEFAULT_BYTES = 4 << 20 };
 
 /* What to read: set by the command line, then constant. */
 struct plan {
@@ -67,84 +68,6 @@ struct reader {
     char name[NAME_SIZE]; /* of the last file, for the message */
     uint8_t *buffer;      /* [plan->bytes] */
 };
-
-static void die(const char *what, int error)
-{
-    fprintf(stderr, "epochfs-bench: %s: %s\n", what, strerror(error));
-    exit(1);
-}
-
-static uint64_t number(const char *text)
-{
-    char *end;
-    uint64_t value;
-
-    errno = 0;
-    value = strtoull(text, &end, 10);
-    if (errno || end == text || *end || *text == '-') {
-        fprintf(stderr, "epochfs-bench: %s is not a number\n", text);
-        exit(1);
-    }
-    return value;
-}
-
-static void *allocate(uint64_t n, size_t size)
-{
-    void *memory = calloc(n ? n : 1, size);
-
-    if (!memory)
-        die("memory", ENOMEM);
-    return memory;
-}
-
-/* splitmix64 */
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-static uint64_t nanoseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Four lanes, so that the sum costs little beside the read that it checks. */
-static uint64_t checksum(const uint8_t *data, size_t len, uint64_t place)
-{
-    uint64_t lane[4] = {place, 1, 2, 3}, word[4], sum = len;
-    size_t i = 0;
-
-    for (; i + sizeof(word) <= len; i += sizeof(word)) {
-        memcpy(word, data + i, sizeof(word));
-        for (int k = 0; k < 4; k++)
-            lane[k] = (lane[k] ^ word[k]) * 0x9e3779b97f4a7c15u + (lane[k] >> 32);
-    }
-    for (; i < len; i++)
-        lane[0] = mix(lane[0] ^ data[i]);
-    for (int k = 0; k < 4; k++)
-        sum = mix(sum ^ lane[k]);
-    return sum;
-}
-
-static size_t put_number(char *name, size_t at, uint64_t value, size_t width)
-{
-    char digits[20];
-    size_t n = 0;
-
-    for (; value || !n; value /= 10)
-        digits[n++] = (char)('0' + value % 10);
-    for (; width > n; width--)
-        name[at++] = '0';
-    while (n)
-        name[at++] = digits[--n];
-    return at;
-}
 
 static void make_name(char name[NAME_SIZE], const char *pattern, uint64_t file, uint64_t draw)
 {

@@ -26,7 +26,6 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
         .cache = cache,
         .stage = {.keep = STAGE_PIN,
                   .limit_percent = 80,
-                  .block = UINT32_C(128) << 10,
                   .jobs = 8,
                   .patience_s = 60,
                   .background = true,

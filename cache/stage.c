@@ -18,6 +18,11 @@
 #define REST_MS     2000 /* that what nobody waits for may take before a fork() */
 #define RUN_BYTES   (UINT64_C(1) << 20)
 
+#define BYTE_NS 50 /* of a connection of which nothing is known yet: 20 MB/s */
+
+#define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
+#define AUTO_BLOCKS     32768 /* of a file */
+
 const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
                                                     100, 500, 1000, 5000, 20000, 60000};
 
@@ -42,6 +47,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->transport = transport;
     stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 4), 4);
     stage->run_bytes = RUN_BYTES;
+    stage->byte_ns = BYTE_NS;
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, monotonic_ns());
     spares_init(&stage->spares, SPARE_BYTES);
@@ -92,6 +98,7 @@ static void file_free(struct file *file)
     free(file->version_text);
     free((void *)file->state);
     free((void *)file->used);
+    free(file->when);
     free(file);
 }
 
@@ -115,6 +122,7 @@ void stage_free(struct stage *stage)
     }
     free(stage->bucket);
     spares_release(&stage->spares);
+    keep_release(&stage->keeping);
     room_close(stage->room);
     pthread_cond_destroy(&stage->wake);
     pthread_cond_destroy(&stage->gone);
@@ -169,6 +177,15 @@ void stage_begin(struct stage *stage)
 
 /* ---- files ---- */
 
+uint32_t stage_auto_block(uint64_t size)
+{
+    uint32_t block = STAGED_BLOCK_LEAST;
+
+    while (block < AUTO_BLOCK_MOST && ceil_div(size, block) > AUTO_BLOCKS)
+        block *= 2;
+    return block;
+}
+
 static uint64_t hash_text(const char *text)
 {
     uint64_t h = UINT64_C(0x243f6a8885a308d3);
@@ -203,7 +220,8 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->url = strdup(what->url);
     file->key = strdup(what->key);
     file->version = *what->version;
-    file->block_bytes = stage->options.block;
+    file->block_bytes =
+        stage->options.block ? stage->options.block : stage_auto_block(file->blob.size);
     file->blocks = ceil_div(file->blob.size, file->block_bytes);
     file->has_sha256 = what->sha256 != NULL;
     if (what->sha256)
@@ -212,8 +230,11 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->state = calloc(file->blocks ? file->blocks : 1, sizeof(*file->state));
     if (stage->options.keep == STAGE_ONCE)
         file->used = calloc(file->blocks ? file->blocks : 1, sizeof(*file->used));
+    if (stage->options.keep == STAGE_PLAN)
+        file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
     if (!file->blob.name || !file->url || !file->key || !file->state ||
-        (stage->options.keep == STAGE_ONCE && !file->used))
+        (stage->options.keep == STAGE_ONCE && !file->used) ||
+        (stage->options.keep == STAGE_PLAN && !file->when))
         return -ENOMEM;
     return describe_version(what->version, &file->version_text);
 }

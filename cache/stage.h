@@ -28,7 +28,7 @@ struct stage_options {
     enum stage_keep keep;
     uint64_t limit;         /* bytes that the cache folder may take; 0: limit_percent counts */
     unsigned limit_percent; /* of the file system that it is on */
-    uint32_t block;         /* bytes, see staged.h */
+    uint32_t block;         /* bytes, see staged.h; 0: as stage_auto_block() says */
     unsigned jobs;          /* transfers at once, at least 2 */
     uint64_t rate;          /* bytes per second in the background; 0: no limit */
     unsigned patience_s;    /* that a reader waits for bytes while the remote fails */
@@ -61,6 +61,11 @@ struct stage_counters {
     _Atomic uint64_t staged_bytes; /* is: of these files' blocks, on disk */
     _Atomic uint64_t total_bytes;  /* is: of these files */
 };
+
+/* The block of a file of that size where nothing else is said: the smaller the file, the smaller,
+ * so that little is fetched that nobody wants, and a file has no more than 32768 of them if it is
+ * not too large for that. It follows from the size alone: all processes find the same. */
+uint32_t stage_auto_block(uint64_t size);
 
 /* transport: taken over, also on error. cache must outlive it. 0 or -errno with the reason in d. */
 int stage_new(const struct stage_options *options, const struct cache_folder *cache,

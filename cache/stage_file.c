@@ -19,6 +19,7 @@
 #include "cache/stage_parts.h"
 
 #define LOOK_AT_ONCE 64
+#define DROP_AT_ONCE 64 /* ranges: readers of the file wait for a drop to be known */
 #define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files are compared before they are read */
 #define TRIES        64
 #define DROP_MS      20 /* that a reader waits for a drop of this process */
@@ -267,13 +268,22 @@ void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int erro
     }
 }
 
+bool is_demanded_locked(const struct file *file, uint64_t first, uint64_t end)
+{
+    lock_assert_held(&file->stage->lock);
+    for (const struct wait *w = file->waits; w; w = w->next)
+        if (!w->waiter->ahead && w->first < end && first < w->end)
+            return true;
+    return false;
+}
+
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason)
 {
     while (over) {
         struct wait *w = over;
 
         over = w->next;
-        if (error < 0 && error != -EINTR)
+        if (error < 0 && error != -EINTR && !w->waiter->ahead)
             atomic_fetch_add_explicit(&stage->counters.errors, 1, memory_order_relaxed);
         waiter_done(w->waiter, error, reason);
         free(w);
@@ -394,45 +404,77 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
 
 /* ---- dropping ---- */
 
-static bool may_drop(const struct file *file, uint64_t block)
+/* By keep=plan those go, too, that are on disk and were not looked at yet, but none that somebody
+ * waits for. */
+static bool may_drop_locked(const struct file *file, uint64_t block)
 {
-    enum block_state state = file_state(file, block);
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+    bool plan = file->stage->options.keep == STAGE_PLAN;
 
-    return state == BLOCK_HERE || (state == BLOCK_UNKNOWN && atomic_load(&file->done));
+    if ((state & BLOCK_STATE) == BLOCK_UNKNOWN && atomic_load(&file->done))
+        return true;
+    if ((state & BLOCK_STATE) != BLOCK_HERE &&
+        !((state & BLOCK_STATE) == BLOCK_UNKNOWN && plan && state & BLOCK_COUNTED))
+        return false;
+    for (const struct wait *w = plan ? file->waits : NULL; w; w = w->next)
+        if (w->first <= block && block < w->end)
+            return false;
+    return true;
 }
 
 /* Blocks that are HERE are COMING while they are dropped, so that no run is made for them. Of a
- * file that is done with, those go that may be here, too. */
-static uint64_t begin_drop(struct file *file, uint64_t first, uint64_t n)
+ * file that is done with, those go that may be here, too. Returns how many ranges of such there
+ * are; the rest is left for the next time: *range begins there then, and has none when all is done.
+ */
+static size_t begin_drop_locked(struct file *file, struct staged_range *range,
+                                struct staged_range *ret, size_t room)
 {
-    uint64_t here = 0;
-    LOCK_SCOPE(&file->stage->lock);
+    size_t n = 0;
 
-    while (here < n && may_drop(file, first + here))
-        file_set_locked(file, first + here++, BLOCK_COMING);
-    file->dropping += here > 0;
-    return here;
+    lock_assert_held(&file->stage->lock);
+    while (range->n && n < room) {
+        uint64_t here = 0;
+
+        while (here < range->n && may_drop_locked(file, range->first + here))
+            file_set_locked(file, range->first + here++, BLOCK_COMING);
+        if (here)
+            ret[n++] = (struct staged_range){range->first, here};
+        range->first += here ? here : 1;
+        range->n -= here ? here : 1;
+    }
+    return n;
 }
 
-/* What another process holds a claim of has not been dropped. what: NULL: it has failed. */
-static void end_drop(struct file *file, uint64_t first, uint64_t n,
+/* What another process holds a claim of has not been dropped. */
+static uint64_t end_drop_range(struct file *file, const struct staged_range *range)
+{
+    uint64_t record[LOOK_AT_ONCE], dropped = 0;
+
+    for (uint64_t at = 0; at < range->n; at += LOOK_AT_ONCE) {
+        size_t some = (size_t)min_u64(LOOK_AT_ONCE, range->n - at);
+
+        staged_records(&file->staged, range->first + at, some, record);
+        LOCK_SCOPE(&file->stage->lock);
+
+        for (size_t i = 0; i < some; i++) {
+            dropped += !record[i];
+            file_set_locked(file, range->first + at + i, record[i] ? BLOCK_UNKNOWN : BLOCK_ABSENT);
+        }
+    }
+    return dropped;
+}
+
+/* what: NULL: it has failed. Where the plan decides what goes, the room is for what it needs next,
+ * and not for the rest of the files. */
+static void end_drop(struct file *file, const struct staged_range *ranges, size_t n,
                      const struct staged_dropped *what)
 {
     struct stage *stage = file->stage;
-    uint64_t record[LOOK_AT_ONCE], dropped = 0;
     struct wait *over = NULL;
+    uint64_t dropped = 0;
 
-    for (uint64_t at = 0; at < n; at += LOOK_AT_ONCE) {
-        size_t some = (size_t)min_u64(LOOK_AT_ONCE, n - at);
-
-        staged_records(&file->staged, first + at, some, record);
-        lock_take(&stage->lock);
-        for (size_t i = 0; i < some; i++) {
-            dropped += !record[i];
-            file_set_locked(file, first + at + i, record[i] ? BLOCK_UNKNOWN : BLOCK_ABSENT);
-        }
-        lock_drop(&stage->lock);
-    }
+    for (size_t i = 0; i < n; i++)
+        dropped += end_drop_range(file, &ranges[i]);
     lock_take(&stage->lock);
     if (!atomic_load(&file->done))
         atomic_fetch_add_explicit(&stage->counters.evictions, dropped, memory_order_relaxed);
@@ -440,34 +482,51 @@ static void end_drop(struct file *file, uint64_t first, uint64_t n,
         dropped_locked(file, what);
     file->dropping--;
     pthread_cond_broadcast(&stage->gone);
-    if (dropped)
+    if (dropped && stage->options.keep != STAGE_PLAN)
         stage->full_error = 0;
-    runs_make_for_waits_locked(file, first, first + n, &over);
+    for (size_t i = 0; i < n; i++)
+        runs_make_for_waits_locked(file, ranges[i].first, ranges[i].first + ranges[i].n, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
     waits_tell(stage, over, 0, NULL);
 }
 
-/* Drop n blocks. No lock held; the file must have been taken. */
-static void drop_blocks(struct file *file, uint64_t first, uint64_t n)
+int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n)
 {
     struct stage *stage = file->stage;
+    struct staged_range some[DROP_AT_ONCE], left = {0, 0};
+    int result = 0;
 
-    while (n) {
-        uint64_t here = begin_drop(file, first, n), some = here ? here : 1;
+    for (size_t i = 0; i < n || left.n;) {
+        size_t begun = 0;
 
-        if (here) {
+        lock_take(&stage->lock);
+        while (begun < DROP_AT_ONCE && (left.n || i < n)) {
+            if (!left.n)
+                left = ranges[i++];
+            begun += begin_drop_locked(file, &left, some + begun, DROP_AT_ONCE - begun);
+        }
+        file->dropping += begun > 0;
+        lock_drop(&stage->lock);
+        if (begun) {
             uint64_t mark = room_mark(stage->room);
             struct staged_dropped dropped;
-            int r = staged_drop(&file->staged, first, here, &dropped);
+            int r = staged_drop_ranges(&file->staged, some, begun, &dropped);
 
             if (r == 0)
                 room_freed(stage->room, dropped.freed, mark);
-            end_drop(file, first, here, r == 0 ? &dropped : NULL);
+            end_drop(file, some, begun, r == 0 ? &dropped : NULL);
+            result = r < 0 ? r : result;
         }
-        first += some;
-        n -= some;
     }
+    return result;
+}
+
+static void drop_blocks(struct file *file, uint64_t first, uint64_t n)
+{
+    const struct staged_range range = {first, n};
+
+    file_drop_ranges(file, &range, 1);
 }
 
 /* ---- reading ---- */
@@ -810,6 +869,7 @@ static bool has_given_up(const struct file *file, const struct wait *w)
 static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter,
                       struct wait *w)
 {
+    enum run_why why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
     struct stage *stage = file->stage;
     int r;
 
@@ -825,8 +885,8 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         return -EREMOTEIO;
     w->since = monotonic_ns();
     w->waiter = waiter;
-    runs_hurry_locked(file, w->first, w->end);
-    r = runs_make_locked(file, w->first, w->end, DEMAND_BYTES, RUN_DEMAND, false);
+    runs_hurry_locked(file, w->first, w->end, why);
+    r = runs_make_locked(file, w->first, w->end, DEMAND_BYTES, why, false);
     if (r < 0)
         return r; /* what was made before that goes on */
     if (waiter) {
@@ -834,7 +894,8 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         w->next = file->waits;
         file->waits = w;
     }
-    ahead_locked(file, off, len);
+    if (why == RUN_DEMAND)
+        ahead_locked(file, off, len);
     stage_kick_locked(stage);
     return 1;
 }

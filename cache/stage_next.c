@@ -2,8 +2,8 @@
  *
  * Who waits has his blocks queued by himself; this is about the rest: what a reader in sequence
  * will want soon, what the background brings, what other processes fetch, and what is to be tried
- * again. The background goes through the files in their order, round and round, until a whole turn
- * has found nothing missing. */
+ * again. The background takes what the guide says; then it goes through the files in their order,
+ * round and round, until a whole turn has found nothing missing. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,6 +13,7 @@
 
 #define NS_PER_MS    INT64_C(1000000)
 #define NS_PER_S     INT64_C(1000000000)
+#define AHEAD_FIRST  (UINT64_C(256) << 10)
 #define AHEAD_LEAST  (UINT64_C(1) << 20) /* bytes */
 #define AHEAD_MOST   (UINT64_C(32) << 20)
 #define AHEAD_RUN    (UINT64_C(4) << 20)
@@ -28,11 +29,11 @@
 
 /* ---- ahead ---- */
 
-/* Does the read go on where the one before has ended? Once it is known that reads are in sequence
- * they may come a little out of order. */
+/* Does the read go on where the one before has ended? It may be one further. Once it is known that
+ * reads are in sequence they may come more out of order. */
 static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
 {
-    uint64_t gap = file->ahead_bytes ? SLACK : file->block_bytes;
+    uint64_t gap = file->ahead_bytes ? SLACK : max_u64(end - off, file->block_bytes);
 
     return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
 }
@@ -57,8 +58,7 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
         return; /* two that happen to be neighbours are no sequence */
     if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
         return;
-    file->ahead_bytes =
-        min_u64(max_u64(2 * file->ahead_bytes, 2 * (uint64_t)file->block_bytes), AHEAD_MOST);
+    file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_FIRST), AHEAD_MOST);
     from = max_u64(file->last_end, file->ahead_end);
     to = min_u64(file->last_end + file->ahead_bytes, size);
     if (from < to) {
@@ -97,7 +97,7 @@ static bool is_let_go(const struct file *file, uint64_t block)
  * it cannot be done now. */
 static bool take_over_locked(struct file *file, uint64_t first, uint64_t n, bool steal)
 {
-    enum run_why why = file->waits ? RUN_DEMAND : RUN_AHEAD;
+    enum run_why why = is_demanded_locked(file, 0, file->blocks) ? RUN_DEMAND : RUN_AHEAD;
     uint64_t end = first + n;
 
     for (uint64_t b = first; b < end && !steal; b++)
@@ -207,9 +207,15 @@ static bool may_stage_locked(const struct stage *stage, int64_t now)
         count_active(stage, RUN_BACKGROUND))
         return false;
     return stage->begun && stage->options.background && !stage->ending && !others &&
-           !stage->asleep.n && stage->active.n + 1 < stage->options.jobs &&
-           (!stage->full_error || now >= stage->full_until) && now >= stage->look_until &&
-           now >= stage->budget_ns;
+           !stage->asleep.n && stage->active.n + 1 < stage->options.jobs && now >= stage->budget_ns;
+}
+
+/* May it go on with the turn through the files? What they have beside what the plan needs is not
+ * to push that out. */
+static bool may_turn_locked(const struct stage *stage, int64_t now)
+{
+    return (!stage->full_error || now >= stage->full_until) && now >= stage->look_until &&
+           (!stage->keeping.is_full || stage->keeping.holds_all);
 }
 
 static int64_t next_look_locked(const struct stage *stage, int64_t now)
@@ -224,6 +230,8 @@ static int64_t next_look_locked(const struct stage *stage, int64_t now)
         next = stage->look_until;
     if (stage->budget_ns > now && stage->budget_ns < next)
         next = stage->budget_ns;
+    if (stage->guided.hold_until > now && stage->guided.hold_until < next)
+        next = stage->guided.hold_until;
     return next;
 }
 
@@ -234,29 +242,27 @@ static bool can_be_staged(struct file *file, int64_t now)
     return file->rest_until <= now;
 }
 
-/* The blocks from `from` on that are on disk are counted; returns the first that is not, and nobody
- * fetches. *ret_end: behind the last of such. file->blocks: there is none. */
-static uint64_t find_missing(struct file *file, uint64_t from, uint64_t most, uint64_t *ret_end,
-                             bool *ret_others)
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most,
+                      uint64_t *ret_end, bool *ret_others)
 {
     struct stage *stage = file->stage;
-    uint64_t record[RECORDS], first = file->blocks, end = file->blocks;
+    uint64_t record[RECORDS], first = to, end = to;
 
-    for (uint64_t at = from; at < file->blocks && end == file->blocks; at += RECORDS) {
-        size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
+    for (uint64_t at = from; at < to && end == to; at += RECORDS) {
+        size_t n = (size_t)min_u64(RECORDS, to - at);
 
         staged_records(&file->staged, at, n, record);
         lock_take(&stage->lock);
-        for (size_t i = 0; i < n && end == file->blocks; i++) {
+        for (size_t i = 0; i < n && end == to; i++) {
             enum block_state state = file_state(file, at + i);
             bool missing = !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT);
 
             if (record[i] && state != BLOCK_COMING)
                 file_count_locked(file, at + i);
             *ret_others = *ret_others || state == BLOCK_COMING || state == BLOCK_ELSEWHERE;
-            if (missing && first == file->blocks)
+            if (missing && first == to)
                 first = at + i;
-            if (first < file->blocks && (!missing || at + i - first >= most))
+            if (first < to && (!missing || at + i - first >= most))
                 end = at + i;
         }
         lock_drop(&stage->lock);
@@ -268,10 +274,19 @@ static uint64_t find_missing(struct file *file, uint64_t from, uint64_t most, ui
 }
 
 /* How long the next run may be: with rate= no more than comes in a quarter of a second. */
-static uint64_t run_bytes_locked(const struct stage *stage)
+uint64_t run_bytes_locked(const struct stage *stage)
 {
     return stage->options.rate ? min_u64(stage->run_bytes, stage->options.rate / 4)
                                : stage->run_bytes;
+}
+
+void spend_locked(struct stage *stage, int64_t now, uint64_t bytes)
+{
+    lock_assert_held(&stage->lock);
+    if (stage->options.rate)
+        stage->budget_ns =
+            (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +
+            (int64_t)((double)bytes * 1e9 / (double)stage->options.rate);
 }
 
 /* Queue the next run of the background. False: nothing is missing in the rest of this turn. */
@@ -284,7 +299,7 @@ static bool stage_more(struct stage *stage, int64_t now)
     stage->added = stage->added && stage->at;
     file = stage->at ? stage->at : stage->files;
     from = stage->at ? stage->at_block : 0;
-    most = max_u64(run_bytes_locked(stage) / stage->options.block, 1);
+    most = run_bytes_locked(stage);
     lock_drop(&stage->lock);
     for (; file; file = atomic_load(&file->next), from = 0) {
         uint64_t first = file->blocks, end = file->blocks;
@@ -302,7 +317,8 @@ static bool stage_more(struct stage *stage, int64_t now)
             stage->saw_missing = true;
             continue;
         }
-        first = find_missing(file, from, most, &end, &others);
+        first = find_missing(file, from, file->blocks, max_u64(most / file->block_bytes, 1), &end,
+                             &others);
         if (first < file->blocks && stage->options.is_done &&
             stage->options.is_done(&file->blob, stage->cache)) {
             blob_done(&file->blob);
@@ -314,11 +330,7 @@ static bool stage_more(struct stage *stage, int64_t now)
             LOCK_SCOPE(&stage->lock);
 
             runs_make_locked(file, first, end, UINT64_MAX, RUN_BACKGROUND, false);
-            if (stage->options.rate)
-                stage->budget_ns =
-                    (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +
-                    (int64_t)((double)((end - first) * file->block_bytes) * 1e9 /
-                              (double)stage->options.rate);
+            spend_locked(stage, now, (end - first) * file->block_bytes);
             stage->at = file;
             stage->at_block = end;
             file_put(file);
@@ -374,22 +386,39 @@ static void end_turn(struct stage *stage, int64_t now)
     pthread_cond_broadcast(&stage->gone);
 }
 
+/* Queue the next run: what the guide says comes first. False: there is none now. */
+static bool next_run(struct stage *stage, int64_t now)
+{
+    enum guided_step step = GUIDED_NONE;
+    bool may, planned, turn;
+
+    keep_holds_all(stage, now);
+    lock_take(&stage->lock);
+    may = may_stage_locked(stage, now);
+    planned = may && guided_may_locked(stage, now);
+    lock_drop(&stage->lock);
+    if (!may)
+        return false;
+    if (planned)
+        step = guided_more(stage, now);
+    if (step != GUIDED_NONE)
+        return step == GUIDED_MADE;
+    lock_take(&stage->lock);
+    turn = may_turn_locked(stage, now);
+    lock_drop(&stage->lock);
+    if (!turn)
+        return false;
+    if (stage_more(stage, now))
+        return true;
+    end_turn(stage, now);
+    return false;
+}
+
 static void stage_in_background(struct stage *stage, int64_t now)
 {
-    for (;;) {
-        bool may;
-
-        lock_take(&stage->lock);
-        may = may_stage_locked(stage, now);
-        lock_drop(&stage->lock);
-        if (!may)
-            return;
-        if (!stage_more(stage, now)) {
-            end_turn(stage, now);
-            return;
-        }
+    while (next_run(stage, now))
         runs_start(stage);
-    }
+    keep_prepare(stage);
 }
 
 /* ---- the thread ---- */

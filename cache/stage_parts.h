@@ -1,5 +1,6 @@
 /* What the parts of the stage share: stage.c (life, counters), stage_file.c (blocks of a file, and
- * the blob that reads them), stage_runs.c (transfers), stage_next.c (what to fetch next). */
+ * the blob that reads them), stage_runs.c (transfers), stage_next.c (what to fetch next),
+ * stage_guided.c (what the guide says of that), stage_keep.c (what goes when there is no room). */
 #ifndef EPOCHFS_CACHE_STAGE_PARTS_H
 #define EPOCHFS_CACHE_STAGE_PARTS_H
 
@@ -25,7 +26,7 @@
  * COMING    -> UNKNOWN       pass_what_came()    another process has fetched it before the claim
  * ELSEWHERE -> HERE          look_at_blocks()    it has come
  * ELSEWHERE -> UNKNOWN       take_over_locked()  the other process has let go of it
- * HERE      -> COMING        begin_drop()        by the keep policy: no run is made for it now
+ * HERE      -> COMING        begin_drop_locked() by the keep policy: no run is made for it now
  * COMING    -> ABSENT, UNKNOWN  end_drop()       it is dropped; or not, for another one claims it
  * HERE      -> ABSENT        lost()              it could not be read
  * HERE      -> UNKNOWN       drop_bad()          its checksum was wrong
@@ -62,7 +63,8 @@ struct file {
 
     _Atomic uint8_t *state; /* [blocks] enum block_state | flags; written with stage->lock held */
     _Atomic uint32_t *used; /* [blocks] bytes that were used; NULL: not counted */
-    _Atomic uint64_t drops; /* of the staged file, when the states were right */
+    uint64_t *when; /* [blocks] as the guide said last, 0: never asked; of who lists victims */
+    _Atomic uint64_t drops;    /* of the staged file, when the states were right */
     _Atomic uint64_t ahead_at; /* a read from this byte on fetches more ahead; UINT64_MAX: none */
     _Atomic int failed;        /* -ESTALE: it has changed; -EBADMSG: differs from SHA256SUMS */
     _Atomic int verdict;       /* enum file_verdict, of the SHA-256 */
@@ -82,6 +84,7 @@ struct file {
     struct wait *waits;
     uint64_t coming, elsewhere; /* blocks in that state */
     unsigned dropping;          /* drops that are under way */
+    bool surveyed;              /* what is on disk was counted; of who lists victims */
     bool in_elsewhere;          /* of the stage's list of files with such blocks */
     struct file *next_elsewhere;
     int64_t gave_up; /* when patience with blocks last ended; 0: never */
@@ -123,6 +126,8 @@ struct run {
     unsigned references; /* its list, and who starts it */
     bool paused, stopping;
     int64_t made, wake_at;
+    uint64_t when;     /* it is needed, by the guide; STAGE_NEVER: that is not known */
+    bool was_paused;   /* this transfer */
     unsigned failures; /* in a row, without a block */
     int over_error;    /* why it was stopped */
     uint64_t claimed;  /* blocks from first on; the others are written without a claim */
@@ -136,6 +141,8 @@ struct run {
     uint8_t *buffer;
     uint64_t bytes; /* of this transfer */
     int64_t began;
+    int64_t first_at; /* when its first bytes came, */
+    size_t first_bytes;
     int64_t published; /* when blocks were last written */
     struct remote_version version;
 };
@@ -143,6 +150,43 @@ struct run {
 struct run_list {
     struct run *first, *last;
     size_t n;
+};
+
+#define GUIDED_NEEDS 256
+
+/* What the guide has given. */
+struct guided {
+    const struct stage_guide *_Atomic guide; /* set before stage_begin(); NULL: none */
+    /* Guarded by stage->lock: */
+    uint64_t changes, jumps; /* that were told of, ever */
+    bool dry;                /* next() has given nothing since the last change */
+    int64_t hold_until;      /* nothing planned before: there is no room for what is needed then */
+    /* Of the thread: */
+    uint64_t changes_seen, jumps_seen;
+    size_t at, n; /* need[at .. n) are left */
+    struct stage_need need[GUIDED_NEEDS];
+};
+
+struct victim;
+struct displaced;
+
+/* keep=plan: what goes when there is no room. */
+struct keeping {
+    /* Guarded by stage->lock: */
+    struct victim *victim; /* [n], the latest first; those before `at` have gone */
+    size_t n, at;
+    uint64_t jumps;    /* of the guide, when they were listed */
+    int64_t listed_at; /* monotonic_ns() */
+    unsigned passes;   /* lists that were made */
+    bool listing;      /* a thread makes the list */
+    bool is_full;      /* something had to go */
+    bool cannot;       /* the file system cannot drop */
+    bool holds_all;    /* the cache has room for all of the source, as it was */
+    int64_t holds_at;  /* then */
+    /* Of the thread: what it has fetched in the place of something else, and is not used yet. */
+    struct displaced *ahead; /* [AHEAD_MOST], a ring; NULL: none */
+    size_t ahead_at, ahead_n;
+    uint64_t ahead_bytes, ahead_jumps;
 };
 
 struct stage {
@@ -177,14 +221,18 @@ struct stage {
     bool kicked;     /* there may be something to do */
     struct file *at; /* where the background goes on; NULL: at the first */
     uint64_t at_block;
-    int full_error;      /* why what has come could not be kept; 0: it could */
-    int64_t full_until;  /* look again then */
-    int64_t look_until;  /* nothing is missing, or others fetch it; look again then */
-    bool all_staged;     /* nothing was missing when it looked last */
-    bool saw_missing;    /* in this turn through the files */
-    bool added;          /* files, since it began */
-    int64_t budget_ns;   /* rate=: nothing in the background before */
-    uint64_t run_bytes;  /* of a run, adapted to the speed */
+    int full_error;     /* why what has come could not be kept; 0: it could */
+    int64_t full_until; /* look again then */
+    int64_t look_until; /* nothing is missing, or others fetch it; look again then */
+    bool all_staged;    /* nothing was missing when it looked last */
+    bool saw_missing;   /* in this turn through the files */
+    bool added;         /* files, since it began */
+    int64_t budget_ns;  /* rate=: nothing in the background before */
+    uint64_t run_bytes; /* of a run, adapted to the speed */
+    double wait_ns;     /* for the first byte of a transfer; 0: not measured yet */
+    double byte_ns;     /* for each byte behind the first ones, on one connection */
+    struct guided guided;
+    struct keeping keeping;
     struct diag trouble; /* the last failure */
     int trouble_error;   /* 0: it works again */
 };
@@ -222,10 +270,17 @@ bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record
  * at again, but absent ones are. The file must have been taken; no lock held. */
 void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
 
+/* Drop n ranges of blocks. No lock held; the file must have been taken. 0, or -errno of the last
+ * that could not be dropped (-EOPNOTSUPP). */
+int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n);
+
 /* Blocks [first, end) have come (error 0) or will not: waits that are over by this go to *ret_over.
  * A wait fails as a whole. */
 void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
                        struct wait **ret_over);
+
+/* Does a reader wait for some of the blocks [first, end), and not only who fetches ahead? */
+bool is_demanded_locked(const struct file *file, uint64_t first, uint64_t end);
 
 /* Tell them. No lock held. */
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
@@ -237,6 +292,7 @@ int file_verify(struct file *file, struct diag *d);
 /* ---- stage_runs.c ---- */
 
 #define DEMAND_BYTES (UINT64_C(4) << 20) /* of a run that somebody waits for */
+#define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
 
 /* Make runs of those of the blocks [first, end) that nobody fetches, of at most that many bytes,
  * and queue them. steal: those, too, that another process fetches. 0, -ENOMEM, or -EINTR: the stage
@@ -250,8 +306,19 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
 void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
                                 struct wait **ret_over);
 
-/* Somebody waits for blocks that are on their way already. */
-void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end);
+/* Make a run of blocks [first, end) for the background, which are needed at `when`, with room that
+ * was taken for them. False: nobody has to fetch them now, and the room is still the caller's. */
+bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
+                              uint64_t room);
+
+/* Forget the runs of the background that have not begun. No lock held. */
+void runs_take_back(struct stage *stage);
+
+/* Bytes for which a transfer waits as long as they then take to come. */
+uint64_t runs_worth_locked(struct stage *stage);
+
+/* Somebody waits for blocks that are on their way already: they are at least as urgent as why. */
+void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why);
 
 /* Start what is queued, for as long as connections are free. No lock held. */
 void runs_start(struct stage *stage);
@@ -272,6 +339,49 @@ void *stage_main(void *arg); /* the thread */
 
 /* A reader wants bytes [off, off + len): if the file is read in sequence fetch more ahead. */
 void ahead_locked(struct file *file, uint64_t off, uint64_t len);
+
+/* The first of blocks [from, to) that is not on disk, and nobody fetches; to: none. Those that are
+ * on disk are counted. *ret_end: behind the last of such, at most so many. *ret_others: there are
+ * some that others fetch. The file must have been taken; no lock held. */
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most,
+                      uint64_t *ret_end, bool *ret_others);
+
+/* Of the next run of the background, bytes. */
+uint64_t run_bytes_locked(const struct stage *stage);
+
+/* A run of the background was made: with rate= the next one has to wait. */
+void spend_locked(struct stage *stage, int64_t now, uint64_t bytes);
+
+/* ---- stage_guided.c ---- */
+
+/* All in the thread, no lock held. GUIDED_MADE: a run was queued; GUIDED_NONE: nothing is planned
+ * now; GUIDED_HELD: there is no room for what is next. */
+enum guided_step { GUIDED_MADE, GUIDED_NONE, GUIDED_HELD };
+enum guided_step guided_more(struct stage *stage, int64_t now);
+
+/* Is there perhaps something planned to be fetched? */
+bool guided_may_locked(const struct stage *stage, int64_t now);
+
+/* ---- stage_keep.c ---- */
+
+/* Take room for bytes that are needed at `when`. With keep=plan blocks are dropped that are needed
+ * later. 0 or -errno, as room_take(). No lock held. */
+int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when);
+
+/* In the thread: the same for what is fetched before somebody waits, but so much at most at a time
+ * in the place of something else that what stays is still what is needed soonest. */
+int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes);
+
+/* In the thread: bytes that keep_take_ahead() may give now in the place of others. */
+uint64_t keep_ahead_left(struct stage *stage);
+
+/* Can the cache hold all of the source? */
+bool keep_holds_all(struct stage *stage, int64_t now);
+
+/* In the thread: list what may go before somebody has to wait for it. */
+void keep_prepare(struct stage *stage);
+
+void keep_release(struct keeping *keeping);
 
 /* ---- stage.c ---- */
 

@@ -25,9 +25,9 @@
 #define LOOK_MS         50
 #define PUBLISH_MS      5 /* then complete blocks are written, though there could be more */
 #define FULL_S          5
-#define BUSY_S          1 /* another process drops */
+#define BUSY_S          1                    /* another process drops */
+#define SPEED_BYTES     (UINT64_C(64) << 10) /* by fewer no speed is told */
 #define REST_S          30
-#define OVERHEAD        8192 /* bytes of disk space that a run may take beside its blocks */
 
 /* ---- lists ---- */
 
@@ -113,6 +113,7 @@ static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum r
     run->first = first;
     run->n = n;
     atomic_store(&run->why, (int)why);
+    run->when = STAGE_NEVER;
     run->made = monotonic_ns();
     run->references = 1;
     run->steals = steal;
@@ -155,6 +156,24 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
     return r;
 }
 
+bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
+                              uint64_t room)
+{
+    struct run_list *list = &file->stage->queued[RUN_BACKGROUND];
+    bool any = false;
+
+    runs_make_locked(file, first, end, UINT64_MAX, RUN_BACKGROUND, false);
+    for (struct run *run = list->first; run; run = run->next) {
+        if (run->file != file || run->begun || run->first >= end || run->first + run->n <= first)
+            continue;
+        run->when = when;
+        if (!any)
+            run->room = room;
+        any = true;
+    }
+    return any;
+}
+
 void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
                                 struct wait **ret_over)
 {
@@ -162,8 +181,11 @@ void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
     for (struct wait **at = &file->waits; *at;) {
         struct wait *w = *at;
         uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
+        enum run_why why = w->waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
 
-        if (from < to && runs_make_locked(file, from, to, DEMAND_BYTES, RUN_DEMAND, false) < 0) {
+        if (from < to) /* those that were made for another wait */
+            runs_hurry_locked(file, from, to, why);
+        if (from < to && runs_make_locked(file, from, to, DEMAND_BYTES, why, false) < 0) {
             *at = w->next;
             w->next = *ret_over;
             *ret_over = w;
@@ -178,7 +200,8 @@ static bool overlaps(const struct run *run, const struct file *file, uint64_t fi
     return run->file == file && run->first < end && first < run->first + run->n;
 }
 
-static void hurry_list(struct run_list *list, const struct file *file, uint64_t first, uint64_t end)
+static void hurry_list(struct run_list *list, const struct file *file, uint64_t first, uint64_t end,
+                       enum run_why why)
 {
     int64_t soon = monotonic_ns() + BACKOFF_MS * NS_PER_MS;
 
@@ -186,11 +209,11 @@ static void hurry_list(struct run_list *list, const struct file *file, uint64_t 
         bool queued = run->state == RUN_QUEUED;
 
         next = run->next;
-        if (run->why == RUN_DEMAND || !overlaps(run, file, first, end))
+        if (run->why <= (int)why || !overlaps(run, file, first, end))
             continue;
         if (queued)
             list_remove(run);
-        atomic_store(&run->why, RUN_DEMAND);
+        atomic_store(&run->why, (int)why);
         if (queued)
             list_add(run, RUN_QUEUED);
         if (run->state == RUN_ASLEEP && run->wake_at > soon)
@@ -198,17 +221,17 @@ static void hurry_list(struct run_list *list, const struct file *file, uint64_t 
     }
 }
 
-void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end)
+void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why)
 {
     struct stage *stage = file->stage;
 
     lock_assert_held(&stage->lock);
     if (!file->coming)
         return;
-    hurry_list(&stage->queued[RUN_AHEAD], file, first, end);
-    hurry_list(&stage->queued[RUN_BACKGROUND], file, first, end);
-    hurry_list(&stage->active, file, first, end);
-    hurry_list(&stage->asleep, file, first, end);
+    for (unsigned i = (unsigned)why + 1; i < RUN_WHYS; i++)
+        hurry_list(&stage->queued[i], file, first, end, why);
+    hurry_list(&stage->active, file, first, end, why);
+    hurry_list(&stage->asleep, file, first, end, why);
 }
 
 /* ---- the end of a run ---- */
@@ -304,12 +327,21 @@ static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
     return (int64_t)max_u64(ms, retry_ms) * NS_PER_MS;
 }
 
-static bool is_waited_for(const struct run *run)
+static bool is_waited_for_locked(const struct run *run)
 {
+    lock_assert_held(&run->file->stage->lock);
     for (const struct wait *w = run->file->waits; w; w = w->next)
         if (w->first < run->first + run->n && run->first < w->end)
             return true;
     return false;
+}
+
+/* Would anybody have what comes and is not kept? */
+static bool is_wanted(const struct run *run)
+{
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    return run->why == RUN_DEMAND || is_waited_for_locked(run);
 }
 
 /* A transfer has failed and may work later. True: the run goes. */
@@ -325,7 +357,7 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
         run->done = 0;
         run->fill = 0;
     }
-    if (run->failures >= GIVE_UP && !is_waited_for(run)) {
+    if (run->failures >= GIVE_UP && !is_waited_for_locked(run)) {
         run->file->rest_until = now + REST_S * NS_PER_S;
         return true;
     }
@@ -383,15 +415,37 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
     return 1;
 }
 
+/* How long the first byte took, and how fast the others came: what is planned is fetched in pieces
+ * for which that is worth while. */
+static void measure_locked(struct stage *stage, const struct run *run, int64_t now)
+{
+    uint64_t bytes = run->bytes - run->first_bytes;
+    double wait = (double)(run->first_at - run->began), each;
+
+    if (!run->bytes || run->was_paused || wait < 0)
+        return;
+    stage->wait_ns += (wait - stage->wait_ns) / (stage->wait_ns > 0 ? 8 : 1);
+    if (bytes < SPEED_BYTES || now <= run->first_at)
+        return;
+    each = (double)(now - run->first_at) / (double)bytes;
+    stage->byte_ns += (each - stage->byte_ns) / 4;
+}
+
+uint64_t runs_worth_locked(struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return (uint64_t)(stage->wait_ns / stage->byte_ns);
+}
+
 /* How fast it was decides how long the next one in the background is: so short that who comes to
  * wait for its last block need not wait long. */
 static void adapt_locked(struct stage *stage, const struct run *run, int64_t now)
 {
-    const uint64_t least = 2 * (uint64_t)stage->options.block, most = UINT64_C(8) << 20;
+    const uint64_t least = 2 * (uint64_t)run->file->block_bytes, most = UINT64_C(8) << 20;
     int64_t ns = now - run->began;
     uint64_t wish;
 
-    if (ns <= 0 || run->bytes < stage->options.block)
+    if (ns <= 0 || run->bytes < run->file->block_bytes)
         return;
     wish = (uint64_t)((double)run->bytes / (double)ns * 0.2e9);
     stage->run_bytes = (stage->run_bytes * 3 + min_u64(max_u64(wish, least), most)) / 4;
@@ -415,6 +469,7 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
     lock_take(&stage->lock);
     if (how == TRANSFER_DONE) {
         adapt_locked(stage, run, monotonic_ns());
+        measure_locked(stage, run, monotonic_ns());
         stage->trouble_error = 0;
     } else if (how != TRANSFER_STOPPED && how != TRANSFER_WHOLE) {
         stage->trouble = reason;
@@ -437,6 +492,10 @@ static void count_bytes(struct run *run, size_t n)
     struct stage_counters *c = &run->file->stage->counters;
     int64_t now = monotonic_ns();
 
+    if (!run->bytes) {
+        run->first_at = now;
+        run->first_bytes = n;
+    }
     run->bytes += n;
     atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
                               memory_order_relaxed);
@@ -444,12 +503,30 @@ static void count_bytes(struct run *run, size_t n)
     atomic_store_explicit(&run->file->stage->progress, now, memory_order_relaxed);
 }
 
+/* When what the run brings is needed: only what is needed later than that makes room for it. 0:
+ * somebody waits. */
+static uint64_t needed_when(const struct run *run)
+{
+    const struct file *file = run->file;
+    const struct stage_guide *guide = atomic_load(&file->stage->guided.guide);
+    uint64_t off = run->first * file->block_bytes;
+
+    if (file->stage->options.keep != STAGE_PLAN || !guide)
+        return STAGE_NEVER;
+    if (is_wanted(run))
+        return 0;
+    return run->why == RUN_BACKGROUND
+               ? run->when
+               : guide->when(guide->ctx, &file->blob, off,
+                             min_u64(run->n * file->block_bytes, file->blob.size - off));
+}
+
 /* Room for what is written next: a run that has grown to the whole file, or has to write blocks
  * again, has not taken enough. 0 or -errno. */
 static int take_more_room(struct run *run, uint64_t bytes)
 {
-    uint64_t want = bytes + OVERHEAD, more = want > run->room ? want - run->room : 0;
-    int r = more ? room_take(run->file->stage->room, more) : 0;
+    uint64_t want = bytes + RUN_OVERHEAD, more = want > run->room ? want - run->room : 0;
+    int r = more ? keep_take_room(run->file->stage, more, needed_when(run)) : 0;
 
     run->room += r == 0 ? more : 0;
     return r;
@@ -611,8 +688,8 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
             publish_blocks(run, ready, ready_bytes);
         }
     }
-    if (run->refused && run->why != RUN_DEMAND)
-        return false; /* nobody would have any of it */
+    if (run->refused && !is_wanted(run))
+        return false;
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
 
@@ -761,7 +838,7 @@ static bool is_done_elsewhere(const struct run *run)
         return false;
     LOCK_SCOPE(&run->file->stage->lock);
 
-    return !is_waited_for(run);
+    return !is_waited_for_locked(run);
 }
 
 static uint64_t bytes_left(const struct run *run)
@@ -784,14 +861,14 @@ static int try_to_exclude_drops(const struct run *run)
 static bool take_room(struct run *run)
 {
     struct stage *stage = run->file->stage;
-    uint64_t want = bytes_left(run) + OVERHEAD;
+    uint64_t want = bytes_left(run) + RUN_OVERHEAD;
     int r;
 
     if (run->room || run->refused)
         return true;
     r = try_to_exclude_drops(run);
     if (r == 0)
-        r = room_take(stage->room, want);
+        r = keep_take_room(stage, want, needed_when(run));
     if (r == 0) {
         LOCK_SCOPE(&stage->lock);
 
@@ -802,7 +879,7 @@ static bool take_room(struct run *run)
     }
     run->refused = true;
     note_full(stage, r);
-    return run->why == RUN_DEMAND;
+    return is_wanted(run);
 }
 
 static int get_buffer(struct run *run)
@@ -851,6 +928,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
     run->transfer.len = bytes_left(run) - run->fill;
     run->bytes = 0;
+    run->was_paused = false;
     run->began = run->published = monotonic_ns();
     run->references++;
     return run->stopping || stage->ending ? -EINTR : r;
@@ -931,6 +1009,7 @@ static void share_locked(struct stage *stage)
         first = first && run->why != RUN_BACKGROUND;
         if (pause != run->paused && !run->stopping && run->phase == RUN_RUNNING) {
             run->paused = pause;
+            run->was_paused = true;
             transport_pause(stage->transport, &run->transfer, pause);
         }
     }
@@ -982,9 +1061,11 @@ static bool end_waits_locked(struct run *run, int64_t now, struct wait **over)
         bool is_ours = w->first < run->first + run->n && run->first < w->end;
 
         if (is_ours && now - (w->since > sign ? w->since : sign) > patience) {
-            file->gave_up = now;
-            file->gave_up_first = w->first;
-            file->gave_up_end = w->end;
+            if (!w->waiter->ahead) {
+                file->gave_up = now;
+                file->gave_up_first = w->first;
+                file->gave_up_end = w->end;
+            }
             *at = w->next;
             w->next = *over;
             *over = w;
@@ -1007,6 +1088,25 @@ static void let_go_all(struct run *gone)
     }
 }
 
+void runs_take_back(struct stage *stage)
+{
+    struct run *gone = NULL;
+    struct wait *over = NULL;
+
+    lock_take(&stage->lock);
+    for (struct run *run = stage->queued[RUN_BACKGROUND].first, *next; run; run = next) {
+        next = run->next;
+        if (run->begun)
+            continue;
+        run_leave_locked(run, 0, &over);
+        run->next = gone;
+        gone = run;
+    }
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, 0, NULL);
+    let_go_all(gone);
+}
+
 /* error: for those who wait then. */
 static void stop_locked(struct run *run, int error)
 {
@@ -1020,7 +1120,7 @@ static void give_up_list(struct run_list *list, int64_t now, struct wait **over,
 {
     for (struct run *run = list->first, *next; run; run = next) {
         next = run->next;
-        if (run->why != RUN_DEMAND || run->stopping || !end_waits_locked(run, now, over))
+        if (run->why == RUN_BACKGROUND || run->stopping || !end_waits_locked(run, now, over))
             continue;
         if (run->state == RUN_ACTIVE) {
             stop_locked(run, 0); /* who comes to wait now has another one */
@@ -1036,10 +1136,11 @@ int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_ove
 {
     struct run *gone = NULL;
     int64_t next = INT64_MAX;
-    bool demand = false;
+    bool waited = stage->queued[RUN_DEMAND].n || stage->queued[RUN_AHEAD].n;
 
     lock_assert_held(&stage->lock);
     give_up_list(&stage->queued[RUN_DEMAND], now, ret_over, &gone);
+    give_up_list(&stage->queued[RUN_AHEAD], now, ret_over, &gone);
     give_up_list(&stage->active, now, ret_over, &gone);
     give_up_list(&stage->asleep, now, ret_over, &gone);
     for (struct run *run = stage->asleep.first, *after; run; run = after) {
@@ -1048,11 +1149,11 @@ int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_ove
             list_move(run, RUN_QUEUED);
         else if (run->wake_at < next)
             next = run->wake_at;
-        demand = demand || run->why == RUN_DEMAND;
+        waited = waited || run->why != RUN_BACKGROUND;
     }
-    for (const struct run *run = stage->active.first; run && !demand; run = run->next)
-        demand = run->why == RUN_DEMAND;
-    if ((demand || stage->queued[RUN_DEMAND].n) && now + LOOK_MS * NS_PER_MS < next)
+    for (const struct run *run = stage->active.first; run && !waited; run = run->next)
+        waited = run->why != RUN_BACKGROUND;
+    if (waited && now + LOOK_MS * NS_PER_MS < next)
         next = now + LOOK_MS * NS_PER_MS;
     if (gone) {
         lock_drop(&stage->lock);

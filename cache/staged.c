@@ -505,12 +505,31 @@ static int open_again(const struct staged *staged)
     return fd < 0 ? -errno : fd;
 }
 
-int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)
+/* Drop one range; what others write meanwhile to the same file hides what is freed, so this is
+ * asked for each range, and not for all of them. */
+static int drop_range(const struct staged *own, const struct staged_range *range,
+                      uint64_t *ret_times, uint64_t *freed)
+{
+    struct stat before, after;
+    int r = fstat(own->fd, &before) < 0 ? -errno : 0;
+
+    *ret_times = 0;
+    if (r == 0)
+        r = drop_free(own, range->first, range->n, ret_times);
+    if (r == 0 && fstat(own->fd, &after) < 0)
+        r = -errno;
+    if (r == 0 && before.st_blocks > after.st_blocks)
+        *freed += (uint64_t)(before.st_blocks - after.st_blocks) * 512;
+    return r;
+}
+
+int staged_drop_ranges(const struct staged *staged, const struct staged_range *ranges, size_t n,
+                       struct staged_dropped *ret)
 {
     struct staged own = *staged;
     AUTO_CLOSE int fd = -1;
     struct stat before, after;
-    uint64_t times, drops;
+    uint64_t times = 0, freed = 0, drops;
     int r;
 
     fd = own.fd = open_again(staged);
@@ -524,15 +543,17 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
     r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
     if (r == 0 && fstat(fd, &before) < 0)
         r = -errno;
-    if (r == 0)
-        r = drop_free(&own, first, n, &times);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        uint64_t some;
+
+        r = drop_range(&own, &ranges[i], &some, &freed);
+        times += some;
+    }
     if (r == 0 && fstat(fd, &after) < 0)
         r = -errno;
     if (r < 0)
         return r;
-    *ret = (struct staged_dropped){.before = UINT64_MAX, .after = UINT64_MAX};
-    if (before.st_blocks > after.st_blocks)
-        ret->freed = (uint64_t)(before.st_blocks - after.st_blocks) * 512;
+    *ret = (struct staged_dropped){.freed = freed, .before = UINT64_MAX, .after = UINT64_MAX};
     /* Unless somebody has cut it meanwhile, before a number was written that looks right. */
     if (drops != UINT64_MAX && staged_drops(&own) == drops + times &&
         before.st_size <= after.st_size) {
@@ -540,6 +561,13 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
         ret->after = drops + times;
     }
     return 0;
+}
+
+int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)
+{
+    const struct staged_range range = {first, n};
+
+    return staged_drop_ranges(staged, &range, 1, ret);
 }
 
 int staged_exclude_drops(const struct staged *staged)

@@ -89,6 +89,13 @@ struct staged_dropped {
 int staged_drop(const struct staged *staged, uint64_t first, uint64_t n,
                 struct staged_dropped *ret);
 
+/* The same for several ranges: most of the work is done once. */
+struct staged_range {
+    uint64_t first, n; /* blocks */
+};
+int staged_drop_ranges(const struct staged *staged, const struct staged_range *ranges, size_t n,
+                       struct staged_dropped *ret);
+
 /* Keep all from dropping blocks, until the descriptor is closed that it returns. Who writes blocks
  * that he could not claim does it with this. -EAGAIN: somebody drops; or -errno. Does not wait. */
 int staged_exclude_drops(const struct staged *staged);

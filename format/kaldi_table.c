@@ -355,6 +355,7 @@ static int get_files(struct kaldi_table *table, struct get *g)
         const char *path_at = get_string(g, &path_len), *known = get_string(g, &known_len);
         AUTO_FREE char *path = strndup(path_at, path_len), *identity = NULL;
         AUTO_BLOB struct blob *blob = NULL;
+        bool is_output = path && kaldi_is_command(path, path_len);
 
         r = g->failed ? -EBADMSG : !path ? -ENOMEM : open_named(table, path, &blob);
         if (r == 0)
@@ -362,10 +363,8 @@ static int get_files(struct kaldi_table *table, struct get *g)
         if (r == 0 && (strlen(identity) != known_len || memcmp(identity, known, known_len) != 0))
             r = -ESTALE;
         if (r == 0)
-            table->file[table->n_files++] =
-                (struct kaldi_file){.is_output = kaldi_is_command(path, path_len),
-                                    .path = TAKE_PTR(path),
-                                    .blob = TAKE_PTR(blob)};
+            table->file[table->n_files++] = (struct kaldi_file){
+                .is_output = is_output, .path = TAKE_PTR(path), .blob = TAKE_PTR(blob)};
     }
     return r;
 }

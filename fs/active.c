@@ -22,13 +22,15 @@
 #define SURE_GAP       8
 #define WINDOW_START   4 /* units that are pushed at first */
 #define WINDOW_MOST    65536
-#define MARK_MOST      64 /* units between two marks */
-#define MARKS          32
+#define MARK_MOST      64                             /* units between two marks */
+#define MARKS          (WINDOW_MOST / MARK_MOST + 64) /* that are remembered */
 #define PAGE           4096
 #define QUIET_S        60.0 /* after which a plan may be one that is not read any more */
 #define NS_PER_S       1e9
 #define OVERTAKEN_MOST 8 /* in a row; then the reader is the faster one, and for a while */
 #define REST_NS        INT64_C(20000000) /* nothing is pushed; doubled each time */
+#define RESTS_MOST     6                 /* so often */
+#define LOST_MOST      3
 #define FAIL_REST_NS   INT64_C(1000000000)
 
 struct active {
@@ -45,20 +47,24 @@ struct active {
     uint64_t at;
     unsigned in_sequence;
     /* What is pushed: */
-    uint64_t pushed; /* the next unit, */
-    uint64_t stored; /* units from this one to pushed are in the page cache */
-    unsigned kind;   /* and of its kinds those from this one on */
-    uint64_t dropped;
-    uint64_t unit_bytes; /* in the page cache */
-    uint64_t this_bytes; /* of the unit that is being pushed */
-    uint64_t window;     /* units that may be pushed ahead of at */
-    uint64_t mark[MARKS], n_marks;
+    uint64_t pushed;               /* the next unit, */
+    uint64_t stored;               /* units from this one to pushed are in the page cache */
+    unsigned kind;                 /* and of its kinds those from this one on */
+    uint64_t dropped;              /* the next unit to drop, */
+    unsigned drop_kind;            /* and of its kinds those from this one on */
+    uint64_t unit_bytes;           /* in the page cache */
+    uint64_t this_bytes;           /* of the unit that is being pushed */
+    uint64_t window;               /* units that may be pushed ahead of at */
+    uint64_t mark[MARKS], n_marks; /* ascending */
     int64_t rest_until;
-    unsigned overtaken; /* in a row */
-    bool is_unknown;    /* to the kernel, until the reader moves */
-    bool being_pushed;  /* one file at a time */
+    unsigned overtaken;  /* in a row */
+    unsigned rests;      /* in a row */
+    unsigned lost;       /* units in a row */
+    bool waits_for_move; /* the kernel does not know what is next, or it is too large */
+    bool being_pushed;   /* one file at a time */
     /* Numbers: */
     int64_t first_ns, last_ns; /* reads; 0: none */
+    int64_t moved_ns;          /* the last one that was further on */
     double units_per_s;
     int64_t wait_ns;
     uint64_t ghost; /* where the reader was before it jumped; UINT64_MAX: none */
@@ -71,7 +77,8 @@ struct actives {
     /* Guarded by lock: */
     struct active active[ACTIVES_MOST];
     uint64_t ids;
-    uint64_t room; /* bytes that may be pushed, see actives_pushed() */
+    uint64_t room;  /* bytes that may be pushed, and */
+    int64_t looked; /* the time, of actives_next_push() */
 };
 
 int actives_new(const struct actives_options *options, struct actives **ret)
@@ -106,6 +113,11 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
 }
 
 /* ---- finding ---- */
+
+static uint64_t in_pages(uint64_t bytes)
+{
+    return ceil_div(max_u64(bytes, 1), PAGE) * PAGE;
+}
 
 static uint64_t unit_of(const struct node *node)
 {
@@ -190,11 +202,12 @@ static void go_to(struct active *active, uint64_t unit)
     active->at = unit;
     push_from(active, unit + 1);
     active->dropped = unit;
+    active->drop_kind = 0;
     active->window = WINDOW_START;
     active->n_marks = 0;
     active->in_sequence = 1;
-    active->overtaken = 0;
-    active->is_unknown = false;
+    active->overtaken = active->rests = 0;
+    active->waits_for_move = false;
 }
 
 static struct active *begin_locked(struct actives *actives, const struct node *node)
@@ -240,12 +253,11 @@ void actives_announce(struct actives *actives, const struct plan_entry *plan)
 
 static bool is_marked(const struct active *active, uint64_t unit)
 {
-    uint64_t n = min_u64(active->n_marks, MARKS);
+    uint64_t last = active->n_marks, first = last - min_u64(last, MARKS);
 
-    for (uint64_t i = 0; i < n; i++)
-        if (active->mark[i] == unit)
-            return true;
-    return false;
+    while (last > first && active->mark[(last - 1) % MARKS] > unit)
+        last--;
+    return last > first && active->mark[(last - 1) % MARKS] == unit;
 }
 
 static uint64_t last_mark(const struct active *active)
@@ -255,54 +267,68 @@ static uint64_t last_mark(const struct active *active)
 
 static void note_rate(struct active *active, uint64_t units, int64_t now)
 {
-    double seconds = (double)(now - active->last_ns) / NS_PER_S, rate;
+    double seconds = (double)(now - active->moved_ns) / NS_PER_S, rate;
 
-    if (!active->last_ns || seconds <= 0)
+    if (seconds <= 0)
         return;
     rate = (double)units / seconds;
     active->units_per_s = active->units_per_s > 0 ? active->units_per_s * 0.8 + rate * 0.2 : rate;
 }
 
 /* The reader has come to a unit that was to be pushed, and was not: it goes on behind it, and after
- * a while, for who is always too late only takes the processor away. */
+ * a while, for who is always too late only takes the processor away. What comes while it rests
+ * says nothing. */
 static void note_overtaken(struct actives *actives, struct active *active, uint64_t unit,
                            int64_t now)
 {
     push_from(active, unit + 1);
-    if (++active->overtaken <= OVERTAKEN_MOST)
+    if (now < active->rest_until || ++active->overtaken <= OVERTAKEN_MOST)
         return;
     count(&actives->counters.overtaken, 1);
-    active->rest_until = now + (REST_NS << min_u64(active->overtaken - OVERTAKEN_MOST, 6));
+    active->rest_until = now + (REST_NS << min_u64(active->rests, RESTS_MOST));
+    active->rests++;
+    active->overtaken = 0;
 }
 
-/* The reader is further on. */
-static void move(struct actives *actives, struct active *active, uint64_t unit, int64_t now)
+/* The reader is further on. lost: it had been pushed there. */
+static void move(struct actives *actives, struct active *active, uint64_t unit, bool lost,
+                 int64_t now)
 {
     bool sought = unit >= active->pushed;
 
     note_rate(active, unit - active->at, now);
     active->at = unit;
-    active->is_unknown = false;
+    active->waits_for_move = false;
     active->in_sequence += active->in_sequence < SURE;
-    active->last_ns = now;
+    active->moved_ns = now;
     if (sought) {
         note_overtaken(actives, active, unit, now);
         return;
     }
-    active->overtaken = 0;
+    active->overtaken = active->rests = 0;
+    if (lost)
+        return;
+    active->lost = 0;
     active->window = min_u64(active->window * 2, WINDOW_MOST);
 }
 
-/* Something that had been stored came back as a read: the kernel has dropped it. */
-static void note_lost(struct actives *actives, struct active *active, const struct node *node)
+/* Something that had been stored came back as a read: the kernel has dropped it. If it is so again
+ * and again it has dropped all, and is given it anew. */
+static bool note_lost(struct actives *actives, struct active *active, const struct node *node)
 {
     uint64_t unit = unit_of(node);
 
     if (unit >= active->pushed || unit < active->stored || is_marked(active, unit) ||
         !(active->kinds >> node_kind(node) & 1))
-        return;
+        return false;
     count(&actives->counters.lost, 1);
     active->window = max_u64(active->window / 2, WINDOW_START);
+    if (unit > active->at && ++active->lost == LOST_MOST) {
+        push_from(active, unit + 1);
+        active->n_marks = 0;
+        active->lost = 0;
+    }
+    return true;
 }
 
 /* The reader is somewhere else. If another one has gone on where this one was before, there are
@@ -340,6 +366,18 @@ static bool is_live(const struct active *active)
     return active->id && (!active->is_samples || active->in_sequence >= SURE);
 }
 
+/* A kind that was not read before: what is pushed lacks it. */
+static void note_kind(struct active *active, unsigned kind)
+{
+    const uint64_t bit = UINT64_C(1) << kind;
+
+    if (active->kinds && !(active->kinds & bit)) {
+        push_from(active, active->at + 1);
+        active->n_marks = 0;
+    }
+    active->kinds |= bit;
+}
+
 unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end)
 {
     uint64_t unit = unit_of(node);
@@ -353,24 +391,26 @@ unsigned actives_read(struct actives *actives, const struct node *node, uint64_t
     was_live = active && is_live(active);
     if (!active) {
         active = begin_locked(actives, node);
-        active->first_ns = active->last_ns = now;
+        active->moved_ns = now;
         retire_others_locked(actives, active);
         result = ACTIVE_JUMPED;
     } else if (is_jump(active, unit)) {
         active = jump_locked(actives, active, node);
-        active->first_ns = active->first_ns ? active->first_ns : now;
-        active->last_ns = now;
+        active->moved_ns = now;
         result = ACTIVE_JUMPED;
     } else {
-        note_lost(actives, active, node);
+        bool lost = note_lost(actives, active, node);
+
         if (unit > active->at) {
-            move(actives, active, unit, now);
+            move(actives, active, unit, lost, now);
             result = was_live ? ACTIVE_MOVED : ACTIVE_JUMPED;
         }
     }
-    active->kinds |= UINT64_C(1) << node_kind(node);
+    active->first_ns = active->first_ns ? active->first_ns : now;
+    active->last_ns = now;
+    note_kind(active, node_kind(node));
     if (!active->unit_bytes)
-        active->unit_bytes = ceil_div(max_u64(end, 1), PAGE) * PAGE;
+        active->unit_bytes = in_pages(end);
     return is_live(active) ? result : 0;
 }
 
@@ -406,15 +446,15 @@ static uint64_t share_locked(const struct actives *actives, int64_t now)
     return min_u64(actives->options.ahead, actives->room) / max_u64(n, 1);
 }
 
-/* Units that may be pushed ahead of the reader. */
+/* Units that may be pushed ahead of the reader: one at least, if it is no larger than the share. */
 static uint64_t window_of(const struct active *active, uint64_t share)
 {
-    return min_u64(active->window, share / max_u64(active->unit_bytes, PAGE));
+    return min_u64(active->window, max_u64(share / max_u64(active->unit_bytes, PAGE), 1));
 }
 
 static bool may_push(const struct active *active, uint64_t share, int64_t now)
 {
-    return is_live(active) && active->folder && !active->being_pushed && !active->is_unknown &&
+    return is_live(active) && active->folder && !active->being_pushed && !active->waits_for_move &&
            now >= active->rest_until && active->pushed < active->units &&
            active->pushed - active->at <= window_of(active, share);
 }
@@ -457,17 +497,23 @@ static void take_push(struct active *active, uint64_t share, struct push_file *r
 static void take_drop(struct active *active, struct push_file *ret)
 {
     *ret = (struct push_file){.ticket = active->id};
-    node_sibling(&active->node, active->dropped, next_kind(active, 0), &ret->node);
+    node_sibling(&active->node, active->dropped, next_kind(active, active->drop_kind), &ret->node);
+    active->drop_kind = node_kind(&ret->node) + 1;
+    if (next_kind(active, active->drop_kind) < KINDS_MAX)
+        return;
+    active->drop_kind = 0;
     active->dropped++;
 }
 
-enum push_what actives_next_push(struct actives *actives, struct push_file *ret)
+enum push_what actives_next_push(struct actives *actives, uint64_t room, struct push_file *ret)
 {
     int64_t now = actives->options.now();
     struct active *best = NULL;
     uint64_t share;
     LOCK_SCOPE(&actives->lock);
 
+    actives->room = room;
+    actives->looked = now;
     share = share_locked(actives, now);
     for (size_t i = 0; i < ACTIVES_MOST; i++) {
         struct active *active = &actives->active[i];
@@ -489,7 +535,7 @@ enum push_what actives_next_push(struct actives *actives, struct push_file *ret)
 /* The file was stored: the next kind, or the next unit. */
 static void pushed(struct active *active, const struct push_file *file, uint64_t bytes)
 {
-    active->this_bytes += ceil_div(max_u64(bytes, 1), PAGE) * PAGE;
+    active->this_bytes += in_pages(bytes);
     active->kind = node_kind(&file->node) + 1;
     if (next_kind(active, active->kind) < KINDS_MAX)
         return;
@@ -499,12 +545,26 @@ static void pushed(struct active *active, const struct push_file *file, uint64_t
     active->pushed++;
 }
 
-void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result,
-                    uint64_t room)
+bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size)
+{
+    int64_t now = actives->options.now();
+    LOCK_SCOPE(&actives->lock);
+
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        const struct active *active = &actives->active[i];
+
+        if (active->id == file->ticket && active->pushed == file->node.number)
+            return (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
+                       in_pages(size) <=
+                   share_locked(actives, now);
+    }
+    return false;
+}
+
+void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result)
 {
     LOCK_SCOPE(&actives->lock);
 
-    actives->room = room;
     if (result >= 0) {
         count(&actives->counters.pushed_files, 1);
         count(&actives->counters.pushed_bytes, (uint64_t)result);
@@ -521,22 +581,24 @@ void actives_pushed(struct actives *actives, const struct push_file *file, int64
             return; /* the reader has passed it, or is somewhere else */
         if (result >= 0)
             pushed(active, file, (uint64_t)result);
-        else if (result == -ENOENT)
-            active->is_unknown = true;
-        else
+        else if (file->is_marked && active->n_marks)
+            active->n_marks--;
+        if (result == -ENOENT || result == -EFBIG)
+            active->waits_for_move = true;
+        else if (result < 0)
             active->rest_until = actives->options.now() + FAIL_REST_NS;
     }
 }
 
 int64_t actives_next_look(struct actives *actives)
 {
-    int64_t now = actives->options.now(), next = INT64_MAX;
+    int64_t next = INT64_MAX;
     LOCK_SCOPE(&actives->lock);
 
     for (size_t i = 0; i < ACTIVES_MOST; i++) {
         const struct active *active = &actives->active[i];
 
-        if (is_live(active) && active->rest_until > now && active->rest_until < next)
+        if (is_live(active) && active->rest_until > actives->looked && active->rest_until < next)
             next = active->rest_until;
     }
     return next;

@@ -53,14 +53,16 @@ struct push_file {
     uint64_t ticket; /* for actives_pushed() */
 };
 
-/* The next one, of the active plan whose reader is closest to what was pushed. */
-enum push_what actives_next_push(struct actives *actives, struct push_file *ret);
+/* The next one, of the active plan whose reader is closest to what was pushed. room: bytes that may
+ * be pushed at all where memory is short; else UINT64_MAX. */
+enum push_what actives_next_push(struct actives *actives, uint64_t room, struct push_file *ret);
 
-/* What became of it: bytes that were stored; -ENOENT: the kernel does not know the file; or another
- * -errno. room: bytes that may be pushed at all from now on, for memory is short; else UINT64_MAX.
- */
-void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result,
-                    uint64_t room);
+/* May so much of it be stored? The first reads of a file do not tell how large it is. */
+bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size);
+
+/* What became of it: bytes that were stored; -ENOENT: the kernel does not know the file; -EFBIG: it
+ * may not be stored; or another -errno. */
+void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result);
 
 /* When there may be something more to push though nothing was read; actives_options.now()'s time,
  * or INT64_MAX. */

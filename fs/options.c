@@ -217,11 +217,12 @@ static int set_keep(struct options *o, const char *value, struct diag *d)
 static int set_block(struct options *o, const char *value, struct diag *d)
 {
     uint64_t v = 0;
-    int r = value_size("block", value, &v, d);
+    bool is_auto = value && !strcmp(value, "auto");
+    int r = is_auto ? 0 : value_size("block", value, &v, d);
 
-    if (r == 0 && (v & (v - 1) || v < STAGED_BLOCK_LEAST || v > STAGED_BLOCK_MOST))
-        return diag_set(d, -EINVAL, "option block=%s: want a power of two from %uK to %uK", value,
-                        STAGED_BLOCK_LEAST >> 10, STAGED_BLOCK_MOST >> 10);
+    if (r == 0 && !is_auto && (v & (v - 1) || v < STAGED_BLOCK_LEAST || v > STAGED_BLOCK_MOST))
+        return diag_set(d, -EINVAL, "option block=%s: want a power of two from %uK to %uK, or auto",
+                        value, STAGED_BLOCK_LEAST >> 10, STAGED_BLOCK_MOST >> 10);
     if (r == 0)
         o->source.stage.block = (uint32_t)v;
     return r;
@@ -335,10 +336,14 @@ static const struct option ours[] = {
      set_cache},
     {"cache_size", "SIZE", "bytes that folder may take, or N% of its file system (default 80%)",
      set_cache_size},
-    {"keep", "WHAT", "pin (default): what is in the cache stays; once: until an epoch has used it",
+    {"keep", "WHAT",
+     "pin (default): what is in the cache stays; once: until an epoch has used it;\n"
+     "                      plan: a full cache drops what the plan needs last",
      set_keep},
     {"stage", "WHEN", "auto (default): in the background, too; off: only what is read", set_stage},
-    {"block", "SIZE", "that is staged at once, a power of two up to 256K (default 128K)",
+    {"block", "SIZE",
+     "that is staged at least, a power of two from 4K to 256K (default: auto, by the\n"
+     "                      size of the file)",
      set_block},
     {"jobs", "N", "transfers at once (default 8)", set_jobs},
     {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate},

@@ -110,6 +110,8 @@ struct group {
     uint64_t start; /* its first place */
     uint64_t end;   /* behind its last */
     struct permutation permutation;
+    unsigned known;                      /* bits: of its slots, those whose */
+    uint64_t sample[ORDER_GROUP_BLOCKS]; /* first sample is known */
 };
 
 /* Make *ret the group that place belongs to; it may be that already. */
@@ -123,18 +125,36 @@ static void group_at(const struct order *o, uint64_t place, struct group *ret)
     last = min_u64((number + 1) * ORDER_GROUP_BLOCKS, o->blocks);
     ret->start = slot_start(o, number * ORDER_GROUP_BLOCKS);
     ret->end = slot_start(o, last);
+    ret->known = 0;
     permutation_init(&ret->permutation, o->seed, o->epoch, LANE_GROUPS + number,
                      ret->end - ret->start);
 }
 
+/* The first sample of the block that a slot of the group holds. */
+static uint64_t slot_sample(const struct order *o, uint64_t slot, struct group *group)
+{
+    unsigned i = slot % ORDER_GROUP_BLOCKS;
+
+    if (!(group->known >> i & 1)) {
+        group->sample[i] = permutation_forward(&o->whole, slot) * o->window;
+        group->known |= 1u << i;
+    }
+    return group->sample[i];
+}
+
+/* The sample at a place of the list of blocks, in this group. */
+static uint64_t place_sample(const struct order *o, uint64_t place, struct group *group)
+{
+    uint64_t slot = slot_at(o, place);
+
+    return slot_sample(o, slot, group) + (place - slot_start(o, slot));
+}
+
 static uint64_t window_sample(const struct order *o, uint64_t position, struct group *group)
 {
-    uint64_t place, slot;
-
     group_at(o, position, group);
-    place = group->start + permutation_forward(&group->permutation, position - group->start);
-    slot = slot_at(o, place);
-    return permutation_forward(&o->whole, slot) * o->window + (place - slot_start(o, slot));
+    return place_sample(
+        o, group->start + permutation_forward(&group->permutation, position - group->start), group);
 }
 
 static uint64_t window_position(const struct order *o, uint64_t sample)
@@ -179,6 +199,37 @@ static void whole_samples(const struct permutation *p, uint64_t *x)
         x[i] = lane[i];
 }
 
+/* x[i] becomes the number that it is sent to. */
+static void all_forward(const struct permutation *p, size_t count, uint64_t *x)
+{
+    size_t i = 0;
+
+    for (; count - i >= LANES; i += LANES)
+        whole_samples(p, x + i);
+    for (; i < count; i++)
+        x[i] = permutation_forward(p, x[i]);
+}
+
+/* The samples at positions x[0 .. count - 1], which mostly stand in one group. */
+static void window_samples(const struct order *o, size_t count, uint64_t *x)
+{
+    struct group group;
+
+    group.start = group.end = 0;
+    while (count) {
+        size_t n = 0;
+
+        group_at(o, x[0], &group);
+        for (; n < count && x[n] >= group.start && x[n] < group.end; n++)
+            x[n] -= group.start;
+        all_forward(&group.permutation, n, x);
+        for (size_t i = 0; i < n; i++)
+            x[i] = place_sample(o, group.start + x[i], &group);
+        x += n;
+        count -= n;
+    }
+}
+
 static void whole_positions(const struct permutation *p, uint64_t *x)
 {
     uint64_t lane[LANES];
@@ -206,21 +257,17 @@ static void all_backward(const struct permutation *p, size_t count, uint64_t *x)
 void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
                    uint64_t *ret)
 {
-    struct group group;
     uint64_t position = first % o->n;
-    size_t i = 0;
 
     stride %= o->n;
     for (size_t k = 0; k < count; k++) {
         ret[k] = position;
         position = position >= o->n - stride ? position - (o->n - stride) : position + stride;
     }
-    group.start = group.end = 0;
-    if (!o->window)
-        for (; count - i >= LANES; i += LANES)
-            whole_samples(&o->whole, ret + i);
-    for (; i < count; i++)
-        ret[i] = o->window ? window_sample(o, ret[i], &group) : order_sample(o, ret[i]);
+    if (o->window)
+        window_samples(o, count, ret);
+    else
+        all_forward(&o->whole, count, ret);
 }
 
 void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret)

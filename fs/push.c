@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/lock.h"
 #include "base/scope.h"
 #include "cache/stage.h"
+#include "fs/hand.h"
 #include "fs/log.h"
 #include "fs/memory.h"
 #include "fs/serve_parts.h"
@@ -26,9 +28,19 @@
 #define MEMORY_NS    INT64_C(100000000) /* between two looks at what is free */
 #define MEMORY_SHARE 4                  /* of what is free, that may be pushed: 1 of so many */
 
+struct push;
+
+/* A thread that makes, with a hand that stores what it has made. */
+struct pusher {
+    struct push *push;
+    struct hand *hand;
+    pthread_t thread;
+    uint8_t *buffer; /* PIECE */
+};
+
 struct push {
     struct server *server;
-    pthread_t thread[THREADS];
+    struct pusher pusher[THREADS];
     unsigned n_threads;
     struct lock lock;
     pthread_cond_t wake;
@@ -111,14 +123,30 @@ static int make_piece(struct push *push, const struct node *node, uint64_t off, 
     return r;
 }
 
-static int store_piece(struct push *push, const struct node *node, uint64_t off, size_t len,
-                       uint8_t *buffer)
-{
-    struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(len);
+/* What a hand is to store, or to drop. */
+struct hand_job {
+    struct push *push;
+    const struct node *node;
+    uint64_t off;
+    size_t len;
+    uint8_t *bytes;
+};
 
-    bytes.buf[0].mem = buffer;
-    return fuse_lowlevel_notify_store(push->server->session, node->ino, (off_t)off, &bytes,
-                                      (enum fuse_buf_copy_flags)0);
+static int store_by_hand(void *ctx)
+{
+    const struct hand_job *job = ctx;
+    struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(job->len);
+
+    bytes.buf[0].mem = job->bytes;
+    return fuse_lowlevel_notify_store(job->push->server->session, job->node->ino, (off_t)job->off,
+                                      &bytes, (enum fuse_buf_copy_flags)0);
+}
+
+static int drop_by_hand(void *ctx)
+{
+    const struct hand_job *job = ctx;
+
+    return fuse_lowlevel_notify_inval_inode(job->push->server->session, job->node->ino, 0, 0);
 }
 
 /* ---- files that the kernel does not know ---- */
@@ -127,44 +155,54 @@ static int store_piece(struct push *push, const struct node *node, uint64_t off,
 static int open_folder(const struct server *s, const struct node *node)
 {
     char below[NODE_PATH_ROOM], path[PATH_MAX];
-    AUTO_CLOSE int fd = -1;
     struct stat st;
+    long fd;
 
     node_folder_path(node, below, sizeof(below));
     if (snprintf(path, sizeof(path), "%s/%s", s->setup.mountpoint, below) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &st) < 0 || st.st_dev != s->device)
+    if (fstat((int)fd, &st) < 0 || st.st_dev != s->device) {
+        syscall(SYS_close, (int)fd);
         return -ENODEV;
-    return TAKE_FD(fd);
+    }
+    return (int)fd;
 }
 
-/* Have the kernel list the folder from the file on: with the names it gets to know the files. A
- * listing that it has kept tells it nothing new, so the file itself is looked up, too. */
-static int make_known(struct push *push, const struct node *node)
+/* List the folder from the file on. */
+static void list_from(struct push *push, int fd, const struct node *node)
 {
-    char name[TREE_NAME_ROOM], stem[KEY_NAME_ROOM], *entries;
-    AUTO_CLOSE int fd = open_folder(push->server, node);
-    struct stat st;
+    char *entries = malloc(LIST_BYTES);
     ssize_t n = 1;
 
-    if (fd < 0)
-        return fd;
-    entries = malloc(LIST_BYTES);
-    if (!entries)
-        return -ENOMEM;
-    if (lseek(fd, (off_t)node_list_place(node), SEEK_SET) >= 0)
+    if (entries && lseek(fd, (off_t)node_list_place(node), SEEK_SET) >= 0)
         for (unsigned got = 0; got < LOOKED_UP && n > 0 && !push->ending;) {
             n = getdents64(fd, entries, LIST_BYTES);
             for (ssize_t at = 0; at < n; got++)
                 at += ((struct dirent64 *)(void *)(entries + at))->d_reclen;
         }
     free(entries);
-    node_name(node, stem);
-    snprintf(name, sizeof(name), "%s%s", stem, node->file->suffix);
-    return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* Have the kernel list the folder from the file on: with the names it gets to know the files. A
+ * listing that it has kept tells it nothing new, so the file itself is looked up, too. */
+static int make_known_by_hand(void *ctx)
+{
+    const struct hand_job *job = ctx;
+    char name[TREE_NAME_ROOM], stem[KEY_NAME_ROOM];
+    int fd = open_folder(job->push->server, job->node), r = fd;
+    struct stat st;
+
+    if (fd < 0)
+        return r;
+    list_from(job->push, fd, job->node);
+    node_name(job->node, stem);
+    snprintf(name, sizeof(name), "%s%s", stem, job->node->file->suffix);
+    r = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+    syscall(SYS_close, fd);
+    return r;
 }
 
 /* ---- a file ---- */
@@ -181,23 +219,27 @@ static int stored_size(struct push *push, const struct push_file *file, uint64_t
 }
 
 /* Returns the bytes that were stored, or -errno. */
-static int64_t store_file(struct push *push, const struct push_file *file, uint8_t *buffer)
+static int64_t store_file(struct pusher *self, const struct push_file *file)
 {
+    struct push *push = self->push;
     uint64_t size = 0;
     bool tried = false;
     int r = stored_size(push, file, &size);
 
+    if (r == 0 && !actives_may_store(push->server->actives, file, size))
+        r = -EFBIG;
     for (uint64_t off = 0; off < size && r == 0 && !push->ending;) {
         size_t len = (size_t)min_u64(PIECE, size - off);
+        struct hand_job job = {push, &file->node, off, len, self->buffer};
 
-        r = make_piece(push, &file->node, off, len, buffer);
+        r = make_piece(push, &file->node, off, len, self->buffer);
         if (r == 0)
-            r = store_piece(push, &file->node, off, len, buffer);
+            r = hand_do(self->hand, store_by_hand, &job);
         if (r == -ENOENT && !tried) {
             tried = true;
-            r = make_known(push, &file->node);
+            r = hand_do(self->hand, make_known_by_hand, &job);
             if (r == 0)
-                r = store_piece(push, &file->node, off, len, buffer);
+                r = hand_do(self->hand, store_by_hand, &job);
         }
         off += len;
     }
@@ -238,33 +280,32 @@ static uint64_t kicks_of(struct push *push)
 
 static void *push_main(void *arg)
 {
-    struct push *push = arg;
+    struct pusher *self = arg;
+    struct push *push = self->push;
     struct actives *actives = push->server->actives;
-    uint8_t *buffer = malloc(PIECE);
 
-    while (buffer && !push->ending) {
+    while (!push->ending) {
         uint64_t kicks = kicks_of(push);
         struct push_file file;
         int64_t r;
 
-        switch (actives_next_push(actives, &file)) {
+        switch (actives_next_push(actives, room_for_more(push), &file)) {
         case PUSH_STORE:
-            r = store_file(push, &file, buffer);
-            if (r < 0 && r != -ENOENT && r != -EINTR)
+            r = store_file(self, &file);
+            if (r < 0 && r != -ENOENT && r != -EFBIG && r != -EINTR)
                 log_debug("push: %s", strerror((int)-r));
-            actives_pushed(actives, &file, r, room_for_more(push));
+            actives_pushed(actives, &file, r);
             if (push->server->setup.stage)
                 stage_guide_changed(push->server->setup.stage, false);
             break;
         case PUSH_DROP:
-            fuse_lowlevel_notify_inval_inode(push->server->session, file.node.ino, 0, 0);
+            hand_do(self->hand, drop_by_hand, &(struct hand_job){.push = push, .node = &file.node});
             break;
         default:
             wait_for_kick(push, kicks);
             break;
         }
     }
-    free(buffer);
     return NULL;
 }
 
@@ -289,8 +330,14 @@ int push_start(struct server *server, struct push **ret)
     lock_init(&push->lock);
     condition_init(&push->wake);
     for (unsigned i = 0; i < THREADS; i++) {
-        if (server_thread(&push->thread[i], push_main, push) < 0)
-            return -EAGAIN;
+        struct pusher *pusher = &push->pusher[i];
+        int r = (pusher->buffer = malloc(PIECE)) ? hand_new(server, &pusher->hand) : -ENOMEM;
+
+        pusher->push = push;
+        if (r == 0)
+            r = server_thread(&pusher->thread, push_main, pusher);
+        if (r < 0)
+            return r;
         push->n_threads++;
     }
     return 0;
@@ -303,14 +350,20 @@ void push_stop(struct push *push)
     atomic_store(&push->ending, true);
     push_kick(push);
     for (unsigned i = 0; i < push->n_threads; i++)
-        pthread_join(push->thread[i], NULL);
+        pthread_join(push->pusher[i].thread, NULL);
     push->n_threads = 0;
+    for (unsigned i = 0; i < THREADS; i++) {
+        hand_free(push->pusher[i].hand);
+        push->pusher[i].hand = NULL;
+    }
 }
 
 void push_free(struct push *push)
 {
     if (!push)
         return;
+    for (unsigned i = 0; i < THREADS; i++)
+        free(push->pusher[i].buffer);
     pthread_cond_destroy(&push->wake);
     lock_release(&push->lock);
     free(push);

@@ -279,11 +279,14 @@ static void *ender_main(void *arg)
 
 static int start_threads(struct server *s)
 {
-    int r = slow_start(s);
+    int r = slow_start(s), pushes;
 
-    if (r == 0 && s->setup.options->ahead)
-        r = push_start(s, &s->push);
-    return r;
+    if (r < 0 || !s->setup.options->ahead)
+        return r;
+    pushes = push_start(s, &s->push);
+    if (pushes < 0)
+        log_info("nothing is read ahead into the page cache: %s", strerror(-pushes));
+    return 0;
 }
 
 int server_run(struct server *s)

@@ -77,7 +77,7 @@ def wait_mounted(pid, mountpoint):
             if not ready:
                 raise AssertionError(f"{mountpoint} was not mounted in {DEADLINE} s")
             if any(fd == process for fd, _ in ready):
-                raise AssertionError(f"the daemon ended before it mounted: {log_text()}")
+                raise AssertionError(f"the daemon ended before it mounted: {os.waitpid(pid, os.WNOHANG)} {log_text()}")
     os.close(process)
     os.stat(mountpoint)
 

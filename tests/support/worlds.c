@@ -11,14 +11,14 @@
 
 /* ---- sources ---- */
 
-struct text *source_add(struct source *s, const char *name)
+struct text *source_add(struct world_source *s, const char *name)
 {
     assert_true(s->n < FILES_MOST);
     text_add(&s->name[s->n], "%s", name);
     return &s->bytes[s->n++];
 }
 
-void source_release(struct source *s)
+void source_release(struct world_source *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         text_release(&s->name[i]);
@@ -26,7 +26,7 @@ void source_release(struct source *s)
     }
 }
 
-static void add_idx(struct source *s, const char *name, uint8_t type, unsigned axes,
+static void add_idx(struct world_source *s, const char *name, uint8_t type, unsigned axes,
                     const uint32_t *dim)
 {
     AUTO_BLOB struct blob *blob = idx_blob(name, type, axes, dim, NULL);
@@ -36,7 +36,7 @@ static void add_idx(struct source *s, const char *name, uint8_t type, unsigned a
     text_add_bytes(source_add(s, name), bytes, blob->size);
 }
 
-void source_idx(struct source *s, bool transpose)
+void source_idx(struct world_source *s, bool transpose)
 {
     s->format = &format_idx;
     s->options.transpose = transpose;
@@ -62,7 +62,7 @@ static void add_rows(struct text *t, unsigned n, unsigned most, const char *colu
     }
 }
 
-void source_libsvm(struct source *s, bool sides)
+void source_libsvm(struct world_source *s, bool sides)
 {
     uint64_t rng = RANDOM_SEED;
 
@@ -84,7 +84,7 @@ void source_libsvm(struct source *s, bool sides)
 }
 
 /* Blocks of rows that are too long, by blanks, to be decoded as one. */
-void source_long_rows(struct source *s)
+void source_long_rows(struct world_source *s)
 {
     struct text *t = source_add(s, "long.svm");
 
@@ -95,7 +95,7 @@ void source_long_rows(struct source *s)
 }
 
 /* An archive of objects of a kind. */
-void source_kind(struct source *s, const struct kaldi_object *kind)
+void source_kind(struct world_source *s, const struct kaldi_object *kind)
 {
     struct text *t = source_add(s, "x.ark");
     uint64_t rng = RANDOM_SEED;
@@ -147,7 +147,7 @@ static void add_wave(struct text *t, unsigned frames, uint64_t *rng)
 
 /* A table of text whose arrays are remembered when they are decoded, one of ranges in another
  * archive, one of audio, and a data directory of all that with segments. */
-void source_directory(struct source *s)
+void source_directory(struct world_source *s)
 {
     struct text *ark = source_add(s, "m.ark"), *scp = source_add(s, "feats.scp");
     struct text *wav = source_add(s, "audio.ark"), *wav_scp = source_add(s, "wav.scp");
@@ -177,7 +177,7 @@ void source_directory(struct source *s)
 
 /* ---- what is made of them ---- */
 
-void world_open(struct world *w, const struct source *s, bool absent)
+void world_open(struct world *w, const struct world_source *s, bool absent)
 {
     struct format_setup setup = {.options = s->options, .keep = &w->keep.keep};
     struct blob *blob[FILES_MOST];
@@ -237,7 +237,7 @@ void world_release(struct world *w)
 }
 
 /* Two worlds of a source, the second of which is absent. */
-void worlds_open(const struct source *s, struct world *here, struct world *there)
+void worlds_open(const struct world_source *s, struct world *here, struct world *there)
 {
     uint64_t rng = 1;
 

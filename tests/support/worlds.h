@@ -12,7 +12,7 @@ struct kaldi_object;
 
 #define FILES_MOST 16
 
-struct source {
+struct world_source {
     struct text name[FILES_MOST], bytes[FILES_MOST];
     size_t n;
     const struct format *format;
@@ -21,21 +21,21 @@ struct source {
 };
 
 /* The next file; returns where its bytes go. */
-struct text *source_add(struct source *s, const char *name);
-void source_release(struct source *s);
+struct text *source_add(struct world_source *s, const char *name);
+void source_release(struct world_source *s);
 
 /* Pictures with labels, matrices, numbers. */
-void source_idx(struct source *s, bool transpose);
+void source_idx(struct world_source *s, bool transpose);
 
 /* sides: with side files; else with columns of weights and groups, and a second file. */
-void source_libsvm(struct source *s, bool sides);
-void source_long_rows(struct source *s);
+void source_libsvm(struct world_source *s, bool sides);
+void source_long_rows(struct world_source *s);
 
 /* An archive of objects of a kind. */
-void source_kind(struct source *s, const struct kaldi_object *kind);
+void source_kind(struct world_source *s, const struct kaldi_object *kind);
 
 /* Archives, scp files, and a data directory with segments. */
-void source_directory(struct source *s);
+void source_directory(struct world_source *s);
 
 struct world {
     struct absent absent;
@@ -52,7 +52,7 @@ struct world {
 };
 
 /* w starts zeroed. absent: the bytes are those of w->absent. */
-void world_open(struct world *w, const struct source *s, bool absent);
+void world_open(struct world *w, const struct world_source *s, bool absent);
 void world_release(struct world *w);
 
 /* Forget that, too. */
@@ -60,6 +60,6 @@ void world_forget(struct world *w);
 #define AUTO_WORLD AUTO(world_release)
 
 /* Two worlds of a source, the second of which is absent. */
-void worlds_open(const struct source *s, struct world *here, struct world *there);
+void worlds_open(const struct world_source *s, struct world *here, struct world *there);
 
 #endif

@@ -149,7 +149,7 @@ static void check_files(const struct world *here, struct world *there, size_t it
     }
 }
 
-static void check_source(const struct source *s, uint64_t batch, bool large, check_fn *check)
+static void check_source(const struct world_source *s, uint64_t batch, bool large, check_fn *check)
 {
     AUTO_WORLD struct world here = {.troubles = 0}, there = {.troubles = 0};
 
@@ -187,7 +187,7 @@ static void check_source(const struct source *s, uint64_t batch, bool large, che
 static void check_all(check_fn *check, bool large, unsigned every)
 {
     for (unsigned i = 0; i < 6 + N_KALDI_KINDS; i += i < 6 ? 1 : every * LESS) {
-        AUTO(source_release) struct source s = {.n = 0};
+        AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 2)
             source_idx(&s, i);
@@ -299,7 +299,7 @@ static void test_collect__remote_fails__then_right(void **state)
 /* Blocks of rows are decoded ahead: which of them miss bytes is not found out again for each. */
 static void test_collect__rows_ahead__looked_at_once(void **state)
 {
-    AUTO(source_release) struct source s = {.n = 0};
+    AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world there = {.troubles = 0};
     uint64_t sample[1500], rng = RANDOM_SEED;
     struct list_selection list;
@@ -400,7 +400,7 @@ static void check_equal(const struct dataset *a, const struct dataset *b)
 }
 
 /* Open and prepare while reads at, at + 1 fail. false: so many are not made. */
-static bool check_trouble(const struct source *s, const struct world *here, uint64_t at,
+static bool check_trouble(const struct world_source *s, const struct world *here, uint64_t at,
                           unsigned *troubles)
 {
     AUTO_WORLD struct world there = {.absent = {.fail_read = at, .fail_times = 2}};
@@ -430,7 +430,7 @@ static bool check_trouble(const struct source *s, const struct world *here, uint
 
 /* Whatever read of opening and preparing fails: an error of opening, or a dataset that is ready
  * later and right. */
-static void check_preparing(struct source *s)
+static void check_preparing(struct world_source *s)
 {
     AUTO_WORLD struct world here = {.troubles = 0};
     unsigned troubles = 0;
@@ -446,7 +446,7 @@ static void test_collect__remote_fails_while_preparing__ready_later(void **state
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
-        AUTO(source_release) struct source s = {.n = 0};
+        AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 1)
             source_idx(&s, false);

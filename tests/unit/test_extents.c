@@ -144,7 +144,7 @@ static void check_sample(struct world *w, const struct dataset *ds, uint64_t sam
     check_same(ds, sample, NULL, all);
 }
 
-static void check_source(const struct source *s)
+static void check_source(const struct world_source *s)
 {
     AUTO_WORLD struct world w = {.forgets = true};
     AUTO_FREE struct ranges *all = malloc(sizeof(*all)), *one = malloc(sizeof(*one));
@@ -167,7 +167,7 @@ static void check_source(const struct source *s)
 }
 
 /* Parts of float and of double, and two tables that name the same objects. */
-static void source_parts(struct source *s)
+static void source_parts(struct world_source *s)
 {
     struct text *ark = source_add(s, "m.ark"), *feats = source_add(s, "feats.scp");
     struct text *again = source_add(s, "vad.scp");
@@ -189,7 +189,7 @@ static void test_extents__every_format__what_is_read(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 7 + N_KALDI_KINDS; i++) {
-        AUTO(source_release) struct source s = {.n = 0};
+        AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 2)
             source_idx(&s, i);

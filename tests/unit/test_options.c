@@ -193,7 +193,7 @@ static void test_options__source__defaults(void **state)
     assert_int_equal(source.stage.keep, STAGE_PIN);
     assert_int_equal(source.stage.limit, 0);
     assert_int_equal(source.stage.limit_percent, 80);
-    assert_int_equal(source.stage.block, 128 * 1024);
+    assert_int_equal(source.stage.block, 0);
     assert_int_equal(source.stage.jobs, 8);
     assert_int_equal(source.stage.rate, 0);
     assert_int_equal(source.stage.patience_s, 60);
@@ -214,6 +214,11 @@ static void test_options__source__all_taken(void **state)
     struct source_options source;
 
     (void)state;
+    check_good(&o, "keep=plan,block=8K,block=auto");
+    options_source(&o, NULL, &source);
+    assert_int_equal(source.stage.keep, STAGE_PLAN);
+    assert_int_equal(source.stage.block, 0);
+    options_release(&o);
     check_good(&o,
                "cache=/c,cache_size=10G,keep=once,block=64K,jobs=3,rate=5M,patience=7,timeout=9,"
                "stage=off,endpoint=https://s3.example.org:9000,region=eu-1,profile=lab,"
@@ -284,7 +289,7 @@ static void test_options__source_values__checked(void **state)
     check_bad("cache_size=0%", "want 1% to 100%");
     check_bad("cache_size=101%", "want 1% to 100%");
     check_bad("cache_size=%", "want 1% to 100%");
-    check_bad("keep=plan", "want pin or once");
+    check_bad("keep=all", "want pin, once or plan");
     check_bad("stage=on", "want off or auto");
     check_bad("block=2K", "want a power of two from 4K to 256K");
     check_bad("block=512K", "want a power of two from 4K to 256K");

@@ -119,6 +119,7 @@ struct plan {
     bool damages;  /* somebody destroys what is on the disk */
     unsigned cuts; /* percent of that: he cuts the file to nothing */
     bool restarts; /* a stage ends in the middle */
+    bool guided;   /* a guide says what comes next; readers jump */
     unsigned patience;
 };
 
@@ -134,6 +135,8 @@ struct slot {
     uint64_t given;    /* by transports that are gone */
     uint64_t distinct; /* of stages that are gone */
     _Atomic unsigned answers;
+    struct stage_guide guide;
+    _Atomic uint64_t time, told; /* of the guide: now, and up to where next() has told */
     struct lock lock;
     pthread_cond_t changed;
     /* Guarded by lock: */
@@ -176,6 +179,54 @@ static struct fake_answer answer(void *ctx, const struct transfer *transfer, uns
     return a;
 }
 
+/* ---- a guide ---- */
+
+/* Each block is needed once in PERIOD reads. */
+#define PERIOD 500
+
+static uint64_t phase_of(uint64_t block)
+{
+    return (block * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PERIOD;
+}
+
+static uint64_t guide_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct slot *slot = ctx;
+    uint64_t now = atomic_load(&slot->time), soonest = STAGE_NEVER;
+
+    (void)blob;
+    for (uint64_t b = off / BLOCK; b < ceil_div(off + len, BLOCK); b++)
+        soonest = min_u64(soonest, now + (phase_of(b) + PERIOD - now % PERIOD) % PERIOD);
+    return soonest;
+}
+
+static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
+{
+    struct slot *slot = ctx;
+    size_t n = 0;
+
+    while (atomic_load(&slot->told) < atomic_load(&slot->time) + PERIOD && n + 20 < room) {
+        uint64_t time = atomic_fetch_add(&slot->told, 1);
+
+        for (uint64_t b = 0; b < slot->plan->size / BLOCK && n < room; b++)
+            if (phase_of(b) == time % PERIOD)
+                ret[n++] = (struct stage_need){slot->blob, b * BLOCK, BLOCK, time};
+    }
+    return n;
+}
+
+/* A reader has read once more, or is somewhere else. */
+static void guide_tell(struct slot *slot, uint64_t *x)
+{
+    bool jumps = chance(x, 3);
+
+    atomic_fetch_add(&slot->time, jumps ? random_below(x, PERIOD) : 1);
+    if (jumps)
+        atomic_store(&slot->told, atomic_load(&slot->time));
+    if (slot->plan->guided && (jumps || chance(x, 30)))
+        stage_guide_changed(slot->stage, jumps);
+}
+
 static void slot_open(struct slot *slot)
 {
     struct remote_version version = {.size = slot->plan->size, .etag = "\"1\""};
@@ -195,6 +246,9 @@ static void slot_open(struct slot *slot)
                   &slot->stage, &d) < 0 ||
         stage_add(slot->stage, &file, &slot->blob, &d) < 0)
         fail_msg("seed %llu: %s", (unsigned long long)seed_now, d.text);
+    slot->guide = (struct stage_guide){guide_next, guide_when, slot};
+    if (slot->plan->guided)
+        stage_set_guide(slot->stage, &slot->guide);
     stage_begin(slot->stage);
 }
 
@@ -249,7 +303,9 @@ static void event_done(struct waiter *waiter)
 
 static int fetch_and_wait(struct wants *wants)
 {
-    struct event event = {.waiter.done = event_done};
+    static _Atomic unsigned number;
+    struct event event = {.waiter.done = event_done,
+                          .waiter.ahead = atomic_fetch_add(&number, 1) % 4 == 0};
 
     lock_init(&event.lock);
     pthread_cond_init(&event.changed, NULL);
@@ -315,6 +371,7 @@ static void *reader_main(void *arg)
         slot_enter(slot);
         memset(buf, 0, (size_t)len);
         r = read_collecting(slot->blob, buf, (size_t)len, off, reader->collects, uses);
+        guide_tell(slot, x);
         slot_leave(slot);
         reader->off = off;
         reader->len = len;
@@ -423,7 +480,7 @@ static struct plan make_plan(uint64_t seed)
 {
     uint64_t x = begin_random(seed), limit = 0;
     struct plan plan = {.seed = seed, .stages = 2 + (unsigned)random_below(&x, 2)};
-    bool tiny = chance(&x, 30), background = chance(&x, 60), once = chance(&x, 30);
+    bool tiny = chance(&x, 40), background = chance(&x, 60), once = chance(&x, 30);
 
     plan.size = (20 + random_below(&x, 370)) * BLOCK + random_below(&x, BLOCK);
     plan.fails = chance(&x, 50) ? 0 : (unsigned)random_below(&x, 15);
@@ -446,18 +503,25 @@ static struct plan make_plan(uint64_t seed)
             .background = background,
         };
     plan.cuts = chance(&x, 30) ? 30 : 2;
+    plan.guided = chance(&x, 60);
+    for (unsigned i = 0; i < plan.stages; i++)
+        if (plan.guided && tiny && chance(&x, 80))
+            plan.options[i].keep = STAGE_PLAN;
     return plan;
 }
 
 static void tell_plan(const struct plan *plan)
 {
-    bool once = false;
+    bool once = false, keeps = false;
 
-    for (unsigned i = 0; i < plan->stages; i++)
+    for (unsigned i = 0; i < plan->stages; i++) {
         once = once || plan->options[i].keep == STAGE_ONCE;
-    printf("seed %llu: %llu bytes, %u stages%s%s%s%s%s%s, fails %u %%, stalls %u %%\n",
+        keeps = keeps || plan->options[i].keep == STAGE_PLAN;
+    }
+    printf("seed %llu: %llu bytes, %u stages%s%s%s%s%s%s%s%s, fails %u %%, stalls %u %%\n",
            (unsigned long long)plan->seed, (unsigned long long)plan->size, plan->stages,
            plan->options[0].limit ? ", tiny" : "", once ? ", once" : "",
+           plan->guided ? ", guided" : "", keeps ? ", keep=plan" : "",
            plan->options[0].background ? ", background" : "", plan->whole ? ", whole" : "",
            plan->damages ? ", damage" : "", plan->restarts ? ", restarts" : "", plan->fails,
            plan->stalls);
@@ -671,6 +735,7 @@ static void *child_reader_main(void *arg)
         int64_t began = monotonic_ns();
 
         memset(buf, 0, (size_t)len);
+        guide_tell(reader->slot, x);
         if (read_collecting(reader->slot->blob, buf, (size_t)len, off, chance(x, 50), reader->uses))
             reader->wrong = 3;
         else if (memcmp(buf, content + off, (size_t)len) != 0)
@@ -745,10 +810,12 @@ static void end_child(struct child *child, bool kills)
                  (unsigned)status);
 }
 
-/* One drops what it has read, so there is always something to fetch. */
+/* One drops what it has read, another one what its plan needs last, so there is always something to
+ * fetch. */
 static void run_processes(uint64_t seed, const char *folder)
 {
-    struct plan plan = {.seed = seed, .size = 250 * BLOCK + 99, .stages = CHILDREN};
+    struct plan plan = {
+        .seed = seed, .size = 250 * BLOCK + 99, .stages = CHILDREN, .guided = seed & 1};
     struct child children[CHILDREN];
     uint64_t x = begin_random(seed);
 
@@ -759,6 +826,11 @@ static void run_processes(uint64_t seed, const char *folder)
                                                  .jobs = 4,
                                                  .patience_s = 20,
                                                  .background = i == 2};
+        if (i == 1 && plan.guided) {
+            plan.options[i].keep = STAGE_PLAN;
+            plan.options[i].limit = 150 * BLOCK;
+            plan.options[i].limit_percent = 0;
+        }
         children[i] = begin_child(&plan, folder, i, random_next(&x));
     }
     for (unsigned i = 0; i < KILLS; i++) {

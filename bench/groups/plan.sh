@@ -1,0 +1,10 @@
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh
+# The bars of reading by plan; what is measured is in bench/plan_bars.py.
+
+PACKAGES=(nginx-light curl fuse3 python3 python3-numpy)
+BARS=(first_batch pushed keep many)
+
+bar_first_batch() { python_bars plan_bars.py first_batch; }
+bar_pushed() { python_bars plan_bars.py pushed; }
+bar_keep() { python_bars plan_bars.py keep; }
+bar_many() { python_bars plan_bars.py many; }

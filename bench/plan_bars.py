@@ -1,0 +1,335 @@
+#!/usr/bin/python3
+"""The bars of reading by plan (bench/groups/plan.sh): plan_bars.py BAR
+
+What the plan is good for: the first batch of a cold cache, batches that are in the page cache
+before they are read, a cache that keeps what is needed next, epochs of any length. Prints rows as
+cache_bars.py does. An option that this epochfs does not know is left out, and that is said.
+"""
+
+import collections
+import heapq
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+import bars
+import lib
+import orders
+from bars import (FAST, GRANULE, IMAGE, ROUNDS, WWW, Far, all_staged, calm, dataset, empty,
+                  make_images, mount, row, say, warm)
+from lib import EPOCHFS, PRIVATE, equal
+from servers import MiB, Nginx, remote, sent
+import numpy as np
+
+TRAIN = os.environ["TRAIN"]
+SEED = 7
+CACHE = f"{PRIVATE}/cache"
+SPARE = 64 * MiB  # of cache/spare.h
+
+Epoch = collections.namedtuple("Epoch", "took waited bytes sum first")  # seconds
+
+
+def knows(option):
+    """Does `epochfs mount` take it? 1 is a usage error, 2 that there is no such source."""
+    done = subprocess.run([EPOCHFS, "mount", "-o", option, f"{PRIVATE}/none", f"{PRIVATE}/none"],
+                          stderr=subprocess.DEVNULL, check=False)
+    if done.returncode == 1:
+        say(f"this epochfs does not know {option}")
+    return done.returncode != 1
+
+
+def train(folder, pattern, count, *options):
+    """Read them as a training job does: an Epoch."""
+    done = subprocess.run([TRAIN, "files", *(str(o) for o in options), folder, pattern, str(count)],
+                          stdout=subprocess.PIPE, check=True, text=True)
+    took, waited, size, total, first = done.stdout.split()
+    return Epoch(int(took) / 1e6, float(waited) / 1e6, int(size), total, float(first) / 1e6)
+
+
+def granules_of(samples, size, head, block=GRANULE):
+    """The blocks that they touch, in the order in which they are needed first."""
+    found = {}
+    for sample in samples:
+        begin = head + int(sample) * size
+        found.update(dict.fromkeys(range(begin // block, (begin + size - 1) // block + 1)))
+    return list(found)
+
+
+# ---- the first batch ----
+
+def bar_first_batch():
+    """The remote is 50 ms away and gives 100 MB/s: how long until 128 shuffled samples are read?"""
+    name, delay, rate, samples = "big-images", 0.05, 100_000_000, 128
+    trip = 2 * delay
+    n = make_images(name, 200)
+    need = len(granules_of(orders.full(SEED, 0, n)[:samples], IMAGE, 16))
+    transfer = samples * GRANULE / rate
+    at = f"{PRIVATE}/mount"
+    os.mkdir(at)
+    results = collections.defaultdict(list)
+    cases = {"first batch, cold, 100 ms away": "",
+             "the same, plan= given": ",plan=batch=128+seed=7",
+             "the same, jobs=64": ",plan=batch=128+seed=7,jobs=64"}
+    with Nginx(WWW, more=FAST) as server:
+        def measure(options):
+            empty(CACHE)
+            calm()
+            warm(name)
+            with Far(server, rate, 1, delay) as far:
+                begin = time.monotonic()
+                subprocess.run([EPOCHFS, "mount", "-o", f"cache={CACHE}{options}",
+                                f"{far.urls[0]}/{name}", at], check=True)
+                mounted, seen = time.monotonic(), far.seen()
+                path = f"{at}/{name}/batches/batch=128,seed=7/epoch=0/npy/000000.image.npy"
+                with open(path, "rb", buffering=0) as f:
+                    equal(len(f.read(MiB)), 128 + samples * IMAGE, "bytes of the first batch")
+                end, now = time.monotonic(), far.seen()
+                say(f"{mounted - begin:.3f} s for the mount, {end - mounted:.3f} s for the batch, "
+                    f"in it {now['requests'] - seen['requests']} requests, "
+                    f"{(now['bytes'] - seen['bytes']) / MiB:.1f} MiB; in all {now}")
+                lib.run("umount", at)
+            return end - mounted, end - begin, now["bytes"], now["requests"]
+
+        for _ in range(min(ROUNDS, 3)):
+            for what, options in cases.items():
+                results[what].append(measure(options))
+    for what, found in results.items():
+        took, whole, size, asked = (statistics.median(r[i] for r in found) for i in range(4))
+        row(what, f"{took:.3f} s after the mount", f"3 trips + {transfer:.3f} s",
+            (took - transfer) / trip, "<=" if "jobs" not in what else "-", 3)
+        row("  from the start of mount, round trips", f"{whole:.3f} s", f"trip {trip:.3f} s",
+            (whole - transfer) / trip, "-", 0)
+        row("  came meanwhile, with the background", f"{size / MiB:.1f} MiB, {asked:.0f} requests",
+            f"needed {need * GRANULE / MiB:.1f} MiB", size / (need * GRANULE), "-", 0)
+
+
+# ---- the push ----
+
+FIRST, LAST = 10, 90  # batches that count; those before let the push get ahead
+
+
+def list_folder(folder):
+    """As ls -l does."""
+    with os.scandir(folder) as entries:
+        for e in entries:
+            e.stat(follow_symlinks=False)
+
+
+def asked(at):
+    """The requests that have reached the daemon, without those of looking."""
+    first = sum(lib.requests(at).values())
+    second = sum(lib.requests(at).values())
+    return second, second - first
+
+
+def pushed(source, where, pattern, first, last, pace, listed, options=()):
+    """First reads against second reads of the same pace: the ratio of their speeds, MB/s of both,
+    requests for a file."""
+    with mount(source, "plan=batch=128+seed=7,plan=batch=32+seed=7") as daemon:
+        folder = f"{dataset(daemon.at)}/{where}"
+        if listed:
+            list_folder(folder)
+        train(folder, pattern, first, "-g", pace, *options)
+        before, looking = asked(daemon.at)
+        one = train(folder, pattern, last, "-f", first, "-g", pace, *options)
+        requests = max(0, asked(daemon.at)[0] - before - 2 * looking)
+        two = train(folder, pattern, last, "-f", first, "-g", pace, *options)
+        equal(one.sum, two.sum, "first and second read")
+    return two.waited / one.waited, one.bytes / one.waited, two.bytes / two.waited, \
+        requests / (last - first)
+
+
+def push_rows(what, bound, most, *arguments, **more):
+    found = [pushed(*arguments, **more) for _ in range(min(ROUNDS, 3))]
+    say(what, "  ".join(f"{r[0]:.2f} {r[3]:.2f}" for r in found))
+    ratio, one, two, requests = (statistics.median(r[i] for r in found) for i in range(4))
+    row(f"first read, {what}", f"{one / 1e6:.0f} MB/s", f"second {two / 1e6:.0f} MB/s", ratio,
+        ">=" if bound else "-", bound or 0)
+    row(f"  requests, {what}", f"{requests:.2f} a file", f"{most} a file", requests, "<=", most)
+
+
+def sources():
+    """Small pictures and large ones, local, in the page cache."""
+    for name, count, shape in (("small", 128 * LAST, (28, 28)),
+                               ("large", 32 * LAST, (224, 224, 3))):
+        os.makedirs(f"{PRIVATE}/{name}")
+        size = int(np.prod(shape))
+        with open(f"{PRIVATE}/{name}/pixels", "wb") as f:
+            f.write(bytes([0, 0, 8, 1 + len(shape)]))
+            f.write(b"".join(v.to_bytes(4, "big") for v in (count, *shape)))
+            for _ in range(LAST):
+                f.write(os.urandom(size * (count // LAST)))
+        with open(f"{PRIVATE}/{name}/pixels", "rb") as f:
+            while f.read(MiB):
+                pass
+
+
+def kind(folder):
+    """"image" or "data": how the field is called."""
+    return "image" if any(".image." in name for name in os.listdir(folder)) else "data"
+
+
+def bar_pushed():
+    """A batch every 20 ms, which is slower than the push. Who has not listed the folder asks for
+    each name: a request for a batch, and no push can spare it."""
+    sources()
+    with mount(f"{PRIVATE}/small") as daemon:
+        field = kind(f"{dataset(daemon.at)}/batches/batch=128,seed=7/epoch=0/npy")
+    folder, pattern = "batches/batch={},seed=7/epoch=0/npy", f"######.{field}.npy"
+    small = f"{PRIVATE}/small", folder.format(128), pattern, FIRST, LAST, 20000
+    large = f"{PRIVATE}/large", folder.format(32), "######.data.npy", FIRST, LAST, 20000
+    for what, where in ("128 x 784 B", small), ("32 x 150 KB", large):
+        push_rows(what, 0.85, 0.2, *where, True)
+        push_rows(f"{what}, mmap", 0.85, 0.2, *where, True, options=["-m"])
+        push_rows(f"{what}, not listed", None, 1.2, *where, False)
+    push_rows("samples in order", 0.85, 0.2, f"{PRIVATE}/small", "samples/npy", pattern, 200, 3200,
+              1000, True)
+
+
+# ---- what is kept ----
+
+def belady(accesses, capacity, bypass):
+    """Misses of each epoch by the rule that drops what is needed last. accesses: a list of blocks
+    for each epoch; bypass: a block need not be kept at all."""
+    flat = [block for epoch in accesses for block in epoch]
+    following, seen = [0] * len(flat), {}
+    for i in range(len(flat) - 1, -1, -1):
+        following[i] = seen.get(flat[i], len(flat) + flat[i])
+        seen[flat[i]] = i
+    here, heap, misses, i = {}, [], [], 0
+    for epoch in accesses:
+        missed = 0
+        for block in epoch:
+            new = block not in here
+            missed += new
+            if new and len(here) == capacity:
+                while here.get(heap[0][1]) != -heap[0][0]:
+                    heapq.heappop(heap)
+                if bypass and following[i] >= -heap[0][0]:
+                    i += 1
+                    continue
+                del here[heapq.heappop(heap)[1]]
+            here[block] = following[i]
+            heapq.heappush(heap, (-following[i], block))
+            i += 1
+        misses.append(missed)
+    return misses
+
+
+def keep_epochs(server, name, keep, block, batch, accesses):
+    """Read epochs with a cache of half: by epoch the share of the blocks needed that were not
+    fetched, by the server's log; and how many blocks the cache holds."""
+    size = os.stat(f"{WWW}/{name}").st_size
+    empty(CACHE)
+    calm()
+    warm(name)
+    server.forget()
+    hits, most = [], 0
+    with mount(f"{server.url}/{name}", f"cache={CACHE},cache_size={size // 2},keep={keep},"
+               f"block={block},plan=batch={batch}+seed={SEED}") as daemon:
+        for e, needed in enumerate(accesses):
+            train(f"{dataset(daemon.at)}/batches/batch={batch},seed={SEED}/epoch={e}/npy",
+                  "######.image.npy", len(needed), "-g", "2000")
+            fetched = sent(server.log())
+            server.forget()
+            hits.append(1 - fetched / block / sum(len(b) for b in needed))
+            most = max(most, remote(daemon.at)["staged_bytes"] // block)
+    say(f"keep={keep}: hits {' '.join(f'{h:.3f}' for h in hits)}, {most} blocks")
+    return hits, most
+
+
+def bar_keep():
+    """Twice the cache, shuffled; a block is needed once by each batch that has something of it.
+    What counts are the epochs after the first: those have in them what comes ahead for the next one
+    as they lack what came before them. Blocks without room stay in memory for a while (SPARE), so
+    who keeps well may get more hits than the simulation, which has the cache alone; with both it is
+    shown, too."""
+    for what, side, mb, batch, block, epochs in (("64 KB", 256, 400, 16, GRANULE, 5),
+                                                 ("784 B", 28, 200, 128, 4096, 3)):
+        name = f"images-{side}"
+        n = make_images(name, mb, side)
+        orders_of = [orders.full(SEED, e, n) for e in range(epochs + 1)]
+        accesses = [[granules_of(order[i:i + batch], side * side, 16, block)
+                     for i in range(0, n, batch)] for order in orders_of]
+        keeps = {}
+        with Nginx(WWW, more=FAST + " keepalive_requests 1000000;") as server:
+            for keep in "pin", "plan":
+                if knows(f"keep={keep}"):
+                    keeps[keep] = keep_epochs(server, name, keep, block, batch, accesses[:epochs])
+        capacity = keeps.get("plan", keeps["pin"])[1]
+
+        def simulated(capacity, bypass, accesses=accesses):
+            flat = [[block for needed in epoch for block in needed] for epoch in accesses]
+            misses = belady(flat, capacity, bypass)
+            return statistics.mean(1 - m / len(f) for m, f in list(zip(misses, flat))[1:-1])
+
+        def later(keep, keeps=keeps):
+            return statistics.mean(keeps[keep][0][1:]) if keep in keeps else 0
+
+        best, bar = simulated(capacity, True), side == 256
+        text = f"{later('plan'):.3f} hits" if "plan" in keeps else "no keep=plan"
+        row(f"keep=plan - pin, half cached, {what}", text, f"keep=pin {later('pin'):.3f}",
+            later("plan") - later("pin"), ">=" if bar else "-", 0)
+        row(f"keep=plan - simulated, {what}", text,
+            f"{best:.3f}, no bypass {simulated(capacity, False):.3f}", later("plan") - best,
+            ">=" if bar else "-", -0.02)
+        best = simulated(capacity + SPARE // block, True)
+        row("  simulated with the blocks in memory", text, f"{best:.3f}", later("plan") - best,
+            "-", 0)
+
+
+# ---- very many samples ----
+
+def memory(pid):
+    """Bytes of the process in memory: all, and without what it maps of files."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        found = dict(re.findall(r"^(VmRSS|RssFile):\s+(\d+) kB$", f.read(), re.M))
+    whole = int(found["VmRSS"]) * 1024
+    return whole, whole - int(found["RssFile"]) * 1024
+
+
+def daemon_pid(daemon):
+    return lib.status(daemon.at)["pid"]
+
+
+def many(what, source, options, per_run, bar):
+    with mount(source, *options) as daemon:
+        pid, batches = daemon_pid(daemon), -(-10**8 // 1024)
+        folder = f"{dataset(daemon.at)}/batches/batch=1024,seed={SEED}/epoch=0/npy"
+        before = memory(pid)
+        first = train(folder, "######.label.npy", 1)
+        if "remote" in lib.status(daemon.at) and bar:
+            all_staged(daemon)
+        near = train(folder, "######.label.npy", per_run, "-f", 1, "-g", 1000)
+        far = train(folder, "######.label.npy", batches, "-f", 5000, "-t",
+                    (batches - 5000) // per_run, "-g", 1000)
+        whole, grown = (now - then for now, then in zip(memory(pid), before))
+        say(f"{what}: first {first.waited:.3f} s, grown by {grown / MiB:.1f} MiB, VmRSS by "
+            f"{whole / MiB:.1f}")
+    row(f"10^8 samples, {what}: daemon grows by", f"{grown / MiB:.1f} MiB",
+        f"{2 * per_run} batches, 64 MB", grown / 64e6, "<=" if bar else "-", 1)
+    row("  a batch of 1024, spread, in order", f"{far.waited / per_run * 1e3:.2f} ms",
+        f"{near.waited / (per_run - 1) * 1e3:.2f} ms", far.waited / near.waited, "-", 0)
+
+
+def bar_many():
+    """An epoch of 10^8 samples: no memory for each."""
+    os.makedirs(WWW)
+    with open(f"{WWW}/labels", "wb") as f:
+        f.write(bytes([0, 0, 8, 1]) + (10**8).to_bytes(4, "big"))
+        f.write(np.random.default_rng(1).integers(0, 10, 10**8, dtype=np.uint8).tobytes())
+    many("local", f"{WWW}/labels", [f"plan=batch=1024+seed={SEED}"], 300, True)
+    with Nginx(WWW, more=FAST) as server:
+        options = f"cache={CACHE},plan=batch=1024+seed={SEED}"
+        many("http", f"{server.url}/labels", [options], 300, True)
+        empty(CACHE)
+        if knows("keep=plan"):
+            many("keep=plan, half", f"{server.url}/labels", [f"{options},keep=plan,cache_size=50M"],
+                 20, False)
+
+
+orders.check()
+globals()[f"bar_{sys.argv[1]}"]()

@@ -1,0 +1,21 @@
+/* A hand: a thread that does what may have to wait in the kernel for this mount itself, a page that
+ * a read has locked or an answer of our own. Such a wait cannot be killed: it ends with the request
+ * only, and if we are killed, requests end when their descriptor of /dev/fuse is closed. A thread
+ * that waits keeps the descriptors of its process open; therefore a hand has a table of its own,
+ * with a second descriptor of the session (FUSE_DEV_IOC_CLONE) in the place of the session's, and
+ * nothing else but 0 to 2. */
+#ifndef EPOCHFS_FS_HAND_H
+#define EPOCHFS_FS_HAND_H
+
+struct hand;
+struct server;
+
+/* 0; -EACCES, -ENOSYS ... : the system does not let us; -ENOMEM, -EAGAIN. */
+int hand_new(struct server *server, struct hand **ret);
+void hand_free(struct hand *hand); /* ends the thread; takes NULL */
+
+/* Have the thread do it, and wait; its result. job may use no descriptors but those that it opens
+ * itself by system calls; the session it may use. By one thread at a time. */
+int hand_do(struct hand *hand, int (*job)(void *ctx), void *ctx);
+
+#endif

@@ -1,0 +1,906 @@
+/* Active plans, with a clock that the tests set, over nodes of a tree made by hand; and what nodes
+ * tell of their folder (fs/node.c). */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "fs/active.h"
+#include "support/idx_make.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#define MS      INT64_C(1000000)
+#define PAGE    UINT64_C(4096)
+#define SAMPLES 4000
+#define NO_ROOM UINT64_MAX /* of memory: all there is */
+
+static int64_t now;
+
+static int64_t clock_now(void)
+{
+    return now;
+}
+
+static char *page(const struct catalog_item *item)
+{
+    (void)item;
+    return strdup("{}");
+}
+
+static void add_dataset(struct catalog *c, const char *name)
+{
+    struct blob *blob[] = {
+        idx_blob_zeros("a-images-idx3-ubyte", 8, 3, (uint32_t[]){SAMPLES, 1, 2}, NULL),
+        idx_blob_zeros("a-labels-idx1-ubyte", 8, 1, (uint32_t[]){SAMPLES}, NULL)};
+    struct found found;
+
+    assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 10}, &found), 0);
+    c->item = realloc(c->item, (c->n + 1) * sizeof(*c->item));
+    c->item[c->n++] = (struct catalog_item){
+        .folder = strdup(""), .name = strdup(name), .ds = TAKE_PTR(found.item[0].ds)};
+    c->n_datasets++;
+    found_release(&found);
+}
+
+/* A mount as active.c sees it. */
+struct world {
+    struct catalog catalog;
+    struct tree *tree;
+    struct actives *actives;
+};
+
+static void world_start(struct world *w, uint64_t ahead, bool drops)
+{
+    const struct actives_options options = {.ahead = ahead, .drops = drops, .now = clock_now};
+    const struct tree_options none = {0};
+
+    *w = (struct world){0};
+    now = 1000 * MS;
+    add_dataset(&w->catalog, "train");
+    assert_int_equal(tree_new(&w->catalog, &none, strdup("read me"), page, &w->tree), 0);
+    assert_int_equal(actives_new(&options, &w->actives), 0);
+}
+
+static void world_end(struct world *w)
+{
+    actives_free(w->actives);
+    tree_free(w->tree);
+    catalog_release(&w->catalog);
+}
+
+static struct node node_at(struct world *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static struct node node_at(struct world *w, const char *format, ...)
+{
+    char path[1024];
+    struct node node;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(path, sizeof(path), format, args);
+    va_end(args);
+    assert_int_equal(tree_node(w->tree, TREE_ROOT, &node), 0);
+    for (char *at = path, *end; *at; at = end) {
+        struct node parent = node;
+        int r;
+
+        end = at + strcspn(at, "/");
+        if (*end)
+            *end++ = '\0';
+        r = tree_lookup(w->tree, &parent, at, &node, NULL, NULL);
+        if (r < 0)
+            fail_msg("%s: %s", at, strerror(-r));
+    }
+    return node;
+}
+
+/* A unit of a folder, given any file of it. */
+static struct node unit_of(const struct node *first, uint64_t unit)
+{
+    struct node node;
+
+    node_sibling(first, unit, node_kind(first), &node);
+    return node;
+}
+
+static unsigned read_unit(struct world *w, const struct node *first, uint64_t unit)
+{
+    struct node node = unit_of(first, unit);
+
+    now += MS;
+    return actives_read(w->actives, &node, PAGE);
+}
+
+static enum push_what next(struct world *w, struct push_file *file)
+{
+    return actives_next_push(w->actives, NO_ROOM, file);
+}
+
+/* What the page cache has: a bit per unit and kind; and which units have a mark. */
+struct pages {
+    uint64_t has[SAMPLES];
+    bool is_marked[SAMPLES];
+    uint64_t last_mark;
+    unsigned n;
+};
+
+/* Push all that may be pushed, each file size bytes. Returns how many were stored. */
+static unsigned push_all(struct world *w, uint64_t size, struct pages *pages)
+{
+    struct push_file file;
+    unsigned n = 0;
+
+    while (next(w, &file) == PUSH_STORE) {
+        uint64_t unit = file.node.number, bit = UINT64_C(1) << node_kind(&file.node);
+
+        if (!actives_may_store(w->actives, &file, size)) {
+            actives_pushed(w->actives, &file, -EFBIG);
+            continue;
+        }
+        assert_in_range(unit, 0, SAMPLES - 1);
+        pages->has[unit] |= bit;
+        pages->is_marked[unit] |= file.is_marked;
+        actives_pushed(w->actives, &file, (int64_t)size);
+        n++;
+    }
+    pages->n += n;
+    return n;
+}
+
+/* Is a read of that kind of a unit one that the daemon sees? */
+static bool is_asked(const struct pages *pages, uint64_t unit, unsigned kind)
+{
+    return !(pages->has[unit] >> kind & 1) || pages->is_marked[unit];
+}
+
+static uint64_t counter(struct world *w, _Atomic uint64_t *of)
+{
+    (void)w;
+    return atomic_load(of);
+}
+
+#define COUNTER(w, name) counter(w, &actives_counters((w)->actives)->name)
+
+static size_t n_actives(struct world *w)
+{
+    struct active_info info[ACTIVES_MOST];
+
+    return actives_list(w->actives, info);
+}
+
+static struct active_info first_active(struct world *w)
+{
+    struct active_info info[ACTIVES_MOST];
+
+    assert_true(actives_list(w->actives, info) >= 1);
+    return info[0];
+}
+
+/* ---- nodes ---- */
+
+static void check_folder(struct world *w, const char *path)
+{
+    struct node folder = node_at(w, "%s", path), first, listed, looked_up, sibling;
+    char name[TREE_NAME_ROOM], below[NODE_PATH_ROOM];
+    uint64_t n = 0;
+
+    assert_int_equal(tree_list(w->tree, &folder, 0, &first, name), 0);
+    node_folder_path(&first, below, sizeof(below));
+    assert_string_equal(below, path);
+    for (; tree_list(w->tree, &folder, n, &listed, name) == 0; n++) {
+        assert_int_equal(tree_lookup(w->tree, &folder, name, &looked_up, NULL, NULL), 0);
+        assert_int_equal(node_list_place(&looked_up), n + 2); /* behind "." and ".." */
+        node_sibling(&first, looked_up.number, node_kind(&looked_up), &sibling);
+        assert_memory_equal(&sibling, &looked_up, sizeof(sibling));
+        node_sibling(&looked_up, first.number, node_kind(&first), &sibling);
+        assert_memory_equal(&sibling, &first, sizeof(sibling));
+    }
+    assert_int_equal(n, node_units(&first) * node_kinds(&first));
+}
+
+static void test_node__sibling_and_place__as_the_tree_has_them(void **state)
+{
+    struct world w;
+
+    (void)state;
+    world_start(&w, PAGE, false);
+    check_folder(&w, "train/samples/npy");
+    check_folder(&w, "train/samples/npz");
+    check_folder(&w, "train/batches/batch=7/npy");
+    check_folder(&w, "train/batches/batch=all/png");
+    check_folder(&w, "train/batches/batch=3,rank=1of2,seed=9,tail=wrap/epoch=0/npy");
+    check_folder(&w, "train/batches/batch=100,seed=9/epoch=18446744073709551615/tar");
+    check_folder(&w, "train/batches/batch=100,seed=9/epoch=65536/idx");
+    world_end(&w);
+}
+
+/* ---- reading in sequence ---- */
+
+static void test_active__sequence__all_is_pushed_but_marks(void **state)
+{
+    struct pages pages = {0};
+    unsigned asked = 0;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 256 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < SAMPLES; unit++) {
+        if (!is_asked(&pages, unit, node_kind(&first)))
+            continue;
+        asked++;
+        assert_int_not_equal(read_unit(&w, &first, unit), 0);
+        push_all(&w, PAGE, &pages);
+    }
+    assert_in_range(asked, SAMPLES / 64, SAMPLES / 64 + 20);
+    assert_int_equal(COUNTER(&w, overtaken), 0);
+    assert_int_equal(COUNTER(&w, lost), 0);
+    assert_int_equal(COUNTER(&w, jumps), 0);
+    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(COUNTER(&w, pushed_files), pages.n);
+    world_end(&w);
+}
+
+static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
+{
+    static const uint64_t aheads[] = {1, 2, 3, 5, 16, 63, 64, 127, 128, 1000, 100000};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(aheads); i++) {
+        struct pages pages = {0};
+        uint64_t last_mark = 0, pushed = 0, half = max_u64(min_u64(aheads[i], 128) / 2, 1);
+        struct push_file file;
+        struct world w;
+        struct node first;
+
+        world_start(&w, aheads[i] * PAGE, false);
+        first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+        for (uint64_t unit = 0; unit < SAMPLES; unit++) {
+            if (!is_asked(&pages, unit, node_kind(&first)))
+                continue;
+            read_unit(&w, &first, unit);
+            pushed = max_u64(pushed, unit);
+            while (next(&w, &file) == PUSH_STORE) {
+                if (!actives_may_store(w.actives, &file, 100)) {
+                    actives_pushed(w.actives, &file, -EFBIG);
+                    continue;
+                }
+                assert_int_equal(file.node.number, pushed + 1);
+                pushed++;
+                assert_in_range(pushed - unit, 1, aheads[i]);
+                pages.has[pushed] = UINT64_MAX;
+                pages.is_marked[pushed] = file.is_marked;
+                if (file.is_marked)
+                    last_mark = pushed;
+                assert_in_range(pushed - max_u64(last_mark, unit), 0, 63);
+                if (unit > 1000) /* the window has all its width */
+                    assert_in_range(pushed - max_u64(last_mark, unit), 0, half);
+                actives_pushed(w.actives, &file, 100);
+            }
+        }
+        assert_int_equal(pushed, SAMPLES - 1);
+        assert_int_equal(COUNTER(&w, lost), 0);
+        world_end(&w);
+    }
+}
+
+/* Files that turn out larger than what the first reads said. */
+static void test_active__large_files__never_beyond_ahead(void **state)
+{
+    static const uint64_t sizes[] = {100 * PAGE, 5 * PAGE, PAGE, 17 * PAGE, 18 * PAGE, 2};
+    struct push_file file;
+    uint64_t used = 0, at = 0, stored = 0;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 17 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < 600; unit++) {
+        if (unit <= at && unit)
+            continue;
+        read_unit(&w, &first, unit);
+        used = 0;
+        at = unit;
+        while (next(&w, &file) == PUSH_STORE) {
+            uint64_t size = sizes[file.node.number / 3 % ARRAY_LEN(sizes)];
+
+            if (!actives_may_store(w.actives, &file, size)) {
+                actives_pushed(w.actives, &file, -EFBIG);
+                continue;
+            }
+            if (file.node.number == unit + 1) /* nothing is ahead but this */
+                assert_true(size <= 17 * PAGE);
+            used += ceil_div(size, PAGE) * PAGE;
+            stored++;
+            actives_pushed(w.actives, &file, (int64_t)size);
+        }
+        assert_in_range(used, 0, 3 * 17 * PAGE);
+    }
+    assert_true(stored > 200); /* a large one does not stop what follows */
+    world_end(&w);
+}
+
+static void test_active__workers_out_of_order__one_reader(void **state)
+{
+    uint64_t random = RANDOM_SEED, queue[8];
+    struct pages pages = {0};
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 256 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    for (uint64_t i = 0; i < 8; i++)
+        queue[i] = i;
+    for (uint64_t n = 8, i; n < SAMPLES + 8; n++) {
+        i = random_below(&random, 8);
+        if (queue[i] < SAMPLES && is_asked(&pages, queue[i], node_kind(&first)))
+            read_unit(&w, &first, queue[i]);
+        queue[i] = n;
+        push_all(&w, PAGE, &pages);
+        if (n % 7 == 0) /* nobody is more than 32 behind */
+            for (i = 0; i < 8; i++)
+                if (queue[i] + 25 < n) {
+                    if (is_asked(&pages, queue[i], node_kind(&first)))
+                        read_unit(&w, &first, queue[i]);
+                    queue[i] = n++;
+                }
+    }
+    assert_int_equal(COUNTER(&w, jumps), 0);
+    assert_int_equal(COUNTER(&w, lost), 0);
+    assert_int_equal(n_actives(&w), 1);
+    world_end(&w);
+}
+
+static void test_active__three_kinds__pushed_in_turn(void **state)
+{
+    struct pages pages = {0};
+    unsigned asked = 0, kinds;
+    struct world w;
+    struct node first, node;
+
+    (void)state;
+    world_start(&w, 300 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
+    kinds = node_kinds(&first);
+    assert_true(kinds >= 3);
+    for (uint64_t unit = 0; unit < SAMPLES / 4; unit++)
+        for (unsigned kind = 0; kind < kinds; kind += 2) {
+            bool known = pages.has[unit] >> kind & 1;
+
+            if (known && !(pages.is_marked[unit] && kind == 0))
+                continue;
+            asked++;
+            node_sibling(&first, unit, kind, &node);
+            now += MS;
+            actives_read(w.actives, &node, PAGE);
+            push_all(&w, PAGE, &pages);
+        }
+    assert_in_range(asked, SAMPLES / 4 / 64, 60);
+    assert_int_equal(COUNTER(&w, lost), 0);
+    for (uint64_t unit = 0; unit < SAMPLES / 4; unit++)
+        for (unsigned kind = 1; kind < kinds; kind += 2)
+            assert_false(pages.has[unit] >> kind & 1);
+    world_end(&w);
+}
+
+/* ---- readers that go elsewhere ---- */
+
+static void test_active__jumps__pushes_from_there(void **state)
+{
+    struct pages pages = {0};
+    struct push_file file;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    read_unit(&w, &first, 0);
+    read_unit(&w, &first, 1);
+    push_all(&w, PAGE, &pages);
+    assert_int_equal(read_unit(&w, &first, 2000), ACTIVE_JUMPED);
+    assert_int_equal(COUNTER(&w, jumps), 1);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 2001);
+    actives_pushed(w.actives, &file, PAGE);
+    assert_int_equal(read_unit(&w, &first, 900), ACTIVE_JUMPED);
+    assert_int_equal(COUNTER(&w, jumps), 2);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 901);
+    /* What was being pushed when it jumped changes nothing. */
+    assert_int_equal(read_unit(&w, &first, 3000), ACTIVE_JUMPED);
+    actives_pushed(w.actives, &file, PAGE);
+    assert_int_equal(first_active(&w).pushed, 3001);
+    assert_int_equal(first_active(&w).unit, 3000);
+    world_end(&w);
+}
+
+/* Two that read the same folder at different places are two, from the second change on. */
+static void test_active__two_readers_in_a_folder__two_actives(void **state)
+{
+    struct pages pages = {0};
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    for (uint64_t i = 0; i < 1000; i++)
+        for (uint64_t start = 0; start <= 2000; start += 2000) {
+            if (!is_asked(&pages, start + i, node_kind(&first)))
+                continue;
+            read_unit(&w, &first, start + i);
+            push_all(&w, PAGE, &pages);
+        }
+    assert_int_equal(n_actives(&w), 2);
+    assert_in_range(COUNTER(&w, jumps), 1, 3);
+    assert_in_range(COUNTER(&w, pushed_files), 1900, 2200);
+    world_end(&w);
+}
+
+static void test_active__ranks_that_drift_apart__each_is_pushed(void **state)
+{
+    struct pages pages[2] = {0};
+    struct node first[2];
+    struct world w;
+
+    (void)state;
+    world_start(&w, 256 * PAGE, false);
+    for (unsigned rank = 0; rank < 2; rank++)
+        first[rank] = node_at(
+            &w, "train/batches/batch=1,rank=%uof2,seed=1/epoch=0/raw/000000.image.raw", rank);
+    for (uint64_t i = 0; i < 2000; i++) {
+        uint64_t unit[2] = {i, i / 4}; /* one is four times as fast */
+
+        for (unsigned rank = 0; rank < 2; rank++)
+            if (is_asked(&pages[rank], unit[rank], node_kind(&first[rank])))
+                read_unit(&w, &first[rank], unit[rank]);
+        for (struct push_file file; next(&w, &file) == PUSH_STORE;) {
+            unsigned rank = file.node.plan == first[1].plan;
+
+            pages[rank].has[file.node.number] = UINT64_MAX;
+            pages[rank].is_marked[file.node.number] = file.is_marked;
+            actives_pushed(w.actives, &file, PAGE);
+            if (i > 300) /* half of the bytes for each */
+                assert_in_range(file.node.number, 0, unit[rank] + 128);
+        }
+    }
+    assert_int_equal(n_actives(&w), 2);
+    assert_int_equal(COUNTER(&w, jumps), 0);
+    assert_int_equal(COUNTER(&w, lost), 0);
+    world_end(&w);
+}
+
+static void test_active__several_plans__share_ahead(void **state)
+{
+    struct pages pages = {0};
+    struct node first[4];
+    struct world w;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    for (unsigned i = 0; i < 4; i++) {
+        first[i] = node_at(&w, "train/batches/batch=1,seed=%u/epoch=0/raw/000000.image.raw", i);
+        for (uint64_t unit = 0; unit < 8; unit++)
+            read_unit(&w, &first[i], unit);
+    }
+    for (unsigned round = 0; round < 10; round++) {
+        uint64_t furthest[4] = {0};
+
+        for (struct push_file file; next(&w, &file) == PUSH_STORE;) {
+            for (unsigned i = 0; i < 4; i++)
+                if (file.node.plan == first[i].plan)
+                    furthest[i] = file.node.number;
+            actives_pushed(w.actives, &file, PAGE);
+        }
+        for (unsigned i = 0; i < 4; i++)
+            assert_in_range(furthest[i], 0, 7 + 16 * round + 16);
+        for (unsigned i = 0; i < 4; i++)
+            read_unit(&w, &first[i], 7 + 16 * (round + 1));
+    }
+    /* One that has not read for long leaves its share to the others. */
+    now += 120 * 1000 * MS;
+    for (uint64_t unit = 300; unit < 600; unit++)
+        if (is_asked(&pages, unit, node_kind(&first[0]))) {
+            read_unit(&w, &first[0], unit);
+            push_all(&w, PAGE, &pages);
+        }
+    assert_int_equal(first_active(&w).pushed, first_active(&w).unit + 64 + 1);
+    world_end(&w);
+}
+
+/* ---- epochs ---- */
+
+static void test_active__end_of_epoch__nothing_behind_it(void **state)
+{
+    struct pages pages = {0};
+    struct push_file file;
+    struct world w;
+    struct node first, second;
+
+    (void)state;
+    world_start(&w, 4096 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=100,seed=1/epoch=0/raw/000000.image.raw");
+    second = node_at(&w, "train/batches/batch=100,seed=1/epoch=1/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < 40; unit++) {
+        if (is_asked(&pages, unit, node_kind(&first)))
+            read_unit(&w, &first, unit);
+        push_all(&w, PAGE, &pages);
+    }
+    assert_int_equal(pages.has[40], 0);
+    read_unit(&w, &first, 39);
+    assert_int_equal(next(&w, &file), PUSH_NOTHING);
+    assert_int_equal(n_actives(&w), 1);
+    /* The next epoch takes its place. */
+    assert_int_equal(read_unit(&w, &second, 0), ACTIVE_JUMPED);
+    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(first_active(&w).epoch, 1);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 1);
+    assert_int_equal(file.node.epoch, 1);
+    world_end(&w);
+}
+
+static void test_active__other_epoch_in_the_middle__both(void **state)
+{
+    struct world w;
+    struct node first, second;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=10,seed=1/epoch=0/raw/000000.image.raw");
+    second = node_at(&w, "train/batches/batch=10,seed=1/epoch=1/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < 100; unit++) {
+        read_unit(&w, &first, unit);
+        read_unit(&w, &second, unit);
+    }
+    assert_int_equal(n_actives(&w), 2);
+    world_end(&w);
+}
+
+static void test_active__announced__active_until_it_is_read(void **state)
+{
+    struct active_course course[ACTIVES_MOST];
+    struct push_file file;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
+    actives_announce(w.actives, first.plan);
+    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(actives_courses(w.actives, course), 1);
+    assert_ptr_equal(course[0].plan, first.plan);
+    assert_null(course[0].folder);
+    assert_int_equal(course[0].at, 0);
+    assert_int_equal(next(&w, &file), PUSH_NOTHING); /* of which files? */
+    read_unit(&w, &first, 3);
+    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(actives_courses(w.actives, course), 1);
+    assert_ptr_equal(course[0].folder, first.folder);
+    assert_int_equal(course[0].at, 4 * 8);
+    assert_int_equal(course[0].kinds, UINT64_C(1) << node_kind(&first));
+    world_end(&w);
+}
+
+/* ---- what goes wrong ---- */
+
+static void test_active__reader_faster_than_push__rests_and_tries_again(void **state)
+{
+    struct pages pages = {0};
+    struct push_file file;
+    uint64_t unit = 0, stored;
+    int64_t rested = 0;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    for (; unit < 200; unit++) { /* each is read before it is pushed */
+        if (next(&w, &file) == PUSH_STORE) {
+            assert_int_equal(read_unit(&w, &first, file.node.number), ACTIVE_MOVED);
+            unit = file.node.number;
+            actives_pushed(w.actives, &file, PAGE);
+        } else {
+            rested++;
+            read_unit(&w, &first, unit);
+        }
+    }
+    assert_true(COUNTER(&w, overtaken) >= 1);
+    assert_true(rested > 20);
+    /* It slows down: reads that come in a rest do not make it longer. */
+    assert_true(actives_next_look(w.actives) != INT64_MAX);
+    for (stored = 0; stored == 0 && unit < 1000; unit++) {
+        now += 4 * MS;
+        read_unit(&w, &first, unit);
+        stored = push_all(&w, PAGE, &pages);
+    }
+    assert_true(stored > 0);
+    assert_in_range(unit, 200, 200 + 2000 / 5);
+    world_end(&w);
+}
+
+static void test_active__kernel_does_not_know__waits_for_the_reader(void **state)
+{
+    struct push_file file;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    read_unit(&w, &first, 0);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    actives_pushed(w.actives, &file, PAGE);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 2);
+    assert_true(file.is_marked);
+    actives_pushed(w.actives, &file, -ENOENT);
+    assert_int_equal(next(&w, &file), PUSH_NOTHING);
+    read_unit(&w, &first, 1);
+    /* A mark that was not stored is none: the next is half a window from the reader. */
+    do {
+        assert_int_equal(next(&w, &file), PUSH_STORE);
+        actives_pushed(w.actives, &file, PAGE);
+    } while (!file.is_marked);
+    assert_int_equal(file.node.number, 1 + 4 / 2);
+    assert_int_equal(COUNTER(&w, unknown_files), 1);
+    world_end(&w);
+}
+
+static void test_active__store_fails__rests_a_second(void **state)
+{
+    struct push_file file;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    read_unit(&w, &first, 0);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    actives_pushed(w.actives, &file, -ESTALE);
+    assert_int_equal(next(&w, &file), PUSH_NOTHING);
+    assert_int_equal(actives_next_look(w.actives), now + 1000 * MS);
+    now += 1000 * MS;
+    /* It has passed since the last look: to be looked at now. */
+    assert_true(actives_next_look(w.actives) <= now);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    actives_pushed(w.actives, &file, PAGE);
+    assert_int_equal(actives_next_look(w.actives), INT64_MAX);
+    world_end(&w);
+}
+
+/* A reader that has a large window. Returns the unit that it has read last. */
+static uint64_t with_large_window(struct world *w, struct node *first, struct pages *pages)
+{
+    uint64_t last = 0;
+
+    world_start(w, 1024 * PAGE, false);
+    *first = node_at(w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < 1000; unit++)
+        if (is_asked(pages, unit, node_kind(first))) {
+            read_unit(w, first, unit);
+            push_all(w, PAGE, pages);
+            last = unit;
+        }
+    assert_int_equal(first_active(w).pushed, last + 1024 + 1);
+    return last;
+}
+
+static void test_active__lost_pages__smaller_window(void **state)
+{
+    struct pages pages = {0};
+    uint64_t unit, before, lost = 0;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    unit = with_large_window(&w, &first, &pages);
+    before = first_active(&w).pushed;
+    while (lost < 20) { /* two, then a mark, and so on */
+        bool is_mark = pages.is_marked[++unit];
+
+        if (!is_mark && unit % 64 > 2)
+            continue;
+        read_unit(&w, &first, unit);
+        lost += !is_mark;
+        assert_int_equal(COUNTER(&w, lost), lost);
+    }
+    assert_int_equal(push_all(&w, PAGE, &pages), 0);
+    assert_int_equal(first_active(&w).pushed, before);
+    world_end(&w);
+}
+
+static void test_active__all_pages_lost__pushed_again(void **state)
+{
+    struct pages pages = {0};
+    struct push_file file;
+    uint64_t unit;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    unit = with_large_window(&w, &first, &pages);
+    for (unsigned i = 0; i < 3; i++)
+        read_unit(&w, &first, ++unit);
+    assert_int_equal(COUNTER(&w, lost), 3);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, unit + 1);
+    actives_pushed(w.actives, &file, PAGE);
+    world_end(&w);
+}
+
+static void test_active__memory_short__nothing_until_there_is_some(void **state)
+{
+    struct push_file file;
+    unsigned n = 0;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < 20; unit++) {
+        read_unit(&w, &first, unit);
+        while (actives_next_push(w.actives, 0, &file) == PUSH_STORE) {
+            assert_false(actives_may_store(w.actives, &file, PAGE));
+            actives_pushed(w.actives, &file, -EFBIG);
+        }
+    }
+    for (uint64_t unit = 20; unit < 60; unit++) {
+        read_unit(&w, &first, unit);
+        while (actives_next_push(w.actives, 3 * PAGE, &file) == PUSH_STORE) {
+            actives_pushed(w.actives, &file, PAGE);
+            n++;
+        }
+        assert_in_range(first_active(&w).pushed, unit + 1, unit + 1 + 3);
+    }
+    assert_in_range(n, 10, 40);
+    world_end(&w);
+}
+
+/* ---- keep=once ---- */
+
+static void test_active__drops__what_was_passed_each_kind_once(void **state)
+{
+    uint64_t dropped[SAMPLES] = {0};
+    struct push_file file;
+    struct world w;
+    struct node first, node;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, true);
+    first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
+    for (uint64_t unit = 0; unit < 1000; unit++) {
+        enum push_what what;
+
+        for (unsigned kind = 0; kind < 4; kind += 3) {
+            node_sibling(&first, unit, kind, &node);
+            now += MS;
+            actives_read(w.actives, &node, PAGE);
+        }
+        while ((what = next(&w, &file)) != PUSH_NOTHING) {
+            if (what == PUSH_STORE) {
+                actives_pushed(w.actives, &file, PAGE);
+                continue;
+            }
+            assert_in_range(file.node.number + 32, 0, unit);
+            assert_false(dropped[file.node.number] >> node_kind(&file.node) & 1);
+            dropped[file.node.number] |= UINT64_C(1) << node_kind(&file.node);
+        }
+    }
+    for (uint64_t unit = 0; unit < 960; unit++)
+        assert_int_equal(dropped[unit], 1 | 8);
+    world_end(&w);
+}
+
+/* ---- samples ---- */
+
+static void test_active__samples_in_sequence__pushed(void **state)
+{
+    struct pages pages = {0};
+    unsigned asked = 0;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 256 * PAGE, false);
+    first = node_at(&w, "train/samples/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < SAMPLES; unit++)
+        if (is_asked(&pages, unit, node_kind(&first))) {
+            asked++;
+            read_unit(&w, &first, unit);
+            push_all(&w, PAGE, &pages);
+        }
+    assert_in_range(asked, SAMPLES / 64, SAMPLES / 64 + 20);
+    assert_true(first_active(&w).is_samples);
+    assert_null(first_active(&w).plan);
+    world_end(&w);
+}
+
+static void test_active__samples_at_random__nothing(void **state)
+{
+    uint64_t random = RANDOM_SEED;
+    struct pages pages = {0};
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 256 * PAGE, false);
+    first = node_at(&w, "train/samples/raw/000000.image.raw");
+    for (unsigned i = 0; i < 20000; i++) {
+        /* Three in sequence by chance come once in 4000 / 8 squared reads. */
+        read_unit(&w, &first, random_below(&random, SAMPLES));
+        push_all(&w, PAGE, &pages);
+    }
+    assert_in_range(pages.n, 0, 60);
+    world_end(&w);
+}
+
+/* ---- many ---- */
+
+static void test_active__table_full__the_oldest_goes(void **state)
+{
+    struct active_info info[ACTIVES_MOST];
+    struct push_file file;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 4096 * PAGE, false);
+    for (unsigned i = 0; i < 3 * ACTIVES_MOST; i++) {
+        first = node_at(&w, "train/batches/batch=4,seed=%u/epoch=0/raw/000000.image.raw", i);
+        if (i % 3 == 0)
+            actives_announce(w.actives, first.plan);
+        read_unit(&w, &first, 0);
+        /* One that is taken away while it is pushed. */
+        if (i == 5)
+            assert_int_equal(next(&w, &file), PUSH_STORE);
+    }
+    actives_pushed(w.actives, &file, PAGE);
+    assert_false(actives_may_store(w.actives, &file, 1));
+    assert_int_equal(actives_list(w.actives, info), ACTIVES_MOST);
+    for (unsigned i = 0; i < ACTIVES_MOST; i++) {
+        assert_non_null(info[i].folder);
+        assert_int_equal(info[i].plan->plan.seed, 3 * ACTIVES_MOST - 1 - i);
+    }
+    world_end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_node__sibling_and_place__as_the_tree_has_them),
+        cmocka_unit_test(test_active__sequence__all_is_pushed_but_marks),
+        cmocka_unit_test(test_active__any_share__marks_close_and_bytes_bounded),
+        cmocka_unit_test(test_active__large_files__never_beyond_ahead),
+        cmocka_unit_test(test_active__workers_out_of_order__one_reader),
+        cmocka_unit_test(test_active__three_kinds__pushed_in_turn),
+        cmocka_unit_test(test_active__jumps__pushes_from_there),
+        cmocka_unit_test(test_active__two_readers_in_a_folder__two_actives),
+        cmocka_unit_test(test_active__ranks_that_drift_apart__each_is_pushed),
+        cmocka_unit_test(test_active__several_plans__share_ahead),
+        cmocka_unit_test(test_active__end_of_epoch__nothing_behind_it),
+        cmocka_unit_test(test_active__other_epoch_in_the_middle__both),
+        cmocka_unit_test(test_active__announced__active_until_it_is_read),
+        cmocka_unit_test(test_active__reader_faster_than_push__rests_and_tries_again),
+        cmocka_unit_test(test_active__kernel_does_not_know__waits_for_the_reader),
+        cmocka_unit_test(test_active__store_fails__rests_a_second),
+        cmocka_unit_test(test_active__lost_pages__smaller_window),
+        cmocka_unit_test(test_active__all_pages_lost__pushed_again),
+        cmocka_unit_test(test_active__memory_short__nothing_until_there_is_some),
+        cmocka_unit_test(test_active__drops__what_was_passed_each_kind_once),
+        cmocka_unit_test(test_active__samples_in_sequence__pushed),
+        cmocka_unit_test(test_active__samples_at_random__nothing),
+        cmocka_unit_test(test_active__table_full__the_oldest_goes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,871 @@
+/* The guide against lists of epochs that are written out. */
+#include "fs/guide.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/lock.h"
+#include "format/extents.h"
+#include "fs/extent_map.h"
+#include "support/random.h"
+#include "support/unit.h"
+#include "support/worlds.h"
+
+#define SAMPLES   1000
+#define IMAGE     (28 * 28)
+#define LIST_MOST 4096
+
+/* Active plans as a test says. */
+struct actives {
+    struct lock lock;
+    size_t n;
+    struct active_course course[ACTIVES_MOST];
+};
+
+size_t actives_courses(struct actives *actives, struct active_course ret[static ACTIVES_MOST])
+{
+    LOCK_SCOPE(&actives->lock);
+
+    memcpy(ret, actives->course, sizeof(actives->course));
+    return actives->n;
+}
+
+/* ---- a mount ---- */
+
+struct fixture {
+    struct found found;
+    struct catalog_item item;
+    struct catalog catalog;
+    struct actives actives;
+    struct guide *guide;
+    const struct stage_guide *g;
+    const struct dataset *ds;
+};
+
+static void use_dataset(struct fixture *f, struct dataset *ds)
+{
+    f->ds = ds;
+    f->item = (struct catalog_item){.ds = ds};
+    f->catalog = (struct catalog){.n = 1, .item = &f->item, .n_datasets = 1};
+    lock_init(&f->actives.lock);
+    assert_int_equal(guide_new(&f->actives, &f->catalog, &f->guide), 0);
+    f->g = guide_for_stage(f->guide);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct blob *blob[] = {
+        idx_blob_zeros("x-images", 0x08, 3, (uint32_t[]){SAMPLES, 28, 28}, NULL),
+        idx_blob_zeros("x-labels", 0x08, 1, (uint32_t[]){SAMPLES}, NULL),
+    };
+
+    assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &f->found), 0);
+    use_dataset(f, f->found.item[0].ds);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    guide_free(f->guide);
+    lock_release(&f->actives.lock);
+    found_release(&f->found);
+    free(f);
+    return 0;
+}
+
+static void plan_init(struct plan_entry *ret, const struct fixture *f, const char *name)
+{
+    struct diag d = DIAG_INIT;
+    uint64_t start, length;
+
+    *ret = (struct plan_entry){.item = &f->item};
+    assert_int_equal(plan_parse(name, strlen(name), ',', &ret->plan, &d), 0);
+    plan_name(&ret->plan, ret->name);
+    plan_share(ret->plan.part, ret->plan.parts, f->ds->samples, &start, &length);
+    schedule_init(&ret->schedule, &ret->plan, start, length);
+}
+
+/* Set course number i, of batches or of samples in stored order (NULL). */
+static struct active_course *course_init(struct fixture *f, size_t i, const struct plan_entry *plan,
+                                         uint64_t epoch, uint64_t at)
+{
+    f->actives.n = max_u64(f->actives.n, i + 1);
+    f->actives.course[i] = (struct active_course){.id = 100 + i,
+                                                  .plan = plan,
+                                                  .item = &f->item,
+                                                  .is_samples = !plan,
+                                                  .epoch = epoch,
+                                                  .at = at};
+    return &f->actives.course[i];
+}
+
+static void look(const struct fixture *f)
+{
+    assert_int_equal(f->g->next(f->g->ctx, NULL, 0), 0);
+}
+
+/* ---- the model ---- */
+
+/* The samples that a reader reads from `at` on: the rest of its epoch, and the next epoch. */
+struct list {
+    uint64_t n, this_epoch;
+    uint64_t elements, at;
+    uint64_t sample[2 * LIST_MOST];
+};
+
+static void list_init(struct list *ret, const struct fixture *f, const struct active_course *c)
+{
+    const struct plan_entry *plan = c->plan;
+    uint64_t elements = plan ? plan->schedule.elements : f->ds->samples;
+
+    assert_true(elements <= LIST_MOST);
+    *ret = (struct list){.elements = elements, .at = c->at, .this_epoch = elements - c->at};
+    for (unsigned epoch = 0; epoch < 2; epoch++) {
+        struct order order;
+
+        if (plan)
+            order_init(&order, plan->plan.seed, c->epoch + epoch, plan->schedule.length,
+                       plan->plan.window);
+        for (uint64_t e = epoch ? 0 : c->at; e < elements; e++, ret->n++) {
+            if (plan)
+                schedule_samples(&plan->schedule, plan->plan.seeded ? &order : NULL, 0, e, 1,
+                                 &ret->sample[ret->n]);
+            else
+                ret->sample[ret->n] = e;
+        }
+    }
+}
+
+/* How far away the first element is that reads bytes of [off, off + len); UINT64_MAX: none. */
+static uint64_t list_distance(const struct list *list, const struct fixture *f,
+                              const struct field *only, const struct blob *blob, uint64_t off,
+                              uint64_t len)
+{
+    for (uint64_t i = 0; i < list->n; i++) {
+        struct extent extent[EXTENTS_MOST];
+        unsigned n = dataset_extents(f->ds, list->sample[i], only, extent);
+
+        for (unsigned k = 0; k < n; k++)
+            if (extent[k].blob == blob && extent[k].off < off + len &&
+                off < extent[k].off + extent[k].len)
+                return i;
+    }
+    return UINT64_MAX;
+}
+
+/* ---- next ---- */
+
+static const char *const plans[] = {
+    "batch=128",
+    "batch=all",
+    "batch=128,seed=7",
+    "batch=300,seed=7,tail=drop",
+    "batch=300,seed=7,tail=wrap",
+    "batch=32,tail=wrap",
+    "batch=all,seed=3",
+    "batch=64,seed=5,shuffle=window:50",
+    "batch=10,part=1of3,seed=5",
+    "batch=10,part=2of3",
+    "batch=32,rank=1of3,seed=9",
+    "batch=32,rank=2of3,seed=9,tail=drop",
+    "batch=32,rank=0of3,seed=9,tail=wrap",
+    "batch=32,rank=2of3,tail=wrap",
+    "batch=7,part=1of4,rank=3of5,seed=9,shuffle=window:9,tail=wrap",
+    "batch=1000,part=99of100,rank=1of3,seed=9,tail=wrap",
+    "batch=7,part=1of4,rank=3of5,shuffle=full,seed=1,tail=drop",
+    "batch=1,seed=1",
+};
+
+/* What was told of one field of a course. */
+struct told {
+    uint64_t n;              /* elements */
+    bool element[LIST_MOST]; /* by distance */
+};
+
+/* The distance behind the turn that the one at that distance belongs to. */
+static uint64_t turn_end(const struct list *list, const struct plan_entry *plan, uint64_t distance)
+{
+    uint64_t unit = plan ? plan->schedule.batch : 1;
+    uint64_t element = (list->at + distance) % list->elements;
+    uint64_t start = distance < list->this_epoch ? 0 : list->this_epoch;
+
+    if (unit > 1)
+        start = distance - min_u64(element % unit, distance);
+    else
+        start += (distance - start) / 256 * 256;
+    return min_u64(start + (unit > 1 ? unit - (list->at + start) % list->elements % unit : 256),
+                   distance + list->elements - element);
+}
+
+/* A need tells the elements, not yet told, of a turn from its time on that read those samples. */
+static void tell(struct told *told, const struct list *list, const struct field *field,
+                 const struct stage_need *need, const struct plan_entry *plan)
+{
+    uint64_t first = (need->off - field->offset) / field->stored_bytes;
+    uint64_t n = need->len / field->stored_bytes, from = need->when;
+
+    assert_int_equal((need->off - field->offset) % field->stored_bytes, 0);
+    assert_int_equal(need->len % field->stored_bytes, 0);
+    assert_true(from < list->elements);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t again = 0;
+
+        for (uint64_t d = from; d < min_u64(turn_end(list, plan, from), list->elements); d++) {
+            if (list->sample[d] != first + i || told->element[d])
+                continue;
+            told->element[d] = true;
+            told->n++;
+            again++;
+        }
+        if (!again)
+            fail_msg("sample %llu told at %llu: not needed then, or told before",
+                     (unsigned long long)(first + i), (unsigned long long)need->when);
+    }
+}
+
+static void check_next(struct fixture *f, const struct active_course *c, size_t room)
+{
+    AUTO_FREE struct list *list = malloc(sizeof(*list));
+    AUTO_FREE struct told *told = calloc(2, sizeof(*told));
+    struct stage_need need[50];
+    uint64_t before = 0;
+    size_t n;
+
+    list_init(list, f, c);
+    while ((n = f->g->next(f->g->ctx, need, room)) > 0) {
+        assert_true(n <= room);
+        for (size_t i = 0; i < n; i++) {
+            unsigned k = need[i].blob != f->ds->field[0].blob;
+
+            assert_true(need[i].when >= before);
+            before = need[i].when;
+            tell(&told[k], list, &f->ds->field[k], &need[i], c->plan);
+        }
+    }
+    for (uint64_t d = 0; d < list->elements; d++)
+        for (unsigned k = 0; k < 2; k++)
+            if (!told[k].element[d])
+                fail_msg("element %llu: field %u was not told", (unsigned long long)d, k);
+    assert_int_equal(f->g->next(f->g->ctx, need, room), 0);
+}
+
+static void test_next__plans__every_element_once(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i <= ARRAY_LEN(plans); i++) {
+        for (unsigned k = 0; k < 4; k++) {
+            struct plan_entry plan;
+            struct active_course *c;
+            uint64_t elements = SAMPLES;
+
+            if (i < ARRAY_LEN(plans)) {
+                plan_init(&plan, f, plans[i]);
+                elements = plan.schedule.elements;
+            }
+            guide_free(f->guide);
+            use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
+            c = course_init(f, 0, i < ARRAY_LEN(plans) ? &plan : NULL, k, elements * k / 3);
+            check_next(f, c, k ? 50 : 7);
+        }
+    }
+}
+
+static uint64_t tell_all(const struct fixture *f, struct stage_need *ret, size_t room)
+{
+    size_t n = 0, some;
+
+    while ((some = f->g->next(f->g->ctx, ret + n, min_u64(room - n, 100))) > 0)
+        n += some;
+    return n;
+}
+
+/* In stored order a batch is one range of each file. */
+static void test_next__stored_order__merged(void **state)
+{
+    struct fixture *f = *state;
+    const struct field *image = &f->ds->field[0];
+    struct stage_need need[100];
+    struct plan_entry plan;
+
+    plan_init(&plan, f, "batch=100");
+    course_init(f, 0, &plan, 0, 130);
+    assert_int_equal(tell_all(f, need, 100), 2 * 11);
+    for (unsigned i = 0; i < 22; i++) {
+        uint64_t first = i < 2 ? 130 : i / 2 * 100 + 100, n = i < 2 ? 70 : i < 20 ? 100 : 30;
+
+        assert_int_equal(need[i].when, i < 2 ? 0 : first - 130);
+        if (need[i].blob != image->blob)
+            continue;
+        assert_int_equal(need[i].off, image->offset + first % SAMPLES * IMAGE);
+        assert_int_equal(need[i].len, n * IMAGE);
+    }
+}
+
+/* Only the fields whose files are read. */
+static void test_next__files_of_one_field__only_that(void **state)
+{
+    struct fixture *f = *state;
+    struct stage_need need[4 * SAMPLES];
+    struct active_course *c;
+    struct plan_entry plan;
+    size_t n;
+
+    plan_init(&plan, f, "batch=100,seed=1");
+    c = course_init(f, 0, &plan, 0, 0);
+    for (unsigned i = 0; i < f->ds->n_folders && !c->folder; i++)
+        if (!strcmp(f->ds->folder[i].encoder->name, "npy"))
+            c->folder = &f->ds->folder[i];
+    for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
+        if (!strcmp(c->folder->kind[SCOPE_BATCHES][i].suffix, ".label1h.npy") ||
+            !strcmp(c->folder->kind[SCOPE_BATCHES][i].suffix, ".index.npy"))
+            c->kinds |= UINT64_C(1) << i;
+    n = tell_all(f, need, ARRAY_LEN(need));
+    assert_true(n > 0);
+    for (size_t i = 0; i < n; i++)
+        assert_ptr_equal(need[i].blob, f->ds->field[1].blob);
+    assert_int_equal(f->g->when(f->g->ctx, f->ds->field[0].blob, 0, UINT64_C(1) << 20),
+                     STAGE_NEVER);
+    assert_int_equal(f->g->when(f->g->ctx, f->ds->field[1].blob, 0, UINT64_C(1) << 20), 0);
+}
+
+/* ---- courses that move ---- */
+
+static void test_next__reader_moves__goes_on(void **state)
+{
+    struct fixture *f = *state;
+    struct active_course *c;
+    struct stage_need need[100];
+    struct plan_entry plan;
+
+    plan_init(&plan, f, "batch=100");
+    c = course_init(f, 0, &plan, 0, 0);
+    assert_int_equal(tell_all(f, need, 100), 20);
+    assert_int_equal(tell_all(f, need, 100), 0);
+    c->at = 100;
+    assert_int_equal(tell_all(f, need, 100), 2);
+    assert_int_equal(need[0].when, SAMPLES); /* the first batch, in the next round */
+    c->at = 350;
+    assert_int_equal(tell_all(f, need, 100), 6);
+    assert_int_equal(need[0].when, SAMPLES + 100);
+    assert_int_equal(need[4].when, SAMPLES + 300);
+    assert_int_equal(need[4].len + need[5].len, 50 * (IMAGE + 1));
+    c->at = 30; /* the next round; the first batches are known */
+    assert_int_equal(tell_all(f, need, 100), 2 * 8);
+    assert_int_equal(need[0].when, SAMPLES + 350);
+}
+
+static void test_next__reader_overtakes__never_behind_it(void **state)
+{
+    struct fixture *f = *state;
+    struct active_course *c;
+    struct stage_need need[100];
+    struct plan_entry plan;
+
+    plan_init(&plan, f, "batch=100");
+    c = course_init(f, 0, &plan, 0, 0);
+    assert_int_equal(f->g->next(f->g->ctx, need, 2), 2);
+    c->at = 500;
+    assert_int_equal(f->g->next(f->g->ctx, need, 2), 2);
+    assert_int_equal(need[0].when, 500);
+    assert_int_equal(min_u64(need[0].off, need[1].off), f->ds->field[1].offset + 500);
+}
+
+static void test_next__jump__begins_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct active_course *c;
+    struct stage_need need[5000];
+    struct plan_entry plan;
+    uint64_t latest;
+
+    plan_init(&plan, f, "batch=100,seed=1");
+    c = course_init(f, 0, &plan, 0, 0);
+    assert_true(f->g->next(f->g->ctx, need, 150) == 150); /* some of a turn is left */
+    latest = need[149].when;
+    c->at = 50;
+    c->jumps = 1;
+    assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
+    assert_true(need[0].when <= latest);
+    guide_free(f->guide); /* from there on, all: as of a guide that knows nothing else */
+    use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
+    check_next(f, c, 50);
+    c->jumps = 2; /* back */
+    c->at = 0;
+    assert_true(tell_all(f, need, ARRAY_LEN(need)) > SAMPLES);
+    c->id = 7; /* another reader */
+    assert_true(tell_all(f, need, ARRAY_LEN(need)) > SAMPLES);
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
+}
+
+/* The needs of the next epoch are told before it begins, and then not again. */
+static void test_next__epoch_ends__not_told_again(void **state)
+{
+    struct fixture *f = *state;
+    const struct blob *images = f->ds->field[0].blob;
+    struct stage_need need[5000];
+    struct active_course *c;
+    struct plan_entry plan;
+    uint64_t when[10];
+
+    plan_init(&plan, f, "batch=100,seed=1");
+    c = course_init(f, 0, &plan, 4, 900);
+    check_next(f, c, 50);
+    for (uint64_t i = 0; i < ARRAY_LEN(when); i++)
+        when[i] = f->g->when(f->g->ctx, images, 16 + i * IMAGE, 1);
+    c->at = 1000;
+    assert_true(tell_all(f, need, ARRAY_LEN(need)) > 0);
+    c->id = 7;
+    c->epoch = 5;
+    c->at = 0;
+    assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
+    for (uint64_t i = 0; i < ARRAY_LEN(when); i++)
+        if (when[i] >= 100) /* else it was needed in the epoch before */
+            assert_int_equal(f->g->when(f->g->ctx, images, 16 + i * IMAGE, 1), when[i]);
+    c->at = 100;
+    assert_true(tell_all(f, need, ARRAY_LEN(need)) > 0);
+    assert_int_equal(need[0].when, 100 + 1000);
+}
+
+/* If the next epoch has a reader already, it tells its needs itself. */
+static void test_next__next_epoch_is_read__not_told_twice(void **state)
+{
+    struct fixture *f = *state;
+    struct stage_need need[5000];
+    struct plan_entry plan;
+    uint64_t bytes = 0;
+    size_t n;
+
+    plan_init(&plan, f, "batch=100,seed=1,tail=drop");
+    course_init(f, 0, &plan, 4, 900);
+    course_init(f, 1, &plan, 5, 0);
+    n = tell_all(f, need, ARRAY_LEN(need));
+    for (size_t i = 0; i < n; i++)
+        bytes += need[i].len;
+    assert_int_equal(bytes, (100 + SAMPLES) * (IMAGE + 1));
+}
+
+/* ---- several ---- */
+
+static void test_next__several__soonest_first(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_FREE struct list *list = malloc(2 * sizeof(*list));
+    AUTO_FREE struct told *told = calloc(2, sizeof(*told));
+    struct plan_entry plan[2];
+    uint64_t sooner = 0;
+
+    for (unsigned speeds = 0; speeds < 2; speeds++) {
+        const uint64_t scale[2] = {1, speeds ? 10 : 1};
+        struct stage_need need;
+
+        guide_free(f->guide);
+        use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
+        memset(told, 0, 2 * sizeof(*told));
+        plan_init(&plan[0], f, "batch=40,part=0of2,seed=1");
+        plan_init(&plan[1], f, "batch=30,part=1of2,seed=2");
+        for (unsigned i = 0; i < 2; i++) {
+            struct active_course *c = course_init(f, i, &plan[i], 3, 20 * i);
+
+            c->speed = 1000 / scale[i];
+            c->speed = speeds ? c->speed : i; /* of only one: known of none */
+            list_init(&list[i], f, c);
+        }
+        while (f->g->next(f->g->ctx, &need, 1)) {
+            unsigned i = (need.off - 16) / IMAGE >= SAMPLES / 2;
+
+            if (need.blob != f->ds->field[0].blob)
+                continue;
+            need.when /= scale[i];
+            tell(&told[i], &list[i], &f->ds->field[0], &need, &plan[i]);
+            /* The other one is as far, but for a turn. */
+            if (told[!i].n < list[!i].elements)
+                assert_true(need.when * scale[i] <=
+                            told[!i].n * scale[!i] + (i ? 30 : 40) * scale[i]);
+            sooner += told[0].n < list[0].elements && told[1].n > list[1].elements / 2;
+        }
+        assert_int_equal(told[0].n, list[0].elements);
+        assert_int_equal(told[1].n, list[1].elements);
+        assert_true(speeds ? sooner == 0 : sooner > 0);
+        sooner = 0;
+    }
+}
+
+/* Readers whose speeds are not known: none is forgotten. */
+static void test_when__slow_reader__clock_follows(void **state)
+{
+    struct fixture *f = *state;
+    const struct blob *images = f->ds->field[0].blob;
+    struct active_course *fast, *slow;
+    struct plan_entry plan[2];
+    uint64_t when;
+
+    plan_init(&plan[0], f, "batch=40,part=0of2");
+    plan_init(&plan[1], f, "batch=40,part=1of2");
+    fast = course_init(f, 0, &plan[0], 0, 0);
+    slow = course_init(f, 1, &plan[1], 0, 0);
+    look(f);
+    for (unsigned round = 0; round < 40; round++) {
+        fast->at = (fast->at + 450) % 500;
+        look(f);
+    }
+    when = f->g->when(f->g->ctx, images, 16 + (500 + 10) * IMAGE, 1);
+    assert_int_equal(when, 40 * 450 - 4096 + 10);
+    slow->at = 5;
+    look(f);
+    assert_int_equal(f->g->when(f->g->ctx, images, 16 + (500 + 10) * IMAGE, 1), when);
+    assert_int_equal(f->g->when(f->g->ctx, images, 16 + 499 * IMAGE, 1), 40 * 450 + 499 - fast->at);
+}
+
+/* ---- when ---- */
+
+static void check_when(const struct fixture *f, const struct list *list, uint64_t clock,
+                       const struct blob *blob, uint64_t off, uint64_t len)
+{
+    uint64_t want = list_distance(list, f, NULL, blob, off, len);
+    uint64_t got = f->g->when(f->g->ctx, blob, off, len);
+
+    want = want == UINT64_MAX ? STAGE_NEVER : clock + want;
+    if (got != want)
+        fail_msg("%s, %s, %llu+%llu: %llu, want %llu",
+                 f->actives.course[0].plan ? f->actives.course[0].plan->name : "", blob_name(blob),
+                 (unsigned long long)off, (unsigned long long)len, (unsigned long long)got,
+                 (unsigned long long)want);
+}
+
+static void test_when__plans__as_listed(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_FREE struct list *list = malloc(sizeof(*list));
+    uint64_t rng = RANDOM_SEED;
+
+    for (size_t i = 0; i <= ARRAY_LEN(plans); i++) {
+        struct plan_entry plan;
+        struct active_course *c;
+        uint64_t elements = SAMPLES;
+
+        if (i < ARRAY_LEN(plans)) {
+            plan_init(&plan, f, plans[i]);
+            elements = plan.schedule.elements;
+        }
+        guide_free(f->guide);
+        use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
+        c = course_init(f, 0, i < ARRAY_LEN(plans) ? &plan : NULL, 2, 0);
+        for (unsigned k = 0; k < 7; k++) {
+            c->at = elements * k / 6;
+            look(f);
+            list_init(list, f, c);
+            for (unsigned n = 0; n < 60; n++) {
+                const struct blob *blob = f->ds->field[n % 2].blob;
+                uint64_t off = random_below(&rng, blob->size);
+
+                check_when(f, list, c->at, blob, off, 1);
+                check_when(f, list, c->at, blob, off,
+                           1 + random_below(&rng, 10000) % (blob->size - off));
+                check_when(f, list, c->at, blob, 0, 1 + n % 30); /* the header, mostly */
+                check_when(f, list, c->at, blob, 0, n < 40 ? 40000 : blob->size); /* again */
+            }
+        }
+    }
+}
+
+static void test_when__two_courses__the_sooner(void **state)
+{
+    struct fixture *f = *state;
+    AUTO_FREE struct list *list = malloc(2 * sizeof(*list));
+    const struct blob *blob = f->ds->field[0].blob, *other = memory_blob_new("y", "", 0, 99, NULL);
+    struct plan_entry plan[2];
+
+    plan_init(&plan[0], f, "batch=10,seed=1");
+    plan_init(&plan[1], f, "batch=20,seed=2,shuffle=window:30");
+    assert_int_equal(f->g->when(f->g->ctx, blob, 0, 1000), STAGE_NEVER);
+    list_init(&list[0], f, course_init(f, 0, &plan[0], 0, 100));
+    list_init(&list[1], f, course_init(f, 1, &plan[1], 0, 700));
+    look(f);
+    for (uint64_t off = 0; off < blob->size; off += 3000) {
+        uint64_t a = list_distance(&list[0], f, NULL, blob, off, 3000);
+        uint64_t b = list_distance(&list[1], f, NULL, blob, off, 3000);
+
+        assert_int_equal(f->g->when(f->g->ctx, blob, off, 3000), min_u64(a, b));
+    }
+    assert_int_equal(f->g->when(f->g->ctx, other, 0, 99), STAGE_NEVER);
+    f->actives.n = 0;
+    look(f);
+    assert_int_equal(f->g->when(f->g->ctx, blob, 0, 1000), STAGE_NEVER);
+    blob_free((struct blob *)(uintptr_t)other);
+}
+
+/* ---- samples that are not all alike ---- */
+
+static void test_when__rows_of_text__by_a_map(void **state)
+{
+    AUTO(source_release) struct world_source s = {.n = 0};
+    AUTO_WORLD struct world w = {.troubles = 0};
+    AUTO_FREE struct list *list = malloc(sizeof(*list));
+    struct fixture own = {.guide = NULL}, *f = &own;
+    struct stage_need need[100];
+    struct active_course *c;
+    const struct blob *blob;
+    struct plan_entry plan;
+
+    (void)state;
+    source_libsvm(&s, true);
+    world_open(&w, &s, false);
+    use_dataset(f, w.found.item[0].ds);
+    assert_int_equal(f->ds->samples, 1500);
+    blob = f->ds->blob[0];
+    plan_init(&plan, f, "batch=100,seed=5,shuffle=window:20");
+    c = course_init(f, 0, &plan, 0, 300);
+    look(f);
+    assert_int_equal(f->g->when(f->g->ctx, blob, blob->size - 9, 1), 0); /* not known: now */
+    while (f->g->next(f->g->ctx, need, ARRAY_LEN(need)) > 0)
+        continue;
+    list_init(list, f, c);
+    assert_true(blob->size > 3 << 16);
+    for (uint64_t off = 0; off < blob->size; off += 1 << 16) {
+        uint64_t end = min_u64(off + (1 << 16), blob->size), want;
+
+        want = list_distance(list, f, NULL, blob, off, end - off);
+        assert_int_equal(f->g->when(f->g->ctx, blob, off, end - off), want);
+        assert_int_equal(f->g->when(f->g->ctx, blob, off + 1000, 1), want); /* of its 64 KiB */
+    }
+    assert_int_equal(
+        f->g->when(f->g->ctx, blob, blob->size - 9, 1),
+        list_distance(list, f, NULL, blob, (blob->size - 1) & ~UINT64_C(0xffff), 1 << 16));
+    assert_int_equal(f->g->when(f->g->ctx, f->ds->blob[1], 0, 1), STAGE_NEVER); /* a side file */
+    guide_free(f->guide);
+    lock_release(&f->actives.lock);
+}
+
+#define MAP_BLOBS   100
+#define MAP_SAMPLES 3000
+
+/* A sample has bytes in two of many blobs. */
+static struct blob map_blob[MAP_BLOBS];
+
+static unsigned map_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                            struct extent *ret)
+{
+    uint64_t rng = RANDOM_SEED + sample * 977;
+
+    (void)ds;
+    (void)only;
+    random_next(&rng);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct blob *blob = &map_blob[random_below(&rng, MAP_BLOBS)];
+        uint64_t len = 1 + random_below(&rng, 100000);
+
+        ret[i] = (struct extent){blob, random_below(&rng, blob->size - len), len};
+    }
+    return 2;
+}
+
+static void test_extent_map__many_blobs__as_extents_say(void **state)
+{
+    const struct dataset_ops ops = {.extents = map_extents};
+    const struct dataset ds = {.ops = &ops, .samples = MAP_SAMPLES};
+    struct extent_map *map = NULL;
+    uint64_t rng = RANDOM_SEED;
+    unsigned steps = 1, none = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < MAP_BLOBS; i++)
+        map_blob[i].size = 150000 + i * 10000;
+    assert_int_equal(extent_map_new(&ds, &map), 0);
+    while (!extent_map_step(map, 300))
+        steps++;
+    assert_int_equal(steps, 10);
+    for (unsigned i = 0; i < 1000; i++) {
+        const struct blob *blob = &map_blob[random_below(&rng, MAP_BLOBS)];
+        uint64_t first = UINT64_MAX, last = 0, got_first = UINT64_MAX, got_last = 0;
+        uint64_t off = random_below(&rng, blob->size), len = 1 + random_below(&rng, 100000);
+        uint64_t from = off / EXTENT_MAP_PIECE;
+        uint64_t to = (min_u64(off + len, blob->size) - 1) / EXTENT_MAP_PIECE;
+
+        for (uint64_t sample = 0; sample < MAP_SAMPLES; sample++) {
+            struct extent extent[2];
+
+            map_extents(&ds, sample, NULL, extent);
+            for (unsigned k = 0; k < 2; k++) {
+                if (extent[k].blob != blob || extent[k].off / EXTENT_MAP_PIECE > to ||
+                    (extent[k].off + extent[k].len - 1) / EXTENT_MAP_PIECE < from)
+                    continue;
+                first = min_u64(first, sample);
+                last = max_u64(last, sample);
+            }
+        }
+        none += first > last;
+        assert_int_equal(extent_map_find(map, blob, off, len, &got_first, &got_last),
+                         first <= last);
+        assert_int_equal(got_first, first);
+        assert_int_equal(got_last, last);
+    }
+    assert_true(none < 1000);
+    assert_false(extent_map_find(map, &(struct blob){.size = 9}, 0, 9, &rng, &rng));
+    assert_false(extent_map_find(map, &map_blob[0], map_blob[0].size, 9, &rng, &rng));
+    extent_map_free(map);
+}
+
+/* Objects that stand in no order, in several files: never later than they are needed. */
+static void test_when__objects__not_too_late(void **state)
+{
+    AUTO(source_release) struct world_source s = {.n = 0};
+    AUTO_WORLD struct world w = {.troubles = 0};
+    AUTO_FREE struct list *list = malloc(sizeof(*list));
+    struct fixture own = {.guide = NULL}, *f = &own;
+    struct stage_need need[100];
+    struct active_course *c;
+    struct plan_entry plan;
+
+    (void)state;
+    source_directory(&s);
+    world_open(&w, &s, false);
+    use_dataset(f, w.found.item[found_find(&w.found, "all")].ds);
+    plan_init(&plan, f, "batch=10,seed=5");
+    c = course_init(f, 0, &plan, 0, 0);
+    while (f->g->next(f->g->ctx, need, ARRAY_LEN(need)) > 0)
+        continue;
+    list_init(list, f, c);
+    for (uint64_t sample = 0; sample < f->ds->samples; sample++) {
+        struct extent extent[EXTENTS_MOST];
+        unsigned n = dataset_extents(f->ds, sample, NULL, extent);
+
+        assert_true(n > 2);
+        for (unsigned i = 0; i < n; i++) {
+            const struct extent *e = &extent[i];
+            uint64_t got = f->g->when(f->g->ctx, e->blob, e->off, e->len);
+
+            assert_true(got <= list_distance(list, f, NULL, e->blob, e->off, e->len));
+        }
+    }
+    guide_free(f->guide);
+    lock_release(&f->actives.lock);
+}
+
+/* ---- size ---- */
+
+/* Nothing is kept per sample, and nothing takes a walk over them. */
+static void test_guide__hundred_million__at_once(void **state)
+{
+    const uint32_t dim[] = {100000000, 100};
+    struct blob *blob = idx_blob_zeros("big", 0x08, 2, dim, NULL);
+    struct fixture own = {.guide = NULL}, *f = &own;
+    struct stage_need need[500];
+    struct active_course *c;
+    struct plan_entry plan;
+
+    (void)state;
+    assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &f->found), 0);
+    use_dataset(f, f->found.item[0].ds);
+    blob = f->ds->blob[0];
+    plan_init(&plan, f, "batch=all,seed=5");
+    c = course_init(f, 0, &plan, 0, 99999000);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(f->g->next(f->g->ctx, need, ARRAY_LEN(need)), ARRAY_LEN(need));
+    for (uint64_t off = 0; off < blob->size - (1 << 20); off += blob->size / 50) {
+        uint64_t when = f->g->when(f->g->ctx, blob, off, 1 << 20); /* of 10,486: some */
+
+        if (when >= 20000000)
+            fail_msg("%llu: %llu", (unsigned long long)off, (unsigned long long)when);
+        assert_int_equal(f->g->when(f->g->ctx, blob, off, 1 << 20), when);
+    }
+    c->at = 0;
+    c->jumps++;
+    look(f);
+    assert_true(f->g->when(f->g->ctx, blob, 0, 100000) < 1000000);
+    guide_free(f->guide);
+    lock_release(&f->actives.lock);
+    found_release(&f->found);
+}
+
+/* ---- threads ---- */
+
+struct asking {
+    struct fixture *f;
+    _Atomic bool ends;
+};
+
+static void *ask(void *arg)
+{
+    struct asking *asking = arg;
+    const struct fixture *f = asking->f;
+    uint64_t rng = RANDOM_SEED, before[100] = {0}, i = 0;
+
+    for (; !atomic_load(&asking->ends) || i < 1000; i++) {
+        uint64_t k = random_below(&rng, 100);
+        uint64_t when = f->g->when(f->g->ctx, f->ds->field[0].blob, 16 + k * 10 * IMAGE, IMAGE);
+
+        /* Of one course a time only grows. */
+        if (when < before[k])
+            return arg;
+        before[k] = when;
+    }
+    return NULL;
+}
+
+static void test_guide__threads__times_only_grow(void **state)
+{
+    struct fixture *f = *state;
+    struct asking asking = {.f = f};
+    struct stage_need need[100];
+    struct active_course *c;
+    pthread_t thread[2];
+    struct plan_entry plan;
+
+    plan_init(&plan, f, "batch=10,seed=5");
+    c = course_init(f, 0, &plan, 0, 0);
+    look(f);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, ask, &asking), 0);
+    for (unsigned i = 0; i < 3000; i++) {
+        lock_take(&f->actives.lock);
+        c->at++;
+        if (c->at == SAMPLES) {
+            c->at = 0;
+            c->epoch++;
+            c->id++;
+        }
+        lock_drop(&f->actives.lock);
+        f->g->next(f->g->ctx, need, ARRAY_LEN(need));
+    }
+    atomic_store(&asking.ends, true);
+    for (unsigned i = 0; i < 2; i++) {
+        void *wrong;
+
+        pthread_join(thread[i], &wrong);
+        assert_null(wrong);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_next__plans__every_element_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__stored_order__merged, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__files_of_one_field__only_that, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__reader_moves__goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__reader_overtakes__never_behind_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_told_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__next_epoch_is_read__not_told_twice, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_next__several__soonest_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_when__slow_reader__clock_follows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_when__plans__as_listed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_when__two_courses__the_sooner, setup, teardown),
+        cmocka_unit_test(test_when__rows_of_text__by_a_map),
+        cmocka_unit_test(test_extent_map__many_blobs__as_extents_say),
+        cmocka_unit_test(test_when__objects__not_too_late),
+        cmocka_unit_test(test_guide__hundred_million__at_once),
+        cmocka_unit_test_setup_teardown(test_guide__threads__times_only_grow, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

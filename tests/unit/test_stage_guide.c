@@ -1,0 +1,802 @@
+/* The stage with a guide: what is needed next comes next, and with keep=plan what is needed last
+ * goes first, as well as Belady's rule does it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/wants.h"
+#include "cache/stage.h"
+#include "tests/support/fake_transport.h"
+#include "tests/support/random.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/unit.h"
+
+#define BLOCK  4096
+#define BLOCKS 2048
+#define SIZE   ((size_t)BLOCKS * BLOCK)
+#define LIMIT  (SIZE / 2)
+#define LOGGED 16384
+#ifdef SLOW_BUILD
+#define EPOCHS 3
+#else
+#define EPOCHS 5
+#endif
+
+static uint8_t content[SIZE];
+
+static void make_content(void)
+{
+    uint64_t x = RANDOM_SEED;
+
+    for (size_t i = 0; i < SIZE; i += 8) {
+        uint64_t v = random_next(&x);
+
+        memcpy(content + i, &v, 8);
+    }
+}
+
+/* ---- an order, and the guide that knows it ---- */
+
+/* Samples are read one after another; sample s has bytes [s * sample, (s + 1) * sample). */
+struct order {
+    struct stage_guide guide;
+    const struct blob *blob;
+    uint64_t sample; /* bytes */
+    size_t n;        /* reads */
+    uint32_t *read;  /* [n] samples */
+    uint32_t *next;  /* [n] the next read in the same block; n: none */
+    uint32_t *first; /* [BLOCKS] the first read in the block */
+    struct lock lock;
+    /* Guarded by lock: */
+    size_t now;   /* this one is next */
+    size_t given; /* up to this one next() has told */
+    bool tells;
+    uint32_t *soonest; /* [BLOCKS] as now says */
+};
+
+static uint64_t block_of(const struct order *o, size_t i)
+{
+    return o->read[i] * o->sample / BLOCK;
+}
+
+static size_t order_next(void *ctx, struct stage_need *ret, size_t room)
+{
+    struct order *o = ctx;
+    size_t n = 0;
+    LOCK_SCOPE(&o->lock);
+
+    for (; o->tells && n < room && o->given < o->n; o->given++)
+        ret[n++] = (struct stage_need){.blob = o->blob,
+                                       .off = o->read[o->given] * o->sample,
+                                       .len = o->sample,
+                                       .when = o->given + 1};
+    return n;
+}
+
+static uint64_t order_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct order *o = ctx;
+    uint64_t soonest = STAGE_NEVER;
+    LOCK_SCOPE(&o->lock);
+
+    assert_ptr_equal(blob, o->blob);
+    for (uint64_t b = off / BLOCK; b < ceil_div(off + len, BLOCK); b++)
+        if (o->soonest[b] < o->n)
+            soonest = min_u64(soonest, o->soonest[b] + 1);
+    return soonest;
+}
+
+/* The read i is over. */
+static void order_pass(struct order *o, size_t i)
+{
+    LOCK_SCOPE(&o->lock);
+
+    o->now = i + 1;
+    o->soonest[block_of(o, i)] = o->next[i];
+}
+
+static void order_index(struct order *o)
+{
+    for (size_t b = 0; b < BLOCKS; b++)
+        o->first[b] = (uint32_t)o->n;
+    for (size_t i = o->n; i--;) {
+        o->next[i] = o->first[block_of(o, i)];
+        o->first[block_of(o, i)] = (uint32_t)i;
+    }
+    memcpy(o->soonest, o->first, BLOCKS * sizeof(*o->soonest));
+}
+
+/* Epochs, each of all samples, shuffled. */
+static void order_init(struct order *o, unsigned epochs, unsigned per_block, uint64_t seed)
+{
+    size_t samples = (size_t)BLOCKS * per_block;
+    uint64_t x = RANDOM_SEED + seed * 7919;
+
+    *o = (struct order){.sample = BLOCK / per_block, .n = samples * epochs, .tells = true};
+    o->guide = (struct stage_guide){order_next, order_when, o};
+    o->read = calloc(o->n, sizeof(*o->read));
+    o->next = calloc(o->n, sizeof(*o->next));
+    o->first = calloc(BLOCKS, sizeof(*o->first));
+    o->soonest = calloc(BLOCKS, sizeof(*o->soonest));
+    lock_init(&o->lock);
+    for (unsigned e = 0; e < epochs; e++) {
+        uint32_t *read = o->read + e * samples;
+
+        for (size_t i = 0; i < samples; i++) {
+            size_t j = random_below(&x, i + 1);
+
+            read[i] = read[j];
+            read[j] = (uint32_t)i;
+        }
+    }
+    order_index(o);
+}
+
+static void order_release(struct order *o)
+{
+    free(o->read);
+    free(o->next);
+    free(o->first);
+    free(o->soonest);
+    lock_release(&o->lock);
+}
+
+/* ---- what would be best ---- */
+
+/* Hits of Belady's rule: what is read goes in, and the one goes that is needed last. */
+static size_t simulate_plan(const struct order *o, size_t room)
+{
+    uint32_t *soonest = malloc(BLOCKS * sizeof(*soonest));
+    bool here[BLOCKS] = {0};
+    size_t hits = 0, n = 0;
+
+    memcpy(soonest, o->first, BLOCKS * sizeof(*soonest));
+    for (size_t i = 0; i < o->n; i++) {
+        uint64_t block = block_of(o, i), last = BLOCKS;
+
+        soonest[block] = o->next[i];
+        hits += here[block];
+        if (here[block])
+            continue;
+        for (uint64_t b = 0; n == room && b < BLOCKS; b++)
+            if (here[b] && (last == BLOCKS || soonest[b] > soonest[last]))
+                last = b;
+        if (n == room)
+            here[last] = false;
+        else
+            n++;
+        here[block] = true;
+    }
+    free(soonest);
+    return hits;
+}
+
+/* ---- a stage ---- */
+
+struct fixture {
+    struct cache_folder cache;
+    struct fake *fake;
+    struct stage *stage;
+    struct blob *blob;
+    struct stage_counters *counters;
+    struct lock lock;
+    /* Guarded by lock: what was asked for, in this order. */
+    uint64_t off[LOGGED], len[LOGGED];
+    unsigned logged;
+    unsigned stalls; /* of the first ones */
+    unsigned pause_us;
+    bool dead;
+};
+
+static struct fake_answer log_transfer(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    struct fixture *f = ctx;
+    struct fake_answer answer = {.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+    struct timespec pause;
+
+    lock_take(&f->lock);
+    if (f->logged < LOGGED) {
+        f->off[f->logged] = transfer->off;
+        f->len[f->logged++] = transfer->len;
+    }
+    if (number < f->stalls)
+        answer = (struct fake_answer){.end = TRANSFER_DONE, .stalls = true, .goes_on = true};
+    if (f->dead)
+        answer = (struct fake_answer){.end = TRANSFER_AGAIN};
+    pause = (struct timespec){.tv_nsec = (long)f->pause_us * 1000};
+    lock_drop(&f->lock);
+    if (pause.tv_nsec)
+        nanosleep(&pause, NULL);
+    return answer;
+}
+
+static struct stage_options usual(enum stage_keep keep, bool background)
+{
+    return (struct stage_options){.keep = keep,
+                                  .limit = keep == STAGE_PLAN ? LIMIT : 0,
+                                  .limit_percent = keep == STAGE_PLAN ? 0 : 100,
+                                  .block = BLOCK,
+                                  .jobs = 4,
+                                  .patience_s = 30,
+                                  .background = background};
+}
+
+static struct fixture *open_fixture(const char *folder, const struct stage_options *options,
+                                    struct order *order)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct remote_version version = {.size = SIZE, .etag = "\"1\""};
+    const struct stage_file file = {.url = "fake://file",
+                                    .key = "fake://file",
+                                    .name = "file",
+                                    .version = &version,
+                                    .mode = 0444};
+    struct diag d = DIAG_INIT;
+
+    lock_init(&f->lock);
+    assert_int_equal(cache_folder_init(&f->cache, folder), 0);
+    assert_int_equal(fake_new(content, SIZE, 16, &f->fake), 0);
+    fake_set_script(f->fake, log_transfer, f);
+    if (stage_new(options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0 ||
+        stage_add(f->stage, &file, &f->blob, &d) < 0)
+        fail_msg("%s", d.text);
+    f->counters = stage_counters(f->stage);
+    if (order) {
+        order->blob = f->blob;
+        stage_set_guide(f->stage, &order->guide);
+    }
+    return f;
+}
+
+static void close_fixture(struct fixture *f)
+{
+    stage_free(f->stage);
+    cache_folder_release(&f->cache);
+    lock_release(&f->lock);
+    free(f);
+}
+
+static void expect_read(const struct blob *blob, uint64_t off, size_t len)
+{
+    uint8_t buf[4 * BLOCK];
+    struct diag d = DIAG_INIT;
+    int r = blob_read(blob, buf, len, off, &d);
+
+    if (r < 0)
+        fail_msg("read of %zu at %llu: %d %s", len, (unsigned long long)off, r, d.text);
+    assert_memory_equal(buf, content + off, len);
+}
+
+static unsigned count_logged(struct fixture *f)
+{
+    LOCK_SCOPE(&f->lock);
+
+    return f->logged;
+}
+
+static void pause_ms(unsigned ms)
+{
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+    nanosleep(&t, NULL);
+}
+
+static void stage_all(struct fixture *f)
+{
+    struct diag d = DIAG_INIT;
+    int r;
+
+    stage_begin(f->stage);
+    while ((r = stage_wait(f->stage, 1000, &d)) == 0)
+        continue;
+    if (r < 0)
+        fail_msg("stage_wait: %d %s", r, d.text);
+}
+
+/* ---- the order of what comes ---- */
+
+/* From transfer `from` on each brings what is missing and needed first. */
+static void expect_order(struct fixture *f, const struct order *o, unsigned from)
+{
+    bool came[BLOCKS] = {0};
+    size_t at = 0;
+
+    for (unsigned i = 0; i < f->logged; i++) {
+        uint64_t first = f->off[i] / BLOCK, end = first + ceil_div(f->len[i], BLOCK);
+
+        while (i >= from && at < o->n && came[block_of(o, at)])
+            at++;
+        if (i >= from && at < o->n && !(first <= block_of(o, at) && block_of(o, at) < end))
+            fail_msg("transfer %u: blocks %llu to %llu, want %llu, read %zu", i,
+                     (unsigned long long)first, (unsigned long long)end,
+                     (unsigned long long)block_of(o, at), at);
+        for (uint64_t b = first; b < end; b++)
+            came[b] = true;
+    }
+}
+
+static void test_guide__shuffled__comes_in_that_order(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, true);
+    struct order order;
+    struct fixture *f;
+
+    options.jobs = 2; /* one of them in the background */
+    order_init(&order, 1, 1, 1);
+    f = open_fixture(*state, &options, &order);
+    stage_all(f);
+    assert_int_equal(fake_given(f->fake), SIZE);
+    assert_true(f->logged > 10);
+    expect_order(f, &order, 0);
+    close_fixture(f);
+    order_release(&order);
+}
+
+/* The remote takes a while to answer: a transfer then brings what is worth it. */
+static void test_guide__slow_remote__neighbours_come_along(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, true);
+    struct order order;
+    struct fixture *f;
+
+    order_init(&order, 1, 1, 2);
+    f = open_fixture(*state, &options, &order);
+    f->pause_us = 20000;
+    stage_all(f);
+    assert_int_equal(fake_given(f->fake), SIZE);
+    assert_true(f->logged < 60); /* of 2048 blocks */
+    close_fixture(f);
+    order_release(&order);
+}
+
+/* Needs that touch are one run, also when the cache cannot hold everything. */
+static void test_guide__in_sequence__comes_in_long_runs(void **state)
+{
+    struct stage_options options = usual(STAGE_PLAN, true);
+    struct order order;
+    struct fixture *f;
+
+    order_init(&order, 1, 4, 3);
+    for (size_t i = 0; i < order.n; i++)
+        order.read[i] = (uint32_t)i;
+    order_index(&order);
+    f = open_fixture(*state, &options, &order);
+    stage_begin(f->stage);
+    while (f->counters->staged_bytes < LIMIT / 2)
+        pause_ms(1);
+    assert_true(count_logged(f) < 100); /* of 512 blocks */
+    close_fixture(f);
+    order_release(&order);
+}
+
+static void jump(struct fixture *f, struct order *to, struct order *from)
+{
+    lock_take(&from->lock);
+    for (size_t i = 0; i < to->n; i++)
+        from->read[i] = to->read[i];
+    from->given = from->now = 0;
+    order_index(from);
+    lock_drop(&from->lock);
+    stage_guide_changed(f->stage, true);
+}
+
+static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, true);
+    struct order order, other;
+    unsigned before;
+    struct fixture *f;
+
+    order_init(&order, 1, 1, 4);
+    order_init(&other, 1, 1, 5);
+    options.jobs = 2;
+    f = open_fixture(*state, &options, &order);
+    f->stalls = 20;
+    stage_begin(f->stage);
+    fake_wait_started(f->fake, 1);
+    jump(f, &other, &order);
+    before = count_logged(f);
+    assert_int_equal(before, 1);
+    fake_release(f->fake);
+    stage_all(f);
+    assert_int_equal(fake_given(f->fake), SIZE);
+    expect_order(f, &order, before);
+    close_fixture(f);
+    order_release(&order);
+    order_release(&other);
+}
+
+/* While it stages what is planned, a read of something else is begun at once. */
+static void test_guide__demand__goes_first(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, true);
+    struct order order;
+    unsigned late = 0;
+    struct fixture *f;
+
+    options.jobs = 3;
+    order_init(&order, 1, 1, 6);
+    f = open_fixture(*state, &options, &order);
+    f->pause_us = 3000;
+    stage_begin(f->stage);
+    for (size_t i = 0; i < 20; i++) {
+        uint64_t block = block_of(&order, order.n - 1 - 7 * i);
+        unsigned before = count_logged(f), found = UINT32_MAX;
+
+        if (fake_given_at(f->fake, block * BLOCK))
+            continue;
+        expect_read(f->blob, block * BLOCK, 10);
+        lock_take(&f->lock);
+        for (unsigned k = 0; k < f->logged; k++)
+            if (f->off[k] <= block * BLOCK && block * BLOCK < f->off[k] + f->len[k])
+                found = found < k ? found : k;
+        lock_drop(&f->lock);
+        late += found > before + 2; /* those two may have begun meanwhile */
+    }
+    assert_int_equal(late, 0);
+    close_fixture(f);
+    order_release(&order);
+}
+
+/* Something new is planned when all is quiet. */
+static void test_guide__changed_later__comes_first_again(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, true);
+    struct order order;
+    struct fixture *f;
+    unsigned from;
+
+    options.jobs = 2;
+    options.rate = 40 * 4 * BLOCK; /* so the turn through the files lasts */
+    order_init(&order, 1, 1, 7);
+    order.tells = false;
+    f = open_fixture(*state, &options, &order);
+    stage_begin(f->stage);
+    while (count_logged(f) < 2)
+        pause_ms(1);
+    lock_take(&order.lock);
+    order.tells = true;
+    lock_drop(&order.lock);
+    stage_guide_changed(f->stage, false);
+    from = count_logged(f) + 1; /* one may have begun meanwhile */
+    while (count_logged(f) < from + 5)
+        pause_ms(1);
+    lock_take(&f->lock);
+    expect_order(f, &order, from);
+    lock_drop(&f->lock);
+    close_fixture(f);
+    order_release(&order);
+}
+
+/* ---- keep=plan ---- */
+
+static void expect_limit(struct fixture *f, const char *folder)
+{
+    char line[64 + PATH_MAX];
+    unsigned long long kib = 0;
+    FILE *du;
+
+    assert_true(stage_room_used(f->stage) <= LIMIT);
+    snprintf(line, sizeof(line), "du -sk --exclude=lost+found '%s/staged'", folder);
+    du = popen(line, "r");
+    if (!du || fscanf(du, "%llu", &kib) != 1)
+        fail_msg("du");
+    pclose(du);
+    assert_true(kib * 1024 <= LIMIT);
+}
+
+/* Read all, as one reader does; returns the hits. */
+static size_t read_epochs(struct fixture *f, struct order *o, const char *folder, unsigned pause_us)
+{
+    struct timespec pause = {.tv_nsec = (long)pause_us * 1000};
+
+    for (size_t i = 0; i < o->n; i++) {
+        expect_read(f->blob, o->read[i] * o->sample, (size_t)o->sample);
+        order_pass(o, i);
+        if (pause_us)
+            nanosleep(&pause, NULL);
+        if (i % 4 == 0)
+            stage_guide_changed(f->stage, false);
+        if (i % 2048 == 0)
+            expect_limit(f, folder);
+    }
+    return f->counters->hits;
+}
+
+/* Beside the blocks the folder has records, and what a run takes for what it does not know. */
+static size_t blocks_that_fit(struct fixture *f)
+{
+    return (size_t)(LIMIT - stage_room_used(f->stage) - BLOCKS * 8 - 8192) / BLOCK;
+}
+
+/* Hits of keep=pin with the same room. */
+static size_t read_pinned(const char *folder, struct order *o)
+{
+    struct stage_options options = usual(STAGE_PLAN, false);
+    struct fixture *f;
+    size_t hits;
+
+    options.keep = STAGE_PIN;
+    f = open_fixture(folder, &options, NULL);
+    for (size_t i = 0; i < o->n; i++)
+        expect_read(f->blob, o->read[i] * o->sample, (size_t)o->sample);
+    hits = f->counters->hits;
+    close_fixture(f);
+    return hits;
+}
+
+static void check_plan(const char *folder, unsigned per_block)
+{
+    const struct stage_options options = usual(STAGE_PLAN, false);
+    char other[PATH_MAX];
+    struct order order;
+    struct fixture *f;
+    size_t hits, best, pin;
+
+    snprintf(other, sizeof(other), "%s/pin", folder);
+    order_init(&order, EPOCHS, per_block, 10 + per_block);
+    pin = read_pinned(other, &order);
+    snprintf(other, sizeof(other), "%s/plan", folder);
+    f = open_fixture(other, &options, &order);
+    best = simulate_plan(&order, blocks_that_fit(f));
+    hits = read_epochs(f, &order, other, 0);
+    printf("%u samples in a block: %zu hits of %zu, Belady %zu, pin %zu, %llu dropped\n", per_block,
+           hits, order.n, best, pin, (unsigned long long)f->counters->evictions);
+    assert_true((double)hits >= 0.98 * (double)best);
+    assert_true((double)hits >= 0.98 * (double)pin); /* with one sample that is the best, too */
+    close_fixture(f);
+    order_release(&order);
+}
+
+static void test_keep__plan__as_good_as_belady(void **state)
+{
+    check_plan(*state, 1);
+}
+
+static void test_keep__plan_4_samples_in_a_block__as_good_as_belady(void **state)
+{
+    check_plan(*state, 4);
+}
+
+/* With the background: most reads need not wait, and hardly more is fetched. */
+static void test_keep__plan_ahead__fetches_hardly_more(void **state)
+{
+    const struct stage_options options = usual(STAGE_PLAN, true);
+    struct order order;
+    struct fixture *f;
+    size_t hits, best, fetched;
+
+    order_init(&order, EPOCHS, 1, 20);
+    f = open_fixture(*state, &options, &order);
+    best = order.n - simulate_plan(&order, blocks_that_fit(f));
+    stage_begin(f->stage);
+    hits = read_epochs(f, &order, *state, 100);
+    fetched = (size_t)(fake_given(f->fake) / BLOCK);
+    printf("ahead: %zu hits of %zu, %zu blocks fetched, Belady %zu\n", hits, order.n, fetched,
+           best);
+    assert_true((double)fetched <= 1.25 * (double)best);
+    assert_true(hits >= order.n - best); /* how many more depends on the machine */
+    close_fixture(f);
+    order_release(&order);
+}
+
+/* What an earlier mount left on the disk can go, though nobody has looked at it. */
+static void test_keep__plan_next_stage__old_blocks_go(void **state)
+{
+    const struct stage_options options = usual(STAGE_PLAN, false);
+    struct order order;
+    struct fixture *f;
+
+    order_init(&order, 1, 1, 30);
+    f = open_fixture(*state, &options, &order);
+    for (size_t i = 0; i < order.n / 2; i++)
+        expect_read(f->blob, block_of(&order, i) * BLOCK, 10);
+    close_fixture(f);
+    for (size_t i = 0; i < order.n / 2; i++)
+        order_pass(&order, i);
+    f = open_fixture(*state, &options, &order);
+    for (size_t i = order.n / 2; i < order.n; i++)
+        expect_read(f->blob, block_of(&order, i) * BLOCK, 10);
+    assert_int_equal(f->counters->refused, 0);
+    assert_true(f->counters->evictions > order.n / 4);
+    expect_limit(f, *state);
+    close_fixture(f);
+    order_release(&order);
+}
+
+static void test_keep__plan_without_guide__pin(void **state)
+{
+    const struct stage_options options = usual(STAGE_PLAN, false);
+    struct order order;
+    struct fixture *f;
+
+    order_init(&order, 1, 1, 31);
+    f = open_fixture(*state, &options, NULL);
+    for (size_t i = 0; i < order.n; i++)
+        expect_read(f->blob, block_of(&order, i) * BLOCK, 10);
+    assert_int_equal(f->counters->evictions, 0);
+    assert_true(f->counters->refused > order.n / 3);
+    close_fixture(f);
+    order_release(&order);
+}
+
+/* ---- who fetches ahead ---- */
+
+struct event {
+    struct waiter waiter;
+    struct lock lock;
+    pthread_cond_t changed;
+    bool over;
+};
+
+static void event_done(struct waiter *waiter)
+{
+    struct event *event = (struct event *)waiter;
+    LOCK_SCOPE(&event->lock);
+
+    event->over = true;
+    pthread_cond_signal(&event->changed);
+}
+
+static void fetch_ahead(struct fixture *f, uint64_t off, uint64_t len, struct event *event)
+{
+    *event = (struct event){.waiter = {.done = event_done, .ahead = true}};
+    lock_init(&event->lock);
+    condition_init(&event->changed);
+    event->waiter.reason = DIAG_INIT;
+    atomic_store(&event->waiter.pending, 1);
+    blob_fetch(f->blob, off, len, &event->waiter);
+    waiter_done(&event->waiter, 0, NULL);
+}
+
+static int event_wait(struct event *event)
+{
+    lock_take(&event->lock);
+    while (!event->over)
+        lock_wait(&event->lock, &event->changed);
+    lock_drop(&event->lock);
+    pthread_cond_destroy(&event->changed);
+    lock_release(&event->lock);
+    return atomic_load(&event->waiter.error);
+}
+
+static void test_ahead__comes_and_counts_as_background(void **state)
+{
+    const struct stage_options options = usual(STAGE_PIN, false);
+    struct fixture *f = open_fixture(*state, &options, NULL);
+    struct event event;
+
+    for (uint64_t i = 0; i < 20; i++) { /* in sequence, and yet nothing more comes */
+        fetch_ahead(f, i * 8 * BLOCK, 8 * BLOCK, &event);
+        assert_int_equal(event_wait(&event), 0);
+    }
+    assert_int_equal(f->counters->demand_bytes, 0);
+    assert_int_equal(f->counters->background_bytes, 160 * BLOCK);
+    for (uint64_t i = 159; i; i--)
+        expect_read(f->blob, i * BLOCK, BLOCK);
+    assert_int_equal(f->counters->misses, 0);
+    close_fixture(f);
+}
+
+/* A reader of the same bytes has the connection that is left for those who wait. */
+static void test_ahead__demand_of_the_same__is_hurried(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, false);
+    struct fixture *f;
+    struct event events[3];
+
+    options.jobs = 2;
+    f = open_fixture(*state, &options, NULL);
+    f->stalls = 1;
+    for (uint64_t i = 0; i < 3; i++)
+        fetch_ahead(f, i * 100 * BLOCK, BLOCK, &events[i]);
+    fake_wait_started(f->fake, 1);
+    expect_read(f->blob, 200 * BLOCK, 10); /* the one behind waits on */
+    assert_int_equal(count_logged(f), 2);
+    fake_release(f->fake);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(event_wait(&events[i]), 0);
+    assert_int_equal(fake_given(f->fake), 3 * BLOCK);
+    close_fixture(f);
+}
+
+static void test_ahead__dead_remote__ends_with_an_error(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, false);
+    int64_t began = monotonic_ns();
+    struct fixture *f;
+    struct event event;
+
+    options.patience_s = 1;
+    f = open_fixture(*state, &options, NULL);
+    f->dead = true;
+    fetch_ahead(f, 0, BLOCK, &event);
+    assert_int_equal(event_wait(&event), -EREMOTEIO);
+    assert_true(monotonic_ns() - began < 5000000000);
+    assert_int_equal(f->counters->errors, 0);
+    lock_take(&f->lock);
+    f->dead = false;
+    lock_drop(&f->lock);
+    expect_read(f->blob, 0, 10); /* a reader has patience of its own */
+    close_fixture(f);
+}
+
+static void test_ahead__no_room__memory_has_it(void **state)
+{
+    struct stage_options options = usual(STAGE_PIN, false);
+    struct fixture *f;
+    struct event event;
+
+    options.limit = 1;
+    options.limit_percent = 0;
+    f = open_fixture(*state, &options, NULL);
+    fetch_ahead(f, 100 * BLOCK, 50 * BLOCK, &event);
+    assert_int_equal(event_wait(&event), 0);
+    assert_int_equal(f->counters->demand_bytes, 0);
+    for (uint64_t i = 0; i < 50; i++)
+        expect_read(f->blob, (149 - i) * BLOCK, BLOCK);
+    assert_int_equal(fake_given(f->fake), 50 * BLOCK);
+    close_fixture(f);
+}
+
+/* ---- block=auto ---- */
+
+static void test_block__auto__by_the_size_of_the_file(void **state)
+{
+    static const struct {
+        uint64_t size;
+        uint32_t block;
+    } cases[] = {{0, 4096},
+                 {1, 4096},
+                 {UINT64_C(128) << 20, 4096},
+                 {(UINT64_C(128) << 20) + 1, 8192},
+                 {UINT64_C(256) << 20, 8192},
+                 {UINT64_C(2) << 30, 65536},
+                 {(UINT64_C(2) << 30) + 1, 131072},
+                 {UINT64_C(1) << 50, 131072}};
+    struct stage_options options = usual(STAGE_PIN, false);
+    struct fixture *f;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(stage_auto_block(cases[i].size), cases[i].block);
+    options.block = 0;
+    f = open_fixture(*state, &options, NULL);
+    expect_read(f->blob, 100 * BLOCK + 7, 1);
+    assert_int_equal(fake_given(f->fake), 4096);
+    close_fixture(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_guide__shuffled__comes_in_that_order),
+        TEST(test_guide__slow_remote__neighbours_come_along),
+        TEST(test_guide__in_sequence__comes_in_long_runs),
+        TEST(test_guide__jump__the_next_run_is_of_the_new_order),
+        TEST(test_guide__demand__goes_first),
+        TEST(test_guide__changed_later__comes_first_again),
+        TEST(test_keep__plan__as_good_as_belady),
+        TEST(test_keep__plan_4_samples_in_a_block__as_good_as_belady),
+        TEST(test_keep__plan_ahead__fetches_hardly_more),
+        TEST(test_keep__plan_next_stage__old_blocks_go),
+        TEST(test_keep__plan_without_guide__pin),
+        TEST(test_ahead__comes_and_counts_as_background),
+        TEST(test_ahead__demand_of_the_same__is_hurried),
+        TEST(test_ahead__dead_remote__ends_with_an_error),
+        TEST(test_ahead__no_room__memory_has_it),
+        TEST(test_block__auto__by_the_size_of_the_file),
+    };
+
+    make_content();
+    if (argc > 1) /* one of them */
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
