@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/wants.h"
 
 static _Thread_local char explanation[sizeof(((struct diag *)0)->text)];
 
@@ -48,6 +49,29 @@ int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, stru
     return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
                             (unsigned long long)off, strerror(-r))
                  : 0;
+}
+
+static bool are_inside(const struct blob *blob, const struct blob_piece *pieces, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!pieces[i].len || pieces[i].off > blob->size ||
+            pieces[i].len > blob->size - pieces[i].off)
+            return false;
+    return true;
+}
+
+int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, size_t n,
+                   struct diag *d)
+{
+    int all = 0;
+
+    if (n > 1 && blob->ops->pread_many && are_inside(blob, pieces, n) &&
+        blob->ops->pread_many(blob, pieces, n) == 0)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (!wants_go_on(blob_read(blob, pieces[i].buf, pieces[i].len, pieces[i].off, d), &all))
+            break;
+    return all;
 }
 
 int blob_verify(const struct blob *blob, struct diag *d)

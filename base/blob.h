@@ -18,6 +18,13 @@ struct blob;
 
 struct waiter;
 
+/* A range of a blob, and where its bytes go. */
+struct blob_piece {
+    void *buf;
+    size_t len;
+    uint64_t off;
+};
+
 /* What a kind of blob provides. */
 struct blob_ops {
     int (*pread)(const struct blob *blob, void *buf, size_t len, uint64_t off);
@@ -29,6 +36,9 @@ struct blob_ops {
     /* See blob_used() and blob_done(). NULL: nothing is done about it. */
     void (*used)(const struct blob *blob, uint64_t off, uint64_t len);
     void (*done)(const struct blob *blob);
+    /* Read all pieces, which lie within the blob. 0; or -EAGAIN: it is not as simple as that, then
+     * they are read one by one. NULL: they always are. */
+    int (*pread_many)(const struct blob *blob, const struct blob_piece *pieces, size_t n);
 };
 
 /* The head of every blob. Set by its maker, then constant. */
@@ -72,6 +82,10 @@ void blob_explain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* The same with the reason in d: for reads of which the user hears. */
 int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d);
 int blob_verify(const struct blob *blob, struct diag *d);
+
+/* The same for n pieces, in which it may be faster. -EAGAIN: as by wants_go_on(). */
+int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, size_t n,
+                   struct diag *d);
 
 /* Have these bytes brought here before all others, and tell waiter (NULL: nobody) when they are.
  * Does not wait. */

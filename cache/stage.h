@@ -127,9 +127,9 @@ struct stage_guide {
     void *ctx;
 };
 
-/* Set the guide, before stage_begin(); it must outlive the threads. The background then stages what
- * next() gives, in that order, and in the order of the files what is still missing when next()
- * gives nothing more. NULL: none. */
+/* Set the guide, before stage_begin(); it must outlive the threads, or be taken away, by NULL,
+ * while they rest. The background then stages what next() gives, in that order, and in the order of
+ * the files what is still missing when next() gives nothing more. NULL: none. */
 void stage_set_guide(struct stage *stage, const struct stage_guide *guide);
 
 /* There is something more to be had of next(). jumped: a reader is somewhere else now: what was

@@ -843,6 +843,54 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
     return r;
 }
 
+/* Blocks that are HERE, and nothing to fetch ahead. */
+static bool is_simple(const struct file *file, const struct blob_piece *piece)
+{
+    uint64_t first = piece->off / file->block_bytes,
+             end = ceil_div(piece->off + piece->len, file->block_bytes);
+
+    return count_here(file, first, end) == end - first &&
+           piece->off + piece->len <= atomic_load_explicit(&file->ahead_at, memory_order_relaxed);
+}
+
+/* Bytes of the blocks that are HERE while the count of drops is drops; it is read once, behind all.
+ */
+static int read_pieces(struct file *file, const struct blob_piece *pieces, size_t n)
+{
+    uint64_t drops = atomic_load(&file->drops), total = 0;
+    struct stage_counters *c = &file->stage->counters;
+    struct wants *wants = wants_of_thread();
+    int r = check_first(file);
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        r = is_simple(file, &pieces[i]) ? 0 : -EAGAIN;
+        if (r == 0)
+            r = staged_read(&file->staged, pieces[i].buf, pieces[i].len, pieces[i].off);
+        total += pieces[i].len;
+    }
+    if (r < 0 || staged_drops(&file->staged) != drops)
+        return -EAGAIN;
+    for (size_t i = 0; i < n && r == 0 && wants && wants->uses; i++)
+        r = wants_note_use(wants, &file->blob, pieces[i].off, pieces[i].len);
+    if (!wants || !wants->again)
+        atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->served_bytes, total, memory_order_relaxed);
+    return r;
+}
+
+/* Every error is met again when they are read one by one. */
+static int stage_pread_many(const struct blob *blob, const struct blob_piece *pieces, size_t n)
+{
+    struct file *file = file_of(blob);
+    int r = file_take(file, NULL);
+
+    if (r < 0)
+        return -EAGAIN;
+    r = read_pieces(file, pieces, n);
+    file_put(file);
+    return r;
+}
+
 /* ---- asking ---- */
 
 static uint64_t count_missing(struct file *file, uint64_t first, uint64_t end)
@@ -996,4 +1044,5 @@ const struct blob_ops stage_blob_ops = {
     .fetch = stage_fetch,
     .used = stage_used,
     .done = stage_done,
+    .pread_many = stage_pread_many,
 };

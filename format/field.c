@@ -14,6 +14,7 @@
 #include "base/wants.h"
 
 #define SAMPLES_AT_ONCE 256
+#define PIECES_AT_ONCE  128
 #define CHUNK           16384 /* bytes converted at once */
 
 /* A walk over the items that a byte range touches, in runs of neighbours in the source. */
@@ -85,17 +86,23 @@ static int read_source(const struct field *f, void *buf, size_t len, uint64_t of
 int field_read_stored(const struct field *f, const struct selection *sel, uint64_t off, size_t len,
                       uint8_t *dst, struct diag *d)
 {
+    struct blob_piece pieces[PIECES_AT_ONCE];
     struct walk w;
     struct run run;
+    bool more = true;
     int all = 0;
 
     walk_init(&w, sel, f->stored_bytes, off, len);
-    while (walk_next(&w, &run)) {
-        int r = read_source(f, dst, run.len, f->offset + run.sample * f->stored_bytes + run.off, d);
+    while (more) {
+        size_t n = 0;
 
-        if (!wants_go_on(r, &all))
+        while (n < PIECES_AT_ONCE && (more = walk_next(&w, &run))) {
+            pieces[n++] = (struct blob_piece){dst, run.len,
+                                              f->offset + run.sample * f->stored_bytes + run.off};
+            dst += run.len;
+        }
+        if (!wants_go_on(blob_read_many(f->blob, pieces, n, d), &all))
             break;
-        dst += run.len;
     }
     return all;
 }

@@ -539,7 +539,8 @@ static void pushed(struct active *active, const struct push_file *file, uint64_t
     active->kind = node_kind(&file->node) + 1;
     if (next_kind(active, active->kind) < KINDS_MAX)
         return;
-    active->unit_bytes = max_u64((active->unit_bytes + active->this_bytes) / 2, PAGE);
+    active->unit_bytes =
+        max_u64((active->unit_bytes * 7 + active->this_bytes) / 8, active->this_bytes);
     active->this_bytes = 0;
     active->kind = 0;
     active->pushed++;

@@ -6,8 +6,23 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "base/scope.h"
 
-#define CGROUPS "/sys/fs/cgroup"
+/* How the two versions tell. Where both are mounted, one of them has no such files. */
+static const struct version {
+    const char *line;     /* in /proc/self/cgroup, what stands before the path */
+    const char *folder;   /* where the groups are */
+    const char *limit[2]; /* files with one number; NULL: none */
+    const char *used;
+    const char *idle; /* in memory.stat */
+} versions[] = {
+    {":memory:",
+     "/sys/fs/cgroup/memory",
+     {"memory.limit_in_bytes", NULL},
+     "memory.usage_in_bytes",
+     "total_inactive_file "},
+    {"0::", "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", "inactive_file "},
+};
 
 /* The number behind a word at the start of a line of a file, "" for its first line. UINT64_MAX:
  * there is none ("max"). */
@@ -40,40 +55,46 @@ static uint64_t machine(const char *word)
 }
 
 /* The path of this process's cgroup, "" where it has none. */
-static void own_cgroup(char *ret, size_t room)
+static void own_cgroup(const struct version *v, char *ret, size_t room)
 {
     FILE *f = fopen("/proc/self/cgroup", "re");
     char line[1024];
 
     ret[0] = '\0';
     while (f && fgets(line, sizeof(line), f)) {
+        const char *found = strstr(line, v->line);
+
         line[strcspn(line, "\n")] = '\0';
-        if (!strncmp(line, "0::", 3))
-            snprintf(ret, room, "%s", line + 3);
+        if (found && (*v->line == ':' || found == line))
+            snprintf(ret, room, "%s", found + strlen(v->line));
     }
     if (f)
         fclose(f);
 }
 
-static uint64_t cgroup_number(const char *group, const char *file, const char *word)
+static uint64_t group_number(const struct version *v, const char *group, const char *file,
+                             const char *word)
 {
     char path[1200];
 
-    snprintf(path, sizeof(path), CGROUPS "%s/%s", group, file);
+    if (!file)
+        return UINT64_MAX;
+    snprintf(path, sizeof(path), "%s%s/%s", v->folder, group, file);
     return number_in(path, word);
 }
 
 /* What a limited cgroup may take, and has left: pages of files that were not used lately go first
  * when there is no more. UINT64_MAX: it is not limited. */
-static uint64_t limit_of(const char *group)
+static uint64_t limit_of(const struct version *v, const char *group)
 {
-    return min_u64(cgroup_number(group, "memory.max", ""), cgroup_number(group, "memory.high", ""));
+    return min_u64(group_number(v, group, v->limit[0], ""),
+                   group_number(v, group, v->limit[1], ""));
 }
 
-static uint64_t left_in(const char *group)
+static uint64_t left_in(const struct version *v, const char *group)
 {
-    uint64_t limit = limit_of(group), used = cgroup_number(group, "memory.current", "");
-    uint64_t idle = cgroup_number(group, "memory.stat", "inactive_file ");
+    uint64_t limit = limit_of(v, group), used = group_number(v, group, v->used, "");
+    uint64_t idle = group_number(v, group, "memory.stat", v->idle);
 
     if (limit == UINT64_MAX || used == UINT64_MAX)
         return UINT64_MAX;
@@ -81,17 +102,21 @@ static uint64_t left_in(const char *group)
     return limit > used ? limit - used : 0;
 }
 
-/* The least of the cgroups around this process, from its own up to the root. */
-static uint64_t least(uint64_t (*of)(const char *group), uint64_t start)
+/* The least of the cgroups around this process, from its own up to the root, which in a container
+ * is the container's. */
+static uint64_t least(uint64_t (*of)(const struct version *v, const char *group), uint64_t start)
 {
-    char group[1024], *slash;
     uint64_t least = start;
 
-    own_cgroup(group, sizeof(group));
-    while ((slash = strrchr(group, '/'))) {
-        if (slash[1])
-            least = min_u64(least, of(group));
-        *slash = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        char group[1024], *slash;
+
+        own_cgroup(&versions[i], group, sizeof(group));
+        while ((slash = strrchr(group, '/'))) {
+            least = min_u64(least, of(&versions[i], group));
+            *slash = '\0';
+        }
+        least = min_u64(least, of(&versions[i], ""));
     }
     return least;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Bytes of the machine, or of the smallest cgroup (version 2) around this process that is limited.
+/* Bytes of the machine, or of the smallest cgroup around this process that is limited.
  */
 uint64_t memory_total(void);
 

@@ -52,6 +52,7 @@ static int make_actives(struct server *s)
         r = guide_new(s->actives, s->setup.catalog, &s->guide);
     if (r < 0)
         return r;
+    s->status.actives = s->actives;
     if (s->guide)
         stage_set_guide(s->setup.stage, guide_for_stage(s->guide));
     for (size_t i = 0; i < s->setup.catalog->n; i++)
@@ -193,7 +194,6 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
         r = promises_new(setup->options->reads_once, setup->options->reads_sorted, &s->promises);
     if (r == 0)
         r = make_actives(s);
-    s->status.actives = s->actives;
     if (r == 0)
         r = make_session(s, d);
     if (r == 0) {
@@ -334,8 +334,10 @@ void server_free(struct server *s)
         fuse_session_destroy(s->session);
     if (s->has_buffers)
         pthread_key_delete(s->buffer);
-    if (s->guide)
+    if (s->guide) { /* the stage goes later, and asks until then */
+        stage_rest(s->setup.stage);
         stage_set_guide(s->setup.stage, NULL);
+    }
     push_free(s->push);
     guide_free(s->guide);
     actives_free(s->actives);

@@ -673,6 +673,43 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
     close_fixture(&b);
 }
 
+/* Many pieces at once: none counts if blocks were dropped, by whomever, since they were known. */
+static void test_read_many__dropped_meanwhile__read_again(void **state)
+{
+    struct stage_options once = usual();
+    struct blob_piece pieces[50];
+    uint8_t buf[50][300];
+    struct diag d = DIAG_INIT;
+    struct fixture a, b;
+
+    for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
+        pieces[i] = (struct blob_piece){buf[i], sizeof(buf[i]), (i * 37 % 300) * BLOCK + 4000};
+    once.keep = STAGE_ONCE;
+    open_usual(&a, *state);
+    open_fixture(&b, *state, &once, "\"1\"", NULL);
+    expect_read(a.blob, 0, SIZE);
+    expect_read(b.blob, 0, SIZE);
+    for (unsigned round = 0; round < 3; round++) {
+        uint64_t hits = a.counters->hits, served = a.counters->served_bytes;
+
+        memset(buf, 0, sizeof(buf));
+        if (round == 1)
+            for (size_t i = 0; i < ARRAY_LEN(pieces); i += 7)
+                use(b.blob, pieces[i].off / BLOCK * BLOCK, BLOCK);
+        assert_int_equal(blob_read_many(a.blob, pieces, ARRAY_LEN(pieces), &d), 0);
+        for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
+            assert_memory_equal(buf[i], content + pieces[i].off, sizeof(buf[i]));
+        assert_int_equal(a.counters->served_bytes - served, sizeof(buf));
+        if (round != 1)
+            assert_int_equal(a.counters->hits - hits, ARRAY_LEN(pieces));
+    }
+    assert_true(b.counters->evictions > 0 && fake_given(a.fake) > SIZE);
+    pieces[49].off = SIZE;
+    assert_int_equal(blob_read_many(a.blob, pieces, ARRAY_LEN(pieces), &d), -EINVAL);
+    close_fixture(&b);
+    close_fixture(&a);
+}
+
 /* Another process drops, and stands still: then blocks that it has claimed cannot be written. */
 static void lock_drops(int fd, short type)
 {
@@ -951,6 +988,7 @@ int main(int argc, char **argv)
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
         TEST(test_bad__claimed__drops_of_others_are_seen),
+        TEST(test_read_many__dropped_meanwhile__read_again),
         TEST(test_drops__excluded__tried_again),
         TEST(test_drops__excluded_for_long__nothing_is_fetched_in_vain),
         TEST(test_whole__dropped_meanwhile__comes_again),

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""The daemon in a memory cgroup that is smaller than what may be ahead: less is pushed, nothing is
+killed, all bytes are right."""
+
+import contextlib
+import os
+
+import numpy as np
+
+from lib import SOURCE, contains, equal, idx_bytes, path, skip, start, stop, text, write
+from push import compute, resident, whole
+
+MiB = 1 << 20
+LIMIT = 96 * MiB
+N = 40000
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """A cgroup with that limit, of version 2 or 1; its folder and the file that counts kills."""
+    name = f"epochfs-test-{os.getpid()}"
+    for top, file, kills in (("/sys/fs/cgroup", "memory.max", "memory.events"),
+                             ("/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                              "memory.oom_control")):
+        group = f"{top}/{name}"
+        with contextlib.suppress(OSError):
+            os.mkdir(group)
+        if not os.path.exists(f"{group}/{file}"):
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
+            continue
+        try:
+            with open(f"{group}/{file}", "w", encoding="ascii") as f:
+                f.write(str(limit))
+            yield group, f"{group}/{kills}"
+        finally:
+            os.rmdir(group)
+        return
+    skip("no memory cgroup can be made here")
+
+
+def main():
+    data = np.random.default_rng(6).integers(0, 256, (N, 80, 80), dtype=np.uint8)  # 256 MB
+    write("train-data", idx_bytes(data))
+    folder = "train-data/batches/batch=64/raw"
+    with memory_group(LIMIT) as (group, kills):
+        daemon = start(SOURCE, "ahead=1G", prefix=(
+            "sh", "-c", f'echo $$ >"{group}/cgroup.procs" && exec "$@"', "sh"))
+        most = 0
+        for i in range(N // 64):
+            got = whole(path(folder, f"{i:06d}.image.raw"))
+            equal(got == data[i * 64:][:64].tobytes(), True, f"batch {i}")
+            compute(0.002)
+            if i % 100 == 50:
+                ahead = sum(resident(path(folder, f"{k:06d}.image.raw"))
+                            for k in range(i + 1, N // 64))
+                most = max(most, ahead)
+        print(f"{most >> 20} MiB ahead at most", flush=True)
+        equal(MiB < most < LIMIT // 2, True, f"{most} bytes ahead with a limit of {LIMIT}")
+        contains(text(kills), "oom_kill 0\n")
+        stop(daemon)
+
+
+main()
