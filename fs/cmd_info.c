@@ -237,8 +237,11 @@ int command_info(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct info_call call = {0};
-    const struct command_line line = {
-        "info", "SOURCE", print_help, &options, {{"json", &call.json}, {"check", &call.check}}};
+    const struct command_line line = {"info",
+                                      "SOURCE",
+                                      print_help,
+                                      &options,
+                                      {{"json", .set = &call.json}, {"check", .set = &call.check}}};
     int code;
 
     options_init(&options);

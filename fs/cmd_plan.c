@@ -4,7 +4,6 @@
  * fast it is; the arithmetic is forecast.c's. What is fetched to find out goes into the cache as
  * ever, so that nothing is fetched in vain. */
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "format/extents.h"
 #include "fs/commands.h"
 #include "fs/forecast.h"
 #include "fs/log.h"
@@ -24,8 +24,9 @@
 #define WARM_NS    INT64_C(300000000)  /* of them, until connections have got going */
 #define PREPARE_NS INT64_C(2000000000) /* that datasets may take to be ready */
 #define WAIT_MS    50
-#define EPOCHS     10 /* default of --epochs= */
-#define LABEL      9  /* width of the first column */
+#define LOOKED_AT  1000 /* samples whose places are looked at, at most */
+#define EPOCHS     10   /* default of --epochs= */
+#define LABEL      9    /* width of the first column */
 
 struct plan_call {
     bool json;
@@ -142,7 +143,8 @@ static int measure(struct planning *p)
     stage_end(p->stage);
     stage_rest(p->stage); /* until all that was under way has ended */
     if (r < 0 && r != -ENOSPC)
-        return fail(EXIT_SOURCE, "%s: %s", p->shown, diag_text(&d, r));
+        return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", p->shown,
+                    diag_text(&d, r));
     if (now - warm_at < WARM_NS || now_bytes == warm) { /* it was over so soon that all counts */
         warm = before;
         warm_at = began;
@@ -175,8 +177,31 @@ static int find_rate(struct planning *p)
 
 /* ---- a plan ---- */
 
-/* Bytes of the source files of a dataset, and what of them is here. A file that only says where
- * others are stands for all of the source. */
+/* The same by where samples stand, of some of them. False: that cannot be told. */
+static bool find_extents(const struct planning *p, const struct dataset *ds, uint64_t *ret_bytes,
+                         uint64_t *ret_here)
+{
+    uint64_t n = min_u64(ds->samples, LOOKED_AT);
+    struct extent extent[EXTENTS_MOST];
+    double bytes = 0, here = 0;
+
+    for (uint64_t i = 0; i < n; i++) {
+        unsigned found = dataset_extents(ds, i * (ds->samples / n), NULL, extent);
+
+        for (unsigned k = 0; k < found; k++) {
+            double size = (double)extent[k].blob->size, len = (double)extent[k].len;
+
+            bytes += len;
+            here += p->stage ? len * (double)stage_staged(extent[k].blob) / size : len;
+        }
+    }
+    *ret_bytes = n ? (uint64_t)(bytes / (double)n * (double)ds->samples) : 0;
+    *ret_here = n ? (uint64_t)(here / (double)n * (double)ds->samples) : 0;
+    return bytes > 0;
+}
+
+/* Bytes of the source files of a dataset, and what of them is here. Of a file that only says where
+ * others are it is those; if they cannot be told, all of the source. */
 static void find_bytes(const struct planning *p, const struct dataset *ds, uint64_t *ret_bytes,
                        uint64_t *ret_here)
 {
@@ -184,9 +209,11 @@ static void find_bytes(const struct planning *p, const struct dataset *ds, uint6
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         const char *dot = strrchr(blob_name(ds->blob[i]), '.');
 
-        if (p->stage && dot && !strcmp(dot, ".scp")) {
-            *ret_bytes = p->bytes;
-            *ret_here = p->here;
+        if (dot && !strcmp(dot, ".scp")) {
+            if (!find_extents(p, ds, ret_bytes, ret_here)) {
+                *ret_bytes = p->bytes;
+                *ret_here = p->here;
+            }
             return;
         }
         *ret_bytes += ds->blob[i]->size;
@@ -633,65 +660,39 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
     double v = strtod(value, &end);
 
     if (!*value || strspn(value, "0123456789.") != strlen(value) || *end)
-        return diag_set(d, -EINVAL, "option compute=%s: want seconds, as 0.25", value);
+        return diag_set(d, -EINVAL, "option --compute=%s: want seconds, as 0.25", value);
     *ret = v;
     return 0;
-}
-
-static int parse_call(int argc, char **argv, struct plan_call *call, struct options *options)
-{
-    static const struct option long_options[] = {
-        {"json", no_argument, NULL, 'j'},          {"rate", required_argument, NULL, 'r'},
-        {"compute", required_argument, NULL, 'c'}, {"epochs", required_argument, NULL, 'e'},
-        {"help", no_argument, NULL, 'h'},          {0}};
-    struct diag d = DIAG_INIT;
-    int c, r = 0;
-
-    optind = 1;
-    opterr = 0;
-    while (r == 0 && (c = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
-        switch (c) {
-        case 'j':
-            call->json = true;
-            break;
-        case 'r':
-            r = value_size("rate", optarg, &call->rate, &d);
-            break;
-        case 'c':
-            r = parse_seconds(optarg, &call->compute, &d);
-            break;
-        case 'e':
-            r = value_count("epochs", optarg, 1, 1000000, &call->epochs, &d);
-            break;
-        case 'o':
-            r = options_parse(options, optarg, &d);
-            break;
-        case 'h':
-            print_help();
-            exit(EXIT_DONE);
-        default:
-            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs plan --help`",
-                        argv[optind - 1]);
-        }
-    }
-    if (r < 0)
-        return fail(EXIT_USAGE, "%s", diag_text(&d, r));
-    if (argc - optind != 1)
-        return fail(EXIT_USAGE, "want one SOURCE; see `epochfs plan --help`");
-    call->source = argv[optind];
-    return EXIT_DONE;
 }
 
 int command_plan(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct plan_call call = {.compute = -1, .epochs = EPOCHS};
-    int code;
+    const char *rate = NULL, *compute = NULL, *epochs = NULL;
+    const struct command_line line = {"plan",
+                                      "SOURCE",
+                                      print_help,
+                                      &options,
+                                      {{"json", .set = &call.json},
+                                       {"rate", .text = &rate},
+                                       {"compute", .text = &compute},
+                                       {"epochs", .text = &epochs}}};
+    struct diag d = DIAG_INIT;
+    int code, r = 0;
 
     options_init(&options);
-    code = parse_call(argc, argv, &call, &options);
-    if (code != EXIT_DONE)
+    code = parse_command(argc, argv, &line, &call.source);
+    if (code >= 0)
         return code;
+    if (rate)
+        r = value_size("--rate", rate, &call.rate, &d);
+    if (compute && r == 0)
+        r = parse_seconds(compute, &call.compute, &d);
+    if (epochs && r == 0)
+        r = value_count("--epochs", epochs, 1, 1000000, &call.epochs, &d);
+    if (r < 0)
+        return fail(EXIT_USAGE, "%s", diag_text(&d, r));
     log_set_level(options.log_level);
     return plan_source(&call, &options);
 }

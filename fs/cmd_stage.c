@@ -138,12 +138,6 @@ static int say_no_room(const struct staging *s)
                 human_bytes(stage_room_limit(stage), limit), left);
 }
 
-/* EIO: remotes fail with others. */
-static bool is_cache_error(int r)
-{
-    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO || r == -EBUSY;
-}
-
 static int say_failed(const struct staging *s, int r, const struct diag *d)
 {
     if (r == -ENOSPC)
@@ -302,11 +296,12 @@ int command_stage(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct stage_call call = {0};
-    const struct command_line line = {"stage",
-                                      "SOURCE",
-                                      print_help,
-                                      &options,
-                                      {{"check", &call.check}, {"progress", &call.progress}}};
+    const struct command_line line = {
+        "stage",
+        "SOURCE",
+        print_help,
+        &options,
+        {{"check", .set = &call.check}, {"progress", .set = &call.progress}}};
     int code;
 
     options_init(&options);

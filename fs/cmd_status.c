@@ -238,8 +238,11 @@ static int watch(struct status_call *call)
 int command_status(int argc, char **argv)
 {
     struct status_call call = {0};
-    const struct command_line line = {
-        "status", "MOUNTPOINT", print_help, NULL, {{"json", &call.json}, {"watch", &call.watch}}};
+    const struct command_line line = {"status",
+                                      "MOUNTPOINT",
+                                      print_help,
+                                      NULL,
+                                      {{"json", .set = &call.json}, {"watch", .set = &call.watch}}};
     int code = parse_command(argc, argv, &line, &call.mountpoint), r;
 
     if (code >= 0)

@@ -32,6 +32,12 @@ int fail(int code, const char *format, ...)
     return code;
 }
 
+/* EIO: remotes fail with others. */
+bool is_cache_error(int r)
+{
+    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO || r == -EBUSY;
+}
+
 /* The flag that was meant, NULL: none is like it. */
 static const char *guess_flag(const struct command_line *line, const char *word)
 {
@@ -72,12 +78,19 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
     int c;
 
     for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
-        known[i + 1] = (struct option){line->flag[i].name, no_argument, NULL, FIRST_FLAG + (int)i};
+        known[i + 1] = (struct option){line->flag[i].name,
+                                       line->flag[i].text ? required_argument : no_argument, NULL,
+                                       FIRST_FLAG + (int)i};
     optind = 1;
     opterr = 0;
     while ((c = getopt_long(argc, argv, line->options ? "ho:" : "h", known, NULL)) != -1) {
-        if (c >= FIRST_FLAG) {
+        if (c >= FIRST_FLAG && line->flag[c - FIRST_FLAG].text) {
+            *line->flag[c - FIRST_FLAG].text = optarg;
+        } else if (c >= FIRST_FLAG) {
             *line->flag[c - FIRST_FLAG].set = true;
+        } else if (c == '?' && optopt >= FIRST_FLAG && line->flag[optopt - FIRST_FLAG].text) {
+            return fail(EXIT_USAGE, "%s: want --%s=VALUE; see `epochfs %s --help`", line->name,
+                        line->flag[optopt - FIRST_FLAG].name, line->name);
         } else if (c == 'h' || c == HELP_FLAG) {
             line->help();
             return EXIT_DONE;

@@ -22,16 +22,17 @@ int command_stage(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_cache(int argc, char **argv);
 
-/* What a command takes beside --help: flags, -o, and one word. */
+/* What a command takes beside --help: flags, perhaps with values, -o, and one word. */
 struct command_line {
     const char *name;        /* of the command */
     const char *word;        /* "SOURCE": what its one word is */
     void (*help)(void);      /* prints it */
     struct options *options; /* -o is added to them; NULL: it has no -o */
     struct {
-        const char *name; /* without "--" */
-        bool *set;
-    } flag[4]; /* the last ones may be missing */
+        const char *name;  /* without "--" */
+        bool *set;         /* or: */
+        const char **text; /* it has a value, --name=VALUE */
+    } flag[4];             /* the last ones may be missing */
 };
 
 /* Take the arguments of a command, argv[0] being its name. -1 and its word; or the exit code of the
@@ -61,6 +62,9 @@ const char *shown_source(const char *spec, char ret[static PATH_MAX]);
 
 /* Log what was odd about SOURCE when it was opened. */
 void log_source_note(const struct source *source);
+
+/* Is that what a stage fails with because of its cache, not of the remote? */
+bool is_cache_error(int r);
 
 /* Say "epochfs: <reason>" and return code. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -18,7 +18,7 @@
 struct shown {
     const char *dataset, *plan, *encoding; /* NULL: none */
     uint64_t epoch, batch, batches, samples, pushed;
-    double rate, wait_s, wait_share, since_s, staged;
+    double rate, wait_s, wait_share, since_s, quiet_s, staged;
     double left_s; /* NAN: not known */
 };
 
@@ -55,6 +55,7 @@ static struct shown shown_of(const struct active_info *info, const char *dataset
         .rate = bounded(info->units_per_s),
         .wait_s = bounded(info->wait_s),
         .since_s = bounded(info->since_s),
+        .quiet_s = bounded(info->quiet_s),
         .staged = staged_share(info->item->ds),
         .left_s = NAN,
     };
@@ -124,7 +125,7 @@ static void json_plan(const struct shown *s, struct text *t)
              "     \"batches_per_second\": %20.6f, \"wait_seconds\": %20.6f,\n"
              "     \"wait_share\": %8.6f, \"seconds_since_first_read\": %20.6f,\n",
              s->rate, s->wait_s, s->wait_share, s->since_s);
-    text_add(t, "     \"seconds_left\": ");
+    text_add(t, "     \"seconds_since_last_read\": %20.6f, \"seconds_left\": ", s->quiet_s);
     if (isnan(s->left_s))
         text_add(t, "%20s", "null");
     else
@@ -198,6 +199,7 @@ static const struct gauge {
     {"epochfs_plan_wait_seconds", "That readers waited for the remote, in this epoch."},
     {"epochfs_plan_wait_ratio", "The same as a share of the time since its first read."},
     {"epochfs_plan_age_seconds", "Since the first read of this epoch."},
+    {"epochfs_plan_quiet_seconds", "Since the last read that has reached us."},
     {"epochfs_plan_left_seconds", "Until its end, at this speed; NaN: not known."},
     {"epochfs_plan_staged_ratio", "Share of the dataset's source bytes that are staged."},
 };
@@ -205,8 +207,9 @@ static const struct gauge {
 static void gauge_values(const struct shown *s, double ret[static ARRAY_LEN(gauges)])
 {
     const double v[ARRAY_LEN(gauges)] = {
-        (double)s->batch, (double)s->batches, (double)s->samples, (double)s->pushed, s->rate,
-        s->wait_s,        s->wait_share,      s->since_s,         s->left_s,         s->staged};
+        (double)s->batch, (double)s->batches, (double)s->samples, (double)s->pushed,
+        s->rate,          s->wait_s,          s->wait_share,      s->since_s,
+        s->quiet_s,       s->left_s,          s->staged};
 
     memcpy(ret, v, sizeof(v));
 }

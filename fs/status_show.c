@@ -11,6 +11,7 @@
 #include "fs/progress.h"
 
 #define NAME_ROOM 2048
+#define QUIET_S   30 /* without a read: the job rests, or has ended */
 
 static void add_mount(const char *json, struct text *t)
 {
@@ -131,9 +132,9 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
 struct plan_line {
     char dataset[NAME_ROOM], plan[NAME_ROOM / 4], encoding[32];
     uint64_t epoch, batch, batches, samples;
-    double rate, wait_s, left_s; /* left_s < 0: not known */
-    unsigned staged, waits;      /* percent */
-    bool is_samples;             /* not batches */
+    double rate, wait_s, quiet_s, left_s; /* left_s < 0: not known */
+    unsigned staged, waits;               /* percent */
+    bool is_samples;                      /* not batches */
 };
 
 static unsigned percent_at(const char *at, const char *name)
@@ -156,6 +157,7 @@ static void plan_line_init(struct plan_line *ret, const char *at)
         .samples = json_number(at, "samples_per_batch"),
         .rate = json_real(at, "batches_per_second"),
         .wait_s = json_real(at, "wait_seconds"),
+        .quiet_s = json_real(at, "seconds_since_last_read"),
         .left_s = left && *left >= '0' && *left <= '9' ? json_real(at, "seconds_left") : -1,
         .staged = percent_at(at, "staged_share"),
         .waits = percent_at(at, "wait_share"),
@@ -187,7 +189,10 @@ static void add_plan_place(const struct plan_line *p, struct text *t)
         text_add(t, ", %.3g samples/s", p->rate);
     else if (p->rate > 0)
         text_add(t, ", %.3g batches/s (%.0f samples/s)", p->rate, p->rate * (double)p->samples);
-    if (p->left_s >= 0 && p->batch < p->batches)
+    if (p->quiet_s >= QUIET_S && p->batch < p->batches)
+        text_add(t, ", no read for %s",
+                 human_seconds(p->quiet_s < 1e15 ? (uint64_t)p->quiet_s : UINT64_MAX, left));
+    else if (p->left_s >= 0 && p->batch < p->batches)
         text_add(t, ", %s left",
                  human_seconds(p->left_s < 1e15 ? (uint64_t)(p->left_s + 0.5) : UINT64_MAX, left));
 }

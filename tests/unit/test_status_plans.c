@@ -64,6 +64,7 @@ static int setup(void **state)
         .units_per_s = 4.5,
         .wait_s = 2.5,
         .since_s = 25,
+        .quiet_s = 0.5,
     };
     list[1] = (struct active_info){.item = &items[1], .units = 10, .samples = 1};
     n_list = 2;
@@ -111,6 +112,7 @@ static void test_status_plans_json__two__under_their_names(void **state)
     assert_true(json_real(at, "wait_seconds") == 2.5);
     assert_true(json_real(at, "wait_share") == 0.1);
     assert_true(json_real(at, "seconds_since_first_read") == 25);
+    assert_true(json_real(at, "seconds_since_last_read") == 0.5);
     assert_true(json_real(at, "seconds_left") == 82);
     assert_true(json_real(at, "staged_share") == 0.25);
     at = json_next(at);

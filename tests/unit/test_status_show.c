@@ -24,7 +24,8 @@ static void make_status(unsigned plans, unsigned batch, unsigned served, unsigne
     if (plans > 1)
         text_add(t, ", {\"dataset\": \"test\", \"plan\": null, \"encoding\": null, \"epoch\": 0,"
                     " \"batch\": 5, \"batches\": 10, \"samples_per_batch\": 1,"
-                    " \"batches_per_second\": 300, \"seconds_left\":   null, \"staged_share\": 1}");
+                    " \"seconds_since_last_read\":  75.5, \"batches_per_second\": 300,"
+                    " \"seconds_left\":   null, \"staged_share\": 1}");
     text_add(t,
              "   ], \"remote\": {\"demand_bytes\": %u, \"staged_bytes\": 1048576,"
              " \"total_bytes\": 4194304}}",
@@ -53,7 +54,7 @@ static void test_status_show_page__two_plans__where_they_are(void **state)
                       "1 min 22 s left\n"
                       "          25 % staged, waited 2.5 s (10 %)\n"
                       "          test samples\n"
-                      "          sample 5 of 10 (50 %), 300 samples/s\n"
+                      "          sample 5 of 10 (50 %), 300 samples/s, no read for 1 min 15 s\n"
                       "          100 % staged, waited 0.0 s (0 %)\n");
     assert_has(&page, "fetched   5.0 KiB (2.0 KiB/s)");
 }
@@ -84,6 +85,7 @@ static void test_status_show_lines__plans__what_has_changed(void **state)
                         "(21 %), 4.5 batches/s (576 samples/s), 1 min 22 s left, 25 % staged, "
                         "waited 2.5 s (10 %)\n"
                         "2026-09-21T14:13:20Z test samples: sample 5 of 10 (50 %), 300 samples/s, "
+                        "no read for 1 min 15 s, "
                         "100 % staged, waited 0.0 s (0 %)\n");
     look(2, 100, 0, 0, &last, &lines, &t);
     assert_null(t.data);
