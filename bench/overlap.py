@@ -86,23 +86,23 @@ def make_data():
 
 def cells():
     """Each with the variants that are measured."""
-    one = ten = ("loader", "copy", "ours")
+    usual = ("loader", "copy", "ours")
     for contended in False, True:
         for mb in SIZES:
             for ratio in RATIOS:
-                if ratio != 1 and (mb == LARGE and (contended or QUICK) or
-                                   mb != MIDDLE and QUICK):
+                if ratio != 1 and (mb == LARGE and (contended or QUICK) or mb == SMALL and QUICK):
                     continue
                 more = ("ahead",) if mb == MIDDLE else ()
                 more += ("ours16",) if (mb, ratio) == (MIDDLE, 1) else ()
-                yield Cell(mb, ratio, 1, contended), one + more
+                yield Cell(mb, ratio, 1, contended), usual + more
     yield Cell(MIDDLE, 1, 1, False, True), ("copy", "ours")
-    for contended in False, True:
-        for ratio in RATIOS:
-            if not QUICK or ratio == 1 and contended:
-                yield Cell(SMALL, ratio, 10, contended), ten
-        if not QUICK:
-            yield Cell(MIDDLE, 1, 10, contended), ten
+    if not QUICK:
+        yield Cell(SMALL, 1, 10, False), usual
+    for ratio in RATIOS:
+        if ratio == 1 or not QUICK:
+            yield Cell(SMALL, ratio, 10, True), usual
+    if not QUICK:
+        yield Cell(MIDDLE, 1, 10, True), usual
 
 
 class Experiment:
@@ -312,7 +312,7 @@ Seconds, from the first command to the end of the last batch:
 
 * **transfer** is that of the file alone under the same conditions, by curl or over 8 connections, whichever is
   faster; **compute** that of all batches. Who transfers once is not done before the larger of them.
-* **floor** is what epochfs can reach at most: blocks of 128 KiB come without a pause in the order of their first
+* **floor** is what epochfs can reach at best: blocks of 128 KiB come without a pause in the order of their first
   need, and a batch computes when the last of its blocks is here. A sample of 150 KB touches 2.1 blocks, so half
   of a full shuffle needs three quarters of the bytes; smaller blocks and windows need fewer.
 * **fetched** is what the server sent for the file, over its size, to the loader and to epochfs.
@@ -359,7 +359,9 @@ def figure(x):
               if x.took(c, v)]
     top = -(-max(values) * 2 // 1) / 2
     bar, gap, height, left, base = 16, 22, 240, 56, 300
-    width = left + sum(max(len(found) * (4 * bar + gap) + 18, 230) for _, found in panels) + 14
+    bars_in = [sum(bool(x.took(c, v)) for c in found for v in COLORS) for _, found in panels]
+    width = left + 14 + sum(max(count * bar + len(found) * gap + 18, 230)
+                            for count, (_, found) in zip(bars_in, panels))
 
     def y(value):
         return base - value / top * height
