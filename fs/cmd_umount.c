@@ -1,28 +1,61 @@
-/* epochfs umount: by umount2(2) where we may, else by fusermount3. */
+/* epochfs umount: by umount2(2) where we may, else by fusermount3.
+ *
+ * The daemon itself lists folders of its mount for a moment now and then, as long as it reads ahead
+ * of readers that may have just ended; indexers and shells do alike. So a mount that is in use is
+ * tried again for a short while. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "fs/commands.h"
 #include "fs/mounts.h"
 
-static int run_fusermount(const char *path)
+#define TRIES    15
+#define PAUSE_NS 20000000 /* between them */
+
+static void pause_shortly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+}
+
+/* Its exit code, or -1. silent: what it says is nobody's concern. */
+static int fusermount(const char *path, bool silent)
 {
     pid_t child = fork();
     int status = 0;
 
     if (child == 0) {
+        if (silent)
+            dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
         execlp("fusermount3", "fusermount3", "-u", path, (char *)NULL);
         _exit(127);
     }
-    if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status))
+    return child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) ? -1
+                                                                             : WEXITSTATUS(status);
+}
+
+static int run_fusermount(const char *path)
+{
+    int code = -1;
+
+    for (unsigned i = 1; i <= TRIES; i++) {
+        code = fusermount(path, i < TRIES);
+        if (code <= 0 || code == 127)
+            break;
+        pause_shortly();
+    }
+    if (code < 0)
         return fail(EXIT_MOUNT, "cannot run fusermount3: %s", strerror(errno));
-    if (WEXITSTATUS(status) == 127)
+    if (code == 127)
         return fail(EXIT_MOUNT, "cannot run fusermount3; is the package fuse3 installed?");
-    if (WEXITSTATUS(status))
+    if (code)
         return fail(EXIT_MOUNT, "%s: fusermount3 did not unmount it; is it another user's mount?",
                     path);
     return EXIT_DONE;
@@ -30,7 +63,13 @@ static int run_fusermount(const char *path)
 
 static int unmount(const char *path)
 {
-    if (umount2(path, UMOUNT_NOFOLLOW) == 0)
+    int r = umount2(path, UMOUNT_NOFOLLOW);
+
+    for (unsigned i = 1; r < 0 && errno == EBUSY && i < TRIES; i++) {
+        pause_shortly();
+        r = umount2(path, UMOUNT_NOFOLLOW);
+    }
+    if (r == 0)
         return EXIT_DONE;
     if (errno == EPERM)
         return run_fusermount(path);

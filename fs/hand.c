@@ -25,14 +25,28 @@ struct hand {
     int result; /* of the start, then of the job */
 };
 
+/* Who started us in the background waits until nobody has his pipes any more. */
+static int leave_standard_files(void)
+{
+    long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0)
+        return -errno;
+    for (int fd = 0; fd < 3; fd++)
+        if (null > fd && syscall(SYS_dup3, (int)null, fd, 0) < 0)
+            return -errno;
+    return 0;
+}
+
 /* Have a table of our own. System calls as such, for a number means another file here than in the
  * other threads, which sanitizers do not know. */
 static int take_table(int session)
 {
+    int r = unshare(CLONE_FILES) < 0 ? -errno : leave_standard_files();
     long fd;
 
-    if (unshare(CLONE_FILES) < 0)
-        return -errno;
+    if (r < 0)
+        return r;
     fd = syscall(SYS_openat, AT_FDCWD, "/dev/fuse", O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return -errno;

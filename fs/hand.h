@@ -3,7 +3,7 @@
  * only, and if we are killed, requests end when their descriptor of /dev/fuse is closed. A thread
  * that waits keeps the descriptors of its process open; therefore a hand has a table of its own,
  * with a second descriptor of the session (FUSE_DEV_IOC_CLONE) in the place of the session's, and
- * nothing else but 0 to 2. */
+ * nothing else; 0 to 2 are /dev/null. */
 #ifndef EPOCHFS_FS_HAND_H
 #define EPOCHFS_FS_HAND_H
 
