@@ -33,7 +33,7 @@
 #define GROUP_BYTES (UINT64_C(1) << 20) /* so much more than is needed at least, */
 #define GROUP_SHARE 1024                /* but no more than this part of what is on disk */
 #define SAMPLES     256                 /* that are asked for to find what has passed */
-#define ASK_ALL     32                  /* each so many passes */
+#define ASK_ALL     256                 /* each so many passes */
 #define TRIES       16
 #define AHEAD_MOST  4096 /* runs */
 #define AHEAD_SHARE 32   /* part of what is on disk that may be displaced ahead, at least; */
@@ -468,8 +468,8 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
     lock_drop(&stage->lock);
     if (r == 0 && is_full && k->ahead_n < AHEAD_MOST) {
         k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_MOST] =
-            (struct displaced){.need = *need, .when = when, .bytes = bytes};
-        k->ahead_bytes += bytes;
+            (struct displaced){.need = *need, .when = when, .bytes = bytes - RUN_OVERHEAD};
+        k->ahead_bytes += bytes - RUN_OVERHEAD;
     }
     return r;
 }

@@ -56,6 +56,7 @@ struct order {
     /* Guarded by lock: */
     size_t now;   /* this one is next */
     size_t given; /* up to this one next() has told */
+    size_t asked; /* times */
     bool tells;
     uint32_t *soonest; /* [BLOCKS] as now says */
 };
@@ -86,6 +87,7 @@ static uint64_t order_when(void *ctx, const struct blob *blob, uint64_t off, uin
     LOCK_SCOPE(&o->lock);
 
     assert_ptr_equal(blob, o->blob);
+    o->asked++;
     for (uint64_t b = off / BLOCK; b < ceil_div(off + len, BLOCK); b++)
         if (o->soonest[b] < o->n)
             soonest = min_u64(soonest, o->soonest[b] + 1);
@@ -327,12 +329,14 @@ static void test_guide__shuffled__comes_in_that_order(void **state)
     struct order order;
     struct fixture *f;
 
-    options.jobs = 2; /* one of them in the background */
+    options.jobs = 2;                 /* one of them in the background */
+    options.limit = SIZE + SIZE / 64; /* it fits by a hair, so nothing comes along */
+    options.limit_percent = 0;
     order_init(&order, 1, 1, 1);
     f = open_fixture(*state, &options, &order);
     stage_all(f);
     assert_int_equal(fake_given(f->fake), SIZE);
-    assert_true(f->logged > 10);
+    assert_true(f->logged > BLOCKS / 2);
     expect_order(f, &order, 0);
     close_fixture(f);
     order_release(&order);
@@ -412,34 +416,29 @@ static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
     order_release(&other);
 }
 
-/* While it stages what is planned, a read of something else is begun at once. */
+/* While what is planned has all connections that it may have, a read of something else is begun at
+ * once. */
 static void test_guide__demand__goes_first(void **state)
 {
     struct stage_options options = usual(STAGE_PIN, true);
     struct order order;
-    unsigned late = 0;
     struct fixture *f;
 
     options.jobs = 3;
     order_init(&order, 1, 1, 6);
     f = open_fixture(*state, &options, &order);
-    f->pause_us = 3000;
+    f->stalls = 2;
     stage_begin(f->stage);
-    for (size_t i = 0; i < 20; i++) {
+    fake_wait_started(f->fake, 2);
+    for (unsigned i = 0; i < 20; i++) {
         uint64_t block = block_of(&order, order.n - 1 - 7 * i);
-        unsigned before = count_logged(f), found = UINT32_MAX;
 
-        if (fake_given_at(f->fake, block * BLOCK))
-            continue;
         expect_read(f->blob, block * BLOCK, 10);
-        lock_take(&f->lock);
-        for (unsigned k = 0; k < f->logged; k++)
-            if (f->off[k] <= block * BLOCK && block * BLOCK < f->off[k] + f->len[k])
-                found = found < k ? found : k;
-        lock_drop(&f->lock);
-        late += found > before + 2; /* those two may have begun meanwhile */
+        assert_int_equal(f->off[2 + i], block * BLOCK);
     }
-    assert_int_equal(late, 0);
+    fake_release(f->fake);
+    stage_all(f);
+    assert_int_equal(fake_given(f->fake), SIZE);
     close_fixture(f);
     order_release(&order);
 }
@@ -482,7 +481,8 @@ static void expect_limit(struct fixture *f, const char *folder)
     unsigned long long kib = 0;
     FILE *du;
 
-    assert_true(stage_room_used(f->stage) <= LIMIT);
+    /* What is counted while others write may be counted twice. */
+    assert_true(stage_room_used(f->stage) <= LIMIT + LIMIT / 8);
     snprintf(line, sizeof(line), "du -sk --exclude=lost+found '%s/staged'", folder);
     du = popen(line, "r");
     if (!du || fscanf(du, "%llu", &kib) != 1)
@@ -491,18 +491,27 @@ static void expect_limit(struct fixture *f, const char *folder)
     assert_true(kib * 1024 <= LIMIT);
 }
 
-/* Read all, as one reader does; returns the hits. */
-static size_t read_epochs(struct fixture *f, struct order *o, const char *folder, unsigned pause_us)
+/* Until nothing more is fetched. */
+static void await_quiet(struct fixture *f)
 {
-    struct timespec pause = {.tv_nsec = (long)pause_us * 1000};
+    unsigned before;
 
+    do {
+        before = count_logged(f);
+        pause_ms(3);
+    } while (count_logged(f) != before);
+}
+
+/* Read all, as one reader does; returns the hits. slow: all that comes ahead of him has come. */
+static size_t read_epochs(struct fixture *f, struct order *o, const char *folder, bool slow)
+{
     for (size_t i = 0; i < o->n; i++) {
         expect_read(f->blob, o->read[i] * o->sample, (size_t)o->sample);
         order_pass(o, i);
-        if (pause_us)
-            nanosleep(&pause, NULL);
         if (i % 4 == 0)
             stage_guide_changed(f->stage, false);
+        if (slow && i % 16 == 0)
+            await_quiet(f);
         if (i % 2048 == 0)
             expect_limit(f, folder);
     }
@@ -545,9 +554,11 @@ static void check_plan(const char *folder, unsigned per_block)
     snprintf(other, sizeof(other), "%s/plan", folder);
     f = open_fixture(other, &options, &order);
     best = simulate_plan(&order, blocks_that_fit(f));
-    hits = read_epochs(f, &order, other, 0);
-    printf("%u samples in a block: %zu hits of %zu, Belady %zu, pin %zu, %llu dropped\n", per_block,
-           hits, order.n, best, pin, (unsigned long long)f->counters->evictions);
+    hits = read_epochs(f, &order, other, false);
+    printf("%u samples in a block: %zu hits of %zu, Belady %zu, pin %zu, %llu dropped, "
+           "asked %zu times\n",
+           per_block, hits, order.n, best, pin, (unsigned long long)f->counters->evictions,
+           order.asked);
     assert_true((double)hits >= 0.98 * (double)best);
     assert_true((double)hits >= 0.98 * (double)pin); /* with one sample that is the best, too */
     close_fixture(f);
@@ -576,11 +587,11 @@ static void test_keep__plan_ahead__fetches_hardly_more(void **state)
     f = open_fixture(*state, &options, &order);
     best = order.n - simulate_plan(&order, blocks_that_fit(f));
     stage_begin(f->stage);
-    hits = read_epochs(f, &order, *state, 100);
+    hits = read_epochs(f, &order, *state, true);
     fetched = (size_t)(fake_given(f->fake) / BLOCK);
     printf("ahead: %zu hits of %zu, %zu blocks fetched, Belady %zu\n", hits, order.n, fetched,
            best);
-    assert_true((double)fetched <= 1.25 * (double)best);
+    assert_true((double)fetched <= 1.15 * (double)best);
     assert_true(hits >= order.n - best); /* how many more depends on the machine */
     close_fixture(f);
     order_release(&order);
