@@ -2,20 +2,18 @@
 """What is pushed into the page cache of rows of text and of Kaldi tables has the bytes that reads
 would have given: every encoding, shuffled in windows, in parts, by ranks."""
 
-import ctypes
 import hashlib
-import mmap
 import os
-import time
 
 import numpy as np
 
 import kaldi_dirs as kd
-from lib import DEADLINE, MOUNTPOINT, SOURCE, equal, mounted, write
+from lib import MOUNTPOINT, SOURCE, equal, mounted, write
+from push import resident
+from servers import wait_until
 
 rng = np.random.default_rng(56)
 PLANS = ("batch=16,seed=3,shuffle=window:32", "batch=16,part=1of3", "batch=8,rank=1of2,seed=5,tail=wrap")
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 def row():
@@ -27,22 +25,9 @@ write("svm/a.svm", "".join(row() + "\n" for _ in range(600)).encode())
 kd.Folder(rng, "kaldi", 200, 3).write()
 
 
-def resident(file):
-    """Is the first page of a file in the page cache? It is not brought there by asking."""
-    with open(file, "rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_COPY) as m:
-        there = (ctypes.c_ubyte * ((len(m) + 4095) // 4096))()
-        address = ctypes.addressof(ctypes.c_char.from_buffer(m))
-        equal(libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(len(m)), there), 0, "mincore")
-        return bool(there[0] & 1)
-
-
 def wait_pushed(folder, names):
     """Until one of these files, none of which was read, stands in the page cache."""
-    until = time.monotonic() + DEADLINE
-    while not any(resident(f"{folder}/{n}") for n in names):
-        if time.monotonic() > until:
-            raise AssertionError(f"{folder}: nothing is pushed")
-        time.sleep(0.002)
+    wait_until(lambda: any(resident(f"{folder}/{n}") for n in names), f"{folder}: pushed files")
 
 
 def read(file):
