@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blob.h"
 #include "base/checked.h"
 #include "base/lock.h"
 #include "fs/plan.h"
@@ -546,6 +547,13 @@ static void pushed(struct active *active, const struct push_file *file, uint64_t
     active->pushed++;
 }
 
+/* One that cannot be read is left to its reader. */
+static void leave_out(struct active *active, const struct push_file *file)
+{
+    pushed(active, file, 0);
+    active->stored = file->node.number + 1;
+}
+
 bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size)
 {
     int64_t now = actives->options.now();
@@ -580,14 +588,16 @@ void actives_pushed(struct actives *actives, const struct push_file *file, int64
         active->being_pushed = false;
         if (active->pushed != file->node.number)
             return; /* the reader has passed it, or is somewhere else */
-        if (result >= 0)
-            pushed(active, file, (uint64_t)result);
-        else if (file->is_marked && active->n_marks)
+        if (result < 0 && file->is_marked && active->n_marks)
             active->n_marks--;
         if (result == -ENOENT || result == -EFBIG)
             active->waits_for_move = true;
-        else if (result < 0)
+        else if (result < 0 && blob_says_nothing((int)result))
             active->rest_until = actives->options.now() + FAIL_REST_NS;
+        else if (result < 0)
+            leave_out(active, file);
+        else
+            pushed(active, file, (uint64_t)result);
     }
 }
 

@@ -61,7 +61,8 @@ enum push_what actives_next_push(struct actives *actives, uint64_t room, struct 
 bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size);
 
 /* What became of it: bytes that were stored; -ENOENT: the kernel does not know the file; -EFBIG: it
- * may not be stored; or another -errno. */
+ * may not be stored; or another -errno: if that says nothing of the file it is tried again after a
+ * while. */
 void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result);
 
 /* When there may be something more to push though nothing was read; actives_options.now()'s time,

@@ -43,7 +43,7 @@ static int make_actives(struct server *s)
 {
     const struct actives_options options = {
         .ahead = s->setup.options->ahead,
-        .drops = s->setup.options->source.stage.keep == STAGE_ONCE,
+        .drops = s->setup.options->source.stage.keep == STAGE_ONCE || s->setup.options->reads_once,
         .now = monotonic_ns,
     };
     int r = actives_new(&options, &s->actives);

@@ -696,7 +696,7 @@ static void test_active__store_fails__rests_a_second(void **state)
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
     assert_int_equal(next(&w, &file), PUSH_STORE);
-    actives_pushed(w.actives, &file, -ESTALE);
+    actives_pushed(w.actives, &file, -EREMOTEIO);
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
     assert_int_equal(actives_next_look(w.actives), now + 1000 * MS);
     now += 1000 * MS;
@@ -705,6 +705,27 @@ static void test_active__store_fails__rests_a_second(void **state)
     assert_int_equal(next(&w, &file), PUSH_STORE);
     actives_pushed(w.actives, &file, PAGE);
     assert_int_equal(actives_next_look(w.actives), INT64_MAX);
+    world_end(&w);
+}
+
+static void test_active__file_cannot_be_read__left_to_its_reader(void **state)
+{
+    struct push_file file;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    read_unit(&w, &first, 0);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 1);
+    actives_pushed(w.actives, &file, -EBADMSG);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 2);
+    actives_pushed(w.actives, &file, PAGE);
+    read_unit(&w, &first, 1);
+    assert_int_equal(COUNTER(&w, lost), 0);
     world_end(&w);
 }
 
@@ -925,6 +946,7 @@ int main(void)
         cmocka_unit_test(test_active__reader_faster_than_push__rests_and_tries_again),
         cmocka_unit_test(test_active__kernel_does_not_know__waits_for_the_reader),
         cmocka_unit_test(test_active__store_fails__rests_a_second),
+        cmocka_unit_test(test_active__file_cannot_be_read__left_to_its_reader),
         cmocka_unit_test(test_active__lost_pages__smaller_window),
         cmocka_unit_test(test_active__all_pages_lost__pushed_again),
         cmocka_unit_test(test_active__memory_short__nothing_until_there_is_some),
