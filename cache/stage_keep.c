@@ -11,10 +11,10 @@
  * to find how far that goes, then all below. Now and then all are.
  *
  * Who waits always gets room. What is fetched ahead gets it from what is needed later than itself,
- * and only so much at a time, until it is used: look-ahead without such a limit would fill the
- * cache with what is needed soonest, each block used would go for one that is needed sooner than
- * it, and of a large set nothing would last from one epoch to the next. By Belady's rule the most
- * of the cache is what lasts.
+ * and only so much at a time, until it is used: look-ahead without such a limit fills the cache
+ * with what is needed soonest, each block used goes for one that is needed sooner than it, and of a
+ * large set little lasts from one epoch to the next. By Belady's rule most of the cache is what
+ * lasts.
  *
  * The guide is asked with no lock held. The list is stage->lock's; `listing` keeps all but one
  * thread from making it. */
