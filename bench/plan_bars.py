@@ -309,7 +309,7 @@ def many(what, source, options, per_run, bar):
         whole, grown = (now - then for now, then in zip(memory(pid), before))
         say(f"{what}: first {first.waited:.3f} s, grown by {grown / MiB:.1f} MiB, VmRSS by "
             f"{whole / MiB:.1f}")
-    row(f"10^8 samples, {what}: daemon grows by", f"{grown / MiB:.1f} MiB",
+    row(f"10^8 samples, {what}: grows by", f"{grown / MiB:.1f} MiB",
         f"{2 * per_run} batches, 64 MB", grown / 64e6, "<=" if bar else "-", 1)
     row("  a batch of 1024, spread, in order", f"{far.waited / per_run * 1e3:.2f} ms",
         f"{near.waited / (per_run - 1) * 1e3:.2f} ms", far.waited / near.waited, "-", 0)
