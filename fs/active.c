@@ -49,6 +49,7 @@ struct active {
     unsigned in_sequence;
     /* What is pushed: */
     uint64_t pushed;               /* the next unit, */
+    uint64_t done;                 /* units before this one have come from stored on */
     uint64_t stored;               /* units from this one to pushed are in the page cache */
     unsigned kind;                 /* and of its kinds those from this one on */
     uint64_t dropped;              /* the next unit to drop, */
@@ -62,7 +63,7 @@ struct active {
     unsigned rests;      /* in a row */
     unsigned lost;       /* units in a row */
     bool waits_for_move; /* the kernel does not know what is next, or it is too large */
-    bool being_pushed;   /* one file at a time */
+    bool being_made;     /* one file at a time */
     /* Numbers: */
     int64_t first_ns, last_ns; /* reads; 0: none */
     int64_t moved_ns;          /* the last one that was further on */
@@ -193,7 +194,7 @@ static void retire_others_locked(struct actives *actives, const struct active *n
 
 static void push_from(struct active *active, uint64_t unit)
 {
-    active->pushed = active->stored = unit;
+    active->pushed = active->done = active->stored = unit;
     active->kind = 0;
     active->this_bytes = 0;
 }
@@ -295,7 +296,7 @@ static void note_overtaken(struct actives *actives, struct active *active, uint6
 static void move(struct actives *actives, struct active *active, uint64_t unit, bool lost,
                  int64_t now)
 {
-    bool sought = unit >= active->pushed;
+    bool sought = unit >= active->done;
 
     note_rate(active, unit - active->at, now);
     active->at = unit;
@@ -319,7 +320,7 @@ static bool note_lost(struct actives *actives, struct active *active, const stru
 {
     uint64_t unit = unit_of(node);
 
-    if (unit >= active->pushed || unit < active->stored || is_marked(active, unit) ||
+    if (unit >= active->done || unit < active->stored || is_marked(active, unit) ||
         !(active->kinds >> node_kind(node) & 1))
         return false;
     count(&actives->counters.lost, 1);
@@ -455,7 +456,7 @@ static uint64_t window_of(const struct active *active, uint64_t share)
 
 static bool may_push(const struct active *active, uint64_t share, int64_t now)
 {
-    return is_live(active) && active->folder && !active->being_pushed && !active->waits_for_move &&
+    return is_live(active) && active->folder && !active->being_made && !active->waits_for_move &&
            now >= active->rest_until && active->pushed < active->units &&
            active->pushed - active->at <= window_of(active, share);
 }
@@ -463,7 +464,7 @@ static bool may_push(const struct active *active, uint64_t share, int64_t now)
 /* What was passed, for sure, by a whole slack. */
 static bool may_drop(const struct actives *actives, const struct active *active)
 {
-    return actives->options.drops && is_live(active) && active->folder && !active->being_pushed &&
+    return actives->options.drops && is_live(active) && active->folder && !active->being_made &&
            active->dropped + SLACK < active->at;
 }
 
@@ -492,7 +493,7 @@ static void take_push(struct active *active, uint64_t share, struct push_file *r
     ret->is_marked = first && marks_next(active, window_of(active, share));
     if (ret->is_marked)
         active->mark[active->n_marks++ % MARKS] = active->pushed;
-    active->being_pushed = true;
+    active->being_made = true;
 }
 
 static void take_drop(struct active *active, struct push_file *ret)
@@ -533,8 +534,8 @@ enum push_what actives_next_push(struct actives *actives, uint64_t room, struct 
     return PUSH_STORE;
 }
 
-/* The file was stored: the next kind, or the next unit. */
-static void pushed(struct active *active, const struct push_file *file, uint64_t bytes)
+/* The file is made: the next kind, or the next unit. */
+static void made(struct active *active, const struct push_file *file, uint64_t bytes)
 {
     active->this_bytes += in_pages(bytes);
     active->kind = node_kind(&file->node) + 1;
@@ -545,13 +546,6 @@ static void pushed(struct active *active, const struct push_file *file, uint64_t
     active->this_bytes = 0;
     active->kind = 0;
     active->pushed++;
-}
-
-/* One that cannot be read is left to its reader. */
-static void leave_out(struct active *active, const struct push_file *file)
-{
-    pushed(active, file, 0);
-    active->stored = file->node.number + 1;
 }
 
 bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size)
@@ -570,8 +564,52 @@ bool actives_may_store(struct actives *actives, const struct push_file *file, ui
     return false;
 }
 
-void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result)
+static struct active *of_ticket_locked(struct actives *actives, const struct push_file *file)
 {
+    lock_assert_held(&actives->lock);
+    for (size_t i = 0; i < ACTIVES_MOST; i++)
+        if (actives->active[i].id == file->ticket)
+            return &actives->active[i];
+    return NULL;
+}
+
+static void failed(struct actives *actives, struct active *active, int64_t error)
+{
+    if (error == -ENOENT || error == -EFBIG)
+        active->waits_for_move = true;
+    else
+        active->rest_until = actives->options.now() + FAIL_REST_NS;
+}
+
+void actives_made(struct actives *actives, const struct push_file *file, int64_t result)
+{
+    struct active *active;
+    LOCK_SCOPE(&actives->lock);
+
+    active = of_ticket_locked(actives, file);
+    if (!active)
+        return;
+    active->being_made = false;
+    if (active->pushed != file->node.number)
+        return; /* the reader has passed it, or is somewhere else */
+    if (result >= 0) {
+        made(active, file, (uint64_t)result);
+        return;
+    }
+    if (file->is_marked && active->n_marks)
+        active->n_marks--;
+    if (result == -ENOENT || result == -EFBIG || blob_says_nothing((int)result)) {
+        failed(actives, active, result);
+        return;
+    }
+    made(active, file, 0); /* one that cannot be read is left to its reader */
+    active->stored = file->node.number + 1;
+}
+
+void actives_stored(struct actives *actives, const struct push_file *file, int64_t result)
+{
+    uint64_t unit = file->node.number;
+    struct active *active;
     LOCK_SCOPE(&actives->lock);
 
     if (result >= 0) {
@@ -580,25 +618,16 @@ void actives_pushed(struct actives *actives, const struct push_file *file, int64
     } else if (result == -ENOENT) {
         count(&actives->counters.unknown_files, 1);
     }
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        struct active *active = &actives->active[i];
-
-        if (active->id != file->ticket)
-            continue;
-        active->being_pushed = false;
-        if (active->pushed != file->node.number)
-            return; /* the reader has passed it, or is somewhere else */
-        if (result < 0 && file->is_marked && active->n_marks)
-            active->n_marks--;
-        if (result == -ENOENT || result == -EFBIG)
-            active->waits_for_move = true;
-        else if (result < 0 && blob_says_nothing((int)result))
-            active->rest_until = actives->options.now() + FAIL_REST_NS;
-        else if (result < 0)
-            leave_out(active, file);
-        else
-            pushed(active, file, (uint64_t)result);
+    active = of_ticket_locked(actives, file);
+    if (!active || unit < active->done || unit >= active->pushed)
+        return;
+    if (result >= 0) {
+        active->done = unit + 1;
+        return;
     }
+    push_from(active, unit);
+    active->n_marks = 0;
+    failed(actives, active, result);
 }
 
 int64_t actives_next_look(struct actives *actives)

@@ -50,7 +50,7 @@ enum push_what { PUSH_NOTHING, PUSH_STORE, PUSH_DROP };
 struct push_file {
     struct node node;
     bool is_marked;  /* its last page stays out */
-    uint64_t ticket; /* for actives_pushed() */
+    uint64_t ticket; /* for actives_made() */
 };
 
 /* The next one, of the active plan whose reader is closest to what was pushed. room: bytes that may
@@ -60,10 +60,14 @@ enum push_what actives_next_push(struct actives *actives, uint64_t room, struct 
 /* May so much of it be stored? The first reads of a file do not tell how large it is. */
 bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size);
 
-/* What became of it: bytes that were stored; -ENOENT: the kernel does not know the file; -EFBIG: it
- * may not be stored; or another -errno: if that says nothing of the file it is tried again after a
- * while. */
-void actives_pushed(struct actives *actives, const struct push_file *file, int64_t result);
+/* It has been made: its bytes, and it is about to be stored. Or: -EFBIG, it may not be stored;
+ * -ENOENT and other -errno as below; then that was all. What cannot be read is left to its reader.
+ */
+void actives_made(struct actives *actives, const struct push_file *file, int64_t result);
+
+/* What became of one that was made: bytes that were stored; -ENOENT: the kernel does not know the
+ * file; or another -errno. */
+void actives_stored(struct actives *actives, const struct push_file *file, int64_t result);
 
 /* When there may be something more to push though nothing was read; actives_options.now()'s time,
  * or INT64_MAX. */

@@ -11,18 +11,23 @@
 #include "base/lock.h"
 #include "fs/serve_parts.h"
 
-enum hand_state { HAND_STARTS, HAND_IDLE, HAND_BUSY, HAND_ENDS };
+struct hand_job {
+    void (*job)(void *ctx);
+    void *ctx;
+};
 
 struct hand {
     struct server *server;
     pthread_t thread;
     struct lock lock;
-    pthread_cond_t change;
+    pthread_cond_t more; /* to do, for the hand */
+    pthread_cond_t less; /* to do, or it has started */
     /* Guarded by lock: */
-    enum hand_state state;
-    int (*job)(void *ctx);
-    void *ctx;
-    int result; /* of the start, then of the job */
+    int started; /* 1: not yet; 0, -errno */
+    bool ends;
+    struct hand_job queue[HAND_QUEUE];
+    uint64_t put, done; /* jobs */
+    uint64_t wanted;    /* done, by who waits for less */
 };
 
 /* Who started us in the background waits until nobody has his pipes any more. */
@@ -58,33 +63,46 @@ static int take_table(int session)
     return 0;
 }
 
-static void set_locked(struct hand *hand, enum hand_state state, int result)
-{
-    lock_assert_held(&hand->lock);
-    hand->result = result;
-    hand->state = state;
-    pthread_cond_broadcast(&hand->change);
-}
-
 static void *hand_main(void *arg)
 {
     struct hand *hand = arg;
     int r = take_table(fuse_session_fd(hand->server->session));
     LOCK_SCOPE(&hand->lock);
 
-    set_locked(hand, HAND_IDLE, r);
-    while (r == 0 && hand->state != HAND_ENDS) {
-        if (hand->state != HAND_BUSY) {
-            lock_wait(&hand->lock, &hand->change);
+    hand->started = r;
+    pthread_cond_broadcast(&hand->less);
+    while (r == 0) {
+        struct hand_job job = hand->queue[hand->done % HAND_QUEUE];
+
+        if (hand->done == hand->put) {
+            if (hand->ends)
+                break;
+            lock_wait(&hand->lock, &hand->more);
             continue;
         }
         lock_drop(&hand->lock);
-        r = hand->job(hand->ctx);
+        job.job(job.ctx);
         lock_take(&hand->lock);
-        set_locked(hand, HAND_IDLE, r);
-        r = 0;
+        if (++hand->done == hand->wanted)
+            pthread_cond_signal(&hand->less);
     }
     return NULL;
+}
+
+static void wait_locked(struct hand *hand, uint64_t done)
+{
+    lock_assert_held(&hand->lock);
+    hand->wanted = done;
+    while (hand->done < done)
+        lock_wait(&hand->lock, &hand->less);
+}
+
+static void hand_release(struct hand *hand)
+{
+    pthread_cond_destroy(&hand->more);
+    pthread_cond_destroy(&hand->less);
+    lock_release(&hand->lock);
+    free(hand);
 }
 
 int hand_new(struct server *server, struct hand **ret)
@@ -95,19 +113,19 @@ int hand_new(struct server *server, struct hand **ret)
     if (!hand)
         return -ENOMEM;
     hand->server = server;
+    hand->started = 1;
     lock_init(&hand->lock);
-    condition_init(&hand->change);
+    condition_init(&hand->more);
+    condition_init(&hand->less);
     r = server_thread(&hand->thread, hand_main, hand);
     if (r < 0) {
-        pthread_cond_destroy(&hand->change);
-        lock_release(&hand->lock);
-        free(hand);
+        hand_release(hand);
         return r;
     }
     lock_take(&hand->lock);
-    while (hand->state == HAND_STARTS)
-        lock_wait(&hand->lock, &hand->change);
-    r = hand->result;
+    while (hand->started > 0)
+        lock_wait(&hand->lock, &hand->less);
+    r = hand->started;
     lock_drop(&hand->lock);
     if (r < 0)
         hand_free(hand);
@@ -121,22 +139,29 @@ void hand_free(struct hand *hand)
     if (!hand)
         return;
     lock_take(&hand->lock);
-    set_locked(hand, HAND_ENDS, 0);
+    hand->ends = true;
+    pthread_cond_signal(&hand->more);
     lock_drop(&hand->lock);
     pthread_join(hand->thread, NULL);
-    pthread_cond_destroy(&hand->change);
-    lock_release(&hand->lock);
-    free(hand);
+    hand_release(hand);
 }
 
-int hand_do(struct hand *hand, int (*job)(void *ctx), void *ctx)
+/* Who waits for a full queue is woken when half of it is done, so that the two threads do not take
+ * turns at each job. */
+void hand_put(struct hand *hand, void (*job)(void *ctx), void *ctx)
 {
     LOCK_SCOPE(&hand->lock);
 
-    hand->job = job;
-    hand->ctx = ctx;
-    set_locked(hand, HAND_BUSY, 0);
-    while (hand->state == HAND_BUSY)
-        lock_wait(&hand->lock, &hand->change);
-    return hand->result;
+    if (hand->put - hand->done == HAND_QUEUE)
+        wait_locked(hand, hand->put - HAND_QUEUE / 2);
+    hand->queue[hand->put % HAND_QUEUE] = (struct hand_job){job, ctx};
+    if (hand->put++ == hand->done)
+        pthread_cond_signal(&hand->more);
+}
+
+void hand_wait(struct hand *hand)
+{
+    LOCK_SCOPE(&hand->lock);
+
+    wait_locked(hand, hand->put);
 }

@@ -14,8 +14,13 @@ struct server;
 int hand_new(struct server *server, struct hand **ret);
 void hand_free(struct hand *hand); /* ends the thread; takes NULL */
 
-/* Have the thread do it, and wait; its result. job may use no descriptors but those that it opens
- * itself by system calls; the session it may use. By one thread at a time. */
-int hand_do(struct hand *hand, int (*job)(void *ctx), void *ctx);
+/* Have the thread do it when all before is done; ctx lives until then. job may use no descriptors
+ * but those that it opens itself by system calls; the session it may use. Waits only while
+ * HAND_QUEUE are to be done. By one thread at a time. */
+#define HAND_QUEUE 32
+void hand_put(struct hand *hand, void (*job)(void *ctx), void *ctx);
+
+/* Wait until all is done. */
+void hand_wait(struct hand *hand);
 
 #endif

@@ -22,6 +22,8 @@
 #define THREADS      2
 #define PIECE        READ_MAX /* bytes that are made and stored at a time */
 #define PAGE         UINT64_C(4096)
+#define SMALL        (UINT64_C(64) << 10)
+#define STORES       (HAND_QUEUE + 1)
 #define ROUNDS       8   /* that a piece is tried again when bytes come and go */
 #define LOOKED_UP    256 /* files that the kernel is made to know at a time */
 #define LIST_BYTES   32768
@@ -30,12 +32,27 @@
 
 struct push;
 
-/* A thread that makes, with a hand that stores what it has made. */
+/* What a hand is to store, or to drop. */
+struct store {
+    struct push *push;
+    struct push_file file;
+    uint64_t off;
+    size_t len;
+    uint8_t *bytes;
+    bool is_whole; /* its result is told to actives_stored(), */
+    int result;    /* else it is here */
+};
+
+/* A thread that makes, with a hand that stores what it has made: small files while the next ones
+ * are made, large ones piece by piece in turn. */
 struct pusher {
     struct push *push;
     struct hand *hand;
     pthread_t thread;
     uint8_t *buffer; /* PIECE */
+    uint8_t *small;  /* SMALL for each of: */
+    struct store store[STORES];
+    uint64_t n_stores; /* that have been put; the next takes the place of one that is done */
 };
 
 struct push {
@@ -123,32 +140,6 @@ static int make_piece(struct push *push, const struct node *node, uint64_t off, 
     return r;
 }
 
-/* What a hand is to store, or to drop. */
-struct hand_job {
-    struct push *push;
-    const struct node *node;
-    uint64_t off;
-    size_t len;
-    uint8_t *bytes;
-};
-
-static int store_by_hand(void *ctx)
-{
-    const struct hand_job *job = ctx;
-    struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(job->len);
-
-    bytes.buf[0].mem = job->bytes;
-    return fuse_lowlevel_notify_store(job->push->server->session, job->node->ino, (off_t)job->off,
-                                      &bytes, (enum fuse_buf_copy_flags)0);
-}
-
-static int drop_by_hand(void *ctx)
-{
-    const struct hand_job *job = ctx;
-
-    return fuse_lowlevel_notify_inval_inode(job->push->server->session, job->node->ino, 0, 0);
-}
-
 /* ---- files that the kernel does not know ---- */
 
 /* Open the folder of a file as any process would; only if it is ours. */
@@ -188,18 +179,17 @@ static void list_from(struct push *push, int fd, const struct node *node)
 
 /* Have the kernel list the folder from the file on: with the names it gets to know the files. A
  * listing that it has kept tells it nothing new, so the file itself is looked up, too. */
-static int make_known_by_hand(void *ctx)
+static int make_known(struct push *push, const struct node *node)
 {
-    const struct hand_job *job = ctx;
     char name[TREE_NAME_ROOM], stem[KEY_NAME_ROOM];
-    int fd = open_folder(job->push->server, job->node), r = fd;
+    int fd = open_folder(push->server, node), r = fd;
     struct stat st;
 
     if (fd < 0)
         return r;
-    list_from(job->push, fd, job->node);
-    node_name(job->node, stem);
-    snprintf(name, sizeof(name), "%s%s", stem, job->node->file->suffix);
+    list_from(push, fd, node);
+    node_name(node, stem);
+    snprintf(name, sizeof(name), "%s%s", stem, node->file->suffix);
     r = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
     syscall(SYS_close, fd);
     return r;
@@ -218,32 +208,105 @@ static int stored_size(struct push *push, const struct push_file *file, uint64_t
     return r;
 }
 
-/* Returns the bytes that were stored, or -errno. */
-static int64_t store_file(struct pusher *self, const struct push_file *file)
+static int store_bytes(const struct store *store)
+{
+    struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(store->len);
+
+    bytes.buf[0].mem = store->bytes;
+    return fuse_lowlevel_notify_store(store->push->server->session, store->file.node.ino,
+                                      (off_t)store->off, &bytes, (enum fuse_buf_copy_flags)0);
+}
+
+static void store_by_hand(void *ctx)
+{
+    struct store *store = ctx;
+    struct push *push = store->push;
+    int r = push->ending ? -EINTR : store->len ? store_bytes(store) : 0;
+
+    if (r == -ENOENT && !push->ending) {
+        r = make_known(push, &store->file.node);
+        if (r == 0)
+            r = store_bytes(store);
+    }
+    if (store->is_whole)
+        actives_stored(push->server->actives, &store->file, r < 0 ? r : (int64_t)store->len);
+    store->result = r;
+}
+
+static void drop_by_hand(void *ctx)
+{
+    const struct store *store = ctx;
+
+    if (!store->push->ending)
+        fuse_lowlevel_notify_inval_inode(store->push->server->session, store->file.node.ino, 0, 0);
+}
+
+/* The next store, of bytes that have a place of their own if they are few. */
+static struct store *next_store(struct pusher *self, const struct push_file *file, uint64_t off,
+                                size_t len)
+{
+    size_t i = self->n_stores++ % STORES;
+
+    self->store[i] = (struct store){
+        .push = self->push,
+        .file = *file,
+        .off = off,
+        .len = len,
+        .bytes = len <= SMALL ? self->small + i * SMALL : self->buffer,
+    };
+    return &self->store[i];
+}
+
+/* Returns what actives_made() is told: the hand has it then. */
+static int64_t store_small(struct pusher *self, const struct push_file *file, uint64_t size)
+{
+    struct store *store = next_store(self, file, 0, (size_t)size);
+    int r = size ? make_piece(self->push, &file->node, 0, store->len, store->bytes) : 0;
+
+    if (r < 0)
+        return r;
+    store->is_whole = true;
+    actives_made(self->push->server->actives, file, (int64_t)size);
+    hand_put(self->hand, store_by_hand, store);
+    return 0;
+}
+
+static int64_t store_large(struct pusher *self, const struct push_file *file, uint64_t size)
 {
     struct push *push = self->push;
-    uint64_t size = 0;
-    bool tried = false;
-    int r = stored_size(push, file, &size);
+    int r = 0;
 
-    if (r == 0 && !actives_may_store(push->server->actives, file, size))
-        r = -EFBIG;
     for (uint64_t off = 0; off < size && r == 0 && !push->ending;) {
-        size_t len = (size_t)min_u64(PIECE, size - off);
-        struct hand_job job = {push, &file->node, off, len, self->buffer};
+        struct store *store = next_store(self, file, off, (size_t)min_u64(PIECE, size - off));
 
-        r = make_piece(push, &file->node, off, len, self->buffer);
-        if (r == 0)
-            r = hand_do(self->hand, store_by_hand, &job);
-        if (r == -ENOENT && !tried) {
-            tried = true;
-            r = hand_do(self->hand, make_known_by_hand, &job);
-            if (r == 0)
-                r = hand_do(self->hand, store_by_hand, &job);
-        }
-        off += len;
+        r = make_piece(push, &file->node, off, store->len, store->bytes);
+        if (r < 0)
+            return r;
+        hand_put(self->hand, store_by_hand, store);
+        hand_wait(self->hand);
+        r = store->result;
+        off += store->len;
     }
-    return r < 0 ? r : push->ending ? -EINTR : (int64_t)size;
+    actives_made(push->server->actives, file, (int64_t)size);
+    actives_stored(push->server->actives, file, r < 0 ? r : push->ending ? -EINTR : (int64_t)size);
+    return 0;
+}
+
+static void store_file(struct pusher *self, const struct push_file *file)
+{
+    struct actives *actives = self->push->server->actives;
+    uint64_t size = 0;
+    int64_t r = stored_size(self->push, file, &size);
+
+    if (r == 0 && !actives_may_store(actives, file, size))
+        r = -EFBIG;
+    if (r == 0)
+        r = size <= SMALL ? store_small(self, file, size) : store_large(self, file, size);
+    if (r == 0)
+        return;
+    if (r != -EFBIG && r != -EINTR)
+        log_debug("push: %s", strerror((int)-r));
+    actives_made(actives, file, r);
 }
 
 static uint64_t room_for_more(struct push *push)
@@ -287,19 +350,15 @@ static void *push_main(void *arg)
     while (!push->ending) {
         uint64_t kicks = kicks_of(push);
         struct push_file file;
-        int64_t r;
 
         switch (actives_next_push(actives, room_for_more(push), &file)) {
         case PUSH_STORE:
-            r = store_file(self, &file);
-            if (r < 0 && r != -ENOENT && r != -EFBIG && r != -EINTR)
-                log_debug("push: %s", strerror((int)-r));
-            actives_pushed(actives, &file, r);
+            store_file(self, &file);
             if (push->server->setup.stage)
                 stage_guide_changed(push->server->setup.stage, false);
             break;
         case PUSH_DROP:
-            hand_do(self->hand, drop_by_hand, &(struct hand_job){.push = push, .node = &file.node});
+            hand_put(self->hand, drop_by_hand, next_store(self, &file, 0, 0));
             break;
         default:
             wait_for_kick(push, kicks);
@@ -331,9 +390,13 @@ int push_start(struct server *server, struct push **ret)
     condition_init(&push->wake);
     for (unsigned i = 0; i < THREADS; i++) {
         struct pusher *pusher = &push->pusher[i];
-        int r = (pusher->buffer = malloc(PIECE)) ? hand_new(server, &pusher->hand) : -ENOMEM;
+        int r = -ENOMEM;
 
         pusher->push = push;
+        pusher->buffer = malloc(PIECE);
+        pusher->small = malloc(STORES * SMALL);
+        if (pusher->buffer && pusher->small)
+            r = hand_new(server, &pusher->hand);
         if (r == 0)
             r = server_thread(&pusher->thread, push_main, pusher);
         if (r < 0)
@@ -362,8 +425,10 @@ void push_free(struct push *push)
 {
     if (!push)
         return;
-    for (unsigned i = 0; i < THREADS; i++)
+    for (unsigned i = 0; i < THREADS; i++) {
         free(push->pusher[i].buffer);
+        free(push->pusher[i].small);
+    }
     pthread_cond_destroy(&push->wake);
     lock_release(&push->lock);
     free(push);

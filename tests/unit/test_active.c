@@ -117,6 +117,17 @@ static enum push_what next(struct world *w, struct push_file *file)
     return actives_next_push(w->actives, NO_ROOM, file);
 }
 
+/* What became of a file that was to be pushed. */
+static void pushed(struct world *w, const struct push_file *file, int64_t result)
+{
+    if (result == -EFBIG || result == -ESTALE) {
+        actives_made(w->actives, file, result);
+        return;
+    }
+    actives_made(w->actives, file, result < 0 ? (int64_t)PAGE : result);
+    actives_stored(w->actives, file, result);
+}
+
 /* What the page cache has: a bit per unit and kind; and which units have a mark. */
 struct pages {
     uint64_t has[SAMPLES];
@@ -135,13 +146,13 @@ static unsigned push_all(struct world *w, uint64_t size, struct pages *pages)
         uint64_t unit = file.node.number, bit = UINT64_C(1) << node_kind(&file.node);
 
         if (!actives_may_store(w->actives, &file, size)) {
-            actives_pushed(w->actives, &file, -EFBIG);
+            pushed(w, &file, -EFBIG);
             continue;
         }
         assert_in_range(unit, 0, SAMPLES - 1);
         pages->has[unit] |= bit;
         pages->is_marked[unit] |= file.is_marked;
-        actives_pushed(w->actives, &file, (int64_t)size);
+        pushed(w, &file, (int64_t)size);
         n++;
     }
     pages->n += n;
@@ -250,7 +261,7 @@ static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(aheads); i++) {
         struct pages pages = {0};
-        uint64_t last_mark = 0, pushed = 0, half = max_u64(min_u64(aheads[i], 128) / 2, 1);
+        uint64_t last_mark = 0, last = 0, half = max_u64(min_u64(aheads[i], 128) / 2, 1);
         struct push_file file;
         struct world w;
         struct node first;
@@ -261,26 +272,26 @@ static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
             if (!is_asked(&pages, unit, node_kind(&first)))
                 continue;
             read_unit(&w, &first, unit);
-            pushed = max_u64(pushed, unit);
+            last = max_u64(last, unit);
             while (next(&w, &file) == PUSH_STORE) {
                 if (!actives_may_store(w.actives, &file, 100)) {
-                    actives_pushed(w.actives, &file, -EFBIG);
+                    pushed(&w, &file, -EFBIG);
                     continue;
                 }
-                assert_int_equal(file.node.number, pushed + 1);
-                pushed++;
-                assert_in_range(pushed - unit, 1, aheads[i]);
-                pages.has[pushed] = UINT64_MAX;
-                pages.is_marked[pushed] = file.is_marked;
+                assert_int_equal(file.node.number, last + 1);
+                last++;
+                assert_in_range(last - unit, 1, aheads[i]);
+                pages.has[last] = UINT64_MAX;
+                pages.is_marked[last] = file.is_marked;
                 if (file.is_marked)
-                    last_mark = pushed;
-                assert_in_range(pushed - max_u64(last_mark, unit), 0, 63);
+                    last_mark = last;
+                assert_in_range(last - max_u64(last_mark, unit), 0, 63);
                 if (unit > 1000) /* the window has all its width */
-                    assert_in_range(pushed - max_u64(last_mark, unit), 0, half);
-                actives_pushed(w.actives, &file, 100);
+                    assert_in_range(last - max_u64(last_mark, unit), 0, half);
+                pushed(&w, &file, 100);
             }
         }
-        assert_int_equal(pushed, SAMPLES - 1);
+        assert_int_equal(last, SAMPLES - 1);
         assert_int_equal(COUNTER(&w, lost), 0);
         world_end(&w);
     }
@@ -308,14 +319,14 @@ static void test_active__large_files__never_beyond_ahead(void **state)
             uint64_t size = sizes[file.node.number / 3 % ARRAY_LEN(sizes)];
 
             if (!actives_may_store(w.actives, &file, size)) {
-                actives_pushed(w.actives, &file, -EFBIG);
+                pushed(&w, &file, -EFBIG);
                 continue;
             }
             if (file.node.number == unit + 1) /* nothing is ahead but this */
                 assert_true(size <= 17 * PAGE);
             used += ceil_div(size, PAGE) * PAGE;
             stored++;
-            actives_pushed(w.actives, &file, (int64_t)size);
+            pushed(&w, &file, (int64_t)size);
         }
         assert_in_range(used, 0, 17 * PAGE);
     }
@@ -406,13 +417,13 @@ static void test_active__marked_files__count_in_full(void **state)
             const uint64_t size = (13 - file.is_marked) * PAGE;
 
             if (!actives_may_store(w.actives, &file, size)) {
-                actives_pushed(w.actives, &file, -EFBIG);
+                pushed(&w, &file, -EFBIG);
                 continue;
             }
             pages.has[file.node.number] = UINT64_MAX;
             pages.is_marked[file.node.number] = file.is_marked;
             assert_in_range((file.node.number - unit) * 13, 0, 256);
-            actives_pushed(w.actives, &file, (int64_t)size);
+            pushed(&w, &file, (int64_t)size);
         }
     }
     world_end(&w);
@@ -437,14 +448,14 @@ static void test_active__jumps__pushes_from_there(void **state)
     assert_int_equal(COUNTER(&w, jumps), 1);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, 2001);
-    actives_pushed(w.actives, &file, PAGE);
+    pushed(&w, &file, PAGE);
     assert_int_equal(read_unit(&w, &first, 900), ACTIVE_JUMPED);
     assert_int_equal(COUNTER(&w, jumps), 2);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, 901);
     /* What was being pushed when it jumped changes nothing. */
     assert_int_equal(read_unit(&w, &first, 3000), ACTIVE_JUMPED);
-    actives_pushed(w.actives, &file, PAGE);
+    pushed(&w, &file, PAGE);
     assert_int_equal(first_active(&w).pushed, 3001);
     assert_int_equal(first_active(&w).unit, 3000);
     world_end(&w);
@@ -495,7 +506,7 @@ static void test_active__ranks_that_drift_apart__each_is_pushed(void **state)
 
             pages[rank].has[file.node.number] = UINT64_MAX;
             pages[rank].is_marked[file.node.number] = file.is_marked;
-            actives_pushed(w.actives, &file, PAGE);
+            pushed(&w, &file, PAGE);
             if (i > 300) /* half of the bytes for each */
                 assert_in_range(file.node.number, 0, unit[rank] + 128);
         }
@@ -526,7 +537,7 @@ static void test_active__several_plans__share_ahead(void **state)
             for (unsigned i = 0; i < 4; i++)
                 if (file.node.plan == first[i].plan)
                     furthest[i] = file.node.number;
-            actives_pushed(w.actives, &file, PAGE);
+            pushed(&w, &file, PAGE);
         }
         for (unsigned i = 0; i < 4; i++)
             assert_in_range(furthest[i], 0, 7 + 16 * round + 16);
@@ -637,7 +648,7 @@ static void test_active__reader_faster_than_push__rests_and_tries_again(void **s
         if (next(&w, &file) == PUSH_STORE) {
             assert_int_equal(read_unit(&w, &first, file.node.number), ACTIVE_MOVED);
             unit = file.node.number;
-            actives_pushed(w.actives, &file, PAGE);
+            pushed(&w, &file, PAGE);
         } else {
             rested++;
             read_unit(&w, &first, unit);
@@ -668,19 +679,19 @@ static void test_active__kernel_does_not_know__waits_for_the_reader(void **state
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
     assert_int_equal(next(&w, &file), PUSH_STORE);
-    actives_pushed(w.actives, &file, PAGE);
+    pushed(&w, &file, PAGE);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, 2);
     assert_true(file.is_marked);
-    actives_pushed(w.actives, &file, -ENOENT);
+    pushed(&w, &file, -ENOENT);
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
     read_unit(&w, &first, 1);
     /* A mark that was not stored is none: the next is half a window from the reader. */
     do {
         assert_int_equal(next(&w, &file), PUSH_STORE);
-        actives_pushed(w.actives, &file, PAGE);
+        pushed(&w, &file, PAGE);
     } while (!file.is_marked);
-    assert_int_equal(file.node.number, 1 + 4 / 2);
+    assert_int_equal(file.node.number, 1 + 8 / 2);
     assert_int_equal(COUNTER(&w, unknown_files), 1);
     world_end(&w);
 }
@@ -696,14 +707,14 @@ static void test_active__store_fails__rests_a_second(void **state)
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
     assert_int_equal(next(&w, &file), PUSH_STORE);
-    actives_pushed(w.actives, &file, -EREMOTEIO);
+    pushed(&w, &file, -EREMOTEIO);
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
     assert_int_equal(actives_next_look(w.actives), now + 1000 * MS);
     now += 1000 * MS;
     /* It has passed since the last look: to be looked at now. */
     assert_true(actives_next_look(w.actives) <= now);
     assert_int_equal(next(&w, &file), PUSH_STORE);
-    actives_pushed(w.actives, &file, PAGE);
+    pushed(&w, &file, PAGE);
     assert_int_equal(actives_next_look(w.actives), INT64_MAX);
     world_end(&w);
 }
@@ -720,10 +731,10 @@ static void test_active__file_cannot_be_read__left_to_its_reader(void **state)
     read_unit(&w, &first, 0);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, 1);
-    actives_pushed(w.actives, &file, -EBADMSG);
+    pushed(&w, &file, -EBADMSG);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, 2);
-    actives_pushed(w.actives, &file, PAGE);
+    pushed(&w, &file, PAGE);
     read_unit(&w, &first, 1);
     assert_int_equal(COUNTER(&w, lost), 0);
     world_end(&w);
@@ -785,7 +796,7 @@ static void test_active__all_pages_lost__pushed_again(void **state)
     assert_int_equal(COUNTER(&w, lost), 3);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, unit + 1);
-    actives_pushed(w.actives, &file, PAGE);
+    pushed(&w, &file, PAGE);
     world_end(&w);
 }
 
@@ -803,13 +814,13 @@ static void test_active__memory_short__nothing_until_there_is_some(void **state)
         read_unit(&w, &first, unit);
         while (actives_next_push(w.actives, 0, &file) == PUSH_STORE) {
             assert_false(actives_may_store(w.actives, &file, PAGE));
-            actives_pushed(w.actives, &file, -EFBIG);
+            pushed(&w, &file, -EFBIG);
         }
     }
     for (uint64_t unit = 20; unit < 60; unit++) {
         read_unit(&w, &first, unit);
         while (actives_next_push(w.actives, 3 * PAGE, &file) == PUSH_STORE) {
-            actives_pushed(w.actives, &file, PAGE);
+            pushed(&w, &file, PAGE);
             n++;
         }
         assert_in_range(first_active(&w).pushed, unit + 1, unit + 1 + 3);
@@ -840,7 +851,7 @@ static void test_active__drops__what_was_passed_each_kind_once(void **state)
         }
         while ((what = next(&w, &file)) != PUSH_NOTHING) {
             if (what == PUSH_STORE) {
-                actives_pushed(w.actives, &file, PAGE);
+                pushed(&w, &file, PAGE);
                 continue;
             }
             assert_in_range(file.node.number + 32, 0, unit);
@@ -916,7 +927,7 @@ static void test_active__table_full__the_oldest_goes(void **state)
         if (i == 5)
             assert_int_equal(next(&w, &file), PUSH_STORE);
     }
-    actives_pushed(w.actives, &file, PAGE);
+    pushed(&w, &file, PAGE);
     assert_false(actives_may_store(w.actives, &file, 1));
     assert_int_equal(actives_list(w.actives, info), ACTIVES_MOST);
     for (unsigned i = 0; i < ACTIVES_MOST; i++) {
