@@ -221,6 +221,18 @@ static void find_bytes(const struct planning *p, const struct dataset *ds, uint6
     }
 }
 
+/* Bytes of a block of the files that count. */
+static double find_block(const struct planning *p, const struct dataset *ds)
+{
+    uint64_t most = 0;
+
+    if (p->options->source.stage.block)
+        return p->options->source.stage.block;
+    for (unsigned i = 0; i < ds->n_blobs; i++)
+        most = max_u64(most, ds->blob[i]->size);
+    return stage_auto_block(most);
+}
+
 static enum forecast_keep keep_of(const struct options *o)
 {
     switch (o->source.stage.keep) {
@@ -257,7 +269,7 @@ static void planned_init(struct planned *ret, const struct planning *p,
         .batches = ret->schedule.batches,
         .is_shuffled = plan->seeded,
         .window = plan->window,
-        .block = p->stage ? (double)p->options->source.stage.block : 1,
+        .block = p->stage ? find_block(p, ds) : 1,
         .room = p->stage ? (double)p->room : 0,
         .keep = keep_of(p->options),
         .ahead = !p->stage || p->options->source.stage.background,

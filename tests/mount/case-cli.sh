@@ -92,7 +92,7 @@ bad_option transpose=yes "takes no value"
 bad_option cache= "want a folder"
 bad_option cache_size=1.5G "cache_size=1.5G" "200G"
 bad_option cache_size=0% "want 1% to 100%"
-bad_option keep=plan "want pin or once"
+bad_option keep=plam "keep=plam" "want pin"
 bad_option block=3K "want a power of two"
 bad_option jobs=1 "want a number from 2 to 64"
 bad_option endpoint=example.org "want a URL"
@@ -207,9 +207,10 @@ def watching():
 watch = watching()
 for i in range(3):
     line = watch.stdout.readline()
-    if not re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ reads .*B.*\n", line):
-        raise AssertionError(f"a line of --watch: {line!r}")
-    lib.content(lib.path("train/samples/npy", f"{i:06}.image.npy"))
+    want = f"train batch={i + 1} epoch 0 npz: batch " if i else "(reads|train samples) "
+    if not re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ " + want, line):
+        raise AssertionError(f"a line of --watch: {line!r}, want {want}")
+    lib.content(lib.path(f"train/batches/batch={i + 2}/npz/000000.npz"))
 watch.send_signal(signal.SIGINT)
 watch.communicate(timeout=lib.DEADLINE)
 lib.equal(watch.returncode, 0, "Ctrl-C")
@@ -241,7 +242,7 @@ finally:
     os.kill(pid, signal.SIGCONT)
 watch = subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT],
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-lib.contains(watch.stdout.readline(), "Z reads ")
+lib.contains(watch.stdout.readline(), "Z train batch=")
 lib.run("umount", lib.MOUNTPOINT)
 said, _ = watch.communicate(timeout=lib.DEADLINE)
 lib.contains(said, f"Z {lib.MOUNTPOINT}: unmounted\n")
