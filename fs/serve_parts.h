@@ -17,6 +17,7 @@
 #include "fs/server.h"
 #include "fs/tree.h"
 #include "fs/view.h"
+#include "fs/warden.h"
 
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
@@ -79,7 +80,8 @@ struct server {
     struct actives *actives;
     struct guide *guide; /* of the stage; NULL: none */
     struct push *push;   /* NULL: nothing is pushed */
-    dev_t device;        /* of the mount, as stat() tells it; 0: not known */
+    struct warden warden;
+    dev_t device; /* of the mount, as stat() tells it; 0: not known */
     struct fuse_session *session;
     bool mounted;
     bool has_buffers;       /* the key is made */

@@ -283,7 +283,9 @@ static int start_threads(struct server *s)
 
     if (r < 0 || !s->setup.options->ahead)
         return r;
-    pushes = push_start(s, &s->push);
+    pushes = warden_start(fuse_session_fd(s->session), &s->warden);
+    if (pushes == 0)
+        pushes = push_start(s, &s->push);
     if (pushes < 0)
         log_info("nothing is read ahead into the page cache: %s", strerror(-pushes));
     return 0;
@@ -319,6 +321,7 @@ int server_run(struct server *s)
     handle_signals(false);
     slow_stop(s);
     push_stop(s->push);
+    warden_stop(&s->warden);
     close(s->events);
     fuse_loop_cfg_destroy(config);
     return r < 0 ? r : 0;

@@ -120,7 +120,7 @@ static enum push_what next(struct world *w, struct push_file *file)
 /* What became of a file that was to be pushed. */
 static void pushed(struct world *w, const struct push_file *file, int64_t result)
 {
-    if (result == -EFBIG || result == -ESTALE) {
+    if (result == -EFBIG || result == -EREMOTEIO || result == -EBADMSG) {
         actives_made(w->actives, file, result);
         return;
     }
