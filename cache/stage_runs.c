@@ -27,9 +27,10 @@
 #define PUBLISH_MS                                                                                 \
     5 /* complete blocks are written after so long, though their group is not full                 \
        */
-#define FULL_S      5
-#define SPEED_BYTES (UINT64_C(64) << 10) /* by fewer no speed is told */
-#define REST_S      30
+#define FULL_S       5
+#define EXTENT_BYTES 16 /* that the file system may need to know where a piece of a file is */
+#define SPEED_BYTES  (UINT64_C(64) << 10) /* by fewer no speed is told */
+#define REST_S       30
 
 /* ---- lists ---- */
 
@@ -534,11 +535,21 @@ static int take_more_room(struct run *run, uint64_t bytes)
     return r;
 }
 
+/* Disk space that n blocks take beside their bytes: for records where none were, and for a new
+ * piece of the file; where the block was before, it is a piece already, or soon one again. */
+static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
+{
+    bool is_new =
+        !(atomic_load_explicit(&run->file->state[first], memory_order_relaxed) & BLOCK_FETCHED);
+
+    return staged_publish_takes(&run->file->staged, first, n) + (is_new ? EXTENT_BYTES : 0);
+}
+
 /* Write the first n blocks of the buffer to disk. False: there is no room, or the disk fails. */
 static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
-    uint64_t first = run->first + run->done, records[256];
+    uint64_t first = run->first + run->done, records[256], beside;
     AUTO_CLOSE int excludes = -1;
     const uint8_t *at = run->buffer;
     int r = take_more_room(run, bytes);
@@ -552,13 +563,15 @@ static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
         records[i] = staged_checksum(&file->staged, first + i, at);
         at += file_block_len(file, first + i);
     }
+    beside = disk_beside(run, first, n);
     r = staged_write(&file->staged, run->buffer, (size_t)bytes, first * file->block_bytes);
     if (r == 0)
         r = staged_publish(&file->staged, first, (size_t)n, records);
     if (r < 0)
         return false;
-    room_settle(file->stage->room, bytes);
-    run->room -= bytes;
+    beside = min_u64(beside, run->room - bytes);
+    room_settle(file->stage->room, bytes + beside);
+    run->room -= bytes + beside;
     return true;
 }
 
