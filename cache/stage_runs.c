@@ -528,7 +528,7 @@ static uint64_t needed_when(const struct run *run)
  * again, has not taken enough. 0 or -errno. */
 static int take_more_room(struct run *run, uint64_t bytes)
 {
-    uint64_t want = bytes + RUN_OVERHEAD, more = want > run->room ? want - run->room : 0;
+    uint64_t more = bytes > run->room ? bytes + RUN_OVERHEAD - run->room : 0;
     int r = more ? keep_take_room(run->file->stage, more, needed_when(run)) : 0;
 
     run->room += r == 0 ? more : 0;
@@ -552,9 +552,11 @@ static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     uint64_t first = run->first + run->done, records[256], beside;
     AUTO_CLOSE int excludes = -1;
     const uint8_t *at = run->buffer;
-    int r = take_more_room(run, bytes);
+    int r;
 
     assert(n <= ARRAY_LEN(records));
+    beside = disk_beside(run, first, n);
+    r = take_more_room(run, bytes + beside);
     if (r == 0 && run->done + n > run->claimed)
         r = excludes = staged_exclude_drops(&file->staged);
     if (r < 0)
@@ -563,7 +565,6 @@ static bool write_blocks(struct run *run, uint64_t n, uint64_t bytes)
         records[i] = staged_checksum(&file->staged, first + i, at);
         at += file_block_len(file, first + i);
     }
-    beside = disk_beside(run, first, n);
     r = staged_write(&file->staged, run->buffer, (size_t)bytes, first * file->block_bytes);
     if (r == 0)
         r = staged_publish(&file->staged, first, (size_t)n, records);
