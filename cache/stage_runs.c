@@ -26,7 +26,8 @@
 #define LOOK_MS         50
 #define PUBLISH_MS      5 /* then complete blocks are written, though there could be more */
 #define FULL_S          5
-#define BUSY_S          1                    /* another process drops */
+#define BUSY_S          1  /* another process drops */
+#define EXTENT_BYTES    16 /* that the file system may need to know where a piece of a file is */
 #define SPEED_BYTES     (UINT64_C(64) << 10) /* by fewer no speed is told */
 #define REST_S          30
 
@@ -526,11 +527,21 @@ static uint64_t needed_when(const struct run *run)
  * again, has not taken enough. 0 or -errno. */
 static int take_more_room(struct run *run, uint64_t bytes)
 {
-    uint64_t want = bytes + RUN_OVERHEAD, more = want > run->room ? want - run->room : 0;
+    uint64_t more = bytes > run->room ? bytes + RUN_OVERHEAD - run->room : 0;
     int r = more ? keep_take_room(run->file->stage, more, needed_when(run)) : 0;
 
     run->room += r == 0 ? more : 0;
     return r;
+}
+
+/* Disk space that n blocks take beside their bytes: for records where none were, and for a new
+ * piece of the file; where the block was before, it is a piece already, or soon one again. */
+static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
+{
+    bool is_new =
+        !(atomic_load_explicit(&run->file->state[first], memory_order_relaxed) & BLOCK_FETCHED);
+
+    return staged_publish_takes(&run->file->staged, first, n) + (is_new ? EXTENT_BYTES : 0);
 }
 
 /* Write the first n blocks of the buffer to disk. 0; -ENOSPC, -EDQUOT: there is no room; -EAGAIN:
@@ -538,12 +549,14 @@ static int take_more_room(struct run *run, uint64_t bytes)
 static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
-    uint64_t first = run->first + run->done, records[256];
+    uint64_t first = run->first + run->done, records[256], beside;
     AUTO_CLOSE int excludes = -1;
     const uint8_t *at = run->buffer;
-    int r = take_more_room(run, bytes);
+    int r;
 
     assert(n <= ARRAY_LEN(records));
+    beside = disk_beside(run, first, n);
+    r = take_more_room(run, bytes + beside);
     if (r == 0 && run->done + n > run->claimed)
         r = excludes = staged_exclude_drops(&file->staged);
     if (r < 0)
@@ -557,8 +570,9 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
         r = staged_publish(&file->staged, first, (size_t)n, records);
     if (r < 0)
         return r;
-    room_settle(file->stage->room, bytes);
-    run->room -= bytes;
+    beside = min_u64(beside, run->room - bytes);
+    room_settle(file->stage->room, bytes + beside);
+    run->room -= bytes + beside;
     return 0;
 }
 

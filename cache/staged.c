@@ -358,6 +358,19 @@ int staged_publish(const struct staged *staged, uint64_t first, size_t n, const 
     return r;
 }
 
+uint64_t staged_publish_takes(const struct staged *staged, uint64_t first, uint64_t n)
+{
+    uint64_t from = (HEADER_BYTES + first * RECORD) / PAGE,
+             to = ceil_div(HEADER_BYTES + (first + n) * RECORD, PAGE), takes = 0;
+
+    for (uint64_t page = from; page < to; page++) {
+        off_t at = (off_t)(page * PAGE);
+
+        takes += lseek(staged->fd, at, SEEK_DATA) == at ? 0 : PAGE;
+    }
+    return takes;
+}
+
 /* ---- the mark ---- */
 
 /* Never 0. */

@@ -100,6 +100,10 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
  * that he could not claim does it with this. -EAGAIN: somebody drops; or -errno. Does not wait. */
 int staged_exclude_drops(const struct staged *staged);
 
+/* Bytes of disk space that the records of n blocks take if they are published now: pages that no
+ * record was written to. */
+uint64_t staged_publish_takes(const struct staged *staged, uint64_t first, uint64_t n);
+
 /* Claim the first of n blocks, up to the first that another process has claimed; returns how many.
  * Claims keep processes from fetching the same; they end with the process. In one process the
  * caller sees to it that no block is claimed twice. */

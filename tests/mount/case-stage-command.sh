@@ -49,7 +49,7 @@ expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
 expect 0 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
 damage
 expect 4 "$EPOCHFS" cache verify "$cache"
-says "$SOURCE/sub/noise: 1 of 160 blocks were wrong" "1 of 4 files"
+says "$SOURCE/sub/noise: 1 of 5120 blocks were wrong" "1 of 4 files"
 expect 0 "$EPOCHFS" cache verify "$cache"
 expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
 expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"

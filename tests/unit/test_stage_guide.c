@@ -521,7 +521,7 @@ static size_t read_epochs(struct fixture *f, struct order *o, const char *folder
 /* Beside the blocks the folder has records, and what a run takes for what it does not know. */
 static size_t blocks_that_fit(struct fixture *f)
 {
-    return (size_t)(LIMIT - stage_room_used(f->stage) - BLOCKS * 8 - 8192) / BLOCK;
+    return (size_t)(LIMIT - stage_room_used(f->stage) - BLOCKS * (8 + 16) - 8192) / BLOCK;
 }
 
 /* Hits of keep=pin with the same room. */
