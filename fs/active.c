@@ -192,8 +192,11 @@ static void retire_others_locked(struct actives *actives, const struct active *n
     }
 }
 
+/* Units from that one on are pushed, perhaps again: marks that they had are none, any more. */
 static void push_from(struct active *active, uint64_t unit)
 {
+    while (active->n_marks && active->mark[(active->n_marks - 1) % MARKS] >= unit)
+        active->n_marks--;
     active->pushed = active->done = active->stored = unit;
     active->kind = 0;
     active->this_bytes = 0;
@@ -327,7 +330,6 @@ static bool note_lost(struct actives *actives, struct active *active, const stru
     active->window = max_u64(active->window / 2, WINDOW_START);
     if (unit > active->at && ++active->lost == LOST_MOST) {
         push_from(active, unit + 1);
-        active->n_marks = 0;
         active->lost = 0;
     }
     return true;
@@ -375,7 +377,6 @@ static void note_kind(struct active *active, unsigned kind)
 
     if (active->kinds && !(active->kinds & bit)) {
         push_from(active, active->at + 1);
-        active->n_marks = 0;
     }
     active->kinds |= bit;
 }
@@ -626,7 +627,6 @@ void actives_stored(struct actives *actives, const struct push_file *file, int64
         return;
     }
     push_from(active, unit);
-    active->n_marks = 0;
     failed(actives, active, result);
 }
 

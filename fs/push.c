@@ -241,11 +241,12 @@ static void drop_by_hand(void *ctx)
         fuse_lowlevel_notify_inval_inode(store->push->server->session, store->file.node.ino, 0, 0);
 }
 
-/* The next store, of bytes that have a place of their own if they are few. */
+/* The next store, of bytes that have a place of their own if they are few. It is put(), or its place
+ * is given again: the hand still has those before. */
 static struct store *next_store(struct pusher *self, const struct push_file *file, uint64_t off,
                                 size_t len)
 {
-    size_t i = self->n_stores++ % STORES;
+    size_t i = self->n_stores % STORES;
 
     self->store[i] = (struct store){
         .push = self->push,
@@ -255,6 +256,12 @@ static struct store *next_store(struct pusher *self, const struct push_file *fil
         .bytes = len <= SMALL ? self->small + i * SMALL : self->buffer,
     };
     return &self->store[i];
+}
+
+static void put(struct pusher *self, void (*job)(void *ctx), struct store *store)
+{
+    self->n_stores++;
+    hand_put(self->hand, job, store);
 }
 
 /* Returns what actives_made() is told: the hand has it then. */
@@ -267,7 +274,7 @@ static int64_t store_small(struct pusher *self, const struct push_file *file, ui
         return r;
     store->is_whole = true;
     actives_made(self->push->server->actives, file, (int64_t)size);
-    hand_put(self->hand, store_by_hand, store);
+    put(self, store_by_hand, store);
     return 0;
 }
 
@@ -282,7 +289,7 @@ static int64_t store_large(struct pusher *self, const struct push_file *file, ui
         r = make_piece(push, &file->node, off, store->len, store->bytes);
         if (r < 0)
             return r;
-        hand_put(self->hand, store_by_hand, store);
+        put(self, store_by_hand, store);
         hand_wait(self->hand);
         r = store->result;
         off += store->len;
@@ -358,7 +365,7 @@ static void *push_main(void *arg)
                 stage_guide_changed(push->server->setup.stage, false);
             break;
         case PUSH_DROP:
-            hand_put(self->hand, drop_by_hand, next_store(self, &file, 0, 0));
+            put(self, drop_by_hand, next_store(self, &file, 0, 0));
             break;
         default:
             wait_for_kick(push, kicks);

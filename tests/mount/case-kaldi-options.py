@@ -145,7 +145,7 @@ def check_sorted():
 
 # ---- o and cs ----
 
-BUSY = {"requests", "bytes_served", "plans_opened", "read_errors", "last_read_error",
+BUSY = {"requests", "plans", "push", "bytes_served", "plans_opened", "read_errors", "last_read_error",
         "datasets_ready",
         "index_bytes_done"}
 

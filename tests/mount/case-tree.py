@@ -132,7 +132,7 @@ def check_status():
     equal(after["bytes_served"] >= before["bytes_served"] + 784, True, "bytes_served")
     metrics = text(path(".epochfs/metrics"))
     for line in metrics.splitlines():
-        good = re.fullmatch(r"# (HELP|TYPE) \w+ .+|\w+(\{\w+=\"\w+\"\})? +\d+", line)
+        good = re.fullmatch(r"# (HELP|TYPE) \w+ .+|\w+(\{[^}]*\})? +\d+(\.\d+)?|# +", line)
         equal(bool(good), True, f"metrics: {line}")
     reads = int(re.search(r'requests_total\{type="read"\} +(\d+)', metrics)[1])
     equal(reads > after["requests"]["read"] - 1, True, "metrics and status.json agree")
