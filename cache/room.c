@@ -512,12 +512,16 @@ void room_freed(struct room *room, uint64_t bytes, uint64_t mark)
 uint64_t room_used(struct room *room)
 {
     struct head head = {0};
+    uint64_t files;
 
     if (room_lock(room) == 0) {
         if (head_read(room->fd, &head) < 0 || head.total == UNKNOWN)
             head.total = 0;
         room_unlock(room);
     }
+    /* What was written while files were counted may be counted twice, to be on the safe side. */
+    if (head.total > room->limit && count_files(room->path, &files) == 0)
+        return min_u64(head.total, max_u64(files, room->limit));
     return head.total;
 }
 
