@@ -94,6 +94,13 @@ static uint64_t order_when(void *ctx, const struct blob *blob, uint64_t off, uin
     return soonest;
 }
 
+static size_t order_asked(struct order *o)
+{
+    LOCK_SCOPE(&o->lock);
+
+    return o->asked;
+}
+
 /* The read i is over. */
 static void order_pass(struct order *o, size_t i)
 {
@@ -188,6 +195,7 @@ struct fixture {
     struct blob *blob;
     struct stage_counters *counters;
     struct lock lock;
+    pthread_cond_t more;
     /* Guarded by lock: what was asked for, in this order. */
     uint64_t off[LOGGED], len[LOGGED];
     unsigned logged;
@@ -206,6 +214,7 @@ static struct fake_answer log_transfer(void *ctx, const struct transfer *transfe
     if (f->logged < LOGGED) {
         f->off[f->logged] = transfer->off;
         f->len[f->logged++] = transfer->len;
+        pthread_cond_broadcast(&f->more);
     }
     if (number < f->stalls)
         answer = (struct fake_answer){.end = TRANSFER_DONE, .stalls = true, .goes_on = true};
@@ -216,6 +225,21 @@ static struct fake_answer log_transfer(void *ctx, const struct transfer *transfe
     if (pause.tv_nsec)
         nanosleep(&pause, NULL);
     return answer;
+}
+
+static void wait_logged(struct fixture *f, unsigned n)
+{
+    LOCK_SCOPE(&f->lock);
+
+    while (f->logged < n)
+        lock_wait(&f->lock, &f->more);
+}
+
+static uint64_t logged_off(struct fixture *f, unsigned i)
+{
+    LOCK_SCOPE(&f->lock);
+
+    return f->off[i];
 }
 
 static struct stage_options usual(enum stage_keep keep, bool background)
@@ -242,6 +266,7 @@ static struct fixture *open_fixture(const char *folder, const struct stage_optio
     struct diag d = DIAG_INIT;
 
     lock_init(&f->lock);
+    condition_init(&f->more);
     assert_int_equal(cache_folder_init(&f->cache, folder), 0);
     assert_int_equal(fake_new(content, SIZE, 16, &f->fake), 0);
     fake_set_script(f->fake, log_transfer, f);
@@ -260,6 +285,7 @@ static void close_fixture(struct fixture *f)
 {
     stage_free(f->stage);
     cache_folder_release(&f->cache);
+    pthread_cond_destroy(&f->more);
     lock_release(&f->lock);
     free(f);
 }
@@ -403,7 +429,7 @@ static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
     f = open_fixture(*state, &options, &order);
     f->stalls = 20;
     stage_begin(f->stage);
-    fake_wait_started(f->fake, 1);
+    wait_logged(f, 1);
     jump(f, &other, &order);
     before = count_logged(f);
     assert_int_equal(before, 1);
@@ -429,12 +455,12 @@ static void test_guide__demand__goes_first(void **state)
     f = open_fixture(*state, &options, &order);
     f->stalls = 2;
     stage_begin(f->stage);
-    fake_wait_started(f->fake, 2);
+    wait_logged(f, 2);
     for (unsigned i = 0; i < 20; i++) {
         uint64_t block = block_of(&order, order.n - 1 - 7 * i);
 
         expect_read(f->blob, block * BLOCK, 10);
-        assert_int_equal(f->off[2 + i], block * BLOCK);
+        assert_int_equal(logged_off(f, 2 + i), block * BLOCK);
     }
     fake_release(f->fake);
     stage_all(f);
@@ -558,7 +584,7 @@ static void check_plan(const char *folder, unsigned per_block)
     printf("%u samples in a block: %zu hits of %zu, Belady %zu, pin %zu, %llu dropped, "
            "asked %zu times\n",
            per_block, hits, order.n, best, pin, (unsigned long long)f->counters->evictions,
-           order.asked);
+           order_asked(&order));
     assert_true((double)hits >= 0.98 * (double)best);
     assert_true((double)hits >= 0.98 * (double)pin); /* with one sample that is the best, too */
     close_fixture(f);
@@ -707,7 +733,7 @@ static void test_ahead__demand_of_the_same__is_hurried(void **state)
     f->stalls = 1;
     for (uint64_t i = 0; i < 3; i++)
         fetch_ahead(f, i * 100 * BLOCK, BLOCK, &events[i]);
-    fake_wait_started(f->fake, 1);
+    wait_logged(f, 1);
     expect_read(f->blob, 200 * BLOCK, 10); /* the one behind waits on */
     assert_int_equal(count_logged(f), 2);
     fake_release(f->fake);
