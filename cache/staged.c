@@ -255,6 +255,12 @@ int staged_open(struct staged *ret, const struct cache_folder *cache, const stru
     }
     r = prepare(staged.fd, staged.id, header, path, d);
     file_lock(staged.fd, F_UNLCK, LOCK_HEADER, 1, false);
+    if (r == 0) {
+        staged.space = malloc(sizeof(*staged.space));
+        r = staged.space ? 0 : -ENOMEM;
+    }
+    if (r == 0)
+        lock_init(staged.space);
     if (r < 0)
         staged_close(&staged);
     else
@@ -267,6 +273,10 @@ void staged_close(struct staged *staged)
     if (staged->fd >= 0)
         close(staged->fd);
     staged->fd = -1;
+    if (staged->space)
+        lock_release(staged->space);
+    free(staged->space);
+    staged->space = NULL;
 }
 
 /* ---- blocks ---- */
@@ -339,6 +349,8 @@ int staged_write(const struct staged *staged, const void *bytes, size_t len, uin
 {
     if (off > staged->size || len > staged->size - off)
         return -EINVAL;
+    LOCK_SCOPE(staged->space);
+
     return write_at(staged->fd, bytes, len, staged->data + off);
 }
 
@@ -518,11 +530,14 @@ static int open_again(const struct staged *staged)
     return fd < 0 ? -errno : fd;
 }
 
-/* Drop one range; what others write meanwhile to the same file hides what is freed, so this is
- * asked for each range, and not for all of them. */
+/* Drop one range. What is written meanwhile to the same file would hide what is freed, and the
+ * cache would be taken for fuller than it is: so nobody here writes. The file system has one of
+ * both at a time anyway. Other processes may write; so this is asked for each range, and not for
+ * all. */
 static int drop_range(const struct staged *own, const struct staged_range *range,
                       uint64_t *ret_times, uint64_t *freed)
 {
+    LOCK_SCOPE(own->space);
     struct stat before, after;
     int r = fstat(own->fd, &before) < 0 ? -errno : 0;
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "base/lock.h"
 #include "cache/folder.h"
 
 #define STAGED_BLOCK_LEAST (UINT32_C(4) << 10)
@@ -37,6 +38,7 @@ struct staged {
     uint64_t seed;   /* of checksums: follows from the id */
     uint64_t data;   /* where the content begins in the file, bytes */
     char id[33];
+    struct lock *space; /* around what changes the disk space that the content takes */
 };
 
 /* Open the staged file of that key, made if it is not there; one that is damaged is begun anew. 0,
@@ -76,7 +78,7 @@ int staged_publish(const struct staged *staged, uint64_t first, size_t n, const 
 
 /* What became of a drop. */
 struct staged_dropped {
-    uint64_t freed; /* bytes of disk space */
+    uint64_t freed; /* bytes of disk space; less, if another process has written to it meanwhile */
     /* staged_drops() before and after it, if nothing else was dropped in between; UINT64_MAX: they
      * say nothing. Blocks that were good with `before`, and were not to be dropped, are good with
      * `after`. */

@@ -6,7 +6,10 @@
  *  2. Bytes that are pushed and, as far as is known, not read yet: (pushed - at) * unit_bytes, no
  *     more than the plan's share of options.ahead.
  *  3. Reads a little behind at, or before their turn, are those of several workers of one reader.
- *     What is further away is a jump. */
+ *     What is further away is a jump.
+ *  4. A unit that was not pushed is still needed until all of it has been given to its reader: the
+ *     kernel asks for a large one bit by bit. It is `open` until then, and the course begins there.
+ */
 #include "fs/active.h"
 
 #include <errno.h>
@@ -26,6 +29,7 @@
 #define MARK_MOST      64                             /* units between two marks */
 #define MARKS          (WINDOW_MOST / MARK_MOST + 64) /* that are remembered */
 #define PAGE           4096
+#define OPEN_MOST      8    /* units that are open at a time: none that is so far behind */
 #define QUIET_S        60.0 /* after which a plan may be one that is not read any more */
 #define NS_PER_S       1e9
 #define OVERTAKEN_MOST 8 /* in a row; then the reader is the faster one, and for a while */
@@ -33,6 +37,15 @@
 #define RESTS_MOST     6                 /* so often */
 #define LOST_MOST      3
 #define FAIL_REST_NS   INT64_C(1000000000)
+
+/* A unit that is read and was not pushed. */
+struct open_unit {
+    bool is_open;
+    uint64_t unit;
+    uint64_t kinds; /* bits: the sizes of these are known, */
+    uint64_t bytes; /* and this is their sum */
+    uint64_t given; /* bytes, of all kinds */
+};
 
 struct active {
     uint64_t id; /* 0: free */
@@ -64,6 +77,8 @@ struct active {
     unsigned lost;       /* units in a row */
     bool waits_for_move; /* the kernel does not know what is next, or it is too large */
     bool being_made;     /* one file at a time */
+    struct open_unit open[OPEN_MOST]; /* unit u: [u % OPEN_MOST] */
+    uint64_t told;                    /* the course was told to begin at this unit */
     /* Numbers: */
     int64_t first_ns, last_ns; /* reads; 0: none */
     int64_t moved_ns;          /* the last one that was further on */
@@ -200,12 +215,21 @@ static void push_from(struct active *active, uint64_t unit)
     active->pushed = active->done = active->stored = unit;
     active->kind = 0;
     active->this_bytes = 0;
+    active->told = min_u64(active->told, unit);
+}
+
+static void open_unit(struct active *active, uint64_t unit)
+{
+    active->open[unit % OPEN_MOST] = (struct open_unit){.is_open = true, .unit = unit};
 }
 
 static void go_to(struct active *active, uint64_t unit)
 {
     active->at = unit;
+    active->told = 0;
     push_from(active, unit + 1);
+    memset(active->open, 0, sizeof(active->open));
+    open_unit(active, unit);
     active->dropped = unit;
     active->drop_kind = 0;
     active->window = WINDOW_START;
@@ -287,6 +311,7 @@ static void note_overtaken(struct actives *actives, struct active *active, uint6
                            int64_t now)
 {
     push_from(active, unit + 1);
+    open_unit(active, unit);
     if (now < active->rest_until || ++active->overtaken <= OVERTAKEN_MOST)
         return;
     count(&actives->counters.overtaken, 1);
@@ -415,6 +440,25 @@ unsigned actives_read(struct actives *actives, const struct node *node, uint64_t
     if (!active->unit_bytes)
         active->unit_bytes = in_pages(end);
     return is_live(active) ? result : 0;
+}
+
+void actives_given(struct actives *actives, const struct node *node, uint64_t bytes, uint64_t size)
+{
+    const uint64_t bit = UINT64_C(1) << node_kind(node);
+    struct open_unit *open;
+    struct active *active;
+    LOCK_SCOPE(&actives->lock);
+
+    active = find_locked(actives, node);
+    open = active ? &active->open[unit_of(node) % OPEN_MOST] : NULL;
+    if (!open || !open->is_open || open->unit != unit_of(node))
+        return;
+    if (size != UINT64_MAX && !(open->kinds & bit)) {
+        open->kinds |= bit;
+        open->bytes += size;
+    }
+    open->given += bytes;
+    open->is_open = (open->kinds & active->kinds) != active->kinds || open->given < open->bytes;
 }
 
 void actives_waited(struct actives *actives, const struct node *node, int64_t ns)
@@ -646,11 +690,19 @@ int64_t actives_next_look(struct actives *actives)
 
 /* ---- what is told of them ---- */
 
-static uint64_t element_of(const struct active *active, bool pushes)
+/* Where the course begins. It goes back only if what was pushed is pushed again. */
+static uint64_t element_of(struct active *active, bool pushes)
 {
-    uint64_t unit = pushes ? max_u64(active->at, active->pushed) : active->at;
+    uint64_t front = pushes ? max_u64(active->at, active->pushed) : active->at, unit = front;
 
-    return min_u64(unit, active->units) * active->samples;
+    for (unsigned i = 0; i < OPEN_MOST; i++) {
+        const struct open_unit *open = &active->open[i];
+
+        if (open->is_open && open->unit + OPEN_MOST > front)
+            unit = min_u64(unit, open->unit);
+    }
+    active->told = max_u64(active->told, unit);
+    return min_u64(active->told, active->units) * active->samples;
 }
 
 size_t actives_courses(struct actives *actives, struct active_course ret[static ACTIVES_MOST])
@@ -662,7 +714,7 @@ size_t actives_courses(struct actives *actives, struct active_course ret[static 
     for (size_t i = 0; i < ACTIVES_MOST; i++)
         latest = actives->active[i].last_ns > latest ? actives->active[i].last_ns : latest;
     for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        const struct active *active = &actives->active[i];
+        struct active *active = &actives->active[i];
 
         if (!is_live(active) ||
             (active->folder && is_quiet(active, now) && active->last_ns < latest))
@@ -697,7 +749,7 @@ size_t actives_list(struct actives *actives, struct active_info ret[static ACTIV
 
     lock_take(&actives->lock);
     for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        const struct active *active = &actives->active[i];
+        struct active *active = &actives->active[i];
         bool was_read = active->first_ns != 0;
 
         if (!is_live(active))

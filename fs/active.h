@@ -39,6 +39,9 @@ void actives_announce(struct actives *actives, const struct plan_entry *plan);
 enum { ACTIVE_MOVED = 1, ACTIVE_JUMPED = 2 };
 unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end);
 
+/* So many bytes of the file were given to its reader. size: of the file; UINT64_MAX: not known. */
+void actives_given(struct actives *actives, const struct node *node, uint64_t bytes, uint64_t size);
+
 /* A reader of that file has waited so long for bytes of the remote. */
 void actives_waited(struct actives *actives, const struct node *node, int64_t ns);
 
@@ -76,7 +79,8 @@ int64_t actives_next_look(struct actives *actives);
 /* ---- what is to be staged ---- */
 
 /* A plan as those see it who stage: elements are the samples of the rank, in the order in which
- * they are read; from `at` on they are still to be read, or to be made into what is pushed. */
+ * they are read; from `at` on they are still to be read to the end, or to be made into what is
+ * pushed. */
 struct active_course {
     uint64_t id;                   /* the same as long as it is the same reader at the same epoch */
     uint64_t jumps;                /* how often the reader has jumped */

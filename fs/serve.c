@@ -430,6 +430,20 @@ static void tell_read(struct server *s, const struct node *node, uint64_t end)
         stage_guide_changed(s->setup.stage, what & ACTIVE_JUMPED);
 }
 
+/* Bytes of a file were read: when that was all of it they are free to go. */
+static void tell_given(struct server *s, const struct node *node, uint64_t off, size_t n,
+                       size_t asked)
+{
+    const struct view_patience none = {0};
+    uint64_t size = n < asked ? off + n : UINT64_MAX;
+
+    if (!s->guide || (node->kind != NODE_BATCH && node->kind != NODE_SAMPLE))
+        return;
+    if (view_size_is_near(node) && view_size(s->view, node, &none, &size, NULL) < 0)
+        return;
+    actives_given(s->actives, node, n, size);
+}
+
 void serve_announce(struct server *s, const struct catalog_item *item)
 {
     const struct plan_entry *plan;
@@ -469,6 +483,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
     patience->has_read = true;
+    tell_given(s, &node, off, n, len);
     if (!off)
         promises_read(s->promises, s->view, &node, &s->status);
     fuse_reply_buf(req, (const char *)buffer, n);

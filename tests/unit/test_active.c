@@ -625,8 +625,110 @@ static void test_active__announced__active_until_it_is_read(void **state)
     assert_int_equal(n_actives(&w), 1);
     assert_int_equal(actives_courses(w.actives, course), 1);
     assert_ptr_equal(course[0].folder, first.folder);
-    assert_int_equal(course[0].at, 4 * 8);
+    assert_int_equal(course[0].at, 3 * 8);
     assert_int_equal(course[0].kinds, UINT64_C(1) << node_kind(&first));
+    world_end(&w);
+}
+
+/* ---- what is still needed ---- */
+
+/* The unit at which the only course begins. */
+static uint64_t course_at(struct world *w)
+{
+    struct active_course course[ACTIVES_MOST];
+
+    assert_int_equal(actives_courses(w->actives, course), 1);
+    assert_int_equal(course[0].at % 8, 0);
+    return course[0].at / 8;
+}
+
+static void give(struct world *w, const struct node *first, uint64_t unit, uint64_t bytes)
+{
+    struct node node = unit_of(first, unit);
+
+    actives_given(w->actives, &node, bytes, 3 * PAGE);
+}
+
+/* The kernel asks for a large file bit by bit, and who has several workers for several files. */
+static void test_active__read_bit_by_bit__needed_until_all_was_given(void **state)
+{
+    struct pages pages = {0};
+    struct world w;
+    struct node first;
+    uint64_t at;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
+    read_unit(&w, &first, 3);
+    assert_int_equal(course_at(&w), 3);
+    give(&w, &first, 3, PAGE); /* its end, perhaps, where a directory is */
+    read_unit(&w, &first, 3);
+    give(&w, &first, 3, PAGE);
+    assert_int_equal(course_at(&w), 3);
+    read_unit(&w, &first, 4);
+    read_unit(&w, &first, 5);
+    assert_int_equal(course_at(&w), 3);
+    give(&w, &first, 3, PAGE);
+    assert_int_equal(course_at(&w), 4);
+    give(&w, &first, 5, 3 * PAGE);
+    assert_int_equal(course_at(&w), 4);
+    give(&w, &first, 4, 3 * PAGE);
+    assert_int_equal(course_at(&w), 6);
+    push_all(&w, PAGE, &pages); /* what is pushed has been read */
+    at = course_at(&w);
+    assert_true(at > 6);
+    read_unit(&w, &first, 6);
+    assert_true(course_at(&w) >= at);
+    assert_int_equal(COUNTER(&w, jumps), 0);
+    world_end(&w);
+}
+
+/* Nobody need read all of a file: one that is left is forgotten when the reader is further on. */
+static void test_active__read_in_part__needed_for_a_while(void **state)
+{
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < 100; unit++) {
+        uint64_t at;
+
+        read_unit(&w, &first, unit);
+        give(&w, &first, unit, PAGE);
+        at = course_at(&w);
+        assert_true(at <= unit && at + 8 >= unit);
+    }
+    read_unit(&w, &first, 300); /* a jump */
+    assert_int_equal(course_at(&w), 300);
+    give(&w, &first, 99, 2 * PAGE);
+    assert_int_equal(course_at(&w), 300);
+    world_end(&w);
+}
+
+static void test_active__two_kinds__needed_until_both_were_given(void **state)
+{
+    struct node image, label;
+    struct world w;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    image = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
+    label = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.label.raw");
+    for (uint64_t unit = 0; unit < 20; unit++) {
+        struct node node = unit_of(&image, unit);
+
+        read_unit(&w, &image, unit);
+        actives_given(w.actives, &node, PAGE, UINT64_MAX); /* its size is told with its end */
+        assert_int_equal(course_at(&w), unit);
+        give(&w, &image, unit, 2 * PAGE);
+        assert_int_equal(course_at(&w), unit ? unit : 1); /* of the first it is not known */
+        read_unit(&w, &label, unit);
+        give(&w, &label, unit, 3 * PAGE);
+        assert_int_equal(course_at(&w), unit + 1);
+    }
     world_end(&w);
 }
 
@@ -954,6 +1056,9 @@ int main(void)
         cmocka_unit_test(test_active__end_of_epoch__nothing_behind_it),
         cmocka_unit_test(test_active__other_epoch_in_the_middle__both),
         cmocka_unit_test(test_active__announced__active_until_it_is_read),
+        cmocka_unit_test(test_active__read_bit_by_bit__needed_until_all_was_given),
+        cmocka_unit_test(test_active__read_in_part__needed_for_a_while),
+        cmocka_unit_test(test_active__two_kinds__needed_until_both_were_given),
         cmocka_unit_test(test_active__reader_faster_than_push__rests_and_tries_again),
         cmocka_unit_test(test_active__kernel_does_not_know__waits_for_the_reader),
         cmocka_unit_test(test_active__store_fails__rests_a_second),

@@ -1,6 +1,7 @@
 /* The stage with a guide: what is needed next comes next, and with keep=plan what is needed last
  * goes first, as well as Belady's rule does it. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -623,6 +624,55 @@ static void test_keep__plan_ahead__fetches_hardly_more(void **state)
     order_release(&order);
 }
 
+struct reader {
+    struct fixture *f;
+    struct order *order;
+    size_t from;
+    pthread_t thread;
+};
+
+#define READERS 4
+
+static void *read_some(void *arg)
+{
+    struct reader *r = arg;
+
+    for (size_t i = r->from; i < r->order->n; i += READERS) {
+        expect_read(r->f->blob, r->order->read[i] * r->order->sample, (size_t)r->order->sample);
+        order_pass(r->order, i);
+    }
+    return NULL;
+}
+
+/* While blocks are dropped others are written, to the same file: what was freed is not lost. */
+static void test_keep__plan_readers_at_once__all_of_the_room_is_used(void **state)
+{
+    struct stage_options options = usual(STAGE_PLAN, false);
+    struct reader reader[READERS];
+    struct order order;
+    struct fixture *f;
+    size_t fit, here;
+
+    options.jobs = 16;
+    order_init(&order, 2, 1, 40);
+    f = open_fixture(*state, &options, &order);
+    fit = blocks_that_fit(f);
+    for (size_t i = 0; i < READERS; i++) {
+        reader[i] = (struct reader){.f = f, .order = &order, .from = i};
+        assert_int_equal(pthread_create(&reader[i].thread, NULL, read_some, &reader[i]), 0);
+    }
+    for (size_t i = 0; i < READERS; i++)
+        pthread_join(reader[i].thread, NULL);
+    await_quiet(f);
+    here = (size_t)(f->counters->staged_bytes / BLOCK);
+    printf("%d readers: %zu blocks here, %zu fit, %llu dropped\n", READERS, here, fit,
+           (unsigned long long)f->counters->evictions);
+    assert_true((double)here >= 0.9 * (double)fit);
+    expect_limit(f, *state);
+    close_fixture(f);
+    order_release(&order);
+}
+
 /* What an earlier mount left on the disk can go, though nobody has looked at it. */
 static void test_keep__plan_next_stage__old_blocks_go(void **state)
 {
@@ -823,6 +873,7 @@ int main(int argc, char **argv)
         TEST(test_keep__plan__as_good_as_belady),
         TEST(test_keep__plan_4_samples_in_a_block__as_good_as_belady),
         TEST(test_keep__plan_ahead__fetches_hardly_more),
+        TEST(test_keep__plan_readers_at_once__all_of_the_room_is_used),
         TEST(test_keep__plan_next_stage__old_blocks_go),
         TEST(test_keep__plan_without_guide__pin),
         TEST(test_ahead__comes_and_counts_as_background),
