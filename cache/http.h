@@ -27,6 +27,8 @@ void http_secret_release(struct http_secret *secret);
 struct http_options {
     unsigned jobs;      /* requests at once, at least 2; those that are paused, and texts, do not
                            wait for a place */
+    unsigned sure_jobs; /* that any server takes: if it refuses some of more, no more are tried; 0:
+                           jobs */
     unsigned timeout_s; /* a connection that is not made, or that gives nothing for so long, has
                            failed */
     const char *ca;     /* a file of certificates to trust in place of the system's file (its folder

@@ -15,6 +15,7 @@
 #define TRIES         4
 #define PAUSE_MS      200
 #define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: somebody waits */
+#define CROWDED_MS    UINT64_C(1000)  /* where there may have been too many at once */
 
 /* Requests of one caller that are under way. */
 struct round {
@@ -292,8 +293,8 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
     one->step = STAT_ENDED;
 }
 
-/* What the reply says; the next step, if there is one. */
-static void stat_take(struct http *http, struct stat_one *one, const char *url)
+/* What the reply says; the next step, if there is one. crowded: it may have been one too many. */
+static void stat_take(struct http *http, struct stat_one *one, const char *url, bool crowded)
 {
     const struct http_request *request = &one->request;
     unsigned status = request->reply.status;
@@ -316,44 +317,72 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url)
         one->error = -EAGAIN; /* a server that refuses HEAD may give parts */
     } else {
         one->error = failure(http, request, one->signature, name, &one->again, one->why);
-        one->again = one->again && ++one->tries < TRIES;
-        one->retry_ms = request->reply.retry_ms;
+        one->tries += !crowded;
+        one->again = one->again && one->tries < TRIES;
+        one->retry_ms =
+            crowded ? min_u64(request->reply.retry_ms, CROWDED_MS) : request->reply.retry_ms;
         if (one->again)
             return;
     }
     one->step = one->error == -EAGAIN ? STAT_GET : STAT_ENDED;
 }
 
-/* Send all that have a step to do. Returns whether there were any. */
-static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
-                       struct stat_one *all)
+/* How long to wait before those are sent whose turn it is; 0: none of them has failed. */
+static uint64_t stat_pause(const struct stat_one *all, const size_t *turn, size_t n)
 {
     unsigned tries = 0;
     uint64_t asked = 0;
     bool any = false;
 
     for (size_t i = 0; i < n; i++) {
-        if (all[i].again) {
-            tries = (unsigned)max_u64(tries, all[i].tries);
-            asked = max_u64(asked, all[i].retry_ms);
-        }
-        any = any || all[i].step != STAT_ENDED;
+        const struct stat_one *one = &all[turn[i]];
+
+        if (!one->again)
+            continue;
+        any = true;
+        tries = (unsigned)max_u64(tries, one->tries);
+        asked = max_u64(asked, one->retry_ms);
     }
-    if (tries > 0)
-        let_pass(round, pause_before(tries, asked));
+    return any ? pause_before(tries ? tries : 1, asked) : 0;
+}
+
+/* Send those that have a step to do, *most at most; it falls when some have failed that may have
+ * been too many. *failed: some have, in the round before, and now. Returns whether there were any.
+ */
+static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
+                       struct stat_one *all, size_t *most, bool *failed)
+{
+    AUTO_FREE size_t *turn = calloc(n, sizeof(*turn));
+    bool crowded;
+    size_t sent = 0;
+
     for (size_t i = 0; i < n; i++) {
-        all[i].again = false;
-        if (all[i].step != STAT_ENDED)
-            stat_send(http, &all[i], round, urls[i]);
+        if (all[i].step != STAT_ENDED && !turn)
+            all[i] = (struct stat_one){.error = -ENOMEM, .step = STAT_ENDED, .why = all[i].why};
+        if (all[i].step != STAT_ENDED && sent < *most)
+            turn[sent++] = i;
+    }
+    crowded = sent > http->sure_jobs;
+    if (*failed)
+        let_pass(round, stat_pause(all, turn, sent));
+    *failed = false;
+    for (size_t i = 0; i < sent; i++) {
+        all[turn[i]].again = false;
+        stat_send(http, &all[turn[i]], round, urls[turn[i]]);
     }
     round_wait(round);
-    for (size_t i = 0; i < n; i++) {
-        if (all[i].step != STAT_ENDED)
-            stat_take(http, &all[i], urls[i]);
-        http_signature_let_go(all[i].signature);
-        all[i].signature = NULL;
+    for (size_t i = 0; i < sent; i++) {
+        struct stat_one *one = &all[turn[i]];
+
+        if (one->step != STAT_ENDED)
+            stat_take(http, one, urls[turn[i]], crowded);
+        *failed = *failed || one->again;
+        http_signature_let_go(one->signature);
+        one->signature = NULL;
     }
-    return any;
+    if (*failed && crowded)
+        *most = http->sure_jobs;
+    return sent > 0;
 }
 
 /* Those of one slice, so that a million files do not cost a million requests' memory. */
@@ -362,6 +391,8 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
 {
     AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
+    size_t most = SIZE_MAX;
+    bool failed = false;
     struct round round;
 
     for (size_t i = 0; i < n; i++) {
@@ -375,7 +406,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
     if (no < 0)
         return;
     round_init(&round);
-    while (stat_round(http, &round, n, urls, all)) {
+    while (stat_round(http, &round, n, urls, all, &most, &failed)) {
     }
     round_release(&round);
     for (size_t i = 0; i < n; i++)

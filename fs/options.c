@@ -230,7 +230,11 @@ static int set_block(struct options *o, const char *value, struct diag *d)
 
 static int set_jobs(struct options *o, const char *value, struct diag *d)
 {
-    return value_unsigned("jobs", value, 2, 64, &o->source.stage.jobs, d);
+    int r = value_unsigned("jobs", value, 2, 64, &o->source.stage.jobs, d);
+
+    if (r == 0) /* it is the limit of all */
+        o->source.stage.small_jobs = 0;
+    return r;
 }
 
 static int set_rate(struct options *o, const char *value, struct diag *d)
