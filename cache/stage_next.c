@@ -199,7 +199,7 @@ static unsigned count_active(const struct stage *stage, enum run_why why)
 }
 
 /* May one more run be started in the background? While somebody waits it has one at a time. */
-static bool may_stage_locked(const struct stage *stage, int64_t now)
+static bool may_stage_locked(struct stage *stage, int64_t now)
 {
     size_t others = stage->queued[RUN_AHEAD].n + stage->queued[RUN_BACKGROUND].n;
 

@@ -321,10 +321,10 @@ bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, u
 void runs_take_back(struct stage *stage);
 
 /* Bytes for which a transfer waits as long as they then take to come. */
-uint64_t runs_worth_locked(const struct stage *stage);
+uint64_t runs_worth_locked(struct stage *stage);
 
 /* May the background have one more run, as far as connections are concerned? */
-bool runs_have_place_locked(const struct stage *stage);
+bool runs_have_place_locked(struct stage *stage);
 
 /* Somebody waits for blocks that are on their way already: they are at least as urgent as why. */
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why);

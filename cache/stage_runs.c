@@ -464,7 +464,7 @@ static void measure_locked(struct stage *stage, const struct run *run, int64_t n
     stage->byte_ns += (each - stage->byte_ns) / 4;
 }
 
-uint64_t runs_worth_locked(const struct stage *stage)
+uint64_t runs_worth_locked(struct stage *stage)
 {
     lock_assert_held(&stage->lock);
     return (uint64_t)(stage->wait_ns / stage->byte_ns);
@@ -1082,7 +1082,7 @@ static void run_begin(struct run *run, unsigned begun)
 
 /* Does the run take longer to begin than to come? In the background the others are made so long
  * that they do not. */
-static bool is_small_locked(const struct stage *stage, const struct run *run)
+static bool is_small_locked(struct stage *stage, const struct run *run)
 {
     uint64_t worth = runs_worth_locked(stage) / (run->why == RUN_BACKGROUND ? SMALL_SHARE : 1);
 
@@ -1132,7 +1132,7 @@ static bool has_place_locked(const struct stage *stage, enum run_why why, bool s
     return places.taken + (why != RUN_DEMAND) < places.most;
 }
 
-bool runs_have_place_locked(const struct stage *stage)
+bool runs_have_place_locked(struct stage *stage)
 {
     lock_assert_held(&stage->lock);
     return has_place_locked(stage, RUN_BACKGROUND, false) &&

@@ -387,6 +387,22 @@ static bool busy_head_once(const struct script_request *q)
                        : says_version(q);
 }
 
+static _Atomic unsigned crowd; /* requests of which an answer is on its way */
+
+/* More than four at once it refuses, and wants a minute of rest. */
+static bool crowded(const struct script_request *q)
+{
+    static const struct timespec away = {.tv_nsec = 20000000};
+    bool open, many = atomic_fetch_add(&crowd, 1) >= 4;
+
+    nanosleep(&away, NULL);
+    open = many ? script_say(q, "HTTP/1.1 429 Too many\r\nContent-Length: 0\r\n"
+                                "Retry-After: 60\r\n\r\n")
+                : says_version(q);
+    atomic_fetch_sub(&crowd, 1);
+    return open;
+}
+
 static bool hello(const struct script_request *q)
 {
     return say_status(q, "200 OK", "", "hello");
@@ -410,6 +426,7 @@ static bool hello_chunked(const struct script_request *q)
 
 static const struct script scripts[] = {
     {"/right", right},
+    {"/crowded", crowded},
     {"/hop", right},
     {"/early_hints", early_hints},
     {"/wrong_place", wrong_place},
@@ -1285,33 +1302,55 @@ static void test_http_stat(void **state)
     teardown(&f);
 }
 
-static void test_http_stat__thousands__few_connections(void **state)
+/* Ask for what is called path n times over. */
+static void stat_many(struct fixture *f, const struct http_options *options, const char *path,
+                      size_t n)
 {
-    enum { N = 2500 };
-    struct remote_version *found = calloc(N, sizeof(*found));
-    const char **urls = calloc(N, sizeof(*urls));
-    struct diag *why = calloc(N, sizeof(*why));
-    int *error = calloc(N, sizeof(*error));
-    struct fixture f;
+    struct remote_version *found = calloc(n, sizeof(*found));
+    const char **urls = calloc(n, sizeof(*urls));
+    struct diag *why = calloc(n, sizeof(*why));
+    int *error = calloc(n, sizeof(*error));
     char url[64];
 
-    (void)state;
     assert_true(found && urls && why && error);
-    setup(&f, &usual);
-    snprintf(url, sizeof(url), "http://127.0.0.1:%u/says_version", script_server_port(f.server));
-    for (unsigned i = 0; i < N; i++)
+    setup(f, options);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", script_server_port(f->server), path);
+    for (size_t i = 0; i < n; i++)
         urls[i] = url;
-    http_stat(f.http, N, urls, found, error, why);
-    for (unsigned i = 0; i < N; i++) {
-        assert_int_equal(error[i], 0);
+    http_stat(f->http, n, urls, found, error, why);
+    for (size_t i = 0; i < n; i++) {
+        if (error[i] < 0)
+            fail_msg("%zu: %s", i, why[i].text);
         assert_int_equal(found[i].size, 12345);
     }
-    assert_in_range(script_server_accepted(f.server), 1, 4);
-    teardown(&f);
     free(found);
     free(urls);
     free(why);
     free(error);
+}
+
+static void test_http_stat__thousands__few_connections(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    stat_many(&f, &usual, "/says_version", 2500);
+    assert_in_range(script_server_accepted(f.server), 1, 4);
+    teardown(&f);
+}
+
+static void test_http_stat__refused__fewer_at_once(void **state)
+{
+    static const struct http_options many = {.jobs = 40, .sure_jobs = 4, .timeout_s = 30};
+    int64_t begun = monotonic_ns();
+    struct fixture f;
+
+    (void)state;
+    stat_many(&f, &many, "/crowded", 100);
+    assert_in_range(script_server_accepted(f.server), 20, 40);
+    assert_in_range(script_server_requests(f.server), 101, 200);
+    assert_true(monotonic_ns() - begun < 20000000000);
+    teardown(&f);
 }
 
 static void test_http_new__ca_is_none__error(void **state)
@@ -1361,6 +1400,7 @@ int main(void)
         cmocka_unit_test(test_http_user_info__sent_to_its_server_only),
         cmocka_unit_test(test_http_stat),
         cmocka_unit_test(test_http_stat__thousands__few_connections),
+        cmocka_unit_test(test_http_stat__refused__fewer_at_once),
         cmocka_unit_test_setup_teardown(test_http_new__ca_is_none__error, temp_setup,
                                         temp_teardown),
     };
