@@ -61,6 +61,16 @@ struct http_call {
  * be called in data() or end() of a transfer: -EDEADLK. */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
+/* A text that is perhaps wanted, asked for while something else is waited for. Of call, url must
+ * live until it ends. NULL: that cannot be; then http_get() it. */
+struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call);
+
+/* As http_get(), of that call. Frees it. */
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d);
+
+/* It is not wanted. Takes NULL. */
+void http_ahead_drop(struct http_ahead *ahead);
+
 /* What is known of n files, asked for at the same time. *ret_error[i]: 0 or -errno; reasons in
  * why[i]. A server that refuses HEAD is asked for the first byte. Blocks, as http_get(). */
 void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,

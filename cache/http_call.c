@@ -171,13 +171,14 @@ static int get_result(struct http *http, struct get *get, const struct http_sign
     return 0;
 }
 
-static int get_once(struct http *http, const struct http_call *call, struct round *round,
-                    const char *name, struct get *get, bool *ret_again, struct diag *d)
+/* ret_signature: held; the caller lets it go, when the request is done. */
+static int get_begin(struct http *http, const struct http_call *call, struct round *round,
+                     struct get *get, struct http_signature **ret_signature, struct diag *d)
 {
     struct http_signature *signature = NULL;
     int r;
 
-    *ret_again = false;
+    *ret_signature = NULL;
     if (!call->plain) {
         r = http_signing_get(&http->signing, true, &signature, d);
         if (r < 0)
@@ -198,12 +199,26 @@ static int get_once(struct http *http, const struct http_call *call, struct roun
                                          .body = get_body,
                                          .done = get_done};
     r = round_start(http, round, &get->request);
-    if (r == 0) {
-        round_wait(round);
-        r = get_result(http, get, signature, name, ret_again, d);
-    } else {
+    if (r < 0) {
         http_signature_let_go(signature);
+        http_signature_let_go(signature);
+        return r;
     }
+    *ret_signature = signature;
+    return 0;
+}
+
+static int get_once(struct http *http, const struct http_call *call, struct round *round,
+                    const char *name, struct get *get, bool *ret_again, struct diag *d)
+{
+    struct http_signature *signature;
+    int r = get_begin(http, call, round, get, &signature, d);
+
+    *ret_again = false;
+    if (r < 0)
+        return r;
+    round_wait(round);
+    r = get_result(http, get, signature, name, ret_again, d);
     http_signature_let_go(signature);
     return r;
 }
@@ -241,6 +256,74 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     }
     round_release(&round);
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
+}
+
+/* ---- texts, ahead ---- */
+
+struct http_ahead {
+    struct http *http;
+    struct http_call call;
+    struct http_signature *signature;
+    struct round round;
+    struct get get;
+};
+
+struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call)
+{
+    struct http_ahead *ahead = http_loop_is_here(http) ? NULL : calloc(1, sizeof(*ahead));
+
+    if (!ahead)
+        return NULL;
+    ahead->http = http;
+    ahead->call = *call;
+    round_init(&ahead->round);
+    if (get_begin(http, call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0)
+        return ahead;
+    round_release(&ahead->round);
+    free(ahead);
+    return NULL;
+}
+
+/* It is done. */
+static void ahead_free(struct http_ahead *ahead)
+{
+    http_signature_let_go(ahead->signature);
+    text_release(&ahead->get.body);
+    round_release(&ahead->round);
+    free(ahead);
+}
+
+/* One that did not go well is asked for once more, as any other. */
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
+{
+    char name[HTTP_NAME_ROOM];
+    struct diag why = DIAG_INIT;
+    bool again;
+    int r;
+
+    http_url_name(ahead->call.url, name, sizeof(name));
+    round_wait(&ahead->round);
+    r = get_result(ahead->http, &ahead->get, ahead->signature, name, &again, &why);
+    if (r == 0) {
+        text_release(ret);
+        *ret = ahead->get.body;
+        ahead->get.body = (struct text){0};
+    } else if (again) {
+        r = http_get(ahead->http, &ahead->call, ret, d);
+    } else {
+        r = diag_set(d, r, "%s", diag_text(&why, r));
+    }
+    ahead_free(ahead);
+    return r;
+}
+
+void http_ahead_drop(struct http_ahead *ahead)
+{
+    if (!ahead)
+        return;
+    http_request_stop(ahead->http, &ahead->get.request);
+    round_wait(&ahead->round);
+    ahead_free(ahead);
 }
 
 /* ---- what is known of files ---- */

@@ -1056,6 +1056,59 @@ static void test_http_get__tries_and_time(void **state)
     teardown(&f);
 }
 
+static void test_http_ahead__as_get(void **state)
+{
+    static const struct {
+        const char *path;
+        int r;
+        const char *text; /* the body, or a piece of the message */
+    } cases[] = {
+        {"/hello", 0, "hello"},
+        {"/hello_third", 0, "hello"}, /* asked for again */
+        {"/gone?secret", -ENOENT, "found 404"},
+        {"/hello_chunked", 0, "hello"},
+    };
+    struct http_ahead *ahead[ARRAY_LEN(cases)];
+    char url[ARRAY_LEN(cases)][64];
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &usual);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        snprintf(url[i], sizeof(url[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
+                 cases[i].path);
+        ahead[i] = http_ahead_start(f.http, &(struct http_call){.url = url[i], .most = 100});
+        assert_non_null(ahead[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_TEXT struct text text = {0};
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(http_ahead_take(ahead[i], &text, &d), cases[i].r);
+        if (cases[i].r < 0)
+            assert_diag_has(&d, cases[i].text);
+        else
+            assert_string_equal(text.data, cases[i].text);
+    }
+    teardown(&f);
+}
+
+/* What is not wanted is not waited for. */
+static void test_http_ahead__dropped__ends_at_once(void **state)
+{
+    int64_t begun = monotonic_ns();
+    struct fixture f;
+    char url[64];
+
+    (void)state;
+    setup(&f, &usual);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/mute", script_server_port(f.server));
+    http_ahead_drop(http_ahead_start(f.http, &(struct http_call){.url = url, .most = 100}));
+    http_ahead_drop(NULL);
+    assert_true(monotonic_ns() - begun < 10000000000);
+    teardown(&f);
+}
+
 static void test_http_get__headers_and_method(void **state)
 {
     static const char *const headers[] = {"X-Secret: 7", "X-Other: 8", NULL};
@@ -1391,6 +1444,8 @@ int main(void)
         cmocka_unit_test(test_http_transfer__fork__child_goes_on),
         cmocka_unit_test(test_http_get),
         cmocka_unit_test(test_http_get__tries_and_time),
+        cmocka_unit_test(test_http_ahead__as_get),
+        cmocka_unit_test(test_http_ahead__dropped__ends_at_once),
         cmocka_unit_test(test_http_get__headers_and_method),
         cmocka_unit_test(test_http_signed__header_and_token),
         cmocka_unit_test(test_http_signed__transfers),
