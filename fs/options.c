@@ -349,7 +349,7 @@ static const struct option ours[] = {
      "that is staged at least, a power of two from 4K to 256K (default: auto, by the\n"
      "                      size of the file)",
      set_block},
-    {"jobs", "N", "transfers at once (default 8)", set_jobs},
+    {"jobs", "N", "transfers at once (default 8, small ones up to 128)", set_jobs},
     {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate},
     {"patience", "N", "seconds that a read waits for a remote that fails (default 60)",
      set_patience},
