@@ -70,6 +70,7 @@ struct http_loop {
     struct http_request *waiting, **waiting_end;
     struct http_active *active;
     unsigned counted; /* active and not paused */
+    bool multiplexes; /* the last server: many requests on one connection, HTTP/2 */
     int64_t look_ns;  /* when to look for requests that take too long */
     CURL *idle[HANDLES_KEPT];
     unsigned n_idle;
@@ -244,6 +245,8 @@ static bool set_options(struct http_active *active)
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, active);
     if (active->request->plain)
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    if (http->loop->multiplexes) /* rather than to make a connection for each */
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     return curl_easy_setopt(easy, CURLOPT_URL, active->url) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_USERAGENT, "epochfs/" EPOCHFS_VERSION) == CURLE_OK &&
@@ -481,7 +484,10 @@ static void settle(struct http_active *active, CURLcode code)
 {
     struct http_request *request = active->request;
     char why[sizeof(active->message)];
+    long version;
 
+    if (curl_easy_getinfo(active->easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK && version)
+        active->http->loop->multiplexes = version >= CURL_HTTP_VERSION_2_0;
     curl_multi_remove_handle(active->http->loop->multi, active->easy);
     if (atomic_load(&request->stopped)) {
         finish(active, HTTP_STOPPED, "stopped");
@@ -745,6 +751,7 @@ static int loop_new(const struct http *http, struct http_loop **ret)
     }
     /* Connections that are kept: those of paused requests and of texts, too. */
     curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)http->jobs + 8);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)http->jobs + 8);
     lock_init(&loop->lock);
     loop->in_end = &loop->in;
     loop->waiting_end = &loop->waiting;
@@ -816,6 +823,7 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
         return -ENOMEM;
     http->transport.ops = &http_transport_ops;
     http->jobs = options->jobs < 2 ? 2 : options->jobs;
+    http->sure_jobs = options->sure_jobs ? options->sure_jobs : http->jobs;
     http->timeout_ns = (int64_t)(options->timeout_s ? options->timeout_s : 1) * 1000000000;
     http_signing_init(&http->signing, options->signer);
     r = options->ca ? check_ca(options->ca, &http->ca, d) : 0;

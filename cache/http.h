@@ -27,6 +27,8 @@ void http_secret_release(struct http_secret *secret);
 struct http_options {
     unsigned jobs;      /* requests at once, at least 2; those that are paused, and texts, do not
                            wait for a place */
+    unsigned sure_jobs; /* that any server takes: if it refuses some of more, no more are tried; 0:
+                           jobs */
     unsigned timeout_s; /* a connection that is not made, or that gives nothing for so long, has
                            failed */
     const char *ca;     /* a file of certificates to trust in place of the system's file (its folder
@@ -58,6 +60,16 @@ struct http_call {
  * and others, with the reason (the URL without its query, what was wanted and found) in d. Not to
  * be called in data() or end() of a transfer: -EDEADLK. */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
+
+/* A text that is perhaps wanted, asked for while something else is waited for. Of call, url must
+ * live until it ends. NULL: that cannot be; then http_get() it. */
+struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call);
+
+/* As http_get(), of that call. Frees it. */
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d);
+
+/* It is not wanted. Takes NULL. */
+void http_ahead_drop(struct http_ahead *ahead);
 
 /* What is known of n files, asked for at the same time. *ret_error[i]: 0 or -errno; reasons in
  * why[i]. A server that refuses HEAD is asked for the first byte. Blocks, as http_get(). */

@@ -15,6 +15,7 @@
 #define TRIES         4
 #define PAUSE_MS      200
 #define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: somebody waits */
+#define CROWDED_MS    UINT64_C(1000)  /* where there may have been too many at once */
 
 /* Requests of one caller that are under way. */
 struct round {
@@ -170,13 +171,14 @@ static int get_result(struct http *http, struct get *get, const struct http_sign
     return 0;
 }
 
-static int get_once(struct http *http, const struct http_call *call, struct round *round,
-                    const char *name, struct get *get, bool *ret_again, struct diag *d)
+/* ret_signature: held; the caller lets it go, when the request is done. */
+static int get_begin(struct http *http, const struct http_call *call, struct round *round,
+                     struct get *get, struct http_signature **ret_signature, struct diag *d)
 {
     struct http_signature *signature = NULL;
     int r;
 
-    *ret_again = false;
+    *ret_signature = NULL;
     if (!call->plain) {
         r = http_signing_get(&http->signing, true, &signature, d);
         if (r < 0)
@@ -197,12 +199,26 @@ static int get_once(struct http *http, const struct http_call *call, struct roun
                                          .body = get_body,
                                          .done = get_done};
     r = round_start(http, round, &get->request);
-    if (r == 0) {
-        round_wait(round);
-        r = get_result(http, get, signature, name, ret_again, d);
-    } else {
+    if (r < 0) {
         http_signature_let_go(signature);
+        http_signature_let_go(signature);
+        return r;
     }
+    *ret_signature = signature;
+    return 0;
+}
+
+static int get_once(struct http *http, const struct http_call *call, struct round *round,
+                    const char *name, struct get *get, bool *ret_again, struct diag *d)
+{
+    struct http_signature *signature;
+    int r = get_begin(http, call, round, get, &signature, d);
+
+    *ret_again = false;
+    if (r < 0)
+        return r;
+    round_wait(round);
+    r = get_result(http, get, signature, name, ret_again, d);
     http_signature_let_go(signature);
     return r;
 }
@@ -240,6 +256,74 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     }
     round_release(&round);
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
+}
+
+/* ---- texts, ahead ---- */
+
+struct http_ahead {
+    struct http *http;
+    struct http_call call;
+    struct http_signature *signature;
+    struct round round;
+    struct get get;
+};
+
+struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call)
+{
+    struct http_ahead *ahead = http_loop_is_here(http) ? NULL : calloc(1, sizeof(*ahead));
+
+    if (!ahead)
+        return NULL;
+    ahead->http = http;
+    ahead->call = *call;
+    round_init(&ahead->round);
+    if (get_begin(http, call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0)
+        return ahead;
+    round_release(&ahead->round);
+    free(ahead);
+    return NULL;
+}
+
+/* It is done. */
+static void ahead_free(struct http_ahead *ahead)
+{
+    http_signature_let_go(ahead->signature);
+    text_release(&ahead->get.body);
+    round_release(&ahead->round);
+    free(ahead);
+}
+
+/* One that did not go well is asked for once more, as any other. */
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
+{
+    char name[HTTP_NAME_ROOM];
+    struct diag why = DIAG_INIT;
+    bool again;
+    int r;
+
+    http_url_name(ahead->call.url, name, sizeof(name));
+    round_wait(&ahead->round);
+    r = get_result(ahead->http, &ahead->get, ahead->signature, name, &again, &why);
+    if (r == 0) {
+        text_release(ret);
+        *ret = ahead->get.body;
+        ahead->get.body = (struct text){0};
+    } else if (again) {
+        r = http_get(ahead->http, &ahead->call, ret, d);
+    } else {
+        r = diag_set(d, r, "%s", diag_text(&why, r));
+    }
+    ahead_free(ahead);
+    return r;
+}
+
+void http_ahead_drop(struct http_ahead *ahead)
+{
+    if (!ahead)
+        return;
+    http_request_stop(ahead->http, &ahead->get.request);
+    round_wait(&ahead->round);
+    ahead_free(ahead);
 }
 
 /* ---- what is known of files ---- */
@@ -292,8 +376,8 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
     one->step = STAT_ENDED;
 }
 
-/* What the reply says; the next step, if there is one. */
-static void stat_take(struct http *http, struct stat_one *one, const char *url)
+/* What the reply says; the next step, if there is one. crowded: it may have been one too many. */
+static void stat_take(struct http *http, struct stat_one *one, const char *url, bool crowded)
 {
     const struct http_request *request = &one->request;
     unsigned status = request->reply.status;
@@ -316,44 +400,72 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url)
         one->error = -EAGAIN; /* a server that refuses HEAD may give parts */
     } else {
         one->error = failure(http, request, one->signature, name, &one->again, one->why);
-        one->again = one->again && ++one->tries < TRIES;
-        one->retry_ms = request->reply.retry_ms;
+        one->tries += !crowded;
+        one->again = one->again && one->tries < TRIES;
+        one->retry_ms =
+            crowded ? min_u64(request->reply.retry_ms, CROWDED_MS) : request->reply.retry_ms;
         if (one->again)
             return;
     }
     one->step = one->error == -EAGAIN ? STAT_GET : STAT_ENDED;
 }
 
-/* Send all that have a step to do. Returns whether there were any. */
-static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
-                       struct stat_one *all)
+/* How long to wait before those are sent whose turn it is; 0: none of them has failed. */
+static uint64_t stat_pause(const struct stat_one *all, const size_t *turn, size_t n)
 {
     unsigned tries = 0;
     uint64_t asked = 0;
     bool any = false;
 
     for (size_t i = 0; i < n; i++) {
-        if (all[i].again) {
-            tries = (unsigned)max_u64(tries, all[i].tries);
-            asked = max_u64(asked, all[i].retry_ms);
-        }
-        any = any || all[i].step != STAT_ENDED;
+        const struct stat_one *one = &all[turn[i]];
+
+        if (!one->again)
+            continue;
+        any = true;
+        tries = (unsigned)max_u64(tries, one->tries);
+        asked = max_u64(asked, one->retry_ms);
     }
-    if (tries > 0)
-        let_pass(round, pause_before(tries, asked));
+    return any ? pause_before(tries ? tries : 1, asked) : 0;
+}
+
+/* Send those that have a step to do, *most at most; it falls when some have failed that may have
+ * been too many. *failed: some have, in the round before, and now. Returns whether there were any.
+ */
+static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
+                       struct stat_one *all, size_t *most, bool *failed)
+{
+    AUTO_FREE size_t *turn = calloc(n, sizeof(*turn));
+    bool crowded;
+    size_t sent = 0;
+
     for (size_t i = 0; i < n; i++) {
-        all[i].again = false;
-        if (all[i].step != STAT_ENDED)
-            stat_send(http, &all[i], round, urls[i]);
+        if (all[i].step != STAT_ENDED && !turn)
+            all[i] = (struct stat_one){.error = -ENOMEM, .step = STAT_ENDED, .why = all[i].why};
+        if (all[i].step != STAT_ENDED && sent < *most)
+            turn[sent++] = i;
+    }
+    crowded = sent > http->sure_jobs;
+    if (*failed)
+        let_pass(round, stat_pause(all, turn, sent));
+    *failed = false;
+    for (size_t i = 0; i < sent; i++) {
+        all[turn[i]].again = false;
+        stat_send(http, &all[turn[i]], round, urls[turn[i]]);
     }
     round_wait(round);
-    for (size_t i = 0; i < n; i++) {
-        if (all[i].step != STAT_ENDED)
-            stat_take(http, &all[i], urls[i]);
-        http_signature_let_go(all[i].signature);
-        all[i].signature = NULL;
+    for (size_t i = 0; i < sent; i++) {
+        struct stat_one *one = &all[turn[i]];
+
+        if (one->step != STAT_ENDED)
+            stat_take(http, one, urls[turn[i]], crowded);
+        *failed = *failed || one->again;
+        http_signature_let_go(one->signature);
+        one->signature = NULL;
     }
-    return any;
+    if (*failed && crowded)
+        *most = http->sure_jobs;
+    return sent > 0;
 }
 
 /* Those of one slice, so that a million files do not cost a million requests' memory. */
@@ -362,6 +474,8 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
 {
     AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
+    size_t most = SIZE_MAX;
+    bool failed = false;
     struct round round;
 
     for (size_t i = 0; i < n; i++) {
@@ -375,7 +489,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
     if (no < 0)
         return;
     round_init(&round);
-    while (stat_round(http, &round, n, urls, all)) {
+    while (stat_round(http, &round, n, urls, all, &most, &failed)) {
     }
     round_release(&round);
     for (size_t i = 0; i < n; i++)

@@ -61,7 +61,7 @@ struct http_loop;
 struct http {
     struct transport transport;
     /* Constant: */
-    unsigned jobs;
+    unsigned jobs, sure_jobs;
     int64_t timeout_ns;
     char *ca; /* an absolute path, or NULL */
     struct http_signing signing;

@@ -234,13 +234,15 @@ static int local_list(const struct source *source, const char *const *sides,
 
 int local_stage_new(struct source *source, const struct source_options *options, struct diag *d)
 {
+    struct stage_options stage = options->stage;
     struct transport *transport;
     int r;
 
     if (!options->stages_local)
         return 0;
-    r = path_transport_new(options->stage.jobs, &transport);
-    return r < 0 ? r : stage_new(&options->stage, &source->cache, transport, &source->stage, d);
+    stage.small_jobs = 0; /* each is a thread */
+    r = path_transport_new(stage.jobs, &transport);
+    return r < 0 ? r : stage_new(&stage, &source->cache, transport, &source->stage, d);
 }
 
 /* The file's real path is its URL, so that it is staged once, however it is called. */

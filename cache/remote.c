@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/array.h"
 #include "base/checked.h"
@@ -21,10 +22,24 @@
 #define STAT_AT_ONCE 1024
 #define NOTE_MOST    4096 /* bytes of notes */
 
+/* Connections are descriptors: small transfers have an eighth of those at most. Returns how many.
+ */
+static unsigned fit_descriptors(struct stage_options *options)
+{
+    struct rlimit files = {.rlim_cur = 64};
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    options->small_jobs = (unsigned)min_u64(options->small_jobs, files.rlim_cur / 8);
+    return options->small_jobs;
+}
+
 int remote_connect(struct source *source, const struct source_options *options,
                    struct http_signer *signer, struct diag *d)
 {
-    const struct http_options how = {.jobs = (unsigned)max_u64(options->stage.jobs, 2),
+    const unsigned jobs = (unsigned)max_u64(options->stage.jobs, 2);
+    struct stage_options stage = options->stage;
+    const struct http_options how = {.jobs = (unsigned)max_u64(jobs, fit_descriptors(&stage)),
+                                     .sure_jobs = jobs,
                                      .timeout_s = options->timeout_s,
                                      .ca = options->ca,
                                      .signer = signer};
@@ -36,7 +51,7 @@ int remote_connect(struct source *source, const struct source_options *options,
     r = http_new(&how, &source->http, d);
     if (r < 0)
         return r;
-    r = stage_new(&options->stage, &source->cache, http_transport(source->http), &source->stage, d);
+    r = stage_new(&stage, &source->cache, http_transport(source->http), &source->stage, d);
     if (r < 0)
         source->http = NULL; /* freed with its transport */
     return r;

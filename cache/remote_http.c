@@ -19,13 +19,44 @@
 #define BESIDE_MOST  20000 /* entries, where SOURCE is one file */
 #define BESIDE_PAGES 64
 
-/* A text below base. 0 or -errno with the reason in d. */
-static int get_below(const struct source *source, const char *path, struct text *ret,
-                     struct diag *d)
+/* A text that is asked for ahead; request NULL: it is not. */
+struct ahead {
+    char *url;
+    struct http_ahead *request;
+};
+
+static void ahead_release(struct ahead *ahead)
+{
+    http_ahead_drop(ahead->request);
+    free(ahead->url);
+    *ahead = (struct ahead){0};
+}
+#define AUTO_AHEAD AUTO(ahead_release)
+
+/* Ask for url/name ahead, where url ends after base_len bytes. */
+static void ask_ahead(const struct source *source, const char *url, size_t base_len,
+                      const char *name, struct ahead *ret)
+{
+    *ret = (struct ahead){0};
+    if (asprintf(&ret->url, "%.*s%s", (int)base_len, url, name) < 0)
+        ret->url = NULL;
+    if (ret->url)
+        ret->request = http_ahead_start(
+            source->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
+}
+
+/* A text below base, which may have been asked for. 0 or -errno with the reason in d. */
+static int get_below(const struct source *source, const char *path, struct ahead *ahead,
+                     struct text *ret, struct diag *d)
 {
     AUTO_FREE char *url = NULL, *encoded = NULL;
+    struct http_ahead *request = ahead ? ahead->request : NULL;
     int r = http_encode(path, true, &encoded);
 
+    if (request) {
+        ahead->request = NULL;
+        return http_ahead_take(request, ret, d);
+    }
     if (r == 0 && asprintf(&url, "%s%s", source->base, encoded) < 0) {
         url = NULL;
         r = -ENOMEM;
@@ -35,13 +66,14 @@ static int get_below(const struct source *source, const char *path, struct text 
                             ret, d);
 }
 
-/* The files and sums of a SHA256SUMS. 1: there is one; 0: there is none; or -errno. */
-static int read_sums(struct source *source, bool lists, struct diag *d)
+/* The files and sums of a SHA256SUMS. ahead: of it, may be NULL. 1: there is one; 0: there is none;
+ * or -errno. */
+static int read_sums(struct source *source, bool lists, struct ahead *ahead, struct diag *d)
 {
     AUTO_TEXT struct text sums = {0};
     struct diag why = DIAG_INIT;
     size_t n = 0;
-    int r = get_below(source, "SHA256SUMS", &sums, &why);
+    int r = get_below(source, "SHA256SUMS", ahead, &sums, &why);
 
     if (r == -ENOENT || r == -EACCES || r == -EFBIG)
         return 0;
@@ -58,6 +90,7 @@ struct crawl {
     struct source *source;
     char **folder; /* [n] */
     size_t n, next;
+    struct ahead *first;          /* the page of SOURCE; NULL: not asked for */
     size_t entries, entries_most; /* links, of all pages */
     size_t pages_most;
 };
@@ -173,7 +206,7 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
 {
     AUTO_TEXT struct text page = {0};
     size_t links = 0;
-    int r = get_below(crawl->source, "", &page, d);
+    int r = get_below(crawl->source, "", crawl->first, &page, d);
 
     if (r < 0)
         return r;
@@ -198,7 +231,7 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 
         if (crawl->next >= crawl->pages_most)
             return -E2BIG;
-        r = get_below(crawl->source, folder, &page, &why);
+        r = get_below(crawl->source, folder, NULL, &page, &why);
         if (r == -ENOMEM)
             return r;
         if (r < 0)
@@ -209,10 +242,11 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int read_index(struct source *source, bool sure, struct diag *d)
+static int read_index(struct source *source, bool sure, struct ahead *first, struct diag *d)
 {
     AUTO(crawl_release)
-    struct crawl crawl = {.source = source, .entries_most = ENTRIES_MOST, .pages_most = SIZE_MAX};
+    struct crawl crawl = {
+        .source = source, .first = first, .entries_most = ENTRIES_MOST, .pages_most = SIZE_MAX};
 
     return crawl_all(&crawl, sure, d);
 }
@@ -226,7 +260,7 @@ static int http_list_beside(const struct source *of, struct source_list *ret)
     AUTO(crawl_release)
     struct crawl crawl = {
         .source = &source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
-    int r = read_sums(&source, true, NULL);
+    int r = read_sums(&source, true, NULL, NULL);
 
     if (r == 0)
         r = crawl_all(&crawl, true, NULL);
@@ -242,13 +276,17 @@ static int http_list_beside(const struct source *of, struct source_list *ret)
 
 /* ---- what SOURCE is ---- */
 
-/* 1: SOURCE is a folder, whose files are known now; 0: it is none; or -errno. */
+/* 1: SOURCE is a folder, whose files are known now; 0: it is none; or -errno. The page is asked for
+ * ahead: it is short where it is wanted soon. */
 static int open_folder(struct source *source, bool sure, struct diag *d)
 {
-    int r = read_sums(source, true, d);
+    AUTO_AHEAD struct ahead page;
+    int r;
 
+    ask_ahead(source, source->base, strlen(source->base), "", &page);
+    r = read_sums(source, true, NULL, d);
     if (r == 0)
-        r = read_index(source, sure, d);
+        r = read_index(source, sure, &page, d);
     if (r > 0)
         remote_sort(source);
     return r;
@@ -271,7 +309,7 @@ static int open_named(struct source *source, const char *files, struct diag *d)
     if (r < 0)
         return r;
     remote_sort(source);
-    r = read_sums(source, false, NULL); /* it may be missing */
+    r = read_sums(source, false, NULL, NULL); /* it may be missing */
     return r == -ENOMEM ? r : 0;
 }
 
@@ -341,11 +379,14 @@ static int no_listing(const struct source *source, int r, const struct diag *why
 static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
                         struct diag *d)
 {
+    AUTO_AHEAD struct ahead sums = {0};
     struct remote_version version = {0};
     struct diag why = DIAG_INIT;
     char users[ADVICE_ROOM];
     int found, r;
 
+    if (!url[at->query])
+        ask_ahead(source, url, (size_t)(strrchr(url, '/') + 1 - url), "SHA256SUMS", &sums);
     http_stat(source->http, 1, &url, &version, &found, &why);
     if (!url[at->query] && (found < 0 || !is_surely_file(&version))) {
         r = open_folder(source, true, NULL);
@@ -362,7 +403,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
                         advice_of_users(source, found, users));
     r = open_file(source, url, at, &version, d);
     if (r == 0 && !url[at->query])
-        r = read_sums(source, false, NULL);
+        r = read_sums(source, false, &sums, NULL);
     return r == -ENOMEM || r == -EINVAL ? r : 0;
 }
 

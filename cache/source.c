@@ -13,6 +13,8 @@
 #include "cache/room.h"
 #include "cache/unpack.h"
 
+#define WHOLE_MOST (UINT64_C(256) << 10) /* of many files at once */
+
 extern const struct remote remote_list, remote_file, remote_local, remote_http, remote_https,
     remote_s3;
 
@@ -27,6 +29,7 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
         .stage = {.keep = STAGE_PIN,
                   .limit_percent = 80,
                   .jobs = 8,
+                  .small_jobs = 128,
                   .patience_s = 60,
                   .background = true,
                   .is_done = unpack_is_done},
@@ -248,11 +251,21 @@ int source_blob(const struct source *source, const struct source_entry *entry,
 }
 
 void source_fetch_head(const struct source *source, const struct source_entry *entry,
-                       const struct cache_folder *cache, uint64_t len)
+                       const struct cache_folder *cache, uint64_t len, uint64_t whole)
 {
     AUTO_BLOB struct blob *blob = NULL;
 
-    if (source->stage && source_blob_packed(source, entry, &blob, NULL) == 0 &&
-        unpack_find(&blob, cache, NULL) == -ENOENT)
-        blob_fetch(blob, 0, len, NULL);
+    if (!source->stage || source_blob_packed(source, entry, &blob, NULL) < 0 ||
+        unpack_find(&blob, cache, NULL) != -ENOENT)
+        return;
+    if (entry->sha256) /* it is compared before anything of it is read */
+        whole = max_u64(whole, WHOLE_MOST);
+    blob_fetch(blob, 0, blob->size <= whole ? blob->size : len, NULL);
+}
+
+void source_fetch_only(const struct source *source, const struct cache_folder *cache, uint64_t len,
+                       uint64_t whole)
+{
+    if (source->only_file && source->known.n == 1)
+        source_fetch_head(source, &source->known.entry[0], cache, len, whole);
 }

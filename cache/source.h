@@ -139,9 +139,14 @@ int source_list(const struct source *source, const char *const *sides, struct so
 void source_list_release(struct source_list *list);
 void source_entry_release(struct source_entry *entry);
 
-/* Have the first len bytes of a file brought here, if they are not, and do not wait. */
+/* Have the first len bytes of a file brought here, if they are not, and do not wait. All of it, if
+ * it has no more than `whole` bytes. */
 void source_fetch_head(const struct source *source, const struct source_entry *entry,
-                       const struct cache_folder *cache, uint64_t len);
+                       const struct cache_folder *cache, uint64_t len, uint64_t whole);
+
+/* The same of the file that SOURCE is, before source_list(), if it is one of a remote. */
+void source_fetch_only(const struct source *source, const struct cache_folder *cache, uint64_t len,
+                       uint64_t whole);
 
 /* The bytes of a file as blob, unpacked: .gz and .xz are recognised by content and unpacked once
  * into the cache folder. The caller frees *ret_blob. */

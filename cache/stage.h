@@ -30,9 +30,11 @@ struct stage_options {
     unsigned limit_percent; /* of the file system that it is on */
     uint32_t block;         /* bytes, see staged.h; 0: as stage_auto_block() says */
     unsigned jobs;          /* transfers at once, at least 2 */
-    uint64_t rate;          /* bytes per second in the background; 0: no limit */
-    unsigned patience_s;    /* that a reader waits for bytes while the remote fails */
-    bool background;        /* stage everything; false: only what is asked for */
+    unsigned small_jobs; /* the same, with small ones, which take longer to begin than to come: for
+                            as long as the remote takes that many. Not more than jobs: none */
+    uint64_t rate;       /* bytes per second in the background; 0: no limit */
+    unsigned patience_s; /* that a reader waits for bytes while the remote fails */
+    bool background;     /* stage everything; false: only what is asked for */
     /* Has any process made of all of a blob what is used instead, so that it need not be staged?
      * Asked by any thread, no lock held. NULL: no. */
     bool (*is_done)(const struct blob *blob, const struct cache_folder *cache);

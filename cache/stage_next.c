@@ -199,7 +199,7 @@ static unsigned count_active(const struct stage *stage, enum run_why why)
 }
 
 /* May one more run be started in the background? While somebody waits it has one at a time. */
-static bool may_stage_locked(const struct stage *stage, int64_t now)
+static bool may_stage_locked(struct stage *stage, int64_t now)
 {
     size_t others = stage->queued[RUN_AHEAD].n + stage->queued[RUN_BACKGROUND].n;
 
@@ -207,7 +207,7 @@ static bool may_stage_locked(const struct stage *stage, int64_t now)
         count_active(stage, RUN_BACKGROUND))
         return false;
     return stage->begun && stage->options.background && !stage->ending && !others &&
-           !stage->asleep.n && stage->active.n + 1 < stage->options.jobs && now >= stage->budget_ns;
+           !stage->asleep.n && runs_have_place_locked(stage) && now >= stage->budget_ns;
 }
 
 /* May it go on with the turn through the files? What they have beside what the plan needs is not

@@ -125,6 +125,8 @@ struct run {
     unsigned begun;      /* how often */
     unsigned references; /* its list, and who starts it */
     bool paused, stopping;
+    bool small;   /* it is beside the jobs: see is_small_locked() */
+    bool crowded; /* more than jobs were under way when it began */
     int64_t made, wake_at;
     uint64_t when;            /* it is needed, by the guide; STAGE_NEVER: that is not known */
     bool was_paused;          /* this transfer */
@@ -233,6 +235,8 @@ struct stage {
     uint64_t run_bytes; /* of a run, adapted to the speed */
     double wait_ns;     /* for the first byte of a transfer; 0: not measured yet */
     double byte_ns;     /* for each byte behind the first ones, on one connection */
+    unsigned refusals;  /* of more than jobs at once, lately */
+    int64_t refused_at; /* the last one */
     struct guided guided;
     struct keeping keeping;
     struct diag trouble; /* the last failure */
@@ -318,6 +322,9 @@ void runs_take_back(struct stage *stage);
 
 /* Bytes for which a transfer waits as long as they then take to come. */
 uint64_t runs_worth_locked(struct stage *stage);
+
+/* May the background have one more run, as far as connections are concerned? */
+bool runs_have_place_locked(struct stage *stage);
 
 /* Somebody waits for blocks that are on their way already: they are at least as urgent as why. */
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why);

@@ -5,6 +5,10 @@
  * server has given stays good when a transfer breaks: the next one of the run goes on at the very
  * byte. One connection is always left for those who wait.
  *
+ * Jobs is what the bandwidth needs. Small transfers have connections beside those: what they cost
+ * is the way there and back, and many can be on it together. A remote that takes fewer is given
+ * fewer for a while, and nobody else is to notice.
+ *
  * end() takes stage->lock before it touches the lists; so a transfer of a run that stands in the
  * list of the active ones, looked at with the lock held, has not ended. */
 #include <errno.h>
@@ -30,6 +34,12 @@
 #define EXTENT_BYTES    16 /* that the file system may need to know where a piece of a file is */
 #define SPEED_BYTES     (UINT64_C(64) << 10) /* by fewer no speed is told */
 #define REST_S          30
+#define SMALL_MOST      (UINT64_C(256) << 10) /* bytes of a small transfer, */
+#define SMALL_WAIT_NS   2e6                   /* of a remote that is at least so far away */
+#define SMALL_SHARE     8                     /* in the background: of what is worth a transfer */
+#define CALM_S          60                    /* after a refusal: no more than jobs; */
+#define FORGET_S        600                   /* after so long it is forgotten */
+#define CROWDED_MS      1000                  /* that one waits which was refused for that */
 
 /* ---- lists ---- */
 
@@ -348,13 +358,32 @@ static bool is_wanted(const struct run *run)
     return run->why == RUN_DEMAND || is_waited_for_locked(run);
 }
 
+/* It may have been one too many. Then that is no failure of the remote. */
+static void note_refusal_locked(struct run *run, int64_t now)
+{
+    struct stage *stage = run->file->stage;
+
+    lock_assert_held(&stage->lock);
+    if (run->began <= stage->refused_at) /* with those that were refused before */
+        return;
+    if (now - stage->refused_at > FORGET_S * NS_PER_S)
+        stage->refusals = 0;
+    stage->refusals += stage->refusals < 16;
+    stage->refused_at = now;
+}
+
 /* A transfer has failed and may work later. True: the run goes. */
 static bool fail_once_locked(struct run *run, uint64_t retry_ms)
 {
     struct stage *stage = run->file->stage;
     int64_t now = monotonic_ns();
 
-    run->failures++;
+    if (run->crowded) {
+        note_refusal_locked(run, now);
+        retry_ms = min_u64(retry_ms, CROWDED_MS);
+    } else {
+        run->failures++;
+    }
     if (run->whole) { /* it begins at the first byte again, and claims again what it has let go */
         staged_unclaim(&run->file->staged, run->first, run->claimed);
         run->claimed = 0;
@@ -426,7 +455,7 @@ static void measure_locked(struct stage *stage, const struct run *run, int64_t n
     uint64_t bytes = run->bytes - run->first_bytes;
     double wait = (double)(run->first_at - run->began), each;
 
-    if (!run->bytes || run->was_paused || wait < 0)
+    if (!run->bytes || run->was_paused || run->crowded || wait < 0)
         return;
     stage->wait_ns += (wait - stage->wait_ns) / (stage->wait_ns > 0 ? 8 : 1);
     if (bytes < SPEED_BYTES || now <= run->first_at)
@@ -784,6 +813,7 @@ static bool run_grow(struct transfer *transfer)
         run->claimed += staged_claim(&file->staged, run->n, file->blocks - run->n);
     file->whole = run;
     run->whole = true;
+    run->small = false;
     run->n = file->blocks;
     transfer->len = file->blob.size;
     return true;
@@ -1050,18 +1080,83 @@ static void run_begin(struct run *run, unsigned begun)
     run_let_go(run);
 }
 
-/* The next run that may be started; it is ACTIVE then. One connection is for demands only. */
+/* Does the run take longer to begin than to come? In the background the others are made so long
+ * that they do not. */
+static bool is_small_locked(struct stage *stage, const struct run *run)
+{
+    uint64_t worth = runs_worth_locked(stage) / (run->why == RUN_BACKGROUND ? SMALL_SHARE : 1);
+
+    return stage->wait_ns >= SMALL_WAIT_NS && bytes_left(run) <= min_u64(worth, SMALL_MOST);
+}
+
+/* Transfers at once, small ones and others. */
+static unsigned most_at_once_locked(const struct stage *stage, int64_t now)
+{
+    unsigned jobs = stage->options.jobs, most = stage->options.small_jobs;
+    int64_t since = now - stage->refused_at;
+
+    if (stage->refusals && since < CALM_S * NS_PER_S)
+        most = jobs;
+    else if (stage->refusals && since < FORGET_S * NS_PER_S)
+        most >>= stage->refusals;
+    return most > jobs ? most : jobs;
+}
+
+/* Runs under way, for one of that kind: those whose places it may have, and how many these are. */
+struct places {
+    size_t taken, most;
+};
+
+static struct places places_locked(const struct stage *stage, enum run_why why, bool small)
+{
+    unsigned all = most_at_once_locked(stage, monotonic_ns()), jobs = stage->options.jobs;
+    struct places ret = {.taken = stage->active.n, .most = all};
+
+    if (why == RUN_BACKGROUND && small && all / 2 > jobs)
+        ret.most = all / 2;
+    if (small || all == jobs)
+        return ret;
+    ret = (struct places){.most = jobs};
+    for (const struct run *run = stage->active.first; run; run = run->next)
+        ret.taken += !run->small && !run->paused;
+    if (stage->active.n >= all)
+        ret.taken = ret.most;
+    return ret;
+}
+
+/* One place is for demands only. */
+static bool has_place_locked(const struct stage *stage, enum run_why why, bool small)
+{
+    struct places places = places_locked(stage, why, small);
+
+    return places.taken + (why != RUN_DEMAND) < places.most;
+}
+
+bool runs_have_place_locked(struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return has_place_locked(stage, RUN_BACKGROUND, false) &&
+           has_place_locked(stage, RUN_BACKGROUND, true);
+}
+
+/* The next run that may be started; it is ACTIVE then. */
 static struct run *next_locked(struct stage *stage)
 {
     struct run *run = NULL;
+    bool small = false;
 
     lock_assert_held(&stage->lock);
-    if (stage->active.n >= stage->options.jobs || stage->ending)
+    if (stage->ending)
         return NULL;
-    for (unsigned why = 0; why < RUN_WHYS && !run; why++)
-        if (why == RUN_DEMAND || stage->active.n + 1 < stage->options.jobs)
-            run = stage->queued[why].first;
+    for (unsigned why = 0; why < RUN_WHYS && !run; why++) {
+        run = stage->queued[why].first;
+        small = run && is_small_locked(stage, run);
+        if (run && !has_place_locked(stage, (enum run_why)why, small))
+            run = NULL;
+    }
     if (run) {
+        run->small = small;
+        run->crowded = stage->active.n >= stage->options.jobs;
         list_move(run, RUN_ACTIVE);
         run->phase = RUN_STARTING;
         run->begun++;
@@ -1070,10 +1165,11 @@ static struct run *next_locked(struct stage *stage)
     return run;
 }
 
-/* While somebody waits, the background has one connection; others of it rest. */
-static void share_locked(struct stage *stage)
+/* While somebody waits, the background has one connection; others of it rest. Returns whether one
+ * begins to: then there may be a place. */
+static bool share_locked(struct stage *stage)
 {
-    bool demand = stage->queued[RUN_DEMAND].n > 0, first = true;
+    bool demand = stage->queued[RUN_DEMAND].n > 0, first = true, any = false;
 
     for (const struct run *run = stage->active.first; run; run = run->next)
         demand = demand || run->why == RUN_DEMAND;
@@ -1084,9 +1180,11 @@ static void share_locked(struct stage *stage)
         if (pause != run->paused && !run->stopping && run->phase == RUN_RUNNING) {
             run->paused = pause;
             run->was_paused = true;
+            any = any || pause;
             transport_pause(stage->transport, &run->transfer, pause);
         }
     }
+    return any;
 }
 
 void runs_start(struct stage *stage)
@@ -1098,10 +1196,10 @@ void runs_start(struct stage *stage)
 
         lock_take(&stage->lock);
         run = next_locked(stage);
+        if (!run && share_locked(stage))
+            run = next_locked(stage);
         if (run)
             begun = run->begun;
-        else
-            share_locked(stage);
         lock_drop(&stage->lock);
         if (!run)
             return;
@@ -1117,7 +1215,7 @@ static int64_t last_sign(const struct run *run)
     const struct stage *stage = run->file->stage;
     int64_t progress = atomic_load_explicit(&run->progress, memory_order_relaxed);
 
-    if (run->state == RUN_QUEUED && !run->failures) /* others go before it */
+    if (run->state != RUN_ACTIVE && !run->failures) /* others go before it */
         progress = atomic_load_explicit(&stage->progress, memory_order_relaxed);
     return progress > run->made ? progress : run->made;
 }

@@ -15,6 +15,7 @@
 #include "fs/log.h"
 
 #define MEMO_BYTES  (64u << 20) /* of decoded samples */
+#define WHOLE_MOST  65536       /* a file that comes with its head, if there are not more of them */
 #define HEADS_AHEAD 64          /* files whose heads are on their way */
 #define SIDES_MAX   32          /* suffixes of side files, of all formats */
 
@@ -48,6 +49,7 @@ struct folder_scan {
     const char *folder;
     const struct source_entry *entry; /* [n] those that stand in the folder */
     size_t n;
+    const struct source_entry *end;     /* of those of all folders */
     const struct source_entry *fetched; /* heads of those before have been asked for */
 };
 
@@ -216,11 +218,13 @@ static void fetch_heads(struct folder_scan *scan, const struct source_entry *ent
 {
     const struct catalog_tools *tools = scan->catalog->tools;
 
+    const uint64_t whole = scan->n <= HEADS_AHEAD ? WHOLE_MOST : 0;
+
     if (!scan->source->stage)
         return;
     scan->fetched = scan->fetched > entry ? scan->fetched : entry;
-    while (scan->fetched < scan->entry + scan->n && scan->fetched < entry + HEADS_AHEAD)
-        source_fetch_head(scan->source, scan->fetched++, &tools->cache, FORMAT_HEAD);
+    while (scan->fetched < scan->end && scan->fetched < entry + HEADS_AHEAD)
+        source_fetch_head(scan->source, scan->fetched++, &tools->cache, FORMAT_HEAD, whole);
 }
 
 static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
@@ -446,10 +450,13 @@ int catalog_open(const struct source *source, const struct options *options, str
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
     AUTO_CATALOG struct catalog catalog = {0};
+    const struct source_entry *fetched = NULL;
     int r = make_tools(source, options, &catalog.tools);
 
-    if (r == 0)
+    if (r == 0) {
+        source_fetch_only(source, &catalog.tools->cache, FORMAT_HEAD, WHOLE_MOST);
         r = catalog_list(source, &list, d);
+    }
     for (size_t i = 0; i < list.n && r == 0;) {
         struct folder_scan scan = {
             .finds = {.dataset = found_dataset, .error = found_error},
@@ -457,11 +464,14 @@ int catalog_open(const struct source *source, const struct options *options, str
             .source = source,
             .folder = list.entry[i].folder,
             .entry = &list.entry[i],
+            .end = list.entry + list.n,
+            .fetched = fetched ? fetched : list.entry,
         };
 
         while (i + scan.n < list.n && !strcmp(scan.entry[scan.n].folder, scan.folder))
             scan.n++;
         r = scan_one_folder(&scan);
+        fetched = scan.fetched;
         i += scan.n;
     }
     if (r < 0)

@@ -230,7 +230,11 @@ static int set_block(struct options *o, const char *value, struct diag *d)
 
 static int set_jobs(struct options *o, const char *value, struct diag *d)
 {
-    return value_unsigned("jobs", value, 2, 64, &o->source.stage.jobs, d);
+    int r = value_unsigned("jobs", value, 2, 64, &o->source.stage.jobs, d);
+
+    if (r == 0) /* it is the limit of all */
+        o->source.stage.small_jobs = 0;
+    return r;
 }
 
 static int set_rate(struct options *o, const char *value, struct diag *d)
@@ -345,7 +349,7 @@ static const struct option ours[] = {
      "that is staged at least, a power of two from 4K to 256K (default: auto, by the\n"
      "                      size of the file)",
      set_block},
-    {"jobs", "N", "transfers at once (default 8)", set_jobs},
+    {"jobs", "N", "transfers at once (default 8, small ones up to 128)", set_jobs},
     {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate},
     {"patience", "N", "seconds that a read waits for a remote that fails (default 60)",
      set_patience},

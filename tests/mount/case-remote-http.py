@@ -113,6 +113,9 @@ with Nginx(WWW) as server:
     same(one.at, "train/samples/raw/031234.image.raw")
     got = coverage(server.log())["/mnist/train-images-idx3-ubyte"]
     equal(got[0] == got[1] <= 4 * (16 << 10), True, f"bytes fetched for one sample: {got}")
+    equal(sorted(r.path for r in server.log() if r.path.endswith("labels-idx1-ubyte")),
+          ["/mnist/t10k-labels-idx1-ubyte", "/mnist/train-labels-idx1-ubyte"],
+          "small files come with one request")
     r = remote(one.at)
     equal(r["background_bytes"], 0, "stage=off")
     check_counters(server.log(), "one sample", r)

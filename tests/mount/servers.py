@@ -145,7 +145,7 @@ def make_certificate(folder, name, alternatives):
 
 CONF = """
 daemon off; master_process off; pid {dir}/nginx.pid; error_log {dir}/error.log;
-events {{ worker_connections 512; }}
+events {{ worker_connections {connections}; }}
 http {{
     log_format one '$status $body_bytes_sent "$http_range" $request_method $server_protocol $uri';
     access_log {dir}/access.log one;
@@ -167,12 +167,12 @@ class Nginx:
     """nginx in one process, so that it can be stopped by a signal and its log is in order.
 
     certificate: a .pem with its .key beside; http2: offered there. limit_rate: bytes per second and
-    connection. more: text for the server's block."""
+    connection. more: text for the server's block. connections: to it, at most."""
 
     count = 0
 
     def __init__(self, root, certificate=None, http2=False, autoindex=True, limit_rate=0, more="",
-                 servers=""):
+                 servers="", connections=512):
         if not shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin"):
             skip("nginx is missing (package nginx-light)")
         Nginx.count += 1
@@ -185,7 +185,7 @@ class Nginx:
         self.settings = {"dir": self.dir, "root": root, "limit_rate": limit_rate, "tls": tls,
                          "tls_words": (" ssl" if tls else "") + (" http2" if http2 else ""),
                          "autoindex": "on" if autoindex else "off", "more": more,
-                         "servers": servers}
+                         "servers": servers, "connections": connections}
         for attempt in range(20):
             self.port = free_port()
             if self.start(attempt == 19):

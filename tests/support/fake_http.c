@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct fake_http fake_http;
@@ -92,6 +93,34 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
         return diag_set(d, answer ? answer->error : -ENOENT, "%.*s: want status 200, found %s",
                         (int)strcspn(call->url, "?"), call->url, answer ? "an error" : "404");
     return 0;
+}
+
+struct http_ahead {
+    struct http *http;
+    struct http_call call;
+};
+
+struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call)
+{
+    struct http_ahead *ahead = malloc(sizeof(*ahead));
+
+    if (ahead)
+        *ahead = (struct http_ahead){http, *call};
+    fake_http.aheads++;
+    return ahead;
+}
+
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
+{
+    int r = http_get(ahead->http, &ahead->call, ret, d);
+
+    free(ahead);
+    return r;
+}
+
+void http_ahead_drop(struct http_ahead *ahead)
+{
+    free(ahead);
 }
 
 void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,

@@ -18,7 +18,8 @@ struct fake_answer {
 struct fake_http {
     const struct fake_answer *answer; /* [n] */
     size_t n;
-    size_t requests; /* texts that were asked for */
+    size_t requests; /* texts that were asked for; those ahead when they are taken */
+    size_t aheads;   /* texts that were asked for ahead */
     struct {
         char url[512], method[8], header[256]; /* the first header, "": none */
         bool plain;

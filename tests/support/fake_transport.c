@@ -270,6 +270,13 @@ unsigned fake_started(struct fake *fake)
     return fake->started;
 }
 
+unsigned fake_at_once(struct fake *fake)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    return fake->at_once;
+}
+
 unsigned fake_most_at_once(struct fake *fake)
 {
     LOCK_SCOPE(&fake->lock);

@@ -37,6 +37,7 @@ void fake_wait_started(struct fake *fake, unsigned n);
 uint64_t fake_given(struct fake *fake);
 unsigned fake_given_at(struct fake *fake, uint64_t off);
 unsigned fake_started(struct fake *fake);
+unsigned fake_at_once(struct fake *fake); /* now */
 unsigned fake_most_at_once(struct fake *fake);
 
 #endif

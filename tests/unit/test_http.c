@@ -387,6 +387,22 @@ static bool busy_head_once(const struct script_request *q)
                        : says_version(q);
 }
 
+static _Atomic unsigned crowd; /* requests of which an answer is on its way */
+
+/* More than four at once it refuses, and wants a minute of rest. */
+static bool crowded(const struct script_request *q)
+{
+    static const struct timespec away = {.tv_nsec = 20000000};
+    bool open, many = atomic_fetch_add(&crowd, 1) >= 4;
+
+    nanosleep(&away, NULL);
+    open = many ? script_say(q, "HTTP/1.1 429 Too many\r\nContent-Length: 0\r\n"
+                                "Retry-After: 60\r\n\r\n")
+                : says_version(q);
+    atomic_fetch_sub(&crowd, 1);
+    return open;
+}
+
 static bool hello(const struct script_request *q)
 {
     return say_status(q, "200 OK", "", "hello");
@@ -410,6 +426,7 @@ static bool hello_chunked(const struct script_request *q)
 
 static const struct script scripts[] = {
     {"/right", right},
+    {"/crowded", crowded},
     {"/hop", right},
     {"/early_hints", early_hints},
     {"/wrong_place", wrong_place},
@@ -1039,6 +1056,59 @@ static void test_http_get__tries_and_time(void **state)
     teardown(&f);
 }
 
+static void test_http_ahead__as_get(void **state)
+{
+    static const struct {
+        const char *path;
+        int r;
+        const char *text; /* the body, or a piece of the message */
+    } cases[] = {
+        {"/hello", 0, "hello"},
+        {"/hello_third", 0, "hello"}, /* asked for again */
+        {"/gone?secret", -ENOENT, "found 404"},
+        {"/hello_chunked", 0, "hello"},
+    };
+    struct http_ahead *ahead[ARRAY_LEN(cases)];
+    char url[ARRAY_LEN(cases)][64];
+    struct fixture f;
+
+    (void)state;
+    setup(&f, &usual);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        snprintf(url[i], sizeof(url[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
+                 cases[i].path);
+        ahead[i] = http_ahead_start(f.http, &(struct http_call){.url = url[i], .most = 100});
+        assert_non_null(ahead[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_TEXT struct text text = {0};
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(http_ahead_take(ahead[i], &text, &d), cases[i].r);
+        if (cases[i].r < 0)
+            assert_diag_has(&d, cases[i].text);
+        else
+            assert_string_equal(text.data, cases[i].text);
+    }
+    teardown(&f);
+}
+
+/* What is not wanted is not waited for. */
+static void test_http_ahead__dropped__ends_at_once(void **state)
+{
+    int64_t begun = monotonic_ns();
+    struct fixture f;
+    char url[64];
+
+    (void)state;
+    setup(&f, &usual);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/mute", script_server_port(f.server));
+    http_ahead_drop(http_ahead_start(f.http, &(struct http_call){.url = url, .most = 100}));
+    http_ahead_drop(NULL);
+    assert_true(monotonic_ns() - begun < 10000000000);
+    teardown(&f);
+}
+
 static void test_http_get__headers_and_method(void **state)
 {
     static const char *const headers[] = {"X-Secret: 7", "X-Other: 8", NULL};
@@ -1285,33 +1355,55 @@ static void test_http_stat(void **state)
     teardown(&f);
 }
 
-static void test_http_stat__thousands__few_connections(void **state)
+/* Ask for what is called path n times over. */
+static void stat_many(struct fixture *f, const struct http_options *options, const char *path,
+                      size_t n)
 {
-    enum { N = 2500 };
-    struct remote_version *found = calloc(N, sizeof(*found));
-    const char **urls = calloc(N, sizeof(*urls));
-    struct diag *why = calloc(N, sizeof(*why));
-    int *error = calloc(N, sizeof(*error));
-    struct fixture f;
+    struct remote_version *found = calloc(n, sizeof(*found));
+    const char **urls = calloc(n, sizeof(*urls));
+    struct diag *why = calloc(n, sizeof(*why));
+    int *error = calloc(n, sizeof(*error));
     char url[64];
 
-    (void)state;
     assert_true(found && urls && why && error);
-    setup(&f, &usual);
-    snprintf(url, sizeof(url), "http://127.0.0.1:%u/says_version", script_server_port(f.server));
-    for (unsigned i = 0; i < N; i++)
+    setup(f, options);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", script_server_port(f->server), path);
+    for (size_t i = 0; i < n; i++)
         urls[i] = url;
-    http_stat(f.http, N, urls, found, error, why);
-    for (unsigned i = 0; i < N; i++) {
-        assert_int_equal(error[i], 0);
+    http_stat(f->http, n, urls, found, error, why);
+    for (size_t i = 0; i < n; i++) {
+        if (error[i] < 0)
+            fail_msg("%zu: %s", i, why[i].text);
         assert_int_equal(found[i].size, 12345);
     }
-    assert_in_range(script_server_accepted(f.server), 1, 4);
-    teardown(&f);
     free(found);
     free(urls);
     free(why);
     free(error);
+}
+
+static void test_http_stat__thousands__few_connections(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    stat_many(&f, &usual, "/says_version", 2500);
+    assert_in_range(script_server_accepted(f.server), 1, 4);
+    teardown(&f);
+}
+
+static void test_http_stat__refused__fewer_at_once(void **state)
+{
+    static const struct http_options many = {.jobs = 40, .sure_jobs = 4, .timeout_s = 30};
+    int64_t begun = monotonic_ns();
+    struct fixture f;
+
+    (void)state;
+    stat_many(&f, &many, "/crowded", 100);
+    assert_in_range(script_server_accepted(f.server), 20, 40);
+    assert_in_range(script_server_requests(f.server), 101, 200);
+    assert_true(monotonic_ns() - begun < 20000000000);
+    teardown(&f);
 }
 
 static void test_http_new__ca_is_none__error(void **state)
@@ -1352,6 +1444,8 @@ int main(void)
         cmocka_unit_test(test_http_transfer__fork__child_goes_on),
         cmocka_unit_test(test_http_get),
         cmocka_unit_test(test_http_get__tries_and_time),
+        cmocka_unit_test(test_http_ahead__as_get),
+        cmocka_unit_test(test_http_ahead__dropped__ends_at_once),
         cmocka_unit_test(test_http_get__headers_and_method),
         cmocka_unit_test(test_http_signed__header_and_token),
         cmocka_unit_test(test_http_signed__transfers),
@@ -1361,6 +1455,7 @@ int main(void)
         cmocka_unit_test(test_http_user_info__sent_to_its_server_only),
         cmocka_unit_test(test_http_stat),
         cmocka_unit_test(test_http_stat__thousands__few_connections),
+        cmocka_unit_test(test_http_stat__refused__fewer_at_once),
         cmocka_unit_test_setup_teardown(test_http_new__ca_is_none__error, temp_setup,
                                         temp_teardown),
     };

@@ -195,6 +195,7 @@ static void test_options__source__defaults(void **state)
     assert_int_equal(source.stage.limit_percent, 80);
     assert_int_equal(source.stage.block, 0);
     assert_int_equal(source.stage.jobs, 8);
+    assert_int_equal(source.stage.small_jobs, 128);
     assert_int_equal(source.stage.rate, 0);
     assert_int_equal(source.stage.patience_s, 60);
     assert_true(source.stage.background);
@@ -230,6 +231,7 @@ static void test_options__source__all_taken(void **state)
     assert_int_equal(source.stage.limit_percent, 0);
     assert_int_equal(source.stage.block, 64 * 1024);
     assert_int_equal(source.stage.jobs, 3);
+    assert_int_equal(source.stage.small_jobs, 0);
     assert_int_equal(source.stage.rate, 5 << 20);
     assert_int_equal(source.stage.patience_s, 7);
     assert_false(source.stage.background);

@@ -114,6 +114,7 @@ static void test_http__index_pages__all_files(void **state)
     assert_int_equal(open_source("http://h/d/", NULL, &source, NULL), 0);
     check_files(source, no_sides, "b c|dark!|gone!|x|sub/y");
     assert_int_equal(fake_http.requests, 4); /* no page twice */
+    assert_int_equal(fake_http.aheads, 1);   /* the first one, with SHA256SUMS */
     name = source_name(source);
     assert_string_equal(name, "http://h/d/");
     assert_int_equal(source_list(source, no_sides, &list, NULL), 0);
@@ -186,6 +187,7 @@ static void test_http__one_file__its_sides(void **state)
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_source("http://h/d/t x.gz", NULL, &source, NULL), 0);
     assert_int_equal(fake_http.requests, 1); /* SHA256SUMS; an ETag says that it is a file */
+    assert_int_equal(fake_http.aheads, 1);   /* with the question what it is */
     check_files(source, (const char *const[]){".weight", ".group", NULL}, "t x.gz|t x.weight");
     assert_string_equal(source->only_file, "t x.gz");
     name = source_name(source);

@@ -65,7 +65,7 @@ static void open_fixture(struct fixture *f, const char *folder, const struct sta
 
     snprintf(version.etag, sizeof(version.etag), "%s", etag);
     assert_int_equal(cache_folder_init(&f->cache, folder), 0);
-    assert_int_equal(fake_new(content, SIZE, 16, &f->fake), 0);
+    assert_int_equal(fake_new(content, SIZE, 64, &f->fake), 0);
     if (stage_new(options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0 ||
         stage_add(f->stage, &file, &f->blob, &d) < 0)
         fail_msg("%s", d.text);
@@ -228,6 +228,153 @@ static void test_wants__scattered_reads__one_round(void **state)
     wants_release(&wants);
     assert_int_equal(fake_given(f.fake), 10 * BLOCK);
     assert_int_equal(fake_most_at_once(f.fake) <= 4, true);
+    close_fixture(&f);
+}
+
+/* ---- how many at once ---- */
+
+#define AWAY_MS 40
+
+/* A remote that is so far away; it refuses what is more than `most` at once. */
+struct far {
+    struct fixture *f;
+    _Atomic unsigned most, seen, refused;
+};
+
+static struct fake_answer far_answer(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    struct far *far = ctx;
+    unsigned now = fake_at_once(far->f->fake);
+
+    (void)transfer;
+    (void)number;
+    if (far->most && now > far->most) {
+        atomic_fetch_add(&far->refused, 1);
+        return (struct fake_answer){.end = TRANSFER_AGAIN, .retry_ms = 60000};
+    }
+    if (now > far->seen)
+        far->seen = now;
+    return (struct fake_answer){
+        .end = TRANSFER_DONE, .stalls = true, .stall_ms = AWAY_MS, .goes_on = true};
+}
+
+static void open_far(struct fixture *f, struct far *far, const char *folder, unsigned small_jobs,
+                     bool background)
+{
+    struct stage_options options = usual();
+
+    options.small_jobs = small_jobs;
+    options.background = background;
+    options.patience_s = 2;
+    open_fixture(f, folder, &options, "\"1\"", NULL);
+    *far = (struct far){.f = f};
+    fake_set_script(f->fake, far_answer, far);
+    expect_read(f->blob, SIZE - 1, 1); /* now it is known how far */
+}
+
+/* Have n pieces of so many blocks, each step blocks behind the one before, at the same time. */
+static void fetch_pieces(const struct fixture *f, uint64_t first, unsigned n, uint64_t blocks,
+                         uint64_t step)
+{
+    struct event *event = calloc(n, sizeof(*event));
+
+    for (unsigned i = 0; i < n; i++) {
+        event_init(&event[i]);
+        blob_fetch(f->blob, (first + i * step) * BLOCK, blocks * BLOCK, &event[i].waiter);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(event_wait(&event[i]), 0);
+        expect_read(f->blob, (first + i * step) * BLOCK, blocks * BLOCK);
+    }
+    free(event);
+}
+
+static void test_jobs__small_demands__many_at_once(void **state)
+{
+    struct fixture f;
+    struct far far;
+
+    open_far(&f, &far, *state, 48, false);
+    fetch_pieces(&f, 0, 60, 1, 5);
+    assert_int_equal(far.seen, 48);
+    assert_int_equal(fake_given(f.fake), 60 * BLOCK + 1234);
+    close_fixture(&f);
+}
+
+static void test_jobs__not_told_of_small_ones__the_limit_of_all(void **state)
+{
+    struct fixture f;
+    struct far far;
+
+    open_far(&f, &far, *state, 0, false);
+    fetch_pieces(&f, 0, 20, 1, 5);
+    assert_int_equal(far.seen, 4);
+    close_fixture(&f);
+}
+
+/* Pieces for which a connection more is of no use. */
+static void test_jobs__large_demands__no_more(void **state)
+{
+    struct stage_options options = usual();
+    struct fixture f;
+    struct far far = {.f = &f};
+
+    options.jobs = 2;
+    options.small_jobs = 48;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    fake_set_script(f.fake, far_answer, &far);
+    expect_read(f.blob, SIZE - 1, 1);
+    fetch_pieces(&f, 225, 4, 70, (uint64_t)-75); /* backwards: no sequence */
+    assert_int_equal(far.seen, 2);
+    close_fixture(&f);
+}
+
+/* Near by they cost no time. */
+static void test_jobs__near__no_more(void **state)
+{
+    struct stage_options options = usual();
+    struct fixture f;
+
+    options.small_jobs = 48;
+    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    for (unsigned i = 0; i < 20; i++)
+        expect_read(f.blob, (290 - 10 * i) * BLOCK, 1);
+    fetch_pieces(&f, 1, 25, 1, 10);
+    assert_in_range(fake_most_at_once(f.fake), 1, 4);
+    close_fixture(&f);
+}
+
+/* It says that it wants to rest for a minute, and patience ends after two seconds. */
+static void test_jobs__refused__fewer_and_nobody_fails(void **state)
+{
+    struct fixture f;
+    struct far far;
+    unsigned refused;
+
+    open_far(&f, &far, *state, 48, false);
+    far.most = 10;
+    fetch_pieces(&f, 0, 60, 1, 5);
+    refused = far.refused;
+    assert_in_range(refused, 1, 60);
+    assert_int_equal(f.counters->errors, 0);
+    far.seen = 0;
+    fetch_pieces(&f, 2, 59, 1, 5);
+    assert_int_equal(far.refused, refused);
+    assert_int_equal(far.seen, 4);
+    close_fixture(&f);
+}
+
+/* What nobody waits for has no more than it had. */
+static void test_jobs__background__no_more(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+    struct far far;
+
+    open_far(&f, &far, *state, 48, true);
+    stage_begin(f.stage);
+    assert_int_equal(stage_wait(f.stage, 20000, &d), 1);
+    assert_in_range(far.seen, 1, 3);
     close_fixture(&f);
 }
 
@@ -972,6 +1119,12 @@ int main(int argc, char **argv)
         TEST(test_read__next_stage__nothing_fetched),
         TEST(test_read__other_version__fetched_anew),
         TEST(test_wants__scattered_reads__one_round),
+        TEST(test_jobs__small_demands__many_at_once),
+        TEST(test_jobs__not_told_of_small_ones__the_limit_of_all),
+        TEST(test_jobs__large_demands__no_more),
+        TEST(test_jobs__near__no_more),
+        TEST(test_jobs__refused__fewer_and_nobody_fails),
+        TEST(test_jobs__background__no_more),
         TEST(test_failure__short_bodies__goes_on_at_the_byte),
         TEST(test_failure__changed__stale_but_what_is_here),
         TEST(test_failure__refused__said_and_tried_again),

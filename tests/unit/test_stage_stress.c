@@ -499,6 +499,7 @@ static struct plan make_plan(uint64_t seed)
             .limit_percent = limit ? 0 : 100,
             .block = BLOCK,
             .jobs = 2 + (unsigned)random_below(&x, 5),
+            .small_jobs = (unsigned)random_below(&x, 20),
             .patience_s = plan.stalls ? 1 : 20,
             .background = background,
         };

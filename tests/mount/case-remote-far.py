@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""A remote that is far away: the first batch of scattered samples costs a few round trips, not one
+for each eight of them. By HTTP/2 on one connection; where the server takes few, on those, and no
+read fails for that."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+from lib import PRIVATE, content, equal, mounted, path, skip
+from servers import PATIENT, Nginx, coverage, make_ca, make_certificate, place, remote
+
+if not shutil.which("openssl"):
+    skip("openssl is missing")
+PROXY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/limit_proxy.py")
+DELAY = 0.05  # in each direction
+TRIP = 2 * DELAY
+SIDE, COUNT, BATCH = 28, 40000, 128
+WWW = f"{PRIVATE}/www"
+IMAGES = os.urandom(SIDE * SIDE * COUNT)
+HEAD = bytes([0, 0, 8, 3]) + b"".join(v.to_bytes(4, "big") for v in (COUNT, SIDE, SIDE))
+place(WWW, "images", HEAD + IMAGES)
+GOOD = make_certificate(make_ca(f"{PRIVATE}/ca")[:-len("/ca.pem")], "good", "IP:127.0.0.1")
+# The first samples of the plan, found with the source here.
+with mounted(f"{WWW}/images"):
+    WHERE = f"images/batches/batch={BATCH},seed=7/epoch=0/npy/000000.image.npy"
+    FIRST = content(path(WHERE))
+
+
+class Far:
+    """The server, so far away."""
+
+    def __init__(self, server):
+        self.process = subprocess.Popen([sys.executable, PROXY, str(server.port), "0", "1",
+                                         str(DELAY)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        port = int(self.process.stdout.readline())
+        self.url = server.url.replace(str(server.port), str(port))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(60)
+
+    def connections(self):
+        self.process.stdin.write(b"?\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())["connections"]
+
+
+def first_batch(what, server, *options):
+    """Connections made, and round trips that it took."""
+    with Far(server) as far, \
+            mounted(f"{far.url}/images", ",".join([f"cache={PRIVATE}/{what}", "stage=off",
+                                                   f"ca={PRIVATE}/ca/ca.pem", "patience=5",
+                                                   *options])):
+        begun = time.monotonic()
+        equal(content(path(WHERE)) == FIRST, True, f"{what}: the first batch")
+        trips = (time.monotonic() - begun) / TRIP
+        got = remote()
+        equal((got["errors"], got["last_error"]), (0, ""), f"{what}: errors")
+        found, whole = coverage(server.log())["/images"]
+        equal(found, whole, f"{what}: bytes that came, and different ones")
+        print(f"{what}: {far.connections()} connections, {trips:.1f} round trips, "
+              f"{got['retries']} retries")
+        return far.connections(), trips, got["retries"]
+
+
+def check(what, found, least, most, trips_most):
+    connections, trips, _ = found
+    equal(least <= connections <= most, True, f"{what}: connections: {connections}")
+    equal(trips <= trips_most * PATIENT, True, f"{what}: round trips: {trips}")
+
+
+with Nginx(WWW) as server:
+    check("plain", first_batch("plain", server), 100, 128, 13)
+    server.forget()
+    check("jobs=4", first_batch("four", server, "jobs=4"), 4, 4, 60)
+with Nginx(WWW, certificate=GOOD) as server:
+    check("TLS", first_batch("tls", server), 100, 128, 15)
+with Nginx(WWW, certificate=GOOD, http2=True) as server:
+    check("HTTP/2", first_batch("h2", server), 1, 4, 13)
+# It breaks what is more than some 30.
+with Nginx(WWW, connections=32) as server:
+    found = first_batch("few", server)
+    check("few", found, 30, 150, 60)
+    equal(found[2] > 0, True, "few: some were refused")
