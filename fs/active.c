@@ -6,7 +6,7 @@
  *  2. Bytes that are pushed and, as far as is known, not read yet: (pushed - at) * unit_bytes, no
  *     more than the plan's share of options.ahead.
  *  3. Reads a little behind at, or before their turn, are those of several workers of one reader.
- *     What is further away is a jump.
+ *     What is further away is a jump, but for who goes on with a unit that is open.
  *  4. A unit that was not pushed is still needed until all of it has been given to its reader: the
  *     kernel asks for a large one bit by bit. It is `open` until then, and the course begins there.
  */
@@ -22,14 +22,14 @@
 #include "fs/plan.h"
 
 #define SLACK          32 /* units that the workers of one reader may be apart */
-#define SURE           3  /* samples in sequence that make an active plan */
+#define OPEN_MOST      128
+#define SURE           3 /* samples in sequence that make an active plan */
 #define SURE_GAP       8
 #define WINDOW_START   4 /* units that are pushed at first */
 #define WINDOW_MOST    65536
 #define MARK_MOST      64                             /* units between two marks */
 #define MARKS          (WINDOW_MOST / MARK_MOST + 64) /* that are remembered */
 #define PAGE           4096
-#define OPEN_MOST      8    /* units that are open at a time: none that is so far behind */
 #define QUIET_S        60.0 /* after which a plan may be one that is not read any more */
 #define NS_PER_S       1e9
 #define OVERTAKEN_MOST 8 /* in a row; then the reader is the faster one, and for a while */
@@ -41,6 +41,7 @@
 /* A unit that is read and was not pushed. */
 struct open_unit {
     bool is_open;
+    bool was_open; /* something of it was given */
     uint64_t unit;
     uint64_t kinds; /* bits: the sizes of these are known, */
     uint64_t bytes; /* and this is their sum */
@@ -85,6 +86,7 @@ struct active {
     double units_per_s;
     int64_t wait_ns;
     uint64_t ghost; /* where the reader was before it jumped; UINT64_MAX: none */
+    bool is_stray;  /* another one has gone on there, and this one not yet where it is */
 };
 
 struct actives {
@@ -154,8 +156,15 @@ static bool is_close(uint64_t at, uint64_t until, uint64_t unit)
     return unit + SLACK >= at && unit <= max_u64(at, until) + SLACK;
 }
 
-/* The active plan that a read belongs to: the one whose reader is close, else any reader of that
- * folder. NULL: none. */
+static bool is_open(const struct active *active, uint64_t unit)
+{
+    const struct open_unit *open = &active->open[unit % OPEN_MOST];
+
+    return open->is_open && open->unit == unit;
+}
+
+/* The active plan that a read belongs to: the one that has the unit open, or whose reader is close,
+ * else any reader of that folder. NULL: none. */
 static struct active *find_locked(struct actives *actives, const struct node *node)
 {
     uint64_t unit = unit_of(node);
@@ -167,7 +176,7 @@ static struct active *find_locked(struct actives *actives, const struct node *no
 
         if (!is_like(active, node))
             continue;
-        if (is_close(active->at, active->pushed, unit))
+        if (is_open(active, unit) || is_close(active->at, active->pushed, unit))
             return active;
         if (!other || active->last_ns > other->last_ns)
             other = active;
@@ -201,8 +210,9 @@ static void retire_others_locked(struct actives *actives, const struct active *n
 
         if (active == now || !active->id || active->plan != now->plan || !now->plan)
             continue;
-        if (!active->folder || (active->folder == now->folder && active->epoch != now->epoch &&
-                                active->at + 1 + SLACK >= active->units))
+        if (!active->folder || active->is_stray ||
+            (active->folder == now->folder && active->epoch != now->epoch &&
+             active->at + 1 + SLACK >= active->units))
             active->id = 0;
     }
 }
@@ -218,9 +228,14 @@ static void push_from(struct active *active, uint64_t unit)
     active->told = min_u64(active->told, unit);
 }
 
-static void open_unit(struct active *active, uint64_t unit)
+/* Units from `from` to this one, which is read, are open: those before it other workers will read.
+ */
+static void open_units(struct active *active, uint64_t from, uint64_t unit)
 {
-    active->open[unit % OPEN_MOST] = (struct open_unit){.is_open = true, .unit = unit};
+    for (uint64_t u = max_u64(from, unit - min_u64(unit, SLACK)); u <= unit; u++)
+        if (u == unit || active->open[u % OPEN_MOST].unit != u ||
+            !(active->open[u % OPEN_MOST].is_open || active->open[u % OPEN_MOST].was_open))
+            active->open[u % OPEN_MOST] = (struct open_unit){.is_open = true, .unit = u};
 }
 
 static void go_to(struct active *active, uint64_t unit)
@@ -229,7 +244,7 @@ static void go_to(struct active *active, uint64_t unit)
     active->told = 0;
     push_from(active, unit + 1);
     memset(active->open, 0, sizeof(active->open));
-    open_unit(active, unit);
+    open_units(active, unit < SLACK ? 0 : unit, unit);
     active->dropped = unit;
     active->drop_kind = 0;
     active->window = WINDOW_START;
@@ -310,8 +325,8 @@ static void note_rate(struct active *active, uint64_t units, int64_t now)
 static void note_overtaken(struct actives *actives, struct active *active, uint64_t unit,
                            int64_t now)
 {
+    open_units(active, active->done, unit);
     push_from(active, unit + 1);
-    open_unit(active, unit);
     if (now < active->rest_until || ++active->overtaken <= OVERTAKEN_MOST)
         return;
     count(&actives->counters.overtaken, 1);
@@ -329,6 +344,7 @@ static void move(struct actives *actives, struct active *active, uint64_t unit, 
     note_rate(active, unit - active->at, now);
     active->at = unit;
     active->waits_for_move = false;
+    active->is_stray = false;
     active->in_sequence += active->in_sequence < SURE;
     active->moved_ns = now;
     if (sought) {
@@ -372,11 +388,13 @@ static struct active *jump_locked(struct actives *actives, struct active *active
         count(&actives->counters.jumps, 1);
         if (active->ghost != UINT64_MAX && is_close(active->ghost, active->ghost, unit)) {
             active->ghost = UINT64_MAX;
+            active->is_stray = active->in_sequence == 1;
             return begin_locked(actives, node);
         }
         active->ghost = active->at;
     }
     active->jumps++;
+    active->is_stray = false;
     active->node = *node;
     go_to(active, unit);
     return active;
@@ -386,13 +404,16 @@ static bool is_jump(const struct active *active, uint64_t unit)
 {
     if (active->is_samples && active->in_sequence < SURE)
         return unit < active->at || unit > active->at + SURE_GAP;
+    if (is_open(active, unit)) /* a worker that waits for long goes on */
+        return false;
     return !is_close(active->at, active->pushed, unit);
 }
 
-/* Do samples that are read follow one another at all? Batches always count. */
+/* Do samples that are read follow one another at all? Batches always count; but one that was read
+ * very late, by a worker of a reader that is far ahead, is no reader of its own. */
 static bool is_live(const struct active *active)
 {
-    return active->id && (!active->is_samples || active->in_sequence >= SURE);
+    return active->id && !active->is_stray && (!active->is_samples || active->in_sequence >= SURE);
 }
 
 /* A kind that was not read before: what is pushed lacks it. */
@@ -450,15 +471,16 @@ void actives_given(struct actives *actives, const struct node *node, uint64_t by
     LOCK_SCOPE(&actives->lock);
 
     active = find_locked(actives, node);
-    open = active ? &active->open[unit_of(node) % OPEN_MOST] : NULL;
-    if (!open || !open->is_open || open->unit != unit_of(node))
+    if (!active || !is_open(active, unit_of(node)))
         return;
+    open = &active->open[unit_of(node) % OPEN_MOST];
     if (size != UINT64_MAX && !(open->kinds & bit)) {
         open->kinds |= bit;
         open->bytes += size;
     }
     open->given += bytes;
     open->is_open = (open->kinds & active->kinds) != active->kinds || open->given < open->bytes;
+    open->was_open = true;
 }
 
 void actives_waited(struct actives *actives, const struct node *node, int64_t ns)
@@ -664,6 +686,8 @@ void actives_stored(struct actives *actives, const struct push_file *file, int64
         count(&actives->counters.unknown_files, 1);
     }
     active = of_ticket_locked(actives, file);
+    if (active && result >= 0 && is_open(active, unit)) /* its reader has the rest from there */
+        active->open[unit % OPEN_MOST].is_open = false;
     if (!active || unit < active->done || unit >= active->pushed)
         return;
     if (result >= 0) {
@@ -698,7 +722,7 @@ static uint64_t element_of(struct active *active, bool pushes)
     for (unsigned i = 0; i < OPEN_MOST; i++) {
         const struct open_unit *open = &active->open[i];
 
-        if (open->is_open && open->unit + OPEN_MOST > front)
+        if (open->is_open && open->unit + SLACK > front)
             unit = min_u64(unit, open->unit);
     }
     active->told = max_u64(active->told, unit);

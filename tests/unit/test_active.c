@@ -625,7 +625,7 @@ static void test_active__announced__active_until_it_is_read(void **state)
     assert_int_equal(n_actives(&w), 1);
     assert_int_equal(actives_courses(w.actives, course), 1);
     assert_ptr_equal(course[0].folder, first.folder);
-    assert_int_equal(course[0].at, 3 * 8);
+    assert_int_equal(course[0].at, 0); /* others may read those before it */
     assert_int_equal(course[0].kinds, UINT64_C(1) << node_kind(&first));
     world_end(&w);
 }
@@ -661,13 +661,18 @@ static void test_active__read_bit_by_bit__needed_until_all_was_given(void **stat
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 3);
+    assert_int_equal(course_at(&w), 0);
+    for (uint64_t unit = 0; unit < 3; unit++) { /* by other workers */
+        read_unit(&w, &first, unit);
+        give(&w, &first, unit, 3 * PAGE);
+    }
     assert_int_equal(course_at(&w), 3);
     give(&w, &first, 3, PAGE); /* its end, perhaps, where a directory is */
     read_unit(&w, &first, 3);
     give(&w, &first, 3, PAGE);
     assert_int_equal(course_at(&w), 3);
-    read_unit(&w, &first, 4);
     read_unit(&w, &first, 5);
+    read_unit(&w, &first, 4);
     assert_int_equal(course_at(&w), 3);
     give(&w, &first, 3, PAGE);
     assert_int_equal(course_at(&w), 4);
@@ -699,12 +704,63 @@ static void test_active__read_in_part__needed_for_a_while(void **state)
         read_unit(&w, &first, unit);
         give(&w, &first, unit, PAGE);
         at = course_at(&w);
-        assert_true(at <= unit && at + 8 >= unit);
+        assert_true(at <= unit && at + 32 >= unit);
     }
-    read_unit(&w, &first, 300); /* a jump */
+    read_unit(&w, &first, 10); /* a worker that has waited for long */
+    assert_int_equal(COUNTER(&w, jumps), 0);
+    read_unit(&w, &first, 300);
+    assert_int_equal(COUNTER(&w, jumps), 1);
     assert_int_equal(course_at(&w), 300);
     give(&w, &first, 99, 2 * PAGE);
     assert_int_equal(course_at(&w), 300);
+    world_end(&w);
+}
+
+/* A page that is lost is read very late: that is no second reader, before it goes on there. */
+static void test_active__one_late_read__no_course_of_its_own(void **state)
+{
+    struct active_course course[ACTIVES_MOST];
+    struct world w;
+    struct node first;
+    uint64_t unit = 0;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
+    for (; unit < 100; unit++) {
+        read_unit(&w, &first, unit);
+        give(&w, &first, unit, 3 * PAGE);
+    }
+    read_unit(&w, &first, 20);
+    for (; unit < 110; unit++) {
+        read_unit(&w, &first, unit);
+        give(&w, &first, unit, 3 * PAGE);
+    }
+    assert_int_equal(course_at(&w), 110);
+    read_unit(&w, &first, 21);
+    assert_int_equal(actives_courses(w.actives, course), 2);
+    world_end(&w);
+}
+
+/* What was being made when its reader came is stored, and read from there. */
+static void test_active__stored_under_its_reader__not_needed(void **state)
+{
+    struct push_file file;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    world_start(&w, 64 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
+    read_unit(&w, &first, 0);
+    give(&w, &first, 0, 3 * PAGE);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    assert_int_equal(file.node.number, 1);
+    read_unit(&w, &first, 1);
+    give(&w, &first, 1, PAGE);
+    assert_int_equal(course_at(&w), 1);
+    pushed(&w, &file, 3 * PAGE);
+    assert_int_equal(course_at(&w), 2);
     world_end(&w);
 }
 
@@ -1058,6 +1114,8 @@ int main(void)
         cmocka_unit_test(test_active__announced__active_until_it_is_read),
         cmocka_unit_test(test_active__read_bit_by_bit__needed_until_all_was_given),
         cmocka_unit_test(test_active__read_in_part__needed_for_a_while),
+        cmocka_unit_test(test_active__one_late_read__no_course_of_its_own),
+        cmocka_unit_test(test_active__stored_under_its_reader__not_needed),
         cmocka_unit_test(test_active__two_kinds__needed_until_both_were_given),
         cmocka_unit_test(test_active__reader_faster_than_push__rests_and_tries_again),
         cmocka_unit_test(test_active__kernel_does_not_know__waits_for_the_reader),
