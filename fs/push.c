@@ -241,8 +241,8 @@ static void drop_by_hand(void *ctx)
         fuse_lowlevel_notify_inval_inode(store->push->server->session, store->file.node.ino, 0, 0);
 }
 
-/* The next store, of bytes that have a place of their own if they are few. It is put(), or its place
- * is given again: the hand still has those before. */
+/* The next store, of bytes that have a place of their own if they are few. It is put(), or its
+ * place is given again: the hand still has those before. */
 static struct store *next_store(struct pusher *self, const struct push_file *file, uint64_t off,
                                 size_t len)
 {
