@@ -201,9 +201,19 @@ static struct active *place_locked(struct actives *actives)
     return oldest;
 }
 
-/* Of a plan one epoch is read after another: what was announced, and epochs before, are over. */
-static void retire_others_locked(struct actives *actives, const struct active *now)
+/* Has its reader come to the end, as far as can be known? What is pushed up to there it may have
+ * read. */
+static bool is_at_end(const struct active *active)
 {
+    return max_u64(active->at, active->pushed) + 1 + SLACK >= active->units;
+}
+
+/* Of a plan one epoch is read after another: what was announced, and epochs before, are over. True:
+ * this one goes on where one of those has ended. */
+static bool retire_others_locked(struct actives *actives, const struct active *now)
+{
+    bool goes_on = false;
+
     lock_assert_held(&actives->lock);
     for (size_t i = 0; i < ACTIVES_MOST; i++) {
         struct active *active = &actives->active[i];
@@ -211,10 +221,12 @@ static void retire_others_locked(struct actives *actives, const struct active *n
         if (active == now || !active->id || active->plan != now->plan || !now->plan)
             continue;
         if (!active->folder || active->is_stray ||
-            (active->folder == now->folder && active->epoch != now->epoch &&
-             active->at + 1 + SLACK >= active->units))
+            (active->folder == now->folder && active->epoch != now->epoch && is_at_end(active))) {
+            goes_on = goes_on || (active->folder && active->epoch + 1 == now->epoch);
             active->id = 0;
+        }
     }
+    return goes_on && now->at <= SLACK;
 }
 
 /* Units from that one on are pushed, perhaps again: marks that they had are none, any more. */
@@ -441,8 +453,7 @@ unsigned actives_read(struct actives *actives, const struct node *node, uint64_t
     if (!active) {
         active = begin_locked(actives, node);
         active->moved_ns = now;
-        retire_others_locked(actives, active);
-        result = ACTIVE_JUMPED;
+        result = retire_others_locked(actives, active) ? ACTIVE_MOVED : ACTIVE_JUMPED;
     } else if (is_jump(active, unit)) {
         active = jump_locked(actives, active, node);
         active->moved_ns = now;

@@ -128,6 +128,10 @@ static int make_piece(struct push *push, const struct node *node, uint64_t off, 
         r = view_read(s->view, node, off, len, buffer, &n, &patience, NULL);
         wants_set(before);
         wants_use(&wants, r == 0);
+        if (r == -EAGAIN && s->setup.options->source.stage.rate) {
+            wants_release(&wants);
+            return r; /* it comes in the background, as fast as it may */
+        }
         if (r == -EAGAIN && wants.n) {
             int came = bring(&wants);
 

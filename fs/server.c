@@ -5,6 +5,7 @@
  * but are told to a thread, the ender: it has those let go who wait for the remote, ends the push,
  * and then the loop. */
 #include <errno.h>
+#include <execinfo.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>
@@ -291,6 +292,15 @@ static int start_threads(struct server *s)
     return 0;
 }
 
+/* libfuse ends its threads by pthread_cancel(), for which glibc opens a library when it is first
+ * called. There might be no descriptor left then, and it would abort. */
+static void load_unwinder(void)
+{
+    void *frame;
+
+    backtrace(&frame, 1);
+}
+
 int server_run(struct server *s)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
@@ -304,6 +314,7 @@ int server_run(struct server *s)
     fuse_loop_cfg_set_idle_threads(config, THREADS);
     fuse_loop_cfg_set_clone_fd(config, 0);
     find_device(s);
+    load_unwinder();
     handle_signals(true);
     s->main = pthread_self();
     r = server_thread(&s->ender, ender_main, s);

@@ -577,13 +577,35 @@ static void test_active__end_of_epoch__nothing_behind_it(void **state)
     read_unit(&w, &first, 39);
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
     assert_int_equal(n_actives(&w), 1);
-    /* The next epoch takes its place. */
-    assert_int_equal(read_unit(&w, &second, 0), ACTIVE_JUMPED);
+    /* The next epoch takes its place, and all goes on. */
+    assert_int_equal(read_unit(&w, &second, 0), ACTIVE_MOVED);
     assert_int_equal(n_actives(&w), 1);
     assert_int_equal(first_active(&w).epoch, 1);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, 1);
     assert_int_equal(file.node.epoch, 1);
+    world_end(&w);
+}
+
+static void test_active__end_pushed_and_not_asked_for__next_epoch_goes_on(void **state)
+{
+    struct pages pages = {0};
+    struct world w;
+    struct node first, second;
+
+    (void)state;
+    world_start(&w, 4096 * PAGE, false);
+    first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/raw/000000.image.raw");
+    second = node_at(&w, "train/batches/batch=4,seed=1/epoch=1/raw/000000.image.raw");
+    for (uint64_t unit = 0; unit < 950; unit++) {
+        if (is_asked(&pages, unit, node_kind(&first)))
+            read_unit(&w, &first, unit);
+        push_all(&w, PAGE, &pages);
+    }
+    assert_true(first_active(&w).unit + 33 < 1000);
+    assert_int_equal(first_active(&w).pushed, 1000);
+    assert_int_equal(read_unit(&w, &second, 0), ACTIVE_MOVED);
+    assert_int_equal(n_actives(&w), 1);
     world_end(&w);
 }
 
@@ -1110,6 +1132,7 @@ int main(void)
         cmocka_unit_test(test_active__ranks_that_drift_apart__each_is_pushed),
         cmocka_unit_test(test_active__several_plans__share_ahead),
         cmocka_unit_test(test_active__end_of_epoch__nothing_behind_it),
+        cmocka_unit_test(test_active__end_pushed_and_not_asked_for__next_epoch_goes_on),
         cmocka_unit_test(test_active__other_epoch_in_the_middle__both),
         cmocka_unit_test(test_active__announced__active_until_it_is_read),
         cmocka_unit_test(test_active__read_bit_by_bit__needed_until_all_was_given),
