@@ -353,7 +353,9 @@ static void print_source(const struct planning *p)
     }
     printf("%s of %s (%u %%); ", human_bytes(p->here, a), human_bytes(p->bytes, b),
            percent_of(p->here, p->bytes));
-    if (missing <= p->room)
+    if (!missing)
+        printf("nothing is missing\n");
+    else if (missing <= p->room)
         printf("the cache can hold all\n");
     else
         printf("the cache can hold %s more\n", human_bytes(p->room, a));
