@@ -355,7 +355,7 @@ static int get_files(struct kaldi_table *table, struct get *g)
         const char *path_at = get_string(g, &path_len), *known = get_string(g, &known_len);
         AUTO_FREE char *path = strndup(path_at, path_len), *identity = NULL;
         AUTO_BLOB struct blob *blob = NULL;
-        bool is_output = path && kaldi_is_command(path, path_len);
+        bool is_output = path && kaldi_is_command(path, strlen(path));
 
         r = g->failed ? -EBADMSG : !path ? -ENOMEM : open_named(table, path, &blob);
         if (r == 0)
