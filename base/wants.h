@@ -104,8 +104,8 @@ void wants_use(struct wants *wants, bool was_used);
 
 /* Who waits for bytes without a thread. */
 struct waiter {
-    /* Called once, in any thread, with no lock held: all is here, or error is set. It may free the
-     * waiter. */
+    /* Called once, in any thread: all is here, or error is set. It may free the waiter. It must not
+     * wait for bytes, for the one who brings them may hold a lock of that transfer. */
     void (*done)(struct waiter *waiter);
     /* Set when done() is called: 0 or -errno, with the reason. */
     _Atomic int error;
@@ -120,7 +120,7 @@ struct waiter {
 void wants_fetch(struct wants *wants, struct waiter *waiter);
 
 /* For blobs: somebody waits for one thing more; it is here, or (error < 0) cannot be had. No lock
- * may be held around waiter_done(). */
+ * but that of its transfer may be held around waiter_done(). */
 void waiter_add(struct waiter *waiter);
 void waiter_done(struct waiter *waiter, int error, const struct diag *reason);
 

@@ -30,6 +30,7 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
                   .limit_percent = 80,
                   .jobs = 8,
                   .small_jobs = 128,
+                  .far_ms = 2,
                   .patience_s = 60,
                   .background = true,
                   .is_done = unpack_is_done},

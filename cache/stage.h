@@ -32,6 +32,7 @@ struct stage_options {
     unsigned jobs;          /* transfers at once, at least 2 */
     unsigned small_jobs; /* the same, with small ones, which take longer to begin than to come: for
                             as long as the remote takes that many. Not more than jobs: none */
+    unsigned far_ms;     /* small_jobs is for remotes that take at least so long to begin */
     uint64_t rate;       /* bytes per second in the background; 0: no limit */
     unsigned patience_s; /* that a reader waits for bytes while the remote fails */
     bool background;     /* stage everything; false: only what is asked for */

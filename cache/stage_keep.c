@@ -313,11 +313,13 @@ static bool make_room(struct stage *stage, const struct stage_guide *guide, uint
     size_t n;
 
     for (;;) {
-        n = take_listed(stage, bytes, when, group, &old);
-        if (n)
-            n = check_again(guide, group, n);
+        size_t listed = take_listed(stage, bytes, when, group, &old);
+
+        n = check_again(guide, group, listed);
         if (n)
             break;
+        if (listed) /* they are needed sooner than it says; there may be more of it */
+            continue;
         if (!old || tries == 2)
             return false;
         list_victims(stage, guide, tries++);

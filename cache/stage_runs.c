@@ -35,7 +35,6 @@
 #define SPEED_BYTES     (UINT64_C(64) << 10) /* by fewer no speed is told */
 #define REST_S          30
 #define SMALL_MOST      (UINT64_C(256) << 10) /* bytes of a small transfer, */
-#define SMALL_WAIT_NS   2e6                   /* of a remote that is at least so far away */
 #define SMALL_SHARE     8                     /* in the background: of what is worth a transfer */
 #define CALM_S          60                    /* after a refusal: no more than jobs; */
 #define FORGET_S        600                   /* after so long it is forgotten */
@@ -1086,7 +1085,8 @@ static bool is_small_locked(struct stage *stage, const struct run *run)
 {
     uint64_t worth = runs_worth_locked(stage) / (run->why == RUN_BACKGROUND ? SMALL_SHARE : 1);
 
-    return stage->wait_ns >= SMALL_WAIT_NS && bytes_left(run) <= min_u64(worth, SMALL_MOST);
+    return stage->wait_ns >= stage->options.far_ms * 1e6 &&
+           bytes_left(run) <= min_u64(worth, SMALL_MOST);
 }
 
 /* Transfers at once, small ones and others. */

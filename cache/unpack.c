@@ -110,15 +110,6 @@ int unpack_find(struct blob **blob, const struct cache_folder *cache, struct dia
     return r < 0 ? r : replace_blob(blob, fd, size);
 }
 
-bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache)
-{
-    AUTO_CLOSE int fd = -1;
-    struct entry entry;
-    uint64_t size;
-
-    return find_entry(blob, cache, &entry, NULL) == 0 && entry_open(&entry, &fd, &size) == 0;
-}
-
 /* Of such a file no byte is read before it is known that nobody else unpacks it, for who does drops
  * all of it in the end. */
 static bool looks_packed(const struct blob *blob)
@@ -126,6 +117,16 @@ static bool looks_packed(const struct blob *blob)
     const char *name = blob_name(blob);
 
     return blob->ops->fetch && unpacked_name_len(name) < strlen(name);
+}
+
+bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size;
+
+    return looks_packed(blob) && find_entry(blob, cache, &entry, NULL) == 0 &&
+           entry_open(&entry, &fd, &size) == 0;
 }
 
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,

@@ -1,14 +1,13 @@
 /* Invariants of an active plan that is read:
  *
- *  1. at: the furthest unit of which a read has reached us. What lies between at and pushed is in
- * the page cache, but for marks, or was. So at is behind the reader by no more than the distance to
- *     the next mark.
+ *  1. at is the furthest unit of which a read has reached us. What lies between at and pushed is in
+ *     the page cache, but for marks, or was. So the reader is no further on than the next mark.
  *  2. Bytes that are pushed and, as far as is known, not read yet: (pushed - at) * unit_bytes, no
  *     more than the plan's share of options.ahead.
  *  3. Reads a little behind at, or before their turn, are those of several workers of one reader.
  *     What is further away is a jump, but for who goes on with a unit that is open.
  *  4. A unit that was not pushed is still needed until all of it has been given to its reader: the
- *     kernel asks for a large one bit by bit. It is `open` until then, and the course begins there.
+ *     kernel asks for a large one bit by bit. It is open until then, and the course begins there.
  */
 #include "fs/active.h"
 
@@ -433,9 +432,8 @@ static void note_kind(struct active *active, unsigned kind)
 {
     const uint64_t bit = UINT64_C(1) << kind;
 
-    if (active->kinds && !(active->kinds & bit)) {
+    if (active->kinds && !(active->kinds & bit))
         push_from(active, active->at + 1);
-    }
     active->kinds |= bit;
 }
 
@@ -626,22 +624,6 @@ static void made(struct active *active, const struct push_file *file, uint64_t b
     active->pushed++;
 }
 
-bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size)
-{
-    int64_t now = actives->options.now();
-    LOCK_SCOPE(&actives->lock);
-
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        const struct active *active = &actives->active[i];
-
-        if (active->id == file->ticket && active->pushed == file->node.number)
-            return (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
-                       in_pages(size) <=
-                   share_locked(actives, now);
-    }
-    return false;
-}
-
 static struct active *of_ticket_locked(struct actives *actives, const struct push_file *file)
 {
     lock_assert_held(&actives->lock);
@@ -649,6 +631,19 @@ static struct active *of_ticket_locked(struct actives *actives, const struct pus
         if (actives->active[i].id == file->ticket)
             return &actives->active[i];
     return NULL;
+}
+
+bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size)
+{
+    int64_t now = actives->options.now();
+    const struct active *active;
+    LOCK_SCOPE(&actives->lock);
+
+    active = of_ticket_locked(actives, file);
+    return active && active->pushed == file->node.number &&
+           (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
+                   in_pages(size) <=
+               share_locked(actives, now);
 }
 
 static void failed(struct actives *actives, struct active *active, int64_t error)

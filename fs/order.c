@@ -186,7 +186,9 @@ uint64_t order_position(const struct order *o, uint64_t sample)
 /* Positions side by side, so that the processor works on several chains of rounds at once. */
 #define LANES 8
 
-static void whole_samples(const struct permutation *p, uint64_t *x)
+/* LANES numbers become those that they are sent to; backward: that are sent to them. Inline, so
+ * that there is a loop of its own for each way. */
+static inline void send_lanes(const struct permutation *p, bool backward, uint64_t *x)
 {
     uint64_t lane[LANES];
 
@@ -194,20 +196,29 @@ static void whole_samples(const struct permutation *p, uint64_t *x)
         lane[i] = x[i];
     for (unsigned r = 0; r < ORDER_ROUNDS; r++)
         for (unsigned i = 0; i < LANES; i++)
-            lane[i] = permutation_round(p, r, lane[i]);
+            lane[i] = permutation_round(p, backward ? ORDER_ROUNDS - 1 - r : r, lane[i]);
     for (unsigned i = 0; i < LANES; i++)
         x[i] = lane[i];
 }
 
-/* x[i] becomes the number that it is sent to. */
 static void all_forward(const struct permutation *p, size_t count, uint64_t *x)
 {
     size_t i = 0;
 
     for (; count - i >= LANES; i += LANES)
-        whole_samples(p, x + i);
+        send_lanes(p, false, x + i);
     for (; i < count; i++)
         x[i] = permutation_forward(p, x[i]);
+}
+
+static void all_backward(const struct permutation *p, size_t count, uint64_t *x)
+{
+    size_t i = 0;
+
+    for (; count - i >= LANES; i += LANES)
+        send_lanes(p, true, x + i);
+    for (; i < count; i++)
+        x[i] = permutation_backward(p, x[i]);
 }
 
 /* The samples at positions x[0 .. count - 1], which mostly stand in one group. */
@@ -228,30 +239,6 @@ static void window_samples(const struct order *o, size_t count, uint64_t *x)
         x += n;
         count -= n;
     }
-}
-
-static void whole_positions(const struct permutation *p, uint64_t *x)
-{
-    uint64_t lane[LANES];
-
-    for (unsigned i = 0; i < LANES; i++)
-        lane[i] = x[i];
-    for (unsigned r = ORDER_ROUNDS; r-- > 0;)
-        for (unsigned i = 0; i < LANES; i++)
-            lane[i] = permutation_round(p, r, lane[i]);
-    for (unsigned i = 0; i < LANES; i++)
-        x[i] = lane[i];
-}
-
-/* x[i] becomes the number that is sent to it. */
-static void all_backward(const struct permutation *p, size_t count, uint64_t *x)
-{
-    size_t i = 0;
-
-    for (; count - i >= LANES; i += LANES)
-        whole_positions(p, x + i);
-    for (; i < count; i++)
-        x[i] = permutation_backward(p, x[i]);
 }
 
 void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,

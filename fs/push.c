@@ -109,38 +109,42 @@ static bool push_ends(void *ctx)
     return atomic_load_explicit(&((struct push *)ctx)->ending, memory_order_relaxed);
 }
 
-/* Make bytes [off, off + len) of a file. 0 or -errno. */
+/* Make bytes [off, off + len) of a file. 0; -EAGAIN: some were missing, and have come unless there
+ * is a rate=, by which they come in the background; or -errno. */
+static int try_piece(struct push *push, const struct node *node, uint64_t off, size_t len,
+                     uint8_t *buffer, bool again)
+{
+    const struct view_patience patience = {.ends = push_ends, .ctx = push};
+    const struct server *s = push->server;
+    const struct stage_options *stage = &s->setup.options->source.stage;
+    struct wants wants, *before;
+    size_t n = 0;
+    int r;
+
+    wants_init(&wants, s->setup.stage != NULL);
+    wants.uses = stage->keep == STAGE_ONCE;
+    wants.again = again;
+    before = wants_set(&wants);
+    r = view_read(s->view, node, off, len, buffer, &n, &patience, NULL);
+    wants_set(before);
+    wants_use(&wants, r == 0);
+    if (r == -EAGAIN && wants.n && !stage->rate) {
+        int came = bring(&wants);
+
+        r = came < 0 ? came : r;
+    }
+    wants_release(&wants);
+    return r == 0 && n != len ? -EIO : r;
+}
+
 static int make_piece(struct push *push, const struct node *node, uint64_t off, size_t len,
                       uint8_t *buffer)
 {
-    struct server *s = push->server;
-    const struct view_patience patience = {.ends = push_ends, .ctx = push};
+    unsigned rounds = push->server->setup.options->source.stage.rate ? 1 : ROUNDS;
     int r = -EAGAIN;
 
-    for (unsigned round = 0; round < ROUNDS && r == -EAGAIN && !push->ending; round++) {
-        struct wants wants, *before;
-        size_t n = 0;
-
-        wants_init(&wants, s->setup.stage != NULL);
-        wants.uses = s->setup.options->source.stage.keep == STAGE_ONCE;
-        wants.again = round > 0;
-        before = wants_set(&wants);
-        r = view_read(s->view, node, off, len, buffer, &n, &patience, NULL);
-        wants_set(before);
-        wants_use(&wants, r == 0);
-        if (r == -EAGAIN && s->setup.options->source.stage.rate) {
-            wants_release(&wants);
-            return r; /* it comes in the background, as fast as it may */
-        }
-        if (r == -EAGAIN && wants.n) {
-            int came = bring(&wants);
-
-            r = came < 0 ? came : r;
-        }
-        wants_release(&wants);
-        if (r == 0 && n != len)
-            r = -EIO;
-    }
+    for (unsigned round = 0; round < rounds && r == -EAGAIN && !push->ending; round++)
+        r = try_piece(push, node, off, len, buffer, round > 0);
     return r;
 }
 

@@ -85,6 +85,7 @@ struct server {
     struct fuse_session *session;
     bool mounted;
     bool has_buffers;       /* the key is made */
+    bool signals;           /* handlers are set */
     pthread_t main, ender;  /* see server.c */
     int events;             /* the ender's */
     _Atomic bool has_ended; /* the loop */

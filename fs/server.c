@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <linux/fuse.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,17 +109,13 @@ static int make_session(struct server *s, struct diag *d)
 
 /* Larger reads for large files: the kernel's default of 128 KiB can only be raised by root, and
  * only from outside of FUSE. Without it everything works, a little slower. */
-static void find_device(struct server *s)
+static void raise_readahead(const struct mount_entry *entry)
 {
-    struct mount_entry entry;
     char path[64];
     FILE *setting;
 
-    if (!mounts_find(s->setup.mountpoint, &entry))
-        return;
-    s->device = makedev(entry.device_major, entry.device_minor);
-    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", entry.device_major,
-             entry.device_minor);
+    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", entry->device_major,
+             entry->device_minor);
     setting = fopen(path, "we");
     if (!setting)
         return;
@@ -301,41 +296,55 @@ static void load_unwinder(void)
     backtrace(&frame, 1);
 }
 
-int server_run(struct server *s)
+/* Threads, the loop, and their end. */
+static int serve(struct server *s, struct fuse_loop_config *config)
 {
-    struct fuse_loop_config *config = fuse_loop_cfg_create();
     const uint64_t one = 1;
-    int r;
+    int r = start_threads(s);
+    bool has_ender;
 
-    s->events = signal_events = eventfd(0, EFD_CLOEXEC);
-    if (!config || s->events < 0)
-        return -ENOMEM;
-    fuse_loop_cfg_set_max_threads(config, THREADS);
-    fuse_loop_cfg_set_idle_threads(config, THREADS);
-    fuse_loop_cfg_set_clone_fd(config, 0);
-    find_device(s);
-    load_unwinder();
-    handle_signals(true);
-    s->main = pthread_self();
-    r = server_thread(&s->ender, ender_main, s);
-    if (r < 0)
-        return r;
-    r = start_threads(s);
     if (s->setup.stage)
         stage_begin(s->setup.stage);
+    /* Last: a signal that came before this is noted, and what it ends is all there. */
+    has_ender = r == 0 && server_thread(&s->ender, ender_main, s) == 0;
     if (r == 0)
-        r = fuse_session_loop_mt(s->session, config);
+        r = has_ender ? fuse_session_loop_mt(s->session, config) : -EAGAIN;
     atomic_store(&s->has_ended, true);
-    if (write(s->events, &one, sizeof(one)) < 0)
-        log_error("eventfd: %s", strerror(errno));
-    pthread_join(s->ender, NULL);
-    handle_signals(false);
+    if (has_ender) {
+        if (write(s->events, &one, sizeof(one)) < 0)
+            log_error("eventfd: %s", strerror(errno));
+        pthread_join(s->ender, NULL);
+    }
     slow_stop(s);
     push_stop(s->push);
     warden_stop(&s->warden);
-    close(s->events);
-    fuse_loop_cfg_destroy(config);
     return r < 0 ? r : 0;
+}
+
+int server_run(struct server *s)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    struct mount_entry entry;
+    int r = -ENOMEM;
+
+    s->main = pthread_self();
+    s->events = signal_events = eventfd(0, EFD_CLOEXEC);
+    if (config && s->events >= 0) {
+        fuse_loop_cfg_set_max_threads(config, THREADS);
+        fuse_loop_cfg_set_idle_threads(config, THREADS);
+        fuse_loop_cfg_set_clone_fd(config, 0);
+        if (mounts_find(s->setup.mountpoint, &entry)) {
+            s->device = makedev(entry.device_major, entry.device_minor);
+            raise_readahead(&entry);
+        }
+        load_unwinder();
+        s->signals = true;
+        handle_signals(true);
+        r = serve(s, config);
+    }
+    if (config)
+        fuse_loop_cfg_destroy(config);
+    return r;
 }
 
 void server_free(struct server *s)
@@ -344,6 +353,10 @@ void server_free(struct server *s)
         return;
     if (s->mounted)
         fuse_session_unmount(s->session);
+    if (s->signals) { /* until here a second one must not leave the mount behind */
+        handle_signals(false);
+        close(s->events);
+    }
     if (s->session)
         fuse_session_destroy(s->session);
     if (s->has_buffers)

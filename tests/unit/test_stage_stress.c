@@ -500,6 +500,7 @@ static struct plan make_plan(uint64_t seed)
             .block = BLOCK,
             .jobs = 2 + (unsigned)random_below(&x, 5),
             .small_jobs = (unsigned)random_below(&x, 20),
+            .far_ms = 2,
             .patience_s = plan.stalls ? 1 : 20,
             .background = background,
         };
