@@ -166,6 +166,47 @@ static int complete_replies(struct server *s)
 
 #endif
 
+/* ---- signals ---- */
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static int signal_events = -1; /* of the server */
+
+static void note_signal(int number)
+{
+    const uint64_t one = 1;
+    int error = errno;
+
+    if (number != SIGPIPE && write(signal_events, &one, sizeof(one)) < 0) {
+        /* It is full: somebody has been told. */
+    }
+    errno = error;
+}
+
+static void handle_signals(bool on)
+{
+    struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL};
+
+    for (size_t i = 0; i < ARRAY_LEN(end_signals); i++)
+        sigaction(end_signals[i], &action, NULL);
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* From before it is mounted until it is unmounted: who ends it must not leave a mount behind. What
+ * comes before the ender listens is noted. A process that forks shares it with the child that
+ * serves, so that what is sent to either ends the mount. */
+static int take_signals(struct server *s)
+{
+    s->events = eventfd(0, EFD_CLOEXEC);
+    if (s->events < 0)
+        return -errno;
+    signal_events = s->events;
+    s->signals = true;
+    handle_signals(true);
+    return 0;
+}
+
+/* ---- mounting ---- */
+
 int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d)
 {
     struct server *s = calloc(1, sizeof(*s));
@@ -196,6 +237,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
         s->has_buffers = pthread_key_create(&s->buffer, free) == 0;
         r = s->has_buffers ? 0 : -ENOMEM;
     }
+    if (r == 0)
+        r = take_signals(s);
     if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
         r = diag_set(d, -EIO, "cannot mount on %s", setup->mountpoint);
     s->mounted = r == 0;
@@ -221,29 +264,6 @@ int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg)
     r = pthread_create(ret, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r ? -EAGAIN : 0;
-}
-
-static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
-static int signal_events = -1; /* of the server that runs */
-
-static void note_signal(int number)
-{
-    const uint64_t one = 1;
-    int error = errno;
-
-    if (number != SIGPIPE && write(signal_events, &one, sizeof(one)) < 0) {
-        /* It is full: somebody has been told. */
-    }
-    errno = error;
-}
-
-static void handle_signals(bool on)
-{
-    struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL};
-
-    for (size_t i = 0; i < ARRAY_LEN(end_signals); i++)
-        sigaction(end_signals[i], &action, NULL);
-    sigaction(SIGPIPE, &action, NULL);
 }
 
 /* The main thread waits in the loop of libfuse; a signal makes it look whether that is over. */
@@ -328,8 +348,7 @@ int server_run(struct server *s)
     int r = -ENOMEM;
 
     s->main = pthread_self();
-    s->events = signal_events = eventfd(0, EFD_CLOEXEC);
-    if (config && s->events >= 0) {
+    if (config) {
         fuse_loop_cfg_set_max_threads(config, THREADS);
         fuse_loop_cfg_set_idle_threads(config, THREADS);
         fuse_loop_cfg_set_clone_fd(config, 0);
@@ -338,12 +357,9 @@ int server_run(struct server *s)
             raise_readahead(&entry);
         }
         load_unwinder();
-        s->signals = true;
-        handle_signals(true);
         r = serve(s, config);
-    }
-    if (config)
         fuse_loop_cfg_destroy(config);
+    }
     return r;
 }
 
@@ -353,7 +369,7 @@ void server_free(struct server *s)
         return;
     if (s->mounted)
         fuse_session_unmount(s->session);
-    if (s->signals) { /* until here a second one must not leave the mount behind */
+    if (s->signals) {
         handle_signals(false);
         close(s->events);
     }
