@@ -24,6 +24,7 @@ place(WWW, "train-images-idx3-ubyte", IMAGES)
 place(WWW, "train-labels-idx1-ubyte", LABELS)
 sha256sums(WWW)
 CACHES = iter(range(100))
+TRIES = 4
 UNDER_WAY = 8 * BLOCK  # what transfers that are stopped may have brought of their last blocks
 
 
@@ -42,6 +43,29 @@ def near(found, want, share, what):
     equal(abs(found - want) <= share * want, True, f"{what}: {found}, want {want}, +- {share:.0%}")
 
 
+class Late(AssertionError):
+    """The clock does not agree."""
+
+
+def by_clock(found, want, share, what):
+    try:
+        near(found, want, share, what)
+    except AssertionError as e:
+        raise Late(e) from e
+
+
+def calmly(check, server):
+    """Others use this machine, too: what the clock says is looked at again. A wrong forecast stays
+    wrong."""
+    for attempt in range(TRIES):
+        try:
+            return check(server)
+        except Late as e:
+            print(f"attempt {attempt}: {e}", flush=True)
+            if attempt == TRIES - 1:
+                raise
+
+
 def check_true(server):
     """Measured; then staged through the same limit: the rate, the time, and no byte twice."""
     options = fresh()
@@ -49,8 +73,8 @@ def check_true(server):
     rate, (x,) = found["rate"], found["plans"]
     measured, heads = rate["measured_bytes"], found["cache"]["staged_bytes"]
     equal(rate["from"], "measured", "where the rate is from")
-    near(rate["bytes_per_second"], RATE, 0.25, "the rate that was measured")
-    equal(1.9 < rate["measured_seconds"] < 4, True, f"measured for {rate['measured_seconds']} s")
+    by_clock(rate["bytes_per_second"], RATE, 0.25, "the rate that was measured")
+    by_clock(rate["measured_seconds"], 3, 0.4, "seconds of measuring")
     equal(heads >= measured - UNDER_WAY > 0, True, f"{measured} bytes came, {heads} are staged")
     equal(found["cache"]["source_bytes"], TOTAL, "bytes of the source")
     equal((x["dataset"], x["plan"], x["samples"], x["batches"]), ("train", "batch=100", N, 60),
@@ -65,7 +89,8 @@ def check_true(server):
     server.forget()
     began = time.monotonic()
     run("stage", "-o", options, f"{server.url}/")
-    near(time.monotonic() - began, x["staging_seconds"], 0.5 if SLOW else 0.25, "staging, for real")
+    by_clock(time.monotonic() - began, x["staging_seconds"], 0.5 if SLOW else 0.25,
+             "staging, for real")
     equal(sent(server.data()), TOTAL - heads, "what was measured with is not fetched again")
     server.forget()
     found = plan(f"{server.url}/", "-o", options)
@@ -91,11 +116,11 @@ def check_epoch(server):
                 content(path("train/batches/batch=100/npz", f"{batch:06}.npz"))
                 pause.wait(compute)
             took.append(time.monotonic() - began)
-    near(took[0], x["first_epoch"]["seconds"], 0.9 if SLOW else 0.3, "the first epoch, for real")
+    by_clock(took[0], x["first_epoch"]["seconds"], 0.9 if SLOW else 0.3,
+             "the first epoch, for real")
     equal(x["later_epoch"]["wait_seconds"], 0, "the second epoch waits")
     if not SLOW:  # what the job's own reading takes comes on top
-        equal(0.97 < took[1] / x["later_epoch"]["seconds"] < 1.8, True,
-              f"the second epoch, for real: {took[1]} s")
+        by_clock(took[1] / x["later_epoch"]["seconds"], 1.4, 0.3, "the second epoch, for real")
 
 
 def check_measure_ends_early(server):
@@ -186,8 +211,8 @@ def check_errors(server):
 
 
 with BadServer(WWW, rate=RATE, sendbuf=64 << 10) as http:
-    check_true(http)
-    check_epoch(http)
+    calmly(check_true, http)
+    calmly(check_epoch, http)
     check_measure_ends_early(http)
     check_rates(http)
     check_people(http)
