@@ -352,7 +352,7 @@ def bar_half():
 
 def bar_hang():
     """What is staged, in a mount whose remote hangs while readers wait for what is not."""
-    name, reads, rounds = "big-images", 400, 4 * ROUNDS
+    name, reads, rounds = "big-images", 2000, 4 * ROUNDS
     n = make_images(name, 200)
     with Nginx(WWW, more=FAST) as server, \
             mount(f"{server.url}/", f"cache={PRIVATE}/cache,stage=off,timeout=600,patience=600") \

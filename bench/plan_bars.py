@@ -108,7 +108,9 @@ def bar_first_batch():
 
 # ---- the push ----
 
-FIRST, LAST = 10, 90  # batches that count; those before let the push get ahead
+# Batches that count; those before let the push get ahead. More than the processor's caches hold, or
+# the second reads would be of those.
+FIRST, LAST_SMALL, LAST_LARGE = 10, 700, 90
 
 
 def list_folder(folder):
@@ -153,15 +155,15 @@ def push_rows(what, bound, most, *arguments, **more):
 
 def sources():
     """Small pictures and large ones, local, in the page cache."""
-    for name, count, shape in (("small", 128 * LAST, (28, 28)),
-                               ("large", 32 * LAST, (224, 224, 3))):
+    for name, batch, batches, shape in (("small", 128, LAST_SMALL, (28, 28)),
+                                        ("large", 32, LAST_LARGE, (224, 224, 3))):
         os.makedirs(f"{PRIVATE}/{name}")
         size = int(np.prod(shape))
         with open(f"{PRIVATE}/{name}/pixels", "wb") as f:
             f.write(bytes([0, 0, 8, 1 + len(shape)]))
-            f.write(b"".join(v.to_bytes(4, "big") for v in (count, *shape)))
-            for _ in range(LAST):
-                f.write(os.urandom(size * (count // LAST)))
+            f.write(b"".join(v.to_bytes(4, "big") for v in (batch * batches, *shape)))
+            for _ in range(batches):
+                f.write(os.urandom(size * batch))
         with open(f"{PRIVATE}/{name}/pixels", "rb") as f:
             while f.read(MiB):
                 pass
@@ -173,20 +175,20 @@ def kind(folder):
 
 
 def bar_pushed():
-    """A batch every 20 ms, which is slower than the push. Who has not listed the folder asks for
+    """A batch every 5 or 20 ms, which is slower than the push. Who has not listed the folder asks for
     each name: a request for a batch, and no push can spare it."""
     sources()
     with mount(f"{PRIVATE}/small") as daemon:
         field = kind(f"{dataset(daemon.at)}/batches/batch=128,seed=7/epoch=0/npy")
     folder, pattern = "batches/batch={},seed=7/epoch=0/npy", f"######.{field}.npy"
-    small = f"{PRIVATE}/small", folder.format(128), pattern, FIRST, LAST, 20000
-    large = f"{PRIVATE}/large", folder.format(32), "######.data.npy", FIRST, LAST, 20000
+    small = f"{PRIVATE}/small", folder.format(128), pattern, FIRST, LAST_SMALL, 5000
+    large = f"{PRIVATE}/large", folder.format(32), "######.data.npy", FIRST, LAST_LARGE, 20000
     for what, where in ("128 x 784 B", small), ("32 x 150 KB", large):
         push_rows(what, 0.85, 0.2, *where, True)
         push_rows(f"{what}, mmap", 0.85, 0.2, *where, True, options=["-m"])
         push_rows(f"{what}, not listed", None, 1.2, *where, False)
-    push_rows("samples in order", 0.85, 0.2, f"{PRIVATE}/small", "samples/npy", pattern, 200, 3200,
-              1000, True)
+    push_rows("samples in order", 0.85, 0.2, f"{PRIVATE}/small", "samples/npy", pattern, 200, 20200,
+              300, True)
 
 
 # ---- what is kept ----
