@@ -87,10 +87,10 @@ void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct wait
         blob->ops->fetch(blob, off, min_u64(len, blob->size - off), waiter);
 }
 
-void blob_used(const struct blob *blob, uint64_t off, uint64_t len)
+void blob_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
 {
     if (blob->ops->used)
-        blob->ops->used(blob, off, len);
+        blob->ops->used(blob, off, len, again);
 }
 
 void blob_done(const struct blob *blob)

@@ -34,7 +34,7 @@ struct blob_ops {
     /* See blob_fetch(). NULL: all bytes are on this machine. */
     void (*fetch)(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
     /* See blob_used() and blob_done(). NULL: nothing is done about it. */
-    void (*used)(const struct blob *blob, uint64_t off, uint64_t len);
+    void (*used)(const struct blob *blob, uint64_t off, uint64_t len, bool again);
     void (*done)(const struct blob *blob);
     /* Read all pieces, which lie within the blob. 0; or -EAGAIN: it is not as simple as that, then
      * they are read one by one. NULL: they always are. */
@@ -91,8 +91,9 @@ int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, siz
  * Does not wait. */
 void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
 
-/* An epoch has used these bytes: if it was the last time they need not be kept. */
-void blob_used(const struct blob *blob, uint64_t off, uint64_t len);
+/* An epoch has used these bytes: if it was the last time they need not be kept. again: it had used
+ * them before, and they were fetched once more for this. */
+void blob_used(const struct blob *blob, uint64_t off, uint64_t len, bool again);
 
 /* All that was to be had of the blob has been made something else of: nothing need be kept. */
 void blob_done(const struct blob *blob);

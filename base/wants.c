@@ -138,10 +138,11 @@ int wants_note_use(struct wants *wants, const struct blob *blob, uint64_t off, u
     return 0;
 }
 
-void wants_use(struct wants *wants, bool was_used)
+void wants_use(struct wants *wants, enum wants_used how)
 {
-    for (size_t i = 0; i < wants->n_used && was_used; i++)
-        blob_used(wants->used[i].blob, wants->used[i].off, wants->used[i].len);
+    for (size_t i = 0; i < wants->n_used && how != WANTS_UNUSED; i++)
+        blob_used(wants->used[i].blob, wants->used[i].off, wants->used[i].len,
+                  how == WANTS_USED_AGAIN);
     free(wants->used);
     wants->used = NULL;
     wants->n_used = 0;

@@ -98,9 +98,10 @@ static inline bool wants_go_on(int r, int *all)
 /* Note that a range was read. 0 or -ENOMEM. */
 int wants_note_use(struct wants *wants, const struct blob *blob, uint64_t off, uint64_t len);
 
-/* What was read has been used by an epoch: tell the blobs, of which some then keep it no longer. If
- * it was not, forget it. */
-void wants_use(struct wants *wants, bool was_used);
+/* What was read has been used by an epoch, perhaps again (see blob_used()): tell the blobs, of
+ * which some then keep it no longer. If it was not, forget it. */
+enum wants_used { WANTS_UNUSED, WANTS_USED, WANTS_USED_AGAIN };
+void wants_use(struct wants *wants, enum wants_used how);
 
 /* Who waits for bytes without a thread. */
 struct waiter {

@@ -984,8 +984,22 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
 
 /* ---- the rest of a blob ---- */
 
-/* keep=once: these bytes have been used. */
-static void stage_used(const struct blob *blob, uint64_t off, uint64_t len)
+/* All of a block has been used. */
+static void pass_block(struct file *file, uint64_t block)
+{
+    bool is_here;
+
+    lock_take(&file->stage->lock);
+    atomic_fetch_or(&file->state[block], BLOCK_PASSED);
+    is_here = file_state(file, block) == BLOCK_HERE;
+    lock_drop(&file->stage->lock);
+    if (is_here)
+        drop_blocks(file, block, 1);
+}
+
+/* keep=once: these bytes have been used. Of a block that is here only because it was used again
+ * nothing is waited for any more. */
+static void stage_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
 {
     struct file *file = file_of(blob);
 
@@ -994,10 +1008,10 @@ static void stage_used(const struct blob *blob, uint64_t off, uint64_t len)
     while (len) {
         uint64_t block = off / file->block_bytes, end = (block + 1) * file->block_bytes;
         uint32_t n = (uint32_t)min_u64(len, end - off), total = file_block_len(file, block);
-        uint32_t before = atomic_fetch_add(&file->used[block], n);
+        uint32_t before = again ? 0 : atomic_fetch_add(&file->used[block], n);
 
-        if (before < total && before + n >= total && file_state(file, block) == BLOCK_HERE)
-            drop_blocks(file, block, 1);
+        if (again ? file_has_passed(file, block) : before < total && before + n >= total)
+            pass_block(file, block);
         off += n;
         len -= n;
     }

@@ -157,14 +157,15 @@ static struct blocks missing_around(struct file *file, uint64_t at, struct block
     for (uint64_t b = at; b < to && !record[b - from]; b++) {
         enum block_state state = file_state(file, b);
 
-        if (state != BLOCK_UNKNOWN && state != BLOCK_ABSENT)
+        if ((state != BLOCK_UNKNOWN && state != BLOCK_ABSENT) ||
+            (b > at && file_has_passed(file, b)))
             break;
         found.end = b + 1;
     }
     for (uint64_t b = at; b > from && !record[b - 1 - from]; b--) {
         enum block_state state = file_state(file, b - 1);
 
-        if (state != BLOCK_UNKNOWN && state != BLOCK_ABSENT)
+        if ((state != BLOCK_UNKNOWN && state != BLOCK_ABSENT) || file_has_passed(file, b - 1))
             break;
         found.first = b - 1;
     }
@@ -239,7 +240,7 @@ static enum guided_step try_need(struct stage *stage, const struct stage_need *n
     blocks = blocks_of(need);
     if (!may_be_missing(file, blocks) || file_take(file, NULL) < 0)
         return GUIDED_NONE;
-    at = find_missing(file, blocks.first, blocks.end, UINT64_MAX, &end, &others);
+    at = find_missing(file, blocks.first, blocks.end, UINT64_MAX, true, &end, &others);
     if (at < blocks.end) {
         sizes_of_run(stage, now, &most, &worth);
         run = with_neighbours(&stage->guided, blocks, max_u64(most / file->block_bytes, 1));

@@ -38,6 +38,20 @@ static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
     return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
 }
 
+/* Queue blocks [first, end), but what is used up. */
+static void queue_ahead_locked(struct file *file, uint64_t first, uint64_t end)
+{
+    while (first < end) {
+        uint64_t n = 0;
+
+        while (first + n < end && !file_has_passed(file, first + n))
+            n++;
+        if (n)
+            runs_make_locked(file, first, first + n, AHEAD_RUN, RUN_AHEAD, false);
+        first += n ? n : 1;
+    }
+}
+
 void ahead_locked(struct file *file, uint64_t off, uint64_t len)
 {
     uint64_t end = off + len, size = file->blob.size, from, to;
@@ -62,8 +76,7 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
     from = max_u64(file->last_end, file->ahead_end);
     to = min_u64(file->last_end + file->ahead_bytes, size);
     if (from < to) {
-        runs_make_locked(file, from / file->block_bytes, ceil_div(to, file->block_bytes), AHEAD_RUN,
-                         RUN_AHEAD, false);
+        queue_ahead_locked(file, from / file->block_bytes, ceil_div(to, file->block_bytes));
         file->ahead_end = to;
     }
     atomic_store_explicit(&file->ahead_at,
@@ -242,7 +255,7 @@ static bool can_be_staged(struct file *file, int64_t now)
     return file->rest_until <= now;
 }
 
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most,
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
                       uint64_t *ret_end, bool *ret_others)
 {
     struct stage *stage = file->stage;
@@ -255,7 +268,8 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t mo
         lock_take(&stage->lock);
         for (size_t i = 0; i < n && end == to; i++) {
             enum block_state state = file_state(file, at + i);
-            bool missing = !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT);
+            bool missing = !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT) &&
+                           (again || !file_has_passed(file, at + i));
 
             if (record[i] && state != BLOCK_COMING)
                 file_count_locked(file, at + i);
@@ -317,8 +331,8 @@ static bool stage_more(struct stage *stage, int64_t now)
             stage->saw_missing = true;
             continue;
         }
-        first = find_missing(file, from, file->blocks, max_u64(most / file->block_bytes, 1), &end,
-                             &others);
+        first = find_missing(file, from, file->blocks, max_u64(most / file->block_bytes, 1), false,
+                             &end, &others);
         if (first < file->blocks && stage->options.is_done &&
             stage->options.is_done(&file->blob, stage->cache)) {
             blob_done(&file->blob);

@@ -37,6 +37,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 #define BLOCK_FLAGS   0xf0
 #define BLOCK_FETCHED 0x10 /* by this process, at least once */
 #define BLOCK_COUNTED 0x20 /* in staged_bytes */
+#define BLOCK_PASSED  0x40 /* used up, see file_has_passed() */
 
 /* A range of blocks that somebody waits for. */
 struct wait {
@@ -255,6 +256,12 @@ static inline enum block_state file_state(const struct file *file, uint64_t bloc
                               BLOCK_STATE);
 }
 
+/* keep=once: it was used up, and only for who reads it again it is fetched again. */
+static inline bool file_has_passed(const struct file *file, uint64_t block)
+{
+    return atomic_load_explicit(&file->state[block], memory_order_acquire) & BLOCK_PASSED;
+}
+
 /* Set the state of a block, and the counters that follow from it. */
 void file_set_locked(struct file *file, uint64_t block, enum block_state state);
 
@@ -353,10 +360,11 @@ void *stage_main(void *arg); /* the thread */
 /* A reader wants bytes [off, off + len): if the file is read in sequence fetch more ahead. */
 void ahead_locked(struct file *file, uint64_t off, uint64_t len);
 
-/* The first of blocks [from, to) that is not on disk, and nobody fetches; to: none. Those that are
- * on disk are counted. *ret_end: behind the last of such, at most so many. *ret_others: there are
- * some that others fetch. The file must have been taken; no lock held. */
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most,
+/* The first of blocks [from, to) that is not on disk, and nobody fetches; to: none. again: also one
+ * that is used up. Those that are on disk are counted. *ret_end: behind the last of such, at most
+ * so many. *ret_others: there are some that others fetch. The file must have been taken; no lock
+ * held. */
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
                       uint64_t *ret_end, bool *ret_others);
 
 /* Of the next run of the background, bytes. */

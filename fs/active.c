@@ -22,6 +22,7 @@
 
 #define SLACK          32 /* units that the workers of one reader may be apart */
 #define OPEN_MOST      128
+#define USED_MOST      128
 #define SURE           3 /* samples in sequence that make an active plan */
 #define SURE_GAP       8
 #define WINDOW_START   4 /* units that are pushed at first */
@@ -45,6 +46,13 @@ struct open_unit {
     uint64_t kinds; /* bits: the sizes of these are known, */
     uint64_t bytes; /* and this is their sum */
     uint64_t given; /* bytes, of all kinds */
+};
+
+/* A file whose bytes before end were used when it was made. */
+struct used_file {
+    uint64_t unit;
+    unsigned kind;
+    uint64_t end;
 };
 
 struct active {
@@ -79,6 +87,7 @@ struct active {
     bool being_made;     /* one file at a time */
     struct open_unit open[OPEN_MOST]; /* unit u: [u % OPEN_MOST] */
     uint64_t told;                    /* the course was told to begin at this unit */
+    struct used_file used[USED_MOST]; /* that were made last */
     /* Numbers: */
     int64_t first_ns, last_ns; /* reads; 0: none */
     int64_t moved_ns;          /* the last one that was further on */
@@ -646,6 +655,63 @@ bool actives_may_store(struct actives *actives, const struct push_file *file, ui
                share_locked(actives, now);
 }
 
+static struct used_file *used_file(struct active *active, const struct node *node)
+{
+    return &active->used[(unit_of(node) * KINDS_MAX + node_kind(node)) % USED_MOST];
+}
+
+static struct active *due_locked(struct actives *actives, const struct push_file *file)
+{
+    struct active *active = of_ticket_locked(actives, file);
+
+    return active && active->pushed == file->node.number ? active : NULL;
+}
+
+bool actives_is_due(struct actives *actives, const struct push_file *file)
+{
+    LOCK_SCOPE(&actives->lock);
+
+    return due_locked(actives, file);
+}
+
+bool actives_push_uses(struct actives *actives, const struct push_file *file, uint64_t off,
+                       uint64_t len)
+{
+    struct active *active;
+    struct used_file *used;
+    LOCK_SCOPE(&actives->lock);
+
+    active = due_locked(actives, file);
+    if (!active)
+        return false;
+    used = used_file(active, &file->node);
+    if (used->unit != file->node.number || used->kind != node_kind(&file->node))
+        *used = (struct used_file){file->node.number, node_kind(&file->node), 0};
+    if (off + len <= used->end) /* it is made again */
+        return false;
+    used->end = off + len;
+    return true;
+}
+
+bool actives_push_used(struct actives *actives, const struct node *node, uint64_t off, uint64_t len)
+{
+    uint64_t unit = unit_of(node);
+    const struct used_file *used;
+    const struct open_unit *open;
+    struct active *active;
+    LOCK_SCOPE(&actives->lock);
+
+    active = find_locked(actives, node);
+    if (!active)
+        return false;
+    used = used_file(active, node);
+    if (used->unit == unit && used->kind == node_kind(node) && used->end)
+        return off + len <= used->end;
+    open = &active->open[unit % OPEN_MOST];
+    return unit < active->pushed && !is_marked(active, unit) &&
+           !(open->unit == unit && (open->is_open || open->was_open));
+}
+
 static void failed(struct actives *actives, struct active *active, int64_t error)
 {
     if (error == -ENOENT || error == -EFBIG)
@@ -757,6 +823,7 @@ size_t actives_courses(struct actives *actives, struct active_course ret[static 
             .folder = active->folder,
             .kinds = active->kinds,
             .is_samples = active->is_samples,
+            .is_last = active->epoch >= actives->options.last_epoch,
             .epoch = active->epoch,
             .at = active->folder ? element_of(active, actives->options.ahead > 0) : 0,
             .speed = (uint64_t)(active->units_per_s * (double)active->samples),

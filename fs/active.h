@@ -21,8 +21,9 @@
 struct actives;
 
 struct actives_options {
-    uint64_t ahead;       /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
-    bool drops;           /* keep=once: what was passed is dropped from the page cache */
+    uint64_t ahead;      /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
+    bool drops;          /* keep=once: what was passed is dropped from the page cache */
+    uint64_t last_epoch; /* behind this one nothing is staged before it is read; UINT64_MAX: none */
     int64_t (*now)(void); /* monotonic_ns(), or a test's */
 };
 
@@ -63,6 +64,18 @@ enum push_what actives_next_push(struct actives *actives, uint64_t room, struct 
 /* May so much of it be stored? The first reads of a file do not tell how large it is. */
 bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size);
 
+/* Is it still to be made? Not if its reader has come there meanwhile. */
+bool actives_is_due(struct actives *actives, const struct push_file *file);
+
+/* Bytes [off, off + len) of it have been made. Are they used with that? Not if its reader has come
+ * there meanwhile: he uses them. */
+bool actives_push_uses(struct actives *actives, const struct push_file *file, uint64_t off,
+                       uint64_t len);
+
+/* Bytes [off, off + len) of a file were read. Had they been used with being made? */
+bool actives_push_used(struct actives *actives, const struct node *node, uint64_t off,
+                       uint64_t len);
+
 /* It has been made: its bytes, and it is about to be stored. Or: -EFBIG, it may not be stored;
  * -ENOENT and other -errno as below; then that was all. What cannot be read is left to its reader.
  */
@@ -89,6 +102,7 @@ struct active_course {
     const struct folder *folder; /* NULL: nothing was read yet */
     uint64_t kinds;              /* bits: of its files, those that are read */
     bool is_samples;
+    bool is_last; /* the next epoch is not planned for */
     uint64_t epoch;
     uint64_t at;    /* element */
     uint64_t speed; /* elements per second, 0: not known */

@@ -185,6 +185,7 @@ void courses_make(const struct courses *before, const struct active_course *acti
             continue;
         c->id = active[i].id;
         c->jumps = active[i].jumps;
+        c->goes_on = !active[i].is_last;
         c->epoch = active[i].epoch;
         c->item = active[i].item;
         c->plan = active[i].plan;
@@ -202,7 +203,7 @@ void courses_make(const struct courses *before, const struct active_course *acti
     for (size_t i = 0; i < ret->n; i++) {
         struct course *c = &ret->course[i];
 
-        c->goes_on = !c->is_seeded || !find_epoch(ret, c, c->epoch + 1);
+        c->goes_on = c->goes_on && (!c->is_seeded || !find_epoch(ret, c, c->epoch + 1));
         same = same && i < before->n && is_same(c, &before->course[i]);
     }
     ret->version = before->version + !(same && ret->n == before->n);

@@ -23,7 +23,7 @@ struct course {
     uint64_t rank, ranks;
     uint64_t wraps; /* how often the list is begun again before the epoch ends */
     bool is_seeded;
-    bool goes_on;          /* behind this epoch: the next one has no course of its own */
+    bool goes_on;          /* behind this epoch: the next one is planned for, and has no course */
     struct order order[2]; /* with a seed: of this epoch and the next */
 
     uint64_t at;       /* element, <= elements */

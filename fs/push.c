@@ -111,7 +111,7 @@ static bool push_ends(void *ctx)
 
 /* Make bytes [off, off + len) of a file. 0; -EAGAIN: some were missing, and have come unless there
  * is a rate=, by which they come in the background; or -errno. */
-static int try_piece(struct push *push, const struct node *node, uint64_t off, size_t len,
+static int try_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
                      uint8_t *buffer, bool again)
 {
     const struct view_patience patience = {.ends = push_ends, .ctx = push};
@@ -119,16 +119,19 @@ static int try_piece(struct push *push, const struct node *node, uint64_t off, s
     const struct stage_options *stage = &s->setup.options->source.stage;
     struct wants wants, *before;
     size_t n = 0;
+    bool uses;
     int r;
 
     wants_init(&wants, s->setup.stage != NULL);
     wants.uses = stage->keep == STAGE_ONCE;
     wants.again = again;
     before = wants_set(&wants);
-    r = view_read(s->view, node, off, len, buffer, &n, &patience, NULL);
+    r = view_read(s->view, &file->node, off, len, buffer, &n, &patience, NULL);
     wants_set(before);
-    wants_use(&wants, r == 0);
-    if (r == -EAGAIN && wants.n && !stage->rate) {
+    uses = r == 0 && wants.uses && actives_push_uses(s->actives, file, off, len);
+    wants_use(&wants, uses ? WANTS_USED : WANTS_UNUSED);
+    /* What its reader has used meanwhile is not fetched again for this. */
+    if (r == -EAGAIN && wants.n && !stage->rate && actives_is_due(s->actives, file)) {
         int came = bring(&wants);
 
         r = came < 0 ? came : r;
@@ -137,14 +140,16 @@ static int try_piece(struct push *push, const struct node *node, uint64_t off, s
     return r == 0 && n != len ? -EIO : r;
 }
 
-static int make_piece(struct push *push, const struct node *node, uint64_t off, size_t len,
+static int make_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
                       uint8_t *buffer)
 {
     unsigned rounds = push->server->setup.options->source.stage.rate ? 1 : ROUNDS;
     int r = -EAGAIN;
 
-    for (unsigned round = 0; round < rounds && r == -EAGAIN && !push->ending; round++)
-        r = try_piece(push, node, off, len, buffer, round > 0);
+    for (unsigned round = 0; round < rounds && r == -EAGAIN && !push->ending &&
+                             actives_is_due(push->server->actives, file);
+         round++)
+        r = try_piece(push, file, off, len, buffer, round > 0);
     return r;
 }
 
@@ -276,7 +281,7 @@ static void put(struct pusher *self, void (*job)(void *ctx), struct store *store
 static int64_t store_small(struct pusher *self, const struct push_file *file, uint64_t size)
 {
     struct store *store = next_store(self, file, 0, (size_t)size);
-    int r = size ? make_piece(self->push, &file->node, 0, store->len, store->bytes) : 0;
+    int r = size ? make_piece(self->push, file, 0, store->len, store->bytes) : 0;
 
     if (r < 0)
         return r;
@@ -294,7 +299,7 @@ static int64_t store_large(struct pusher *self, const struct push_file *file, ui
     for (uint64_t off = 0; off < size && r == 0 && !push->ending;) {
         struct store *store = next_store(self, file, off, (size_t)min_u64(PIECE, size - off));
 
-        r = make_piece(push, &file->node, off, store->len, store->bytes);
+        r = make_piece(push, file, off, store->len, store->bytes);
         if (r < 0)
             return r;
         put(self, store_by_hand, store);

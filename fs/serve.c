@@ -161,8 +161,8 @@ struct patience {
     fuse_req_t req;
     int64_t until; /* monotonic_ns() */
     bool spent;
-    struct wants *wants; /* bytes that it needs and that are not here; NULL: all are */
-    bool has_read;       /* bytes were given to the reader */
+    struct wants *wants;  /* bytes that it needs and that are not here; NULL: all are */
+    enum wants_used used; /* what was given to the reader */
 };
 
 static bool patience_ends(void *ctx)
@@ -444,6 +444,18 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
     actives_given(s->actives, node, n, size);
 }
 
+/* With keep=once: what was pushed has been used with that. */
+static enum wants_used how_used(const struct patience *patience, const struct node *node,
+                                uint64_t off, uint64_t len)
+{
+    if (!patience->wants || !patience->wants->uses)
+        return WANTS_UNUSED;
+    return (node->kind == NODE_BATCH || node->kind == NODE_SAMPLE) &&
+                   actives_push_used(patience->server->actives, node, off, len)
+               ? WANTS_USED_AGAIN
+               : WANTS_USED;
+}
+
 void serve_announce(struct server *s, const struct catalog_item *item)
 {
     const struct plan_entry *plan;
@@ -482,7 +494,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         return;
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
-    patience->has_read = true;
+    patience->used = how_used(patience, &node, off, n);
     tell_given(s, &node, off, n, len);
     if (!off)
         promises_read(s->promises, s->view, &node, &s->status);
@@ -696,7 +708,7 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
     before = wants_set(&wants);
     answers[call->kind](s, req, call, &patience);
     wants_set(before);
-    wants_use(&wants, patience.has_read);
+    wants_use(&wants, patience.used);
     wants_release(&wants);
 }
 

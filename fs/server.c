@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/scope.h"
 #include "cache/stage.h"
 #include "fs/log.h"
@@ -41,9 +42,13 @@ static void log_libfuse(enum fuse_log_level level, const char *format, va_list a
 /* What knows which plans are read, and tells the stage. */
 static int make_actives(struct server *s)
 {
+    const struct options *o = s->setup.options;
+    const bool once = o->source.stage.keep == STAGE_ONCE;
     const struct actives_options options = {
-        .ahead = s->setup.options->ahead,
-        .drops = s->setup.options->source.stage.keep == STAGE_ONCE || s->setup.options->reads_once,
+        .ahead = o->ahead,
+        .drops = once || o->reads_once,
+        /* What has been used is fetched again for an epoch that is read, or was announced. */
+        .last_epoch = once ? max_u64(o->epochs, 1) - 1 : UINT64_MAX,
         .now = monotonic_ns,
     };
     int r = actives_new(&options, &s->actives);

@@ -32,7 +32,7 @@ def passing(server):
             ("a stall before the answer", bad.stall(), 1),
             ("a stall in mid-body", bad.stall(3000), 1),
             ("latency", bad.delay(0.05), None)):
-        with Try(server, what) as t:
+        with Try(server, what, {"patience": 20}) as t:
             content(path("file-one/dataset.json"))
             server.script(FILE, action, times=times)
             t.check(anew=False)

@@ -13,7 +13,7 @@ import numpy as np
 from lib import (PRIVATE, contains, content, equal, idx_bytes, log_text, path, run, start, stop,
                  text)
 from servers import (MiB, Nginx, disk_usage, files_below, place, read_anew, remote, sent, start_at,
-                     timed)
+                     timed, wait_until)
 
 WWW = f"{PRIVATE}/www"
 SIDE = 256  # a sample is 16 blocks of 4 KiB, and its start in another block is little
@@ -125,6 +125,22 @@ def check_once_kept(server):
     again = r["demand_bytes"] + r["background_bytes"] - len(DATA)
     equal(again > dropped * 4096 // 2, True, f"a second pass is counted: {dropped} dropped, {r}")
     stop(daemon)
+    # What is made ahead of a reader is used once with him, and not fetched for an epoch that nobody
+    # has begun.
+    pause = threading.Event()
+    for pace, bound in ((0, 1.4), (0.01, 1.15)):
+        cache = fresh()
+        daemon = start(f"{server.url}/", f"cache={cache},cache_size=8M,block=16K,keep=once")
+        folder = path("big-data/batches/batch=4/npy")
+        for name in sorted(n for n in os.listdir(folder) if "image.npy" in n):
+            content(f"{folder}/{name}")
+            pause.wait(pace)
+        wait_until(lambda: disk_usage(cache) < 2 * MiB, "all was used and dropped", daemon)
+        r = remote()
+        equal(r["distinct_bytes"], len(DATA), "an epoch of a plan: distinct bytes")
+        fetched = (r["demand_bytes"] + r["background_bytes"]) / len(DATA)
+        equal(fetched <= bound, True, f"an epoch at {pace} s a batch: fetched {fetched:.3f}")
+        stop(daemon)
     # With room enough blocks are dropped all the same when they have been used.
     cache = fresh()
     daemon = start(f"{server.url}/", f"cache={cache},block=64K,keep=once,stage=off")

@@ -51,7 +51,8 @@ struct world {
 
 static void world_start(struct world *w, uint64_t ahead, bool drops)
 {
-    const struct actives_options options = {.ahead = ahead, .drops = drops, .now = clock_now};
+    const struct actives_options options = {
+        .ahead = ahead, .drops = drops, .last_epoch = 4, .now = clock_now};
     const struct tree_options none = {0};
 
     *w = (struct world){0};

@@ -654,7 +654,7 @@ static void test_keep__once__drops_what_was_used(void **state)
             wants_set(&wants);
             expect_read(f.blob, at, (size_t)min_u64(1000, SIZE - at));
             wants_set(NULL);
-            wants_use(&wants, true);
+            wants_use(&wants, WANTS_USED);
         }
         assert_int_equal(f.counters->staged_bytes, 0);
         assert_int_equal(f.counters->evictions, 301 * (epoch + 1));
@@ -728,7 +728,7 @@ static void test_share__one_drops__the_other_sees_it(void **state)
     wants_set(&wants);
     expect_read(b.blob, 0, SIZE);
     wants_set(NULL);
-    wants_use(&wants, true);
+    wants_use(&wants, WANTS_USED);
     wants_release(&wants);
     assert_int_equal(b.counters->evictions, 301);
     expect_read(a.blob, 0, SIZE);
@@ -784,7 +784,7 @@ static void use(const struct blob *blob, uint64_t off, size_t len)
     wants_set(&wants);
     expect_read(blob, off, len);
     wants_set(NULL);
-    wants_use(&wants, true);
+    wants_use(&wants, WANTS_USED);
     wants_release(&wants);
 }
 

@@ -333,7 +333,7 @@ static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, ui
         before = wants_set(&wants);
         r = blob_pread(blob, buf, len, off);
         wants_set(before);
-        wants_use(&wants, r == 0);
+        wants_use(&wants, r == 0 ? WANTS_USED : WANTS_UNUSED);
         if (r == -EAGAIN) {
             int error = fetch_and_wait(&wants);
 
