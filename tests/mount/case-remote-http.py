@@ -136,5 +136,6 @@ with Nginx(WWW, limit_rate=MiB // 4) as server:
     check_all(one.at)
     wait_until(lambda: staged(one), "all is staged", one)
     stop(one)
-    check_once(server.log(), SIZES, "after kill -9", spare=2 * JOBS * MiB)  # in flight, or on its way to the disk
+    # In flight, or on its way to the disk.
+    check_once(server.log(), SIZES, "after kill -9", spare=2 * JOBS * MiB)
 stop(local)

@@ -255,6 +255,43 @@ static void test_active__sequence__all_is_pushed_but_marks(void **state)
     world_end(&w);
 }
 
+/* keep=once: the push uses a file, or its reader does, never both. */
+static void test_uses__push_and_reader__one_of_them(void **state)
+{
+    struct push_file file, again;
+    struct node first, node;
+    struct world w;
+
+    (void)state;
+    world_start(&w, 256 * PAGE, true);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    assert_false(actives_push_used(w.actives, &first, 0, 100)); /* nobody knows of it */
+    read_unit(&w, &first, 0);
+    assert_false(actives_push_used(w.actives, &first, 0, 100));
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    node = unit_of(&first, 1);
+    assert_int_equal(file.node.number, 1);
+    assert_true(actives_is_due(w.actives, &file));
+    assert_true(actives_push_uses(w.actives, &file, 0, 60));
+    assert_false(actives_push_uses(w.actives, &file, 0, 60)); /* made again */
+    assert_true(actives_push_uses(w.actives, &file, 60, 40));
+    read_unit(&w, &first, 1); /* it comes before that is stored */
+    assert_false(actives_is_due(w.actives, &file));
+    assert_true(actives_push_used(w.actives, &node, 0, 100));
+    assert_false(
+        actives_push_used(w.actives, &node, 0, 101)); /* a mark's last page is the reader's */
+    actives_made(w.actives, &file, PAGE);
+    assert_int_equal(next(&w, &file), PUSH_STORE);
+    node = unit_of(&first, file.node.number);
+    read_unit(&w, &first, file.node.number); /* before it is made */
+    assert_false(actives_push_uses(w.actives, &file, 0, 100));
+    assert_false(actives_push_used(w.actives, &node, 0, 100));
+    actives_made(w.actives, &file, PAGE);
+    assert_int_equal(next(&w, &again), PUSH_STORE);
+    assert_int_equal(again.node.number, file.node.number + 1);
+    world_end(&w);
+}
+
 static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
 {
     static const uint64_t aheads[] = {1, 2, 3, 5, 16, 63, 64, 127, 128, 1000, 100000};
@@ -1123,6 +1160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_node__sibling_and_place__as_the_tree_has_them),
         cmocka_unit_test(test_active__sequence__all_is_pushed_but_marks),
+        cmocka_unit_test(test_uses__push_and_reader__one_of_them),
         cmocka_unit_test(test_active__any_share__marks_close_and_bytes_bounded),
         cmocka_unit_test(test_active__large_files__never_beyond_ahead),
         cmocka_unit_test(test_active__workers_out_of_order__one_reader),
