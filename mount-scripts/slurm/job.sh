@@ -16,7 +16,12 @@
 set -euo pipefail
 
 tools=${EPOCHFS_SLURM:-/usr/share/epochfs/slurm}
-tasks='' step=''
+tasks='' step='' cancelled=''
+
+on_each_node() {
+    srun --overlap --mem=0 --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" --ntasks-per-node=1 \
+        --mpi=none "$@" </dev/null
+}
 
 # However it ends: the tasks first, then what they read.
 # shellcheck disable=SC2317 # a trap calls it
@@ -27,15 +32,14 @@ end() {
         wait "$tasks" || true
     fi
     if [[ -n $step ]]; then scancel --quiet --signal=TERM "$SLURM_JOB_ID.$step" || true; fi
-    wait "$mounts" || true
+    wait "$mounts" || [[ -n $cancelled ]] || on_each_node "$tools/node-mount" clean || true
 }
 
 # One task on each node, beside all others. It lives as long as the mount.
-exec {ready}< <(exec srun --overlap --mem=0 --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" \
-    --ntasks-per-node=1 --mpi=none "$tools/node-mount" mount "$1" "${EPOCHFS_OPTIONS:-}" </dev/null)
+exec {ready}< <(on_each_node "$tools/node-mount" mount "$1" "${EPOCHFS_OPTIONS:-}")
 mounts=$!
 trap end EXIT
-trap 'exit 143' TERM INT
+trap 'cancelled=yes; exit 143' TERM INT
 for ((node = 0; node < SLURM_NNODES; node++)); do
     read -r word _ step <&"$ready" && [[ $word == mounted ]] || exit 1
 done

@@ -3,6 +3,7 @@
 own session, too. So job.sh keeps a step; and what the prolog has mounted is no part of any."""
 
 import os
+import signal
 
 import numpy as np
 
@@ -36,6 +37,17 @@ def job_script(cluster):
     cluster.check_nothing_left("job.sh")
 
 
+def step_killed(cluster):
+    """By SIGKILL, the daemon with it: job.sh takes the dead mounts away."""
+    job = cluster.submit(f"{cluster.tools}/job.sh", SOURCE, cluster.task, "forever")
+    cluster.wait_tasks(job, "reading")
+    for pid in cluster.shells("node-mount"):
+        os.kill(pid, signal.SIGKILL)
+    cluster.wait_over(job)
+    equal(cluster.show(job, "JobState"), "FAILED", "state")
+    cluster.check_nothing_left("a step that was killed")
+
+
 def prolog(cluster):
     """Steps come and go, and the mount stays: of the first, a task that outlives it is ended."""
     job = cluster.batch(f"""
@@ -50,5 +62,5 @@ def prolog(cluster):
 
 with slurm.Cluster(proctrack="cgroup") as nodes:
     np.save(f"{nodes.dir}/images.npy", images)
-    for test in (daemon_of_a_step, job_script, prolog):
+    for test in (daemon_of_a_step, job_script, step_killed, prolog):
         test(nodes)

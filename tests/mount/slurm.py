@@ -17,7 +17,7 @@ import struct
 import subprocess
 import sys
 
-from lib import DEADLINE, EPOCHFS, PRIVATE, equal, skip, text
+from lib import DEADLINE, EPOCHFS, PRIVATE, content, equal, skip, text
 from servers import end_process, files_below, locks_in, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -298,6 +298,18 @@ class Cluster:
             except OSError:
                 pass  # it has just ended
         return [pid for _, pid in sorted(found)]
+
+    def shells(self, script):
+        """Those that run one of our scripts."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                words = content(path).split(b"\0")
+            except OSError:
+                continue  # it has just ended
+            if f"{self.tools}/{script}".encode() in words[1:2]:
+                found.append(int(path.split("/")[2]))
+        return found
 
     def mounts(self):
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
