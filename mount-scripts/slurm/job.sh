@@ -31,7 +31,7 @@ end() {
         kill -TERM "$tasks" 2>/dev/null || true
         wait "$tasks" || true
     fi
-    if [[ -n $step ]]; then scancel --quiet --signal=TERM "$SLURM_JOB_ID.$step" || true; fi
+    if [[ -n $step ]]; then scancel --quiet --signal=INT "$SLURM_JOB_ID.$step" || true; fi
     wait "$mounts" || [[ -n $cancelled ]] || on_each_node "$tools/node-mount" clean || true
 }
 

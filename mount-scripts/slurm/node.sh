@@ -28,7 +28,7 @@ fi
 
 # ---
 
-readonly BOOT=/proc/sys/kernel/random/boot_id
+boot=$(</proc/sys/kernel/random/boot_id)
 
 say() { logger -t epochfs-slurm -- "$*" 2>/dev/null || printf 'epochfs-slurm: %s\n' "$*" >&2; }
 
@@ -114,7 +114,7 @@ sweep() {
     for folder in "$jobs"/*/; do
         folder=${folder%/}
         [[ -e $folder/boot ]] || continue
-        if [[ -e $folder/ended ]] || ! cmp -s "$folder/boot" "$BOOT"; then
+        if [[ -e $folder/ended || $(<"$folder/boot") != "$boot" ]]; then
             with_job 0 "${folder##*/}" end_job "${folder##*/}"
         fi
     done

@@ -32,7 +32,7 @@ def daemon_of_a_step(cluster):
 def job_script(cluster):
     job = cluster.submit(f"{cluster.tools}/job.sh", SOURCE, cluster.task, "epoch")
     cluster.wait_over(job)
-    equal(cluster.show(job, "JobState"), "COMPLETED", "state")
+    equal(cluster.state(job), "COMPLETED", "state")
     cluster.check_union(job, N)
     cluster.check_nothing_left("job.sh")
 
@@ -44,7 +44,7 @@ def step_killed(cluster):
     for pid in cluster.shells("node-mount"):
         os.kill(pid, signal.SIGKILL)
     cluster.wait_over(job)
-    equal(cluster.show(job, "JobState"), "FAILED", "state")
+    equal(cluster.state(job), "FAILED", "state")
     cluster.check_nothing_left("a step that was killed")
 
 
@@ -55,7 +55,7 @@ def prolog(cluster):
         srun {cluster.task} epoch
         """, f"--comment=epochfs:{SOURCE}")
     cluster.wait_over(job)
-    equal(cluster.show(job, "JobState"), "COMPLETED", "state")
+    equal(cluster.state(job), "COMPLETED", "state")
     cluster.check_union(job, N)
     cluster.check_nothing_left("prolog and epilog")
 

@@ -41,22 +41,20 @@ def cancelled(cluster, source):
     job = reading(cluster, source)
     cluster.call("scancel", str(job))
     cluster.wait_over(job)
-    equal(cluster.show(job, "JobState"), "CANCELLED", "state")
+    equal(cluster.state(job), "CANCELLED", "state")
 
 
 def daemon_killed(cluster, source):
     """Its tasks are told, and the job ends."""
     job = reading(cluster, source)
-    for pid in cluster.daemons()[:2]:
-        os.kill(pid, signal.SIGKILL)
+    cluster.kill_daemons()
     contains(cluster.wait_over(job), "Error")
-    equal(cluster.show(job, "JobState"), "FAILED", "state")
+    equal(cluster.state(job), "FAILED", "state")
 
 
 def daemon_stopped(cluster, source):
     job = reading(cluster, source)
-    for pid in cluster.daemons()[:2]:
-        os.kill(pid, signal.SIGSTOP)
+    cluster.kill_daemons(signal.SIGSTOP)
     cluster.call("scancel", str(job))
     cluster.wait_over(job)
 
@@ -106,7 +104,7 @@ def time_limit(cluster, source):
     subprocess.run(["scontrol", "update", f"JobId={job}", f"EndTime={end}"], check=True,
                    env=cluster.environment)
     cluster.wait_over(job)
-    equal(cluster.show(job, "JobState"), "TIMEOUT", "state")
+    equal(cluster.state(job), "TIMEOUT", "state")
 
 
 with slurm.Cluster() as nodes, Nginx(SOURCE) as server:

@@ -25,7 +25,7 @@ def submit(cluster, *arguments, source=SOURCE, **environment):
 def reads(cluster):
     job = submit(cluster, cluster.task, "epoch", EPOCHFS_OPTIONS="plan=batch=16+seed=7")
     print(cluster.wait_over(job))
-    equal(cluster.show(job, "JobState"), "COMPLETED", "state")
+    equal(cluster.state(job), "COMPLETED", "state")
     cluster.check_union(job, N)
     cluster.check_nothing_left("after a job")
 
@@ -33,7 +33,7 @@ def reads(cluster):
 def typo(cluster):
     job = submit(cluster, cluster.task, "epoch", source="/no/such/source")
     contains(cluster.wait_over(job), "/no/such/source: No such file")
-    equal(cluster.show(job, "JobState"), "FAILED", "state")
+    equal(cluster.state(job), "FAILED", "state")
     cluster.check_nothing_left("after a typo")
 
 
@@ -59,8 +59,7 @@ def told_of_the_limit(cluster):
 
 def daemon_killed(cluster):
     job = reading(cluster)
-    for pid in cluster.daemons()[:2]:
-        os.kill(pid, signal.SIGKILL)
+    cluster.kill_daemons()
     contains(cluster.wait_over(job), "ended with exit code 137")
 
 

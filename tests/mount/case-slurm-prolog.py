@@ -3,8 +3,10 @@
 disjoint ranks whose union is the epoch; afterwards nothing is left. Whatever a comment says, the job
 runs and its nodes stay in service. What dead jobs have left goes with the next prolog."""
 
+import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 
@@ -88,7 +90,8 @@ def leave_behind(cluster, job, boot, ended):
     os.chown(f"{folder}/mnt", slurm.USER, slurm.USER)
     cluster.call(cluster.environment["EPOCHFS"], "mount", SOURCE, f"{folder}/mnt")
     for pid in cluster.daemons():
-        os.kill(pid, 9)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not cluster.daemons(), "the end of a daemon")
 
 

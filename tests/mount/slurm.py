@@ -12,6 +12,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -25,6 +26,8 @@ USER = 65534
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "srun", "scancel", "scontrol", "unshare")
 os.environ["PATH"] += ":/usr/sbin:/sbin"
+
+SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 0x1
 
 # The first process reaps what has lost its parent, as init does.
 INSIDE = 'mount --bind "$1" /dev/fuse; EPOCHFS_INSIDE=yes "${@:2}" & wait "$!"'
@@ -96,6 +99,7 @@ def missing():
 def enter():
     """Run this program again in namespaces of its own; in there, it returns."""
     if os.environ.get("EPOCHFS_INSIDE"):
+        forget_other_mounts()
         loopback_up()
         return
     reason = missing()
@@ -108,10 +112,24 @@ def enter():
                               sys.executable, *sys.argv])
 
 
+def forget_other_mounts():
+    """Those of other tests came along with our namespace, and would not end as long as we live."""
+    others = os.path.join(os.path.dirname(PRIVATE), "epochfs-")
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        found = [(line.split()[4], line.partition(" - ")[2]) for line in f]
+    for where, kind in found[::-1]:
+        if kind.startswith("fuse.") or where.startswith(others):
+            subprocess.run(["umount", "--no-canonicalize", "--internal-only", "--lazy",
+                            where.encode().decode("unicode_escape")], check=False)
+
+
 def loopback_up():
+    """With a second address: who has none but 127.0.0.1 gets no answer from getaddrinfo() to the
+    question that Slurm asks."""
+    address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton("192.0.2.1"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        request = struct.pack("16sH", b"lo", 0x1)  # IFF_UP
-        fcntl.ioctl(s, 0x8914, request)  # SIOCSIFFLAGS
+        fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
+        fcntl.ioctl(s, SIOCSIFADDR, struct.pack("16s16s8x", b"lo:1", address))
 
 
 def program(path, source):
@@ -256,6 +274,11 @@ class Cluster:
         found = re.search(rf"\b{word}=(\S*)", self.call("scontrol", "show", "job", str(job)))
         return found[1] if found else None
 
+    def state(self, job):
+        """How it ended."""
+        return wait_until(lambda: (found := self.show(job, "JobState")) != "COMPLETING" and found,
+                          f"job {job} has a state", self.processes[1])
+
     def wait_for(self, job, condition, what):
         """Until it is true, while the job goes on."""
         def look():
@@ -298,6 +321,11 @@ class Cluster:
             except OSError:
                 pass  # it has just ended
         return [pid for _, pid in sorted(found)]
+
+    def kill_daemons(self, number=signal.SIGKILL):
+        """Those of all mounts, but not their wardens."""
+        for pid in self.daemons()[:len(self.mounts())]:
+            os.kill(pid, number)
 
     def shells(self, script):
         """Those that run one of our scripts."""
