@@ -3,8 +3,6 @@
 mid-epoch, kill -9 of the daemon, a daemon that is stopped, kill -9 of all that slurmstepd started,
 a full disk, the time limit."""
 
-import glob
-import os
 import re
 import signal
 import subprocess
@@ -13,8 +11,8 @@ import time
 import numpy as np
 
 import slurm
-from lib import PRIVATE, SOURCE, contains, equal, small
-from servers import Nginx, wait_until
+from lib import SOURCE, contains, equal, small
+from servers import Nginx
 
 slurm.enter()
 N = 3000
@@ -59,25 +57,9 @@ def daemon_stopped(cluster, source):
     cluster.wait_over(job)
 
 
-def children(name):
-    """Of all processes with that name."""
-    found = {}
-    for path in glob.glob("/proc/[0-9]*/stat"):
-        try:
-            with open(path, encoding="utf-8", errors="replace") as f:
-                pid, command, rest = re.fullmatch(r"(\d+) \((.*)\) (.*)\n", f.read(), re.S).groups()
-        except OSError:
-            continue
-        found[int(pid)] = (command, int(rest.split()[1]))
-    return [pid for pid, (_, parent) in found.items() if found.get(parent, ("",))[0] == name]
-
-
 def tasks_killed(cluster, source):
     job = reading(cluster, source)
-    killed = children("slurmstepd")
-    equal(len(killed) >= 4, True, f"children of slurmstepd: {killed}")
-    for pid in killed:
-        os.kill(pid, signal.SIGKILL)
+    slurm.kill_tasks()
     cluster.wait_over(job)
 
 

@@ -2,16 +2,13 @@
 """job.sh, which needs no administrator: a mount of the job's own on each node, one step long-lived for
 those that come and go. However it ends, nothing is left; what SIGKILL leaves goes with the next job."""
 
-import glob
-import os
-import signal
 import subprocess
 import time
 
 import numpy as np
 
 import slurm
-from lib import PRIVATE, SOURCE, contains, equal, small
+from lib import SOURCE, contains, equal, small
 
 slurm.enter()
 N = 1000
@@ -63,21 +60,24 @@ def daemon_killed(cluster):
     contains(cluster.wait_over(job), "ended with exit code 137")
 
 
-def all_killed(cluster):
-    """At once, and nothing of the job can clean up: the next job does."""
+def kill_all(cluster):
+    """At once, so that nothing of the job can clean up."""
     job = reading(cluster)
-    cluster.call("scancel", "--full", "--signal=KILL", str(job))
+    slurm.kill_tasks()
+    cluster.kill_daemons()
     cluster.wait_over(job)
     equal((len(cluster.mounts()), len(cluster.left())), (2, 2), "mounts and folders that are left")
+
+
+def all_killed(cluster):
+    """The next job cleans up."""
+    kill_all(cluster)
     reads(cluster)
-    all_killed_then_clean(cluster)
 
 
 def all_killed_then_clean(cluster):
-    """Or the administrator's script, which sees mounts only."""
-    job = reading(cluster)
-    cluster.call("scancel", "--full", "--signal=KILL", str(job))
-    cluster.wait_over(job)
+    """Or the administrator's script, which knows of mounts only, and then the next job."""
+    kill_all(cluster)
     subprocess.run([f"{cluster.tools}/clean"], check=True, env=dict(
         cluster.environment, SLURMD_NODENAME=cluster.nodes[0],
         EPOCHFS_SLURM_SETTINGS=f"{cluster.dir}/settings.sh"))
@@ -87,7 +87,8 @@ def all_killed_then_clean(cluster):
 
 with slurm.Cluster() as nodes:
     np.save(f"{nodes.dir}/images.npy", images)
-    for test in (reads, typo, cancelled, told_of_the_limit, daemon_killed, all_killed):
+    for test in (reads, typo, cancelled, told_of_the_limit, daemon_killed, all_killed,
+                 all_killed_then_clean):
         begin = time.monotonic()
         test(nodes)
         nodes.check_nothing_left(test.__name__)

@@ -234,7 +234,7 @@ class Cluster:
             raise AssertionError(f"{e}\n{self.logs()}") from e
 
     def logs(self):
-        return "\n".join(f"--- {name}\n" + text(self.dir, f"{name}.out")[-3000:]
+        return "\n".join(f"--- {name}\n" + text(self.dir, f"{name}.out")[-1500:]
                          for name in ("munged", "slurmctld", *self.nodes))
 
     def idle(self):
@@ -363,6 +363,22 @@ class Cluster:
         ranks = [np.load(path) for path in sorted(glob.glob(f"{self.dir}/out/{job}.*.read.npy"))]
         equal(len(ranks), n, f"job {job}: tasks that have read")
         equal(sorted(np.concatenate(ranks).tolist()), list(range(samples)), f"job {job}: samples")
+
+
+def kill_tasks():
+    """What slurmstepd has started, by SIGKILL: tasks and batch scripts."""
+    found = {}
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            head, _, rest = text(path).rpartition(")")
+        except OSError:
+            continue  # it has just ended
+        pid, _, name = head.partition(" (")
+        found[int(pid)] = (name, int(rest.split()[1]))
+    tasks = [pid for pid, (_, parent) in found.items() if found.get(parent, ("",))[0] == "slurmstepd"]
+    equal(len(tasks) >= 4, True, f"tasks: {tasks}")
+    for pid in tasks:
+        os.kill(pid, signal.SIGKILL)
 
 
 def remove_cgroups(node):
