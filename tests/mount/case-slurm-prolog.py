@@ -131,5 +131,4 @@ with slurm.Cluster("mount_limit=3") as nodes:
     for test in (reads, typos, other_comments, blanks_and_caches, silent_remote, leftovers,
                  lasting_caches):
         test(nodes)
-    equal(nodes.idle() or nodes.call("sinfo", "--noheader", "--states=drain", "--format=%D").strip(),
-          True, "nodes out of service")
+    wait_until(nodes.idle, "both nodes are in service")

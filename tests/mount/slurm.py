@@ -101,6 +101,8 @@ def enter():
     if os.environ.get("EPOCHFS_INSIDE"):
         forget_other_mounts()
         loopback_up()
+        if subprocess.run([*AS_USER, "test", "-w", "/dev/fuse"], check=False).returncode:
+            skip("an ordinary user cannot be given /dev/fuse here")
         return
     reason = missing()
     if reason:
@@ -150,13 +152,14 @@ class Cluster:
         self.proctrack = proctrack
         name = f"e{os.getppid()}x{int.from_bytes(os.urandom(3), 'big')}n"  # cgroups are named by it
         self.nodes = [f"{name}1", f"{name}2"]
-        self.processes = []
+        self.processes = []  # munged, slurmctld, slurmd of each node
         self.make_folders()
         self.make_tools(settings)
         self.make_conf(name, kill_wait)
 
     def make_folders(self):
         os.chmod(PRIVATE, 0o755)
+        os.chown(PRIVATE, USER, USER)  # for the logs of sanitizers
         for name in ("", "state", "out", "bin"):
             os.makedirs(f"{self.dir}/{name}", exist_ok=True)
         for node in self.nodes:
@@ -178,8 +181,6 @@ class Cluster:
             program(f"{self.dir}/{name}",
                     WRAPPER.format(dir=self.dir, tools=self.tools, name=name))
         program(f"{self.dir}/task-prolog", TASK_PROLOG.format(dir=self.dir, tools=self.tools))
-        for private in glob.glob(f"{PRIVATE}/log*"):
-            os.chmod(private, 0o666)
 
     def make_conf(self, name, kill_wait):
         host = socket.gethostname().split(".")[0]
@@ -215,6 +216,9 @@ class Cluster:
                                                    stderr=out, env=self.environment))
         return self.processes[-1]
 
+    def start_node(self, node):
+        return self.daemon(node, "slurmd", "-D", "-N", node)
+
     def start(self):
         d = self.dir
         with open(f"{d}/munge.key", "wb") as f:
@@ -227,7 +231,7 @@ class Cluster:
         wait_until(lambda: os.path.exists(f"{d}/munge.sock"), "munged answers", munged)
         controller = self.daemon("slurmctld", "slurmctld", "-D")
         for node in self.nodes:
-            self.daemon(node, "slurmd", "-D", "-N", node)
+            self.start_node(node)
         try:
             wait_until(self.idle, "two idle nodes", controller)
         except AssertionError as e:
@@ -289,6 +293,21 @@ class Cluster:
     def wait_tasks(self, job, what, n=4):
         """Until n of its tasks have said so, see slurm_task.py."""
         self.wait_for(job, lambda: len(glob.glob(f"{self.dir}/out/{job}.*.{what}")) >= n, what)
+
+    def reading(self, source, *arguments):
+        """A job that reads for ever, when its tasks have begun."""
+        job = self.batch(f"srun {self.task} forever", f"--comment=epochfs:{source}", *arguments)
+        self.wait_tasks(job, "reading")
+        equal(len(self.mounts()), 2, "a mount on each node")
+        return job
+
+    def check_next_job(self, source, samples, what):
+        """Nothing is left after what was, and a job works."""
+        self.check_nothing_left(what)
+        job = self.batch(f"srun {self.task} epoch", f"--comment=epochfs:{source}")
+        self.wait_over(job)
+        self.check_union(job, samples)
+        self.check_nothing_left(f"the job after {what}")
 
     def is_over(self, job):
         return len(glob.glob(f"{self.dir}/epilog.{job}.*[12]")) == len(self.nodes)
