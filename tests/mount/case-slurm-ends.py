@@ -15,7 +15,7 @@ from lib import SOURCE, contains, equal, small
 from servers import Nginx, end_process
 
 slurm.enter()
-N = 3000
+N = 1000
 images, _ = small(N, side=28)
 
 
@@ -59,10 +59,11 @@ def slurmd_killed(cluster, source):
     cluster.wait_over(job)
 
 
-with slurm.Cluster() as nodes, Nginx(SOURCE, limit_rate=200_000) as server:  # it is still staging
+with slurm.Cluster() as nodes, Nginx(SOURCE, limit_rate=100_000) as server:  # staging goes on
     np.save(f"{nodes.dir}/images.npy", images)
     for ending in (cancelled, daemon_killed, daemon_stopped, tasks_killed, slurmd_killed):
         begin = time.monotonic()
         ending(nodes, server.url)
-        nodes.check_next_job(server.url, N, ending.__name__)
+        nodes.check_nothing_left(ending.__name__)  # and the next one finds that jobs work
         print(f"{ending.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+    nodes.check_next_job(server.url, N, "all of these")

@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 from lib import DEADLINE, EPOCHFS, PRIVATE, content, equal, skip, text
-from servers import end_process, files_below, locks_in, wait_until
+from servers import answers, end_process, files_below, locks_in, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 USER = 65534
@@ -233,6 +233,7 @@ class Cluster:
         for node in self.nodes:
             self.start_node(node)
         try:
+            wait_until(lambda: answers(6817), "slurmctld answers", controller)
             wait_until(self.idle, "two idle nodes", controller)
         except AssertionError as e:
             raise AssertionError(f"{e}\n{self.logs()}") from e
