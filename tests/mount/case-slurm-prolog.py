@@ -42,6 +42,7 @@ def no_mount(cluster, what, comment, *words):
                         f"--comment=epochfs:{comment}")
     contains(cluster.wait_over(job), "ERROR.txt", f"{cluster.nodes[0]}: epochfs: ", *words)
     cluster.check_nothing_left(what)
+    took(cluster.seconds("prolog", job), f"the prolog, {what}", 20)
 
 
 def typos(cluster):
