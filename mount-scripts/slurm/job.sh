@@ -1,0 +1,51 @@
+#!/bin/bash
+# Runs a program in each task of a job, over a dataset that is mounted on each of its nodes. No
+# administrator is needed for it.
+#
+#     sbatch --nodes=2 --ntasks-per-node=4 job.sh SOURCE PROGRAM [ARGUMENTS]
+#
+# PROGRAM finds the mount in $EPOCHFS_MOUNT, and its share of every epoch by its rank, as in
+#
+#     $EPOCHFS_MOUNT/train/batches/batch=128,rank=${SLURM_PROCID}of${SLURM_NTASKS},seed=7/epoch=0/npy
+#
+# $EPOCHFS_OPTIONS: options of the mount. $EPOCHFS_CACHE: a cache folder of the node that later jobs
+# use again; without it each job has its own, which goes with it. $EPOCHFS_SLURM: where node-mount is.
+#
+# A minute before the time limit the tasks are ended, so that there is time to unmount.
+#SBATCH --signal=B:TERM@60
+set -euo pipefail
+
+tools=${EPOCHFS_SLURM:-/usr/share/epochfs/slurm}
+tasks='' step='' cancelled=''
+
+on_each_node() {
+    srun --overlap --mem=0 --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" --ntasks-per-node=1 \
+        --mpi=none "$@" </dev/null
+}
+
+# However it ends: the tasks first, then what they read.
+# shellcheck disable=SC2317 # a trap calls it
+end() {
+    trap '' TERM
+    if [[ -n $tasks ]]; then
+        kill -TERM "$tasks" 2>/dev/null || true
+        wait "$tasks" || true
+    fi
+    if [[ -n $step ]]; then scancel --quiet --signal=INT "$SLURM_JOB_ID.$step" || true; fi
+    wait "$mounts" || [[ -n $cancelled ]] || on_each_node "$tools/node-mount" clean || true
+}
+
+# One task on each node, beside all others. It lives as long as the mount.
+exec {ready}< <(on_each_node "$tools/node-mount" mount "$1" "${EPOCHFS_OPTIONS:-}")
+mounts=$!
+trap end EXIT
+trap 'cancelled=yes; exit 143' TERM INT
+for ((node = 0; node < SLURM_NNODES; node++)); do
+    read -r word _ step <&"$ready" && [[ $word == mounted ]] || exit 1
+done
+
+srun "$tools/node-mount" run "${@:2}" &
+tasks=$! code=0
+wait "$tasks" || code=$?
+tasks=''
+exit "$code"

@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""proctrack/cgroup, as most clusters have it: what a step has started ends with the step, a daemon of its
+own session, too. So job.sh keeps a step; and what the prolog has mounted is no part of any."""
+
+import os
+import signal
+
+import numpy as np
+
+import slurm
+from lib import SOURCE, contains, equal, skip, small
+
+slurm.enter()
+if not os.path.isdir("/sys/fs/cgroup/freezer") or not os.access("/sys/fs/cgroup/freezer", os.W_OK):
+    skip("no version 1 cgroup freezer to be written")
+N = 500
+images, _ = small(N, side=28)
+
+
+def daemon_of_a_step(cluster):
+    """Why a step has to live as long as its mount."""
+    job = cluster.batch(f"""
+        at=$SLURM_TMPDIR/at; mkdir "$at"
+        srun -N1 -n1 $EPOCHFS mount {SOURCE} "$at"
+        if ls "$at" 2>/dev/null; then echo alive; else echo dead; fi
+        $EPOCHFS umount "$at"; rmdir "$at"
+        """)
+    contains(cluster.wait_over(job), "dead")
+    cluster.check_nothing_left("a daemon in a step")
+
+
+def job_script(cluster):
+    job = cluster.submit(f"{cluster.tools}/job.sh", SOURCE, cluster.task, "epoch")
+    cluster.wait_over(job)
+    equal(cluster.state(job), "COMPLETED", "state")
+    cluster.check_union(job, N)
+    cluster.check_nothing_left("job.sh")
+
+
+def step_killed(cluster):
+    """By SIGKILL, the daemon with it: job.sh takes the dead mounts away."""
+    job = cluster.submit(f"{cluster.tools}/job.sh", SOURCE, cluster.task, "forever")
+    cluster.wait_tasks(job, "reading")
+    for pid in cluster.shells("node-mount"):
+        os.kill(pid, signal.SIGKILL)
+    cluster.wait_over(job)
+    equal(cluster.state(job), "FAILED", "state")
+    cluster.check_nothing_left("a step that was killed")
+
+
+def prolog(cluster):
+    """Steps come and go, and the mount stays: of the first, a task that outlives it is ended."""
+    job = cluster.batch(f"""
+        srun -N2 -n2 bash -c 'setsid sleep 1000 & cat "$EPOCHFS_MOUNT/README.txt" >/dev/null'
+        srun {cluster.task} epoch
+        """, f"--comment=epochfs:{SOURCE}")
+    cluster.wait_over(job)
+    equal(cluster.state(job), "COMPLETED", "state")
+    cluster.check_union(job, N)
+    cluster.check_nothing_left("prolog and epilog")
+
+
+with slurm.Cluster(proctrack="cgroup") as nodes:
+    np.save(f"{nodes.dir}/images.npy", images)
+    for test in (daemon_of_a_step, job_script, step_killed, prolog):
+        test(nodes)
