@@ -220,6 +220,19 @@ static bool set_method(CURL *easy, const struct http_request *request)
     return curl_easy_setopt(easy, CURLOPT_RANGE, range) == CURLE_OK;
 }
 
+/* A server that has another version by now need not send it; a cache on the way knows which one is
+ * wanted. */
+static bool set_version(struct http_active *active)
+{
+    const char *version = active->request->version;
+    char line[sizeof("If-Match: ") + sizeof(active->request->reply.etag)];
+
+    if (!version)
+        return true;
+    snprintf(line, sizeof(line), "If-Match: %s", version);
+    return add_header(active, line);
+}
+
 /* Set all options anew: nothing of the request before may stay. */
 static bool set_options(struct http_active *active)
 {
@@ -251,7 +264,8 @@ static bool set_options(struct http_active *active)
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_USERAGENT, "epochfs/" EPOCHFS_VERSION) == CURLE_OK &&
            (!http->ca || curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca) == CURLE_OK) &&
-           set_method(easy, active->request) && add_header(active, "Accept-Encoding: identity") &&
+           set_method(easy, active->request) && set_version(active) &&
+           add_header(active, "Accept-Encoding: identity") &&
            (active->foreign || set_identity(active)) &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, active->headers) == CURLE_OK;
 }

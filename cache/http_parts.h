@@ -32,6 +32,7 @@ struct http_request {
     const char *method;               /* NULL: GET */
     const char *const *headers;       /* "Name: value", NULL-terminated; NULL: none */
     uint64_t off, len;                /* Range; len 0: none */
+    const char *version;              /* a strong ETag, for If-Match; NULL: any version will do */
     int64_t limit_ns;                 /* of all of it; 0: none */
     bool plain;                       /* no proxy */
     bool at_once;                     /* does not wait until fewer than jobs are active */

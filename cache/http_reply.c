@@ -273,6 +273,13 @@ bool http_reply_redirects(const struct http_reply *reply)
 
 /* ---- what it means ---- */
 
+bool http_etag_is_strong(const char *etag)
+{
+    size_t len = strlen(etag);
+
+    return len > 2 && etag[0] == '"' && strchr(etag + 1, '"') == etag + len - 1;
+}
+
 enum transfer_end http_status_end(unsigned status)
 {
     switch (status) {

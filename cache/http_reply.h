@@ -51,6 +51,9 @@ struct http_want {
 enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *want,
                                    const char *name, struct diag *d);
 
+/* Does an ETag tell versions apart byte for byte, so that If-Match may have it? */
+bool http_etag_is_strong(const char *etag);
+
 /* How a transfer ends by a status that is not 2xx. */
 enum transfer_end http_status_end(unsigned status);
 

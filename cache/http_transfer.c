@@ -73,6 +73,9 @@ static void decide_status(struct http_transfer *t)
     enum transfer_end how = http_status_end(request->reply.status);
     char code[64];
 
+    if (request->reply.status == 412 && request->version)
+        diag_set(&t->why, 0, "%s: has changed: its ETag was %s, and is no longer (status 412)",
+                 t->name, request->version);
     http_error_code(request->error, request->error_len, code);
     if (strcmp(code, "RequestTimeout") == 0)
         how = TRANSFER_AGAIN;
@@ -166,6 +169,8 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
                                  .off = transfer->off,
                                  .len = transfer->len,
                                  .part = !transfer->version->whole_only};
+    if (http_etag_is_strong(transfer->version->etag))
+        t->request.version = transfer->version->etag;
     http_url_name(transfer->url, t->name, sizeof(t->name));
     t->wait.ready = on_ready;
     t->request.url = transfer->url;

@@ -16,6 +16,7 @@
 #include "fs/commands.h"
 #include "fs/log.h"
 #include "fs/mounts.h"
+#include "fs/notify.h"
 #include "fs/server.h"
 
 #define REPORTED   20                 /* unusable files that are named on the terminal */
@@ -101,6 +102,7 @@ static void say_ready(void *ctx)
     struct readiness *ready = ctx;
     ssize_t n;
 
+    notify_ready();
     if (ready->pipe < 0)
         return;
     become_background();

@@ -401,20 +401,6 @@ static uint8_t *thread_buffer(struct server *s)
     return buffer;
 }
 
-static int read_live(struct server *s, const struct node *node, uint64_t off, size_t len,
-                     uint8_t *dst, size_t *ret_len)
-{
-    AUTO_TEXT struct text t = {0};
-
-    status_text(&s->status, (enum live)node->number, &t);
-    if (t.failed)
-        return -ENOMEM;
-    *ret_len = off < t.len ? (size_t)min_u64(len, t.len - off) : 0;
-    if (*ret_len)
-        memcpy(dst, t.data + off, *ret_len);
-    return 0;
-}
-
 /* A read says how far the reader of a plan is; told before it waits for anything. */
 static void tell_read(struct server *s, const struct node *node, uint64_t end)
 {
@@ -483,7 +469,8 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     if (r == 0 && (node_is_folder(&node) || node.kind == NODE_PLAN_LINK))
         r = -EINVAL;
     else if (r == 0 && node.kind == NODE_LIVE)
-        r = read_live(s, &node, off, len, buffer, &n);
+        r = status_read(&s->status, (enum live)node.number, fuse_req_ctx(req)->pid, off, len,
+                        buffer, &n);
     else if (r == 0)
         r = view_read(s->view, &node, off, len, buffer, &n, &patience->view, &d);
     if (park(patience, call, NULL, r))

@@ -220,7 +220,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     if (!s)
         return -ENOMEM;
     s->setup = *setup;
-    lock_init(&s->status.lock);
+    status_init(&s->status);
     s->status.catalog = setup->catalog;
     s->status.source = setup->source;
     s->status.mountpoint = setup->mountpoint;
@@ -394,7 +394,7 @@ void server_free(struct server *s)
     tree_free(s->tree);
     pthread_cond_destroy(&s->slow.wake);
     pthread_mutex_destroy(&s->slow.lock);
-    lock_release(&s->status.lock);
+    status_release(&s->status);
     free(s->told);
     free(s->wanted);
     free(s);

@@ -1,8 +1,16 @@
 #include "fs/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "fs/metrics.h"
+
+#define COPY_NS INT64_C(2000000000) /* that a reader may take to go on */
 
 static const char *const request_names[N_REQUESTS] = {
     [REQUEST_LOOKUP] = "lookup",     [REQUEST_GETATTR] = "getattr",
@@ -126,9 +134,17 @@ static void add_json(struct status *s, struct text *t)
     text_add(t, "\n}\n");
 }
 
-static void add_metric(struct text *t, const char *name, const char *type, const char *help)
+/* What never changes: who serves what, and where. */
+static void add_info(const struct status *s, struct text *t)
 {
-    text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    metrics_begin(t, "epochfs_info", NULL, "The mount: what serves it, its source, where it is.");
+    text_add(t, "epochfs_info{");
+    metrics_add_label(t, "version", EPOCHFS_VERSION);
+    text_add(t, ",");
+    metrics_add_label(t, "source", s->source);
+    text_add(t, ",");
+    metrics_add_label(t, "mountpoint", s->mountpoint);
+    text_add(t, "} 1\n");
 }
 
 static void add_metrics(struct status *s, struct text *t)
@@ -136,32 +152,33 @@ static void add_metrics(struct status *s, struct text *t)
     uint64_t done, total;
 
     sum_progress(s, &done, &total);
-    add_metric(t, "epochfs_requests_total", "counter",
-               "Requests of the kernel; warm reads do not cause any.");
+    add_info(s, t);
+    metrics_begin(t, "epochfs_requests_total", NULL,
+                  "Requests of the kernel; warm reads do not cause any.");
     for (unsigned i = 0; i < N_REQUESTS; i++)
         text_add(t, "epochfs_requests_total{type=\"%s\"} %20llu\n", request_names[i],
                  value(&s->request[i]));
-    add_metric(t, "epochfs_served_bytes_total", "counter", "Bytes given to the kernel by reads.");
+    metrics_begin(t, "epochfs_served_bytes_total", NULL, "Bytes given to the kernel by reads.");
     text_add(t, "epochfs_served_bytes_total %20llu\n", value(&s->bytes_served));
-    add_metric(t, "epochfs_read_errors_total", "counter", "Reads that failed.");
+    metrics_begin(t, "epochfs_read_errors_total", NULL, "Reads that failed.");
     text_add(t, "epochfs_read_errors_total %20llu\n", value(&s->read_errors));
-    add_metric(t, "epochfs_read_twice_total", "counter",
-               "Utterances read twice in an epoch, against kaldi=o.");
+    metrics_begin(t, "epochfs_read_twice_total", NULL,
+                  "Utterances read twice in an epoch, against kaldi=o.");
     text_add(t, "epochfs_read_twice_total %20llu\n", value(&s->read_twice));
-    add_metric(t, "epochfs_read_backwards_total", "counter",
-               "Utterances read behind a greater key, against kaldi=cs.");
+    metrics_begin(t, "epochfs_read_backwards_total", NULL,
+                  "Utterances read behind a greater key, against kaldi=cs.");
     text_add(t, "epochfs_read_backwards_total %20llu\n", value(&s->read_backwards));
-    add_metric(t, "epochfs_plans_opened_total", "counter", "Plans and epochs that were opened.");
+    metrics_begin(t, "epochfs_plans_opened_total", NULL, "Plans and epochs that were opened.");
     text_add(t, "epochfs_plans_opened_total %20llu\n", value(&s->plans_opened));
-    add_metric(t, "epochfs_datasets", "gauge", "Datasets of the mount.");
+    metrics_begin(t, "epochfs_datasets", NULL, "Datasets of the mount.");
     text_add(t, "epochfs_datasets %zu\n", s->catalog->n_datasets);
-    add_metric(t, "epochfs_datasets_ready", "gauge", "Datasets whose samples are known.");
+    metrics_begin(t, "epochfs_datasets_ready", NULL, "Datasets whose samples are known.");
     text_add(t, "epochfs_datasets_ready %10zu\n", count_ready(s));
-    add_metric(t, "epochfs_index_bytes", "gauge", "Bytes of text that have an index to be made.");
+    metrics_begin(t, "epochfs_index_bytes", NULL, "Bytes of text that have an index to be made.");
     text_add(t, "epochfs_index_bytes %20llu\n", (unsigned long long)total);
-    add_metric(t, "epochfs_indexed_bytes", "gauge", "Bytes of text that have been indexed.");
+    metrics_begin(t, "epochfs_indexed_bytes", NULL, "Bytes of text that have been indexed.");
     text_add(t, "epochfs_indexed_bytes %20llu\n", (unsigned long long)done);
-    add_metric(t, "epochfs_start_time_seconds", "gauge", "When the mount was made, Unix time.");
+    metrics_begin(t, "epochfs_start_time_seconds", NULL, "When the mount was made, Unix time.");
     text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
     if (s->actives)
         add_plans(s, LIVE_METRICS, t);
@@ -175,4 +192,90 @@ void status_text(struct status *s, enum live which, struct text *ret)
         add_json(s, ret);
     else
         add_metrics(s, ret);
+}
+
+/* ---- readers ---- */
+
+void status_init(struct status *s)
+{
+    lock_init(&s->lock);
+}
+
+void status_release(struct status *s)
+{
+    for (unsigned which = 0; which < N_LIVES; which++)
+        for (unsigned i = 0; i < STATUS_READERS; i++)
+            text_release(&s->copy[which][i].text);
+    lock_release(&s->lock);
+}
+
+static size_t copy_bytes(const struct text *t, uint64_t off, size_t len, void *dst)
+{
+    size_t n = off < t->len ? (size_t)min_u64(len, t->len - off) : 0;
+
+    if (n)
+        memcpy(dst, t->data + off, n);
+    return n;
+}
+
+/* What that reader has begun with; NULL: nothing, or it was long ago. */
+static const struct text *begun_locked(const struct status *s, enum live which, pid_t reader)
+{
+    for (unsigned i = 0; i < STATUS_READERS; i++) {
+        const struct status_copy *copy = &s->copy[which][i];
+
+        if (copy->made_ns && copy->reader == reader)
+            return monotonic_ns() - copy->made_ns < COPY_NS ? &copy->text : NULL;
+    }
+    return NULL;
+}
+
+/* Keep a text for its reader, in place of its last one, or of the oldest of all. *text is what was
+ * there then. */
+static void keep_copy(struct status *s, enum live which, pid_t reader, struct text *text)
+{
+    struct status_copy *place = &s->copy[which][0], before;
+    LOCK_SCOPE(&s->lock);
+
+    for (unsigned i = 0; i < STATUS_READERS; i++) {
+        struct status_copy *copy = &s->copy[which][i];
+
+        if (copy->made_ns && copy->reader == reader) {
+            place = copy;
+            break;
+        }
+        if (copy->made_ns < place->made_ns)
+            place = copy;
+    }
+    before = *place;
+    *place = (struct status_copy){.text = *text, .reader = reader, .made_ns = monotonic_ns()};
+    *text = before.text;
+}
+
+/* Go on with what has begun. false: nothing has. */
+static bool go_on(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
+                  void *dst, size_t *ret_len)
+{
+    const struct text *begun;
+    LOCK_SCOPE(&s->lock);
+
+    begun = begun_locked(s, which, reader);
+    if (begun)
+        *ret_len = copy_bytes(begun, off, len, dst);
+    return begun != NULL;
+}
+
+int status_read(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
+                void *dst, size_t *ret_len)
+{
+    AUTO_TEXT struct text t = {0};
+
+    if (off && go_on(s, which, reader, off, len, dst, ret_len))
+        return 0;
+    status_text(s, which, &t);
+    if (t.failed)
+        return -ENOMEM;
+    *ret_len = copy_bytes(&t, off, len, dst);
+    keep_copy(s, which, reader, &t);
+    return 0;
 }

@@ -1,12 +1,14 @@
 /* What the daemon counts, and the live texts that show it: .epochfs/status.json and metrics.
  *
  * Numbers have a fixed width in both texts, so that their sizes do not change while they are
- * read. */
+ * read. A text is made when it is read from its beginning; who goes on reading gets what belongs to
+ * that beginning, for a while. */
 #ifndef EPOCHFS_FS_STATUS_H
 #define EPOCHFS_FS_STATUS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/lock.h"
 #include "base/text.h"
@@ -26,6 +28,15 @@ enum request {
     REQUEST_IOCTL,
     REQUEST_OTHER,
     N_REQUESTS,
+};
+
+#define STATUS_READERS 4 /* at once, of each text, that go on with what they have begun */
+
+/* A text as it was when a reader began. */
+struct status_copy {
+    struct text text;
+    pid_t reader;
+    int64_t made_ns; /* 0: there is none */
 };
 
 struct status {
@@ -49,7 +60,12 @@ struct status {
     char last_error[STATUS_REASON_ROOM];   /* of a read */
     char last_promise[STATUS_REASON_ROOM]; /* that a read has broken */
     struct status_plans_room plans_room;   /* json 0: not known yet */
+    struct status_copy copy[N_LIVES][STATUS_READERS];
 };
+
+/* From all zero, but for what is set before serving. */
+void status_init(struct status *s);
+void status_release(struct status *s);
 
 /* Remember why a read has failed. */
 void status_read_error(struct status *s, const char *reason);
@@ -64,5 +80,10 @@ static inline void status_count(struct status *s, enum request request)
 }
 
 void status_text(struct status *s, enum live which, struct text *ret);
+
+/* At most len bytes of a text, from off on, for a reader that is told by its process. 0 or -ENOMEM.
+ */
+int status_read(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
+                void *dst, size_t *ret_len);
 
 #endif

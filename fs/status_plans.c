@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "cache/stage.h"
+#include "fs/metrics.h"
 
 #define NUMBER_MOST 1e12 /* that a number with a fraction can be: it has that width */
 
@@ -214,71 +215,113 @@ static void gauge_values(const struct shown *s, double ret[static ARRAY_LEN(gaug
     memcpy(ret, v, sizeof(v));
 }
 
-/* A label's value: as in JSON, but what stands there as a number is U+FFFD. */
-static void add_label(struct text *t, const char *name, const char *value)
+static void add_labels(const struct shown *s, struct text *t)
 {
-    AUTO_TEXT struct text json = {0};
+    metrics_add_label(t, "dataset", s->dataset);
+    text_add(t, ",");
+    metrics_add_label(t, "plan", s->plan ? s->plan : "");
+    text_add(t, ",epoch=\"%llu\",", (unsigned long long)s->epoch);
+    metrics_add_label(t, "encoding", s->encoding ? s->encoding : "");
+}
 
-    text_add_json(&json, value ? value : "");
-    text_add(t, "%s=", name);
-    for (const char *c = json.data; c && *c; c++) {
-        if (c[0] == '\\' && c[1] == 'u' && strlen(c) > 6) {
-            text_add(t, "\xef\xbf\xbd");
-            c += 5;
-        } else {
-            text_add_bytes(t, c, 1);
-            if (*c == '\\' && c[1])
-                text_add_bytes(t, ++c, 1);
-        }
+/* A plan in the metrics: labels, and a value for each of gauges[]. */
+struct series {
+    struct text labels;
+    double value[ARRAY_LEN(gauges)];
+};
+
+struct series_list {
+    struct series item[STATUS_PLANS_MOST];
+    size_t n;
+};
+
+static void series_list_release(struct series_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        text_release(&list->item[i].labels);
+}
+
+/* Names may differ in bytes that are not UTF-8, and have the same labels. No two series may. */
+static bool is_new_series(const struct series_list *list)
+{
+    const struct text *last = &list->item[list->n].labels;
+
+    if (last->failed)
+        return false;
+    for (size_t i = 0; i < list->n; i++)
+        if (!strcmp(list->item[i].labels.data, last->data))
+            return false;
+    return true;
+}
+
+static void list_series(struct actives *actives, struct series_list *ret)
+{
+    struct active_info info[ACTIVES_MOST];
+    size_t n = list_plans(actives, info);
+    char dataset[TREE_NAME_ROOM * 4];
+
+    for (size_t i = 0; i < n; i++) {
+        struct series *series = &ret->item[ret->n];
+        struct shown s;
+
+        item_path(info[i].item, dataset, sizeof(dataset));
+        s = shown_of(&info[i], dataset);
+        *series = (struct series){0};
+        add_labels(&s, &series->labels);
+        gauge_values(&s, series->value);
+        if (is_new_series(ret))
+            ret->n++;
+        else
+            text_release(&series->labels);
     }
 }
 
-static void add_sample(const struct shown *s, size_t gauge, struct text *t)
+static void add_sample(const struct series *series, size_t gauge, struct text *t)
 {
-    double v[ARRAY_LEN(gauges)];
-
-    gauge_values(s, v);
-    text_add(t, "%s{", gauges[gauge].metric);
-    add_label(t, "dataset", s->dataset);
-    text_add(t, ",");
-    add_label(t, "plan", s->plan);
-    text_add(t, ",epoch=\"%llu\",", (unsigned long long)s->epoch);
-    add_label(t, "encoding", s->encoding);
-    if (isnan(v[gauge]))
-        text_add(t, "} %28s\n", "NaN");
+    text_add(t, "%s{%s} ", gauges[gauge].metric, series->labels.data);
+    if (isnan(series->value[gauge]))
+        text_add(t, "%28s\n", "NaN");
     else
-        text_add(t, "} %28.6f\n", v[gauge]);
+        text_add(t, "%28.6f\n", series->value[gauge]);
 }
 
 void status_plans_metrics(struct actives *actives, const struct status_plans_room *room,
                           struct text *t)
 {
     const struct actives_counters *c = actives_counters(actives);
-    struct active_info info[ACTIVES_MOST];
-    size_t n = list_plans(actives, info), samples = 0, start;
-    char dataset[TREE_NAME_ROOM * 4];
-    struct shown s[STATUS_PLANS_MOST];
+    AUTO(series_list_release) struct series_list list = {.n = 0};
+    size_t samples = 0;
 
-    for (size_t i = 0; i < n; i++)
-        s[i] = shown_of(&info[i], NULL);
+    list_series(actives, &list);
     for (size_t g = 0; g < ARRAY_LEN(gauges); g++) {
-        text_add(t, "# HELP %s %s\n# TYPE %s gauge\n", gauges[g].metric, gauges[g].help,
-                 gauges[g].metric);
+        size_t start;
+
+        metrics_begin(t, gauges[g].metric, NULL, gauges[g].help);
         start = t->len;
-        for (size_t i = 0; i < n; i++) {
-            item_path(info[i].item, dataset, sizeof(dataset));
-            s[i].dataset = dataset;
-            add_sample(&s[i], g, t);
-        }
+        for (size_t i = 0; i < list.n; i++)
+            add_sample(&list.item[i], g, t);
         samples += t->len - start;
     }
     text_add(t, "#%*s\n", (int)(room->metrics > samples ? room->metrics - samples : 0), "");
-    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        text_add(t, "# HELP %s %s\n# TYPE %s counter\n%s %20llu\n", counts[i].metric,
-                 counts[i].help, counts[i].metric, counts[i].metric, value(c, &counts[i]));
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        metrics_begin(t, counts[i].metric, NULL, counts[i].help);
+        text_add(t, "%s %20llu\n", counts[i].metric, value(c, &counts[i]));
+    }
 }
 
 /* ---- room ---- */
+
+/* A plan in the metrics, as long as it can be but for its dataset. */
+static void metrics_room(const struct shown *longest, struct text *ret)
+{
+    AUTO(series_list_release) struct series_list list = {.n = 1};
+
+    add_labels(longest, &list.item[0].labels);
+    gauge_values(longest, list.item[0].value);
+    ret->failed = list.item[0].labels.failed;
+    for (size_t g = 0; g < ARRAY_LEN(gauges) && !ret->failed; g++)
+        add_sample(&list.item[0], g, ret);
+}
 
 struct status_plans_room status_plans_room(const struct catalog *catalog)
 {
@@ -303,8 +346,7 @@ struct status_plans_room status_plans_room(const struct catalog *catalog)
     longest.dataset = "";
     longest.plan = plan;
     json_plan(&longest, &json);
-    for (size_t g = 0; g < ARRAY_LEN(gauges); g++)
-        add_sample(&longest, g, &metrics);
+    metrics_room(&longest, &metrics);
     if (json.failed || metrics.failed)
         return (struct status_plans_room){0};
     return (struct status_plans_room){

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cache/stage.h"
+#include "fs/metrics.h"
 
 static const struct row {
     const char *name;   /* in status.json */
@@ -102,19 +103,9 @@ void status_remote_json(struct stage *stage, struct text *t)
     text_add(t, "\n  }");
 }
 
-/* The two lines before the samples of a metric. What is not called _total is a gauge. */
-static void add_metric(struct text *t, const char *metric, const char *help)
-{
-    int len = (int)strcspn(metric, "{");
-    bool counts = len > 6 && !strncmp(metric + len - 6, "_total", 6);
-
-    text_add(t, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, metric, help, len, metric,
-             counts ? "counter" : "gauge");
-}
-
 static void add_gauge(struct text *t, const char *name, const char *help, uint64_t v)
 {
-    add_metric(t, name, help);
+    metrics_begin(t, name, NULL, help);
     text_add(t, "%s %20llu\n", name, (unsigned long long)v);
 }
 
@@ -124,8 +115,7 @@ static void add_histogram(const struct stage_counters *c, struct text *t)
     unsigned long long waits[STAGE_WAIT_CLASSES + 1];
 
     sum_waits(c, waits);
-    text_add(t, "# HELP %s How long reads waited for the remote.\n# TYPE %s histogram\n", name,
-             name);
+    metrics_begin(t, name, "histogram", "How long reads waited for the remote.");
     for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++)
         text_add(t, "%s_bucket{le=\"%g\"} %20llu\n", name, stage_wait_ms[i] / 1e3, waits[i]);
     text_add(t, "%s_bucket{le=\"+Inf\"} %20llu\n%s_sum %20.6f\n%s_count %20llu\n", name,
@@ -141,7 +131,7 @@ void status_remote_metrics(struct stage *stage, struct text *t)
         if (!rows[i].metric)
             continue;
         if (rows[i].help)
-            add_metric(t, rows[i].metric, rows[i].help);
+            metrics_begin(t, rows[i].metric, NULL, rows[i].help);
         text_add(t, "%s %20llu\n", rows[i].metric, value(c, &rows[i]));
     }
     add_histogram(c, t);
@@ -150,6 +140,6 @@ void status_remote_metrics(struct stage *stage, struct text *t)
     add_gauge(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
               stage_room_limit(stage));
     stage_trouble(stage, trouble, sizeof(trouble));
-    add_metric(t, "epochfs_remote_failing", "1 while the remote fails.");
+    metrics_begin(t, "epochfs_remote_failing", NULL, "1 while the remote fails.");
     text_add(t, "epochfs_remote_failing %d\n", *trouble != '\0');
 }

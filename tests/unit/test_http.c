@@ -100,6 +100,20 @@ static bool other_size(const struct script_request *q)
            send_file(q, q->first, len_of(q));
 }
 
+/* Keeps to If-Match, as servers of S3 do. */
+static bool matches(const struct script_request *q)
+{
+    return strstr(q->head, "\r\nIf-Match: " ETAG "\r\n")
+               ? right(q)
+               : say_status(q, "412 Precondition Failed", "", "");
+}
+
+static bool asked_for_any(const struct script_request *q)
+{
+    return strstr(q->head, "If-Match") ? say_status(q, "412 Precondition Failed", "", "")
+                                       : right(q);
+}
+
 static bool other_etag(const struct script_request *q)
 {
     return script_say(
@@ -245,6 +259,11 @@ static bool redirect_to(const struct script_request *q, const char *url)
 static bool redirects(const struct script_request *q)
 {
     return redirect_to(q, "/hop");
+}
+
+static bool to_matches(const struct script_request *q)
+{
+    return redirect_to(q, "/matches");
 }
 
 static bool loops(const struct script_request *q)
@@ -432,6 +451,9 @@ static const struct script scripts[] = {
     {"/wrong_place", wrong_place},
     {"/other_size", other_size},
     {"/other_etag", other_etag},
+    {"/matches", matches},
+    {"/asked_for_any", asked_for_any},
+    {"/to_matches", to_matches},
     {"/no_range", no_range},
     {"/encoded", encoded},
     {"/whole", whole},
@@ -506,6 +528,8 @@ struct fetch {
 };
 
 static const struct remote_version version = {.size = FILE_SIZE, .etag = ETAG};
+static const struct remote_version other_version = {.size = FILE_SIZE, .etag = "\"v0\""};
+static const struct remote_version no_version = {.size = FILE_SIZE};
 static const struct remote_version whole_only = {.size = FILE_SIZE, .whole_only = true};
 
 static void setup(struct fixture *f, const struct http_options *options)
@@ -662,6 +686,10 @@ static void test_http_transfer__ends_as_it_should(void **state)
          "want bytes 1000-1199, found bytes 1001-1200"},
         {"/other_size", &version, 1000, 200, TRANSFER_CHANGED, 0, "was 1000000, is 1000001"},
         {"/other_etag", &version, 1000, 200, TRANSFER_CHANGED, 0, "was \"v1\", is \"v2\""},
+        {"/matches", &version, 1000, 200, TRANSFER_DONE, 200, NULL},
+        {"/to_matches", &version, 1000, 200, TRANSFER_DONE, 200, NULL},
+        {"/matches", &other_version, 1000, 200, TRANSFER_CHANGED, 0, "its ETag was \"v0\""},
+        {"/asked_for_any", &no_version, 1000, 200, TRANSFER_DONE, 200, NULL},
         {"/no_range", &version, 1000, 200, TRANSFER_AGAIN, 0, "without a Content-Range"},
         {"/encoded", &version, 1000, 200, TRANSFER_REFUSED, 0, "Content-Encoding: gzip"},
         {"/whole", &version, 1000, 200, TRANSFER_WHOLE, 0, "the whole file"},

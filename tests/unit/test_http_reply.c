@@ -370,6 +370,19 @@ static void test_http_status_end(void **state)
         assert_int_equal(http_status_end(cases[i].status), cases[i].want);
 }
 
+static void test_http_etag_is_strong(void **state)
+{
+    (void)state;
+    assert_true(http_etag_is_strong("\"v1\""));
+    assert_true(http_etag_is_strong("\"a, b-12\""));
+    assert_false(http_etag_is_strong(""));
+    assert_false(http_etag_is_strong("\"\""));
+    assert_false(http_etag_is_strong("\""));
+    assert_false(http_etag_is_strong("W/\"v1\""));
+    assert_false(http_etag_is_strong("v1"));
+    assert_false(http_etag_is_strong("\"a\", \"b\"")); /* two of them */
+}
+
 static void test_http_reply_version(void **state)
 {
     struct remote_version found;
@@ -475,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_http_retry_after),
         cmocka_unit_test(test_http_judge),
         cmocka_unit_test(test_http_status_end),
+        cmocka_unit_test(test_http_etag_is_strong),
         cmocka_unit_test(test_http_reply_version),
         cmocka_unit_test(test_http_error_code),
         cmocka_unit_test(test_http_url_name),

@@ -184,6 +184,24 @@ static void test_status_plans__same_plan_twice__shown_once(void **state)
     assert_null(json_next(json_first(t.data, "plans")));
 }
 
+/* Names that differ in bytes that are not UTF-8 have the same labels. */
+static void test_status_plans_metrics__same_labels__one_series(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+    static char other[] = "a\"b\\c\nd\xfe";
+    struct catalog_item item = {.folder = (char *)"", .name = other, .ds = &dataset};
+    const char *first;
+
+    (void)state;
+    list[0] = list[1];
+    list[1].item = &item;
+    status_plans_metrics(NULL, &room, &t);
+    assert_false(t.failed);
+    first = strstr(t.data, "\nepochfs_plan_batch{");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "\nepochfs_plan_batch{"));
+}
+
 static void test_status_plans_metrics__two__with_labels(void **state)
 {
     AUTO_TEXT struct text t = {0};
@@ -195,8 +213,8 @@ static void test_status_plans_metrics__two__with_labels(void **state)
              "# TYPE epochfs_plan_batch gauge\n"
              "epochfs_plan_batch{dataset=\"sub/train\",plan=\"batch=1,seed=7\",epoch=\"3\","
              "encoding=\"%s\"}                   100.000000\n"
-             "epochfs_plan_batch{dataset=\"a\\\"b\\\\c\xef\xbf\xbd"
-             "d\xef\xbf\xbd\",plan=\"\",epoch=\"0\",encoding=\"\"} ",
+             "epochfs_plan_batch{dataset=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\",plan=\"\",epoch=\"0\","
+             "encoding=\"\"} ",
              encoders[0]->name);
     assert_has(&t, line);
     assert_has(&t, "encoding=\"\"}                          NaN\n");
@@ -213,7 +231,7 @@ static void test_status_text__plans__in_both_texts(void **state)
     char text[64];
 
     (void)state;
-    lock_init(&s.lock);
+    status_init(&s);
     for (enum live which = 0; which < N_LIVES; which++) {
         AUTO_TEXT struct text without = {0};
         AUTO_TEXT struct text t = {0};
@@ -239,7 +257,50 @@ static void test_status_text__plans__in_both_texts(void **state)
         status_text(&s, which, &t);
         assert_int_equal(t.len, len[which]);
     }
-    lock_release(&s.lock);
+    status_release(&s);
+}
+
+static void assert_reads(struct status *s, pid_t reader, uint64_t off, const char *want)
+{
+    char got[64];
+    size_t n;
+
+    assert_int_equal(status_read(s, LIVE_STATUS, reader, off, strlen(want), got, &n), 0);
+    assert_int_equal(n, strlen(want));
+    assert_memory_equal(got, want, n);
+}
+
+/* Who reads bit by bit reads what it was at the beginning, whatever others read meanwhile. */
+static void test_status_read__in_pieces__of_one_moment(void **state)
+{
+    struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
+    AUTO_TEXT struct text t = {0};
+    char got[64];
+    uint64_t at;
+    size_t n;
+
+    (void)state;
+    status_init(&s);
+    status_text(&s, LIVE_STATUS, &t);
+    at = (uint64_t)(strstr(t.data, "\"plans_opened\": ") - t.data);
+    assert_reads(&s, 1, 0, "{");
+    s.plans_opened = 7;
+    assert_reads(&s, 2, 0, "{");
+    assert_reads(&s, 1, at, "\"plans_opened\":                    0,");
+    assert_reads(&s, 2, at, "\"plans_opened\":                    7,");
+    assert_reads(&s, 3, at, "\"plans_opened\":                    7,"); /* has no beginning */
+    s.plans_opened = 8;
+    assert_reads(&s, 1, 0, "{");
+    assert_reads(&s, 1, at, "\"plans_opened\":                    8,");
+    assert_reads(&s, 2, at, "\"plans_opened\":                    7,");
+    for (pid_t reader = 10; reader < 10 + STATUS_READERS; reader++)
+        assert_reads(&s, reader, 0, "{");
+    assert_reads(&s, 2, at, "\"plans_opened\":                    8,"); /* forgotten */
+    assert_int_equal(status_read(&s, LIVE_STATUS, 2, t.len - 1, sizeof(got), got, &n), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(status_read(&s, LIVE_STATUS, 2, t.len, sizeof(got), got, &n), 0);
+    assert_int_equal(n, 0);
+    status_release(&s);
 }
 
 int main(void)
@@ -249,7 +310,9 @@ int main(void)
         cmocka_unit_test_setup(test_status_plans__any_list__same_length, setup),
         cmocka_unit_test_setup(test_status_plans__same_plan_twice__shown_once, setup),
         cmocka_unit_test_setup(test_status_plans_metrics__two__with_labels, setup),
+        cmocka_unit_test_setup(test_status_plans_metrics__same_labels__one_series, setup),
         cmocka_unit_test_setup(test_status_text__plans__in_both_texts, setup),
+        cmocka_unit_test_setup(test_status_read__in_pieces__of_one_moment, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+"""A bucket behind the site cache: two nodes that read it unsigned make the gateway send each byte
+once; so does a presigned URL. What nodes sign themselves is refused, and said to be."""
+
+import os
+import re
+import subprocess
+import urllib.parse
+
+from lib import EPOCHFS, PRIVATE, SOURCE, contains, content, equal, small, start, stop, text
+from servers import (Ceph, Request, check_once, parse_range, place, remote, sent, start_at, timed,
+                     wait_until)
+from site_cache import site_cache
+
+images, labels = small(400, side=60)
+UP = f"{PRIVATE}/up"
+SIZES = {f"/public/mnist/{n}": os.path.getsize(f"{SOURCE}/{n}") for n in os.listdir(SOURCE)}
+
+
+def upload(s3):
+    for name in os.listdir(SOURCE):
+        place(f"{UP}/mnist", name, content(SOURCE, name))
+    for bucket, acl in (("public", ["--acl", "public-read"]), ("private", [])):
+        s3.aws("s3api", "create-bucket", "--bucket", bucket)
+        s3.aws("s3", "cp", "--quiet", "--recursive", *acl, f"{UP}/mnist", f"s3://{bucket}/mnist/")
+    s3.aws("s3api", "put-bucket-acl", "--bucket", "public", "--acl", "public-read")
+
+
+def sent_by(s3):
+    """The gateway's own log: the requests for objects that gave bytes."""
+    found = []
+    for line in text(s3.dir, "client.admin.log").splitlines():
+        m = re.search(r'beast: .*\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+) \S+ "[^"]*" (\S+) latency',
+                      line)
+        if m and m[1] == "GET" and m[3] in ("200", "206"):
+            path, _, query = m[2].partition("?")
+            if not query or "X-Amz-Signature" in query:
+                found.append(Request(int(m[3]), int(m[4]), parse_range(m[5]), m[1],
+                                     urllib.parse.unquote(path)))
+    return [r for r in found if r.path.count("/") > 2]
+
+
+def all_here(daemon):
+    found = remote(daemon.at)
+    return found["staged_bytes"] == found["total_bytes"]
+
+
+def check_public(s3, site):
+    options = f"endpoint={site.at},anonymous"
+    nodes = [start_at(f"node{i}", "s3://public/mnist", f"cache={PRIVATE}/cache.{i},{options}")
+             for i in range(2)]
+    for node in nodes:
+        equal(content(node.at, "train/batches/batch=all/raw/000000.image.raw") == images.tobytes(),
+              True, "all images")
+        wait_until(lambda n=node: all_here(n), "all is staged", node)
+    for node in nodes:
+        stop(node)
+    check_once(sent_by(s3), SIZES, "two nodes")
+
+
+def check_presigned(s3, site):
+    name = "train-images-idx3-ubyte"
+    url = s3.aws("s3", "presign", f"s3://private/mnist/{name}").strip()
+    url = url.replace(s3.endpoint, site.at)
+    before = len(sent_by(s3))
+    for i in range(2):
+        node = start(url, f"cache={PRIVATE}/cache.signed{i}")
+        equal(content(node.at, "train-images-idx3-ubyte/source/train-images-idx3-ubyte") ==
+              content(SOURCE, name), True, "a presigned object")
+        stop(node)
+    size = os.path.getsize(f"{SOURCE}/{name}")
+    got = sent(sent_by(s3)[before:])
+    equal(size <= got <= size + 10, True, f"bytes that the gateway sent: {got} of {size}")
+
+
+def check_signed(s3, site):
+    done = subprocess.run([EPOCHFS, "info", "-o", f"endpoint={site.at}", "s3://private/mnist"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False,
+                          env=dict(os.environ, **s3.environment))
+    equal(done.returncode, 2, f"exit code: {done.stdout}")
+    contains(done.stdout.decode(), "SignatureDoesNotMatch")
+
+
+with Ceph() as the_s3:
+    timed(upload, the_s3)
+    with site_cache(the_s3.endpoint) as the_site:
+        timed(check_public, the_s3, the_site)
+        timed(check_presigned, the_s3, the_site)
+        timed(check_signed, the_s3, the_site)

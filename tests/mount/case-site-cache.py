@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+"""Four nodes behind the site cache of mount-scripts/site-cache: the origin sends each byte once, in
+whatever order they read; a file that changes is an error and never a mixture; a site cache that is
+down is an error in time, and one that comes back is used."""
+
+import errno
+import os
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import numpy as np
+
+from lib import DEADLINE, PRIVATE, contains, content, equal, idx_bytes, log_text, start, stop
+from servers import (MiB, Nginx, check_once, error_of, place, read_anew, remote, sent, start_at,
+                     timed, took, wait_until)
+from site_cache import make_conf, site_cache
+
+WWW = f"{PRIVATE}/www"
+NODES = 4
+PIECE = 64 << 10
+rng = np.random.default_rng(5)
+
+
+def any_images(n):
+    return idx_bytes(rng.integers(0, 256, (n, 32, 32), dtype=np.uint8))
+
+
+DATA = {"train/train-images-idx3-ubyte": any_images(9000),
+        "train/train-labels-idx1-ubyte": idx_bytes(rng.integers(0, 10, 9000, dtype=np.uint8)),
+        "one-data": any_images(7000), "sub/two-data": any_images(3001)}
+SIZES = {f"/{name}": len(data) for name, data in DATA.items()}
+TOTAL = sum(SIZES.values())
+for file, data in DATA.items():
+    place(WWW, file, data)
+
+
+def in_mount(name):
+    """Where the bytes of a source file are in a mount."""
+    folder, base = os.path.split(name)
+    return f"train/train/source/{base}" if folder == "train" else f"{name}/source/{base}"
+
+
+def read_all(daemon, seed, wrong):
+    """Every piece of every file, in an order of this node's own."""
+    order = random.Random(seed)
+    pieces = [(name, at) for name, data in DATA.items() for at in range(0, len(data), PIECE)]
+    order.shuffle(pieces)
+    for name, at in pieces:
+        got = read_anew(daemon.at, in_mount(name), size=PIECE, offset=at)
+        if got != DATA[name][at:at + PIECE]:
+            wrong.append((seed, name, at))
+
+
+def check_nodes(origin, site):
+    """All at once; then a fifth, when the origin is gone but for its answers of what is there."""
+    nodes = [start_at(f"node{i}", f"{site.at}/", f"cache={PRIVATE}/cache.{i}")
+             for i in range(NODES)]
+    wrong = []
+    readers = [threading.Thread(target=read_all, args=(node, i, wrong))
+               for i, node in enumerate(nodes)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    equal(wrong, [], "pieces that are wrong")
+    for node in nodes:
+        wait_until(lambda n=node: remote(n.at)["staged_bytes"] == TOTAL, "all is staged", node)
+        stop(node)
+    asked = origin.log(data_only=False)
+    print(f"the origin sent {sent(asked) / TOTAL:.4f} of the dataset, {NODES} nodes got "
+          f"{sent(site.log()) / TOTAL:.4f}", flush=True)
+    check_once(origin.log(), SIZES, f"{NODES} nodes")
+    equal(sent(asked) <= 1.01 * TOTAL, True, f"bytes that the origin sent: {sent(asked)}, want at "
+          f"most 1.01 of {TOTAL}")
+    equal(sent(site.log()) >= NODES * TOTAL, True, "bytes that the nodes got")
+    origin.forget()
+    node = start(f"{site.at}/", f"cache={PRIVATE}/cache.late")
+    read_all(node, NODES, wrong)
+    equal(wrong, [], "pieces that are wrong")
+    stop(node)
+    equal(origin.log(), [], "requests for data of a node that comes later")
+
+
+def old_pieces(file, old):
+    """(pieces that are as in old, pieces that are ESTALE); any other is wrong."""
+    good = stale = 0
+    for at in range(0, len(old), PIECE):
+        try:
+            equal(read_anew(file, size=PIECE, offset=at) == old[at:at + PIECE], True,
+                  f"{file} at {at}: as it was")
+            good += 1
+        except OSError as e:
+            equal(e.errno, errno.ESTALE, f"{file} at {at}: {e}")
+            stale += 1
+    return good, stale
+
+
+def check_changed(site):
+    """Another version at the origin, as large as the old one, when some of it is known."""
+    name = "later/three-data"
+    old, new = any_images(5000), any_images(5000)
+    place(WWW, name, old)
+    daemon = start_at("changed", f"{site.at}/later/", f"cache={PRIVATE}/cache.changed,stage=off")
+    at = f"{daemon.at}/three-data/source/three-data"
+    equal(read_anew(at, size=PIECE, offset=0), old[:PIECE], "before it changes")
+    place(WWW, f"{name}.new", new)
+    os.utime(f"{WWW}/{name}.new", (time.time() + 10,) * 2)
+    os.rename(f"{WWW}/{name}.new", f"{WWW}/{name}")
+    good, stale = old_pieces(at, old)
+    equal(good > 0 and stale > 0, True, f"{good} pieces of the old version, {stale} errors")
+    contains(log_text("log.changed"), "three-data: the file was changed")
+    # Who mounts now has the new one, through the same cache.
+    other = start(f"{site.at}/later/", f"cache={PRIVATE}/cache.new")
+    equal(content(other.at, "three-data/source/three-data") == new, True, "the new version")
+    stop(other)
+    equal(error_of(read_anew, at, size=PIECE, offset=len(old) - PIECE), errno.ESTALE,
+          "the old mount, afterwards")
+    stop(daemon)
+
+
+def check_down(site):
+    """The site cache is killed while it is needed, and started again."""
+    daemon = start(f"{site.at}/", f"cache={PRIVATE}/cache.down,stage=off,patience=2,timeout=2")
+    at = f"{daemon.at}/{in_mount('one-data')}"
+    equal(read_anew(at, size=PIECE, offset=0), DATA["one-data"][:PIECE], "before")
+    site.stop()
+    begin = time.monotonic()
+    equal(error_of(read_anew, at, size=PIECE, offset=5 * MiB), errno.EIO, "while it is down")
+    took(time.monotonic() - begin, "the error", 6)
+    equal(remote(daemon.at)["last_error"] != "", True, "status says that the remote fails")
+    site.start()
+    wait_until(lambda: error_of(read_anew, at, size=PIECE, offset=5 * MiB) == 0, "it is back",
+               daemon)
+    equal(read_anew(at, size=PIECE, offset=5 * MiB), DATA["one-data"][5 * MiB:5 * MiB + PIECE],
+          "afterwards")
+    equal(remote(daemon.at)["last_error"], "", "status says that it works")
+    stop(daemon)
+
+
+def ask(site, name, **headers):
+    """(status, X-Cache-Status) of a request for the first bytes of a file."""
+    request = urllib.request.Request(f"{site.at}/{name}", headers={
+        "Range": "bytes=0-9", **{k.replace("_", "-"): v for k, v in headers.items()}})
+    try:
+        with urllib.request.urlopen(request, timeout=DEADLINE) as reply:
+            equal(reply.read(), DATA[name][:10], f"the bytes of {name}")
+            return reply.status, reply.headers["X-Cache-Status"]
+    except urllib.error.HTTPError as e:
+        return e.code, e.headers["X-Cache-Status"]
+
+
+def check_kept(origin, site):
+    """What is kept: versions that are named, and only what everybody may read."""
+    with urllib.request.urlopen(urllib.request.Request(f"{origin.url}/one-data", method="HEAD"),
+                                timeout=DEADLINE) as reply:
+        tag = reply.headers["ETag"]
+    equal(ask(site, "one-data", If_Match=tag), (206, "HIT"), "a version")
+    equal(ask(site, "one-data"), (206, None), "no version")
+    equal(ask(site, "one-data", If_Match=tag, Authorization="Basic eDp5"), (206, None), "a user")
+    equal(ask(site, "one-data", If_Match='"other"')[0], 412, "another version")
+    equal(ask(site, "none", If_Match=tag)[0], 404, "a file that is not there")
+
+
+def check_words():
+    """make-conf takes nothing that would not be what it must be."""
+    good = "https://data.example.org"
+    contains(make_conf(good), "server data.example.org:443;", "listen 8080;", "max_size=100g")
+    contains(make_conf("http://h:81/"), "server h:81;", "proxy_set_header Host h:81;")
+    equal("@" in make_conf(good).replace("@origin", ""), False, "all is filled in")
+    for wrong in (["ftp://x"], ["https://x/path"], ["https://x;"], [], [good, good],
+                  ["-l", "x y", good], ["-l", "1;", good], ["-n", "all;", good], ["-s", "5", good],
+                  ["-d", "relative", good], ["-d", "/a;b", good], ["-x", good]):
+        contains(make_conf(*wrong, code=1), "make-conf")
+
+
+check_words()
+with Nginx(WWW, limit_rate=2 * MiB) as the_origin, site_cache(the_origin.url) as the_site:
+    timed(check_nodes, the_origin, the_site)
+    timed(check_kept, the_origin, the_site)
+    timed(check_changed, the_site)
+    timed(check_down, the_site)

@@ -1,0 +1,58 @@
+#include "fs/metrics.h"
+#include "support/unit.h"
+
+#include <string.h>
+
+static void check_label(const char *value, const char *want)
+{
+    AUTO_TEXT struct text t = {0};
+    AUTO_TEXT struct text json = {0};
+
+    metrics_add_label(&t, "x", value);
+    assert_false(t.failed);
+    assert_string_equal(t.data, want);
+    text_add_json(&json, value);
+    assert_true(t.len <= strlen("x=") + json.len);
+}
+
+static void test_metrics_add_label(void **state)
+{
+    (void)state;
+    check_label("", "x=\"\"");
+    check_label("a b,{c}=d", "x=\"a b,{c}=d\"");
+    check_label("quo\"te", "x=\"quo\\\"te\"");
+    check_label("back\\slash\\", "x=\"back\\\\slash\\\\\"");
+    check_label("\\u000a", "x=\"\\\\u000a\"");
+    check_label("line\nend", "x=\"line\\nend\"");
+    check_label("tab\tand\x7f", "x=\"tab\tand\x7f\"");
+    check_label("\xc3\xa4", "x=\"\xc3\xa4\"");
+    check_label("a\xff", "x=\"a\xef\xbf\xbd\"");
+}
+
+static void check_begin(const char *metric, const char *type, const char *want)
+{
+    AUTO_TEXT struct text t = {0};
+
+    metrics_begin(&t, metric, type, "Words.");
+    assert_false(t.failed);
+    assert_string_equal(t.data, want);
+}
+
+static void test_metrics_begin(void **state)
+{
+    (void)state;
+    check_begin("a_total{x=\"y\"}", NULL, "# HELP a_total Words.\n# TYPE a_total counter\n");
+    check_begin("_total", NULL, "# HELP _total Words.\n# TYPE _total gauge\n");
+    check_begin("a_bytes", NULL, "# HELP a_bytes Words.\n# TYPE a_bytes gauge\n");
+    check_begin("a_seconds", "histogram", "# HELP a_seconds Words.\n# TYPE a_seconds histogram\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_metrics_add_label),
+        cmocka_unit_test(test_metrics_begin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
