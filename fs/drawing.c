@@ -115,7 +115,11 @@ static void caption_add(const struct dataset *ds, const struct field *f, uint64_
     AUTO_ARRAY struct array a = {0};
     struct diag d = DIAG_INIT;
 
-    if (array_read(ds, f, sample, TEXT_MOST, &a, &d) < 0 || a.form.ndim || !a.n)
+    if (array_read(ds, f, sample, TEXT_MOST, &a, &d) < 0) {
+        text_add(t, "  %s ?", f->name);
+        return;
+    }
+    if (a.form.ndim || !a.n)
         return;
     if (a.form.dtype != DTYPE_TEXT) {
         text_add(t, "  %s %.6g", f->name, element(&a, 0));

@@ -188,8 +188,16 @@ def check_others():
 
 def check_unreadable():
     write("bad/rows.txt", b"1 0:1\n1 x:1\n1 2:1\n" * 4)
-    told = drawn(on_terminal(f"{SOURCE}/bad", **COLOURS), "rows.txt")
-    contains(told[-1], "(not drawn: ", "rows.txt")
+    told = drawn(on_terminal(f"{SOURCE}/bad/rows.txt", **COLOURS), "rows.txt")
+    equal([re.sub(" +", " ", line).strip() for line in told],
+          ["000000 label 1 █", "000001 label ?", "000002 label 1 █", "000003 label 1 █",
+           "000004 label ?"], "a row that cannot be read")
+    data, at = kaldi_dirs.archive([(key, kaldi_dirs.fm(np.ones((4, 3), np.float32))) for key in "ab"])
+    write("bad/two.ark", data)
+    kaldi_dirs.script("bad/two.scp", [f"a two.ark:{at[0]}", f"b two.ark:{at[1] + 2}"])
+    told = drawn(on_terminal(f"{SOURCE}/bad/two.scp", **COLOURS), "two.scp")
+    contains(told[-2], "a")
+    contains(told[-1], "(not drawn: two.scp:2: ", "two.ark")
 
 
 def check_many():
