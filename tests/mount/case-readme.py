@@ -59,7 +59,7 @@ def check_readme(source, dataset, enough, *shown):
 kaldi_dirs.Folder(np.random.default_rng(4), "speech", 40, 3).write()
 write("rows/train.txt", b"".join(b"%d %d:0.5 %d:2\n" % (i % 2, i % 7, 7 + i % 5) for i in range(300)))
 check_readme(FASHION, "train", "assert x.shape == (128, 28, 28) and one.shape == (28, 28)\n"
-             "assert index.shape == (128,)\n", "60000 samples", "10000 samples", "uint8, 28 x 28")
+             "assert index.shape == y.shape == (128,)\n", "60000 samples", "10000 samples", "uint8, 28 x 28")
 check_readme(f"{SOURCE}/rows", "train.txt", "assert x.shape == (128, 12) and label.shape == (128,)\n"
              "assert line.startswith('0 0:0.5')\n", "300 samples")
 check_readme(f"{SOURCE}/speech", "all", "assert x.shape[0] == 32 and x.shape[2] == 5\n"
