@@ -48,11 +48,12 @@ def write_rows(name, count):
     rng = random.Random(8)
     os.makedirs(HOME, exist_ok=True)
     with open(os.path.join(HOME, name), "w", encoding="ascii") as f:
-        for _ in range(count):
+        for row in range(count):
             label = rng.randint(0, 1)
-            near = sorted(rng.sample(range(60), 6) + rng.sample(range(60 + 40 * label, 100 + 40 * label), 4))
+            any_one = rng.sample(range(60), 9 if row < count / 3 else 2)
+            telling = rng.sample(range(60 + 40 * label, 100 + 40 * label), 4)
             told = label if rng.random() < 0.97 else 1 - label
-            f.write(f"{told} {' '.join(f'{i}:{rng.uniform(0.5, 1.5):.4f}' for i in near)}\n")
+            f.write(f"{told} {' '.join(f'{i}:{rng.uniform(0.5, 1.5):.4f}' for i in sorted(any_one + telling))}\n")
 
 
 def check_printed(printed, wanted):
