@@ -379,12 +379,13 @@ static enum claim idx_probe(const struct probed_file *file)
 static void idx_example(const struct dataset *ds, struct text *t)
 {
     const char *field = ds->field[0].name;
+    bool has_labels = strcmp(field, "label") != 0 && dataset_field(ds, "label");
     char key[KEY_NAME_ROOM];
 
     text_add(t,
              "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
-             "  x, index = batch['%s'], batch['index']\n",
-             field);
+             "  x, %sindex = batch['%s'], %sbatch['index']\n",
+             has_labels ? "y, " : "", field, has_labels ? "batch['label'], " : "");
     if (!ds->samples)
         return;
     dataset_name(ds, 0, false, key);

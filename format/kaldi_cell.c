@@ -43,8 +43,8 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
         ret->channel = (unsigned)number[c->join + 3];
         if (first > ret->row.n[0] || n > ret->row.n[0] - first || ret->channel > ret->row.n[1])
             return diag_set(d, -EBADMSG,
-                            "%s: row %llu: want a part of %llu samples, found %llu from "
-                            "%llu on",
+                            "%s: row %llu: want a part of %llu audio samples, found %llu "
+                            "from %llu on",
                             blob_name(c->table->blob), (unsigned long long)ret->number + 1,
                             (unsigned long long)ret->row.n[0], (unsigned long long)n,
                             (unsigned long long)first);

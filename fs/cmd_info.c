@@ -2,16 +2,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/text.h"
 #include "fs/commands.h"
+#include "fs/drawing.h"
 #include "fs/log.h"
 #include "fs/pages.h"
 #include "fs/tree.h"
 
 #define CHECK_BYTES (1 << 20)
 #define ORIGIN_ROOM 400
+#define DRAWN       8 /* datasets of one source, at most */
 
 struct info_call {
     bool json, check;
@@ -22,7 +25,8 @@ static void print_help(void)
 {
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
            "Lists datasets, fields, types and shapes. --json: for programs. --check: reads and\n"
-           "parses everything, and lists what cannot be read; exit code 2 if there is any.\n\n"
+           "parses everything, and lists what cannot be read; exit code 2 if there is any. On a\n"
+           "terminal a few samples are drawn, too; without colours if NO_COLOR is set.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
 }
 
@@ -36,6 +40,16 @@ static const char *why_unusable(const struct catalog_item *item)
     return item->ds ? item->ds->reason.text : item->error;
 }
 
+/* A few samples; reading them may take a while, so all else is seen before. */
+static void print_drawing(const struct dataset *ds, const struct glyphs *glyphs)
+{
+    AUTO_TEXT struct text t = {0};
+
+    fflush(stdout);
+    drawing_add(ds, glyphs, &t);
+    fputs(t.data ? t.data : "", stdout);
+}
+
 /* Lines that say what is not as it should be. */
 static void print_note(const char *note)
 {
@@ -47,7 +61,7 @@ static void print_note(const char *note)
     }
 }
 
-static void print_item(const struct catalog_item *item)
+static void print_item(const struct catalog_item *item, const struct glyphs *glyphs)
 {
     char path[TREE_NAME_ROOM * 4];
     AUTO_TEXT struct text t = {0};
@@ -73,6 +87,8 @@ static void print_item(const struct catalog_item *item)
     }
     fputs(t.data ? t.data : "", stdout);
     print_note(item->ds->note.set ? item->ds->note.text : "");
+    if (glyphs)
+        print_drawing(item->ds, glyphs);
 }
 
 /* What there is to say of the source itself. */
@@ -91,9 +107,12 @@ static void print_source(const struct source *source, const char *spec)
 
 static void print_all(const struct catalog *catalog, const struct source *source, const char *spec)
 {
+    struct glyphs glyphs;
+    bool draws = glyphs_init(&glyphs, STDOUT_FILENO);
+
     print_source(source, spec);
     for (size_t i = 0; i < catalog->n; i++)
-        print_item(&catalog->item[i]);
+        print_item(&catalog->item[i], draws && i < DRAWN ? &glyphs : NULL);
 }
 
 static void json_source(const struct source *source, const char *spec, struct text *t)

@@ -192,10 +192,10 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
     text_add(t,
              "\nRead it\n\n"
              "  cd '%s/%s'\n"
-             "  ls                                        what there is\n"
-             "  cat dataset.json                          fields, types, shapes\n"
-             "  ls samples/%s | head                     one file per sample and field\n"
-             "  ls batches/batch=128,seed=7/epoch=0/npz   one file per batch, shuffled\n\n",
+             "  ls                                        # what there is\n"
+             "  cat dataset.json                          # fields, types, shapes\n"
+             "  ls samples/%s | head                     # a file for each sample and field\n"
+             "  ls batches/batch=128,seed=7/epoch=0/npz   # a file for each batch, shuffled\n\n",
              mountpoint, path, encoder);
     text_add(t,
              "  import numpy as np                        # Python\n"

@@ -137,6 +137,11 @@ uint64_t node_units(const struct node *node);
 void node_folder_path(const struct node *node, char *ret, size_t room);
 uint64_t node_list_place(const struct node *node);
 
+/* The pictures that preview.png shows; NULL: the dataset has none, or one of them alone would be
+ * too large a sheet. */
+#define PREVIEW_MOST 4096 /* pixels, of a side of a picture */
+const struct field *tree_preview(const struct dataset *ds);
+
 /* The text of a NODE_PAGE, which is open. */
 const char *tree_page(const struct node *node, size_t *ret_len);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/scope.h"
 #include "cache/unpack.h"
 #include "fs/tree_parts.h"
@@ -45,21 +46,29 @@ static int add_page(struct builder *b, const struct catalog_item *item, const ch
     return add_fixed(b, (struct fixed){.kind = NODE_PAGE, .item = item}, name);
 }
 
+const struct field *tree_preview(const struct dataset *ds)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+
+        if (field_is_picture(f))
+            return max_u64(f->dim[0], f->dim[1]) <= PREVIEW_MOST ? f : NULL;
+    }
+    return NULL;
+}
+
 static int add_dataset_children(struct builder *b, const struct catalog_item *item)
 {
     static const struct {
         enum node_kind kind;
         const char *name;
     } parts[] = {{NODE_BATCHES, "batches"}, {NODE_SAMPLES, "samples"}, {NODE_SOURCES, "source"}};
-    bool has_pictures = false;
     int r;
 
     if (item->error)
         return add_page(b, item, "ERROR.txt");
     r = add_page(b, item, "dataset.json");
-    for (unsigned i = 0; i < item->ds->n_fields; i++)
-        has_pictures = has_pictures || field_is_picture(&item->ds->field[i]);
-    if (r == 0 && has_pictures && item->ds->samples)
+    if (r == 0 && tree_preview(item->ds) && item->ds->samples)
         r = add_fixed(b, (struct fixed){.kind = NODE_PREVIEW, .item = item}, "preview.png");
     for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
         r = add_fixed(b, (struct fixed){.kind = parts[i].kind, .item = item}, parts[i].name);

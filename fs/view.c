@@ -143,18 +143,10 @@ static void first_samples(const struct selection *sel, uint64_t first, size_t n,
         ret[i] = first + i;
 }
 
-static const struct field *picture_of(const struct dataset *ds)
-{
-    for (unsigned i = 0; i < ds->n_fields; i++)
-        if (field_is_picture(&ds->field[i]))
-            return &ds->field[i];
-    return NULL;
-}
-
 /* As many of the first samples as make a sheet that fits a screen. */
 static uint64_t preview_count(const struct dataset *ds)
 {
-    const struct field *f = picture_of(ds);
+    const struct field *f = tree_preview(ds);
     uint64_t side = max_u64(f->dim[0], f->dim[1]);
     uint64_t cells = max_u64(PREVIEW_SIDE / side, 1);
 
@@ -299,7 +291,7 @@ static int add_parts(struct layout *l, const struct node *node)
 
     if (node->kind == NODE_PREVIEW)
         return encoder_png.layout(
-            l, &(struct file_kind){.encoder = &encoder_png, .field = picture_of(node->item->ds)});
+            l, &(struct file_kind){.encoder = &encoder_png, .field = tree_preview(node->item->ds)});
     return node->file->encoder->layout(l, node->file);
 }
 

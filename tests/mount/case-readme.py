@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""What a newcomer is told to type works: README.txt of mounts of each format, and README.md. Links of
+README.md and docs/ lead somewhere."""
+
+import glob
+import os
+import re
+import subprocess
+
+import numpy as np
+
+import kaldi_dirs
+import tutorials
+from lib import (DEADLINE, FASHION, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, need_fashion, start, text,
+                 write)
+
+need_fashion()
+TOP = os.path.dirname(os.path.dirname(tutorials.CASES))
+ENVIRONMENT = tutorials.environment()
+
+
+def do(program, script):
+    """Its output; it must succeed."""
+    done = subprocess.run([*program, script], env=ENVIRONMENT, cwd=PRIVATE, timeout=DEADLINE,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+    return done.stdout.decode()
+
+
+def bash(script):
+    return do(["bash", "-euc"], script)
+
+
+def python(script):
+    return do(["python3", "-c"], script)
+
+
+def unindented(lines, columns):
+    return "".join(line[columns:] for line in lines.splitlines(keepends=True))
+
+
+# ---- README.txt ----
+
+def check_readme(source, dataset, enough, *shown):
+    """Type what README.txt says; enough: Python that looks at what its lines have read."""
+    daemon = start(source)
+    readme = text(MOUNTPOINT, "README.txt")
+    contains(readme, dataset, *shown)
+    shell = re.search(r"^  cd .*?(?=^\s*$)", readme, re.M | re.S)[0]
+    listed = bash(unindented(shell, 2))
+    contains(listed, "dataset.json", "batches", '"samples"', "000000.npz")
+    code = re.search(r"^  import numpy.*?(?=^\s*$)", readme, re.M | re.S)[0]
+    python(unindented(code, 2) + enough)
+    for name in re.findall(r"scp:(\S+)", readme):
+        os.stat(f"{MOUNTPOINT}/{dataset}/{name}")
+    bash(re.search("epochfs umount .*", readme)[0])
+    equal(daemon.wait(DEADLINE), 0, "the daemon's exit code")
+
+
+kaldi_dirs.Folder(np.random.default_rng(4), "speech", 40, 3).write()
+write("rows/train.txt", b"".join(b"%d %d:0.5 %d:2\n" % (i % 2, i % 7, 7 + i % 5) for i in range(300)))
+check_readme(FASHION, "train", "assert x.shape == (128, 28, 28) and one.shape == (28, 28)\n"
+             "assert index.shape == y.shape == (128,)\n", "60000 samples", "10000 samples", "uint8, 28 x 28")
+check_readme(f"{SOURCE}/rows", "train.txt", "assert x.shape == (128, 12) and label.shape == (128,)\n"
+             "assert line.startswith('0 0:0.5')\n", "300 samples")
+check_readme(f"{SOURCE}/speech", "all", "assert x.shape[0] == 32 and x.shape[2] == 5\n"
+             "assert lengths.shape == (32,) and one.ndim == 2\n", "40 samples")
+
+
+# ---- README.md and docs/ ----
+
+def substituted(script, source):
+    return script.replace("/data/mnist", source).replace("/mnt/mnist", MOUNTPOINT).replace(
+        "/mnt/", f"{MOUNTPOINT}/")
+
+
+def check_readme_md():
+    readme = text(TOP, "README.md")
+    usage = readme.split("## Everyday use")[1]
+    paragraphs = re.findall(r"(?:^    .*\n)+", usage, re.M)
+    first = unindented(paragraphs[0], 4)
+    contains(first, "epochfs info", "epochfs mount", "README.txt", "epochfs umount")
+    contains(bash(substituted(first, FASHION)), "60000", "mounted by epochfs", MOUNTPOINT)
+    look = next(p for p in paragraphs if p.startswith("    cd "))
+    blocks = [block for language, block in tutorials.blocks(usage) if language == "python"]
+    equal(len(blocks), 3, "Python in README.md: a block for each format")
+    for source, block in zip((FASHION, f"{SOURCE}/rows/train.txt", f"{SOURCE}/speech"), blocks):
+        daemon = start(source)
+        if source == FASHION:
+            contains(bash(substituted(unindented(look, 4), source)), "000000.image.png",
+                     "000468.npz", "user.epochfs.shape")
+        block = block.replace("/mnt/mnist/train", "/mnt/mnist/t10k")  # three epochs of it: shorter
+        python("import numpy as np\n" + substituted(block, source))
+        bash(f"epochfs umount '{MOUNTPOINT}'")
+        equal(daemon.wait(DEADLINE), 0, "the daemon's exit code")
+
+
+def check_links():
+    for page in [f"{TOP}/README.md", *glob.glob(f"{TOP}/docs/**/*.md", recursive=True)]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text(page)):
+            where = os.path.join(os.path.dirname(page), link)
+            equal(os.path.exists(where), True, f"{page}: {link}")
+
+
+check_readme_md()
+check_links()

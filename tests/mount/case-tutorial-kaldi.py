@@ -1,0 +1,15 @@
+#!/usr/bin/python3
+"""docs/tutorials/kaldi.md, done as a reader would."""
+
+import os
+
+import numpy as np
+
+import kaldi_dirs
+import tutorials
+from lib import SOURCE
+
+kaldi_dirs.Folder(np.random.default_rng(3), "train", 20, 3, dim=40).keep("feats", "text", "utt2spk").write()
+os.makedirs(f"{tutorials.HOME}/data")
+os.rename(f"{SOURCE}/train", f"{tutorials.HOME}/data/train")
+tutorials.run("kaldi")

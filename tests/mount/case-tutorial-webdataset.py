@@ -1,0 +1,8 @@
+#!/usr/bin/python3
+"""docs/tutorials/webdataset.md, done as a reader would."""
+
+import tutorials
+from lib import need_fashion
+
+need_fashion()
+tutorials.run("webdataset")
