@@ -246,7 +246,8 @@ static bool set_options(struct http_active *active)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, active);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, active->message);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* keys of S3 may have dots */
+    /* Both at once are refused by libcurl 8; see may_be_signed(). */
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, active->request->signature ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->timeout_ns / 1000000));
@@ -299,6 +300,27 @@ static bool is_http(CURLU *url)
     return ok;
 }
 
+static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
+{
+    char *x = url_part(a, part, CURLU_DEFAULT_PORT), *y = url_part(b, part, CURLU_DEFAULT_PORT);
+    bool same = x && y && strcasecmp(x, y) == 0;
+
+    curl_free(x);
+    curl_free(y);
+    return same;
+}
+
+/* libcurl takes "." and ".." out of the paths that it signs, so it would ask for another object. */
+static bool may_be_signed(CURLU *url, const char *text)
+{
+    CURLU *signed_one = curl_url();
+    bool same = signed_one && curl_url_set(signed_one, CURLUPART_URL, text, 0) == CURLUE_OK &&
+                same_part(url, signed_one, CURLUPART_PATH);
+
+    curl_url_cleanup(signed_one);
+    return same;
+}
+
 /* NULL, or what is wrong. */
 static const char *first_url(struct http_active *active)
 {
@@ -310,6 +332,8 @@ static const char *first_url(struct http_active *active)
     if (curl_url_set(url, CURLUPART_URL, active->request->url, CURLU_PATH_AS_IS) != CURLUE_OK ||
         !is_http(url)) {
         why = "it is no URL of http or https";
+    } else if (active->request->signature && !may_be_signed(url, active->request->url)) {
+        why = "want a path without . and .., which is signed; found one";
     } else {
         active->user = url_part(url, CURLUPART_USER, CURLU_URLDECODE);
         active->password = url_part(url, CURLUPART_PASSWORD, CURLU_URLDECODE);
@@ -318,16 +342,6 @@ static const char *first_url(struct http_active *active)
     }
     curl_url_cleanup(url);
     return why;
-}
-
-static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
-{
-    char *x = url_part(a, part, CURLU_DEFAULT_PORT), *y = url_part(b, part, CURLU_DEFAULT_PORT);
-    bool same = x && y && strcasecmp(x, y) == 0;
-
-    curl_free(x);
-    curl_free(y);
-    return same;
 }
 
 /* Go where the reply says. NULL, or why not. */

@@ -35,7 +35,6 @@ static void print_mount_help(FILE *out)
             "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
             "Returns when the mount answers. -f: stay in front, messages on the terminal.\n\n"
             "OPTIONS, joined by commas:\n%s"
-            "    allow_other       let other users read, too (and more of FUSE's and mount's own)\n"
             "\nin /etc/fstab: /data/mnist /mnt epochfs ro,plan=batch=128 0 0\n",
             options_help());
 }

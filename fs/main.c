@@ -33,7 +33,8 @@ static void print_help(FILE *out)
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
           "SOURCE is a folder, a file, a list 'a.txt;b.txt', or where one is: http://, https://,\n"
           "s3://bucket/prefix. It has IDX data (MNIST and its relatives), libsvm text or Kaldi\n"
-          "tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n",
+          "tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
+          "exit codes: 0 done, 1 usage, 2 source, 3 mount, 4 cache\n",
           out);
 }
 

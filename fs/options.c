@@ -14,6 +14,7 @@
 #include "fs/values.h"
 
 #define AHEAD_MOST (UINT64_C(256) << 20)
+#define HELP_WIDTH 92
 
 /* Credentials: the value must not be shown, either. */
 static int refuse_secret(const char *name, struct diag *d)
@@ -552,18 +553,39 @@ int options_parse(struct options *o, const char *text, struct diag *d)
     }
 }
 
+/* Names behind a title, in lines as wide as those of the table. */
+static void add_names(struct text *help, const char *title, const char *const *name, size_t n)
+{
+    size_t column = strlen(title) + 4;
+
+    text_add(help, "    %s", title);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(name[i]) + 2;
+
+        column += len;
+        if (column > HELP_WIDTH) {
+            text_add(help, "\n       ");
+            column = 7 + len;
+        }
+        text_add(help, " %s%s", name[i], i + 1 < n ? "," : "\n");
+    }
+}
+
 const char *options_help(void)
 {
-    static char help[8192];
-    size_t len = 0;
+    static struct text help; /* as long as we run */
 
-    for (size_t i = 0; i < ARRAY_LEN(ours) && len < sizeof(help); i++) {
+    if (help.len)
+        return help.data;
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
         char name[32];
 
         snprintf(name, sizeof(name), "%s%s%s", ours[i].name, ours[i].form ? "=" : "",
                  ours[i].form ? ours[i].form : "");
-        len +=
-            (size_t)snprintf(help + len, sizeof(help) - len, "    %-17s %s\n", name, ours[i].help);
+        text_add(&help, "    %-17s %s\n", name, ours[i].help);
     }
-    return help;
+    text_add(&help, "    %-17s let other users read, too\n", "allow_other");
+    add_names(&help, "for FUSE and the kernel:", passed_on, ARRAY_LEN(passed_on));
+    add_names(&help, "taken, without effect (x-..., X-..., too):", ignored, ARRAY_LEN(ignored));
+    return help.failed ? "" : help.data;
 }

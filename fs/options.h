@@ -44,7 +44,7 @@ int options_parse(struct options *o, const char *text, struct diag *d);
 void options_source(const struct options *o, const struct cache_folder *cache,
                     struct source_options *ret);
 
-/* The help text of the options, one a line. */
+/* The help text of the options, one a line, and the names of those that are not ours. */
 const char *options_help(void);
 
 #endif

@@ -136,7 +136,7 @@ def xgboost_equal(folder, ds):
     if not XGBOOST:
         return
     import xgboost
-    matrix = xgboost.DMatrix(svm_file(folder), silent=True)
+    matrix = xgboost.DMatrix(svm_file(folder) + "?format=libsvm", silent=True)
     everything = list(range(len(ds.rows)))
     want = ds.csr(everything)
     equal((matrix.num_row(), matrix.num_col()), (len(ds.rows), ds.features), f"{folder}: XGBoost")
@@ -200,7 +200,7 @@ import json, sys
 import numpy, xgboost
 from xgboost import collective
 with collective.CommunicatorContext(**json.loads(sys.argv[1])):
-    matrix = xgboost.DMatrix(sys.argv[2], silent=True)
+    matrix = xgboost.DMatrix(sys.argv[2] + "?format=libsvm", silent=True)
     data = matrix.get_data()
     numpy.savez(f"{sys.argv[3]}.{collective.get_rank()}.npz", label=matrix.get_label(),
                 data=data.data, indices=data.indices, indptr=data.indptr)
@@ -234,7 +234,7 @@ def check_workers(folder, original, n):
     """part=KofN is what XGBoost's worker K of N reads from the file by itself."""
     import xgboost
     for k, want in enumerate(workers(original, n) or []):
-        matrix = xgboost.DMatrix(svm_file(folder, f"batch=all,part={k}of{n}"), silent=True)
+        matrix = xgboost.DMatrix(svm_file(folder, f"batch=all,part={k}of{n}") + "?format=libsvm", silent=True)
         data = matrix.get_data()
         got = {"label": matrix.get_label(), "data": data.data, "indices": data.indices,
                "indptr": data.indptr}

@@ -654,11 +654,12 @@ def extract_segment(words, waves):
         return utterance, BAD
     samples, rate = waves[recording].samples, f4(waves[recording].rate)
     length = f4(len(samples)) / rate
-    if start > length or end > length + f4(0.5):
+    # float() so that all versions of numpy compare doubles
+    if start > float(length) or end > float(length + f4(0.5)):
         return None
-    if end < 0 or end > length:
+    if end < 0 or end > float(length):
         end = float(length)
-    if end - start < f4(0.1):
+    if end - start < float(f4(0.1)):
         return None
     if channel == -1 and samples.shape[1] > 1:
         return utterance, BAD

@@ -1220,6 +1220,25 @@ static void test_http_signed__header_and_token(void **state)
     teardown(&f);
 }
 
+static void test_http_signed__dots__refused(void **state)
+{
+    static const char *const paths[] = {"/a/../hello", "/./hello", "/hello/.."};
+    struct test_signer s = {.r = 0};
+    AUTO_TEXT struct text text = {0};
+    struct fixture f;
+    struct diag d;
+
+    (void)state;
+    setup_signed(&f, &s);
+    for (unsigned i = 0; i < ARRAY_LEN(paths); i++) {
+        assert_true(get(&f, paths[i], NULL, &text, &d) < 0);
+        assert_diag_has(&d, "want a path without . and ..");
+    }
+    assert_int_equal(script_server_requests(f.server), 0);
+    assert_int_equal(get(&f, "/hello", NULL, &text, &d), 0);
+    teardown(&f);
+}
+
 static void test_http_signed__transfers(void **state)
 {
     struct test_signer s = {.asks_server = true};
@@ -1476,6 +1495,7 @@ int main(void)
         cmocka_unit_test(test_http_ahead__dropped__ends_at_once),
         cmocka_unit_test(test_http_get__headers_and_method),
         cmocka_unit_test(test_http_signed__header_and_token),
+        cmocka_unit_test(test_http_signed__dots__refused),
         cmocka_unit_test(test_http_signed__transfers),
         cmocka_unit_test(test_http_signed__expired__again_once_with_others),
         cmocka_unit_test(test_http_signed__no_secrets),

@@ -363,7 +363,9 @@ static void test_options__help__names_every_option(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_non_null(strstr(options_help(), names[i]));
-    assert_non_null(strstr(options_help(), "or debug\n")); /* the last one: not cut */
+    assert_non_null(strstr(options_help(), "or debug\n")); /* the last one of ours */
+    assert_non_null(strstr(options_help(), " allow_root, "));
+    assert_non_null(strstr(options_help(), " comment=\n")); /* the end: not cut */
 }
 
 int main(void)

@@ -1,0 +1,142 @@
+# shellcheck shell=bash
+# Completion of epochfs(1) in bash. tests/mount/case-completion.py holds it against --help.
+
+# The command line up to the cursor, in the words that were typed: bash divides them at = and :, too.
+# Sets words; the last one is to be completed.
+_epochfs_split() {
+    local rest=${COMP_LINE:0:COMP_POINT} blank part i
+    words=()
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        blank=${rest%%[^[:blank:]]*}
+        rest=${rest#"$blank"}
+        part=${COMP_WORDS[i]}
+        ((i < COMP_CWORD)) || part=$rest
+        if [[ -n $blank || $i == 0 ]]; then
+            words+=("$part")
+        else
+            words[-1]+=$part
+        fi
+        rest=${rest#"$part"}
+    done
+}
+
+# _epochfs_offer FRONT WORD...: those FRONT + WORD that $cur begins. readline replaces only what
+# stands behind the last place where it divides words.
+_epochfs_offer() {
+    local front=$1 breaks='' known='' word
+    shift
+    [[ $COMP_WORDBREAKS != *:* ]] || breaks+=:
+    [[ $COMP_WORDBREAKS != *=* ]] || breaks+='='
+    [[ -z $breaks ]] || known=${cur%"${cur##*["$breaks"]}"}
+    for word; do
+        word=$front$word
+        [[ $word != "$cur"* ]] || COMPREPLY+=("${word#"$known"}")
+    done
+}
+
+# Offers options with commas between them.
+_epochfs_options() {
+    local before=${cur%"${cur##*,}"} last=${cur##*,} values=()
+    compopt -o nospace
+    case $last in
+    cache=*) compopt -o dirnames ;;
+    ca=*) compopt +o nospace -o default ;;
+    cache_size=*) values=(50% 80% 10G 100G) ;;
+    keep=*) values=(pin once plan) ;;
+    stage=*) values=(auto off) ;;
+    block=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
+    index_base=*) values=(asis 1 auto) ;;
+    bad_rows=*) values=(error skip) ;;
+    kaldi=*) values=(o p s cs no np ns ncs) ;;
+    kaldi_type=*)
+        values=(matrix vector packed int float double bool int-vector int-vectors int-pairs
+            float-pairs posterior gauss-posterior token tokens wave)
+        ;;
+    log=*) values=(error warning info debug) ;;
+    plan=*) values=(batch=) ;;
+    *=*) ;;
+    *)
+        _epochfs_offer "$before" "${_epochfs_option_names[@]}"
+        return
+        ;;
+    esac
+    _epochfs_offer "$before${last%%=*}=" "${values[@]}"
+}
+
+_epochfs_option_names=(plan= epochs= ahead= cache= cache_size= keep= stage= block= jobs= rate=
+    patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host classes=
+    transpose index_base= bad_rows= kaldi= kaldi_type= allow_outside allow_commands
+    command_timeout= log= allow_other)
+
+# Offers folders where an epochfs is mounted. They are not looked at: one may not answer.
+_epochfs_mountpoints() {
+    local line point fields
+    while IFS= read -r line; do
+        [[ $line == *' - fuse.epochfs '* ]] || continue
+        read -ra fields <<<"$line"
+        # shellcheck disable=SC2059 # the kernel writes blanks as \040
+        printf -v point "${fields[4]//%/%%}"
+        printf -v point %q "$point"
+        _epochfs_offer '' "$point"
+    done </proc/self/mountinfo
+}
+
+# Offers what stands at a place that is no flag: the n-th, from 0 on.
+_epochfs_place() {
+    case $command$1 in
+    mount0 | info0 | plan0 | stage0) compopt -o default ;;
+    mount1) compopt -o dirnames ;;
+    umount0 | status0) _epochfs_mountpoints ;;
+    cache0) _epochfs_offer '' list verify prune ;;
+    cache1) compopt -o dirnames ;;
+    esac
+}
+
+# Offers the flags of $command.
+_epochfs_flags() {
+    local flags=(--help)
+    case $command in
+    mount) flags+=(-f -o) ;;
+    info) flags+=(--json --check -o) ;;
+    plan) flags+=(--json --rate= --compute= --epochs= -o) ;;
+    stage) flags+=(--check --progress -o) ;;
+    status) flags+=(--json --watch) ;;
+    cache)
+        case ${words[2]} in
+        list) flags+=(--json) ;;
+        verify) flags+=(--progress) ;;
+        prune) flags+=(--older-than --to --all) ;;
+        esac
+        ;;
+    esac
+    _epochfs_offer '' "${flags[@]}"
+    [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
+}
+
+_epochfs() {
+    local words cur before command place=0 i
+    _epochfs_split
+    cur=${words[-1]}
+    before=${words[-2]:-}
+    command=${words[1]}
+    COMPREPLY=()
+    if ((${#words[@]} == 2)); then
+        _epochfs_offer '' mount umount info plan stage status cache --help --version
+        return
+    fi
+    for ((i = 2; i < ${#words[@]} - 1; i++)); do
+        case ${words[i]} in
+        -o | --older-than | --to) ((i++)) ;;
+        -*) ;;
+        *) ((place++)) ;;
+        esac
+    done
+    case $before:$cur in
+    -o:*) _epochfs_options ;;
+    --older-than:* | --to:*) ;;
+    *:-*) _epochfs_flags ;;
+    *) _epochfs_place "$place" ;;
+    esac
+}
+
+complete -F _epochfs epochfs

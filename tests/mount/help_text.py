@@ -1,0 +1,72 @@
+"""What --help of a binary says, for tests that hold something else against it."""
+
+import re
+import subprocess
+
+
+def said(epochfs, *words):
+    """What it prints on stdout and stderr, whatever its exit code."""
+    return subprocess.run([epochfs, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=60).stdout
+
+
+def squeezed(text):
+    return " ".join(text.split())
+
+
+def usage(text):
+    """The lines behind 'usage:' of a help text, without that word and 'epochfs'."""
+    part = next(p for p in text.split("\n\n") if p.startswith("usage:"))
+    part = squeezed(part).removeprefix("usage: ").replace("; epochfs", " epochfs")
+    return [line.strip() for line in re.split(r"(?:^| )epochfs (?=[a-z-]|COMMAND)", part) if line]
+
+
+def commands(epochfs):
+    return [line.split()[0] for line in usage(said(epochfs, "--help")) if line[0].islower()]
+
+
+def flags(line):
+    """The flags of a line of usage, with what stands behind them."""
+    return sorted(re.findall(r"\[(-[^]]*)\]", line))
+
+
+def options(epochfs):
+    """Those behind -o, as name or name=FORM, each with what is said of it."""
+    found, name = {}, None
+    table = said(epochfs, "mount", "--help").split("OPTIONS, joined by commas:\n")[1]
+    for line in table.split("\n"):
+        begin = re.fullmatch(r" {4}([a-z_0-9]+(?:=[A-Z]+)?) +(\S.*)", line)
+        if begin and begin.start(2) == 22:
+            name = begin[1]
+            found[name] = begin[2]
+        elif line.startswith(" " * 12):
+            found[name] = squeezed(found[name] + " " + line)
+        else:
+            break
+    return found
+
+
+def default(text):
+    """The default that is said of an option, None if there is none."""
+    found = re.search(r"\(default:? ([^)]+)\)", text) or re.search(r"(\w+) \(default\)", text)
+    return found[1] if found else None
+
+
+def foreign_options(epochfs, title):
+    """The names behind that title, which goes up to a colon."""
+    text = said(epochfs, "mount", "--help")
+    names = re.search(re.escape(title) + r"[^:]*: ((?:.|\n {7})+)", text)[1]
+    return squeezed(names).split(", ")
+
+
+def words(epochfs, option):
+    """The words that the option takes for its value, [] if it takes others, too."""
+    text = said(epochfs, "mount", "-o", f"{option}=@", "/nowhere/source", "/nowhere/mountpoint")
+    found = re.search(r": want ((?:[\w-]+, )*[\w-]+ or [\w-]+)$", text.strip())
+    return re.split(", | or ", found[1]) if found else []
+
+
+def exit_codes(epochfs):
+    """Number: word."""
+    told = said(epochfs, "--help").split("exit codes: ")[1]
+    return dict(part.split() for part in told.strip().split(", "))
