@@ -104,7 +104,11 @@ with_job() {
     local lock
     [[ -d $jobs/$2 ]] || return 0
     { exec {lock}<"$jobs/$2"; } 2>/dev/null || return 0 # it has just gone
-    if flock -w "$1" "$lock" && [[ -d $jobs/$2 ]]; then "${@:3}"; fi
+    if ! flock -w "$1" "$lock"; then
+        (($1 == 0)) || say "job $2: somebody else is at work in $jobs/$2, after $1 s still"
+    elif [[ -d $jobs/$2 ]]; then
+        "${@:3}"
+    fi
     exec {lock}<&-
 }
 
