@@ -11,8 +11,8 @@ import numpy as np
 
 import kaldi_dirs
 import tutorials
-from lib import (DEADLINE, FASHION, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, need_fashion, start, text,
-                 write)
+from lib import (DEADLINE, FASHION, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type,
+                 need_fashion, start, text, write)
 
 need_fashion()
 TOP = os.path.dirname(os.path.dirname(tutorials.CASES))
@@ -38,6 +38,18 @@ def unindented(lines, columns):
     return "".join(line[columns:] for line in lines.splitlines(keepends=True))
 
 
+def unmount(daemon, command):
+    """It is unmounted then. The daemon ends by itself, but not as long as a mount namespace of
+    others, made meanwhile, has a copy of the mount: another test may have one."""
+    bash(command)
+    equal(mount_type(MOUNTPOINT), None, f"mounted after {command}")
+    try:
+        daemon.wait(5)
+    except subprocess.TimeoutExpired:
+        daemon.terminate()
+    equal(daemon.wait(DEADLINE), 0, "the daemon's exit code")
+
+
 # ---- README.txt ----
 
 def check_readme(source, dataset, enough, *shown):
@@ -52,8 +64,7 @@ def check_readme(source, dataset, enough, *shown):
     python(unindented(code, 2) + enough)
     for name in re.findall(r"scp:(\S+)", readme):
         os.stat(f"{MOUNTPOINT}/{dataset}/{name}")
-    bash(re.search("epochfs umount .*", readme)[0])
-    equal(daemon.wait(DEADLINE), 0, "the daemon's exit code")
+    unmount(daemon, re.search("epochfs umount .*", readme)[0])
 
 
 kaldi_dirs.Folder(np.random.default_rng(4), "speech", 40, 3).write()
@@ -90,8 +101,7 @@ def check_readme_md():
                      "000468.npz", "user.epochfs.shape")
         block = block.replace("/mnt/mnist/train", "/mnt/mnist/t10k")  # three epochs of it: shorter
         python("import numpy as np\n" + substituted(block, source))
-        bash(f"epochfs umount '{MOUNTPOINT}'")
-        equal(daemon.wait(DEADLINE), 0, "the daemon's exit code")
+        unmount(daemon, f"epochfs umount '{MOUNTPOINT}'")
 
 
 def check_links():
