@@ -132,6 +132,13 @@ static int unmount_lazily(const char *path, const struct mount_entry *mount,
     return EXIT_DONE;
 }
 
+static bool is_gone(const char *path, const struct mount_entry *mount)
+{
+    struct mount_entry now;
+
+    return !mounts_find(path, &now) || now.device_minor != mount->device_minor;
+}
+
 static int unmount(const char *path, const struct mount_entry *mount)
 {
     struct daemon daemon = {.fd = -1};
@@ -152,9 +159,13 @@ static int unmount(const char *path, const struct mount_entry *mount)
         else if (!hangs)
             r = unmount_unused(path, &d);
     }
+    /* Unmounted, but the kernel waits for a page that the daemon stores while a read of it waits
+     * for the remote: the daemon lets both go when it is told to end. */
+    if (r == -ETIMEDOUT && is_gone(path, mount))
+        r = end_daemon(mount, &daemon) ? 0 : detach_abort(mount);
     if (r == -EBUSY || r == -ETIMEDOUT)
         return unmount_lazily(path, mount, &daemon, hangs || r == -ETIMEDOUT);
-    if (r < 0)
+    if (r < 0 && !is_gone(path, mount))
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
     wait_for_end(path, &daemon);
     return EXIT_DONE;

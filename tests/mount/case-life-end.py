@@ -12,9 +12,8 @@ import time
 
 from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
                  expect_error, mount_type, path, run, small)
-from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, connections, daemon_of,
-                  has_connections, mount, process_status, processes, system_mount,
-                  take_own_namespace)
+from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of, has_connections,
+                  mount, process_status, processes, system_mount, take_own_namespace)
 from servers import Nginx, place, wait_until, within
 
 WWW = f"{PRIVATE}/www"
@@ -204,7 +203,6 @@ def check_not_ours():
 
 def main():
     take_own_namespace(__file__)
-    before = connections() if has_connections() else None
     for name in os.listdir(SOURCE):
         place(WWW, name, content(SOURCE, name))
     checks = [check_plain, check_in_use, check_mapped, check_unseen, check_stopped,
@@ -213,7 +211,7 @@ def main():
         begin = time.monotonic()
         check()
         print(f"{check.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
-    check_nothing_left(before)
+    check_nothing_left()
 
 
 main()

@@ -11,8 +11,8 @@ import time
 
 from lib import (DEADLINE, EPOCHFS, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
                  mount_type, path, run, small)
-from life import (check_ended, check_nothing_left, connections, daemon_of, has_connections, mount,
-                  processes, take_own_namespace)
+from life import (check_ended, check_nothing_left, daemon_of, mount, processes,
+                  take_own_namespace)
 from servers import Nginx, ended, locks_in, pidfd, place, wait_until
 
 CYCLES = 20 if SLOW else 100
@@ -99,17 +99,16 @@ def check_signals():
 
 def main():
     take_own_namespace(__file__)
-    before = connections() if has_connections() else None
     with Nginx(WWW) as server:
         os.makedirs(WWW, exist_ok=True)
         begin = time.monotonic()
         check_cycles(server)
         print(f"{CYCLES} cycles in {time.monotonic() - begin:.1f} s", flush=True)
-        check_nothing_left(before)
+        check_nothing_left()
         begin = time.monotonic()
         check_signals()
         print(f"signals: {time.monotonic() - begin:.1f} s", flush=True)
-        check_nothing_left(before)
+        check_nothing_left()
 
 
 main()

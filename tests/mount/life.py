@@ -26,6 +26,9 @@ def has_connections():
     return os.path.ismount(CONNECTIONS) and bool(os.environ.get("LIFE_NAMESPACE"))
 
 
+USED = set()  # connections that were ours
+
+
 def connections():
     """Those of the kernel, without what is mounted in other namespaces: other cases come and go
     there."""
@@ -58,7 +61,10 @@ def processes():
 
 def mount(source, *options, at=MOUNTPOINT, code=0):
     """In the background. Returns what it said."""
-    return run("mount", *(word for o in options for word in ("-o", o)), source, at, code=code)
+    said = run("mount", *(word for o in options for word in ("-o", o)), source, at, code=code)
+    if code == 0:
+        USED.add(str(os.minor(os.stat(at).st_dev)))
+    return said
 
 
 def daemon_of(at=MOUNTPOINT):
@@ -76,14 +82,14 @@ def check_ended(pid, what, seconds=DEADLINE):
         os.close(fd)
 
 
-def check_nothing_left(before=None, cache=CACHE):
-    """No process, no lock, no file that nobody needs, no connection that was not there before."""
+def check_nothing_left(cache=CACHE):
+    """No process, no lock, no file that nobody needs, no connection."""
     wait_until(lambda: not processes(), "all our processes have ended")
     equal(locks_in(cache), [], "locks that are left")
     left = [file for file, _ in files_below(cache) if re.search(r"\.(part|tmp)$", file)]
     equal(left, [], "files that nobody needs")
-    if before is not None:
-        wait_until(lambda: not connections() - before, f"no connection is left: {before}")
+    if has_connections():
+        wait_until(lambda: not connections() & USED, f"none of the connections {USED} is left")
 
 
 def process_status(pid):
