@@ -137,12 +137,13 @@ static void thing_free(struct memo_thing *thing)
     free(thing);
 }
 
-static void evict_locked(struct memo *memo)
+/* Down to so many bytes, if that can be; last stays. */
+static void evict_locked(struct memo *memo, size_t limit, const struct memo_thing *last)
 {
     struct memo_thing *thing = memo->oldest;
 
     lock_assert_held(&memo->lock);
-    while (thing && thing != memo->newest && memo->size > memo->limit) {
+    while (thing && thing != last && memo->size > limit) {
         struct memo_thing *newer = thing->newer;
 
         if (!thing->users) {
@@ -151,6 +152,15 @@ static void evict_locked(struct memo *memo)
         }
         thing = newer;
     }
+}
+
+bool memo_halve(struct memo *memo)
+{
+    LOCK_SCOPE(&memo->lock);
+    size_t before = memo->size;
+
+    evict_locked(memo, before / 2, NULL);
+    return memo->size < before;
 }
 
 void memo_free(struct memo *memo)
@@ -175,7 +185,7 @@ static void let_go_locked(struct memo_thing *thing)
     if (thing->failed)
         thing_free(thing);
     else
-        evict_locked(thing->memo);
+        evict_locked(thing->memo, thing->memo->limit, thing->memo->newest);
 }
 
 void memo_let_go(struct memo_thing *thing)
@@ -272,7 +282,7 @@ static int publish(struct memo_thing *thing, void *bytes, size_t size, int r)
     thing->size = size;
     thing->ready = true;
     memo->size += size;
-    evict_locked(memo);
+    evict_locked(memo, memo->limit, memo->newest);
     return 0;
 }
 

@@ -41,6 +41,10 @@ struct memo_maker {
 int memo_get(struct memo *memo, const struct memo_key *key, const struct memo_maker *maker,
              struct memo_thing **ret);
 
+/* Let go things that are not in use, those that were used longest ago first, until half of the
+ * bytes are left: memory is short. false: there was nothing to let go. */
+bool memo_halve(struct memo *memo);
+
 /* Is it there, or being made? */
 bool memo_has(struct memo *memo, const struct memo_key *key);
 

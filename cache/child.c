@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -86,6 +87,21 @@ static int behind_standard(int fd)
     return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
+/* The daemon may be spared when memory is short (fs/privileges.h); what it runs is not. */
+static void take_part_in_oom(pid_t pid)
+{
+    static const char no_favour[] = "0";
+    char path[40], score[8] = "";
+    AUTO_CLOSE int ours = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC), theirs = -1;
+
+    if (ours < 0 || read(ours, score, sizeof(score)) <= 0 || *score != '-')
+        return;
+    snprintf(path, sizeof(path), "/proc/%ld/oom_score_adj", (long)pid);
+    theirs = open(path, O_WRONLY | O_CLOEXEC);
+    if (theirs < 0 || write(theirs, no_favour, 1) < 0)
+        return; /* it is spared, too */
+}
+
 int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd)
 {
     AUTO_CLOSE int in = in_fd < 0 ? -1 : behind_standard(in_fd), out = behind_standard(out_fd);
@@ -103,6 +119,7 @@ int child_start(struct child *ret, const char *command, const char *cwd, int in_
     r = spawn(command, cwd, in, out, high, &ret->pid);
     if (r < 0)
         return r;
+    take_part_in_oom(ret->pid);
     ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
     ret->messages_fd = TAKE_FD(ours);
     return 0;

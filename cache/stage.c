@@ -465,6 +465,21 @@ uint64_t stage_room_limit(struct stage *stage)
     return room_limit(stage->room);
 }
 
+void stage_set_listener(struct stage *stage, const struct stage_listener *listener)
+{
+    atomic_store(&stage->listener, listener);
+}
+
+void stage_tell(struct stage *stage, int error, const struct diag *reason)
+{
+    const struct stage_listener *listener = atomic_load(&stage->listener);
+
+    if (listener && error < 0)
+        listener->failed(listener->ctx, error, diag_text(reason, error));
+    else if (listener)
+        listener->answered(listener->ctx);
+}
+
 void stage_trouble(struct stage *stage, char *ret, size_t room)
 {
     LOCK_SCOPE(&stage->lock);

@@ -139,6 +139,18 @@ void stage_set_guide(struct stage *stage, const struct stage_guide *guide);
  * given and has not begun to come is forgotten, and given again if it is needed. Does not block. */
 void stage_guide_changed(struct stage *stage, bool jumped);
 
+/* Who is told how the remote does. By any thread of the stage or its transport, no lock held; it
+ * must not wait. */
+struct stage_listener {
+    /* A file: -EREMOTEIO, or -ESTALE, -EBADMSG ..., for which the remote is not to blame. */
+    void (*failed)(void *ctx, int error, const char *reason);
+    void (*answered)(void *ctx); /* a transfer went well, the first after a failure */
+    void *ctx;
+};
+
+/* Set it before the threads run, or while they rest; NULL: nobody. It must outlive them. */
+void stage_set_listener(struct stage *stage, const struct stage_listener *listener);
+
 struct stage_counters *stage_counters(struct stage *stage);
 
 /* Count what the cache has of all files, which is otherwise found out bit by bit: staged_bytes and

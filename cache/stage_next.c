@@ -372,10 +372,11 @@ static void verify_staged(struct stage *stage)
             atomic_load(&file->verdict) != FILE_NOT_VERIFIED || file_take(file, NULL) < 0)
             continue;
         if (file_verify(file, &reason) == -EBADMSG) {
-            LOCK_SCOPE(&stage->lock);
-
+            lock_take(&stage->lock);
             stage->trouble = reason;
             stage->trouble_error = -EBADMSG;
+            lock_drop(&stage->lock);
+            stage_tell(stage, -EBADMSG, &reason);
         }
         file_put(file);
     }

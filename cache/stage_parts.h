@@ -199,6 +199,7 @@ struct stage {
     struct stage_options options;
     const struct cache_folder *cache;
     struct transport *transport;
+    const struct stage_listener *_Atomic listener; /* see stage_set_listener(); NULL: none */
     struct room *room;
     unsigned open_most; /* descriptors */
     struct stage_counters counters;
@@ -407,5 +408,8 @@ void keep_release(struct keeping *keeping);
 /* ---- stage.c ---- */
 
 void stage_kick_locked(struct stage *stage); /* there may be something to do; starts the thread */
+
+/* Tell the listener of a failure, or, error 0, that the remote answers. No lock held. */
+void stage_tell(struct stage *stage, int error, const struct diag *reason);
 
 #endif

@@ -490,6 +490,7 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
     struct diag reason = DIAG_INIT;
+    bool fails = how != TRANSFER_DONE && how != TRANSFER_STOPPED && how != TRANSFER_WHOLE, answers;
     int gone, error;
 
     publish_ready(run); /* what has come stays, whatever has happened */
@@ -497,17 +498,20 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
     if (d && d->set)
         reason = *d;
     lock_take(&stage->lock);
+    answers = how == TRANSFER_DONE && stage->trouble_error;
     if (how == TRANSFER_DONE) {
         adapt_locked(stage, run, monotonic_ns());
         measure_locked(stage, run, monotonic_ns());
         stage->trouble_error = 0;
-    } else if (how != TRANSFER_STOPPED && how != TRANSFER_WHOLE) {
+    } else if (fails) {
         stage->trouble = reason;
         stage->trouble_error = error_of(how);
     }
     gone = settle_locked(run, how, retry_ms, &error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
+    if (fails || answers)
+        stage_tell(stage, fails ? error_of(how) : 0, &reason);
     waits_tell(stage, over, error, &reason);
     if (!gone)
         return; /* it is not ours any more */

@@ -13,13 +13,19 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "fs/beacon.h"
 #include "fs/commands.h"
+#include "fs/daemon.h"
+#include "fs/detach.h"
 #include "fs/log.h"
 #include "fs/mounts.h"
 #include "fs/notify.h"
+#include "fs/patient.h"
+#include "fs/privileges.h"
 #include "fs/server.h"
 
 #define REPORTED   20                 /* unusable files that are named on the terminal */
+#define ANSWER_MS  5000               /* that what is mounted there may take for an answer */
 #define PREPARE_NS INT64_C(300000000) /* that a mount waits for datasets to be ready */
 
 struct mount_call {
@@ -39,20 +45,70 @@ static void print_mount_help(FILE *out)
             options_help());
 }
 
-static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
+static int fail_hanging(const char *path, const struct mount_entry *mount)
+{
+    char process[40] = "";
+    AUTO_CLOSE int fd = -1;
+    pid_t pid;
+
+    fd = beacon_find(mount, &pid);
+    if (fd >= 0)
+        snprintf(process, sizeof(process), ", process %ld,", (long)pid);
+    return fail(EXIT_MOUNT,
+                "mountpoint %s: an epochfs is mounted there, and its daemon%s has not answered for "
+                "%d s; `epochfs umount` it",
+                path, process, ANSWER_MS / 1000);
+}
+
+/* An epochfs is mounted there: that is all right only if its daemon is dead. path: as the user gave
+ * it. */
+static int take_dead_away(const char *path, const char *real, const struct mount_entry *mount)
+{
+    int asked = mounts_ask(real, ANSWER_MS), r;
+    struct diag d = DIAG_INIT;
+
+    if (asked == -ETIMEDOUT)
+        return fail_hanging(path, mount);
+    if (asked != -ENOTCONN)
+        return fail(EXIT_MOUNT, "mountpoint %s: an epochfs is mounted there; `epochfs umount` it",
+                    path);
+    r = detach(real, DETACH_LAZILY, &d);
+    if (r < 0)
+        return fail(EXIT_MOUNT, "mountpoint %s: an epochfs whose daemon has died: %s", path,
+                    diag_text(&d, r));
+    say("mountpoint %s: an epochfs whose daemon had died was there; it was unmounted", path);
+    return EXIT_DONE;
+}
+
+/* Is it a folder? In a child. Returns an errno. */
+static int look_at_folder(const void *path, int out)
 {
     struct stat st;
 
-    if (!realpath(path, ret_real) || stat(ret_real, &st) < 0)
-        return fail(EXIT_MOUNT, "mountpoint %s: %s%s", path, strerror(errno),
-                    errno == ENOTCONN ? "; a mount whose daemon has died: `epochfs umount` it"
-                                      : "");
-    if (!S_ISDIR(st.st_mode))
+    (void)out;
+    return stat(path, &st) < 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+}
+
+/* Whatever is mounted there, or on the way there, may hang. */
+static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
+{
+    const struct patient_work look = {look_at_folder, ret_real, ANSWER_MS, NULL};
+    AUTO_TEXT struct text nothing = {0};
+    struct mount_entry mount;
+    int code, r = mounts_real_path(path, ret_real);
+
+    while (r == 0 && mounts_find(ret_real, &mount)) {
+        code = take_dead_away(path, ret_real, &mount);
+        if (code != EXIT_DONE)
+            return code;
+    }
+    if (r == 0)
+        r = patient_do(&look, &nothing);
+    if (r == -ENOTDIR)
         return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
-    if (mounts_find(ret_real, NULL))
-        return fail(EXIT_MOUNT, "mountpoint %s: an epochfs is mounted there; `epochfs umount` it",
-                    path);
-    return EXIT_DONE;
+    if (r == -ETIMEDOUT)
+        return fail(EXIT_MOUNT, "mountpoint %s: the file system there does not answer", path);
+    return r < 0 ? fail(EXIT_MOUNT, "mountpoint %s: %s", path, strerror(-r)) : EXIT_DONE;
 }
 
 static void report_unusable(const struct catalog *catalog)
@@ -80,21 +136,8 @@ static void report_unusable(const struct catalog *catalog)
 /* What the serving process has to do when the kernel was answered first. */
 struct readiness {
     int pipe; /* to the parent, -1 in front */
+    const char *mountpoint;
 };
-
-static void become_background(void)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    log_to_syslog();
-    if (null < 0)
-        return;
-    dup2(null, STDIN_FILENO);
-    dup2(null, STDOUT_FILENO);
-    dup2(null, STDERR_FILENO);
-    if (null > STDERR_FILENO)
-        close(null);
-}
 
 static void say_ready(void *ctx)
 {
@@ -104,7 +147,8 @@ static void say_ready(void *ctx)
     notify_ready();
     if (ready->pipe < 0)
         return;
-    become_background();
+    log_to_syslog(ready->mountpoint);
+    daemon_leave_files();
     n = write(ready->pipe, "r", 1);
     (void)n;
     close(ready->pipe);
@@ -134,11 +178,19 @@ static int wait_for_mount(int pipe_fd, pid_t child, const char *mountpoint)
     return EXIT_DONE;
 }
 
-static int serve_here(struct server *server)
+static int serve_here(struct server *server, struct source *source)
 {
-    int r = server_run(server);
+    int r;
 
+    source_rest(source); /* threads would keep their privileges */
+    privileges_spare_from_oom();
+    r = privileges_reduce();
+    if (r < 0)
+        log_warning("privileges are kept that are not needed: %s", strerror(-r));
+    log_begin();
+    r = server_run(server);
     server_free(server);
+    log_end();
     return r < 0 ? fail(EXIT_MOUNT, "serving ended: %s", strerror(-r)) : EXIT_DONE;
 }
 
@@ -160,15 +212,16 @@ static int serve_in_background(struct server *server, struct readiness *ready,
     }
     if (child > 0) {
         close(ends[1]);
-        /* The server is the child's now; to free it here would unmount it. */
+        /* The server is the child's now; to free it here would unmount it. If the child ends, who
+         * waits for an answer is told only when nobody has the connection any more. */
+        server_leave(server);
         _exit(wait_for_mount(ends[0], child, mountpoint));
     }
     close(ends[0]);
     ready->pipe = ends[1];
-    setsid();
-    if (chdir("/") < 0)
+    if (daemon_leave_session() < 0)
         _exit(EXIT_MOUNT);
-    code = serve_here(server);
+    code = serve_here(server, opened->source);
     opened_release(opened);
     _exit(code);
 }
@@ -176,7 +229,7 @@ static int serve_in_background(struct server *server, struct readiness *ready,
 static int mount_opened(const struct mount_call *call, const struct options *options,
                         struct opened *opened, const char *source, const char *mountpoint)
 {
-    struct readiness ready = {.pipe = -1};
+    struct readiness ready = {.pipe = -1, .mountpoint = mountpoint};
     const struct server_setup setup = {
         .catalog = &opened->catalog,
         .options = options,
@@ -193,7 +246,7 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
     if (r < 0)
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
     if (call->foreground)
-        return serve_here(server);
+        return serve_here(server, opened->source);
     source_rest(opened->source); /* threads do not go with a fork() */
     return serve_in_background(server, &ready, mountpoint, opened);
 }
@@ -215,6 +268,7 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     struct diag d = DIAG_INIT;
     int code;
 
+    daemon_close_inherited();
     log_set_level(options->log_level);
     code = check_mountpoint(call->mountpoint, mountpoint);
     if (code != EXIT_DONE)

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "fs/commands.h"
 #include "fs/json.h"
 #include "fs/mounts.h"
+#include "fs/patient.h"
 #include "fs/status_show.h"
 
 #define ANSWER_MS  5000 /* that the daemon may take */
@@ -50,77 +50,30 @@ static void print_help(void)
            "else a line with the time for each plan that has got further.\n");
 }
 
-/* The child: the file into the pipe; the exit code is an errno. All of it is read at once, for each
- * read looks at the time of the file, which has changed then. */
-static void read_and_exit(const char *path, int pipe_fd)
+/* In a child. All of it is read at once, for each read looks at the time of the file, which has
+ * changed then. */
+static int copy_file(const void *path, int out)
 {
     static char bytes[READ_BYTES];
     ssize_t n;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
-        _exit(errno);
+        return errno;
     while ((n = read(fd, bytes, sizeof(bytes))) > 0)
-        if (write(pipe_fd, bytes, (size_t)n) != n)
-            _exit(EPIPE);
-    _exit(n < 0 ? errno : 0);
-}
-
-/* All that comes from the pipe. 0, -ETIMEDOUT, or -errno. */
-static int collect(int pipe_fd, struct text *ret)
-{
-    int64_t until = monotonic_ns() + ANSWER_MS * INT64_C(1000000);
-    struct pollfd p = {.fd = pipe_fd, .events = POLLIN};
-    char bytes[4096];
-
-    for (;;) {
-        int64_t left = (until - monotonic_ns()) / 1000000;
-        ssize_t n;
-
-        if (caught)
-            return -EINTR;
-        if (left <= 0)
-            return -ETIMEDOUT;
-        if (poll(&p, 1, (int)left) <= 0)
-            continue;
-        n = read(pipe_fd, bytes, sizeof(bytes));
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n == 0)
-            return ret->failed ? -ENOMEM : 0;
-        if (n > 0)
-            text_add_bytes(ret, bytes, (size_t)n);
-    }
-}
-
-static int read_patiently(const char *path, struct text *ret)
-{
-    int ends[2], r, code = 0;
-    pid_t child;
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -errno;
-    child = fork();
-    if (child == 0)
-        read_and_exit(path, ends[1]);
-    close(ends[1]);
-    r = child < 0 ? -EAGAIN : collect(ends[0], ret);
-    close(ends[0]);
-    if (r < 0 && child > 0)
-        kill(child, SIGKILL);
-    if (r < 0)
-        return r;
-    waitpid(child, &code, 0);
-    return WIFEXITED(code) ? -WEXITSTATUS(code) : -EIO;
+        if (write(out, bytes, (size_t)n) != n)
+            return EPIPE;
+    return n < 0 ? errno : 0;
 }
 
 static int read_status(const struct status_call *call, struct text *ret)
 {
     char path[PATH_MAX + 32];
+    const struct patient_work work = {copy_file, path, ANSWER_MS, &caught};
     int r;
 
     snprintf(path, sizeof(path), "%s/.epochfs/status.json", call->path);
-    r = read_patiently(path, ret);
+    r = patient_do(&work, ret);
     if (r == 0 && json_find(ret->data ? ret->data : "", "pid"))
         return EXIT_DONE;
     if (r == -EINTR)

@@ -14,21 +14,36 @@
 #include "cache/url.h"
 #include "fs/commands.h"
 #include "fs/log.h"
+#include "fs/privileges.h"
 #include "fs/progress.h"
 #include "fs/values.h"
 
 #define QUIET_NS                                                                                   \
     INT64_C(600000000) /* before unpacking is shown, beside the time between two lines */
 
+static void print_line(const char *format, va_list args)
+{
+    fputs("epochfs: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+}
+
 int fail(int code, const char *format, ...)
 {
     va_list args;
 
-    fputs("epochfs: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    print_line(format, args);
     va_end(args);
-    fputc('\n', stderr);
     return code;
 }
 
@@ -147,17 +162,21 @@ void opened_release(struct opened *opened)
     *opened = (struct opened){0};
 }
 
+static bool is_far(const char *spec)
+{
+    return strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
+}
+
 /* Will there be files in the cache folder for sure? Then it is made now, and what is wrong with it
  * is told as that. */
 static int make_cache_folder(const char *spec, const struct options *options,
                              const struct cache_folder *cache, struct diag *d)
 {
-    bool is_far = strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
     static const char *const subs[] = {"unpacked", "staged"};
     char path[PATH_MAX];
     int r = 0;
 
-    if (!options->cache && !options->stages_local && !is_far)
+    if (!options->cache && !options->stages_local && !is_far(spec))
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++) {
         r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
@@ -180,6 +199,8 @@ int open_source(const char *spec, const struct options *options, struct opened *
         make_cache_folder(spec, options, &ret->cache, d) < 0)
         return EXIT_CACHE;
     raise_file_limit();
+    if (is_far(spec)) /* there may be credentials for it */
+        privileges_hide_memory();
     options_source(options, &ret->cache, &how);
     r = source_open(spec, &how, &ret->source, d);
     if (r < 0)

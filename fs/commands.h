@@ -66,6 +66,9 @@ void log_source_note(const struct source *source);
 /* Is that what a stage fails with because of its cache, not of the remote? */
 bool is_cache_error(int r);
 
+/* Say "epochfs: <what>" on stderr. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Say "epochfs: <reason>" and return code. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,11 +1,16 @@
 #include "fs/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <syslog.h>
 
+#include "base/clock.h"
+
 static enum log_level max_level = LOG_LEVEL_INFO;
-static bool use_syslog;
+static const char *syslog_mountpoint; /* NULL: to stderr */
+static struct log_filter filter;
+static bool is_filtered;
 
 void log_set_level(enum log_level level)
 {
@@ -17,20 +22,33 @@ enum log_level log_get_level(void)
     return max_level;
 }
 
-void log_to_syslog(void)
+void log_to_syslog(const char *mountpoint)
 {
     openlog("epochfs", LOG_PID, LOG_DAEMON);
-    use_syslog = true;
+    syslog_mountpoint = mountpoint;
 }
 
-static void write_line(enum log_level level, const char *text)
+static void write_line(void *ctx, enum log_level level, const char *text)
 {
     static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
 
-    if (use_syslog)
-        syslog(priorities[level], "%s", text);
+    (void)ctx;
+    if (syslog_mountpoint)
+        syslog(priorities[level], "%s: %s", syslog_mountpoint, text);
     else
         fprintf(stderr, "epochfs: %s\n", text);
+}
+
+void log_begin(void)
+{
+    log_filter_init(&filter, write_line, NULL);
+    is_filtered = true;
+}
+
+void log_end(void)
+{
+    is_filtered = false;
+    log_filter_end(&filter);
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -43,5 +61,8 @@ void log_line(enum log_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    write_line(level, text);
+    if (is_filtered)
+        log_filter_line(&filter, monotonic_ns(), level, text);
+    else
+        write_line(NULL, level, text);
 }

@@ -1,17 +1,20 @@
-/* Messages of the daemon: to stderr in front, to syslog in the background. Only fs/ logs. */
+/* Messages: to stderr in front, to syslog in the background. Only fs/ logs. */
 #ifndef EPOCHFS_FS_LOG_H
 #define EPOCHFS_FS_LOG_H
 
-#include <stdbool.h>
-
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+#include "fs/log_filter.h"
 
 /* Messages above level are dropped. Set before threads start. */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
-/* From now on to syslog. */
-void log_to_syslog(void);
+/* From now on to syslog, each with the mountpoint, which stays as it is until the end. */
+void log_to_syslog(const char *mountpoint);
+
+/* A daemon serves from now on, and its messages pass the filter of fs/log_filter.h; until the end,
+ * when no other thread logs any more. */
+void log_begin(void);
+void log_end(void);
 
 /* One line. Any thread. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

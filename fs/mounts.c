@@ -2,13 +2,21 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
+#include "base/clock.h"
 #include "base/scope.h"
+#include "fs/patient.h"
 
-int mounts_real_path(const char *path, char ret[static PATH_MAX])
+#define PATH_MS    3000                /* that finding a path may take */
+#define DYING_NS   INT64_C(1000000000) /* that a dead daemon's warden may go on answering */
+#define DYING_LOOK 10                  /* ms between two looks */
+
+static int find_real_path(const char *path, char ret[static PATH_MAX])
 {
     AUTO_FREE char *for_dir = strdup(path);
     AUTO_FREE char *for_base = strdup(path);
@@ -29,6 +37,58 @@ int mounts_real_path(const char *path, char ret[static PATH_MAX])
     return 0;
 }
 
+/* In a child. */
+static int write_real_path(const void *path, int out)
+{
+    char real[PATH_MAX];
+    int r = find_real_path(path, real);
+    ssize_t len = r < 0 ? 0 : (ssize_t)strlen(real);
+
+    return r < 0 ? -r : write(out, real, (size_t)len) == len ? 0 : EPIPE;
+}
+
+/* "M/" is M here: the slash would have the mount asked whether it is a folder. */
+int mounts_real_path(const char *path, char ret[static PATH_MAX])
+{
+    AUTO_FREE char *bare = strdup(path);
+    const struct patient_work work = {write_real_path, bare, PATH_MS, NULL};
+    AUTO_TEXT struct text real = {0};
+    int r = bare ? 0 : -ENOMEM;
+
+    for (size_t len = strlen(path); r == 0 && len > 1 && bare[len - 1] == '/'; len--)
+        bare[len - 1] = '\0';
+    if (r == 0)
+        r = patient_do(&work, &real);
+    if (r == 0)
+        snprintf(ret, PATH_MAX, "%s", real.data);
+    return r;
+}
+
+/* In a child. For a moment the warden of a daemon that was killed may answer, with EIO. */
+static int ask(const void *path, int out)
+{
+    int64_t until = monotonic_ns() + DYING_NS;
+    struct statfs fs;
+
+    (void)out;
+    while (statfs(path, &fs) < 0) {
+        if (errno == ECONNABORTED)
+            return ENOTCONN;
+        if (errno != EIO || monotonic_ns() > until)
+            return errno;
+        poll(NULL, 0, DYING_LOOK);
+    }
+    return 0;
+}
+
+int mounts_ask(const char *path, int ms)
+{
+    const struct patient_work work = {ask, path, ms, NULL};
+    AUTO_TEXT struct text nothing = {0};
+
+    return patient_do(&work, &nothing);
+}
+
 /* "\040" in mountinfo is a blank. */
 static void unescape(char *s)
 {
@@ -43,6 +103,15 @@ static void unescape(char *s)
         }
     }
     *to = '\0';
+}
+
+/* Who mounted it, and for whom: from the options of the file system, the last word of the line. */
+static void read_users(const char *type, struct mount_entry *ret)
+{
+    const char *last = strrchr(type, ' '), *owner = strstr(last, "user_id=");
+
+    ret->owner = owner ? (uid_t)strtoul(owner + strlen("user_id="), NULL, 10) : 0;
+    ret->is_for_all = strstr(last, "allow_other") != NULL;
 }
 
 bool mounts_find(const char *path, struct mount_entry *ret)
@@ -63,6 +132,7 @@ bool mounts_find(const char *path, struct mount_entry *ret)
         unescape(where);
         if (strcmp(where, path) != 0)
             continue;
+        read_users(type, &entry);
         found = !strncmp(type + 3, "fuse.epochfs ", 13); /* later mounts lie on top */
         if (found && ret)
             *ret = entry;

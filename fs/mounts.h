@@ -1,20 +1,29 @@
-/* What /proc/self/mountinfo says of epochfs mounts. */
+/* What is known of epochfs mounts without asking them: from /proc/self/mountinfo; and how they do.
+ */
 #ifndef EPOCHFS_FS_MOUNTS_H
 #define EPOCHFS_FS_MOUNTS_H
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct mount_entry {
     unsigned device_major, device_minor;
+    uid_t owner;     /* who mounted it */
+    bool is_for_all; /* allow_other */
 };
 
 /* Is the topmost mount on path, an absolute real path, an epochfs? Does not touch the mount, so
  * that it works where the daemon is dead. ret may be NULL. */
 bool mounts_find(const char *path, struct mount_entry *ret);
 
-/* The real path of a mountpoint; of one whose daemon is dead by the folder above it. 0 or -errno.
- */
+/* The real path of a mountpoint; of one whose daemon is dead by the folder above it. 0 or -errno;
+ * -ETIMEDOUT: a file system on the way there does not answer. */
 int mounts_real_path(const char *path, char ret[static PATH_MAX]);
+
+/* Ask the file system that is mounted there, for so long at most. 0: it answers; -ENOTCONN: its
+ * daemon is dead; -ETIMEDOUT: it does not answer; or -errno. Of a mount of another user that does
+ * not let others in, 0 says nothing. */
+int mounts_ask(const char *path, int ms);
 
 #endif

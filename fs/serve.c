@@ -223,7 +223,7 @@ static enum log_level failure_level(struct server *s, const struct node *node, i
         return LOG_LEVEL_ERROR;
     told = atomic_fetch_add(&s->told[node->item - s->setup.catalog->item][r == -EBADMSG], 1);
     if (told + 1 == most && most > 1)
-        log_info("more read errors of this dataset are logged with log=debug only");
+        log_info("%s: more of its read errors are logged with log=debug only", node->item->name);
     return told < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 }
 

@@ -10,10 +10,12 @@
 
 #include "base/clock.h"
 #include "base/wants.h"
+#include "cache/stage.h"
 #include "fs/active.h"
 #include "fs/guide.h"
 #include "fs/promises.h"
 #include "fs/push.h"
+#include "fs/remote_log.h"
 #include "fs/server.h"
 #include "fs/tree.h"
 #include "fs/view.h"
@@ -88,6 +90,7 @@ struct server {
     bool signals;           /* handlers are set */
     pthread_t main, ender;  /* see server.c */
     int events;             /* the ender's */
+    int beacon;             /* see beacon.h; -1: none */
     _Atomic bool has_ended; /* the loop */
     bool no_open;           /* the kernel can do without open requests */
     bool parallel;          /* the kernel can have several requests for one folder at a time */
@@ -96,9 +99,11 @@ struct server {
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     struct slow slow;
     struct status status;
-    _Atomic unsigned (*told)[2]; /* [catalog->n] failed reads, of bad samples in [1] */
-    _Atomic bool *wanted;        /* [catalog->n] a request waits for it to be ready */
-    _Atomic int64_t changed;     /* when a listing last grew, ns since 1970 */
+    struct remote_log remote_log;
+    struct stage_listener listener; /* which tells it */
+    _Atomic unsigned (*told)[2];    /* [catalog->n] failed reads, of bad samples in [1] */
+    _Atomic bool *wanted;           /* [catalog->n] a request waits for it to be ready */
+    _Atomic int64_t changed;        /* when a listing last grew, ns since 1970 */
 };
 
 extern const struct fuse_lowlevel_ops serve_operations;

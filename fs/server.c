@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <linux/fuse.h>
+#include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,15 +18,20 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/memo.h"
 #include "base/scope.h"
-#include "cache/stage.h"
+#include "fs/beacon.h"
 #include "fs/log.h"
+#include "fs/memory.h"
 #include "fs/mounts.h"
 #include "fs/pages.h"
 #include "fs/serve_parts.h"
 
 #define THREADS      10
 #define READAHEAD_KB 1024
+
+#define MEMORY_LOOK_MS 1000 /* between two looks at what memory there is */
+#define SHORT_SHARE    16   /* it is short if less than one of so many parts is free */
 
 /* libfuse's words go where ours go; its own are many at debug level. */
 static void log_libfuse(enum fuse_log_level level, const char *format, va_list args)
@@ -38,6 +45,38 @@ static void log_libfuse(enum fuse_log_level level, const char *format, va_list a
                                          : LOG_LEVEL_DEBUG,
              "%s", text);
 }
+
+/* ---- what the remote does ---- */
+
+static void say_of_remote(void *ctx, const char *text)
+{
+    (void)ctx;
+    log_warning("%s", text);
+}
+
+static void remote_failed(void *ctx, int error, const char *reason)
+{
+    struct server *s = ctx;
+
+    remote_log_failed(&s->remote_log, reason, error == -EREMOTEIO, monotonic_ns());
+}
+
+static void remote_answered(void *ctx)
+{
+    struct server *s = ctx;
+
+    remote_log_answered(&s->remote_log, monotonic_ns());
+}
+
+static void listen_to_stage(struct server *s)
+{
+    remote_log_init(&s->remote_log, say_of_remote, NULL);
+    s->listener = (struct stage_listener){remote_failed, remote_answered, s};
+    if (s->setup.stage)
+        stage_set_listener(s->setup.stage, &s->listener);
+}
+
+/* ---- making ---- */
 
 /* What knows which plans are read, and tells the stage. */
 static int make_actives(struct server *s)
@@ -187,13 +226,17 @@ static void note_signal(int number)
     errno = error;
 }
 
+/* nohup(1) has SIGHUP ignored, and that it stays. */
 static void handle_signals(bool on)
 {
-    struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL};
+    struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL}, before;
 
-    for (size_t i = 0; i < ARRAY_LEN(end_signals); i++)
-        sigaction(end_signals[i], &action, NULL);
     sigaction(SIGPIPE, &action, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(end_signals); i++) {
+        sigaction(end_signals[i], NULL, &before);
+        if (end_signals[i] != SIGHUP || before.sa_handler != SIG_IGN)
+            sigaction(end_signals[i], &action, NULL);
+    }
 }
 
 /* From before it is mounted until it is unmounted: who ends it must not leave a mount behind. What
@@ -221,6 +264,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
         return -ENOMEM;
     s->setup = *setup;
     status_init(&s->status);
+    s->beacon = -1;
     s->status.catalog = setup->catalog;
     s->status.source = setup->source;
     s->status.mountpoint = setup->mountpoint;
@@ -229,6 +273,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     atomic_store(&s->changed, now_ns());
     pthread_mutex_init(&s->slow.lock, NULL);
     pthread_cond_init(&s->slow.wake, NULL);
+    listen_to_stage(s);
     s->told = calloc(setup->catalog->n, sizeof(*s->told));
     s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
     r = s->told && s->wanted ? make_tree(s, d) : -ENOMEM;
@@ -257,6 +302,11 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     return 0;
 }
 
+void server_leave(const struct server *s)
+{
+    close(fuse_session_fd(s->session));
+}
+
 /* ---- threads and the end ---- */
 
 int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg)
@@ -278,18 +328,38 @@ static void end_loop(struct server *s)
 
     fuse_session_exit(s->session);
     while (!atomic_load(&s->has_ended)) {
-        pthread_kill(s->main, SIGHUP);
+        pthread_kill(s->main, SIGTERM);
         nanosleep(&a_while, NULL);
+    }
+}
+
+/* Memory is short for all: half of what we remember goes, until that has been enough. */
+static void let_memory_go(const struct server *s)
+{
+    if (memory_free() < memory_total() / SHORT_SHARE &&
+        memo_halve(s->setup.catalog->tools->setup.memo))
+        malloc_trim(0);
+}
+
+/* Until a signal has come, or the loop is over. */
+static void wait_for_event(const struct server *s)
+{
+    struct pollfd p[] = {{.fd = s->events, .events = POLLIN}, {.fd = s->beacon, .events = POLLIN}};
+
+    while (!p[0].revents) {
+        p[1].revents = 0;
+        if (poll(p, ARRAY_LEN(p), MEMORY_LOOK_MS) == 0)
+            let_memory_go(s);
+        if (p[1].revents)
+            beacon_answer(s->beacon);
     }
 }
 
 static void *ender_main(void *arg)
 {
     struct server *s = arg;
-    uint64_t n;
 
-    while (read(s->events, &n, sizeof(n)) < 0 && errno == EINTR) {
-    }
+    wait_for_event(s);
     if (atomic_load(&s->has_ended))
         return NULL;
     slow_stop(s);
@@ -340,6 +410,8 @@ static int serve(struct server *s, struct fuse_loop_config *config)
             log_error("eventfd: %s", strerror(errno));
         pthread_join(s->ender, NULL);
     }
+    scope_close(&s->beacon); /* the next mount may get this one's device number any time now */
+    s->beacon = -1;
     slow_stop(s);
     push_stop(s->push);
     warden_stop(&s->warden);
@@ -360,6 +432,7 @@ int server_run(struct server *s)
         if (mounts_find(s->setup.mountpoint, &entry)) {
             s->device = makedev(entry.device_major, entry.device_minor);
             raise_readahead(&entry);
+            s->beacon = beacon_light(&entry);
         }
         load_unwinder();
         r = serve(s, config);
@@ -382,10 +455,13 @@ void server_free(struct server *s)
         fuse_session_destroy(s->session);
     if (s->has_buffers)
         pthread_key_delete(s->buffer);
-    if (s->guide) { /* the stage goes later, and asks until then */
+    if (s->setup.stage) { /* it goes later, and asks and tells until then */
         stage_rest(s->setup.stage);
         stage_set_guide(s->setup.stage, NULL);
+        stage_set_listener(s->setup.stage, NULL);
     }
+    remote_log_end(&s->remote_log);
+    scope_close(&s->beacon);
     push_free(s->push);
     guide_free(s->guide);
     actives_free(s->actives);

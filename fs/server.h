@@ -24,6 +24,10 @@ struct server_setup {
 /* Make the file system and mount it. 0, or -errno with the reason in d. No thread is started. */
 int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d);
 
+/* In a process that has forked, and whose child serves: keep nothing of the mount, so that it ends
+ * with the child. server is not to be used any more, nor freed. */
+void server_leave(const struct server *server);
+
 /* Serve until it is unmounted, or SIGTERM, SIGINT or SIGHUP comes; then unmount. 0 or -errno. */
 int server_run(struct server *server);
 

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fs/privileges.h"
+
 #define REQUEST_MAX ((1 << 20) + 4096)
 
 static uint8_t request[REQUEST_MAX]; /* only the warden touches it */
@@ -74,6 +76,7 @@ static _Noreturn void begin(int fuse, int daemon, int pipe_end)
         if (null < 0 || from[i] < 0 || dup2(null, i) < 0 || dup2(from[i], 3 + i) < 0)
             _exit(1);
     close_range(6, ~0U, 0);
+    privileges_give_up();
     warden(3, 4, 5);
 }
 

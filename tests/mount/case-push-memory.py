@@ -2,41 +2,15 @@
 """The daemon in a memory cgroup that is smaller than what may be ahead: less is pushed, nothing is
 killed, all bytes are right."""
 
-import contextlib
-import os
-
 import numpy as np
 
-from lib import SOURCE, contains, equal, idx_bytes, path, skip, start, stop, text, write
+from lib import SOURCE, contains, equal, idx_bytes, path, start, stop, text, write
+from memory_group import memory_group
 from push import compute, resident, whole
 
 MiB = 1 << 20
 LIMIT = 96 * MiB
 N = 40000
-
-
-@contextlib.contextmanager
-def memory_group(limit):
-    """A cgroup with that limit, of version 2 or 1; its folder and the file that counts kills."""
-    name = f"epochfs-test-{os.getpid()}"
-    for top, file, kills in (("/sys/fs/cgroup", "memory.max", "memory.events"),
-                             ("/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                              "memory.oom_control")):
-        group = f"{top}/{name}"
-        with contextlib.suppress(OSError):
-            os.mkdir(group)
-        if not os.path.exists(f"{group}/{file}"):
-            with contextlib.suppress(OSError):
-                os.rmdir(group)
-            continue
-        try:
-            with open(f"{group}/{file}", "w", encoding="ascii") as f:
-                f.write(str(limit))
-            yield group, f"{group}/{kills}"
-        finally:
-            os.rmdir(group)
-        return
-    skip("no memory cgroup can be made here")
 
 
 def main():

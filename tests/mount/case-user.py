@@ -3,6 +3,7 @@
 
 import errno
 import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -59,6 +60,10 @@ def user_reads():
     contains(as_user("ls", path("packed-data/samples")), "npz")
 
 
+def user_daemon():
+    return json.loads(as_user("cat", path(".epochfs/status.json")))["pid"]
+
+
 # ---- in the background ----
 equal(as_user(binary, "mount", "-o", "plan=batch=4", SOURCE, MOUNTPOINT).replace(
     "epochfs: not used: secret: Permission denied\n", ""), "", "mount says what is not used")
@@ -76,12 +81,25 @@ if not ROOT:
 
 # ---- kill -9, then umount by the user ----
 as_user(binary, "mount", SOURCE, MOUNTPOINT)
-pid = next(int(line.split(":")[1].strip(" ,\n"))
-           for line in as_user("cat", path(".epochfs/status.json")).splitlines() if '"pid"' in line)
-os.kill(pid, 9)
+os.kill(user_daemon(), 9)
 contains(as_user("ls", MOUNTPOINT + "/", code=2), "onnect")  # not connected, connection abort
 as_user(binary, "umount", MOUNTPOINT)
 equal(mount_type(MOUNTPOINT), None, "unmounted after kill -9")
+
+# ---- mount over a dead mount; umount of one that is in use ----
+as_user(binary, "mount", SOURCE, MOUNTPOINT)
+os.kill(user_daemon(), 9)
+contains(as_user(binary, "mount", SOURCE, MOUNTPOINT), "daemon had died", "it was unmounted")
+with subprocess.Popen([*AS_USER, "cat"], cwd=PRIVATE, stdin=subprocess.PIPE) as outside, \
+        subprocess.Popen([*AS_USER, "sh", "-c", 'cd "$1" && echo there && exec cat', "sh",
+                          MOUNTPOINT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as inside:
+    equal(inside.stdout.readline(), b"there\n", "a user of the mount")
+    message = as_user(binary, "umount", MOUNTPOINT)
+    contains(message, "was in use by", f"{inside.pid} (")
+    equal(f"{outside.pid} (" in message, False, message)
+    equal(mount_type(MOUNTPOINT), None, "unmounted while in use")
+    inside.communicate(b"")
+    outside.communicate(b"")
 
 # ---- a mountpoint that is not ours ----
 if ROOT:

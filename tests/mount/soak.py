@@ -182,14 +182,14 @@ class Reader:
 class Mount:
     """A mount with its readers, and how it ends."""
 
-    def __init__(self, soak, number, url, keep):
+    def __init__(self, soak, number, url, keep, readers=READERS):
         self.soak, self.name = soak, f"mount{number}"
         options = f"cache={CACHE},keep={keep},cache_size={soak.cache_size}," \
             f"ahead={soak.rng.choice(['1M', '16M', '256M'])},block=64K,patience=60," \
             "plan=batch=32+seed=0,plan=batch=32+rank=1of2+seed=1"
         self.daemon = start_at(self.name, f"{url}/", options)
         self.ending = f"{PRIVATE}/ending.{number}"
-        self.readers = [self.new_reader() for _ in range(READERS)]
+        self.readers = [self.new_reader() for _ in range(readers)]
         self.fd = os.pidfd_open(self.daemon.pid)
 
     def new_reader(self):
@@ -206,7 +206,7 @@ class Mount:
                 self.soak.reader_failed(code)
                 self.readers[i] = self.new_reader()
         if self.soak.rng.random() < 0.2:
-            i = self.soak.rng.randrange(READERS)
+            i = self.soak.rng.randrange(len(self.readers))
             self.readers[i].kill()
             self.readers[i].wait(DEADLINE)
             self.readers[i] = self.new_reader()
@@ -246,6 +246,47 @@ class Mount:
         return took
 
 
+class Lasting:
+    """A mount that lives as long as the soak: it must not grow. What it has in the end is compared
+    with what it had at most while it settled."""
+
+    SETTLED = 120  # seconds
+    MEMORY_MORE, FILES_MORE = 1.25, 16  # what chance adds, readers come and go
+
+    def __init__(self, mount):
+        self.mount, self.begin = mount, time.monotonic()
+        self.settled = (0, 0)
+
+    def measure(self):
+        """Its memory in MiB, and how many descriptors it has; 0 where we may not count them."""
+        pid = self.mount.daemon.pid
+        with open(f"/proc/{pid}/status", encoding="ascii") as f:
+            rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS:")) >> 10
+        with contextlib.suppress(PermissionError):
+            return rss, len(os.listdir(f"/proc/{pid}/fd"))
+        return rss, 0
+
+    def look(self):
+        self.mount.look()
+        rss, files = self.measure()
+        if time.monotonic() - self.begin <= self.SETTLED:
+            self.settled = max(rss, self.settled[0]), max(files, self.settled[1])
+
+    def report(self):
+        rss, files = self.measure()
+        print(f"after {time.monotonic() - self.begin:.0f} s the lasting mount has {rss} MiB of "
+              f"memory and {files} descriptors (while it settled at most {self.settled[0]} MiB and "
+              f"{self.settled[1]})", flush=True)
+        return rss, files
+
+    def end(self):
+        rss, files = self.report()
+        if os.environ.get("SOAK_PRESET") not in ("asan", "tsan"):  # which keep what was freed
+            equal(rss <= self.settled[0] * self.MEMORY_MORE + 8, True, "memory that it took")
+        equal(files <= self.settled[1] + self.FILES_MORE, True, "descriptors that it took")
+        self.mount.end(signal.SIGTERM)
+
+
 class Soak:
     def __init__(self, minutes, seed):
         self.rng = random.Random(seed)
@@ -274,14 +315,14 @@ class Soak:
             compute(self.rng.random())
             server.start()
 
-    def round(self, server):
+    def round(self, server, lasting):
         keep = self.rng.choice(self.keeps)
         mounts = [Mount(self, 2 * self.rounds + i, server.url, keep)
                   for i in range(self.rng.choice([1, 1, 2]))]
         until = min(time.monotonic() + ROUND, max(self.until, time.monotonic() + 5))
         with pidfd(os.getpid()) as fd:
             while time.monotonic() < until:
-                for mount in mounts:
+                for mount in [*mounts, lasting]:
                     mount.look()
                 self.disturb(server)
                 ended(fd, 0.5)
@@ -294,14 +335,17 @@ class Soak:
             server.resume()
             self.longest = max(self.longest, took)
             print(f"round {self.rounds}: keep={keep}, ended by {way} in {took:.2f} s", flush=True)
-        equal(locks_in(CACHE), [], "locks that are left")
+        lasting.report()
         run("cache", "verify", CACHE)
         self.rounds += 1
 
     def go_on(self):
         with Nginx(WWW, limit_rate=20_000_000) as server:
+            lasting = Lasting(Mount(self, "lasting", server.url, "pin", readers=2))
             while time.monotonic() < self.until:
-                self.round(server)
+                self.round(server, lasting)
+            lasting.end()
+        equal(locks_in(CACHE), [], "locks that are left")
         print(f"{self.rounds} rounds, the longest end took {self.longest:.2f} s")
 
 

@@ -109,6 +109,28 @@ static void test_memo__above_the_limit__least_recently_used_goes(void **state)
     memo_free(memo);
 }
 
+static void test_memo__halved__what_is_in_use_stays(void **state)
+{
+    struct memo_thing *used = NULL;
+    struct memo *memo = NULL;
+
+    (void)state;
+    assert_int_equal(memo_new(1 << 20, &memo), 0);
+    assert_false(memo_halve(memo));
+    assert_true(get(memo, 0, 1000, &used));
+    for (uint64_t i = 1; i < 8; i++)
+        assert_true(touch(memo, i, 1000));
+    assert_true(memo_halve(memo));
+    assert_true(has(memo, 0) && !has(memo, 4) && has(memo, 5) && has(memo, 7));
+    while (memo_halve(memo))
+        continue;
+    assert_true(has(memo, 0) && !has(memo, 7));
+    memo_let_go(used);
+    assert_true(memo_halve(memo));
+    assert_false(has(memo, 0));
+    memo_free(memo);
+}
+
 static void test_memo__in_use__stays(void **state)
 {
     struct memo_thing *first = NULL, *second = NULL, *again = NULL;
@@ -317,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memo__within_the_limit__made_once),
         cmocka_unit_test(test_memo__above_the_limit__least_recently_used_goes),
+        cmocka_unit_test(test_memo__halved__what_is_in_use_stays),
         cmocka_unit_test(test_memo__in_use__stays),
         cmocka_unit_test(test_memo__maker_fails__not_remembered),
         cmocka_unit_test(test_memo__same_key_at_once__made_once),

@@ -1,0 +1,217 @@
+#!/usr/bin/python3
+"""epochfs umount always comes back, and mount never waits for what is mounted already: mounts in
+use, stopped daemons, dead ones, readers that hang; and what is not ours is left alone."""
+
+import errno
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
+                 expect_error, mount_type, path, run, small)
+from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of, has_connections,
+                  mount, process_status, processes, system_mount, take_own_namespace)
+from servers import Nginx, place, wait_until, within
+
+WWW = f"{PRIVATE}/www"
+IN_TIME = 12  # seconds that umount may take, whatever is wrong
+images, labels = small()
+
+
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: process_status(pid)["State"].startswith("T"), "it has stopped")
+
+
+def reader(file):
+    """A process that has a file of the mount open, and says so by its output."""
+    process = subprocess.Popen(["python3", "-c", "import sys; f = open(sys.argv[1], 'rb'); "
+                                "print('open', flush=True); sys.stdin.read(); print(len(f.read()))",
+                                file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(process.stdout.readline(), "open\n", "the reader")
+    return process
+
+
+def umount_in_time(what):
+    with within(IN_TIME, f"umount: {what}"):
+        return run("umount", MOUNTPOINT)
+
+
+def check_plain():
+    """When umount returns, the daemon has ended and has let go its cache."""
+    with Nginx(WWW) as server:
+        for at in (MOUNTPOINT, f"{MOUNTPOINT}/", f"{MOUNTPOINT}//"):
+            equal(mount(f"{server.url}/", at=at), "", "mount says")
+            pid = daemon_of()
+            content(path("train/samples/npz/000003.npz"))
+            equal(run("umount", at), "", "umount says")
+            equal(os.path.exists(f"/proc/{pid}/fd/0"), False, "the daemon is there after umount")
+            shutil.rmtree(CACHE)
+            os.mkdir(CACHE)
+    equal(mount(SOURCE), "", "mount says")
+    contains(run("mount", SOURCE, MOUNTPOINT, code=3), "an epochfs is mounted there")
+    equal(mount_type(MOUNTPOINT), "fuse.epochfs", "a living mount is left alone")
+    pid = daemon_of()
+    equal(run("umount", MOUNTPOINT, cwd=MOUNTPOINT), "", "umount from inside")
+    check_ended(pid, "umount from inside", 0)
+
+
+def check_in_use():
+    """Who is in it is named, and may go on; nobody else gets in; it ends with its last user."""
+    mount(SOURCE)
+    pid, user = daemon_of(), reader(path("train/samples/raw/000001.image.raw"))
+    inside = subprocess.Popen(["cat"], cwd=path("train"), stdin=subprocess.PIPE)
+    said = umount_in_time("in use")
+    contains(said, MOUNTPOINT, "was in use by", f"{user.pid} (python3)", f"{inside.pid} (cat)")
+    equal(said.count("\n"), 1, f"one line: {said}")
+    equal(f"{pid} " in said, False, f"the daemon is no user: {said}")
+    equal(mount_type(MOUNTPOINT), None, "mounted")
+    equal(os.listdir(MOUNTPOINT), [], "what is at the mountpoint")
+    contains(run("umount", MOUNTPOINT, code=3), "no epochfs is mounted there")
+    equal(mount(SOURCE), "", "the next one is mounted meanwhile")
+    equal(user.communicate("", timeout=DEADLINE)[0], "30\n", "the user reads on")
+    inside.communicate(timeout=DEADLINE)
+    check_ended(pid, "the last user has gone")
+    equal(umount_in_time("the next one"), "", "umount says")
+
+
+def check_mapped():
+    """A file that is mapped, and closed, is in use, too."""
+    mount(SOURCE)
+    code = "import mmap, sys; f = open(sys.argv[1], 'rb'); " \
+        "m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); f.close(); " \
+        "print('open', flush=True); sys.stdin.read()"
+    user = subprocess.Popen(["python3", "-c", code, path("train/samples/raw/000001.image.raw")],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    user.stdout.readline()
+    contains(umount_in_time("mapped"), "was in use by", f"{user.pid} (python3)")
+    user.communicate("", timeout=DEADLINE)
+
+
+def check_unseen():
+    """No process has it open, as when its own daemon waits for a remote: the daemon is ended."""
+    mount(SOURCE)
+    pid = daemon_of()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        fd = os.open(MOUNTPOINT, os.O_RDONLY)
+        socket.send_fds(ours, [b"x"], [fd])  # on its way, where nobody sees it
+        os.close(fd)
+        equal(umount_in_time("unseen"), "", "umount says")
+        check_ended(pid, "in use by nobody", 0)
+
+
+def check_stopped():
+    """A stopped daemon: mount and status say so, umount comes back and says what is left."""
+    mount(SOURCE)
+    pid = daemon_of()
+    stopped(pid)
+    with within(IN_TIME, "mount over it"):
+        contains(mount(SOURCE, code=3), f"process {pid}", "has not answered", "epochfs umount")
+    equal(mount_type(MOUNTPOINT), "fuse.epochfs", "it was left")
+    contains(umount_in_time("stopped"), f"process {pid}", "is left", "stopped")
+    equal(mount_type(MOUNTPOINT), None, "mounted")
+    os.kill(pid, signal.SIGCONT)
+    check_ended(pid, "it goes on")
+
+
+def hanging_reader():
+    return subprocess.Popen(["cat", path("train/samples/raw/000009.image.raw")],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def check_stopped_in_use():
+    """And somebody waits for it: gets an error, where the connection may be aborted."""
+    mount(SOURCE)
+    pid = daemon_of()
+    stopped(pid)
+    user = hanging_reader()
+    wait_until(lambda: os.readlink(f"/proc/{user.pid}/exe").endswith("/cat"), "the reader runs")
+    inside = subprocess.Popen(["cat"], cwd=MOUNTPOINT, stdin=subprocess.PIPE)
+    said = umount_in_time("stopped, in use")
+    contains(said, "was in use by", f"{inside.pid} (cat)", "does not answer", f"process {pid}")
+    if has_connections():
+        contains(said, "who reads in it gets an error now")
+        said = user.communicate(timeout=DEADLINE)[1]
+        contains(said, "abort")
+    else:
+        contains(said, f"{CONNECTIONS}/")
+    os.kill(pid, signal.SIGCONT)
+    user.wait(DEADLINE)
+    inside.communicate(timeout=DEADLINE)
+    check_ended(pid, "it goes on")
+
+
+def killed():
+    """A mount whose daemon is dead."""
+    mount(SOURCE)
+    pid = daemon_of()
+    os.kill(pid, signal.SIGKILL)
+    check_ended(pid, "kill -9")
+
+
+def check_dead():
+    """Dead mounts go at once and silently, in use or not, and are replaced by the next one."""
+    limit = 4 if SLOW else 1.5
+    killed()
+    with within(limit, "umount of a dead one"):
+        equal(run("umount", MOUNTPOINT), "", "umount of a dead mount says")
+    mount(SOURCE)
+    inside = subprocess.Popen(["cat"], cwd=path("train"), stdin=subprocess.PIPE)
+    pid = daemon_of()
+    os.kill(pid, signal.SIGKILL)
+    check_ended(pid, "kill -9")
+    with within(limit, "umount of a dead one that is in use"):
+        equal(run("umount", MOUNTPOINT), "", "umount of a dead mount that is in use says")
+    inside.communicate(timeout=DEADLINE)
+    killed()
+    for helper in (False, True):
+        if helper:
+            name = f"{PRIVATE}/mount.epochfs"
+            os.symlink(os.environ["EPOCHFS"], name)
+            done = subprocess.run([name, SOURCE, MOUNTPOINT, "-o", "ro"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=DEADLINE)
+            equal(done.returncode, 0, f"mount.epochfs: {done.stdout}")
+            said = done.stdout
+        else:
+            said = mount(SOURCE)
+        equal(said, f"epochfs: mountpoint {MOUNTPOINT}: an epochfs whose daemon had died was "
+              "there; it was unmounted\n", "mount over a dead one says")
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            equal(f.read().count(f" {MOUNTPOINT} "), 1, "mounts there")
+        os.kill(daemon_of(), signal.SIGKILL)
+        wait_until(lambda: not processes(), "they have ended")
+    equal(run("umount", MOUNTPOINT), "", "umount says")
+
+
+def check_not_ours():
+    """A dead mount of another kind is none of our business."""
+    fd = os.open("/dev/fuse", os.O_RDWR)
+    system_mount("other", MOUNTPOINT, "fuse.other", 0,
+                 f"fd={fd},rootmode=40000,user_id=0,group_id=0")
+    os.close(fd)
+    expect_error(errno.ENOTCONN, os.statvfs, MOUNTPOINT)
+    contains(mount(SOURCE, code=3), MOUNTPOINT, "not connected")
+    equal(mount_type(MOUNTPOINT), "fuse.other", "what is mounted")
+    contains(run("umount", MOUNTPOINT, code=3), "no epochfs is mounted there")
+    equal(mount_type(MOUNTPOINT), "fuse.other", "what is mounted")
+    subprocess.run(["umount", MOUNTPOINT], check=True)
+
+
+def main():
+    take_own_namespace(__file__)
+    for name in os.listdir(SOURCE):
+        place(WWW, name, content(SOURCE, name))
+    checks = [check_plain, check_in_use, check_mapped, check_unseen, check_stopped,
+              check_stopped_in_use, check_dead]
+    for check in checks + ([check_not_ours] if ROOT else []):
+        begin = time.monotonic()
+        check()
+        print(f"{check.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+    check_nothing_left()
+
+
+main()

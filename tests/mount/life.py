@@ -1,0 +1,105 @@
+"""What the cases of a mount's life share: daemons in the background, and what they leave."""
+
+import contextlib
+import ctypes
+import os
+import re
+
+from lib import CACHE, DEADLINE, EPOCHFS, MOUNTPOINT, PRIVATE, equal, run, status
+from servers import ended, files_below, locks_in, wait_until
+
+CONNECTIONS = "/sys/fs/fuse/connections"
+ROOT = os.geteuid() == 0
+
+
+def take_own_namespace(file):
+    """Go on in a mount namespace of our own where /sys/fs/fuse/connections is mounted. Others then
+    see nothing of what is mounted here."""
+    if not ROOT or os.environ.get("LIFE_NAMESPACE"):
+        return
+    os.environ["LIFE_NAMESPACE"] = "yes"
+    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                          f'mount -t fusectl none {CONNECTIONS}; exec "$0"', file])
+
+
+def has_connections():
+    return os.path.ismount(CONNECTIONS) and bool(os.environ.get("LIFE_NAMESPACE"))
+
+
+USED = set()  # connections that were ours
+
+
+def connections():
+    """Those of the kernel, without what is mounted in other namespaces: other cases come and go
+    there."""
+    found, ours = set(os.listdir(CONNECTIONS)), os.readlink("/proc/self/ns/mnt")
+    seen = {ours}
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            namespace = name.isdigit() and os.readlink(f"/proc/{name}/ns/mnt")
+            if namespace and namespace not in seen:
+                seen.add(namespace)
+                with open(f"/proc/{name}/mountinfo", encoding="utf-8", errors="replace") as f:
+                    found -= {line.split()[2].split(":")[1] for line in f}
+    return found
+
+
+def processes():
+    """The daemons of this case, with their wardens, and the commands that are under way."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as f:
+                    words = f.read().split(b"\0")
+            except OSError:
+                continue
+            if words[0] == os.fsencode(EPOCHFS) and any(os.fsencode(PRIVATE) in w for w in words):
+                found.append(int(name))
+    return found
+
+
+def mount(source, *options, at=MOUNTPOINT, code=0):
+    """In the background. Returns what it said."""
+    said = run("mount", *(word for o in options for word in ("-o", o)), source, at, code=code)
+    if code == 0:
+        USED.add(str(os.minor(os.stat(at).st_dev)))
+    return said
+
+
+def daemon_of(at=MOUNTPOINT):
+    return status(at)["pid"]
+
+
+def check_ended(pid, what, seconds=DEADLINE):
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        equal(ended(fd, seconds), True, f"{what}: process {pid} has ended in {seconds} s")
+    finally:
+        os.close(fd)
+
+
+def check_nothing_left(cache=CACHE):
+    """No process, no lock, no file that nobody needs, no connection."""
+    wait_until(lambda: not processes(), "all our processes have ended")
+    equal(locks_in(cache), [], "locks that are left")
+    left = [file for file, _ in files_below(cache) if re.search(r"\.(part|tmp)$", file)]
+    equal(left, [], "files that nobody needs")
+    if has_connections():
+        wait_until(lambda: not connections() & USED, f"none of the connections {USED} is left")
+
+
+def process_status(pid):
+    """/proc/PID/status, as words."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def system_mount(source, target, kind, flags, data):
+    """mount(2)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(source.encode(), target.encode(), kind.encode(), flags, data.encode()) != 0:
+        raise OSError(ctypes.get_errno(), f"mount {target}")
