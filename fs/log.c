@@ -41,14 +41,17 @@ static void write_line(void *ctx, enum log_level level, const char *text)
 
 void log_begin(void)
 {
+    if (max_level == LOG_LEVEL_DEBUG) /* who asks for it wants every line */
+        return;
     log_filter_init(&filter, write_line, NULL);
     is_filtered = true;
 }
 
 void log_end(void)
 {
+    if (is_filtered)
+        log_filter_end(&filter);
     is_filtered = false;
-    log_filter_end(&filter);
 }
 
 void log_line(enum log_level level, const char *format, ...)

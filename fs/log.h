@@ -12,7 +12,7 @@ enum log_level log_get_level(void);
 void log_to_syslog(const char *mountpoint);
 
 /* A daemon serves from now on, and its messages pass the filter of fs/log_filter.h; until the end,
- * when no other thread logs any more. */
+ * when no other thread logs any more. With log=debug all are said. */
 void log_begin(void);
 void log_end(void);
 

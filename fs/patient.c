@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,19 @@ static int collect(const struct patient_work *work, int pipe_fd, struct text *re
     }
 }
 
+/* In the child: all but out. */
+static void leave_files(int out)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fd != out && (null < 0 || dup2(null, fd) < 0))
+            close(fd);
+    if (out > STDERR_FILENO + 1)
+        syscall(SYS_close_range, STDERR_FILENO + 1, out - 1, 0);
+    syscall(SYS_close_range, out + 1, ~0U, 0);
+}
+
 int patient_do(const struct patient_work *work, struct text *ret)
 {
     int ends[2], r, status = 0;
@@ -45,8 +59,10 @@ int patient_do(const struct patient_work *work, struct text *ret)
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     child = fork();
-    if (child == 0)
+    if (child == 0) {
+        leave_files(ends[1]);
         _exit(work->work(work->ctx, ends[1]));
+    }
     close(ends[1]);
     r = child < 0 ? -EAGAIN : collect(work, ends[0], ret);
     close(ends[0]);

@@ -8,8 +8,8 @@
 #include "base/text.h"
 
 struct patient_work {
-    /* In the child: 0 or an errno. What it writes to out, the caller gets. Standard output and
-     * standard error are those of the caller. */
+    /* In the child: 0 or an errno. What it writes to out, the caller gets. It has no other
+     * descriptors, but /dev/null as 0 to 2: who waits for our output shall not wait for it. */
     int (*work)(const void *ctx, int out);
     const void *ctx;
     int ms; /* that it may take */

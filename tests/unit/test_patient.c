@@ -1,0 +1,97 @@
+#include "fs/patient.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/unit.h"
+
+static int answer(const void *ctx, int out)
+{
+    return write(out, ctx, 5) == 5 ? 0 : EIO;
+}
+
+static int refuse(const void *ctx, int out)
+{
+    (void)ctx;
+    (void)out;
+    return EXDEV;
+}
+
+/* As one that hangs in the kernel, it outlives being killed. Tells who it is. */
+static int hang(const void *ctx, int out)
+{
+    (void)ctx;
+    if (fork() == 0) {
+        dprintf(out, "%ld", (long)getpid());
+        alarm(60);
+        pause();
+        _exit(0);
+    }
+    pause();
+    return 0;
+}
+
+static void test_do__answers__given(void **state)
+{
+    const struct patient_work work = {answer, "hello", 20000, NULL};
+    AUTO_TEXT struct text said = {0};
+
+    (void)state;
+    assert_int_equal(patient_do(&work, &said), 0);
+    assert_string_equal(said.data, "hello");
+}
+
+static void test_do__fails__its_error(void **state)
+{
+    const struct patient_work work = {refuse, NULL, 20000, NULL};
+    AUTO_TEXT struct text said = {0};
+
+    (void)state;
+    assert_int_equal(patient_do(&work, &said), -EXDEV);
+    assert_int_equal(said.len, 0);
+}
+
+static void test_do__cancelled__ends(void **state)
+{
+    static const volatile sig_atomic_t cancelled = 1;
+    const struct patient_work work = {answer, "hello", 20000, &cancelled};
+    AUTO_TEXT struct text said = {0};
+
+    (void)state;
+    assert_int_equal(patient_do(&work, &said), -EINTR);
+}
+
+/* What it holds would be held from who waits for the end of our output. */
+static void test_do__hangs__holds_nothing(void **state)
+{
+    const struct patient_work work = {hang, NULL, 1000, NULL};
+    AUTO_TEXT struct text said = {0};
+    struct pollfd end = {.events = POLLIN};
+    int output[2], ready;
+
+    (void)state;
+    assert_int_equal(pipe(output), 0);
+    end.fd = output[0];
+    assert_int_equal(patient_do(&work, &said), -ETIMEDOUT);
+    close(output[1]);
+    ready = poll(&end, 1, 0);
+    assert_int_equal(kill((pid_t)atol(said.data), SIGKILL), 0);
+    assert_int_equal(ready, 1); /* nobody can write to it any more */
+    close(output[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_do__answers__given),
+        cmocka_unit_test(test_do__fails__its_error),
+        cmocka_unit_test(test_do__cancelled__ends),
+        cmocka_unit_test(test_do__hangs__holds_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
