@@ -3,21 +3,25 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "base/scope.h"
 
-#define WAITING 64 /* that may find it before they are answered */
+#define WAITING   64 /* that may find it before they are answered */
+#define PATH_MOST 72 /* bytes of a path that are in a name: its end */
 
-static socklen_t name_of(const struct mount_entry *mount, struct sockaddr_un *ret)
+static socklen_t name_of(const char *path, const struct mount_entry *mount, struct sockaddr_un *ret)
 {
+    size_t path_len = strlen(path);
     int len;
 
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX}; /* sun_path[0] is NUL: abstract */
-    len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "epochfs/%u:%u",
-                   mount->device_major, mount->device_minor);
+    len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "epochfs/%u:%u%s",
+                   mount->device_major, mount->device_minor,
+                   path + (path_len > PATH_MOST ? path_len - PATH_MOST : 0));
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
@@ -28,11 +32,11 @@ static int new_socket(void)
     return fd < 0 ? -errno : fd;
 }
 
-int beacon_light(const struct mount_entry *mount)
+int beacon_light(const char *path, const struct mount_entry *mount)
 {
     AUTO_CLOSE int fd = new_socket();
     struct sockaddr_un name;
-    socklen_t len = name_of(mount, &name);
+    socklen_t len = name_of(path, mount, &name);
 
     if (fd < 0)
         return fd;
@@ -49,12 +53,12 @@ void beacon_answer(int beacon)
         close(fd);
 }
 
-int beacon_find(const struct mount_entry *mount, pid_t *ret_pid)
+int beacon_find(const char *path, const struct mount_entry *mount, pid_t *ret_pid)
 {
     AUTO_CLOSE int fd = new_socket();
     struct ucred daemon;
     struct sockaddr_un name;
-    socklen_t len = name_of(mount, &name), size = sizeof(daemon);
+    socklen_t len = name_of(path, mount, &name), size = sizeof(daemon);
     int found;
 
     if (fd < 0)

@@ -45,13 +45,13 @@ static void print_mount_help(FILE *out)
             options_help());
 }
 
-static int fail_hanging(const char *path, const struct mount_entry *mount)
+static int fail_hanging(const char *path, const char *real, const struct mount_entry *mount)
 {
     char process[40] = "";
     AUTO_CLOSE int fd = -1;
     pid_t pid;
 
-    fd = beacon_find(mount, &pid);
+    fd = beacon_find(real, mount, &pid);
     if (fd >= 0)
         snprintf(process, sizeof(process), ", process %ld,", (long)pid);
     return fail(EXIT_MOUNT,
@@ -68,7 +68,7 @@ static int take_dead_away(const char *path, const char *real, const struct mount
     struct diag d = DIAG_INIT;
 
     if (asked == -ETIMEDOUT)
-        return fail_hanging(path, mount);
+        return fail_hanging(path, real, mount);
     if (asked != -ENOTCONN)
         return fail(EXIT_MOUNT, "mountpoint %s: an epochfs is mounted there; `epochfs umount` it",
                     path);

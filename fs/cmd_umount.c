@@ -146,7 +146,7 @@ static int unmount(const char *path, const struct mount_entry *mount)
     bool hangs;
     int r;
 
-    daemon.fd = beacon_find(mount, &daemon.pid);
+    daemon.fd = beacon_find(path, mount, &daemon.pid);
     r = detach(path, DETACH_UNUSED, &d);
     hangs = r == -ETIMEDOUT;
     if (r == -EBUSY) {

@@ -341,12 +341,23 @@ static void let_memory_go(const struct server *s)
         malloc_trim(0);
 }
 
-/* Until a signal has come, or the loop is over. */
-static void wait_for_event(const struct server *s)
+static void light_beacon(struct server *s)
 {
-    struct pollfd p[] = {{.fd = s->events, .events = POLLIN}, {.fd = s->beacon, .events = POLLIN}};
+    const struct mount_entry mount = {.device_major = major(s->device),
+                                      .device_minor = minor(s->device)};
+
+    s->beacon = s->device ? beacon_light(s->setup.mountpoint, &mount) : -1;
+}
+
+/* Until a signal has come, or the loop is over. */
+static void wait_for_event(struct server *s)
+{
+    struct pollfd p[] = {{.fd = s->events, .events = POLLIN}, {.events = POLLIN}};
 
     while (!p[0].revents) {
+        if (s->beacon < 0)
+            light_beacon(s);
+        p[1].fd = s->beacon;
         p[1].revents = 0;
         if (poll(p, ARRAY_LEN(p), MEMORY_LOOK_MS) == 0)
             let_memory_go(s);
@@ -432,7 +443,7 @@ int server_run(struct server *s)
         if (mounts_find(s->setup.mountpoint, &entry)) {
             s->device = makedev(entry.device_major, entry.device_minor);
             raise_readahead(&entry);
-            s->beacon = beacon_light(&entry);
+            light_beacon(s);
         }
         load_unwinder();
         r = serve(s, config);

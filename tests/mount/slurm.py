@@ -360,8 +360,10 @@ class Cluster:
         return found
 
     def mounts(self):
+        """Those of jobs; what others of this machine mount comes and goes here, too."""
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
-            return [line.split()[4] for line in f if " - fuse.epochfs " in line]
+            return [line.split()[4] for line in f
+                    if " - fuse.epochfs " in line and line.split()[4].startswith(f"{self.dir}/")]
 
     def left(self):
         """Files and folders of jobs."""

@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "support/unit.h"
 
 static int answer(const void *ctx, int out)
@@ -71,6 +71,7 @@ static void test_do__hangs__holds_nothing(void **state)
     const struct patient_work work = {hang, NULL, 1000, NULL};
     AUTO_TEXT struct text said = {0};
     struct pollfd end = {.events = POLLIN};
+    uint64_t pid;
     int output[2], ready;
 
     (void)state;
@@ -79,7 +80,8 @@ static void test_do__hangs__holds_nothing(void **state)
     assert_int_equal(patient_do(&work, &said), -ETIMEDOUT);
     close(output[1]);
     ready = poll(&end, 1, 0);
-    assert_int_equal(kill((pid_t)atol(said.data), SIGKILL), 0);
+    assert_int_not_equal(number_parse(said.data, said.len, INT32_MAX, &pid), 0);
+    assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
     assert_int_equal(ready, 1); /* nobody can write to it any more */
     close(output[0]);
 }
