@@ -565,7 +565,8 @@ static bool marks_next(const struct active *active, uint64_t window)
 {
     uint64_t every = min_u64(max_u64(window / 2, 1), MARK_MOST);
 
-    return active->pushed >= last_mark(active) + every;
+    /* The last one tells when the epoch is over. */
+    return active->pushed >= last_mark(active) + every || active->pushed + 1 == active->units;
 }
 
 static void take_push(struct active *active, uint64_t share, struct push_file *ret)

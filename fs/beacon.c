@@ -45,12 +45,13 @@ int beacon_light(const char *path, const struct mount_entry *mount)
     return TAKE_FD(fd);
 }
 
-void beacon_answer(int beacon)
+bool beacon_answer(int beacon)
 {
     int fd;
 
     while ((fd = accept4(beacon, NULL, NULL, SOCK_CLOEXEC)) >= 0)
         close(fd);
+    return errno == EAGAIN;
 }
 
 int beacon_find(const char *path, const struct mount_entry *mount, pid_t *ret_pid)

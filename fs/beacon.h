@@ -6,6 +6,7 @@
 #ifndef EPOCHFS_FS_BEACON_H
 #define EPOCHFS_FS_BEACON_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "fs/mounts.h"
@@ -14,8 +15,9 @@
  * -EADDRINUSE: one that was there before has not ended yet; -errno: it is not found. */
 int beacon_light(const char *path, const struct mount_entry *mount);
 
-/* Send those away who have found it, so that there is room for others. Does not block. */
-void beacon_answer(int beacon);
+/* Send those away who have found it, so that there is room for others. Does not block. false: some
+ * are left, for want of descriptors, say. */
+bool beacon_answer(int beacon);
 
 /* The daemon of a mount on path: a descriptor that becomes readable when it has ended (see
  * pidfd_open(2)), and its number. -ENOENT: not found, it may run in another container; or -errno.

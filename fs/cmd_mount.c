@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -24,6 +26,7 @@
 #include "fs/privileges.h"
 #include "fs/server.h"
 
+#define LOCK_NS    INT64_C(5000000000)
 #define REPORTED   20                 /* unusable files that are named on the terminal */
 #define ANSWER_MS  5000               /* that what is mounted there may take for an answer */
 #define PREPARE_NS INT64_C(300000000) /* that a mount waits for datasets to be ready */
@@ -64,7 +67,7 @@ static int fail_hanging(const char *path, const char *real, const struct mount_e
  * it. */
 static int take_dead_away(const char *path, const char *real, const struct mount_entry *mount)
 {
-    int asked = mounts_ask(real, ANSWER_MS), r;
+    int asked = mounts_ask(real, mount, ANSWER_MS), r;
     struct diag d = DIAG_INIT;
 
     if (asked == -ETIMEDOUT)
@@ -226,6 +229,28 @@ static int serve_in_background(struct server *server, struct readiness *ready,
     _exit(code);
 }
 
+/* Of mounts that begin at the same moment one is first. Returns a descriptor, or -1: whose folder
+ * cannot be opened has no rivals. */
+static int lock_mountpoint(const char *mountpoint)
+{
+    AUTO_CLOSE int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+    int64_t until = monotonic_ns() + LOCK_NS;
+
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && monotonic_ns() < until)
+        poll(NULL, 0, 10);
+    return TAKE_FD(fd);
+}
+
+static int mount_first(const struct server_setup *setup, struct server **ret, struct diag *d)
+{
+    AUTO_CLOSE int lock = lock_mountpoint(setup->mountpoint);
+
+    if (mounts_find(setup->mountpoint, NULL))
+        return diag_set(d, -EBUSY, "mountpoint %s: an epochfs is mounted there, just now",
+                        setup->mountpoint);
+    return server_mount(setup, ret, d);
+}
+
 static int mount_opened(const struct mount_call *call, const struct options *options,
                         struct opened *opened, const char *source, const char *mountpoint)
 {
@@ -241,7 +266,7 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
     };
     struct diag d = DIAG_INIT;
     struct server *server;
-    int r = server_mount(&setup, &server, &d);
+    int r = mount_first(&setup, &server, &d);
 
     if (r < 0)
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));

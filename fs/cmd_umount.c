@@ -143,14 +143,13 @@ static int unmount(const char *path, const struct mount_entry *mount)
 {
     struct daemon daemon = {.fd = -1};
     struct diag d = DIAG_INIT;
-    bool hangs;
+    bool hangs = false;
     int r;
 
     daemon.fd = beacon_find(path, mount, &daemon.pid);
     r = detach(path, DETACH_UNUSED, &d);
-    hangs = r == -ETIMEDOUT;
-    if (r == -EBUSY) {
-        int asked = mounts_ask(path, ASK_MS);
+    if (r == -EBUSY || (r == -ETIMEDOUT && !is_gone(path, mount))) { /* the machine may be slow */
+        int asked = mounts_ask(path, mount, ASK_MS);
 
         hangs = asked == -ETIMEDOUT || state_of(daemon.pid) == 'T';
         d = DIAG_INIT;
@@ -164,7 +163,7 @@ static int unmount(const char *path, const struct mount_entry *mount)
     if (r == -ETIMEDOUT && is_gone(path, mount))
         r = end_daemon(mount, &daemon) ? 0 : detach_abort(mount);
     if (r == -EBUSY || r == -ETIMEDOUT)
-        return unmount_lazily(path, mount, &daemon, hangs || r == -ETIMEDOUT);
+        return unmount_lazily(path, mount, &daemon, hangs);
     if (r < 0 && !is_gone(path, mount))
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
     wait_for_end(path, &daemon);

@@ -39,6 +39,14 @@ static int take_step(const void *ctx, int out)
     return errno == EPERM ? fusermount(step, out) : errno;
 }
 
+/* "fusermount3: failed to unmount PATH: Device or resource busy" */
+static bool says_busy(const char *said)
+{
+    const char *reason = strrchr(said, ':');
+
+    return reason && strstr(reason, "busy");
+}
+
 int detach(const char *path, enum detach_how how, struct diag *d)
 {
     const struct step step = {path, how};
@@ -48,7 +56,7 @@ int detach(const char *path, enum detach_how how, struct diag *d)
 
     if (r < 0 && said.len) {
         said.data[strcspn(said.data, "\n")] = '\0';
-        return diag_set(d, strstr(said.data, "busy") ? -EBUSY : -EPERM, "%s: %s", path, said.data);
+        return diag_set(d, says_busy(said.data) ? -EBUSY : -EPERM, "%s: %s", path, said.data);
     }
     if (r == -NO_FUSERMOUNT3)
         return diag_set(d, -ENOENT,

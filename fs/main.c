@@ -1,5 +1,7 @@
 /* epochfs: the command line. */
+#include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,13 +48,9 @@ static int run_command(int argc, char **argv)
     return fail(EXIT_USAGE, "'%s' is not a command; `epochfs --help` lists them", argv[1]);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *slash = strrchr(argv[0], '/');
-
-    /* A daemon of many threads: what is large goes back to the system when it is freed. */
-    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-    mallopt(M_ARENA_MAX, 2);
 
     if (!strcmp(slash ? slash + 1 : argv[0], "mount.epochfs"))
         return command_mount_helper(argc, argv);
@@ -69,4 +67,19 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     }
     return run_command(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+
+    signal(SIGCHLD, SIG_DFL); /* some callers ignore it, and we could not wait for children */
+    /* A daemon of many threads: what is large goes back to the system when it is freed. */
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    mallopt(M_ARENA_MAX, 2);
+
+    code = run(argc, argv);
+    if (code == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout)))
+        return fail(EXIT_USAGE, "standard output: %s", strerror(errno));
+    return code;
 }

@@ -1,12 +1,14 @@
 #include "fs/mounts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/scope.h"
@@ -64,14 +66,37 @@ int mounts_real_path(const char *path, char ret[static PATH_MAX])
     return r;
 }
 
-/* In a child. For a moment the warden of a daemon that was killed may answer, with EIO. */
-static int ask(const void *path, int out)
+struct question {
+    const char *path;
+    const struct mount_entry *mount;
+};
+
+/* The kernel answers others than the owner by itself: nothing. */
+static int be_owner(const struct mount_entry *mount)
 {
+    if (geteuid() != 0 || mount->is_for_all || !mount->owner)
+        return 0;
+    return setresgid(mount->group, mount->group, mount->group) < 0 ||
+                   setresuid(mount->owner, mount->owner, mount->owner) < 0
+               ? -errno
+               : 0;
+}
+
+/* In a child. For a moment the warden of a daemon that was killed may answer, with EIO. */
+static int ask(const void *ctx, int out)
+{
+    const struct question *question = ctx;
     int64_t until = monotonic_ns() + DYING_NS;
     struct statfs fs;
+    int fd;
 
     (void)out;
-    while (statfs(path, &fs) < 0) {
+    fd = open(question->path, O_PATH | O_CLOEXEC); /* the way there may be root's only */
+    if (fd < 0)
+        return errno;
+    if (be_owner(question->mount) < 0)
+        return 0;
+    while (fstatfs(fd, &fs) < 0) {
         if (errno == ECONNABORTED)
             return ENOTCONN;
         if (errno != EIO || monotonic_ns() > until)
@@ -81,9 +106,10 @@ static int ask(const void *path, int out)
     return 0;
 }
 
-int mounts_ask(const char *path, int ms)
+int mounts_ask(const char *path, const struct mount_entry *mount, int ms)
 {
-    const struct patient_work work = {ask, path, ms, NULL};
+    const struct question question = {path, mount};
+    const struct patient_work work = {ask, &question, ms, NULL};
     AUTO_TEXT struct text nothing = {0};
 
     return patient_do(&work, &nothing);
@@ -108,9 +134,11 @@ static void unescape(char *s)
 /* Who mounted it, and for whom: from the options of the file system, the last word of the line. */
 static void read_users(const char *type, struct mount_entry *ret)
 {
-    const char *last = strrchr(type, ' '), *owner = strstr(last, "user_id=");
+    const char *last = strrchr(type, ' '), *owner = strstr(last, "user_id="),
+               *group = strstr(last, "group_id=");
 
     ret->owner = owner ? (uid_t)strtoul(owner + strlen("user_id="), NULL, 10) : 0;
+    ret->group = group ? (gid_t)strtoul(group + strlen("group_id="), NULL, 10) : 0;
     ret->is_for_all = strstr(last, "allow_other") != NULL;
 }
 

@@ -10,6 +10,7 @@
 struct mount_entry {
     unsigned device_major, device_minor;
     uid_t owner;     /* who mounted it */
+    gid_t group;     /* and theirs */
     bool is_for_all; /* allow_other */
 };
 
@@ -23,7 +24,7 @@ int mounts_real_path(const char *path, char ret[static PATH_MAX]);
 
 /* Ask the file system that is mounted there, for so long at most. 0: it answers; -ENOTCONN: its
  * daemon is dead; -ETIMEDOUT: it does not answer; or -errno. Of a mount of another user that does
- * not let others in, 0 says nothing. */
-int mounts_ask(const char *path, int ms);
+ * not let others in, 0 says nothing; but root asks with the rights of who mounted it. */
+int mounts_ask(const char *path, const struct mount_entry *mount, int ms);
 
 #endif

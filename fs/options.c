@@ -388,10 +388,10 @@ static const struct option ours[] = {
 
 /* What libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
 static const char *const passed_on[] = {
-    "allow_other", "allow_root", "auto_unmount", "debug",        "fsname=", "max_read=",
-    "nosuid",      "suid",       "nodev",        "dev",          "noexec",  "exec",
-    "noatime",     "atime",      "nodiratime",   "sync",         "async",   "dirsync",
-    "context=",    "fscontext=", "defcontext=",  "rootcontext=",
+    "allow_other", "allow_root",  "auto_unmount", "debug",  "fsname=", "nosuid",
+    "suid",        "nodev",       "dev",          "noexec", "exec",    "noatime",
+    "atime",       "nodiratime",  "sync",         "async",  "dirsync", "context=",
+    "fscontext=",  "defcontext=", "rootcontext=",
 };
 
 /* What fstab has for mount(8) and systemd, or what is so anyway. */

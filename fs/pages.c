@@ -1,5 +1,6 @@
 #include "fs/pages.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -179,28 +180,64 @@ static const struct catalog_item *example_item(const struct catalog *catalog)
     return best;
 }
 
+/* As words of a shell and of Python, for who pastes them: names are given by the source. */
+static void add_for_shell(const char *s, struct text *t)
+{
+    text_add(t, "'");
+    for (; *s; s++) {
+        if (*s == '\'')
+            text_add(t, "'\\'");
+        text_add_bytes(t, s, 1);
+    }
+    text_add(t, "'");
+}
+
+static void add_for_python(const char *s, struct text *t)
+{
+    text_add(t, "'");
+    for (; *s; s++) {
+        if ((unsigned char)*s < ' ' || *s == 0x7f) {
+            text_add(t, "\\x%02x", *s);
+            continue;
+        }
+        if (*s == '\'' || *s == '\\')
+            text_add(t, "\\");
+        text_add_bytes(t, s, 1);
+    }
+    text_add(t, "'");
+}
+
 static void add_examples(const struct catalog *catalog, const char *mountpoint, struct text *t)
 {
     const struct catalog_item *item = example_item(catalog);
     const char *encoder = item->ds->folder[0].encoder->name;
-    char path[TREE_NAME_ROOM * 4];
+    AUTO_TEXT struct text shell = {0}, python = {0}, where = {0};
+    char path[TREE_NAME_ROOM * 4], whole[TREE_NAME_ROOM * 4 + PATH_MAX];
 
     item_path(item, path, sizeof(path));
+    snprintf(whole, sizeof(whole), "%s/%s", mountpoint, path);
+    add_for_shell(whole, &shell);
+    add_for_python(whole, &python);
+    add_for_shell(mountpoint, &where);
+    if (shell.failed || python.failed || where.failed) {
+        t->failed = true;
+        return;
+    }
     for (unsigned i = 0; i < item->ds->n_folders; i++)
         if (!strcmp(item->ds->folder[i].encoder->name, "npy"))
             encoder = "npy";
     text_add(t,
              "\nRead it\n\n"
-             "  cd '%s/%s'\n"
+             "  cd %s\n"
              "  ls                                        # what there is\n"
              "  cat dataset.json                          # fields, types, shapes\n"
              "  ls samples/%s | head                     # a file for each sample and field\n"
              "  ls batches/batch=128,seed=7/epoch=0/npz   # a file for each batch, shuffled\n\n",
-             mountpoint, path, encoder);
+             shell.data, encoder);
     text_add(t,
              "  import numpy as np                        # Python\n"
-             "  root = '%s/%s'\n",
-             mountpoint, path);
+             "  root = %s\n",
+             python.data);
     item->ds->format->example(item->ds, t);
     text_add(t,
              "\nA batch is named by its plan. Any plan and any epoch opens; `ls` shows those that\n"
@@ -212,7 +249,7 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
              "  shuffle=window:M  shuffled in blocks of M neighbours\n"
              "  tail=keep|drop|wrap   a short last batch, none, or one filled up from the start\n\n"
              "The same path holds the same bytes on every machine. Unmount: epochfs umount %s\n",
-             mountpoint);
+             where.data);
 }
 
 char *page_readme(const struct catalog *catalog, const char *source, const char *mountpoint)

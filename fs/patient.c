@@ -10,6 +10,7 @@
 #include "base/clock.h"
 
 #define NS_PER_MS INT64_C(1000000)
+#define LOOK_MS   100 /* between two looks whether it is cancelled */
 
 /* All that comes from the pipe. 0, -ETIMEDOUT, -EINTR, or -errno. */
 static int collect(const struct patient_work *work, int pipe_fd, struct text *ret)
@@ -26,7 +27,7 @@ static int collect(const struct patient_work *work, int pipe_fd, struct text *re
             return -EINTR;
         if (left <= 0)
             return -ETIMEDOUT;
-        if (poll(&p, 1, (int)left) <= 0)
+        if (poll(&p, 1, (int)(left < LOOK_MS ? left : LOOK_MS)) <= 0)
             continue;
         n = read(pipe_fd, bytes, sizeof(bytes));
         if (n < 0 && errno != EINTR)
@@ -70,7 +71,8 @@ int patient_do(const struct patient_work *work, struct text *ret)
         kill(child, SIGKILL);
     if (r < 0)
         return r;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -EIO;
     return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }

@@ -212,7 +212,7 @@ static int complete_replies(struct server *s)
 
 /* ---- signals ---- */
 
-static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static const int end_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
 static int signal_events = -1; /* of the server */
 
 static void note_signal(int number)
@@ -220,18 +220,30 @@ static void note_signal(int number)
     const uint64_t one = 1;
     int error = errno;
 
-    if (number != SIGPIPE && write(signal_events, &one, sizeof(one)) < 0) {
+    (void)number;
+    if (write(signal_events, &one, sizeof(one)) < 0) {
         /* It is full: somebody has been told. */
     }
     errno = error;
 }
 
 /* nohup(1) has SIGHUP ignored, and that it stays. */
+/* Not SIG_IGN, which commands that we run would have, too. */
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+/* What is sent to all of a job, for its programs to save their work, say, is none of ours. */
+static const int others_signals[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
+
 static void handle_signals(bool on)
 {
     struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL}, before;
+    const struct sigaction ignored = {.sa_handler = on ? ignore_signal : SIG_DFL};
 
-    sigaction(SIGPIPE, &action, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(others_signals); i++)
+        sigaction(others_signals[i], &ignored, NULL);
     for (size_t i = 0; i < ARRAY_LEN(end_signals); i++) {
         sigaction(end_signals[i], NULL, &before);
         if (end_signals[i] != SIGHUP || before.sa_handler != SIG_IGN)
@@ -353,16 +365,16 @@ static void light_beacon(struct server *s)
 static void wait_for_event(struct server *s)
 {
     struct pollfd p[] = {{.fd = s->events, .events = POLLIN}, {.events = POLLIN}};
+    bool all_answered = true;
 
     while (!p[0].revents) {
         if (s->beacon < 0)
             light_beacon(s);
-        p[1].fd = s->beacon;
+        p[1].fd = all_answered ? s->beacon : -1; /* else after a rest, or this were a busy loop */
         p[1].revents = 0;
         if (poll(p, ARRAY_LEN(p), MEMORY_LOOK_MS) == 0)
             let_memory_go(s);
-        if (p[1].revents)
-            beacon_answer(s->beacon);
+        all_answered = !p[1].revents || beacon_answer(s->beacon);
     }
 }
 

@@ -18,16 +18,19 @@ cache_days=14              # what no job has used for so long goes from a cache 
 options=                   # of every mount, before those of the user
 mount_limit=30             # seconds that a prolog waits for a mount
 end_limit=5                # seconds that each step of unmounting may take
+commands=no                # yes: jobs may have allow_commands, whose processes their limits do not hold
 epochfs=epochfs
 
 settings=${EPOCHFS_SLURM_SETTINGS:-/etc/epochfs/slurm.sh}
-if [[ -e $settings ]]; then
+if [[ -r $settings ]]; then
     # shellcheck source=/dev/null
     . "$settings"
 fi
 
 # ---
 
+jobs=$(realpath -m -- "$jobs") # as the kernel's table has it
+caches=${caches:+$(realpath -m -- "$caches")}
 boot=$(</proc/sys/kernel/random/boot_id)
 
 say() { logger -t epochfs-slurm -- "$*" 2>/dev/null || printf 'epochfs-slurm: %s\n' "$*" >&2; }
@@ -49,13 +52,14 @@ as_user() {
     setpriv --reuid="$uid" --regid="$gid" --init-groups --reset-env -- "$@"
 }
 
-is_mounted() { grep -qF " $1 " /proc/self/mountinfo; }
+is_mounted() { grep -qF " ${1// /\\040} " /proc/self/mountinfo; }
 
 # The table says what is mounted without a question to the daemon, which may not answer.
 detach() { timeout -k 1 "$end_limit" umount --no-canonicalize --internal-only "$@"; }
 
 # daemons JOB: what `epochfs mount` has started for it: daemon, warden, commands of the source.
-# They are known by their environment; so they are found whatever they do with their sessions.
+# They are known by their environment; so they are found whatever they do with their sessions, but
+# for commands that change it, see commands= above.
 daemons() {
     timeout -k 1 "$end_limit" grep -lzxF "EPOCHFS_SLURM_JOB=$1" /proc/[0-9]*/environ 2>/dev/null |
         grep -o '[0-9]*' || true
@@ -86,11 +90,22 @@ unmount() {
     say "job $1: these processes do not end: ${pids[*]}"
 }
 
+# detach_others JOB: what its user has mounted in his folders there, the deepest first; with his
+# rights, for the names are his.
+detach_others() {
+    local uid where
+    uid=$(cat "$jobs/$1/uid" 2>/dev/null) || return 0
+    while read -r where; do
+        as_user "$uid" timeout -k 1 "$end_limit" fusermount3 -u -z -- "$(printf %b "${where//\\/\\0}")" || true
+    done < <(awk -v below="$jobs/$1/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
+}
+
 # end_job JOB: afterwards nothing of it is left. By one at a time, see with_job().
 end_job() {
     local folder=$jobs/$1
     : >"$folder/ended"
     unmount "$1"
+    detach_others "$1"
     if is_mounted "$folder/mnt"; then
         say "job $1: $folder/mnt cannot be unmounted"
         return
@@ -112,10 +127,11 @@ with_job() {
     exec {lock}<&-
 }
 
-# What was left by jobs of before the last boot, and by epilogs that were ended.
+# sweep SECONDS: what was left by jobs of before the last boot, and by epilogs that were ended.
 sweep() {
     local folder
     for folder in "$jobs"/*/; do
+        ((SECONDS < $1)) || return 0 # the rest is for the next one, or clean
         folder=${folder%/}
         [[ -e $folder/boot ]] || continue
         if [[ -e $folder/ended || $(<"$folder/boot") != "$boot" ]]; then

@@ -188,6 +188,31 @@ one_line
 says "daemon had died" "it was unmounted"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
 
+# ---- several at once: one is first ----
+pids=()
+for _ in 1 2 3 4; do
+    { code=0; "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT" 2>/dev/null || code=$?; echo "$code" >>"$PRIVATE/codes"; } &
+    pids+=("$!")
+done
+wait "${pids[@]}"
+[ "$(sort "$PRIVATE/codes" | tr '\n' ' ')" = "0 3 3 3 " ] || die "four mounts at once: $(cat "$PRIVATE/codes")"
+[ "$(grep -cF " $MOUNTPOINT " /proc/self/mountinfo)" = 1 ] || die "four mounts at once"
+# What is sent to all of a job does not end it.
+for signal in USR1 USR2 ALRM PIPE; do
+    kill -"$signal" "$("$PYTHON3" -c 'import lib; print(lib.status()["pid"])')"
+done
+expect 0 "$EPOCHFS" status "$MOUNTPOINT"
+expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
+
+# ---- output that cannot be written ----
+for words in --help "info $SOURCE" "info --json $SOURCE"; do
+    code=0
+    # shellcheck disable=SC2086 # words
+    "$EPOCHFS" $words >/dev/full 2>"$PRIVATE/said" || code=$?
+    [ "$code" = 1 ] || die "$words: want exit code 1 on a full disk, found $code"
+    grep -q "standard output" "$PRIVATE/said" || die "$words: $(cat "$PRIVATE/said")"
+done
+
 # ---- status ----
 for at in "$MOUNTPOINT" "$PRIVATE/missing" /proc; do
     expect 3 "$EPOCHFS" status "$at"

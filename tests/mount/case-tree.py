@@ -75,7 +75,7 @@ def check_attributes(found):
 def check_readme():
     readme = text(path("README.txt"))
     contains(readme, FASHION, "train/", "60000 samples", "10000 samples", "uint8, 28 x 28",
-             f"epochfs umount {MOUNTPOINT}")
+             f"epochfs umount '{MOUNTPOINT}'")
     for word in re.findall(r"/\S+", readme):
         word = word.strip("',;.")
         if word.startswith(MOUNTPOINT):
