@@ -148,8 +148,16 @@ class Reader:
         fd = os.open(f"{self.at}/wide-data/source/wide-data", os.O_RDONLY)
         for _ in range(50):
             off, size = self.rng.randrange(len(want)), self.rng.randrange(1 << 18)
-            if os.pread(fd, size, off) != want[off:off + size]:
-                self.fail(f"WRONG BYTES in the source at {off}")
+            size = min(size, len(want) - off)
+            got = os.pread(fd, size, off)
+            while len(got) < size:  # what was read before an error; then it is told
+                more = os.pread(fd, size - len(got), off + len(got))
+                if not more:
+                    self.fail(f"the source ends at {off + len(got)}")
+                got += more
+            if got != want[off:off + size]:
+                wrong = next(i for i in range(size) if got[i] != want[off + i])
+                self.fail(f"WRONG BYTES in the source at {off + wrong}, read from {off} on")
         os.close(fd)
 
     def looks(self):

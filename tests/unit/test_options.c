@@ -78,7 +78,7 @@ static void test_options__fstab_lines__taken(void **state)
         {"noauto,users,comment=systemd.automount", NULL},
         {"ro,nosuid,nodev,noexec,relatime", "nosuid,nodev,noexec"},
         {"allow_other,default_permissions,noatime", "allow_other,noatime"},
-        {"fsname=mnist,max_read=65536", "fsname=mnist,max_read=65536"},
+        {"fsname=mnist,dirsync", "fsname=mnist,dirsync"},
         {",,ro,,", NULL},
     };
 
