@@ -433,10 +433,10 @@ static int serve(struct server *s, struct fuse_loop_config *config)
             log_error("eventfd: %s", strerror(errno));
         pthread_join(s->ender, NULL);
     }
-    scope_close(&s->beacon); /* the next mount may get this one's device number any time now */
-    s->beacon = -1;
     slow_stop(s);
     push_stop(s->push);
+    scope_close(&s->beacon); /* the next mount may get this one's device number any time now */
+    s->beacon = -1;
     warden_stop(&s->warden);
     return r < 0 ? r : 0;
 }
