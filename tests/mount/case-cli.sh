@@ -145,7 +145,7 @@ done
 exec 7<"$MOUNTPOINT/README.txt"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT/"
 one_line
-says "$MOUNTPOINT: was in use by $$ (case-cli.sh)" "it ends when they let go"
+says "$MOUNTPOINT: was in use by " " $$ (case-cli.sh)" "it ends when they let go"
 ! is_mounted "$MOUNTPOINT" || die "a mount that was in use is still there"
 exec 7<&-
 gone "$pid"
@@ -303,7 +303,7 @@ expect 0 "$EPOCHFS" mount "file://$SOURCE/train-images-idx3-ubyte" mountpoint
 [ -e mountpoint/train-images-idx3-ubyte/dataset.json ] || die "one file by file://"
 cd mountpoint
 expect 0 "$EPOCHFS" umount .
-says "was in use by $$ (case-cli.sh)"
+says "was in use by " " $$ (case-cli.sh)"
 cd ..
 expect 3 "$EPOCHFS" umount ./mountpoint
 

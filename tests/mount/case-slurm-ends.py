@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import slurm
-from lib import SOURCE, contains, equal, small
+from lib import DEADLINE, SOURCE, contains, equal, small
 from servers import Nginx, end_process
 
 slurm.enter()
@@ -35,10 +35,12 @@ def daemon_killed(cluster, source):
 
 
 def daemon_stopped(cluster, source):
+    """A task whose request it has taken cannot even be killed; the epilog ends both, if late."""
     job = cluster.reading(source)
     cluster.kill_daemons(signal.SIGSTOP)
     cluster.call("scancel", str(job))
-    cluster.wait_over(job)
+    cluster.wait_over(job, 2 * DEADLINE)
+    cluster.resume()
 
 
 def tasks_killed(cluster, source):

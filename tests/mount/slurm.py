@@ -56,6 +56,7 @@ SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0
 SlurmdParameters=config_overrides
 KillWait={kill_wait}
+UnkillableStepTimeout=10
 NodeName={nodes} NodeHostname={host} NodeAddr=127.0.0.1 Port=[6818-6819] CPUs=8 RealMemory=4000
 PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 Prolog={dir}/prolog
@@ -244,6 +245,14 @@ class Cluster:
 
     def idle(self):
         return self.call("sinfo", "--noheader", "--states=idle", "--format=%D", code=None).strip() == "2"
+
+    def resume(self):
+        """Slurm takes a node out of service if a task did not end when it was killed."""
+        for node in self.nodes:
+            if "drain" in self.call("sinfo", "--noheader", f"--nodes={node}", "--format=%T"):
+                subprocess.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"], check=True,
+                               env=self.environment)
+        wait_until(self.idle, "two idle nodes", self.processes[1])
 
     # ---- jobs ----
 
