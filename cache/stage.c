@@ -73,6 +73,15 @@ static void end_thread(struct stage *stage)
     lock_drop(&stage->lock);
 }
 
+void stage_limit_patience(struct stage *stage, unsigned seconds)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    if (stage->options.patience_s > seconds)
+        stage->options.patience_s = seconds;
+    stage_kick_locked(stage);
+}
+
 void stage_end(struct stage *stage)
 {
     struct wait *over = NULL;

@@ -96,6 +96,10 @@ void stage_rest(struct stage *stage);
 /* Begin to stage in the background, if the options say so. */
 void stage_begin(struct stage *stage);
 
+/* From now on nobody waits longer than that for a remote that gives nothing; never longer than the
+ * options say. Any thread. */
+void stage_limit_patience(struct stage *stage, unsigned seconds);
+
 /* From now on all who wait, and who will, get -EINTR: the mount ends. Transfers are stopped. */
 void stage_end(struct stage *stage);
 

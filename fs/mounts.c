@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -140,6 +141,30 @@ static void read_users(const char *type, struct mount_entry *ret)
     ret->owner = owner ? (uid_t)strtoul(owner + strlen("user_id="), NULL, 10) : 0;
     ret->group = group ? (gid_t)strtoul(group + strlen("group_id="), NULL, 10) : 0;
     ret->is_for_all = strstr(last, "allow_other") != NULL;
+}
+
+bool mounts_has_device(dev_t device)
+{
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    unsigned major, minor;
+    char *line = NULL;
+    size_t room = 0;
+    bool found = !mounts;
+
+    while (!found && getline(&line, &room, mounts) > 0)
+        found =
+            sscanf(line, "%*s %*s %u:%u", &major, &minor) == 2 && makedev(major, minor) == device;
+    free(line);
+    if (mounts)
+        fclose(mounts);
+    return found;
+}
+
+int mounts_watch(void)
+{
+    int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
 }
 
 bool mounts_find(const char *path, struct mount_entry *ret)

@@ -18,6 +18,12 @@ struct mount_entry {
  * that it works where the daemon is dead. ret may be NULL. */
 bool mounts_find(const char *path, struct mount_entry *ret);
 
+/* Is that file system mounted anywhere? Also true if that cannot be told. */
+bool mounts_has_device(dev_t device);
+
+/* A descriptor of which poll(2) says POLLPRI when something was mounted or unmounted; or -errno. */
+int mounts_watch(void);
+
 /* The real path of a mountpoint; of one whose daemon is dead by the folder above it. 0 or -errno;
  * -ETIMEDOUT: a file system on the way there does not answer. */
 int mounts_real_path(const char *path, char ret[static PATH_MAX]);

@@ -426,12 +426,19 @@ int push_start(struct server *server, struct push **ret)
     return 0;
 }
 
-void push_stop(struct push *push)
+void push_quit(struct push *push)
 {
     if (!push)
         return;
     atomic_store(&push->ending, true);
     push_kick(push);
+}
+
+void push_stop(struct push *push)
+{
+    if (!push)
+        return;
+    push_quit(push);
     for (unsigned i = 0; i < push->n_threads; i++)
         pthread_join(push->pusher[i].thread, NULL);
     push->n_threads = 0;

@@ -18,6 +18,9 @@ int push_start(struct server *server, struct push **ret);
 /* There may be something to push. Takes NULL. */
 void push_kick(struct push *push);
 
+/* Begin nothing more; does not wait. Takes NULL. Any thread. */
+void push_quit(struct push *push);
+
 /* End the threads: reads must still be answered meanwhile, or the mount be gone. The bytes that
  * they wait for must have been let go by stage_end(). By one thread. Takes NULL. */
 void push_stop(struct push *push);

@@ -30,8 +30,9 @@
 #define THREADS      10
 #define READAHEAD_KB 1024
 
-#define MEMORY_LOOK_MS 1000 /* between two looks at what memory there is */
-#define SHORT_SHARE    16   /* it is short if less than one of so many parts is free */
+#define LOOK_MS         1000 /* between two looks at what memory there is, and who is left */
+#define LEFT_PATIENCE_S 5    /* for the remote, of those who still read in what was unmounted */
+#define SHORT_SHARE     16   /* it is short if less than one of so many parts is free */
 
 /* libfuse's words go where ours go; its own are many at debug level. */
 static void log_libfuse(enum fuse_log_level level, const char *format, va_list args)
@@ -361,20 +362,41 @@ static void light_beacon(struct server *s)
     s->beacon = s->device ? beacon_light(s->setup.mountpoint, &mount) : -1;
 }
 
+/* It was unmounted, and has users still (umount -l). They may go on, but the end of the last one
+ * would wait for a store that waits for a page that a read has locked, which waits for the remote:
+ * that must not take long. */
+static void serve_the_rest(struct server *s)
+{
+    log_info("unmounted while in use; it ends when its users let go");
+    push_quit(s->push);
+    if (s->setup.stage)
+        stage_limit_patience(s->setup.stage, LEFT_PATIENCE_S);
+}
+
 /* Until a signal has come, or the loop is over. */
 static void wait_for_event(struct server *s)
 {
-    struct pollfd p[] = {{.fd = s->events, .events = POLLIN}, {.events = POLLIN}};
-    bool all_answered = true;
+    AUTO_CLOSE int watch = s->device ? mounts_watch() : -1;
+    struct pollfd p[] = {
+        {.fd = s->events, .events = POLLIN}, {.fd = watch, .events = POLLPRI}, {.events = POLLIN}};
+    bool all_answered = true, is_gone = false;
 
     while (!p[0].revents) {
         if (s->beacon < 0)
             light_beacon(s);
-        p[1].fd = all_answered ? s->beacon : -1; /* else after a rest, or this were a busy loop */
-        p[1].revents = 0;
-        if (poll(p, ARRAY_LEN(p), MEMORY_LOOK_MS) == 0)
+        p[2].fd = all_answered ? s->beacon : -1; /* else after a rest, or this were a busy loop */
+        p[1].revents = p[2].revents = 0;
+        if (poll(p, ARRAY_LEN(p), LOOK_MS) == 0) {
             let_memory_go(s);
-        all_answered = !p[1].revents || beacon_answer(s->beacon);
+            if (is_gone) /* for as long as this */
+                serve_the_rest(s);
+            is_gone = false;
+        }
+        all_answered = !p[2].revents || beacon_answer(s->beacon);
+        if (p[1].revents && !mounts_has_device(s->device)) {
+            is_gone = true;
+            p[1].fd = -1;
+        }
     }
 }
 

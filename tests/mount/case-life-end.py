@@ -10,8 +10,10 @@ import socket
 import subprocess
 import time
 
+import numpy as np
+
 from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
-                 expect_error, mount_type, path, run, small)
+                 expect_error, idx_bytes, mount_type, path, run, small)
 from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of, has_connections,
                   mount, process_status, processes, system_mount, take_own_namespace)
 from servers import Nginx, place, wait_until, within
@@ -30,7 +32,8 @@ def reader(file):
     """A process that has a file of the mount open, and says so by its output."""
     process = subprocess.Popen(["python3", "-c", "import sys; f = open(sys.argv[1], 'rb'); "
                                 "print('open', flush=True); sys.stdin.read(); print(len(f.read()))",
-                                file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                file], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
     equal(process.stdout.readline(), "open\n", "the reader")
     return process
 
@@ -89,6 +92,21 @@ def check_mapped():
     user.stdout.readline()
     contains(umount_in_time("mapped"), "was in use by", f"{user.pid} (python3)")
     user.communicate("", timeout=DEADLINE)
+
+
+def check_remote_stalls():
+    """Who reads on in what was unmounted does not wait long for a remote that gives nothing, for as
+    long as he waits nothing else may end."""
+    place(f"{WWW}/far", "large-data", idx_bytes(np.zeros((100, 256, 256), np.uint8)))
+    with Nginx(f"{WWW}/far") as server:
+        mount(f"{server.url}/", "patience=300,stage=off")
+        pid, user = daemon_of(), reader(path("large-data/samples/raw/000099.image.raw"))
+        server.stall()
+        contains(umount_in_time("in use"), "was in use by", f"{user.pid} (python3)")
+        with within(IN_TIME, "a read of a remote that stalls"):
+            contains(user.communicate("", timeout=DEADLINE)[1], "OSError: [Errno 5]")
+        check_ended(pid, "the last user has gone")
+        server.resume()
 
 
 def check_unseen():
@@ -205,8 +223,8 @@ def main():
     take_own_namespace(__file__)
     for name in os.listdir(SOURCE):
         place(WWW, name, content(SOURCE, name))
-    checks = [check_plain, check_in_use, check_mapped, check_unseen, check_stopped,
-              check_stopped_in_use, check_dead]
+    checks = [check_plain, check_in_use, check_mapped, check_remote_stalls, check_unseen,
+              check_stopped, check_stopped_in_use, check_dead]
     for check in checks + ([check_not_ours] if ROOT else []):
         begin = time.monotonic()
         check()
