@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 int diag_set(struct diag *d, int err, const char *format, ...)
 {
     va_list args;
@@ -13,6 +15,7 @@ int diag_set(struct diag *d, int err, const char *format, ...)
     va_start(args, format);
     vsnprintf(d->text, sizeof(d->text), format, args);
     va_end(args);
+    text_plain(d->text, "\n");
     d->set = true;
     return err;
 }

@@ -52,6 +52,18 @@ void text_add(struct text *t, const char *format, ...)
     t->len += (size_t)n;
 }
 
+void text_plain(char *s, const char *kept)
+{
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
+
+        if ((c < ' ' || c == 0x7f) && !strchr(kept, c))
+            *s = '?';
+        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) /* as UTF-8 has those above 0x7f */
+            s[0] = s[1] = '?';
+    }
+}
+
 /* The length of the well-formed UTF-8 sequence at s (NUL-terminated), 0 if there is none. */
 static size_t utf8_sequence(const unsigned char *s)
 {

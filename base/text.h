@@ -23,6 +23,10 @@ void text_add_bytes(struct text *t, const char *bytes, size_t len);
 /* The bytes as a JSON string with its quotes. Bytes that are not UTF-8 stand as U+FFFD. */
 void text_add_json(struct text *t, const char *bytes);
 
+/* For a terminal, which would obey them: control characters become '?', but for those of kept.
+ * Names and reasons that a source or a server gives may have any. */
+void text_plain(char *s, const char *kept);
+
 /* 0 and the text (the caller frees it; "" if nothing was added), or -ENOMEM. Empties t. */
 int text_finish(struct text *t, char **ret_data, size_t *ret_len);
 

@@ -67,6 +67,7 @@ void remote_note(struct source *source, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof(line), format, args);
     va_end(args);
+    text_plain(line, "");
     text_add(&source->note, "%s\n", line);
     if (source->note.len > NOTE_MOST)
         text_add(&source->note, "...\n");

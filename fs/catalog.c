@@ -73,6 +73,8 @@ static int add_item(struct folder_scan *scan, const char *name, struct dataset *
     item.name = strdup(name);
     item.folder = strdup(scan->folder);
     item.error = error ? strdup(error) : NULL;
+    if (item.error)
+        text_plain(item.error, "\n");
     catalog->item[catalog->n++] = item;
     catalog->n_datasets += ds != NULL;
     return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;

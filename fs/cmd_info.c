@@ -67,6 +67,7 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
     AUTO_TEXT struct text t = {0};
 
     item_path(item, path, sizeof(path));
+    text_plain(path, "");
     if (!is_usable(item)) {
         printf("%s\n    not usable: %s\n", path, why_unusable(item));
         return;

@@ -456,6 +456,7 @@ static void print_planned(const struct planned *x, bool is_default)
     char path[TREE_NAME_ROOM * 4];
 
     item_path(x->item, path, sizeof(path));
+    text_plain(path, "");
     printf("%s, plan %s%s\n", path, x->name, is_default ? " (no -o plan= was given)" : "");
     print_samples(x);
     print_staging(x);
@@ -606,6 +607,7 @@ static void show_others(const struct planning *p, struct text *json)
         text_add_json(json, why_not(item));
         text_add(json, "}");
         any = true;
+        text_plain(path, "");
         if (!p->call->json)
             printf("%s\n    not planned: %s\n", path, why_not(item));
     }

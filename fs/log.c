@@ -6,6 +6,7 @@
 #include <syslog.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 static enum log_level max_level = LOG_LEVEL_INFO;
 static const char *syslog_mountpoint; /* NULL: to stderr */
@@ -64,6 +65,7 @@ void log_line(enum log_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    text_plain(text, "");
     if (is_filtered)
         log_filter_line(&filter, monotonic_ns(), level, text);
     else

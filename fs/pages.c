@@ -150,6 +150,7 @@ static void list_items(const struct catalog *catalog, struct text *t)
         if (!ds)
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
+        text_plain(path, "");
         list_fields(path, ds, t);
     }
     if (catalog->n > catalog->n_datasets)
@@ -158,6 +159,7 @@ static void list_items(const struct catalog *catalog, struct text *t)
         if (!catalog->item[i].error)
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
+        text_plain(path, "");
         text_add(t, "  %s\n", path);
     }
 }

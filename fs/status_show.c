@@ -13,13 +13,21 @@
 #define NAME_ROOM 2048
 #define QUIET_S   30 /* without a read: the job rests, or has ended */
 
+static bool shown_text(const char *json, const char *path, char *ret, size_t room)
+{
+    bool found = json_text(json, path, ret, room);
+
+    text_plain(ret, "");
+    return found;
+}
+
 static void add_mount(const char *json, struct text *t)
 {
     int64_t since = now_ns() / 1000000000 - (int64_t)json_number(json, "started");
     char source[PATH_MAX], where[PATH_MAX], ago[HUMAN_ROOM];
 
-    json_text(json, "source", source, sizeof(source));
-    json_text(json, "mountpoint", where, sizeof(where));
+    shown_text(json, "source", source, sizeof(source));
+    shown_text(json, "mountpoint", where, sizeof(where));
     text_add(t, "source    %s\nmounted   on %s, %s ago, pid %llu\n", source, where,
              human_seconds(since > 0 ? (uint64_t)since : 0, ago),
              (unsigned long long)json_number(json, "pid"));
@@ -56,7 +64,7 @@ static void add_error(const char *json, const char *path, const char *label, str
 {
     char reason[4096];
 
-    if (json_text(json, path, reason, sizeof(reason)) && *reason)
+    if (shown_text(json, path, reason, sizeof(reason)) && *reason)
         text_add(t, "%-9s %s\n", label, reason);
 }
 
@@ -162,9 +170,9 @@ static void plan_line_init(struct plan_line *ret, const char *at)
         .staged = percent_at(at, "staged_share"),
         .waits = percent_at(at, "wait_share"),
     };
-    json_text(at, "dataset", ret->dataset, sizeof(ret->dataset));
-    json_text(at, "encoding", ret->encoding, sizeof(ret->encoding));
-    ret->is_samples = !json_text(at, "plan", ret->plan, sizeof(ret->plan));
+    shown_text(at, "dataset", ret->dataset, sizeof(ret->dataset));
+    shown_text(at, "encoding", ret->encoding, sizeof(ret->encoding));
+    ret->is_samples = !shown_text(at, "plan", ret->plan, sizeof(ret->plan));
 }
 
 /* "train batch=128,seed=7 epoch 3 npz" */

@@ -66,7 +66,8 @@ FINE = {
 
 ODD_NAMES = [b"with blank", b"new\nline", b"caf\xe9", b"quote\"d", b"it's", b"back\\slash", b"per%cent",
              b"-dash", b"star*", b"tab\there", b"\xf0\x9f\x90\xa7", b"x" * 255, b"colon:comma,plus+",
-             b"$(touch x)", b"..hidden-not", b"trailing ", b"README.txt", b"metrics"]
+             b"$(touch x)", b"..hidden-not", b"trailing ", b"README.txt", b"metrics",
+             b"\x1b[31mred\x07"]
 
 
 def check_error(name, offset, words):
@@ -210,3 +211,9 @@ with mounted(os.fsdecode(SOURCE2)):
     json.loads(content(bpath(b".epochfs/status.json")))
     text(path("README.txt"))
 json.loads(run("info", "--json", os.fsdecode(SOURCE2)))
+with open(SOURCE2 + b"/\x1b]0;title\x07bad", "wb") as f:
+    f.write(b"hello\n")
+for command in ("info", "plan"):
+    said = run(command, os.fsdecode(SOURCE2))
+    equal([c for c in said if c < " " and c != "\n"], [], f"{command}: what a terminal would obey")
+    contains(said, "?[31mred?", "?]0;title?bad")

@@ -172,7 +172,7 @@ def check_words():
     equal("@" in make_conf(good).replace("@origin", ""), False, "all is filled in")
     for wrong in (["ftp://x"], ["https://x/path"], ["https://x;"], [], [good, good],
                   ["-l", "x y", good], ["-l", "1;", good], ["-n", "all;", good], ["-s", "5", good],
-                  ["-d", "relative", good], ["-d", "/a;b", good], ["-x", good]):
+                  ["-s", "0g", good], ["-d", "relative", good], ["-d", "/a;b", good], ["-x", good]):
         contains(make_conf(*wrong, code=1), "make-conf")
 
 

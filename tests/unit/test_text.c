@@ -81,6 +81,17 @@ static void test_text__many_appends__all_there(void **state)
     free(data);
 }
 
+static void test_text_plain__control__replaced(void **state)
+{
+    char s[] = "a\033[31m\n\x7f\xc2\x9bM\xc3\xa9", lines[] = "a\n\tb";
+
+    (void)state;
+    text_plain(s, "");
+    assert_string_equal(s, "a?[31m????M\xc3\xa9");
+    text_plain(lines, "\n");
+    assert_string_equal(lines, "a\n?b");
+}
+
 static void test_text_finish__nothing_added__empty_string(void **state)
 {
     struct text t = {0};
@@ -120,6 +131,7 @@ int main(void)
         cmocka_unit_test(test_text_json__utf8__kept),
         cmocka_unit_test(test_text_json__bad_utf8__replaced),
         cmocka_unit_test(test_text__many_appends__all_there),
+        cmocka_unit_test(test_text_plain__control__replaced),
         cmocka_unit_test(test_text_finish__nothing_added__empty_string),
         cmocka_unit_test(test_text_finish__failed__enomem_once),
     };
