@@ -158,28 +158,22 @@ static void add_metrics(struct status *s, struct text *t)
     for (unsigned i = 0; i < N_REQUESTS; i++)
         text_add(t, "epochfs_requests_total{type=\"%s\"} %20llu\n", request_names[i],
                  value(&s->request[i]));
-    metrics_begin(t, "epochfs_served_bytes_total", NULL, "Bytes given to the kernel by reads.");
-    text_add(t, "epochfs_served_bytes_total %20llu\n", value(&s->bytes_served));
-    metrics_begin(t, "epochfs_read_errors_total", NULL, "Reads that failed.");
-    text_add(t, "epochfs_read_errors_total %20llu\n", value(&s->read_errors));
-    metrics_begin(t, "epochfs_read_twice_total", NULL,
-                  "Utterances read twice in an epoch, against kaldi=o.");
-    text_add(t, "epochfs_read_twice_total %20llu\n", value(&s->read_twice));
-    metrics_begin(t, "epochfs_read_backwards_total", NULL,
-                  "Utterances read behind a greater key, against kaldi=cs.");
-    text_add(t, "epochfs_read_backwards_total %20llu\n", value(&s->read_backwards));
-    metrics_begin(t, "epochfs_plans_opened_total", NULL, "Plans and epochs that were opened.");
-    text_add(t, "epochfs_plans_opened_total %20llu\n", value(&s->plans_opened));
-    metrics_begin(t, "epochfs_datasets", NULL, "Datasets of the mount.");
-    text_add(t, "epochfs_datasets %zu\n", s->catalog->n_datasets);
-    metrics_begin(t, "epochfs_datasets_ready", NULL, "Datasets whose samples are known.");
-    text_add(t, "epochfs_datasets_ready %10zu\n", count_ready(s));
-    metrics_begin(t, "epochfs_index_bytes", NULL, "Bytes of text that have an index to be made.");
-    text_add(t, "epochfs_index_bytes %20llu\n", (unsigned long long)total);
-    metrics_begin(t, "epochfs_indexed_bytes", NULL, "Bytes of text that have been indexed.");
-    text_add(t, "epochfs_indexed_bytes %20llu\n", (unsigned long long)done);
-    metrics_begin(t, "epochfs_start_time_seconds", NULL, "When the mount was made, Unix time.");
-    text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
+    metrics_add(t, "epochfs_served_bytes_total", "Bytes given to the kernel by reads.",
+                value(&s->bytes_served));
+    metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
+    metrics_add(t, "epochfs_read_twice_total",
+                "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));
+    metrics_add(t, "epochfs_read_backwards_total",
+                "Utterances read behind a greater key, against kaldi=cs.",
+                value(&s->read_backwards));
+    metrics_add(t, "epochfs_plans_opened_total", "Plans and epochs that were opened.",
+                value(&s->plans_opened));
+    metrics_add(t, "epochfs_datasets", "Datasets of the mount.", s->catalog->n_datasets);
+    metrics_add(t, "epochfs_datasets_ready", "Datasets whose samples are known.", count_ready(s));
+    metrics_add(t, "epochfs_index_bytes", "Bytes of text that have an index to be made.", total);
+    metrics_add(t, "epochfs_indexed_bytes", "Bytes of text that have been indexed.", done);
+    metrics_add(t, "epochfs_start_time_seconds", "When the mount was made, Unix time.",
+                (uint64_t)s->started);
     if (s->actives)
         add_plans(s, LIVE_METRICS, t);
     if (s->stage)
