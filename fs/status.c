@@ -212,51 +212,55 @@ static size_t copy_bytes(const struct text *t, uint64_t off, size_t len, void *d
     return n;
 }
 
-/* What that reader has begun with; NULL: nothing, or it was long ago. */
-static const struct text *begun_locked(const struct status *s, enum live which, pid_t reader)
+/* That reader's copy; NULL: it has none. */
+static struct status_copy *copy_of_locked(struct status *s, enum live which, pid_t reader)
 {
-    for (unsigned i = 0; i < STATUS_READERS; i++) {
-        const struct status_copy *copy = &s->copy[which][i];
-
-        if (copy->made_ns && copy->reader == reader)
-            return monotonic_ns() - copy->made_ns < COPY_NS ? &copy->text : NULL;
-    }
+    lock_assert_held(&s->lock);
+    for (unsigned i = 0; i < STATUS_READERS; i++)
+        if (s->copy[which][i].made_ns && s->copy[which][i].reader == reader)
+            return &s->copy[which][i];
     return NULL;
+}
+
+static struct status_copy *oldest_copy_locked(struct status *s, enum live which)
+{
+    struct status_copy *oldest = s->copy[which];
+
+    lock_assert_held(&s->lock);
+    for (unsigned i = 1; i < STATUS_READERS; i++)
+        if (s->copy[which][i].made_ns < oldest->made_ns)
+            oldest = &s->copy[which][i];
+    return oldest;
 }
 
 /* Keep a text for its reader, in place of its last one, or of the oldest of all. *text is what was
  * there then. */
 static void keep_copy(struct status *s, enum live which, pid_t reader, struct text *text)
 {
-    struct status_copy *place = &s->copy[which][0], before;
+    struct status_copy *place;
+    struct text before;
     LOCK_SCOPE(&s->lock);
 
-    for (unsigned i = 0; i < STATUS_READERS; i++) {
-        struct status_copy *copy = &s->copy[which][i];
-
-        if (copy->made_ns && copy->reader == reader) {
-            place = copy;
-            break;
-        }
-        if (copy->made_ns < place->made_ns)
-            place = copy;
-    }
-    before = *place;
+    place = copy_of_locked(s, which, reader);
+    if (!place)
+        place = oldest_copy_locked(s, which);
+    before = place->text;
     *place = (struct status_copy){.text = *text, .reader = reader, .made_ns = monotonic_ns()};
-    *text = before.text;
+    *text = before;
 }
 
-/* Go on with what has begun. false: nothing has. */
+/* Go on with what has begun. false: nothing has, or it was long ago. */
 static bool go_on(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
                   void *dst, size_t *ret_len)
 {
-    const struct text *begun;
+    const struct status_copy *copy;
     LOCK_SCOPE(&s->lock);
 
-    begun = begun_locked(s, which, reader);
-    if (begun)
-        *ret_len = copy_bytes(begun, off, len, dst);
-    return begun != NULL;
+    copy = copy_of_locked(s, which, reader);
+    if (!copy || monotonic_ns() - copy->made_ns >= COPY_NS)
+        return false;
+    *ret_len = copy_bytes(&copy->text, off, len, dst);
+    return true;
 }
 
 int status_read(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
