@@ -643,29 +643,28 @@ static struct active *of_ticket_locked(struct actives *actives, const struct pus
     return NULL;
 }
 
+static struct active *due_locked(struct actives *actives, const struct push_file *file)
+{
+    struct active *active = of_ticket_locked(actives, file);
+
+    return active && active->pushed == file->node.number ? active : NULL;
+}
+
 bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size)
 {
     int64_t now = actives->options.now();
     const struct active *active;
     LOCK_SCOPE(&actives->lock);
 
-    active = of_ticket_locked(actives, file);
-    return active && active->pushed == file->node.number &&
-           (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
-                   in_pages(size) <=
-               share_locked(actives, now);
+    active = due_locked(actives, file);
+    return active && (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
+                             in_pages(size) <=
+                         share_locked(actives, now);
 }
 
 static struct used_file *used_file(struct active *active, const struct node *node)
 {
     return &active->used[(unit_of(node) * KINDS_MAX + node_kind(node)) % USED_MOST];
-}
-
-static struct active *due_locked(struct actives *actives, const struct push_file *file)
-{
-    struct active *active = of_ticket_locked(actives, file);
-
-    return active && active->pushed == file->node.number ? active : NULL;
 }
 
 bool actives_is_due(struct actives *actives, const struct push_file *file)

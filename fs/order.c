@@ -201,24 +201,16 @@ static inline void send_lanes(const struct permutation *p, bool backward, uint64
         x[i] = lane[i];
 }
 
-static void all_forward(const struct permutation *p, size_t count, uint64_t *x)
+/* The same for count numbers. Left to itself, gcc has one slower function for both ways. */
+static inline __attribute__((always_inline)) void send_all(const struct permutation *p,
+                                                           bool backward, size_t count, uint64_t *x)
 {
     size_t i = 0;
 
     for (; count - i >= LANES; i += LANES)
-        send_lanes(p, false, x + i);
+        send_lanes(p, backward, x + i);
     for (; i < count; i++)
-        x[i] = permutation_forward(p, x[i]);
-}
-
-static void all_backward(const struct permutation *p, size_t count, uint64_t *x)
-{
-    size_t i = 0;
-
-    for (; count - i >= LANES; i += LANES)
-        send_lanes(p, true, x + i);
-    for (; i < count; i++)
-        x[i] = permutation_backward(p, x[i]);
+        x[i] = backward ? permutation_backward(p, x[i]) : permutation_forward(p, x[i]);
 }
 
 /* The samples at positions x[0 .. count - 1], which mostly stand in one group. */
@@ -233,7 +225,7 @@ static void window_samples(const struct order *o, size_t count, uint64_t *x)
         group_at(o, x[0], &group);
         for (; n < count && x[n] >= group.start && x[n] < group.end; n++)
             x[n] -= group.start;
-        all_forward(&group.permutation, n, x);
+        send_all(&group.permutation, false, n, x);
         for (size_t i = 0; i < n; i++)
             x[i] = place_sample(o, group.start + x[i], &group);
         x += n;
@@ -254,7 +246,7 @@ void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t
     if (o->window)
         window_samples(o, count, ret);
     else
-        all_forward(&o->whole, count, ret);
+        send_all(&o->whole, false, count, ret);
 }
 
 void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret)
@@ -265,7 +257,7 @@ void order_positions(const struct order *o, uint64_t first, size_t count, uint64
     if (!o->window) {
         for (size_t i = 0; i < count; i++)
             ret[i] = first + i;
-        all_backward(&o->whole, count, ret);
+        send_all(&o->whole, true, count, ret);
         return;
     }
     /* Neighbours stand in blocks, and all of a block in one group. */
@@ -278,7 +270,7 @@ void order_positions(const struct order *o, uint64_t first, size_t count, uint64
         group_at(o, place, &group);
         for (size_t i = 0; i < n; i++)
             ret[i] = place - group.start + i;
-        all_backward(&group.permutation, n, ret);
+        send_all(&group.permutation, true, n, ret);
         for (size_t i = 0; i < n; i++)
             ret[i] += group.start;
         first += n;

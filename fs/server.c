@@ -228,7 +228,6 @@ static void note_signal(int number)
     errno = error;
 }
 
-/* nohup(1) has SIGHUP ignored, and that it stays. */
 /* Not SIG_IGN, which commands that we run would have, too. */
 static void ignore_signal(int number)
 {
@@ -238,6 +237,7 @@ static void ignore_signal(int number)
 /* What is sent to all of a job, for its programs to save their work, say, is none of ours. */
 static const int others_signals[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
 
+/* nohup(1) has SIGHUP ignored, and that it stays. */
 static void handle_signals(bool on)
 {
     struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL}, before;

@@ -158,28 +158,22 @@ static void add_metrics(struct status *s, struct text *t)
     for (unsigned i = 0; i < N_REQUESTS; i++)
         text_add(t, "epochfs_requests_total{type=\"%s\"} %20llu\n", request_names[i],
                  value(&s->request[i]));
-    metrics_begin(t, "epochfs_served_bytes_total", NULL, "Bytes given to the kernel by reads.");
-    text_add(t, "epochfs_served_bytes_total %20llu\n", value(&s->bytes_served));
-    metrics_begin(t, "epochfs_read_errors_total", NULL, "Reads that failed.");
-    text_add(t, "epochfs_read_errors_total %20llu\n", value(&s->read_errors));
-    metrics_begin(t, "epochfs_read_twice_total", NULL,
-                  "Utterances read twice in an epoch, against kaldi=o.");
-    text_add(t, "epochfs_read_twice_total %20llu\n", value(&s->read_twice));
-    metrics_begin(t, "epochfs_read_backwards_total", NULL,
-                  "Utterances read behind a greater key, against kaldi=cs.");
-    text_add(t, "epochfs_read_backwards_total %20llu\n", value(&s->read_backwards));
-    metrics_begin(t, "epochfs_plans_opened_total", NULL, "Plans and epochs that were opened.");
-    text_add(t, "epochfs_plans_opened_total %20llu\n", value(&s->plans_opened));
-    metrics_begin(t, "epochfs_datasets", NULL, "Datasets of the mount.");
-    text_add(t, "epochfs_datasets %zu\n", s->catalog->n_datasets);
-    metrics_begin(t, "epochfs_datasets_ready", NULL, "Datasets whose samples are known.");
-    text_add(t, "epochfs_datasets_ready %10zu\n", count_ready(s));
-    metrics_begin(t, "epochfs_index_bytes", NULL, "Bytes of text that have an index to be made.");
-    text_add(t, "epochfs_index_bytes %20llu\n", (unsigned long long)total);
-    metrics_begin(t, "epochfs_indexed_bytes", NULL, "Bytes of text that have been indexed.");
-    text_add(t, "epochfs_indexed_bytes %20llu\n", (unsigned long long)done);
-    metrics_begin(t, "epochfs_start_time_seconds", NULL, "When the mount was made, Unix time.");
-    text_add(t, "epochfs_start_time_seconds %lld\n", (long long)s->started);
+    metrics_add(t, "epochfs_served_bytes_total", "Bytes given to the kernel by reads.",
+                value(&s->bytes_served));
+    metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
+    metrics_add(t, "epochfs_read_twice_total",
+                "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));
+    metrics_add(t, "epochfs_read_backwards_total",
+                "Utterances read behind a greater key, against kaldi=cs.",
+                value(&s->read_backwards));
+    metrics_add(t, "epochfs_plans_opened_total", "Plans and epochs that were opened.",
+                value(&s->plans_opened));
+    metrics_add(t, "epochfs_datasets", "Datasets of the mount.", s->catalog->n_datasets);
+    metrics_add(t, "epochfs_datasets_ready", "Datasets whose samples are known.", count_ready(s));
+    metrics_add(t, "epochfs_index_bytes", "Bytes of text that have an index to be made.", total);
+    metrics_add(t, "epochfs_indexed_bytes", "Bytes of text that have been indexed.", done);
+    metrics_add(t, "epochfs_start_time_seconds", "When the mount was made, Unix time.",
+                (uint64_t)s->started);
     if (s->actives)
         add_plans(s, LIVE_METRICS, t);
     if (s->stage)
@@ -218,51 +212,55 @@ static size_t copy_bytes(const struct text *t, uint64_t off, size_t len, void *d
     return n;
 }
 
-/* What that reader has begun with; NULL: nothing, or it was long ago. */
-static const struct text *begun_locked(const struct status *s, enum live which, pid_t reader)
+/* That reader's copy; NULL: it has none. */
+static struct status_copy *copy_of_locked(struct status *s, enum live which, pid_t reader)
 {
-    for (unsigned i = 0; i < STATUS_READERS; i++) {
-        const struct status_copy *copy = &s->copy[which][i];
-
-        if (copy->made_ns && copy->reader == reader)
-            return monotonic_ns() - copy->made_ns < COPY_NS ? &copy->text : NULL;
-    }
+    lock_assert_held(&s->lock);
+    for (unsigned i = 0; i < STATUS_READERS; i++)
+        if (s->copy[which][i].made_ns && s->copy[which][i].reader == reader)
+            return &s->copy[which][i];
     return NULL;
+}
+
+static struct status_copy *oldest_copy_locked(struct status *s, enum live which)
+{
+    struct status_copy *oldest = s->copy[which];
+
+    lock_assert_held(&s->lock);
+    for (unsigned i = 1; i < STATUS_READERS; i++)
+        if (s->copy[which][i].made_ns < oldest->made_ns)
+            oldest = &s->copy[which][i];
+    return oldest;
 }
 
 /* Keep a text for its reader, in place of its last one, or of the oldest of all. *text is what was
  * there then. */
 static void keep_copy(struct status *s, enum live which, pid_t reader, struct text *text)
 {
-    struct status_copy *place = &s->copy[which][0], before;
+    struct status_copy *place;
+    struct text before;
     LOCK_SCOPE(&s->lock);
 
-    for (unsigned i = 0; i < STATUS_READERS; i++) {
-        struct status_copy *copy = &s->copy[which][i];
-
-        if (copy->made_ns && copy->reader == reader) {
-            place = copy;
-            break;
-        }
-        if (copy->made_ns < place->made_ns)
-            place = copy;
-    }
-    before = *place;
+    place = copy_of_locked(s, which, reader);
+    if (!place)
+        place = oldest_copy_locked(s, which);
+    before = place->text;
     *place = (struct status_copy){.text = *text, .reader = reader, .made_ns = monotonic_ns()};
-    *text = before.text;
+    *text = before;
 }
 
-/* Go on with what has begun. false: nothing has. */
+/* Go on with what has begun. false: nothing has, or it was long ago. */
 static bool go_on(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
                   void *dst, size_t *ret_len)
 {
-    const struct text *begun;
+    const struct status_copy *copy;
     LOCK_SCOPE(&s->lock);
 
-    begun = begun_locked(s, which, reader);
-    if (begun)
-        *ret_len = copy_bytes(begun, off, len, dst);
-    return begun != NULL;
+    copy = copy_of_locked(s, which, reader);
+    if (!copy || monotonic_ns() - copy->made_ns >= COPY_NS)
+        return false;
+    *ret_len = copy_bytes(&copy->text, off, len, dst);
+    return true;
 }
 
 int status_read(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,

@@ -303,10 +303,8 @@ void status_plans_metrics(struct actives *actives, const struct status_plans_roo
         samples += t->len - start;
     }
     text_add(t, "#%*s\n", (int)(room->metrics > samples ? room->metrics - samples : 0), "");
-    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-        metrics_begin(t, counts[i].metric, NULL, counts[i].help);
-        text_add(t, "%s %20llu\n", counts[i].metric, value(c, &counts[i]));
-    }
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        metrics_add(t, counts[i].metric, counts[i].help, value(c, &counts[i]));
 }
 
 /* ---- room ---- */

@@ -103,12 +103,6 @@ void status_remote_json(struct stage *stage, struct text *t)
     text_add(t, "\n  }");
 }
 
-static void add_gauge(struct text *t, const char *name, const char *help, uint64_t v)
-{
-    metrics_begin(t, name, NULL, help);
-    text_add(t, "%s %20llu\n", name, (unsigned long long)v);
-}
-
 static void add_histogram(const struct stage_counters *c, struct text *t)
 {
     static const char name[] = "epochfs_remote_wait_seconds";
@@ -135,11 +129,10 @@ void status_remote_metrics(struct stage *stage, struct text *t)
         text_add(t, "%s %20llu\n", rows[i].metric, value(c, &rows[i]));
     }
     add_histogram(c, t);
-    add_gauge(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
-              stage_room_used(stage));
-    add_gauge(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
-              stage_room_limit(stage));
+    metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
+                stage_room_used(stage));
+    metrics_add(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
+                stage_room_limit(stage));
     stage_trouble(stage, trouble, sizeof(trouble));
-    metrics_begin(t, "epochfs_remote_failing", NULL, "1 while the remote fails.");
-    text_add(t, "epochfs_remote_failing %d\n", *trouble != '\0');
+    metrics_add(t, "epochfs_remote_failing", "1 while the remote fails.", *trouble != '\0');
 }

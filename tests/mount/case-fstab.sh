@@ -53,18 +53,7 @@ cmp "$FSTAB" "$FSTAB.before"
 findmnt --fstab --tab-file "$FSTAB" --mountpoint "$odd/at" >/dev/null || die "findmnt reads it"
 
 # ---- mount(8) with these lines ----
-if [ "$(id -u)" != 0 ]; then
-    echo "without the part that needs root: mount(8)"
-    exit 0
-fi
-exec 9>/run/lock/epochfs-tests.lock
-flock 9 # one at a time: the name in /sbin is the same for all
-if [ -e /sbin/mount.epochfs ] || [ -L /sbin/mount.epochfs ]; then
-    echo "without mount(8): there is a /sbin/mount.epochfs already"
-    exit 0
-fi
-trap 'rm -f /sbin/mount.epochfs' EXIT
-ln -s "$EPOCHFS" /sbin/mount.epochfs
+helper_in_sbin
 sed -i /proc/d "$FSTAB"
 expect 0 mount --all --fstab "$FSTAB"
 says ""

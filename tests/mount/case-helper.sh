@@ -37,18 +37,7 @@ says "is it 'plan'?"
 expect 1 "$helper"
 
 # ---- mount(8) itself, with an fstab of our own ----
-if [ "$(id -u)" != 0 ]; then
-    echo "without the part that needs root: mount(8)"
-    exit 0
-fi
-exec 9>/run/lock/epochfs-tests.lock
-flock 9 # one at a time: the name in /sbin is the same for all
-if [ -e /sbin/mount.epochfs ] || [ -L /sbin/mount.epochfs ]; then
-    echo "without mount(8): there is a /sbin/mount.epochfs already"
-    exit 0
-fi
-trap 'rm -f /sbin/mount.epochfs' EXIT
-ln -s "$EPOCHFS" /sbin/mount.epochfs
+helper_in_sbin
 fstab=$PRIVATE/fstab
 for options in ro,plan=batch=128 rw defaults ro,noauto,nofail defaults,nofail,_netdev \
     noauto,x-systemd.automount,x-systemd.idle-timeout=60 "ro,plan=batch=4+seed=1,epochs=2,user"; do

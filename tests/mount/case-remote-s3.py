@@ -4,15 +4,12 @@ anonymous access, wrong keys; and the secret stands nowhere but where it was."""
 
 import json
 import os
-import re
-import urllib.parse
 
 import numpy as np
 
 from lib import (PRIVATE, SOURCE, contains, content, equal, idx_bytes, log_text, mounted, path, run,
-                 small, start, stop, text)
-from servers import (Ceph, check_once, files_below, parse_range, place, remote, Request, sent,
-                     start_at, timed)
+                 small, start, stop)
+from servers import Ceph, check_once, files_below, place, remote, sent, start_at, timed
 
 UP = f"{PRIVATE}/up"
 images, labels = small(400, side=60)
@@ -44,19 +41,6 @@ def upload(s3):
     s3.aws("s3api", "put-bucket-acl", "--bucket", "public", "--acl", "public-read")
 
 
-def access_log(s3):
-    """The gateway's own log: the requests for objects that gave bytes."""
-    found = []
-    for line in text(s3.dir, "client.admin.log").splitlines():
-        m = re.search(r'beast: .*\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+) \S+ "[^"]*" (\S+) latency',
-                      line)
-        if m and m[1] == "GET" and m[3] in ("200", "206") and "?" not in m[2] and \
-                not m[2].endswith("/"):
-            found.append(Request(int(m[3]), int(m[4]), parse_range(m[5]), m[1],
-                                 urllib.parse.unquote(m[2])))
-    return found
-
-
 def check_mnist(at=None):
     at = at or path()
     for i in range(0, 400, 9):
@@ -84,7 +68,7 @@ def check_once_fetched(s3, options):
     numbers = [remote(daemon.at), remote(other.at)]
     stop(daemon)
     stop(other)
-    requests = access_log(s3)
+    requests = s3.log()
     check_once(requests, {f"/data/mnist/{n}": os.path.getsize(f"{SOURCE}/{n}")
                           for n in os.listdir(SOURCE)}, "two mounts of a bucket")
     equal(sum(r["demand_bytes"] + r["background_bytes"] for r in numbers), sent(requests),

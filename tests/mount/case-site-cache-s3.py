@@ -3,13 +3,10 @@
 once; so does a presigned URL. What nodes sign themselves is refused, and said to be."""
 
 import os
-import re
 import subprocess
-import urllib.parse
 
-from lib import EPOCHFS, PRIVATE, SOURCE, contains, content, equal, small, start, stop, text
-from servers import (Ceph, Request, check_once, parse_range, place, remote, sent, start_at, timed,
-                     wait_until)
+from lib import EPOCHFS, PRIVATE, SOURCE, contains, content, equal, small, start, stop
+from servers import Ceph, check_once, place, remote, sent, start_at, timed, wait_until
 from site_cache import site_cache
 
 images, labels = small(400, side=60)
@@ -24,20 +21,6 @@ def upload(s3):
         s3.aws("s3api", "create-bucket", "--bucket", bucket)
         s3.aws("s3", "cp", "--quiet", "--recursive", *acl, f"{UP}/mnist", f"s3://{bucket}/mnist/")
     s3.aws("s3api", "put-bucket-acl", "--bucket", "public", "--acl", "public-read")
-
-
-def sent_by(s3):
-    """The gateway's own log: the requests for objects that gave bytes."""
-    found = []
-    for line in text(s3.dir, "client.admin.log").splitlines():
-        m = re.search(r'beast: .*\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+) \S+ "[^"]*" (\S+) latency',
-                      line)
-        if m and m[1] == "GET" and m[3] in ("200", "206"):
-            path, _, query = m[2].partition("?")
-            if not query or "X-Amz-Signature" in query:
-                found.append(Request(int(m[3]), int(m[4]), parse_range(m[5]), m[1],
-                                     urllib.parse.unquote(path)))
-    return [r for r in found if r.path.count("/") > 2]
 
 
 def all_here(daemon):
@@ -55,21 +38,21 @@ def check_public(s3, site):
         wait_until(lambda n=node: all_here(n), "all is staged", node)
     for node in nodes:
         stop(node)
-    check_once(sent_by(s3), SIZES, "two nodes")
+    check_once(s3.log(), SIZES, "two nodes")
 
 
 def check_presigned(s3, site):
     name = "train-images-idx3-ubyte"
     url = s3.aws("s3", "presign", f"s3://private/mnist/{name}").strip()
     url = url.replace(s3.endpoint, site.at)
-    before = len(sent_by(s3))
+    before = len(s3.log())
     for i in range(2):
         node = start(url, f"cache={PRIVATE}/cache.signed{i}")
         equal(content(node.at, "train-images-idx3-ubyte/source/train-images-idx3-ubyte") ==
               content(SOURCE, name), True, "a presigned object")
         stop(node)
     size = os.path.getsize(f"{SOURCE}/{name}")
-    got = sent(sent_by(s3)[before:])
+    got = sent(s3.log()[before:])
     equal(size <= got <= size + 10, True, f"bytes that the gateway sent: {got} of {size}")
 
 

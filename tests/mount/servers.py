@@ -2,7 +2,7 @@
 and below $PRIVATE; certificates; and what their logs say of the bytes that were fetched.
 
     with Nginx(folder) as server:  server.url, server.log(), server.stop(), server.stall()
-    with Ceph() as s3:             s3.endpoint, s3.environment, s3.aws(...)
+    with Ceph() as s3:             s3.endpoint, s3.environment, s3.aws(...), s3.log()
 
 The scripted bad server is bad_server.py.
 """
@@ -20,9 +20,11 @@ import socket
 import ssl
 import subprocess
 import time
+import urllib.parse
 import urllib.request
 
-from lib import (DEADLINE, PRIVATE, SLOW, content, equal, mount_type, run, skip, start, status)
+from lib import (DEADLINE, PRIVATE, SLOW, content, equal, mount_type, run, skip, start, status,
+                 text)
 
 MiB = 1 << 20
 PATIENT = 5 if SLOW else 1  # by how much a sanitizer may be slower, where a time is measured
@@ -510,6 +512,20 @@ class Ceph:
                      **self.environment))
         equal(done.returncode, code, f"aws {arguments}: {done.stdout[-2000:]}")
         return done.stdout.decode(errors="replace")
+
+    def log(self):
+        """The gateway's own log: the requests for objects that gave bytes, presigned ones, too."""
+        found = []
+        for line in text(self.dir, "client.admin.log").splitlines():
+            m = re.search(r'beast: .*\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+) \S+ '
+                          r'"[^"]*" (\S+) latency', line)
+            if not m:
+                continue
+            path, _, query = m[2].partition("?")
+            if not query or "X-Amz-Signature" in query:
+                found.append(Request(int(m[3]), int(m[4]), parse_range(m[5]), m[1],
+                                     urllib.parse.unquote(path)))
+        return [r for r in found if is_data(r)]
 
 
 def uuid():

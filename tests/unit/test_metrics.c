@@ -47,11 +47,32 @@ static void test_metrics_begin(void **state)
     check_begin("a_seconds", "histogram", "# HELP a_seconds Words.\n# TYPE a_seconds histogram\n");
 }
 
+static void check_add(const char *name, uint64_t value, const char *want)
+{
+    AUTO_TEXT struct text t = {0};
+
+    metrics_add(&t, name, "Words.", value);
+    assert_false(t.failed);
+    assert_string_equal(t.data, want);
+}
+
+static void test_metrics_add(void **state)
+{
+    (void)state;
+    check_add("a_total", 17,
+              "# HELP a_total Words.\n# TYPE a_total counter\n"
+              "a_total                   17\n");
+    check_add("a_bytes", UINT64_MAX,
+              "# HELP a_bytes Words.\n# TYPE a_bytes gauge\n"
+              "a_bytes 18446744073709551615\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_metrics_add_label),
         cmocka_unit_test(test_metrics_begin),
+        cmocka_unit_test(test_metrics_add),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,7 +113,7 @@ static void test_status_remote_metrics__all__named_once_each(void **state)
     assert_has(&t, "epochfs_remote_wait_seconds_bucket{le=\"+Inf\"}                    6\n"
                    "epochfs_remote_wait_seconds_sum             1.500000\n"
                    "epochfs_remote_wait_seconds_count                    6\n");
-    assert_has(&t, "epochfs_remote_failing 1\n");
+    assert_has(&t, "epochfs_remote_failing                    1\n");
     first = strstr(t.data, "# HELP epochfs_remote_bytes_total ");
     assert_non_null(first);
     assert_null(strstr(first + 1, "# HELP epochfs_remote_bytes_total "));
