@@ -1,5 +1,6 @@
 #include "fs/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -456,11 +457,39 @@ static bool is_secret(const char *name)
     return false;
 }
 
+/* The option that was meant. */
+struct guess {
+    const char *name; /* NULL: none comes near */
+    size_t distance;
+};
+
+static void guess_at(const char *wrong, const char *name, struct guess *guess)
+{
+    size_t distance = edit_distance(wrong, name);
+
+    if (distance < guess->distance && (distance < 2 || *name == *wrong))
+        *guess = (struct guess){name, distance};
+}
+
+static struct guess guess_option(char *wrong)
+{
+    struct guess guess = {NULL, 3};
+
+    for (char *c = wrong; *c; c++)
+        *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        guess_at(wrong, ours[i].name, &guess);
+    for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
+        guess_at(wrong, passed_on[i], &guess);
+    for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
+        guess_at(wrong, ignored[i], &guess);
+    return guess;
+}
+
 static int unknown_option(const char *option, struct diag *d)
 {
-    size_t name_len = strcspn(option, "="), best = 3;
-    const char *guess = NULL;
-    AUTO_FREE char *name = strndup(option, name_len);
+    AUTO_FREE char *name = strndup(option, strcspn(option, "="));
+    const char *guess;
 
     if (!name)
         return -ENOMEM;
@@ -471,14 +500,7 @@ static int unknown_option(const char *option, struct diag *d)
                         "unknown option '%s'; the parameters of a plan are joined by +, as in "
                         "plan=batch=128+seed=7",
                         option);
-    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-        size_t distance = edit_distance(name, ours[i].name);
-
-        if (distance < best) {
-            best = distance;
-            guess = ours[i].name;
-        }
-    }
+    guess = guess_option(name).name;
     return diag_set(d, -EINVAL, "unknown option '%s'%s%s%s; `epochfs mount --help` lists them",
                     option, guess ? "; is it '" : "", guess ? guess : "", guess ? "'?" : "");
 }

@@ -105,6 +105,10 @@ static void test_options__unknown__a_guess(void **state)
     check_bad("class=3", "is it 'classes'?");
     check_bad("transpos", "is it 'transpose'?");
     check_bad("lgo=debug", "is it 'log'?");
+    check_bad("Ro", "is it 'ro'?");
+    check_bad("allow-other", "is it 'allow_other'?");
+    check_bad("no-fail", "is it 'nofail'?");
+    check_bad("foo", "unknown option 'foo'; `epochfs");
     check_bad("ro,nonsense", "unknown option 'nonsense'; `epochfs mount --help`");
     check_bad("=", "unknown option '='");
     check_bad("an_option_with_a_name_that_is_longer_than_any_table_here_could_ever_be=1",
