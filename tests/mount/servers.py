@@ -9,6 +9,7 @@ The scripted bad server is bad_server.py.
 
 import collections
 import contextlib
+import glob
 import hashlib
 import os
 import random
@@ -425,6 +426,7 @@ rgw dns name = localhost
 keyring = {dir}/mon.keyring
 [osd]
 keyring = {dir}/osd.keyring
+osd class dir = {classes}
 """
 
 
@@ -475,8 +477,11 @@ class Ceph:
     def start(self):
         d, fsid, osd = self.dir, uuid(), uuid()
         conf, mon_port = f"{d}/ceph.conf", free_port()
+        # That of Debian 13 looks for them below its current folder.
+        classes = [*glob.glob("/usr/lib/*/rados-classes"), "/usr/lib/rados-classes"]
         with open(conf, "w", encoding="ascii") as f:
-            f.write(CEPH_CONF.format(dir=d, fsid=fsid, port=self.port, mon_port=mon_port))
+            f.write(CEPH_CONF.format(dir=d, fsid=fsid, port=self.port, mon_port=mon_port,
+                                     classes=classes[0]))
         self.call("ceph-authtool", "--create-keyring", f"{d}/mon.keyring", "--gen-key", "-n",
                   "mon.", "--cap", "mon", "allow *")
         self.call("ceph-authtool", "--create-keyring", f"{d}/admin.keyring", "--gen-key", "-n",
