@@ -15,7 +15,7 @@ import numpy as np
 from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
                  expect_error, idx_bytes, mount_type, path, run, small)
 from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of, has_connections,
-                  mount, process_status, processes, system_mount, take_own_namespace)
+                  mount, mount_connections, process_status, processes, system_mount)
 from servers import Nginx, place, wait_until, within
 
 WWW = f"{PRIVATE}/www"
@@ -220,7 +220,7 @@ def check_not_ours():
 
 
 def main():
-    take_own_namespace(__file__)
+    mount_connections()
     for name in os.listdir(SOURCE):
         place(WWW, name, content(SOURCE, name))
     checks = [check_plain, check_in_use, check_mapped, check_remote_stalls, check_unseen,

@@ -11,8 +11,8 @@ import time
 
 from lib import (DEADLINE, EPOCHFS, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
                  mount_type, path, run, small)
-from life import (check_ended, check_nothing_left, daemon_of, mount, processes,
-                  take_own_namespace)
+from life import (check_ended, check_nothing_left, daemon_of, mount, mount_connections,
+                  processes)
 from servers import Nginx, ended, locks_in, pidfd, place, wait_until
 
 CYCLES = 20 if SLOW else 100
@@ -98,7 +98,7 @@ def check_signals():
 
 
 def main():
-    take_own_namespace(__file__)
+    mount_connections()
     with Nginx(WWW) as server:
         os.makedirs(WWW, exist_ok=True)
         begin = time.monotonic()

@@ -100,7 +100,6 @@ def missing():
 def enter():
     """Run this program again in namespaces of its own; in there, it returns."""
     if os.environ.get("EPOCHFS_INSIDE"):
-        forget_other_mounts()
         loopback_up()
         if subprocess.run([*AS_USER, "test", "-w", "/dev/fuse"], check=False).returncode:
             skip("an ordinary user cannot be given /dev/fuse here")
@@ -113,17 +112,6 @@ def enter():
     os.chmod(node, 0o666)
     os.execvp(NAMESPACES[0], [*NAMESPACES, "bash", "-euc", INSIDE, "bash", node,
                               sys.executable, *sys.argv])
-
-
-def forget_other_mounts():
-    """Those of other tests came along with our namespace, and would not end as long as we live."""
-    others = os.path.join(os.path.dirname(PRIVATE), "epochfs-")
-    with open("/proc/self/mountinfo", encoding="utf-8") as f:
-        found = [(line.split()[4], line.partition(" - ")[2]) for line in f]
-    for where, kind in found[::-1]:
-        if kind.startswith("fuse.") or where.startswith(others):
-            subprocess.run(["umount", "--no-canonicalize", "--internal-only", "--lazy",
-                            where.encode().decode("unicode_escape")], check=False)
 
 
 def loopback_up():
