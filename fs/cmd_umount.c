@@ -73,7 +73,8 @@ static void say_left(const char *path, const struct daemon *daemon)
     bool is_stopped = state_of(daemon->pid) == 'T';
 
     say("%s: its daemon, process %ld, %s", path, (long)daemon->pid,
-        is_stopped ? "is left: it is stopped (kill -CONT lets it end)" : "has not ended yet");
+        is_stopped ? "is left: it is stopped (kill -CONT lets it end)"
+                   : "has not ended yet: is it mounted in a container, too?");
 }
 
 static void wait_for_end(const char *path, const struct daemon *daemon)

@@ -109,6 +109,18 @@ def check_remote_stalls():
         server.resume()
 
 
+def check_elsewhere():
+    """A container that was made meanwhile has a copy of the mount: the daemon ends with that."""
+    mount(SOURCE)
+    pid = daemon_of()
+    with subprocess.Popen(["unshare", "--mount", "--propagation", "private", "cat"],
+                          stdin=subprocess.PIPE) as other:
+        ours = os.readlink("/proc/self/ns/mnt")
+        wait_until(lambda: os.readlink(f"/proc/{other.pid}/ns/mnt") != ours, "it has its own")
+        contains(umount_in_time("mounted elsewhere"), f"process {pid}, has not ended", "container")
+    check_ended(pid, "it is mounted nowhere")
+
+
 def check_unseen():
     """No process has it open, as when its own daemon waits for a remote: the daemon is ended."""
     mount(SOURCE)
@@ -225,7 +237,7 @@ def main():
         place(WWW, name, content(SOURCE, name))
     checks = [check_plain, check_in_use, check_mapped, check_remote_stalls, check_unseen,
               check_stopped, check_stopped_in_use, check_dead]
-    for check in checks + ([check_not_ours] if ROOT else []):
+    for check in checks + ([check_elsewhere, check_not_ours] if ROOT else []):
         begin = time.monotonic()
         check()
         print(f"{check.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
