@@ -676,7 +676,7 @@ static void check_long(enum kaldi_type type, const char *start, const char *piec
     assert_non_null(text);
     for (memcpy(text, start, len); i < n; i++, len += each)
         memcpy(text + len, piece, each);
-    strncpy(text + len, end, strlen(end) + 1);
+    memcpy(text + len, end, strlen(end) + 1);
     len += strlen(end);
     if (measure(text, len, 1, 0, type, &object, &d) < 0)
         fail_msg("%s", d.text);

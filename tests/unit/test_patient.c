@@ -71,7 +71,7 @@ static void test_do__hangs__holds_nothing(void **state)
     const struct patient_work work = {hang, NULL, 1000, NULL};
     AUTO_TEXT struct text said = {0};
     struct pollfd end = {.events = POLLIN};
-    uint64_t pid;
+    uint64_t pid = 0;
     int output[2], ready;
 
     (void)state;
