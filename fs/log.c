@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 static enum log_level max_level = LOG_LEVEL_INFO;
-static const char *syslog_mountpoint; /* NULL: to stderr */
+static const char *_Atomic syslog_mountpoint; /* NULL: to stderr */
 static struct log_filter filter;
 static bool is_filtered;
 
