@@ -26,10 +26,10 @@
 #include "fs/privileges.h"
 #include "fs/server.h"
 
-#define LOCK_NS    INT64_C(5000000000)
-#define REPORTED   20                 /* unusable files that are named on the terminal */
-#define ANSWER_MS  5000               /* that what is mounted there may take for an answer */
-#define PREPARE_NS INT64_C(300000000) /* that a mount waits for datasets to be ready */
+#define LOCK_NS    INT64_C(5000000000) /* that a mount waits for another that begins there */
+#define REPORTED   20                  /* unusable files that are named on the terminal */
+#define ANSWER_MS  5000                /* that what is mounted there may take for an answer */
+#define PREPARE_NS INT64_C(300000000)  /* that a mount waits for datasets to be ready */
 
 struct mount_call {
     const char *source;
