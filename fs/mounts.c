@@ -83,7 +83,7 @@ static int be_owner(const struct mount_entry *mount)
                : 0;
 }
 
-/* In a child. For a moment the warden of a daemon that was killed may answer, with EIO. */
+/* In a child. A thread that is killed while it takes a request over leaves EIO as the answer. */
 static int ask(const void *ctx, int out)
 {
     const struct question *question = ctx;

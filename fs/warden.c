@@ -17,11 +17,12 @@
 
 static uint8_t request[REQUEST_MAX]; /* only the warden touches it */
 
-/* Answer one with an error. Those that want no answer are just taken. */
+/* Answer one as the kernel itself does when there is no daemon. Those that want no answer are just
+ * taken. */
 static void refuse(int fuse)
 {
     const struct fuse_in_header *in = (const void *)request;
-    struct fuse_out_header out = {.len = sizeof(out), .error = -EIO};
+    struct fuse_out_header out = {.len = sizeof(out), .error = -ENOTCONN};
     ssize_t n = read(fuse, request, sizeof(request));
 
     if (n < (ssize_t)sizeof(*in))

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
-                 expect_error, idx_bytes, mount_type, path, run, small)
+                 expect_error, idx_bytes, mount_type, path, run, small, text)
 from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of, has_connections,
                   mount, mount_connections, process_status, processes, system_mount)
 from servers import Nginx, place, wait_until, within
@@ -183,6 +183,28 @@ def killed():
     check_ended(pid, "kill -9")
 
 
+def kill_while_asked():
+    mount(SOURCE)
+    pid, connection = daemon_of(), os.minor(os.stat(MOUNTPOINT).st_dev)
+    stopped(pid)
+    user = hanging_reader()
+    wait_until(lambda: os.readlink(f"/proc/{user.pid}/exe").endswith("/cat"), "the reader runs")
+    if has_connections():
+        wait_until(lambda: int(text(f"{CONNECTIONS}/{connection}/waiting")) > 0, "it asks")
+    os.kill(pid, signal.SIGKILL)
+    said = user.communicate(timeout=DEADLINE)[1]
+    gone = os.strerror(errno.ENOTCONN), os.strerror(errno.ECONNABORTED)
+    equal(any(why in said for why in gone), True, f"the reader says: {said}")
+    check_ended(pid, "kill -9")
+    equal(run("umount", MOUNTPOINT), "", "umount says")
+
+
+def check_killed_while_asked():
+    """Who waits when it is killed gets to know that it is gone: no error of a disk."""
+    for _ in range(10):  # who answers, the warden or the kernel, is chance
+        kill_while_asked()
+
+
 def check_dead():
     """Dead mounts go at once and silently, in use or not, and are replaced by the next one."""
     limit = 4 if SLOW else 1.5
@@ -236,7 +258,7 @@ def main():
     for name in os.listdir(SOURCE):
         place(WWW, name, content(SOURCE, name))
     checks = [check_plain, check_in_use, check_mapped, check_remote_stalls, check_unseen,
-              check_stopped, check_stopped_in_use, check_dead]
+              check_stopped, check_stopped_in_use, check_killed_while_asked, check_dead]
     for check in checks + ([check_elsewhere, check_not_ours] if ROOT else []):
         begin = time.monotonic()
         check()

@@ -13,6 +13,7 @@ import numpy as np
 from lib import (EPOCHFS, MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, expect_error,
                  idx_bytes, log_text, mount_type, mounted, path, run, skip, small, start, stop, text,
                  write)
+from life import check_ended
 
 if not shutil.which("fusermount3"):
     skip("fusermount3 is missing (package fuse3)")
@@ -81,7 +82,9 @@ if not ROOT:
 
 # ---- kill -9, then umount by the user ----
 as_user(binary, "mount", SOURCE, MOUNTPOINT)
-os.kill(user_daemon(), 9)
+daemon = user_daemon()
+os.kill(daemon, 9)
+check_ended(daemon, "kill -9")
 contains(as_user("ls", MOUNTPOINT + "/", code=2), "onnect")  # not connected, connection abort
 as_user(binary, "umount", MOUNTPOINT)
 equal(mount_type(MOUNTPOINT), None, "unmounted after kill -9")
