@@ -5,7 +5,8 @@
  * if the cache can hold all of the source anyway: on a local network that is next to nothing.
  *
  * A need stays the first of the buffer until nothing of it is missing. So what was refused for want
- * of room is tried again, and nothing is forgotten but by a jump. */
+ * of room is tried again, and nothing is forgotten but by a jump. With keep=once what a reader uses
+ * up meanwhile is not missing: it is fetched again only if it was used up before it was given. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -56,6 +57,34 @@ bool guided_may_locked(const struct stage *stage, int64_t now)
     return !g->dry || (g->at < g->n && g->jumps_seen == g->jumps);
 }
 
+/* The blocks of a need; none: it is nothing that can be fetched now. */
+static struct blocks blocks_of(const struct stage_need *need)
+{
+    const struct file *file = (const struct file *)need->blob;
+    uint64_t size = file->blob.size, off = min_u64(need->off, size),
+             len = min_u64(need->len, size - off);
+
+    return (struct blocks){off / file->block_bytes, ceil_div(off + len, file->block_bytes)};
+}
+
+static bool is_staged_here(const struct stage *stage, const struct stage_need *need)
+{
+    return need->blob->ops == &stage_blob_ops && ((const struct file *)need->blob)->stage == stage;
+}
+
+static bool is_used_up(const struct stage *stage, const struct stage_need *need)
+{
+    const struct file *file = (const struct file *)need->blob;
+    struct blocks blocks;
+
+    if (stage->options.keep != STAGE_ONCE || !is_staged_here(stage, need))
+        return false;
+    blocks = blocks_of(need);
+    while (blocks.first < blocks.end && file_has_passed(file, blocks.first))
+        blocks.first++;
+    return blocks.first == blocks.end;
+}
+
 /* The need that is next; NULL: none is known now. */
 static const struct stage_need *next_need(struct stage *stage)
 {
@@ -74,6 +103,8 @@ static const struct stage_need *next_need(struct stage *stage)
         return &g->need[g->at];
     g->at = 0;
     g->n = guide->next(guide->ctx, g->need, GUIDED_NEEDS);
+    for (size_t i = 0; i < g->n; i++)
+        g->again[i] = is_used_up(stage, &g->need[i]);
     if (g->n)
         return &g->need[0];
     LOCK_SCOPE(&stage->lock);
@@ -84,21 +115,11 @@ static const struct stage_need *next_need(struct stage *stage)
 
 /* ---- one need ---- */
 
-/* The blocks of a need; none: it is nothing that can be fetched now. */
-static struct blocks blocks_of(const struct stage_need *need)
-{
-    const struct file *file = (const struct file *)need->blob;
-    uint64_t size = file->blob.size, off = min_u64(need->off, size),
-             len = min_u64(need->len, size - off);
-
-    return (struct blocks){off / file->block_bytes, ceil_div(off + len, file->block_bytes)};
-}
-
 static struct file *file_to_fetch(struct stage *stage, const struct stage_need *need, int64_t now)
 {
     struct file *file = (struct file *)(uintptr_t)need->blob;
 
-    if (need->blob->ops != &stage_blob_ops || file->stage != stage)
+    if (!is_staged_here(stage, need))
         return NULL;
     if (atomic_load(&file->done) || atomic_load(&file->failed) < 0)
         return NULL;
@@ -240,7 +261,8 @@ static enum guided_step try_need(struct stage *stage, const struct stage_need *n
     blocks = blocks_of(need);
     if (!may_be_missing(file, blocks) || file_take(file, NULL) < 0)
         return GUIDED_NONE;
-    at = find_missing(file, blocks.first, blocks.end, UINT64_MAX, true, &end, &others);
+    at = find_missing(file, blocks.first, blocks.end, UINT64_MAX,
+                      stage->guided.again[stage->guided.at], &end, &others);
     if (at < blocks.end) {
         sizes_of_run(stage, now, &most, &worth);
         run = with_neighbours(&stage->guided, blocks, max_u64(most / file->block_bytes, 1));

@@ -170,6 +170,7 @@ struct guided {
     uint64_t changes_seen, jumps_seen;
     size_t at, n; /* need[at .. n) are left */
     struct stage_need need[GUIDED_NEEDS];
+    bool again[GUIDED_NEEDS]; /* keep=once: all of it was used up when it was given */
 };
 
 struct victim;

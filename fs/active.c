@@ -35,7 +35,8 @@
 #define OVERTAKEN_MOST 8 /* in a row; then the reader is the faster one, and for a while */
 #define REST_NS        INT64_C(20000000) /* nothing is pushed; doubled each time */
 #define RESTS_MOST     6                 /* so often */
-#define LOST_MOST      3
+#define LOST_MOST      3                 /* in a row, so many units apart at most */
+#define LOST_GAP       4
 #define FAIL_REST_NS   INT64_C(1000000000)
 
 /* A unit that is read and was not pushed. */
@@ -82,7 +83,8 @@ struct active {
     int64_t rest_until;
     unsigned overtaken;  /* in a row */
     unsigned rests;      /* in a row */
-    unsigned lost;       /* units in a row */
+    unsigned lost;       /* units in a row, */
+    uint64_t lost_unit;  /* this one last */
     bool waits_for_move; /* the kernel does not know what is next, or it is too large */
     bool being_made;     /* one file at a time */
     struct open_unit open[OPEN_MOST]; /* unit u: [u % OPEN_MOST] */
@@ -379,7 +381,7 @@ static void move(struct actives *actives, struct active *active, uint64_t unit, 
 }
 
 /* Something that had been stored came back as a read: the kernel has dropped it. If it is so again
- * and again it has dropped all, and is given it anew. */
+ * and again it has dropped all, and is given it anew. A page here and there is left to reads. */
 static bool note_lost(struct actives *actives, struct active *active, const struct node *node)
 {
     uint64_t unit = unit_of(node);
@@ -389,7 +391,11 @@ static bool note_lost(struct actives *actives, struct active *active, const stru
         return false;
     count(&actives->counters.lost, 1);
     active->window = max_u64(active->window / 2, WINDOW_START);
-    if (unit > active->at && ++active->lost == LOST_MOST) {
+    if (unit <= active->at)
+        return true;
+    active->lost = unit <= active->lost_unit + LOST_GAP ? active->lost + 1 : 1;
+    active->lost_unit = unit;
+    if (active->lost == LOST_MOST) {
         push_from(active, unit + 1);
         active->lost = 0;
     }

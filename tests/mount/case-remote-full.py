@@ -128,8 +128,8 @@ def check_once_kept(server):
     # What is made ahead of a reader is used once with him, and not fetched for an epoch that nobody
     # has begun.
     pause = threading.Event()
-    bound = 2 if SLOW else 1.4  # a reader beside the push may need some again
-    for pace in (0, 0.01):
+    # A reader beside the push may need some again.
+    for pace, bound in ((0, 2 if SLOW else 1.4), (0.01, 2 if SLOW else 1.15)):
         cache = fresh()
         daemon = start(f"{server.url}/", f"cache={cache},cache_size=8M,block=16K,keep=once")
         folder = path("big-data/batches/batch=4/npy")

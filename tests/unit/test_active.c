@@ -1018,6 +1018,27 @@ static void test_active__all_pages_lost__pushed_again(void **state)
     world_end(&w);
 }
 
+/* Of each tenth unit a page. */
+static void test_active__page_lost_now_and_then__not_pushed_again(void **state)
+{
+    struct pages pages = {0};
+    uint64_t unit, before, lost = 0;
+    struct world w;
+    struct node first;
+
+    (void)state;
+    unit = with_large_window(&w, &first, &pages);
+    before = first_active(&w).pushed;
+    for (; lost < 50; unit += 10) {
+        lost += !pages.is_marked[unit + 10];
+        read_unit(&w, &first, unit + 10);
+    }
+    assert_int_equal(COUNTER(&w, lost), lost);
+    push_all(&w, PAGE, &pages);
+    assert_true(first_active(&w).pushed >= before);
+    world_end(&w);
+}
+
 static void test_active__memory_short__nothing_until_there_is_some(void **state)
 {
     struct push_file file;
@@ -1185,6 +1206,7 @@ int main(void)
         cmocka_unit_test(test_active__file_cannot_be_read__left_to_its_reader),
         cmocka_unit_test(test_active__lost_pages__smaller_window),
         cmocka_unit_test(test_active__all_pages_lost__pushed_again),
+        cmocka_unit_test(test_active__page_lost_now_and_then__not_pushed_again),
         cmocka_unit_test(test_active__memory_short__nothing_until_there_is_some),
         cmocka_unit_test(test_active__drops__what_was_passed_each_kind_once),
         cmocka_unit_test(test_active__samples_in_sequence__pushed),

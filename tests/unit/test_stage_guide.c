@@ -470,6 +470,58 @@ static void test_guide__demand__goes_first(void **state)
     order_release(&order);
 }
 
+static void use_read(struct fixture *f, const struct order *order, size_t i)
+{
+    expect_read(f->blob, block_of(order, i) * BLOCK, BLOCK);
+    blob_used(f->blob, block_of(order, i) * BLOCK, BLOCK, false);
+}
+
+/* The reader is ahead of what was planned, and drops what he has used. */
+static void test_guide__once_used_meanwhile__not_fetched_again(void **state)
+{
+    struct stage_options options = usual(STAGE_ONCE, true);
+    struct order order;
+    struct fixture *f;
+
+    options.jobs = 2;
+    order_init(&order, 1, 1, 9);
+    f = open_fixture(*state, &options, &order);
+    f->stalls = 1;
+    stage_begin(f->stage);
+    wait_logged(f, 1);
+    for (size_t i = 20; i < 200; i++)
+        use_read(f, &order, i);
+    fake_release(f->fake);
+    stage_all(f);
+    assert_int_equal(fake_given(f->fake), SIZE);
+    close_fixture(f);
+    order_release(&order);
+}
+
+/* He goes back to what he has used. */
+static void test_guide__once_jump_back__comes_again(void **state)
+{
+    struct stage_options options = usual(STAGE_ONCE, true);
+    const size_t used = 200;
+    struct order order, same;
+    struct fixture *f;
+
+    order_init(&order, 1, 1, 10);
+    order_init(&same, 1, 1, 10);
+    f = open_fixture(*state, &options, &order);
+    stage_all(f);
+    for (size_t i = 0; i < used; i++)
+        use_read(f, &order, i);
+    assert_int_equal(f->counters->staged_bytes, SIZE - used * BLOCK);
+    jump(f, &same, &order);
+    while (f->counters->staged_bytes < SIZE)
+        pause_ms(1);
+    assert_int_equal(fake_given(f->fake), SIZE + used * BLOCK);
+    close_fixture(f);
+    order_release(&order);
+    order_release(&same);
+}
+
 /* Something new is planned when all is quiet. */
 static void test_guide__changed_later__comes_first_again(void **state)
 {
@@ -869,6 +921,8 @@ int main(int argc, char **argv)
         TEST(test_guide__in_sequence__comes_in_long_runs),
         TEST(test_guide__jump__the_next_run_is_of_the_new_order),
         TEST(test_guide__demand__goes_first),
+        TEST(test_guide__once_used_meanwhile__not_fetched_again),
+        TEST(test_guide__once_jump_back__comes_again),
         TEST(test_guide__changed_later__comes_first_again),
         TEST(test_keep__plan__as_good_as_belady),
         TEST(test_keep__plan_4_samples_in_a_block__as_good_as_belady),
