@@ -122,6 +122,7 @@ struct stage_need {
     const struct blob *blob;
     uint64_t off, len; /* bytes */
     uint64_t when;
+    bool has_begun; /* its reader is there now, and may have used some of it */
 };
 
 struct stage_guide {

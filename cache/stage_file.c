@@ -991,6 +991,7 @@ static void pass_block(struct file *file, uint64_t block)
 
     lock_take(&file->stage->lock);
     atomic_fetch_or(&file->state[block], BLOCK_PASSED);
+    atomic_fetch_and(&file->state[block], (uint8_t)~BLOCK_AGAIN);
     is_here = file_state(file, block) == BLOCK_HERE;
     lock_drop(&file->stage->lock);
     if (is_here)
@@ -1010,7 +1011,7 @@ static void stage_used(const struct blob *blob, uint64_t off, uint64_t len, bool
         uint32_t n = (uint32_t)min_u64(len, end - off), total = file_block_len(file, block);
         uint32_t before = again ? 0 : atomic_fetch_add(&file->used[block], n);
 
-        if (again ? file_has_passed(file, block) : before < total && before + n >= total)
+        if (again ? file_was_used_up(file, block) : before < total && before + n >= total)
             pass_block(file, block);
         off += n;
         len -= n;

@@ -6,7 +6,7 @@
  *
  * A need stays the first of the buffer until nothing of it is missing. So what was refused for want
  * of room is tried again, and nothing is forgotten but by a jump. With keep=once what a reader uses
- * up meanwhile is not missing: it is fetched again only if it was used up before it was given. */
+ * up meanwhile is not missing any more; what was used up before it was given is. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -72,17 +72,20 @@ static bool is_staged_here(const struct stage *stage, const struct stage_need *n
     return need->blob->ops == &stage_blob_ops && ((const struct file *)need->blob)->stage == stage;
 }
 
-static bool is_used_up(const struct stage *stage, const struct stage_need *need)
+/* keep=once: what was used up before this is needed once more. Not of what its reader uses now. */
+static void note_again(struct stage *stage, const struct stage_need *need)
 {
-    const struct file *file = (const struct file *)need->blob;
+    struct file *file = (struct file *)(uintptr_t)need->blob;
     struct blocks blocks;
 
-    if (stage->options.keep != STAGE_ONCE || !is_staged_here(stage, need))
-        return false;
+    if (stage->options.keep != STAGE_ONCE || need->has_begun || !is_staged_here(stage, need))
+        return;
     blocks = blocks_of(need);
-    while (blocks.first < blocks.end && file_has_passed(file, blocks.first))
-        blocks.first++;
-    return blocks.first == blocks.end;
+    LOCK_SCOPE(&stage->lock);
+
+    for (uint64_t b = blocks.first; b < blocks.end; b++)
+        if (file_was_used_up(file, b))
+            atomic_fetch_or(&file->state[b], BLOCK_AGAIN);
 }
 
 /* The need that is next; NULL: none is known now. */
@@ -104,7 +107,7 @@ static const struct stage_need *next_need(struct stage *stage)
     g->at = 0;
     g->n = guide->next(guide->ctx, g->need, GUIDED_NEEDS);
     for (size_t i = 0; i < g->n; i++)
-        g->again[i] = is_used_up(stage, &g->need[i]);
+        note_again(stage, &g->need[i]);
     if (g->n)
         return &g->need[0];
     LOCK_SCOPE(&stage->lock);
@@ -178,8 +181,7 @@ static struct blocks missing_around(struct file *file, uint64_t at, struct block
     for (uint64_t b = at; b < to && !record[b - from]; b++) {
         enum block_state state = file_state(file, b);
 
-        if ((state != BLOCK_UNKNOWN && state != BLOCK_ABSENT) ||
-            (b > at && file_has_passed(file, b)))
+        if ((state != BLOCK_UNKNOWN && state != BLOCK_ABSENT) || file_has_passed(file, b))
             break;
         found.end = b + 1;
     }
@@ -261,18 +263,19 @@ static enum guided_step try_need(struct stage *stage, const struct stage_need *n
     blocks = blocks_of(need);
     if (!may_be_missing(file, blocks) || file_take(file, NULL) < 0)
         return GUIDED_NONE;
-    at = find_missing(file, blocks.first, blocks.end, UINT64_MAX,
-                      stage->guided.again[stage->guided.at], &end, &others);
-    if (at < blocks.end) {
+    while ((at = find_missing(file, blocks.first, blocks.end, UINT64_MAX, true, &end, &others)) <
+           blocks.end) {
         sizes_of_run(stage, now, &most, &worth);
         run = with_neighbours(&stage->guided, blocks, max_u64(most / file->block_bytes, 1));
         if ((run.end - run.first) * file->block_bytes < worth)
             run = with_worth(file, run, worth);
         run = missing_around(file, at, run);
         run = no_more_than(run, at, max_u64(most / file->block_bytes, 1));
-        step = run.first == run.end ? GUIDED_NONE
-               : most               ? queue_run(stage, file, run, need, now)
-                                    : hold(stage, now);
+        if (run.first < run.end) {
+            step = most ? queue_run(stage, file, run, need, now) : hold(stage, now);
+            break;
+        }
+        blocks.first = at + 1; /* others fetch it, or it was used up, since we looked */
     }
     file_put(file);
     return step;

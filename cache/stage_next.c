@@ -268,8 +268,9 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t mo
         lock_take(&stage->lock);
         for (size_t i = 0; i < n && end == to; i++) {
             enum block_state state = file_state(file, at + i);
-            bool missing = !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT) &&
-                           (again || !file_has_passed(file, at + i));
+            bool missing =
+                !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT) &&
+                !(again ? file_has_passed(file, at + i) : file_was_used_up(file, at + i));
 
             if (record[i] && state != BLOCK_COMING)
                 file_count_locked(file, at + i);

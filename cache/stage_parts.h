@@ -37,7 +37,8 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 #define BLOCK_FLAGS   0xf0
 #define BLOCK_FETCHED 0x10 /* by this process, at least once */
 #define BLOCK_COUNTED 0x20 /* in staged_bytes */
-#define BLOCK_PASSED  0x40 /* used up, see file_has_passed() */
+#define BLOCK_PASSED  0x40 /* keep=once: it was used up, */
+#define BLOCK_AGAIN   0x80 /* and the guide has said since that it is needed once more */
 
 /* A range of blocks that somebody waits for. */
 struct wait {
@@ -170,7 +171,6 @@ struct guided {
     uint64_t changes_seen, jumps_seen;
     size_t at, n; /* need[at .. n) are left */
     struct stage_need need[GUIDED_NEEDS];
-    bool again[GUIDED_NEEDS]; /* keep=once: all of it was used up when it was given */
 };
 
 struct victim;
@@ -258,10 +258,17 @@ static inline enum block_state file_state(const struct file *file, uint64_t bloc
                               BLOCK_STATE);
 }
 
-/* keep=once: it was used up, and only for who reads it again it is fetched again. */
-static inline bool file_has_passed(const struct file *file, uint64_t block)
+static inline bool file_was_used_up(const struct file *file, uint64_t block)
 {
     return atomic_load_explicit(&file->state[block], memory_order_acquire) & BLOCK_PASSED;
+}
+
+/* It was used up, and is fetched again only for who reads it. */
+static inline bool file_has_passed(const struct file *file, uint64_t block)
+{
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_acquire);
+
+    return (state & (BLOCK_PASSED | BLOCK_AGAIN)) == BLOCK_PASSED;
 }
 
 /* Set the state of a block, and the counters that follow from it. */

@@ -272,7 +272,7 @@ static void go_to(struct active *active, uint64_t unit)
     active->window = WINDOW_START;
     active->n_marks = 0;
     active->in_sequence = 1;
-    active->overtaken = active->rests = 0;
+    active->overtaken = active->rests = active->lost = 0;
     active->waits_for_move = false;
 }
 
@@ -381,7 +381,8 @@ static void move(struct actives *actives, struct active *active, uint64_t unit, 
 }
 
 /* Something that had been stored came back as a read: the kernel has dropped it. If it is so again
- * and again it has dropped all, and is given it anew. A page here and there is left to reads. */
+ * and again it has dropped all, and is given it anew. A page here and there is left to reads; so
+ * is all that is dropped of a reader that takes only units far apart. */
 static bool note_lost(struct actives *actives, struct active *active, const struct node *node)
 {
     uint64_t unit = unit_of(node);

@@ -80,7 +80,8 @@ struct guide {
     uint64_t jumps; /* courses.jumps of the last call */
     size_t n_cursors;
     struct cursor cursor[ACTIVES_MOST];
-    uint64_t needs_run; /* the run that the needs are of */
+    uint64_t needs_run; /* the run that the needs are of, */
+    uint64_t needs_end; /* and the element that it was told up to with them, like course.passed */
     size_t n_needs, given;
     struct stage_need need[NEEDS_MOST];
 };
@@ -179,6 +180,12 @@ static const struct cursor *find_cursor(const struct guide *guide, uint64_t run)
     return NULL;
 }
 
+/* Are the needs that are left those of this course? */
+static bool has_needs(const struct guide *guide, const struct course *c)
+{
+    return c->run == guide->needs_run || (c->from_run && c->from_run == guide->needs_run);
+}
+
 /* Make cursor number i that of course number i. After a jump the stage has forgotten what it was
  * told, of all courses. */
 static void set_cursors(struct guide *guide, const struct courses *courses)
@@ -196,12 +203,11 @@ static void set_cursors(struct guide *guide, const struct courses *courses)
         if (!before && c->from_run)
             before = find_cursor(guide, c->from_run);
         cursor[i] = (struct cursor){c->run, max_u64(c->passed, before ? before->told : 0)};
-        needs_count = needs_count || c->run == guide->needs_run ||
-                      (c->from_run && c->from_run == guide->needs_run);
+        needs_count = needs_count || (has_needs(guide, c) && c->passed < guide->needs_end);
     }
     memcpy(guide->cursor, cursor, courses->n * sizeof(*cursor));
     guide->n_cursors = courses->n;
-    if (!needs_count) /* their reader is somewhere else now */
+    if (!needs_count) /* their reader has passed them, or is somewhere else now */
         guide->n_needs = guide->given = 0;
 }
 
@@ -240,7 +246,7 @@ static void add_needs(struct guide *guide, const struct course *c, uint64_t samp
 
         for (unsigned k = 0; k < n; k++)
             guide->need[guide->n_needs++] =
-                (struct stage_need){extent[k].blob, extent[k].off, extent[k].len, when};
+                (struct stage_need){extent[k].blob, extent[k].off, extent[k].len, when, false};
     }
 }
 
@@ -299,6 +305,7 @@ static void take_turn(struct guide *guide, const struct course *c, struct cursor
         add_needs(guide, c, sample[i], course_time(c, distance + i));
     merge_needs(guide);
     cursor->told += i;
+    guide->needs_end = cursor->told;
 }
 
 /* ---- maps ---- */
@@ -336,6 +343,26 @@ static void make_maps(const struct guide *guide, const struct courses *courses, 
     }
 }
 
+/* Give some of the needs that are left. */
+static size_t give_needs(struct guide *guide, const struct courses *courses, struct stage_need *ret,
+                         size_t room)
+{
+    size_t n = (size_t)min_u64(room, guide->n_needs - guide->given);
+    uint64_t begun = 0; /* what is needed before */
+
+    memcpy(ret, guide->need + guide->given, n * sizeof(*ret));
+    guide->given += n;
+    for (size_t i = 0; i < courses->n; i++) {
+        const struct course *c = &courses->course[i];
+
+        if (has_needs(guide, c))
+            begun = max_u64(begun, course_time(c, c->unit - c->at % c->unit));
+    }
+    for (size_t i = 0; i < n; i++)
+        ret[i].has_begun = ret[i].when < begun;
+    return n;
+}
+
 static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
 {
     struct guide *guide = ctx;
@@ -347,11 +374,9 @@ static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
     courses = courses_hold(guide);
     set_cursors(guide, courses);
     while (n < room) {
-        size_t some = (size_t)min_u64(room - n, guide->n_needs - guide->given), i;
+        size_t i;
 
-        memcpy(ret + n, guide->need + guide->given, some * sizeof(*ret));
-        guide->given += some;
-        n += some;
+        n += give_needs(guide, courses, ret + n, room - n);
         i = n < room ? soonest(guide, courses) : courses->n;
         if (i == courses->n)
             break;

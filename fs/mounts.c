@@ -16,7 +16,7 @@
 #include "fs/patient.h"
 
 #define PATH_MS    3000                /* that finding a path may take */
-#define DYING_NS   INT64_C(1000000000) /* that a dead daemon's warden may go on answering */
+#define DYING_NS   INT64_C(1000000000) /* that EIO may be the answer while a daemon dies */
 #define DYING_LOOK 10                  /* ms between two looks */
 
 static int find_real_path(const char *path, char ret[static PATH_MAX])

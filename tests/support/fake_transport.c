@@ -241,6 +241,13 @@ void fake_release(struct fake *fake)
     pthread_cond_broadcast(&fake->changed);
 }
 
+void fake_hold(struct fake *fake)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    fake->released = false;
+}
+
 void fake_wait_started(struct fake *fake, unsigned n)
 {
     LOCK_SCOPE(&fake->lock);

@@ -27,8 +27,9 @@ struct transport *fake_transport(struct fake *fake); /* transport_free() frees a
 typedef struct fake_answer fake_script(void *ctx, const struct transfer *transfer, unsigned number);
 void fake_set_script(struct fake *fake, fake_script *script, void *ctx);
 
-/* Stalled transfers end as they would have, and no further one stalls. */
+/* Stalled transfers end as they would have, and no further one stalls until fake_hold(). */
 void fake_release(struct fake *fake);
+void fake_hold(struct fake *fake);
 
 /* Wait until n transfers have been started in all. */
 void fake_wait_started(struct fake *fake, unsigned n);

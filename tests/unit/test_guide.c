@@ -408,6 +408,31 @@ static void test_next__reader_overtakes__never_behind_it(void **state)
     assert_int_equal(min_u64(need[0].off, need[1].off), f->ds->field[1].offset + 500);
 }
 
+/* What is left of a turn that its reader has passed is not given; of what it reads it is said. */
+static void test_next__reader_passes_a_turn__the_rest_of_it_goes(void **state)
+{
+    struct fixture *f = *state;
+    struct active_course *c;
+    struct stage_need need[20];
+    struct plan_entry plan;
+
+    plan_init(&plan, f, "batch=100,seed=1");
+    c = course_init(f, 0, &plan, 0, 0);
+    assert_int_equal(f->g->next(f->g->ctx, need, 20), 20);
+    assert_true(need[0].has_begun && need[19].has_begun);
+    c->at = 50;
+    assert_int_equal(f->g->next(f->g->ctx, need, 20), 20);
+    assert_true(need[19].when < 100 && need[19].has_begun);
+    for (uint64_t at = 100; at <= 300; at += 200) {
+        c->at = at;
+        assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
+        assert_true(need[0].when >= at && need[0].when < at + 100 && need[0].has_begun);
+    }
+    while (need[0].when < 400)
+        assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
+    assert_false(need[0].has_begun);
+}
+
 static void test_next__jump__begins_anew(void **state)
 {
     struct fixture *f = *state;
@@ -965,6 +990,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_next__stored_order__merged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__files_of_one_field__only_that, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__reader_moves__goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__reader_passes_a_turn__the_rest_of_it_goes, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_next__reader_overtakes__never_behind_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),

@@ -44,21 +44,23 @@ static void make_content(void)
 
 /* ---- an order, and the guide that knows it ---- */
 
-/* Samples are read one after another; sample s has bytes [s * sample, (s + 1) * sample). */
+/* Samples are read one after another; sample s has bytes [s * sample, (s + 1) * sample) behind the
+ * header. */
 struct order {
     struct stage_guide guide;
     const struct blob *blob;
-    uint64_t sample; /* bytes */
-    size_t n;        /* reads */
-    uint32_t *read;  /* [n] samples */
-    uint32_t *next;  /* [n] the next read in the same block; n: none */
-    uint32_t *first; /* [BLOCKS] the first read in the block */
+    uint64_t header, sample; /* bytes */
+    size_t n;                /* reads */
+    uint32_t *read;          /* [n] samples */
+    uint32_t *next;          /* [n] the next read in the same block; n: none */
+    uint32_t *first;         /* [BLOCKS] the first read in the block */
     struct lock lock;
     /* Guarded by lock: */
     size_t now;   /* this one is next */
     size_t given; /* up to this one next() has told */
     size_t asked; /* times */
     bool tells;
+    size_t begun;      /* the reader has begun with those before this one */
     uint32_t *soonest; /* [BLOCKS] as now says */
 };
 
@@ -75,9 +77,10 @@ static size_t order_next(void *ctx, struct stage_need *ret, size_t room)
 
     for (; o->tells && n < room && o->given < o->n; o->given++)
         ret[n++] = (struct stage_need){.blob = o->blob,
-                                       .off = o->read[o->given] * o->sample,
+                                       .off = o->header + o->read[o->given] * o->sample,
                                        .len = o->sample,
-                                       .when = o->given + 1};
+                                       .when = o->given + 1,
+                                       .has_begun = o->given < o->begun};
     return n;
 }
 
@@ -472,51 +475,128 @@ static void test_guide__demand__goes_first(void **state)
 
 static void use_read(struct fixture *f, const struct order *order, size_t i)
 {
-    expect_read(f->blob, block_of(order, i) * BLOCK, BLOCK);
-    blob_used(f->blob, block_of(order, i) * BLOCK, BLOCK, false);
+    uint64_t off = order->header + order->read[i] * order->sample;
+
+    expect_read(f->blob, off, order->sample);
+    blob_used(f->blob, off, order->sample, false);
 }
 
-/* The reader is ahead of what was planned, and drops what he has used. */
+static void wait_staged(struct fixture *f, uint64_t bytes)
+{
+    while (atomic_load(&f->counters->staged_bytes) < bytes)
+        pause_ms(1);
+    assert_int_equal(f->counters->staged_bytes, bytes);
+}
+
+/* The next transfer stalls until fake_release(). */
+static void stall_next(struct fixture *f)
+{
+    fake_hold(f->fake);
+    LOCK_SCOPE(&f->lock);
+
+    f->stalls = f->logged + 1;
+}
+
+static void use_reads(struct fixture *f, const struct order *order, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        use_read(f, order, i);
+}
+
+/* The reader is ahead of what was planned, and drops what he has used; and once more when he has
+ * gone back. */
 static void test_guide__once_used_meanwhile__not_fetched_again(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, true);
-    struct order order;
+    struct order order, same;
     struct fixture *f;
+    unsigned logged;
 
-    options.jobs = 2;
+    options.jobs = 2; /* one of them in the background */
     order_init(&order, 1, 1, 9);
+    order_init(&same, 1, 1, 9);
     f = open_fixture(*state, &options, &order);
-    f->stalls = 1;
+    stall_next(f);
     stage_begin(f->stage);
     wait_logged(f, 1);
-    for (size_t i = 20; i < 200; i++)
-        use_read(f, &order, i);
+    use_reads(f, &order, 20, 200); /* none of them is in that transfer */
     fake_release(f->fake);
     stage_all(f);
     assert_int_equal(fake_given(f->fake), SIZE);
+    use_read(f, &order, 300);
+    assert_int_equal(f->counters->staged_bytes, SIZE - 181 * BLOCK);
+    stall_next(f);
+    logged = count_logged(f);
+    jump(f, &same, &order);
+    wait_logged(f, logged + 1);
+    use_reads(f, &order, 60, 200);
+    fake_release(f->fake);
+    wait_staged(f, SIZE - 140 * BLOCK); /* the last one to come is that of read 300 */
+    assert_int_equal(fake_given(f->fake), SIZE + 181 * BLOCK);
     close_fixture(f);
     order_release(&order);
+    order_release(&same);
 }
 
-/* He goes back to what he has used. */
+/* Samples of four blocks that begin and end within one, in another order than stored. */
+static void order_of_large(struct order *o)
+{
+    order_init(o, 1, 1, 10);
+    o->header = 16;
+    o->sample = 4 * (uint64_t)BLOCK;
+    o->n = BLOCKS / 4 - 1;
+    for (size_t i = 0; i < o->n; i++)
+        o->read[i] = (uint32_t)(i * 5 % o->n);
+    order_index(o);
+}
+
+/* He goes back to what he has used: it comes again, and is dropped again when he has used it. */
 static void test_guide__once_jump_back__comes_again(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, true);
-    const size_t used = 200;
+    struct order order, same;
+    struct fixture *f;
+    size_t used;
+
+    order_of_large(&order);
+    order_of_large(&same);
+    used = order.n / 2;
+    f = open_fixture(*state, &options, &order);
+    stage_all(f);
+    for (unsigned round = 1; round <= 3; round++) {
+        uint64_t left, given = fake_given(f->fake);
+        unsigned before = count_logged(f);
+
+        use_reads(f, &order, 0, used);
+        left = f->counters->staged_bytes;
+        assert_true(left <= SIZE - used * 3 * BLOCK); /* a block at its ends may be another's */
+        jump(f, &same, &order);
+        wait_staged(f, SIZE);
+        assert_int_equal(fake_given(f->fake), given + SIZE - left);
+        assert_true(count_logged(f) - before <= used); /* a run of each sample */
+    }
+    close_fixture(f);
+    order_release(&order);
+    order_release(&same);
+}
+
+/* What he reads just now does not: he may have used some of it since he went back. */
+static void test_guide__once_has_begun__not_again(void **state)
+{
+    struct stage_options options = usual(STAGE_ONCE, true);
+    const size_t used = 200, begun = 100;
     struct order order, same;
     struct fixture *f;
 
-    order_init(&order, 1, 1, 10);
-    order_init(&same, 1, 1, 10);
+    order_init(&order, 1, 1, 11);
+    order_init(&same, 1, 1, 11);
+    order.begun = begun;
     f = open_fixture(*state, &options, &order);
     stage_all(f);
-    for (size_t i = 0; i < used; i++)
-        use_read(f, &order, i);
-    assert_int_equal(f->counters->staged_bytes, SIZE - used * BLOCK);
+    use_reads(f, &order, 0, used);
     jump(f, &same, &order);
-    while (f->counters->staged_bytes < SIZE)
-        pause_ms(1);
-    assert_int_equal(fake_given(f->fake), SIZE + used * BLOCK);
+    wait_staged(f, SIZE - begun * BLOCK);
+    assert_int_equal(fake_given(f->fake), SIZE + (used - begun) * BLOCK);
     close_fixture(f);
     order_release(&order);
     order_release(&same);
@@ -923,6 +1003,7 @@ int main(int argc, char **argv)
         TEST(test_guide__demand__goes_first),
         TEST(test_guide__once_used_meanwhile__not_fetched_again),
         TEST(test_guide__once_jump_back__comes_again),
+        TEST(test_guide__once_has_begun__not_again),
         TEST(test_guide__changed_later__comes_first_again),
         TEST(test_keep__plan__as_good_as_belady),
         TEST(test_keep__plan_4_samples_in_a_block__as_good_as_belady),

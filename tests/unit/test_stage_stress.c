@@ -210,7 +210,7 @@ static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
 
         for (uint64_t b = 0; b < slot->plan->size / BLOCK && n < room; b++)
             if (phase_of(b) == time % PERIOD)
-                ret[n++] = (struct stage_need){slot->blob, b * BLOCK, BLOCK, time};
+                ret[n++] = (struct stage_need){slot->blob, b * BLOCK, BLOCK, time, false};
     }
     return n;
 }
