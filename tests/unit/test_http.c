@@ -406,20 +406,19 @@ static bool busy_head_once(const struct script_request *q)
                        : says_version(q);
 }
 
-static _Atomic unsigned crowd; /* requests of which an answer is on its way */
+static _Atomic unsigned crowd; /* requests that wait for their answer */
 
 /* More than four at once it refuses, and wants a minute of rest. */
 static bool crowded(const struct script_request *q)
 {
     static const struct timespec away = {.tv_nsec = 20000000};
-    bool open, many = atomic_fetch_add(&crowd, 1) >= 4;
+    bool many = atomic_fetch_add(&crowd, 1) >= 4;
 
     nanosleep(&away, NULL);
-    open = many ? script_say(q, "HTTP/1.1 429 Too many\r\nContent-Length: 0\r\n"
+    atomic_fetch_sub(&crowd, 1); /* before the client knows, who may then ask again */
+    return many ? script_say(q, "HTTP/1.1 429 Too many\r\nContent-Length: 0\r\n"
                                 "Retry-After: 60\r\n\r\n")
                 : says_version(q);
-    atomic_fetch_sub(&crowd, 1);
-    return open;
 }
 
 static bool hello(const struct script_request *q)
