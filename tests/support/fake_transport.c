@@ -13,6 +13,7 @@
 #define PIECE       10007 /* bytes that are given at a time: no round number */
 #define THREADS_MAX 64
 #define GRAIN       512 /* bytes that are counted together */
+#define PATIENCE_NS INT64_C(15000000000)
 
 struct fake {
     struct transport transport;
@@ -28,7 +29,7 @@ struct fake {
     struct transfer *stopped[THREADS_MAX];
     unsigned n_stopped;
     bool resting, released;
-    unsigned started, at_once, most_at_once;
+    unsigned started, at_once, most_at_once, stalled;
     uint64_t given;
     unsigned *count; /* [size / GRAIN + 1] */
     fake_script *script;
@@ -84,12 +85,15 @@ static enum transfer_end run(struct fake *fake, struct transfer *transfer,
     if (!give(fake, transfer, 0, answer->bytes))
         return TRANSFER_STOPPED;
     lock_take(&fake->lock);
+    fake->stalled++;
+    pthread_cond_broadcast(&fake->changed);
     while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer)) {
         left = answer->stall_ms ? until - monotonic_ns() : INT64_MAX;
         if (left <= 0)
             break;
         lock_wait_for(&fake->lock, &fake->changed, left);
     }
+    fake->stalled--;
     stopped = is_stopped_locked(fake, transfer);
     lock_drop(&fake->lock);
     if (!stopped && answer->goes_on)
@@ -128,6 +132,7 @@ static void serve_locked(struct fake *fake)
     lock_take(&fake->lock);
     forget_stopped_locked(fake, transfer);
     fake->at_once--;
+    pthread_cond_broadcast(&fake->changed);
     lock_drop(&fake->lock);
     transfer->end(transfer, end, answer.retry_ms, &reason);
     lock_take(&fake->lock);
@@ -246,6 +251,7 @@ void fake_hold(struct fake *fake)
     LOCK_SCOPE(&fake->lock);
 
     fake->released = false;
+    fake->most_at_once = fake->at_once;
 }
 
 void fake_wait_started(struct fake *fake, unsigned n)
@@ -254,6 +260,19 @@ void fake_wait_started(struct fake *fake, unsigned n)
 
     while (fake->started < n)
         lock_wait(&fake->lock, &fake->changed);
+}
+
+void fake_wait_stalled(struct fake *fake, unsigned n)
+{
+    int64_t until = monotonic_ns() + PATIENCE_NS, left;
+    LOCK_SCOPE(&fake->lock);
+
+    while (fake->stalled < n || fake->stalled < fake->at_once || fake->first) {
+        left = until - monotonic_ns();
+        if (left <= 0)
+            return;
+        lock_wait_for(&fake->lock, &fake->changed, left);
+    }
 }
 
 uint64_t fake_given(struct fake *fake)

@@ -34,11 +34,15 @@ void fake_hold(struct fake *fake);
 /* Wait until n transfers have been started in all. */
 void fake_wait_started(struct fake *fake, unsigned n);
 
+/* Wait until at least n transfers stall, and none that was started does anything else; for 15 s at
+ * most, then there are fewer. */
+void fake_wait_stalled(struct fake *fake, unsigned n);
+
 /* Bytes that were given, in all and of the byte at off. */
 uint64_t fake_given(struct fake *fake);
 unsigned fake_given_at(struct fake *fake, uint64_t off);
 unsigned fake_started(struct fake *fake);
-unsigned fake_at_once(struct fake *fake); /* now */
-unsigned fake_most_at_once(struct fake *fake);
+unsigned fake_at_once(struct fake *fake);      /* now */
+unsigned fake_most_at_once(struct fake *fake); /* since fake_new() or fake_hold() */
 
 #endif

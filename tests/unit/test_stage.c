@@ -235,27 +235,27 @@ static void test_wants__scattered_reads__one_round(void **state)
 
 #define AWAY_MS 150
 
-/* A remote that is so far away; it refuses what is more than `most` at once. */
+/* A remote that is so far away: so long it takes to answer the first time, or always if it is
+ * timed, else until fake_release(). It refuses what is more than `most` at once. */
 struct far {
     struct fixture *f;
-    _Atomic unsigned most, seen, refused;
+    bool timed;
+    _Atomic unsigned most, refused;
 };
 
 static struct fake_answer far_answer(void *ctx, const struct transfer *transfer, unsigned number)
 {
     struct far *far = ctx;
-    unsigned now = fake_at_once(far->f->fake);
 
     (void)transfer;
-    (void)number;
-    if (far->most && now > far->most) {
+    if (far->most && fake_at_once(far->f->fake) > far->most) {
         atomic_fetch_add(&far->refused, 1);
         return (struct fake_answer){.end = TRANSFER_AGAIN, .retry_ms = 60000};
     }
-    if (now > far->seen)
-        far->seen = now;
-    return (struct fake_answer){
-        .end = TRANSFER_DONE, .stalls = true, .stall_ms = AWAY_MS, .goes_on = true};
+    return (struct fake_answer){.end = TRANSFER_DONE,
+                                .stalls = true,
+                                .stall_ms = number == 0 || far->timed ? AWAY_MS : 0,
+                                .goes_on = true};
 }
 
 static void open_far(struct fixture *f, struct far *far, const char *folder, unsigned small_jobs,
@@ -267,26 +267,48 @@ static void open_far(struct fixture *f, struct far *far, const char *folder, uns
     options.background = background;
     options.patience_s = 20;
     open_fixture(f, folder, &options, "\"1\"", NULL);
-    *far = (struct far){.f = f};
+    *far = (struct far){.f = f, .timed = background};
     fake_set_script(f->fake, far_answer, far);
     expect_read(f->blob, SIZE - 1, 1); /* now it is known how far */
 }
 
-/* Have n pieces of so many blocks, each step blocks behind the one before, at the same time. */
-static void fetch_pieces(const struct fixture *f, uint64_t first, unsigned n, uint64_t blocks,
-                         uint64_t step)
-{
-    struct event *event = calloc(n, sizeof(*event));
+/* n pieces of so many blocks, each step blocks behind the one before. */
+struct pieces {
+    uint64_t first;
+    unsigned n;
+    uint64_t blocks, step;
+};
 
-    for (unsigned i = 0; i < n; i++) {
+/* Have them come, at the same time. */
+static struct event *ask_for(const struct fixture *f, const struct pieces *p)
+{
+    struct event *event = calloc(p->n, sizeof(*event));
+
+    for (unsigned i = 0; i < p->n; i++) {
         event_init(&event[i]);
-        blob_fetch(f->blob, (first + i * step) * BLOCK, blocks * BLOCK, &event[i].waiter);
+        blob_fetch(f->blob, (p->first + i * p->step) * BLOCK, p->blocks * BLOCK, &event[i].waiter);
     }
-    for (unsigned i = 0; i < n; i++) {
+    return event;
+}
+
+static void expect_pieces(const struct fixture *f, const struct pieces *p, struct event *event)
+{
+    for (unsigned i = 0; i < p->n; i++) {
         assert_int_equal(event_wait(&event[i]), 0);
-        expect_read(f->blob, (first + i * step) * BLOCK, blocks * BLOCK);
+        expect_read(f->blob, (p->first + i * p->step) * BLOCK, p->blocks * BLOCK);
     }
     free(event);
+}
+
+/* The remote answers when it has been asked for so many at once, and all that will be. */
+static void fetch_at_once(const struct fixture *f, const struct pieces *p, unsigned most)
+{
+    struct event *event = ask_for(f, p);
+
+    fake_wait_stalled(f->fake, most);
+    fake_release(f->fake);
+    expect_pieces(f, p, event);
+    assert_int_equal(fake_most_at_once(f->fake), most);
 }
 
 static void test_jobs__small_demands__many_at_once(void **state)
@@ -295,8 +317,7 @@ static void test_jobs__small_demands__many_at_once(void **state)
     struct far far;
 
     open_far(&f, &far, *state, 48, false);
-    fetch_pieces(&f, 0, 60, 1, 5);
-    assert_int_equal(far.seen, 48);
+    fetch_at_once(&f, &(struct pieces){0, 60, 1, 5}, 48);
     assert_int_equal(fake_given(f.fake), 60 * BLOCK + 1234);
     close_fixture(&f);
 }
@@ -307,8 +328,7 @@ static void test_jobs__not_told_of_small_ones__the_limit_of_all(void **state)
     struct far far;
 
     open_far(&f, &far, *state, 0, false);
-    fetch_pieces(&f, 0, 20, 1, 5);
-    assert_int_equal(far.seen, 4);
+    fetch_at_once(&f, &(struct pieces){0, 20, 1, 5}, 4);
     close_fixture(&f);
 }
 
@@ -324,14 +344,15 @@ static void test_jobs__large_demands__no_more(void **state)
     open_fixture(&f, *state, &options, "\"1\"", NULL);
     fake_set_script(f.fake, far_answer, &far);
     expect_read(f.blob, SIZE - 1, 1);
-    fetch_pieces(&f, 225, 4, 70, (uint64_t)-75); /* backwards: no sequence */
-    assert_int_equal(far.seen, 2);
+    /* backwards: no sequence */
+    fetch_at_once(&f, &(struct pieces){225, 4, 70, (uint64_t)-75}, 2);
     close_fixture(&f);
 }
 
 /* Near by they cost no time. */
 static void test_jobs__near__no_more(void **state)
 {
+    const struct pieces p = {1, 25, 1, 10};
     struct stage_options options = usual();
     struct fixture f;
 
@@ -340,7 +361,7 @@ static void test_jobs__near__no_more(void **state)
     open_fixture(&f, *state, &options, "\"1\"", NULL);
     for (unsigned i = 0; i < 20; i++)
         expect_read(f.blob, (290 - 10 * i) * BLOCK, 1);
-    fetch_pieces(&f, 1, 25, 1, 10);
+    expect_pieces(&f, &p, ask_for(&f, &p));
     assert_in_range(fake_most_at_once(f.fake), 1, 4);
     close_fixture(&f);
 }
@@ -348,20 +369,27 @@ static void test_jobs__near__no_more(void **state)
 /* It says that it wants to rest for a minute, and patience ends after twenty seconds. */
 static void test_jobs__refused__fewer_and_nobody_fails(void **state)
 {
+    const struct pieces few = {0, 4, 1, 5}, many = {20, 56, 1, 5}, later = {2, 59, 1, 5};
+    struct event *few_come, *many_come;
     struct fixture f;
     struct far far;
     unsigned refused;
 
     open_far(&f, &far, *state, 48, false);
     far.most = 10;
-    fetch_pieces(&f, 0, 60, 1, 5);
+    few_come = ask_for(&f, &few);
+    fake_wait_stalled(f.fake, 4); /* these are not refused: they are no more than jobs */
+    many_come = ask_for(&f, &many);
+    fake_wait_stalled(f.fake, 4);
+    fake_release(f.fake);
+    expect_pieces(&f, &few, few_come);
+    expect_pieces(&f, &many, many_come);
     refused = far.refused;
     assert_in_range(refused, 1, 60);
     assert_int_equal(f.counters->errors, 0);
-    far.seen = 0;
-    fetch_pieces(&f, 2, 59, 1, 5);
+    fake_hold(f.fake);
+    fetch_at_once(&f, &later, 4);
     assert_int_equal(far.refused, refused);
-    assert_int_equal(far.seen, 4);
     close_fixture(&f);
 }
 
@@ -375,7 +403,7 @@ static void test_jobs__background__no_more(void **state)
     open_far(&f, &far, *state, 48, true);
     stage_begin(f.stage);
     assert_int_equal(stage_wait(f.stage, 20000, &d), 1);
-    assert_in_range(far.seen, 1, 3);
+    assert_in_range(fake_most_at_once(f.fake), 1, 3);
     close_fixture(&f);
 }
 
