@@ -51,7 +51,7 @@ class Try:
             self.daemon.kill()
             self.daemon.wait()
             print(f"in: {self.what}; the server's log:",
-                  [(r.method, r.status, r.range, r.sent) for r in self.server.log[-12:]])
+                  [(r.method, r.status, r.range, r.sent) for r in self.server.logged[-12:]])
             print(f"the daemon's: {log_text(self.log)[-2000:]}")
             return
         stop(self.daemon)

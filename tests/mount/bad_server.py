@@ -7,6 +7,9 @@ connection.
         ...
         server.log                                       a Request for each that was answered
 
+Who has seen the end of an answer finds it in the log: log, data() and forget() wait until all that
+has been asked is logged, but for what is stalled.
+
 An action is a function that changes a Reply. Several scripts of a path apply in the order in which
 they were given. Nothing sleeps: delays and the bandwidth wait on events, which ending sets.
 """
@@ -24,6 +27,7 @@ import threading
 import time
 import urllib.parse
 
+from lib import DEADLINE
 from servers import Request, free_port, parse_range
 
 PIECE = 16 << 10
@@ -233,10 +237,11 @@ class BadServer:
         self.lock = threading.Lock()
         self.over = threading.Event()
         self.release = threading.Event()  # set: what is stalled goes on
-        self.log, self.scripts, self.seen = [], [], collections.Counter()
+        self.logged, self.scripts, self.seen = [], [], collections.Counter()
         self.times = []  # of the requests in the log: when each came
         self.arrived = threading.Condition(self.lock)
-        self.stalled = 0  # requests that wait for release
+        self.under_way = 0  # requests that have been read and are not in the log
+        self.stalled = []  # of those that wait: the event that each waits for
         self.connections, self.listener, self.next_free = {}, None, 0.0
         self.files = {}
         self.port = free_port()
@@ -247,8 +252,10 @@ class BadServer:
         return self
 
     def __exit__(self, *_):
-        self.over.set()
-        self.release.set()
+        with self.lock:
+            self.over.set()
+            self.release.set()
+            self.arrived.notify_all()
         self.gone()
 
     # -- there or not --
@@ -300,16 +307,33 @@ class BadServer:
             self.release.set()
             self.release = threading.Event()
 
+    def is_stalled(self):
+        """How many requests wait for what has not come. To be called with the lock."""
+        return sum(not event.is_set() for event in self.stalled)
+
+    def wait_logged(self):
+        """Until the log has all requests that are not stalled. To be called with the lock."""
+        if not self.arrived.wait_for(lambda: self.under_way <= self.is_stalled() or
+                                     self.over.is_set(), DEADLINE):
+            raise AssertionError(f"not in {DEADLINE} s: {self.under_way - self.is_stalled()} "
+                                 "answers, which are not stalled, come to their end")
+
+    @property
+    def log(self):
+        with self.lock:
+            self.wait_logged()
+            return list(self.logged)
+
     def forget(self):
         """Empty the log."""
         with self.lock:
-            self.log, self.times = [], []
+            self.wait_logged()
+            self.logged, self.times = [], []
 
     def data(self):
         """The requests of the log that gave bytes of files."""
-        with self.lock:
-            return [r for r in self.log if r.method == "GET" and r.status in (200, 206) and
-                    not r.path.endswith("/") and not r.path.endswith("SHA256SUMS")]
+        return [r for r in self.log if r.method == "GET" and r.status in (200, 206) and
+                not r.path.endswith("/") and not r.path.endswith("SHA256SUMS")]
 
     def wait_requests(self, n, seconds=60):
         """Until n requests have come, those included that are not answered."""
@@ -320,8 +344,8 @@ class BadServer:
     def wait_stalled(self, n=1, seconds=60):
         """Until n requests are stalled."""
         with self.lock:
-            if not self.arrived.wait_for(lambda: self.stalled >= n, seconds):
-                raise AssertionError(f"{self.stalled} requests are stalled, want {n}")
+            if not self.arrived.wait_for(lambda: self.is_stalled() >= n, seconds):
+                raise AssertionError(f"{self.is_stalled()} requests are stalled, want {n}")
 
     def actions(self, request):
         listing = request.path.endswith("/") or request.path.endswith("SHA256SUMS")
@@ -380,6 +404,16 @@ class BadServer:
 
     def answer(self, connection, request):
         """False: the connection is not to be used any more."""
+        with self.lock:
+            self.under_way += 1
+        try:
+            return self.answer_and_log(connection, request)
+        finally:
+            with self.lock:
+                self.under_way -= 1
+                self.arrived.notify_all()
+
+    def answer_and_log(self, connection, request):
         came = time.monotonic()
         reply = Reply(self, request)
         reply.delay = self.latency
@@ -397,8 +431,8 @@ class BadServer:
                 n = self.send(connection, request, reply)
         finally:
             with self.lock:
-                self.log.append(Request(reply.status, n, request.range, request.method,
-                                        urllib.parse.unquote(request.path)))
+                self.logged.append(Request(reply.status, n, request.range, request.method,
+                                           urllib.parse.unquote(request.path)))
                 self.times.append(came)
         if reply.end == "reset":  # closing it then drops what has not been sent, too
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -452,11 +486,11 @@ class BadServer:
     def wait_release(self):
         with self.lock:
             release = self.release
-            self.stalled += 1
+            self.stalled.append(release)
             self.arrived.notify_all()
         release.wait()
         with self.lock:
-            self.stalled -= 1
+            self.stalled.remove(release)
 
 
 def read_request(reader):

@@ -15,7 +15,7 @@ import numpy as np
 from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
                  expect_error, idx_bytes, mount_type, path, run, small, text)
 from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of, has_connections,
-                  mount, mount_connections, process_status, processes, system_mount)
+                  mount, mount_connections, processes, system_mount, thread_states)
 from servers import Nginx, place, wait_until, within
 
 WWW = f"{PRIVATE}/www"
@@ -24,8 +24,9 @@ images, labels = small()
 
 
 def stopped(pid):
+    """Each of its threads, for one that has not seen the signal yet goes on."""
     os.kill(pid, signal.SIGSTOP)
-    wait_until(lambda: process_status(pid)["State"].startswith("T"), "it has stopped")
+    wait_until(lambda: all(state.startswith("T") for state in thread_states(pid)), "it has stopped")
 
 
 def reader(file):

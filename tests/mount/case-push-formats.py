@@ -6,6 +6,7 @@ stay so."""
 import errno
 import hashlib
 import os
+import time
 
 import numpy as np
 
@@ -43,6 +44,16 @@ def folders(dataset):
         yield f"{MOUNTPOINT}/{dataset}/samples/{enc}"
 
 
+def soon_resident(files, seconds):
+    """Is something of them in the page cache, in so many seconds at most?"""
+    until = time.monotonic() + seconds
+    while not any(resident(file) for file in files):
+        if time.monotonic() > until:
+            return False
+        compute(0.01)
+    return True
+
+
 def sums(pushes):
     """The checksum of each folder's files, read in order."""
     found = {}
@@ -55,8 +66,8 @@ def sums(pushes):
                 whole.update(read(f"{folder}/{n}"))
                 # Samples count as a sequence from the third on; of each window something is left out.
                 if not there and i % kinds == 0:
-                    compute(0.02)
-                    there = any(resident(f"{folder}/{m}") for m in names[i + 1:i + 1 + 4 * kinds])
+                    there = soon_resident([f"{folder}/{m}" for m in names[i + 1:i + 1 + 4 * kinds]],
+                                          3 if i == 3 * kinds else 0.02)
             equal(there, True, f"{folder}: something was pushed")
             found[folder] = whole.hexdigest()
     return found

@@ -28,6 +28,11 @@ def all_here(daemon):
     return found["staged_bytes"] == found["total_bytes"]
 
 
+def wait_logged(s3, due, since=0):
+    """The gateway writes its log after the answer."""
+    wait_until(lambda: sent(s3.log()[since:]) >= due, f"the gateway has logged {due} bytes")
+
+
 def check_public(s3, site):
     options = f"endpoint={site.at},anonymous"
     nodes = [start_at(f"node{i}", "s3://public/mnist", f"cache={PRIVATE}/cache.{i},{options}")
@@ -38,6 +43,7 @@ def check_public(s3, site):
         wait_until(lambda n=node: all_here(n), "all is staged", node)
     for node in nodes:
         stop(node)
+    wait_logged(s3, sum(SIZES.values()))
     check_once(s3.log(), SIZES, "two nodes")
 
 
@@ -52,6 +58,7 @@ def check_presigned(s3, site):
               content(SOURCE, name), True, "a presigned object")
         stop(node)
     size = os.path.getsize(f"{SOURCE}/{name}")
+    wait_logged(s3, size, since=before)
     got = sent(s3.log()[before:])
     equal(size <= got <= size + 10, True, f"bytes that the gateway sent: {got} of {size}")
 

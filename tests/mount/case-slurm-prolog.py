@@ -13,7 +13,7 @@ import subprocess
 import numpy as np
 
 import slurm
-from lib import PRIVATE, SOURCE, contains, equal, small, text
+from lib import PRIVATE, SOURCE, contains, content, equal, small, text
 from servers import took, wait_until
 
 slurm.enter()
@@ -74,10 +74,16 @@ def blanks_and_caches(cluster):
 
 def silent_remote(cluster):
     """One that takes connections and says nothing: the prolog ends in its time."""
+    settings = f"{cluster.dir}/settings.sh"
+    before = content(settings)
+    with open(settings, "a", encoding="ascii") as f:
+        f.write("mount_limit=3\n")
     with socket.create_server(("127.0.0.1", 0)) as server:
         no_mount(cluster, "after a remote that hangs",
                  f"http://127.0.0.1:{server.getsockname()[1]}/ patience=600,timeout=600",
                  "was not mounted in 3 s")
+    with open(settings, "wb") as f:
+        f.write(before)
 
 
 def leave_behind(cluster, job, boot, ended):
@@ -127,7 +133,7 @@ def lasting_caches(cluster):
                                    f"{cluster.dir}/caches.{cluster.nodes[0]}")
 
 
-with slurm.Cluster("mount_limit=3") as nodes:
+with slurm.Cluster() as nodes:
     np.save(f"{nodes.dir}/images.npy", images)
     for test in (reads, typos, other_comments, blanks_and_caches, silent_remote, leftovers,
                  lasting_caches):

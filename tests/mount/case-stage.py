@@ -15,8 +15,8 @@ import bad_server as bad
 from bad_server import BadServer
 from lib import (DEADLINE, EPOCHFS, PRIVATE, contains, content, equal, idx_bytes, mounted, path,
                  run, start, stop)
-from servers import (MiB, check_once, disk_usage, ended, files_below, locks_in, pidfd, place, sent,
-                     sha256sums, timed, took)
+from servers import (MiB, check_once, disk_usage, files_below, locks_in, place, sent, sha256sums,
+                     timed, took, wait_until)
 
 WWW = f"{PRIVATE}/www"
 rng = np.random.default_rng(41)
@@ -88,9 +88,9 @@ def check_resume(server):
     server.rate, server.sendbuf = 2 * MiB, BLOCK
     sizes = []
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        some = disk_usage(folder_of(options)) + (256 << 10)
         stage = background("stage", "-o", options, f"{server.url}/")
-        with pidfd(stage.pid) as fd:
-            equal(ended(fd, 0.4), False, f"it is still staging: {stage.poll()}")
+        wait_until(lambda want=some: disk_usage(folder_of(options)) >= want, "it stages", stage)
         begin = time.monotonic()
         stage.send_signal(sig)
         said = stage.communicate(timeout=DEADLINE)[0]

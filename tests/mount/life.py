@@ -94,6 +94,15 @@ def process_status(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
 
 
+def thread_states(pid):
+    """The State of each thread."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            found.append(process_status(f"{pid}/task/{thread}")["State"])
+    return found
+
+
 def system_mount(source, target, kind, flags, data):
     """mount(2)."""
     libc = ctypes.CDLL(None, use_errno=True)

@@ -37,16 +37,23 @@ Request = collections.namedtuple("Request", "status sent range method path proto
 
 # ---- ports and processes ----
 
+CHOSEN = []  # sockets whose names say which ports are ours, as long as this process is there
+
+
 def free_port():
     """A port below those that the kernel gives to clients, so that a server that was stopped finds
-    it free again."""
+    it free again, and that no other case chooses, bound or not."""
     for _ in range(1000):
         port = random.randrange(12000, 32000)
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
+        with contextlib.ExitStack() as unless_free, contextlib.suppress(OSError):
+            chosen = unless_free.enter_context(socket.socket(socket.AF_UNIX))
+            chosen.bind(f"\0epochfs-port-{port}")
+            with socket.socket() as s:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 s.bind(("127.0.0.1", port))
-                return port
+            unless_free.pop_all()
+            CHOSEN.append(chosen)
+            return port
     raise AssertionError("no free port of 127.0.0.1")
 
 
