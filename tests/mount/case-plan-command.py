@@ -10,7 +10,7 @@ import numpy as np
 
 from bad_server import BadServer
 from lib import PRIVATE, SLOW, contains, content, equal, idx_bytes, mounted, path, run
-from servers import MiB, place, sent, sha256sums, wait_until
+from servers import Late, MiB, calmly, place, sent, sha256sums, wait_until
 
 RATE = 4 * MiB
 BLOCK = 16 << 10
@@ -24,7 +24,6 @@ place(WWW, "train-images-idx3-ubyte", IMAGES)
 place(WWW, "train-labels-idx1-ubyte", LABELS)
 sha256sums(WWW)
 CACHES = iter(range(100))
-TRIES = 4
 UNDER_WAY = 8 * BLOCK  # what transfers that are stopped may have brought of their last blocks
 
 
@@ -43,27 +42,11 @@ def near(found, want, share, what):
     equal(abs(found - want) <= share * want, True, f"{what}: {found}, want {want}, +- {share:.0%}")
 
 
-class Late(AssertionError):
-    """The clock does not agree."""
-
-
 def by_clock(found, want, share, what):
     try:
         near(found, want, share, what)
     except AssertionError as e:
         raise Late(e) from e
-
-
-def calmly(check, server):
-    """Others use this machine, too: what the clock says is looked at again. A wrong forecast stays
-    wrong."""
-    for attempt in range(TRIES):
-        try:
-            return check(server)
-        except Late as e:
-            print(f"attempt {attempt}: {e}", flush=True)
-            if attempt == TRIES - 1:
-                raise
 
 
 def check_true(server):
