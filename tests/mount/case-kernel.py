@@ -5,9 +5,11 @@ import errno
 import os
 import random
 import subprocess
+import threading
 
 from lib import (FASHION, difference, equal, expect_error, mounted, need_fashion, path, requests,
                  status, text)
+from servers import wait_until
 
 need_fashion()
 rng = random.Random(2)
@@ -111,6 +113,12 @@ def once_undisturbed(prepare, measure, is_good):
     return result
 
 
+def wait_quiet():
+    """What is pushed ahead is listed and looked up for that: until nothing of it is left."""
+    pause = threading.Event()
+    wait_until(lambda: requests_of(pause.wait, 0.05) == {}, "nobody asks")
+
+
 def check_listing_cached():
     folder = path("t10k/samples/png")
     first = os.listdir(folder)
@@ -118,6 +126,7 @@ def check_listing_cached():
     def is_cached(moved):
         return set(moved) <= {"readdir"} and moved.get("readdir", 0) <= 2
 
+    wait_quiet()
     again = once_undisturbed(lambda: os.listdir(folder), lambda: requests_of(os.listdir, folder),
                              is_cached)
     equal(is_cached(again), True, f"a second listing: {again}")
@@ -129,6 +138,7 @@ def check_negative():
     names = [path(f"t10k/samples/raw/{i:06d}.image.nop") for i in range(200)]
     for name in names:
         expect_error(errno.ENOENT, os.stat, name)
+    wait_quiet()
     equal(requests_of(lambda: [os.path.exists(n) for n in names]), {}, "names that are not there")
 
 
@@ -138,7 +148,8 @@ def check_links():
     file = f"{link}/epoch=0/npy/000000.image.npy"
     read_all([file])
     read_all([file])  # the folders that have grown are asked for once
-    moved = requests_of(read_all, [file])
+    moved = once_undisturbed(wait_quiet, lambda: requests_of(read_all, [file]),
+                             lambda r: set(r) <= {"readlink"})
     equal(set(moved) <= {"readlink"}, True, f"reading by another spelling of the plan: {moved}")
 
 
