@@ -370,9 +370,9 @@ void *stage_main(void *arg); /* the thread */
 void ahead_locked(struct file *file, uint64_t off, uint64_t len);
 
 /* The first of blocks [from, to) that is not on disk, and nobody fetches; to: none. again: also one
- * that is used up. Those that are on disk are counted. *ret_end: behind the last of such, at most
- * so many. *ret_others: there are some that others fetch. The file must have been taken; no lock
- * held. */
+ * that was used up, if it is needed once more. Those that are on disk are counted. *ret_end: behind
+ * the last of such, at most so many. *ret_others: there are some that others fetch. The file must
+ * have been taken; no lock held. */
 uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
                       uint64_t *ret_end, bool *ret_others);
 

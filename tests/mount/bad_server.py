@@ -307,15 +307,15 @@ class BadServer:
             self.release.set()
             self.release = threading.Event()
 
-    def is_stalled(self):
-        """How many requests wait for what has not come. To be called with the lock."""
+    def count_stalled(self):
+        """Requests that wait for what has not come. To be called with the lock."""
         return sum(not event.is_set() for event in self.stalled)
 
     def wait_logged(self):
         """Until the log has all requests that are not stalled. To be called with the lock."""
-        if not self.arrived.wait_for(lambda: self.under_way <= self.is_stalled() or
+        if not self.arrived.wait_for(lambda: self.under_way <= self.count_stalled() or
                                      self.over.is_set(), DEADLINE):
-            raise AssertionError(f"not in {DEADLINE} s: {self.under_way - self.is_stalled()} "
+            raise AssertionError(f"not in {DEADLINE} s: {self.under_way - self.count_stalled()} "
                                  "answers, which are not stalled, come to their end")
 
     @property
@@ -344,8 +344,8 @@ class BadServer:
     def wait_stalled(self, n=1, seconds=60):
         """Until n requests are stalled."""
         with self.lock:
-            if not self.arrived.wait_for(lambda: self.is_stalled() >= n, seconds):
-                raise AssertionError(f"{self.is_stalled()} requests are stalled, want {n}")
+            if not self.arrived.wait_for(lambda: self.count_stalled() >= n, seconds):
+                raise AssertionError(f"{self.count_stalled()} requests are stalled, want {n}")
 
     def actions(self, request):
         listing = request.path.endswith("/") or request.path.endswith("SHA256SUMS")

@@ -106,8 +106,8 @@ def check_pin(server):
     stop(daemon)
 
 
-def check_once_beside_push(server, pace, bound):
-    """What is made ahead of a reader is used once with him, and not fetched for an epoch that nobody
+def check_once_beside_push(server, pace):
+    """What is made ahead of a reader is used once with him, and not fetched for an epoch nobody
     has begun. Pages that the kernel has dropped are fetched again, rightly."""
     cache, pause = fresh(), threading.Event()
     with mounted(f"{server.url}/", f"cache={cache},cache_size=8M,block=16K,keep=once"):
@@ -120,8 +120,13 @@ def check_once_beside_push(server, pace, bound):
         r, lost = remote(), status()["push"]["lost"]
     equal(r["distinct_bytes"], len(DATA), "an epoch of a plan: distinct bytes")
     fetched = (r["demand_bytes"] + r["background_bytes"]) / len(DATA)
-    if lost or fetched > bound:
-        raise Late(f"an epoch at {pace} s a batch: fetched {fetched:.3f}, {lost} were dropped")
+    if lost:
+        raise Late(f"an epoch at {pace} s a batch: the kernel has dropped {lost}")
+    # A reader that is as fast as the push needs some again; so does one with a pause where the
+    # machine is busy.
+    equal(fetched <= (2 if SLOW else 1.4), True, f"an epoch at {pace} s a batch: {fetched:.3f}")
+    if pace and not SLOW and fetched > 1.15:
+        raise Late(f"an epoch at {pace} s a batch: fetched {fetched:.3f}")
 
 
 def check_once_kept(server):
@@ -143,9 +148,8 @@ def check_once_kept(server):
     again = r["demand_bytes"] + r["background_bytes"] - len(DATA)
     equal(again > dropped * 4096 // 2, True, f"a second pass is counted: {dropped} dropped, {r}")
     stop(daemon)
-    # A reader beside the push may need some again.
-    for pace, bound in ((0, 2 if SLOW else 1.4), (0.01, 2 if SLOW else 1.15)):
-        calmly(check_once_beside_push, server, pace, bound)
+    for pace in (0, 0.01):
+        calmly(check_once_beside_push, server, pace)
     # With room enough blocks are dropped all the same when they have been used.
     cache = fresh()
     daemon = start(f"{server.url}/", f"cache={cache},block=64K,keep=once,stage=off")
