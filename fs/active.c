@@ -12,6 +12,7 @@
 #include "fs/active.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,8 @@ struct active {
     uint64_t epoch;
     struct node node; /* one that was read */
     uint64_t kinds;   /* bits */
+    uint64_t came;    /* bits: of these kinds, those read since it is here, and not elsewhere; */
+    uint64_t ended;   /* of these it has read the last unit's file to its end */
     uint64_t units, samples;
     uint64_t at;
     unsigned in_sequence;
@@ -263,6 +266,7 @@ static void open_units(struct active *active, uint64_t from, uint64_t unit)
 static void go_to(struct active *active, uint64_t unit)
 {
     active->at = unit;
+    active->came = active->ended = 0;
     active->told = 0;
     push_from(active, unit + 1);
     memset(active->open, 0, sizeof(active->open));
@@ -451,6 +455,7 @@ static void note_kind(struct active *active, unsigned kind)
     if (active->kinds && !(active->kinds & bit))
         push_from(active, active->at + 1);
     active->kinds |= bit;
+    active->came |= bit;
 }
 
 unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end)
@@ -488,7 +493,8 @@ unsigned actives_read(struct actives *actives, const struct node *node, uint64_t
     return is_live(active) ? result : 0;
 }
 
-void actives_given(struct actives *actives, const struct node *node, uint64_t bytes, uint64_t size)
+void actives_given(struct actives *actives, const struct node *node, uint64_t off, uint64_t bytes,
+                   uint64_t size)
 {
     const uint64_t bit = UINT64_C(1) << node_kind(node);
     struct open_unit *open;
@@ -496,6 +502,8 @@ void actives_given(struct actives *actives, const struct node *node, uint64_t by
     LOCK_SCOPE(&actives->lock);
 
     active = find_locked(actives, node);
+    if (active && unit_of(node) + 1 == active->units && off + bytes >= size)
+        active->ended |= bit;
     if (!active || !is_open(active, unit_of(node)))
         return;
     open = &active->open[unit_of(node) % OPEN_MOST];
@@ -567,7 +575,8 @@ static unsigned next_kind(const struct active *active, unsigned from)
     return left ? from + (unsigned)__builtin_ctzll(left) : KINDS_MAX;
 }
 
-/* The first kind of a marked unit has the mark. */
+/* Is the next unit marked? All of its files are then: of several kinds its reader may come for one
+ * only, the others being in the page cache from before. */
 static bool marks_next(const struct active *active, uint64_t window)
 {
     uint64_t every = min_u64(max_u64(window / 2, 1), MARK_MOST);
@@ -578,14 +587,14 @@ static bool marks_next(const struct active *active, uint64_t window)
 
 static void take_push(struct active *active, uint64_t share, struct push_file *ret)
 {
-    bool first = !active->this_bytes;
     unsigned kind = next_kind(active, active->kind);
 
     *ret = (struct push_file){.ticket = active->id};
     node_sibling(&active->node, active->pushed, kind, &ret->node);
-    ret->is_marked = first && marks_next(active, window_of(active, share));
-    if (ret->is_marked)
+    if (!active->this_bytes && !is_marked(active, active->pushed) &&
+        marks_next(active, window_of(active, share)))
         active->mark[active->n_marks++ % MARKS] = active->pushed;
+    ret->is_marked = is_marked(active, active->pushed);
     active->being_made = true;
 }
 
@@ -742,8 +751,6 @@ void actives_made(struct actives *actives, const struct push_file *file, int64_t
         made(active, file, (uint64_t)result);
         return;
     }
-    if (file->is_marked && active->n_marks)
-        active->n_marks--;
     if (result == -ENOENT || result == -EFBIG || blob_says_nothing((int)result)) {
         failed(actives, active, result);
         return;
@@ -855,6 +862,7 @@ size_t actives_list(struct actives *actives, struct active_info ret[static ACTIV
     for (size_t i = 0; i < ACTIVES_MOST; i++) {
         struct active *active = &actives->active[i];
         bool was_read = active->first_ns != 0;
+        bool is_over = active->came && (active->ended & active->came) == active->came;
 
         if (!is_live(active))
             continue;
@@ -864,14 +872,15 @@ size_t actives_list(struct actives *actives, struct active_info ret[static ACTIV
             .folder = active->folder,
             .is_samples = active->is_samples,
             .epoch = active->epoch,
-            .unit = active->at,
+            .was_read = was_read,
+            .unit = is_over ? active->units : active->at,
             .units = active->units,
             .pushed = was_read ? active->pushed : 0,
             .samples = active->samples,
             .units_per_s = active->units_per_s,
             .wait_s = (double)active->wait_ns / NS_PER_S,
             .since_s = was_read ? (double)(now - active->first_ns) / NS_PER_S : 0,
-            .quiet_s = was_read ? (double)(now - active->last_ns) / NS_PER_S : 1e9,
+            .quiet_s = was_read ? (double)(now - active->last_ns) / NS_PER_S : INFINITY,
             .at = active->folder ? element_of(active, actives->options.ahead > 0) : 0,
         };
     }

@@ -40,8 +40,10 @@ void actives_announce(struct actives *actives, const struct plan_entry *plan);
 enum { ACTIVE_MOVED = 1, ACTIVE_JUMPED = 2 };
 unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end);
 
-/* So many bytes of the file were given to its reader. size: of the file; UINT64_MAX: not known. */
-void actives_given(struct actives *actives, const struct node *node, uint64_t bytes, uint64_t size);
+/* Bytes [off, off + bytes) of the file were given to its reader. size: of the file; UINT64_MAX: not
+ * known. */
+void actives_given(struct actives *actives, const struct node *node, uint64_t off, uint64_t bytes,
+                   uint64_t size);
 
 /* A reader of that file has waited so long for bytes of the remote. */
 void actives_waited(struct actives *actives, const struct node *node, int64_t ns);
@@ -119,13 +121,15 @@ struct active_info {
     const struct folder *folder; /* NULL: nothing was read yet */
     bool is_samples;
     uint64_t epoch;
-    uint64_t unit, units; /* the reader is at, as far as is known; of the epoch */
+    bool was_read;        /* false: it was announced only */
+    uint64_t unit, units; /* the reader is at, as far as is known; of the epoch. Equal: it has read
+                             the last unit to its end */
     uint64_t pushed;      /* units before this one have been pushed, or read */
     uint64_t samples;     /* of a unit but the last */
     double units_per_s;   /* 0: not known */
     double wait_s;        /* that readers waited for bytes of the remote, in this epoch */
     double since_s;       /* since the first read of this epoch */
-    double quiet_s;       /* since the last read that reached us */
+    double quiet_s;       /* since the last read that reached us; INFINITY: none did */
     uint64_t at;          /* element, see struct active_course */
 };
 

@@ -416,18 +416,25 @@ static void tell_read(struct server *s, const struct node *node, uint64_t end)
         stage_guide_changed(s->setup.stage, what & ACTIVE_JUMPED);
 }
 
-/* Bytes of a file were read: when that was all of it they are free to go. */
+/* Is it a file of the last batch or sample? */
+static bool is_last(const struct node *node)
+{
+    return node->number + 1 == node_units(node);
+}
+
+/* Bytes of a file were read: when that was all of it they are free to go, and with the last file
+ * the epoch is over. */
 static void tell_given(struct server *s, const struct node *node, uint64_t off, size_t n,
                        size_t asked)
 {
     const struct view_patience none = {0};
     uint64_t size = n < asked ? off + n : UINT64_MAX;
 
-    if (!s->guide || (node->kind != NODE_BATCH && node->kind != NODE_SAMPLE))
+    if ((node->kind != NODE_BATCH && node->kind != NODE_SAMPLE) || (!s->guide && !is_last(node)))
         return;
     if (view_size_is_near(node) && view_size(s->view, node, &none, &size, NULL) < 0)
         return;
-    actives_given(s->actives, node, n, size);
+    actives_given(s->actives, node, off, n, size);
 }
 
 /* With keep=once: what was pushed has been used with that. */

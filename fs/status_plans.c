@@ -21,6 +21,7 @@ struct shown {
     uint64_t epoch, batch, batches, samples, pushed;
     double rate, wait_s, wait_share, since_s, quiet_s, staged;
     double left_s; /* NAN: not known */
+    bool was_read;
 };
 
 /* ---- what there is to show ---- */
@@ -59,6 +60,7 @@ static struct shown shown_of(const struct active_info *info, const char *dataset
         .quiet_s = bounded(info->quiet_s),
         .staged = staged_share(info->item->ds),
         .left_s = NAN,
+        .was_read = info->was_read,
     };
 
     s.wait_share = s.since_s > 0 ? fmin(s.wait_s / s.since_s, 1) : 0;
@@ -108,6 +110,15 @@ static void json_string(struct text *t, const char *name, const char *value)
         text_add(t, "null");
 }
 
+/* v: NAN: not known. */
+static void json_seconds(struct text *t, const char *name, double v)
+{
+    if (isnan(v))
+        text_add(t, "\"%s\": %20s", name, "null");
+    else
+        text_add(t, "\"%s\": %20.6f", name, v);
+}
+
 static void json_plan(const struct shown *s, struct text *t)
 {
     text_add(t, "\n    {");
@@ -124,13 +135,13 @@ static void json_plan(const struct shown *s, struct text *t)
              (unsigned long long)s->pushed);
     text_add(t,
              "     \"batches_per_second\": %20.6f, \"wait_seconds\": %20.6f,\n"
-             "     \"wait_share\": %8.6f, \"seconds_since_first_read\": %20.6f,\n",
-             s->rate, s->wait_s, s->wait_share, s->since_s);
-    text_add(t, "     \"seconds_since_last_read\": %20.6f, \"seconds_left\": ", s->quiet_s);
-    if (isnan(s->left_s))
-        text_add(t, "%20s", "null");
-    else
-        text_add(t, "%20.6f", s->left_s);
+             "     \"wait_share\": %8.6f, ",
+             s->rate, s->wait_s, s->wait_share);
+    json_seconds(t, "seconds_since_first_read", s->was_read ? s->since_s : NAN);
+    text_add(t, ",\n     ");
+    json_seconds(t, "seconds_since_last_read", s->was_read ? s->quiet_s : NAN);
+    text_add(t, ", ");
+    json_seconds(t, "seconds_left", s->left_s);
     text_add(t, ", \"staged_share\": %8.6f}", s->staged);
 }
 
@@ -191,18 +202,19 @@ void status_plans_json(struct actives *actives, const struct status_plans_room *
 
 static const struct gauge {
     const char *metric, *help;
+    bool of_reads; /* there is none before the first read */
 } gauges[] = {
-    {"epochfs_plan_batch", "Where the reader of an epoch is, as far as is known."},
-    {"epochfs_plan_batches", "Batches of the epoch; samples, if those are what is read."},
-    {"epochfs_plan_batch_samples", "Samples of a batch."},
-    {"epochfs_plan_pushed_batches", "Batches before this one have been pushed, or read."},
-    {"epochfs_plan_batches_per_second", "How fast it is read; 0: not known."},
-    {"epochfs_plan_wait_seconds", "That readers waited for the remote, in this epoch."},
-    {"epochfs_plan_wait_ratio", "The same as a share of the time since its first read."},
-    {"epochfs_plan_age_seconds", "Since the first read of this epoch."},
-    {"epochfs_plan_quiet_seconds", "Since the last read that has reached us."},
-    {"epochfs_plan_left_seconds", "Until its end, at this speed; NaN: not known."},
-    {"epochfs_plan_staged_ratio", "Share of the dataset's source bytes that are staged."},
+    {"epochfs_plan_batch", "Where the reader of an epoch is, as far as is known.", false},
+    {"epochfs_plan_batches", "Batches of the epoch; samples, if those are what is read.", false},
+    {"epochfs_plan_batch_samples", "Samples of a batch.", false},
+    {"epochfs_plan_pushed_batches", "Batches before this one have been pushed, or read.", false},
+    {"epochfs_plan_batches_per_second", "How fast it is read; 0: not known.", false},
+    {"epochfs_plan_wait_seconds", "That readers waited for the remote, in this epoch.", false},
+    {"epochfs_plan_wait_ratio", "The same as a share of the time since its first read.", false},
+    {"epochfs_plan_age_seconds", "Since the first read of this epoch.", true},
+    {"epochfs_plan_quiet_seconds", "Since the last read that has reached us.", true},
+    {"epochfs_plan_left_seconds", "Until its end, at this speed; NaN: not known.", false},
+    {"epochfs_plan_staged_ratio", "Share of the dataset's source bytes that are staged.", false},
 };
 
 static void gauge_values(const struct shown *s, double ret[static ARRAY_LEN(gauges)])
@@ -228,6 +240,7 @@ static void add_labels(const struct shown *s, struct text *t)
 struct series {
     struct text labels;
     double value[ARRAY_LEN(gauges)];
+    bool was_read;
 };
 
 struct series_list {
@@ -269,6 +282,7 @@ static void list_series(struct actives *actives, struct series_list *ret)
         *series = (struct series){0};
         add_labels(&s, &series->labels);
         gauge_values(&s, series->value);
+        series->was_read = s.was_read;
         if (is_new_series(ret))
             ret->n++;
         else
@@ -278,6 +292,8 @@ static void list_series(struct actives *actives, struct series_list *ret)
 
 static void add_sample(const struct series *series, size_t gauge, struct text *t)
 {
+    if (gauges[gauge].of_reads && !series->was_read)
+        return;
     text_add(t, "%s{%s} ", gauges[gauge].metric, series->labels.data);
     if (isnan(series->value[gauge]))
         text_add(t, "%28s\n", "NaN");
@@ -316,6 +332,7 @@ static void metrics_room(const struct shown *longest, struct text *ret)
 
     add_labels(longest, &list.item[0].labels);
     gauge_values(longest, list.item[0].value);
+    list.item[0].was_read = true;
     ret->failed = list.item[0].labels.failed;
     for (size_t g = 0; g < ARRAY_LEN(gauges) && !ret->failed; g++)
         add_sample(&list.item[0], g, ret);

@@ -143,6 +143,7 @@ struct plan_line {
     double rate, wait_s, quiet_s, left_s; /* left_s < 0: not known */
     unsigned staged, waits;               /* percent */
     bool is_samples;                      /* not batches */
+    bool was_read;
 };
 
 static unsigned percent_at(const char *at, const char *name)
@@ -154,9 +155,17 @@ static unsigned percent_at(const char *at, const char *name)
                                   : 0;
 }
 
+/* Is it a number? */
+static bool is_known(const char *at, const char *name)
+{
+    const char *value = json_find(at, name);
+
+    return value && *value >= '0' && *value <= '9';
+}
+
 static void plan_line_init(struct plan_line *ret, const char *at)
 {
-    const char *left = json_find(at, "seconds_left");
+    const char *quiet = json_find(at, "seconds_since_last_read");
 
     *ret = (struct plan_line){
         .epoch = json_number(at, "epoch"),
@@ -166,9 +175,10 @@ static void plan_line_init(struct plan_line *ret, const char *at)
         .rate = json_real(at, "batches_per_second"),
         .wait_s = json_real(at, "wait_seconds"),
         .quiet_s = json_real(at, "seconds_since_last_read"),
-        .left_s = left && *left >= '0' && *left <= '9' ? json_real(at, "seconds_left") : -1,
+        .left_s = is_known(at, "seconds_left") ? json_real(at, "seconds_left") : -1,
         .staged = percent_at(at, "staged_share"),
         .waits = percent_at(at, "wait_share"),
+        .was_read = !quiet || *quiet != 'n', /* null: nothing was */
     };
     shown_text(at, "dataset", ret->dataset, sizeof(ret->dataset));
     shown_text(at, "encoding", ret->encoding, sizeof(ret->encoding));
@@ -185,18 +195,40 @@ static void add_plan_name(const struct plan_line *p, struct text *t)
         text_add(t, " %s", p->encoding);
 }
 
+/* "4.5 batches", "1540 batches": three digits that count, and never an exponent; or what is slower
+ * than one in 100 s, "1 batch in 2 min 5 s". */
+static void add_speed(double rate, const char *one, const char *many, struct text *t)
+{
+    char time[HUMAN_ROOM];
+
+    if (rate < 0.01)
+        text_add(t, ", 1 %s in %s", one,
+                 human_seconds(rate > 1e-15 ? (uint64_t)(1 / rate) : UINT64_MAX, time));
+    else
+        text_add(t, rate < 999.5 ? ", %.3g %s/s" : ", %.0f %s/s", rate, many);
+}
+
 /* "batch 100 of 469 (21 %), 4.5 batches/s (576 samples/s), 1 min 22 s left" */
 static void add_plan_place(const struct plan_line *p, struct text *t)
 {
+    const char *one = p->is_samples ? "sample" : "batch";
     char left[HUMAN_ROOM];
 
-    text_add(t, "%s %llu of %llu (%u %%)", p->is_samples ? "sample" : "batch",
-             (unsigned long long)p->batch, (unsigned long long)p->batches,
-             p->batches ? percent_of(p->batch, p->batches) : 0);
-    if (p->rate > 0 && p->is_samples)
-        text_add(t, ", %.3g samples/s", p->rate);
-    else if (p->rate > 0)
-        text_add(t, ", %.3g batches/s (%.0f samples/s)", p->rate, p->rate * (double)p->samples);
+    if (!p->was_read) {
+        text_add(t, "not read yet, %llu %s", (unsigned long long)p->batches,
+                 p->is_samples ? "samples" : "batches");
+        return;
+    }
+    if (p->batch >= p->batches)
+        text_add(t, "finished: %llu of %llu %s", (unsigned long long)p->batch,
+                 (unsigned long long)p->batches, p->is_samples ? "samples" : "batches");
+    else
+        text_add(t, "%s %llu of %llu (%u %%)", one, (unsigned long long)p->batch,
+                 (unsigned long long)p->batches, percent_of(p->batch, p->batches));
+    if (p->rate > 0)
+        add_speed(p->rate, one, p->is_samples ? "samples" : "batches", t);
+    if (p->rate > 0 && !p->is_samples)
+        text_add(t, " (%.0f samples/s)", p->rate * (double)p->samples);
     if (p->quiet_s >= QUIET_S && p->batch < p->batches)
         text_add(t, ", no read for %s",
                  human_seconds(p->quiet_s < 1e15 ? (uint64_t)p->quiet_s : UINT64_MAX, left));

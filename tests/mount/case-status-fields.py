@@ -17,7 +17,7 @@ from servers import (Nginx, error_of, place, read_anew, remote, start_at, timed,
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/status.md")
 TYPES = {"text": (str,), "integer": (int,), "number": (float,), "list": (list,), "object": (dict,),
          "null": (type(None),)}
-WHEN = {"always", "stage", "plan"}
+WHEN = {"always", "stage", "plan", "read"}
 seen_fields, seen_metrics, seen_types = set(), set(), set()
 
 
@@ -193,7 +193,7 @@ def check_odd_names():
     with Looker(daemon.at):
         for name in ODD[:-1]:
             batches(daemon.at, os.fsdecode(name) + "-data", "batch=5", None, 4)
-    found, families = check_now(daemon.at, "plan")
+    found, families = check_now(daemon.at, "plan", "read")
     equal(sorted({p["dataset"] for p in found["plans"]}),
           sorted({n.decode(errors="replace") + "-data" for n in ODD[:-1]}), "names in status.json")
     labels = {dict(key)["dataset"] for _, key in families["epochfs_plan_batch"].samples}
@@ -224,9 +224,11 @@ def check_local():
             read_anew(daemon.at, f"t.scp/batches/batch=2/npz/{i:06d}.npz")
         os.truncate(f"{SOURCE}/rows.txt", 100)
         error_of(read_anew, daemon.at, "rows.txt/source/rows.txt")
-    found, families = check_now(daemon.at, "plan")
+    found, families = check_now(daemon.at, "plan", "read")
     equal((len(found["plans"]), len(families["epochfs_plan_batch"].samples)), (8, 8), "plans")
     equal(any(plan["plan"] is None for plan in found["plans"]), True, "single samples")
+    equal([(plan["batch"], plan["batches"], plan["seconds_left"]) for plan in found["plans"]
+           if plan["plan"] in (None, "batch=8,seed=8")], [(40, 40, 0), (5, 5, 0)], "what is finished")
     for name in ("read_twice", "read_backwards", "read_errors", "unusable_files"):
         equal(found[name] > 0, True, f"{name} counts")
     for name in ("last_read_error", "last_broken_promise"):
@@ -243,13 +245,16 @@ def check_stage():
     with Nginx(www) as server:
         daemon = start_at("remote", f"{server.url}/", "patience=1,timeout=1,stage=off",
                           "plan=batch=100")
-        check_now(daemon.at, "stage", "plan")
+        found, _ = check_now(daemon.at, "stage", "plan")
+        equal([plan[f"seconds_{name}"] for plan in found["plans"]
+               for name in ("since_first_read", "since_last_read", "left")], [None] * 6,
+              "what was announced and not read")
         with Looker(daemon.at):
             batches(daemon.at, "one-data", "batch=100,seed=4", 2, 9)
-        check_now(daemon.at, "stage", "plan")
+        check_now(daemon.at, "stage", "plan", "read")
         server.stop()
         error_of(read_anew, daemon.at, "two-data/source/two-data")
-        found, families = check_now(daemon.at, "stage", "plan")
+        found, families = check_now(daemon.at, "stage", "plan", "read")
         equal((found["remote"]["last_error"] != "",
                prometheus.value_of(families, "epochfs_remote_failing")), (True, 1), "it fails")
         equal(prometheus.value_of(families, "epochfs_remote_bytes_total", why="demand") +
@@ -266,7 +271,7 @@ def check_stage():
             batches(daemon.at, "one-data", "batch=300,seed=1", epoch, 10)
     wait_until(lambda: remote(daemon.at)["refused_inserts"] + remote(daemon.at)["evictions"] > 0,
                "the cache is full", daemon)
-    check_now(daemon.at, "stage", "plan")
+    check_now(daemon.at, "stage", "plan", "read")
     stop(daemon)
 
 

@@ -56,6 +56,7 @@ static int setup(void **state)
         .plan = &plans[0],
         .item = &items[0],
         .folder = &folder,
+        .was_read = true,
         .epoch = 3,
         .unit = 100,
         .units = 469,
@@ -66,7 +67,8 @@ static int setup(void **state)
         .since_s = 25,
         .quiet_s = 0.5,
     };
-    list[1] = (struct active_info){.item = &items[1], .units = 10, .samples = 1};
+    list[1] =
+        (struct active_info){.item = &items[1], .units = 10, .samples = 1, .quiet_s = INFINITY};
     n_list = 2;
     counters = (struct actives_counters){.pushed_files = 11, .pushed_bytes = 22, .jumps = 33};
     room = status_plans_room(&catalog);
@@ -89,6 +91,8 @@ static void assert_has(const struct text *t, const char *piece)
 
 static void test_status_plans_json__two__under_their_names(void **state)
 {
+    static const char *const of_reads[] = {"seconds_since_first_read", "seconds_since_last_read",
+                                           "seconds_left"};
     AUTO_TEXT struct text t = {0};
     char text[64];
     const char *at;
@@ -121,7 +125,11 @@ static void test_status_plans_json__two__under_their_names(void **state)
     assert_string_equal(text, "a\"b\\c\nd\xef\xbf\xbd");
     assert_memory_equal(json_find(at, "plan"), "null", 4);
     assert_memory_equal(json_find(at, "encoding"), "null", 4);
-    assert_memory_equal(json_find(at, "seconds_left"), "null", 4);
+    for (size_t i = 0; i < ARRAY_LEN(of_reads); i++) {
+        const char *value = json_find(at, of_reads[i]);
+
+        assert_memory_equal(value + strspn(value, " "), "null", 4);
+    }
     assert_null(json_next(at));
     assert_int_equal(json_number(t.data, "push.files"), 11);
     assert_int_equal(json_number(t.data, "push.bytes"), 22);
@@ -152,6 +160,7 @@ static void test_status_plans__any_list__same_length(void **state)
                 .plan = &plans[i],
                 .item = &items[1],
                 .folder = &folder,
+                .was_read = true,
                 .epoch = UINT64_MAX,
                 .unit = UINT64_MAX - 1,
                 .units = UINT64_MAX,
@@ -218,6 +227,9 @@ static void test_status_plans_metrics__two__with_labels(void **state)
              encoders[0]->name);
     assert_has(&t, line);
     assert_has(&t, "encoding=\"\"}                          NaN\n");
+    assert_has(&t, "epochfs_plan_quiet_seconds{dataset=\"sub/train\"");
+    assert_null(strstr(t.data, "epochfs_plan_quiet_seconds{dataset=\"a"));
+    assert_null(strstr(t.data, "epochfs_plan_age_seconds{dataset=\"a"));
     assert_has(&t, "# TYPE epochfs_push_bytes_total counter\n"
                    "epochfs_push_bytes_total                   22\n");
     assert_null(strstr(t.data, "\n\n"));

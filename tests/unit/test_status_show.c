@@ -33,6 +33,44 @@ static void make_status(unsigned plans, unsigned batch, unsigned served, unsigne
     assert_false(t->failed);
 }
 
+/* One plan that says so of its reader. */
+static void assert_place(const char *members, const char *want)
+{
+    AUTO_TEXT struct text json = {0};
+    AUTO_TEXT struct text page = {0};
+    const struct status_look none = {0};
+    const char *at;
+
+    text_add(&json,
+             "{\"plans\": [{\"dataset\": \"train\", \"plan\": \"batch=128\", \"encoding\": \"npz\","
+             " \"batches\": 469, \"samples_per_batch\": 128, %s}]}",
+             members);
+    status_show_page(json.data, &none, SECOND, &page);
+    assert_false(page.failed);
+    at = strstr(page.data, "npz\n          ");
+    assert_non_null(at);
+    if (strncmp(at + 14, want, strlen(want)) != 0 || at[14 + strlen(want)] != '\n')
+        fail_msg("want \"%s\" in:\n%s", want, page.data);
+}
+
+static void test_status_show_page__any_place_and_speed__in_words(void **state)
+{
+    (void)state;
+    assert_place("\"batch\": 0, \"seconds_since_last_read\": null, \"seconds_left\": null",
+                 "not read yet, 469 batches");
+    assert_place("\"batch\": 468, \"seconds_left\": 0.1", "batch 468 of 469 (99 %), 0 s left");
+    assert_place("\"batch\": 469, \"batches_per_second\": 12, \"seconds_since_last_read\": 99",
+                 "finished: 469 of 469 batches, 12 batches/s (1536 samples/s)");
+    assert_place("\"batch\": 1, \"batches_per_second\": 1540.4",
+                 "batch 1 of 469 (0 %), 1540 batches/s (197171 samples/s)");
+    assert_place("\"batch\": 1, \"batches_per_second\": 999.7",
+                 "batch 1 of 469 (0 %), 1000 batches/s (127962 samples/s)");
+    assert_place("\"batch\": 1, \"batches_per_second\": 0.0123",
+                 "batch 1 of 469 (0 %), 0.0123 batches/s (2 samples/s)");
+    assert_place("\"batch\": 1, \"batches_per_second\": 0.000008",
+                 "batch 1 of 469 (0 %), 1 batch in 1 d 10 h (0 samples/s)");
+}
+
 static void assert_has(const struct text *t, const char *piece)
 {
     if (t->failed || !t->data || !strstr(t->data, piece))
@@ -141,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_status_show_page__two_plans__where_they_are),
+        cmocka_unit_test(test_status_show_page__any_place_and_speed__in_words),
         cmocka_unit_test(test_status_show_lines__plans__what_has_changed),
         cmocka_unit_test(test_status_show_lines__no_plan__the_mount),
         cmocka_unit_test(test_status_show__odd_texts__no_crash),
