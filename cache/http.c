@@ -14,9 +14,13 @@
  * (scheme, host, port) of the first URL and to no other.
  * 2. head() and body() see only replies with status 2xx; other bodies are skipped, or given up when
  *    they are long.
- * 3. Requests that are paused do not count as active: what others wait for is begun. */
+ * 3. Requests that are paused do not count as active: what others wait for is begun.
+ * 4. A request ends if the server gives nothing for the timeout, or in the timeout and a little
+ * less than transfer_share(): of a request for its head, then of its body each time that much came.
+ */
 #include <curl/curl.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +56,10 @@ struct http_active {
     bool given_up; /* the rest of the body is not wanted: we have ended it */
     unsigned redirects;
     size_t head_bytes, skipped;
-    int64_t heard_ns; /* when the server gave something; NEVER: there is no connection */
+    bool answered;    /* the head of the reply is here, of this URL */
+    int64_t given_ns; /* when the server gave something; NEVER: there is no connection */
+    int64_t heard_ns; /* since when it has given less than its share: heard_bytes */
+    uint64_t heard_bytes;
     int64_t deadline_ns;
     char message[CURL_ERROR_SIZE];
 };
@@ -80,16 +87,41 @@ static void finish(struct http_active *active, enum http_end end, const char *wh
 
 /* ---- what the server gives ---- */
 
+/* From now on the server has a timeout. */
+static void listen_anew(struct http_active *active)
+{
+    active->given_ns = active->heard_ns = monotonic_ns();
+    active->heard_bytes = 0;
+}
+
+static void hear(struct http_active *active, size_t n)
+{
+    const struct http *http = active->http;
+
+    active->given_ns = monotonic_ns();
+    active->heard_bytes += n;
+    if (active->heard_bytes <
+        transfer_share((uint64_t)http->timeout_ns / 1000000000, http->loop->counted))
+        return;
+    active->heard_ns = active->given_ns;
+    active->heard_bytes = 0;
+}
+
 static size_t on_header(char *bytes, size_t one, size_t n, void *ctx)
 {
     struct http_active *active = ctx;
 
     (void)one;
-    active->heard_ns = monotonic_ns();
+    hear(active, n);
     active->head_bytes += n;
     if (active->head_bytes > HEAD_MOST)
         return 0;
     http_reply_line(&active->request->reply, bytes, n, now_ns() / 1000000000);
+    if (!active->answered && active->request->reply.complete &&
+        active->request->reply.status >= 200) {
+        active->answered = true; /* it may have taken all of its time */
+        listen_anew(active);
+    }
     return n;
 }
 
@@ -112,9 +144,9 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
     bool more;
 
     (void)one;
-    active->heard_ns = monotonic_ns();
     if (active->paused)
         return CURL_WRITEFUNC_PAUSE;
+    hear(active, n);
     if (atomic_load_explicit(&request->stopped, memory_order_relaxed)) {
         more = false;
     } else if (request->reply.status / 100 != 2) {
@@ -139,7 +171,7 @@ static int on_connected(void *ctx, char *to, char *from, int to_port, int from_p
     (void)from;
     (void)to_port;
     (void)from_port;
-    active->heard_ns = monotonic_ns();
+    listen_anew(active);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -242,7 +274,8 @@ static bool set_options(struct http_active *active)
     wipe_headers(active);
     curl_easy_reset(easy);
     active->message[0] = '\0';
-    active->heard_ns = NEVER;
+    active->given_ns = NEVER;
+    active->answered = false;
     curl_easy_setopt(easy, CURLOPT_PRIVATE, active);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, active->message);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -555,8 +588,8 @@ static void heed_pokes(struct http_loop *loop)
         loop->counted += pause ? -1u : 1u;
         if (pause) /* on_body() does it */
             continue;
-        if (active->heard_ns != NEVER)
-            active->heard_ns = monotonic_ns();
+        if (active->given_ns != NEVER)
+            listen_anew(active);
         if (curl_easy_pause(active->easy, CURLPAUSE_CONT) != CURLE_OK)
             settle(active, CURLE_WRITE_ERROR);
     }
@@ -574,29 +607,43 @@ static void heed_pokes(struct http_loop *loop)
     }
 }
 
-/* Requests that take too long. */
+/* Does the request take too long? Then why says so. A server that has gone silent is to be called
+ * that, rather than slow, so slowness has an eighth more of time. */
+static bool is_late(const struct http_active *active, int64_t now, char *why, size_t size)
+{
+    int64_t timeout = active->http->timeout_ns;
+    long long seconds = timeout / 1000000000;
+
+    if (now >= active->deadline_ns)
+        snprintf(why, size, "not done after %lld ms",
+                 (long long)(active->request->limit_ns / 1000000));
+    else if (active->paused || active->given_ns == NEVER)
+        return false;
+    else if (now - active->given_ns > timeout)
+        snprintf(why, size, "the server gave nothing for %lld s", seconds);
+    else if (now - active->heard_ns > timeout + timeout / 8)
+        snprintf(why, size, "too slow: the server gave %" PRIu64 " bytes in %lld s, want %" PRIu64,
+                 active->heard_bytes, seconds,
+                 transfer_share((uint64_t)seconds, active->http->loop->counted));
+    else
+        return false;
+    return true;
+}
+
 static void heed_time(struct http *http)
 {
     struct http_loop *loop = http->loop;
     int64_t now = monotonic_ns();
     struct http_active *next;
-    char why[80];
+    char why[120];
 
     if (now < loop->look_ns)
         return;
     loop->look_ns = now + (http->timeout_ns < LOOK_NS * 8 ? http->timeout_ns / 8 : LOOK_NS);
     for (struct http_active *active = loop->active; active; active = next) {
         next = active->next;
-        if (now >= active->deadline_ns) {
-            snprintf(why, sizeof(why), "not done after %lld ms",
-                     (long long)(active->request->limit_ns / 1000000));
+        if (is_late(active, now, why, sizeof(why)))
             cut(active, HTTP_BROKEN, why);
-        } else if (!active->paused && active->heard_ns != NEVER &&
-                   now - active->heard_ns > http->timeout_ns) {
-            snprintf(why, sizeof(why), "the server gave nothing for %lld s",
-                     (long long)(http->timeout_ns / 1000000000));
-            cut(active, HTTP_BROKEN, why);
-        }
     }
 }
 

@@ -119,7 +119,7 @@ struct run {
     uint64_t first, n;        /* blocks; they change before it is first in the transport only */
     bool whole;               /* of a file that comes as a whole; then some blocks may be HERE */
     _Atomic int why;          /* enum run_why; written with stage->lock held */
-    _Atomic int64_t progress; /* when bytes last came; 0: never */
+    _Atomic int64_t progress; /* when a block, or its share of bytes, last came; 0: never */
     /* Guarded by stage->lock: */
     struct run *next, *previous; /* of its list */
     enum run_state state;
@@ -145,7 +145,10 @@ struct run {
     size_t fill;   /* bytes in buffer, of the blocks behind */
     size_t buffer_room;
     uint8_t *buffer;
-    uint64_t bytes; /* of this transfer */
+    uint64_t bytes;   /* of this transfer */
+    uint64_t share;   /* bytes that are progress: less in patience= is too slow to count */
+    uint64_t unheard; /* bytes since the last progress */
+    int64_t came_at;  /* when bytes last came */
     int64_t began;
     int64_t first_at; /* when its first bytes came, */
     size_t first_bytes;
@@ -206,7 +209,7 @@ struct stage {
     struct stage_counters counters;
     struct spares spares;
     _Atomic bool ending;
-    _Atomic int64_t progress; /* when bytes last came, monotonic_ns() */
+    _Atomic int64_t progress; /* of any run, monotonic_ns() */
 
     struct lock lock;
     pthread_cond_t wake; /* of the thread */

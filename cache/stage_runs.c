@@ -521,11 +521,23 @@ static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t r
 
 /* ---- bytes come ---- */
 
+/* Something has come that counts for patience. */
+static void note_progress(struct run *run)
+{
+    run->unheard = 0;
+    atomic_store_explicit(&run->progress, run->came_at, memory_order_relaxed);
+    atomic_store_explicit(&run->file->stage->progress, run->came_at, memory_order_relaxed);
+}
+
 static void count_bytes(struct run *run, size_t n)
 {
     struct stage_counters *c = &run->file->stage->counters;
     int64_t now = monotonic_ns();
 
+    run->came_at = now;
+    run->unheard += n;
+    if (run->unheard >= run->share)
+        note_progress(run);
     if (!run->bytes) {
         run->first_at = now;
         run->first_bytes = n;
@@ -533,8 +545,6 @@ static void count_bytes(struct run *run, size_t n)
     run->bytes += n;
     atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
                               memory_order_relaxed);
-    atomic_store_explicit(&run->progress, now, memory_order_relaxed);
-    atomic_store_explicit(&run->file->stage->progress, now, memory_order_relaxed);
 }
 
 /* When what the run brings is needed: only what is needed later than that makes room for it. 0:
@@ -672,7 +682,8 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     lock_drop(&file->stage->lock);
     waits_tell(file->stage, over, 0, NULL);
     run->done += n;
-    run->published = atomic_load_explicit(&run->progress, memory_order_relaxed);
+    run->published = run->came_at;
+    note_progress(run);
     run->fill -= bytes;
     memmove(run->buffer, run->buffer + bytes, run->fill);
 }
@@ -718,7 +729,7 @@ static bool ends_a_wait(const struct run *run, uint64_t n)
 /* Shall n complete blocks be published at once? To write blocks one by one takes its time, too. */
 static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
 {
-    int64_t since = atomic_load_explicit(&run->progress, memory_order_relaxed) - run->published;
+    int64_t since = run->came_at - run->published;
 
     if (run->whole || run->fill == run->buffer_room || since > PUBLISH_MS * NS_PER_MS)
         return true;
@@ -767,8 +778,8 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
     uint64_t ready_bytes;
     bool refused;
 
-    count_bytes(run, n);
     lock_take(&run->buffer_lock);
+    count_bytes(run, n);
     while (n && run->done < run->n) {
         size_t take = (size_t)min_u64(n, run->buffer_room - run->fill);
         uint64_t ready;
@@ -790,9 +801,7 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
         }
     }
     refused = run->refused;
-    atomic_store(&run->ready_at, complete_blocks(run, &ready_bytes)
-                                     ? atomic_load_explicit(&run->progress, memory_order_relaxed)
-                                     : 0);
+    atomic_store(&run->ready_at, complete_blocks(run, &ready_bytes) ? run->came_at : 0);
     lock_drop(&run->buffer_lock);
     if (refused && !is_wanted(run))
         return false;
@@ -1035,6 +1044,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
     run->transfer.len = bytes_left(run) - run->fill;
     run->bytes = 0;
+    run->share = transfer_share(stage->options.patience_s, stage->active.n);
     run->was_paused = false;
     run->began = run->published = monotonic_ns();
     run->references++;

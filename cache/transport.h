@@ -15,6 +15,18 @@
 
 #include "base/diag.h"
 
+/* Bytes per second. What all transfers under way bring must be as much, and each of them its share:
+ * less counts as nothing, so that a server that gives a byte now and then holds nobody. */
+#define LEAST_SPEED UINT64_C(1024)
+
+/* What one of n transfers has to bring in that time to count as alive. */
+static inline uint64_t transfer_share(uint64_t seconds, uint64_t n)
+{
+    uint64_t share = LEAST_SPEED * seconds / (n ? n : 1);
+
+    return share ? share : 1;
+}
+
 /* A file of a remote as it was when it was first seen. */
 struct remote_version {
     uint64_t size;

@@ -19,6 +19,7 @@ import contextlib
 import email.utils
 import gzip
 import hashlib
+import itertools
 import os
 import select
 import socket
@@ -43,6 +44,7 @@ class Reply:
         self.status, self.headers, self.body = 404, {"Content-Type": "text/plain"}, b"no such file"
         self.cut, self.end, self.chunked, self.delay, self.raw = None, None, False, 0, None
         self.stall_first = False
+        self.drip, self.drip_head = 0, False
         if data is not None:
             self.headers = {"Content-Type": "application/octet-stream", "Accept-Ranges": "bytes",
                             "ETag": tag,
@@ -98,6 +100,13 @@ def stall(after=None):
             reply.stall_first = True
         else:
             reply.cut, reply.end = after, "stall"
+    return act
+
+
+def drip(seconds=0.3, head=False):
+    """A byte each so many seconds: of the body, or of the head, of which a line counts."""
+    def act(reply):
+        reply.drip, reply.drip_head = seconds, head
     return act
 
 
@@ -444,11 +453,18 @@ class BadServer:
         lines += [f"{name}: {value}" for name, value in reply.headers.items()]
         lines.append("Transfer-Encoding: chunked" if reply.chunked else
                      f"Content-Length: {len(reply.body)}")
+        if reply.drip_head:
+            connection.sendall((lines[0] + "\r\n").encode("latin-1"))
+            self.send_drops(connection, (b"X: y\r\n" for _ in itertools.count()), reply.drip)
+            return 0
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
         if request.method == "HEAD":
             return 0
         body = memoryview(reply.body)
         end = len(body) if reply.cut is None else min(reply.cut, len(body))
+        if reply.drip:
+            return self.send_drops(connection, (body[i:i + 1] for i in range(len(body))),
+                                   reply.drip, reply.chunked)
         done = self.send_pieces(connection, body[:end], reply.chunked)
         if reply.end == "stall":
             self.wait_release()
@@ -473,6 +489,18 @@ class BadServer:
         except OSError:
             pass
         return done
+
+    def send_drops(self, connection, drops, seconds, in_chunks=False):
+        """One each so many seconds, until the other end is gone. Returns how many went out."""
+        poll = select.poll()
+        poll.register(connection, select.POLLRDHUP)
+        n = 0
+        for drop in drops:
+            if self.over.is_set() or poll.poll(seconds * 1000):
+                break
+            connection.sendall(b"1\r\n%b\r\n" % drop if in_chunks else drop)
+            n += 1
+        return n
 
     def pace(self, n):
         if not self.rate:

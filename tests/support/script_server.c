@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -61,6 +62,20 @@ bool script_say(const struct script_request *request, const char *format, ...)
     n = vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     return script_send(request, text, (size_t)n);
+}
+
+bool script_drip(const struct script_request *request, const void *bytes, size_t n, size_t piece,
+                 int ms)
+{
+    struct pollfd closed = {.fd = request->fd, .events = POLLRDHUP};
+    const char *at = bytes;
+
+    for (size_t len; n > 0; at += len, n -= len) {
+        len = n < piece ? n : piece;
+        if (!script_send(request, at, len) || poll(&closed, 1, ms) > 0)
+            return false;
+    }
+    return true;
 }
 
 void script_wait_closed(const struct script_request *request)

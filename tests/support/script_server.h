@@ -37,6 +37,10 @@ bool script_send(const struct script_request *request, const void *bytes, size_t
 bool script_say(const struct script_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Send n bytes, `piece` of them each ms. false: the other end has closed. */
+bool script_drip(const struct script_request *request, const void *bytes, size_t n, size_t piece,
+                 int ms);
+
 /* Wait until the other end closes. */
 void script_wait_closed(const struct script_request *request);
 

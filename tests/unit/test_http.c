@@ -243,6 +243,49 @@ static bool gated(const struct script_request *q)
            send_file(q, q->first + len_of(q) / 2, len_of(q) - len_of(q) / 2);
 }
 
+/* Of the part that is asked for: so many bytes at a time, for 50 s at most. */
+static bool drip_part(const struct script_request *q, size_t piece, int ms)
+{
+    uint8_t bytes[4096];
+    size_t n = (size_t)min_u64(len_of(q), sizeof(bytes));
+
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = byte_at(q->first + i);
+    return part_head(q, "") && script_drip(q, bytes, min_u64(n, 1000 * piece), piece, ms);
+}
+
+static bool drips(const struct script_request *q)
+{
+    return drip_part(q, 1, 50);
+}
+
+/* 800 bytes per second: too few for one transfer, enough for one of four. */
+static bool trickles(const struct script_request *q)
+{
+    return drip_part(q, 80, 100);
+}
+
+static bool drips_head(const struct script_request *q)
+{
+    static const char line[] = "X-A: b\r\n";
+
+    script_say(q, "HTTP/1.1 206 x\r\n");
+    for (int i = 0; i < 1000; i++)
+        if (!script_drip(q, line, sizeof(line) - 1, sizeof(line) - 1, 50))
+            break;
+    return false;
+}
+
+/* A page without an end. */
+static bool drips_text(const struct script_request *q)
+{
+    script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 1000; i++)
+        if (!script_drip(q, "1\r\nx\r\n", 6, 6, 50))
+            break;
+    return false;
+}
+
 static bool mute(const struct script_request *q)
 {
     script_wait_closed(q);
@@ -472,6 +515,10 @@ static const struct script scripts[] = {
     {"/longer_chunked", longer_chunked},
     {"/stalls", stalls},
     {"/gated", gated},
+    {"/drips", drips},
+    {"/trickles", trickles},
+    {"/drips_head", drips_head},
+    {"/drips_text", drips_text},
     {"/mute", mute},
     {"/redirects", redirects},
     {"/loops", loops},
@@ -780,7 +827,8 @@ static void test_http_transfer__server_gives_nothing__again(void **state)
     fetch_some(&f, &stalled, "/stalls", 0, 2000);
     assert_int_equal(stalled.how, TRANSFER_AGAIN);
     assert_int_equal(stalled.given, 1000);
-    assert_diag_has(&stalled.d, "after 1000 of 2000 bytes: the server gave nothing for 1 s");
+    assert_diag_has(&stalled.d, "after 1000 of 2000 bytes: ");
+    assert_diag_has(&stalled.d, "the server gave ");
     wait_end_of(&silent);
     assert_int_equal(silent.how, TRANSFER_AGAIN);
     assert_true(monotonic_ns() - begun >= 1000000000);
@@ -1054,6 +1102,58 @@ static int get(struct fixture *f, const char *path, const struct http_call *how,
     call.url = url;
     *d = DIAG_INIT;
     return http_get(f->http, &call, ret, d);
+}
+
+/* A byte now and then is no sign of life. */
+static void test_http_transfer__drips__again(void **state)
+{
+    static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
+    struct http_call call = {.most = 100000, .tries = 1};
+    AUTO_TEXT struct text text = {0};
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+    struct fetch fetch;
+
+    (void)state;
+    setup(&f, &short_time);
+    fetch_some(&f, &fetch, "/drips", 0, 2000);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    assert_true(fetch.given < 1000);
+    assert_diag_has(&fetch.d, "of 2000 bytes: ");
+    assert_diag_has(&fetch.d, "the server gave ");
+    fetch_now(&f, &fetch, "/drips_head", &version, 0, 2000);
+    assert_int_equal(fetch.how, TRANSFER_AGAIN);
+    assert_diag_has(&fetch.d, "the server gave ");
+    assert_int_equal(get(&f, "/drips_text", &call, &text, &d), -EREMOTEIO);
+    assert_diag_has(&d, "the server gave ");
+    teardown(&f);
+}
+
+/* Many share what the way there has. */
+static void test_http_transfer__four_share_the_least_speed__done(void **state)
+{
+    static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
+    struct fixture f;
+    unsigned done = 0;
+
+    (void)state;
+    setup(&f, &short_time);
+    for (unsigned tries = 0; tries < TRIES && done < 4; tries++) {
+        struct fetch fetch[4];
+
+        for (unsigned i = 0; i < 4; i++) {
+            fetch_init(&f, &fetch[i], "/trickles", &version, i, 1200);
+            start(&fetch[i]);
+        }
+        done = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            wait_end_of(&fetch[i]);
+            assert_false(fetch[i].wrong);
+            done += fetch[i].how == TRANSFER_DONE;
+        }
+    }
+    assert_int_equal(done, 4);
+    teardown(&f);
 }
 
 static void test_http_get(void **state)
@@ -1509,6 +1609,8 @@ int main(void)
         cmocka_unit_test(test_http_transfer__ends_as_it_should),
         cmocka_unit_test(test_http_transfer__busy__retry_after_is_told),
         cmocka_unit_test(test_http_transfer__server_gives_nothing__again),
+        cmocka_unit_test(test_http_transfer__drips__again),
+        cmocka_unit_test(test_http_transfer__four_share_the_least_speed__done),
         cmocka_unit_test(test_http_transfer__nobody_listens__again),
         cmocka_unit_test(test_http_transfer__outside_of_the_file__einval),
         cmocka_unit_test(test_http_transfer__thousand__four_connections),
