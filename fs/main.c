@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "fs/arguments.h"
 #include "fs/commands.h"
 
 struct command {
@@ -73,6 +74,8 @@ int main(int argc, char **argv)
 {
     int code;
 
+    if (arguments_hide(argc, argv) < 0)
+        return fail(EXIT_USAGE, "%s", strerror(ENOMEM));
     signal(SIGCHLD, SIG_DFL); /* some callers ignore it, and we could not wait for children */
     /* A daemon of many threads: what is large goes back to the system when it is freed. */
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
