@@ -133,13 +133,6 @@ static int unmount_lazily(const char *path, const struct mount_entry *mount,
     return EXIT_DONE;
 }
 
-static bool is_gone(const char *path, const struct mount_entry *mount)
-{
-    struct mount_entry now;
-
-    return !mounts_find(path, &now) || now.device_minor != mount->device_minor;
-}
-
 static int unmount(const char *path, const struct mount_entry *mount)
 {
     struct daemon daemon = {.fd = -1};
@@ -149,7 +142,8 @@ static int unmount(const char *path, const struct mount_entry *mount)
 
     daemon.fd = beacon_find(path, mount, &daemon.pid);
     r = detach(path, DETACH_UNUSED, &d);
-    if (r == -EBUSY || (r == -ETIMEDOUT && !is_gone(path, mount))) { /* the machine may be slow */
+    if (r == -EBUSY ||
+        (r == -ETIMEDOUT && !mounts_is_gone(path, mount))) { /* the machine may be slow */
         int asked = mounts_ask(path, mount, ASK_MS);
 
         hangs = asked == -ETIMEDOUT || state_of(daemon.pid) == 'T';
@@ -161,11 +155,11 @@ static int unmount(const char *path, const struct mount_entry *mount)
     }
     /* Unmounted, but the kernel waits for a page that the daemon stores while a read of it waits
      * for the remote: the daemon lets both go when it is told to end. */
-    if (r == -ETIMEDOUT && is_gone(path, mount))
+    if (r == -ETIMEDOUT && mounts_is_gone(path, mount))
         r = end_daemon(mount, &daemon) ? 0 : detach_abort(mount);
     if (r == -EBUSY || r == -ETIMEDOUT)
         return unmount_lazily(path, mount, &daemon, hangs);
-    if (r < 0 && !is_gone(path, mount))
+    if (r < 0 && !mounts_is_gone(path, mount))
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
     wait_for_end(path, &daemon);
     return EXIT_DONE;

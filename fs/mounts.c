@@ -195,3 +195,10 @@ bool mounts_find(const char *path, struct mount_entry *ret)
         fclose(mounts);
     return found;
 }
+
+bool mounts_is_gone(const char *path, const struct mount_entry *mount)
+{
+    struct mount_entry now;
+
+    return !mounts_find(path, &now) || now.device_minor != mount->device_minor;
+}

@@ -18,6 +18,10 @@ struct mount_entry {
  * that it works where the daemon is dead. ret may be NULL. */
 bool mounts_find(const char *path, struct mount_entry *ret);
 
+/* Is mount, which was there, no longer the topmost one on path? Unmounting may take longer than it
+ * was waited for, and have worked. */
+bool mounts_is_gone(const char *path, const struct mount_entry *mount);
+
 /* Is that file system mounted anywhere? Also true if that cannot be told. */
 bool mounts_has_device(dev_t device);
 
