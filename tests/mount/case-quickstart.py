@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+"""mount-scripts/quickstart: what it refuses, a second run, and what is left of a run that ends early.
+
+The script is a copy in a checkout with nothing in it. `cmake --build` is the binary of this build, and the
+packages are there, or not, as each test has it: tests/empty-system does it with the real ones.
+"""
+
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+
+from lib import DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, equal, mount_type, run, small, status, text
+
+CASES = os.environ["CASES"]
+CHECKOUT = f"{PRIVATE}/checkout"
+QUICKSTART = f"{CHECKOUT}/mount-scripts/quickstart"
+TOOLS = f"{PRIVATE}/tools"
+TMP = f"{PRIVATE}/tmp"
+ENV = dict(os.environ, PATH=f"{TOOLS}:{os.environ['PATH']}", TMPDIR=TMP)
+BUILT = f"{CHECKOUT}/build/release/epochfs"
+
+
+def tool(name, script):
+    with open(f"{TOOLS}/{name}", "w") as f:
+        f.write(f"#!/bin/bash\n{script}\n")
+    os.chmod(f"{TOOLS}/{name}", 0o755)
+
+
+def tools(cmake=f"mkdir -p {CHECKOUT}/build/release; ln -sfn {EPOCHFS} {BUILT}", installed=True):
+    tool("cmake", cmake)
+    tool("dpkg-query", f"echo {'installed' if installed else 'not-installed'}")
+    tool("apt-get", f'echo "$*" >>{PRIVATE}/apt; exit 100')
+
+
+def start(*arguments, prefix=(), **kwargs):
+    return subprocess.Popen([*prefix, QUICKSTART, *arguments], env=ENV, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            start_new_session=True, **kwargs)
+
+
+def quickstart(*arguments, code=0, **kwargs):
+    process = start(*arguments, **kwargs)
+    said = process.communicate(timeout=DEADLINE)[0]
+    equal(process.returncode, code, f"exit code of quickstart {arguments}: {said}")
+    return said
+
+
+def nothing_left(*but):
+    """Of what quickstart makes."""
+    equal(os.listdir(TMP), list(but), "left in /tmp")
+    logs = [name for name in os.listdir(f"{CHECKOUT}/build")] if os.path.isdir(f"{CHECKOUT}/build") else []
+    equal([name for name in logs if name.startswith("quickstart-")], [], "logs left")
+
+
+def refuses_before_it_installs():
+    tools(installed=False)
+    if os.path.exists(f"{PRIVATE}/apt"):
+        os.remove(f"{PRIVATE}/apt")
+    foreign = f"{PRIVATE}/foreign"
+    os.makedirs(foreign, exist_ok=True)
+    os.makedirs(f"{PRIVATE}/full/x", exist_ok=True)
+    for arguments in (["--jason"], [SOURCE, "--jason"], [SOURCE, "a", "b"]):
+        contains(quickstart(*arguments, code=2), "quickstart [SOURCE [MOUNTPOINT]]")
+    contains(quickstart("--help"), "quickstart [SOURCE [MOUNTPOINT]]")
+    contains(quickstart("/nowhere/mnist", code=1), "/nowhere/mnist: no such file or folder")
+    contains(quickstart(SOURCE, f"{PRIVATE}/full", code=1), f"{PRIVATE}/full: want an empty folder")
+    contains(quickstart(SOURCE, __file__, code=1), "want a folder")
+    if os.geteuid() == 0:
+        os.chown(foreign, 1, 1)
+        contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: belongs to ", "want a folder of yours")
+        equal(mount_type(foreign), None, "mounted there")
+    equal(os.path.exists(f"{PRIVATE}/apt"), False, "apt-get was run")
+    nothing_left()
+
+
+def says_what_failed():
+    tools(installed=False)
+    said = quickstart(SOURCE, code=1)
+    contains(said, "apt-get update failed, see above")
+    installs = set(re.search("installing (.*)", said)[1].split())
+    control = text(f"{CASES}/../../debian/control")
+    needs = set(re.findall(r"^ ([\w-]+)", re.search(r"Build-Depends:\n((?: .*\n)+)", control)[1], re.M))
+    equal(installs - {"gcc", "libc6-dev", "fuse3"}, needs - {"debhelper-compat"}, "what is installed, and Build-Depends")
+    tools(cmake="echo no compiler; exit 1")
+    said = quickstart(SOURCE, code=1)
+    contains(said, "no compiler", "cmake failed, see above")
+    kept = re.search(r"all of its output is in (\S+)", said)[1]
+    equal(text(kept), "no compiler\n", "the log")
+    equal([name for name in os.listdir(f"{CHECKOUT}/build") if name.startswith("quickstart-")],
+          [os.path.basename(kept)], "logs: the last one")
+
+
+def drawn(said, images):
+    """The picture of sample 0, as the terminal shows it."""
+    rows = ["".join(2 * " .:-=+*#%@"[int(pixel / 25.6)] for pixel in row) for row in images[0]]
+    contains(said, "\n".join(rows), "it stays mounted")
+    return re.search(r"epochfs mount \S+ (\S+)", said)[1]
+
+
+def daemon_of(mountpoint):
+    return status(mountpoint)["pid"]
+
+
+def a_second_run_replaces_the_first(images):
+    tools()
+    os.umask(0o022)
+    place = drawn(quickstart(SOURCE), images)
+    contains(os.path.basename(place), "epochfs-quickstart-")
+    nothing_left(os.path.basename(place))
+    before = daemon_of(place)
+    said = quickstart(SOURCE)
+    equal(drawn(said, images), place, "the mountpoint of the second run")
+    contains(said, "epochfs umount")
+    equal(daemon_of(place) != before, True, "another mount")
+    run("umount", place)
+    equal(mount_type(place), None, "one mount, not two")
+    equal(os.stat(place).st_mode & 0o777, 0o700, "mode of the folder")
+    os.rmdir(place)
+
+    own = f"{PRIVATE}/own"
+    for _ in range(2):
+        equal(drawn(quickstart(SOURCE, own), images), own, "the mountpoint that was given")
+        equal(mount_type(own), "fuse.epochfs", "mounted")
+    run("umount", own)
+    nothing_left()
+
+
+def a_mount_that_is_dead(images):
+    tools()
+    place = drawn(quickstart(SOURCE), images)
+    pid = daemon_of(place)
+    ended = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    equal(select.select([ended], [], [], DEADLINE)[0], [ended], "ended")
+    os.close(ended)
+    equal(drawn(quickstart(SOURCE), images), place, "the mountpoint after a death")
+    run("umount", place)
+    os.rmdir(place)
+
+
+def interrupted(sig, cmake, wait_for, *arguments):
+    """Ctrl-C, as the terminal sends it, when a tool has said that it is there."""
+    fifo = f"{PRIVATE}/fifo"
+    os.mkfifo(fifo)
+    tools(cmake)
+    process = start(*arguments or [SOURCE])
+    with open(fifo) as f:
+        equal(f.read(), wait_for, "what was said")
+    os.killpg(process.pid, sig)
+    said = process.communicate(timeout=DEADLINE)[0]
+    equal(process.returncode, 128 + sig, f"exit code after signal {sig}: {said}")
+    os.remove(fifo)
+    nothing_left()
+
+
+def leaves_nothing_when_interrupted():
+    fifo = f"{PRIVATE}/fifo"
+    wait = f"echo here >{fifo}; read -r -u 5 5<>{PRIVATE}/never"
+    os.mkfifo(f"{PRIVATE}/never")
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        interrupted(sig, wait, "here\n")
+    mounts = f"mkdir -p {CHECKOUT}/build/release; printf '%s\\n' '#!/bin/bash' " \
+             f"""'{EPOCHFS} "$@" || exit' '[ "$1" != mount ] || {{ {wait}; }}' >{BUILT}; chmod +x {BUILT}"""
+    os.remove(BUILT)
+    interrupted(signal.SIGINT, mounts, "here\n")
+    os.remove(BUILT)
+
+
+def as_a_user():
+    """Without root and sudo: it says what to install; with the packages there it does not ask."""
+    if os.geteuid() != 0:
+        return
+    tools(installed=False)
+    os.chmod(TMP, 0o1777)
+    tool("sudo", "exit 1")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    contains(quickstart(SOURCE, code=1, prefix=user), "as root: apt-get install gcc ")
+    os.remove(f"{TOOLS}/sudo")
+    tools()
+    os.makedirs(f"{CHECKOUT}/build", exist_ok=True)
+    if os.access("/dev/fuse", os.R_OK) and os.stat("/dev/fuse").st_mode & 0o006 == 0o006:
+        contains(quickstart(SOURCE, code=1, prefix=user), f"{CHECKOUT}/build: want a folder", "sudo rm -r")
+    nothing_left()
+
+
+def a_full_tmp(images):
+    """Nothing but the folder of the mountpoint is in /tmp: it needs no room there."""
+    if os.geteuid() != 0:
+        return
+    tools()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=20", "tmpfs", TMP], check=True)
+    with open(f"{TMP}/fill", "wb") as f:
+        f.write(bytes(4096))
+    place = drawn(quickstart(SOURCE), images)
+    run("umount", place)
+    for number in range(40):
+        try:
+            open(f"{TMP}/{number}", "x").close()
+        except OSError:
+            break
+    os.rmdir(place)
+    open(f"{TMP}/last", "x").close()
+    contains(quickstart(SOURCE, code=1), "No space left on device")
+    subprocess.run(["umount", TMP], check=True)
+
+
+def main():
+    for folder in (os.path.dirname(QUICKSTART), TOOLS, TMP):
+        os.makedirs(folder)
+    shutil.copy(f"{CASES}/../../mount-scripts/quickstart", QUICKSTART)
+    images, _ = small()
+    refuses_before_it_installs()
+    says_what_failed()
+    a_second_run_replaces_the_first(images)
+    a_mount_that_is_dead(images)
+    leaves_nothing_when_interrupted()
+    as_a_user()
+    a_full_tmp(images)
+
+
+main()
