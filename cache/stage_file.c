@@ -3,8 +3,8 @@
  * Invariants:
  *  1. A block that is HERE was on disk with the right checksum when the staged file's count of
  *     drops was file->drops. So bytes that were read count if the count is the same behind them.
- *  2. Where the count cannot be told (UINT64_MAX: the file was cut to nothing, and could not be
- *     begun anew) no block is HERE: what is fetched goes to the spares.
+ *  2. Where the count cannot be told (UINT64_MAX: the file was cut short, and could not be begun
+ *     anew) no block is HERE: what is fetched goes to the spares.
  *  3. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
  *     user and then sees is_open may use staged; see file_take() and close_locked().
  *  4. When a file is closed its blocks become UNKNOWN: another process may change it. */
@@ -108,16 +108,6 @@ static struct staged_key key_of(const struct file *file)
     return (struct staged_key){file->key, file->version_text, file->blob.size, file->block_bytes};
 }
 
-/* The staged file was cut so short that it has no header: whoever opens it writes a new one. */
-static void heal(struct file *file)
-{
-    const struct staged_key key = key_of(file);
-    struct staged again;
-
-    if (staged_open(&again, file->stage->cache, &key, NULL) == 0)
-        staged_close(&again);
-}
-
 /* A drop of this process is known to it in a moment: then there is nothing to forget. */
 static void await_drops_locked(struct file *file)
 {
@@ -127,14 +117,16 @@ static void await_drops_locked(struct file *file)
         lock_wait_for(&file->stage->lock, &file->stage->gone, left);
 }
 
-/* Another process has dropped blocks since the count was drops. */
+/* Another process has dropped blocks since the count was drops, or the file was cut short. */
 static void forget(struct file *file, uint64_t drops)
 {
     uint64_t now = staged_drops(&file->staged);
 
     if (now == UINT64_MAX) {
-        heal(file);
-        now = staged_drops(&file->staged);
+        const struct staged_key key = key_of(file);
+
+        if (staged_mend(&file->staged, &key) == 0)
+            now = staged_drops(&file->staged);
     }
     LOCK_SCOPE(&file->stage->lock);
 
@@ -143,6 +135,15 @@ static void forget(struct file *file, uint64_t drops)
         return;          /* another thread was faster, or it was one of ours */
     forget_locked(file); /* first: what is HERE counts with the number that file->drops has */
     atomic_store(&file->drops, now);
+}
+
+uint64_t file_drops_to_write(struct file *file)
+{
+    uint64_t drops = atomic_load(&file->drops);
+
+    if (drops != UINT64_MAX && staged_drops(&file->staged) == UINT64_MAX)
+        forget(file, drops);
+    return atomic_load(&file->drops);
 }
 
 static void open_list_add_locked(struct file *file)
@@ -625,7 +626,7 @@ static int read_here(struct file *file, void *buf, size_t len, uint64_t off, boo
     uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
 
     for (unsigned i = 0; i < TRIES; i++) {
-        uint64_t drops = atomic_load(&file->drops);
+        uint64_t drops = atomic_load(&file->drops), now;
         bool is_read = false;
         int r = 0;
 
@@ -640,7 +641,8 @@ static int read_here(struct file *file, void *buf, size_t len, uint64_t off, boo
         *ret_spare = false;
         if (!is_read)
             r = read_blocks(file, buf, len, off, ret_spare);
-        if (r < 0 || staged_drops(&file->staged) == drops)
+        now = staged_drops(&file->staged);
+        if (now == drops || (r < 0 && now != UINT64_MAX))
             return r;
         forget(file, drops);
     }

@@ -281,6 +281,10 @@ void file_set_locked(struct file *file, uint64_t block, enum block_state state);
  * it has changed since, for then they may have been among those that were dropped. */
 enum block_state file_here(const struct file *file, uint64_t drops);
 
+/* file->drops, for blocks that are written from now on. A staged file that was cut short is begun
+ * anew before anything is written to it, and all that was known of it forgotten. No lock held. */
+uint64_t file_drops_to_write(struct file *file);
+
 /* The block is on disk, whether we know its state or not. */
 void file_count_locked(struct file *file, uint64_t block);
 

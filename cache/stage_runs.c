@@ -657,7 +657,7 @@ static void note_full(struct stage *stage, int error)
 static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
-    uint64_t first = run->first + run->done, drops = atomic_load(&file->drops);
+    uint64_t first = run->first + run->done, drops = file_drops_to_write(file);
     struct wait *over = NULL;
     int r = run->refused ? -ENOSPC : drops == UINT64_MAX ? -EIO : write_blocks(run, n, bytes);
 

@@ -1,7 +1,7 @@
 /* Staged files. Invariants:
- *  1. The header follows from the key alone, but for the counter of drops. A header that is not
- *     what the key says makes the file be begun anew: cut to nothing, then the header with a
- *     counter that is none of before. No lock is needed against readers and writers: 3 and 4.
+ *  1. The header follows from the key alone. A header that is not what the key says makes the file
+ *     be begun anew: cut to nothing, then the header, then the counter of drops, at the end, with a
+ *     number that is none of before. No lock is needed against readers and writers: 3 to 5.
  *  2. Content is written, then its record; only by who has claimed the block.
  *  3. Who drops has claimed the block, too. He takes away the record, then counts the drop, then
  *     punches the content. So who reads the counter and then finds a record, finds either all of
@@ -10,6 +10,10 @@
  *     read before the record, or, by who wrote the block himself, after the claim and before the
  *     content. When it reads content later, the counter is read behind that, and has to be the
  *     same.
+ *  5. The counter is the last of the file. Whoever cuts the file short cuts it off first, and
+ *     nothing that is written later, by whomever, makes the file so long again but (1): content and
+ *     records are before it, and a counter that cannot be told is not counted on. So a file that
+ * was cut has no counter, or after that another one, whatever has become of the bytes before it.
  *
  * All locks are of open descriptions (F_OFD_SETLK): they end with the process, and threads of a
  * process do not have them in common where each has opened the file for itself. Nothing is mapped:
@@ -39,6 +43,7 @@
 #define PAGE          4096
 #define RECORD        8   /* bytes */
 #define RECORDS_CHUNK 512 /* that lie in two pages at most */
+#define DROPS_BYTES   8
 
 /* ---- files and locks ---- */
 
@@ -98,6 +103,7 @@ void staged_layout(struct staged *ret, uint64_t size, uint32_t block)
     ret->block = block;
     ret->blocks = ceil_div(size, block);
     ret->data = ceil_div(HEADER_BYTES + RECORD * ret->blocks, block) * block;
+    ret->end = ceil_div(ret->data + size, DROPS_BYTES) * DROPS_BYTES; /* in one page */
 }
 
 void staged_seed(struct staged *staged)
@@ -165,28 +171,45 @@ static uint64_t new_drops(void)
     return random >> 1 | 1;
 }
 
-/* See that the file has that header; LOCK_HEADER is held. */
-static int prepare(int fd, const char *id, uint8_t want[static HEADER_BYTES], const char *path,
-                   struct diag *d)
+static int set_drops(const struct staged *staged, uint64_t drops)
+{
+    uint8_t bytes[DROPS_BYTES];
+
+    store_le64(bytes, drops);
+    return write_at(staged->fd, bytes, sizeof(bytes), staged->end);
+}
+
+/* Cut it to nothing; whoever counts a drop would lose the new number. */
+static int begin_anew(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
+{
+    int r = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
+
+    if (r == 0)
+        r = ftruncate(staged->fd, 0) < 0 ? -errno : write_at(staged->fd, header, HEADER_BYTES, 0);
+    if (r == 0)
+        r = set_drops(staged, new_drops());
+    file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
+    return r;
+}
+
+/* See that the file has that header, and a count of drops; LOCK_HEADER is held. */
+static int prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
+                   const char *path, struct diag *d)
 {
     uint8_t found[HEADER_BYTES];
     uint32_t version = 0;
-    int r = staged_header_read(fd, id, found, &version);
+    int r = staged_header_read(staged->fd, staged->id, found, &version);
 
     if (r == -EPROTO)
         return diag_set(d, r,
                         "staged file %s: want version %d, found %u; remove it, or choose another "
                         "folder with -o cache=DIR",
                         path, HEADER_VERSION, version);
-    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) == 0)
+    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) == 0 && staged_drops(staged) != UINT64_MAX)
         return 0;
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
-    store_le64(want + HEADER_AT_DROPS, new_drops());
-    r = file_lock(fd, F_WRLCK, LOCK_DROP, 1, true); /* who counts a drop would lose that number */
-    if (r == 0)
-        r = ftruncate(fd, 0) < 0 ? -errno : write_at(fd, want, HEADER_BYTES, 0);
-    file_lock(fd, F_UNLCK, LOCK_DROP, 1, false);
+    r = begin_anew(staged, want);
     return r < 0 ? diag_set(d, r, "staged file %s: %s", path, strerror(-r)) : 0;
 }
 
@@ -253,7 +276,7 @@ int staged_open(struct staged *ret, const struct cache_folder *cache, const stru
         staged_close(&staged);
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
     }
-    r = prepare(staged.fd, staged.id, header, path, d);
+    r = prepare(&staged, header, path, d);
     file_lock(staged.fd, F_UNLCK, LOCK_HEADER, 1, false);
     if (r == 0) {
         staged.space = malloc(sizeof(*staged.space));
@@ -290,16 +313,10 @@ uint32_t staged_block_len(const struct staged *staged, uint64_t block)
 void staged_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
 {
     struct stat st;
-    uint64_t whole = staged->blocks; /* blocks before this one are within the file */
 
     staged_read_records(staged, first, n, ret);
-    if (fstat(staged->fd, &st) < 0)
-        whole = 0;
-    else if ((uint64_t)st.st_size < staged->data + staged->size)
-        whole = (max_u64((uint64_t)st.st_size, staged->data) - staged->data) / staged->block;
-    for (size_t i = 0; i < n; i++)
-        if (first + i >= whole)
-            ret[i] = 0;
+    if (fstat(staged->fd, &st) < 0 || (uint64_t)st.st_size < staged->end + DROPS_BYTES)
+        memset(ret, 0, n * RECORD);
 }
 
 void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
@@ -335,14 +352,13 @@ int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off
 
 uint64_t staged_drops(const struct staged *staged)
 {
-    uint8_t bytes[8];
-
+    uint8_t bytes[DROPS_BYTES];
     uint64_t drops;
 
-    if (read_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_DROPS) != sizeof(bytes))
+    if (read_at(staged->fd, bytes, sizeof(bytes), staged->end) != sizeof(bytes))
         return UINT64_MAX;
     drops = load_le64(bytes);
-    return drops ? drops : UINT64_MAX; /* 0: cut, and then written to behind that */
+    return drops ? drops : UINT64_MAX; /* 0: cut, and made long again */
 }
 
 int staged_write(const struct staged *staged, const void *bytes, size_t len, uint64_t off)
@@ -469,15 +485,12 @@ static int clear_records(const struct staged *staged, uint64_t first, uint64_t n
     return 0;
 }
 
+/* A count that cannot be told stays so, and says more than any number. */
 static int count_drop(const struct staged *staged)
 {
-    uint8_t bytes[8];
     uint64_t drops = staged_drops(staged);
 
-    if (drops == UINT64_MAX) /* cut short, or at its end: any other number */
-        drops = new_drops();
-    store_le64(bytes, drops + 1 == UINT64_MAX ? 1 : drops + 1);
-    return write_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_DROPS);
+    return drops == UINT64_MAX ? 0 : set_drops(staged, drops + 1 == UINT64_MAX ? 1 : drops + 1);
 }
 
 static int punch(const struct staged *staged, uint64_t off, uint64_t len)
@@ -496,7 +509,8 @@ int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n)
         r = count_drop(staged);
     if (r < 0)
         return r;
-    return punch(staged, first * staged->block, n * staged->block); /* and no other's bytes */
+    return punch(staged, first * staged->block,
+                 min_u64(n * staged->block, staged->size - first * staged->block));
 }
 
 /* Those of n blocks that nobody has claimed. *ret_times: how often drops were counted. */
@@ -556,7 +570,6 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
 {
     struct staged own = *staged;
     AUTO_CLOSE int fd = -1;
-    struct stat before, after;
     uint64_t times = 0, freed = 0, drops;
     int r;
 
@@ -569,26 +582,35 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
     drops = staged_drops(&own);
     /* Behind the content there is nothing to lose: does the file system do it at all? */
     r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
-    if (r == 0 && fstat(fd, &before) < 0)
-        r = -errno;
     for (size_t i = 0; r == 0 && i < n; i++) {
         uint64_t some;
 
         r = drop_range(&own, &ranges[i], &some, &freed);
         times += some;
     }
-    if (r == 0 && fstat(fd, &after) < 0)
-        r = -errno;
     if (r < 0)
         return r;
     *ret = (struct staged_dropped){.freed = freed, .before = UINT64_MAX, .after = UINT64_MAX};
-    /* Unless somebody has cut it meanwhile, before a number was written that looks right. */
-    if (drops != UINT64_MAX && staged_drops(&own) == drops + times &&
-        before.st_size <= after.st_size) {
+    if (drops != UINT64_MAX && staged_drops(&own) == drops + times) {
         ret->before = drops;
         ret->after = drops + times;
     }
     return 0;
+}
+
+int staged_mend(const struct staged *staged, const struct staged_key *key)
+{
+    struct staged own = *staged;
+    uint8_t header[HEADER_BYTES];
+    AUTO_CLOSE int fd = -1;
+    int r;
+
+    fd = own.fd = open_again(staged);
+    if (fd < 0)
+        return fd;
+    make_header(own.id, key, header);
+    r = file_lock(fd, F_WRLCK, LOCK_HEADER, 1, true);
+    return r < 0 ? r : prepare(&own, header, key->url, NULL);
 }
 
 int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)

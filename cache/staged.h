@@ -37,6 +37,7 @@ struct staged {
     uint64_t blocks; /* ceil(size / block) */
     uint64_t seed;   /* of checksums: follows from the id */
     uint64_t data;   /* where the content begins in the file, bytes */
+    uint64_t end;    /* where the count of drops is, behind all else; the file is 8 bytes longer */
     char id[33];
     struct lock *space; /* around what changes the disk space that the content takes */
 };
@@ -52,8 +53,13 @@ void staged_close(struct staged *staged); /* frees what it holds: claims, too */
 /* Bytes of a block: the last one may be shorter. */
 uint32_t staged_block_len(const struct staged *staged, uint64_t block);
 
-/* The records of n blocks; 0: not there. Records that cannot be read count as that, and blocks that
- * are not within the file, for it was cut. */
+/* Begin the file anew if it was cut short, or its header is lost: no block is there then, and
+ * staged_drops() is a number of its own. It is the file that is open, whatever its name names now.
+ * key: as when it was opened. 0, or -errno and nothing is known of it still. Waits for droppers. */
+int staged_mend(const struct staged *staged, const struct staged_key *key);
+
+/* The records of n blocks; 0: not there. Records that cannot be read count as that, and all of a
+ * file that was cut short. */
 void staged_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
 
 /* The record that a block of that content has. Never 0. bytes: all of the block. */
@@ -66,8 +72,8 @@ uint64_t staged_checksum(const struct staged *staged, uint64_t block, const void
 int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off);
 
 /* How often blocks have been dropped from the file, by any process; UINT64_MAX where it cannot be
- * told (no such value twice), for the header is lost: then nothing that is known of the blocks
- * counts any more. */
+ * told, for the file was cut short: then nothing that is known of the blocks counts any more, and
+ * nothing but staged_mend() makes it a number again, which is none of before. */
 uint64_t staged_drops(const struct staged *staged);
 
 /* Write bytes of the content. The blocks must have been claimed. 0 or -errno (-ENOSPC). */
@@ -126,15 +132,16 @@ struct staged_info {
     uint64_t present; /* bytes of blocks that are there */
     uint64_t disk;    /* bytes of disk space */
     bool in_use;      /* a process has it open */
-    bool damaged;     /* its header cannot be read */
+    bool damaged;     /* its header cannot be read, or it was cut short */
 };
 /* Of all three: -EINVAL: no file of ours is there (its name, a link, no regular file), -EPROTO: it
  * is of another version; nothing was changed. */
 int staged_inspect(const char *path, struct staged_info *ret);
 
 /* Read all blocks of the file at path and compare their checksums; those that are wrong are
- * dropped. *ret_good, *ret_bad: blocks. 0; -EBADMSG: its header is damaged; -EROFS, -EACCES or
- * -EPERM with *ret_bad > 0: they are wrong, but this process must not write; or -errno. */
+ * dropped. *ret_good, *ret_bad: blocks. 0; -EBADMSG: its header is damaged, or it was cut short;
+ * -EROFS, -EACCES or -EPERM with *ret_bad > 0: they are wrong, but this process must not write; or
+ * -errno. */
 int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad);
 
 /* Remove the file at path unless a process uses it. 0, -EBUSY, or -errno. */

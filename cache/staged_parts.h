@@ -11,7 +11,7 @@
 /* The header: docs/cache-format.md has the table. */
 #define HEADER_BYTES        1536
 #define HEADER_MAGIC        "epochstg"
-#define HEADER_VERSION      1
+#define HEADER_VERSION      2
 #define HEADER_AT_VERSION   8
 #define HEADER_AT_BLOCK     12
 #define HEADER_AT_SIZE      16
@@ -24,8 +24,7 @@
 #define HEADER_AT_NAMED     1088 /* the text of the version */
 #define HEADER_NAMED_ROOM   256
 #define HEADER_AT_CRC       1520
-#define HEADER_AT_MARK      1524 /* of a file with the right SHA-256; neither this nor that below */
-#define HEADER_AT_DROPS     1528 /* is in the checksum */
+#define HEADER_AT_MARK      1524 /* of a file with the right SHA-256; not in the checksum */
 
 /* Bytes of the file that are locked, far behind its content. */
 #define LOCK_CLAIMS (UINT64_C(1) << 61) /* + block */

@@ -107,7 +107,7 @@ int staged_inspect(const char *path, struct staged_info *ret)
     info.in_use = is_in_use(staged.fd);
     r = read_layout(&staged, header);
     if (r == 0) {
-        info.damaged = false;
+        info.damaged = staged_drops(&staged) == UINT64_MAX;
         info.size = staged.size;
         info.block = staged.block;
         info.present = count_present(&staged);
@@ -210,6 +210,8 @@ int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad)
         r = staged_same_file(staged.fd, path);
     if (r == 0)
         r = read_layout(&staged, header);
+    if (r == 0 && staged_drops(&staged) == UINT64_MAX)
+        r = -EBADMSG;
     if (r == 0)
         r = verify_all(&staged, writes == 0, ret_good, ret_bad);
     if (r == 0 && *ret_bad)

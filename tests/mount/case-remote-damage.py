@@ -134,6 +134,31 @@ def check_warm(server):
             stop(daemon)
 
 
+def check_cut(server):
+    """Cut under two mounts that know all of it to be good, then made long again by a fetch of the
+    last block (docs/cache-format.md: the drops are the last of the file): never a wrong byte."""
+    name, second = "one-data", f"{PRIVATE}/second"
+    size = len(DATA[name])
+    os.makedirs(second, exist_ok=True)
+    for cut in (0, 1536, 5000, 10**5, size):
+        restore()
+        daemons = [mount(server.url, CACHE, "stage=off"),
+                   mount(server.url, CACHE, "stage=off", at=second)]
+        places = [f"{daemon.at}/{name}/source/{name}" for daemon in daemons]
+        for place_ in places:
+            equal(read_anew(place_) == DATA[name], True, "before the cut")
+        for file, st in files_below(f"{CACHE}/staged"):
+            if st.st_size > cut:
+                os.truncate(file, cut)
+        for at in (size - 1, *(rng.randrange(size) for _ in range(60))):
+            equal(read_anew(places[at % 2], size=100, offset=at) == DATA[name][at:at + 100], True,
+                  f"cut to {cut}: bytes at {at}")
+        for place_ in places:
+            equal(read_anew(place_) == DATA[name], True, f"cut to {cut}: {place_}")
+        for daemon in daemons:
+            stop(daemon)
+
+
 def later_version(file):
     """docs/cache-format.md: a magic of 8 bytes, then the version."""
     with open(file, "r+b") as f:
@@ -198,4 +223,5 @@ with Nginx(WWW) as nginx:
     equal(oct(os.stat(KEPT).st_mode & 0o777), "0o700", "mode of the cache folder")
     timed(check_cold, nginx)
     timed(check_warm, nginx)
+    timed(check_cut, nginx)
     timed(check_foreign, nginx)

@@ -780,6 +780,37 @@ static int open_staged(const char *folder)
     return fd;
 }
 
+/* The staged file is cut under stages that know its blocks to be good, and the last block is
+ * fetched again, which makes it long: what is read later is fetched again, too, by each of them. */
+static void test_cut__and_long_again__no_wrong_byte(void **state)
+{
+    const off_t cuts[] = {0, 1, 1536, 5000, 100000, 1000000};
+    struct fixture a, b;
+    int fd;
+
+    open_usual(&a, *state);
+    open_usual(&b, *state);
+    fd = open_staged(*state);
+    for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+        expect_read(a.blob, 0, SIZE);
+        expect_read(b.blob, 0, SIZE);
+        assert_int_equal(ftruncate(fd, cuts[i]), 0);
+        expect_read(a.blob, SIZE - 1, 1);
+        for (uint64_t block = 300; block-- > 0;)
+            expect_read(block % 2 ? a.blob : b.blob, block * BLOCK, BLOCK);
+        for (uint64_t block = 0; block < 300; block++)
+            expect_read(block % 2 ? b.blob : a.blob, block * BLOCK, BLOCK);
+    }
+    /* What is fetched meanwhile, and not read: noticed before it is written. */
+    assert_int_equal(ftruncate(fd, 5000), 0);
+    blob_fetch(a.blob, 7 * BLOCK, 1, NULL);
+    expect_read(b.blob, 0, SIZE);
+    expect_read(a.blob, 0, SIZE);
+    close(fd);
+    close_fixture(&a);
+    close_fixture(&b);
+}
+
 #define LOCK_CLAIMS (INT64_C(1) << 61) /* docs/cache-format.md */
 #define DATA        (ceil_div(1536 + 8 * (uint64_t)301, BLOCK) * BLOCK)
 
@@ -1169,6 +1200,7 @@ int main(int argc, char **argv)
         TEST(test_keep__once__drops_what_was_used),
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
+        TEST(test_cut__and_long_again__no_wrong_byte),
         TEST(test_bad__claimed__drops_of_others_are_seen),
         TEST(test_read_many__dropped_meanwhile__read_again),
         TEST(test_drops__excluded__tried_again),

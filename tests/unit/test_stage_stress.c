@@ -35,8 +35,7 @@
 #define CHILDREN    3
 #define WATCH_S     100 /* a case takes no longer */
 #define DAMAGE_MS   1500
-#define AT_DROPS    1528 /* docs/cache-format.md, "A staged file" */
-#define AT_RECORDS  1536
+#define AT_RECORDS  1536 /* docs/cache-format.md, "A staged file" */
 #define LOCK_CLAIMS (UINT64_C(1) << 61)
 #define LOCK_DROP   ((UINT64_C(1) << 62) + 2)
 
@@ -408,6 +407,17 @@ static bool lock_byte(int fd, short type, uint64_t at, bool wait)
     return fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0;
 }
 
+/* Where the content begins, and, behind it, where the drops are counted. */
+static uint64_t data_at(uint64_t size)
+{
+    return ceil_div(AT_RECORDS + 8 * ceil_div(size, BLOCK), BLOCK) * BLOCK;
+}
+
+static off_t drops_at(uint64_t size)
+{
+    return (off_t)(ceil_div(data_at(size) + size, 8) * 8);
+}
+
 static int open_staged(const char *folder)
 {
     char pattern[PATH_MAX + 20];
@@ -427,7 +437,7 @@ static int open_staged(const char *folder)
 static void damage_block(int fd, uint64_t size, uint64_t *x)
 {
     uint64_t blocks = ceil_div(size, BLOCK), block = random_below(x, blocks);
-    uint64_t data = ceil_div(AT_RECORDS + 8 * blocks, BLOCK) * BLOCK;
+    uint64_t data = data_at(size);
     uint64_t record = 0, drops;
     const uint64_t none = 0;
     uint8_t bytes[8], junk[64];
@@ -437,11 +447,11 @@ static void damage_block(int fd, uint64_t size, uint64_t *x)
     lock_byte(fd, F_WRLCK, LOCK_DROP, true);
     if (pread(fd, &record, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 && record &&
         pwrite(fd, &none, 8, (off_t)(AT_RECORDS + 8 * block)) == 8 &&
-        pread(fd, bytes, 8, AT_DROPS) == 8) {
+        pread(fd, bytes, 8, drops_at(size)) == 8) {
         drops = load_le64(bytes);
         store_le64(bytes, drops + 1);
         memset(junk, 0, sizeof(junk));
-        if (drops && pwrite(fd, bytes, 8, AT_DROPS) == 8) {
+        if (drops && pwrite(fd, bytes, 8, drops_at(size)) == 8) {
             if (chance(x, 20))
                 record ^= UINT64_C(1) << random_below(x, 64);
             else if (pwrite(fd, junk, sizeof(junk),
@@ -455,6 +465,16 @@ static void damage_block(int fd, uint64_t size, uint64_t *x)
     lock_byte(fd, F_UNLCK, LOCK_CLAIMS + block, false);
 }
 
+/* Cut it short, anywhere, and perhaps make it long again. */
+static bool cut_file(int fd, uint64_t size, uint64_t *x)
+{
+    uint64_t len = (uint64_t)drops_at(size) + 8, most = chance(x, 50) ? AT_RECORDS + 1 : len;
+    bool grows = chance(x, 30);
+
+    return ftruncate(fd, (off_t)random_below(x, most)) == 0 &&
+           (!grows || ftruncate(fd, (off_t)len) == 0);
+}
+
 static void *damager_main(void *arg)
 {
     struct damager *damager = arg;
@@ -465,7 +485,7 @@ static void *damager_main(void *arg)
     while (fd >= 0 && !atomic_load(&damager->ends) && monotonic_ns() < until) {
         if (!chance(&damager->random, damager->plan->cuts))
             damage_block(fd, damager->plan->size, &damager->random);
-        else if (ftruncate(fd, (off_t)random_below(&damager->random, AT_DROPS)) < 0)
+        else if (!cut_file(fd, damager->plan->size, &damager->random))
             break;
         pause_us(random_below(&damager->random, 3000));
     }
