@@ -4,11 +4,11 @@
  * the one is taken under which the objects can be read; where several are left only the user knows.
  * What is text can be read in many ways: the most specific one is taken. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "format/kaldi_table.h"
@@ -46,40 +46,54 @@ struct attempt {
     enum need need;
     uint64_t most;
     bool has_need;
-    bool is_odd;      /* a value that nobody would write: int 5 read as a float is 7e-45 */
+    bool has_integer; /* a word that nobody would write as a float, and */
+    bool has_real;    /* one that nobody would write as an integer */
     uint64_t reached; /* the end of the last object that could be read; 0: none */
 };
 
 /* Has it what its type needs? */
 static bool is_likely(const struct attempt *try)
 {
-    return (!try->need || try->has_need) && !try->is_odd;
+    return !try->need || try->has_need;
 }
 
-/* Is a real number of the object not zero and yet too small to be a normal one? */
-static bool is_odd(const struct kaldi_object *object, const uint8_t *bytes)
+/* Are the real numbers of the archive rather integers? Int 5 read as a float is 7e-45. */
+static bool is_odd(const struct attempt *try)
+{
+    return try->has_integer && !try->has_real;
+}
+
+/* What a word of 4 bytes would be. Small integers are denormal floats, and negative ones NaN that
+ * no arithmetic makes (it makes 0xffc00000). Zero, and an integer whose float is below 1e-33, fit
+ * both. */
+static void look_at_word(struct attempt *try, uint32_t word)
+{
+    if ((word && word < UINT32_C(1) << 23) || word > UINT32_C(0xffc00000))
+        try->has_integer = true;
+    else if (word >= UINT32_C(1) << 27)
+        try->has_real = true;
+}
+
+/* 0 or -ENOMEM. */
+static int look_at_reals(struct attempt *try, const struct kaldi_object *object,
+                         const uint8_t *bytes)
 {
     const struct kaldi_type_info *info = &kaldi_types[object->type];
     unsigned i = info->n_arrays - 1; /* the values come last */
     AUTO_FREE uint8_t *values = NULL;
     uint64_t size;
-    bool odd = false;
 
     if (object->store != KALDI_BINARY || !info->n_arrays || !info->array[i].real ||
         !kaldi_array_bytes(object, i, DTYPE_F4, &size) || size > OBJECT_MOST)
-        return false;
+        return 0;
     values = malloc(size + 1);
     if (!values)
-        return true; /* and not taken for one that is not */
+        return -ENOMEM;
     if (kaldi_decode(object, bytes, i, DTYPE_F4, values, "", NULL) < 0)
-        return false;
-    for (uint64_t at = 0; at + 4 <= size && !odd; at += 4) {
-        float v;
-
-        memcpy(&v, values + at, 4);
-        odd = fpclassify(v) == FP_SUBNORMAL;
-    }
-    return odd;
+        return 0;
+    for (uint64_t at = 0; at + 4 <= size; at += 4)
+        look_at_word(try, load_le32(values + at));
+    return 0;
 }
 
 static bool has_need(enum need need, const struct kaldi_object *object, const uint8_t *bytes)
@@ -139,8 +153,7 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
         return 0;
     }
     try->has_need = try->has_need || has_need(try->need, ret, bytes);
-    try->is_odd = try->is_odd || is_odd(ret, bytes);
-    return 0;
+    return look_at_reals(try, ret, bytes);
 }
 
 /* Numbers that are taken for keys, after a wrong guess, mostly have control bytes. */
@@ -150,6 +163,25 @@ static bool key_is_sane(const uint8_t *key, size_t len)
         if (key[i] < 0x21 || key[i] == 0x7f)
             return false;
     return true;
+}
+
+/* Kaldi takes a key without an object for the end of an archive: is what stands behind the last
+ * object nothing, or a key that somebody would write? */
+static int ends_sanely(const struct attempt *try, struct kaldi_in *in, uint64_t at)
+{
+    while (at < in->size && at < try->most) {
+        size_t have = 0, len = 0;
+        const uint8_t *rest = kaldi_in_at(in, at, KEY_MAX, &have);
+
+        if (!rest)
+            return in->error;
+        while (len < have && (memchr(" \t\n\v\f\r", rest[len], 6) || key_is_sane(rest + len, 1)))
+            len++;
+        if (len < have)
+            return -EBADMSG;
+        at += have;
+    }
+    return 0;
 }
 
 /* 0: all objects of the archive, or of its first bytes, can be read so; -EBADMSG: not. */
@@ -166,8 +198,12 @@ static int try_archive(struct attempt *try, struct diag *d)
         size_t len;
         int r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
 
-        if (r == 0)
+        if (r == 0) {
+            r = ends_sanely(try, &in, at);
+            if (r < 0)
+                return r;
             break;
+        }
         if (r == 1 && !key_is_sane(key, len))
             return -EBADMSG;
         if (r == 1)
@@ -195,59 +231,51 @@ static int try_whole(struct attempt *try, struct diag *d)
 
 typedef int try_fn(struct attempt *try, struct diag *d);
 
-/* What is left after the tries: those that got to the end, or, of an archive that breaks, furthest.
- */
-struct best {
-    enum kaldi_type type; /* the first */
-    unsigned n;
-    uint64_t reached;
-    struct text names; /* of all of them */
-};
-
-static void best_release(struct best *best)
+/* How far an attempt got; r: what it returned. */
+static uint64_t reach(const struct attempt *try, int r)
 {
-    text_release(&best->names);
-}
-
-static void note_attempt(struct best *best, const struct attempt *try, bool to_the_end)
-{
-    uint64_t reached = to_the_end ? UINT64_MAX : is_likely(try) ? try->reached : 0;
-
     /* The start of a matrix that is cut, "FM ", reads as a false and a key. */
-    if (!to_the_end && try->type == KALDI_BOOL)
-        return;
-    if (!reached || reached < best->reached)
-        return;
-    if (reached > best->reached) {
-        best->n = 0;
-        best->type = try->type;
-        text_release(&best->names);
-    }
-    best->reached = reached;
-    text_add(&best->names, "%s%s", best->n++ ? " or " : "", kaldi_types[try->type].name);
+    if (r < 0 && try->type == KALDI_BOOL)
+        return 0;
+    return r == 0 ? UINT64_MAX : is_likely(try) ? try->reached : 0;
 }
 
+/* Of the tries those that got to the end, or, of an archive that breaks, furthest; of these the
+ * ones whose numbers are likely, if there are any. */
 static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *ret, struct diag *d)
 {
-    AUTO(best_release) struct best best = {.n = 0};
+    struct attempt try[ARRAY_LEN(binary_types)];
+    uint64_t reached[ARRAY_LEN(binary_types)], furthest = 1;
+    AUTO_TEXT struct text names = {0};
+    unsigned n = 0;
+    bool all_odd = true;
 
     for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
-        struct attempt try = {.blob = blob, .type = binary_types[i], .most = BINARY_MOST};
-        int r = run(&try, NULL);
+        int r;
 
+        try[i] = (struct attempt){.blob = blob, .type = binary_types[i], .most = BINARY_MOST};
+        r = run(&try[i], NULL);
         if (r < 0 && r != -EBADMSG)
             return r;
-        note_attempt(&best, &try, r == 0);
+        reached[i] = reach(&try[i], r);
+        furthest = max_u64(furthest, reached[i]);
     }
-    *ret = best.type;
-    if (best.n == 1)
+    for (size_t i = 0; i < ARRAY_LEN(binary_types); i++)
+        all_odd = all_odd && (reached[i] < furthest || is_odd(&try[i]));
+    for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
+        if (reached[i] < furthest || (is_odd(&try[i]) && !all_odd))
+            continue;
+        *ret = n ? *ret : try[i].type;
+        text_add(&names, "%s%s", n++ ? " or " : "", kaldi_types[try[i].type].name);
+    }
+    if (n == 1)
         return 0;
-    if (!best.n)
+    if (!n)
         return -EBADMSG;
     return diag_set(d, -EBADMSG,
                     "%s: want objects that say what they are, found bytes that can be read as %s; "
                     "mount with -o kaldi_type=<one of them>",
-                    blob_name(blob), best.names.data ? best.names.data : "");
+                    blob_name(blob), names.data ? names.data : "");
 }
 
 /* brackets: the first object begins with one, so that it is no list of words. */
@@ -255,7 +283,8 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
                       struct diag *d)
 {
     size_t n = ARRAY_LEN(text_types) - (brackets ? 2 : 0);
-    AUTO(best_release) struct best best = {.n = 0};
+    enum kaldi_type best = KALDI_UNKNOWN; /* the first of those that got furthest */
+    uint64_t furthest = 0;
     struct diag first = DIAG_INIT;
 
     for (size_t i = 0; i < n; i++) {
@@ -268,10 +297,13 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
         *ret = text_types[i].type;
         if (r != -EBADMSG)
             return r;
-        note_attempt(&best, &try, false);
+        if (reach(&try, r) > furthest) {
+            furthest = reach(&try, r);
+            best = try.type;
+        }
     }
-    *ret = best.type;
-    if (best.n)
+    *ret = best;
+    if (best)
         return 0;
     return diag_set(d, -EBADMSG, "%s%s", first.set ? first.text : blob_name(blob),
                     first.set ? "" : ": want objects as text, found bytes that are none");

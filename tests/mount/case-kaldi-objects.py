@@ -277,7 +277,12 @@ def check_ambiguous():
              "float-pairs.ark": archive("float-pairs", [(b"a", numbers(3, 2, special=False))],
                                         ["binary"]),
              "zero.ark": write_ark([(b"a", zero), (b"b", zero)]),
-             "large-int.ark": archive("int", [(b"a", 1069547520)], ["binary"])}
+             "large-int.ark": archive("int", [(b"a", 1069547520)], ["binary"]),
+             # A denormal number among others is no reason to take them for integers.
+             "denormals.ark": archive("float", [(b"a", 1.5), (b"b", 1e-40)], ["binary"]),
+             "negative.ark": archive("float", [(b"a", -1e-40), (b"b", 0)], ["binary"]),
+             "denormal-pairs.ark": archive("float-pairs",
+                                           [(b"a", np.float32([[1.5, 1e-40]]))], ["binary"])}
     good = archive("matrix", values_of("matrix"), ["FM"])
     fresh({**files, "good.ark": good})
     with mounted():
@@ -288,13 +293,38 @@ def check_ambiguous():
     for name, data in files.items():
         contains(run("mount", f"{SOURCE}/{name}", MOUNTPOINT, code=2), name, "kaldi_type=")
         types = ["int", "float"] if name in ("zero.ark", "large-int.ark") else \
-            [name.removesuffix(".ark")]
+            ["float"] if name in ("denormals.ark", "negative.ark") else \
+            ["float-pairs"] if name == "denormal-pairs.ark" else [name.removesuffix(".ark")]
         types += ["int-vector", "posterior", "int-pairs"] if name == "zero.ark" else []
         for type in types:
             with mounted(f"{SOURCE}/{name}", f"kaldi_type={type}"):
                 check_table(Table(data, type), path(name))
     for wrong in ("kaldi_type=matrices", "kaldi_type=", "kaldi_type"):
         contains(run("mount", "-o", wrong, f"{SOURCE}/good.ark", MOUNTPOINT, code=1), "kaldi_type")
+
+
+def check_small():
+    """Archives so small that their numbers could be a key; only one type fits, and that is shown.
+    Positive integers are denormal floats: they are taken for integers."""
+    f4 = np.float32
+    values = {"posterior": [(np.int32([1]), f4([.5]))],
+              "posterior-denormal": [(np.int32([1, 2]), f4([1e-40, 0]))],
+              "posterior-2": [(np.int32([1]), f4([.5])), (np.int32([]), f4([])),
+                              (np.int32([7]), f4([1]))],
+              "gauss-posterior": [[(3, f4([.25]))]],
+              "int-vectors": [np.int32([7, 8])], "int-vectors-2": [np.int32([]), np.int32([7])],
+              "int-vector": np.int32([65]), "int-vector-2": np.int32([1, 2]),
+              "int-vector-3": np.int32([1, 2, 3]), "int-pairs": np.int32([[2, 1]]),
+              "int-pairs-2": np.int32([[1, -2], [8388608, 65]]),
+              "int": np.int32(65), "int-2": np.int32(-7), "double": f4(.5), "bool": True}
+    types = {name: name.rstrip("-23").removesuffix("-denormal") for name in values}
+    files = fresh({f"{name}.ark": archive(types[name], [(b"a", value)], ["binary"])
+                   for name, value in values.items()})
+    with mounted():
+        for name, data in files.items():
+            if os.path.exists(path(name, "ERROR.txt")):
+                raise AssertionError(f"{name}: {text(path(name, 'ERROR.txt'))}")
+            check_table(Table(data, types[name.removesuffix(".ark")]), path(name))
 
 
 def check_large():
@@ -487,6 +517,7 @@ check_self_describing()
 check_text()
 check_typed()
 check_ambiguous()
+check_small()
 check_large()
 check_columns()
 check_alone()
