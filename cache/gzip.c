@@ -6,13 +6,15 @@
 #include "base/checked.h"
 #include "cache/unpack.h"
 
-#define CHUNK (256 * 1024)
+#ifndef GZIP_CHUNK
+#define GZIP_CHUNK (256 * 1024)
+#endif
 
 struct gzip {
     z_stream z;
     bool ready; /* inflateInit2 was done */
-    uint8_t in[CHUNK];
-    uint8_t out[CHUNK];
+    uint8_t in[GZIP_CHUNK];
+    uint8_t out[GZIP_CHUNK];
 };
 
 static void gzip_free(struct gzip **g)
@@ -38,7 +40,7 @@ static int inflate_some(struct gzip *g, struct entry_sink *sink, const char *nam
         int r;
 
         g->z.next_out = g->out;
-        g->z.avail_out = CHUNK;
+        g->z.avail_out = GZIP_CHUNK;
         z = inflate(&g->z, Z_NO_FLUSH);
         if (z == Z_MEM_ERROR)
             return -ENOMEM;
@@ -46,7 +48,7 @@ static int inflate_some(struct gzip *g, struct entry_sink *sink, const char *nam
             return diag_set(d, -EBADMSG, "%s: gzip data near byte %llu: %s", name,
                             (unsigned long long)gzip_place(g, read_to),
                             g->z.msg ? g->z.msg : "want a valid stream, found damage");
-        r = entry_write(sink, g->out, CHUNK - g->z.avail_out);
+        r = entry_write(sink, g->out, GZIP_CHUNK - g->z.avail_out);
         if (r < 0)
             return r;
     }
@@ -84,7 +86,7 @@ static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, stru
         return -ENOMEM;
     g->ready = true;
     while (at < packed->size) {
-        size_t n = (size_t)min_u64(CHUNK, packed->size - at);
+        size_t n = (size_t)min_u64(GZIP_CHUNK, packed->size - at);
         int r = unpack_read(in, g->in, n, at, d);
 
         if (r < 0)
@@ -92,7 +94,7 @@ static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, stru
         at += n;
         g->z.next_in = g->in;
         g->z.avail_in = (uInt)n;
-        g->z.avail_out = CHUNK;
+        g->z.avail_out = GZIP_CHUNK;
         while (r == 0 && g->z.avail_in) {
             if (!inside) {
                 r = next_member(g, blob_name(packed), at, d);
