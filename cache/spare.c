@@ -48,6 +48,7 @@ static void remove_locked(struct spares *spares, struct spare_block *spare)
     *(spare->newer ? &spare->newer->older : &spares->newest) = spare->older;
     *(spare->older ? &spare->older->newer : &spares->oldest) = spare->newer;
     spares->bytes -= spare->len;
+    spares->n--;
     free(spare);
 }
 
@@ -81,9 +82,48 @@ int spares_add(struct spares *spares, const void *owner, uint64_t block, const v
     *(spares->newest ? &spares->newest->newer : &spares->oldest) = spare;
     spares->newest = spare;
     spares->bytes += len;
+    spares->n++;
     while (spares->bytes > spares->most && spares->oldest != spare)
         remove_locked(spares, spares->oldest);
     return 0;
+}
+
+size_t spares_remove(struct spares *spares, const void *owner, uint64_t block)
+{
+    LOCK_SCOPE(&spares->lock);
+    struct spare_block *spare = find_locked(spares, owner, block);
+    size_t len = spare ? spare->len : 0;
+
+    if (spare)
+        remove_locked(spares, spare);
+    return len;
+}
+
+size_t spares_left(struct spares *spares)
+{
+    LOCK_SCOPE(&spares->lock);
+
+    return spares->bytes < spares->most ? spares->most - spares->bytes : 0;
+}
+
+size_t spares_count(struct spares *spares)
+{
+    LOCK_SCOPE(&spares->lock);
+
+    return spares->n;
+}
+
+size_t spares_list(struct spares *spares, struct spare_place **ret)
+{
+    size_t n = 0;
+    LOCK_SCOPE(&spares->lock);
+
+    *ret = spares->n ? calloc(spares->n, sizeof(**ret)) : NULL;
+    if (!*ret)
+        return 0;
+    for (const struct spare_block *at = spares->oldest; at; at = at->newer)
+        (*ret)[n++] = (struct spare_place){at->owner, at->block};
+    return n;
 }
 
 bool spares_has(struct spares *spares, const void *owner, uint64_t block)

@@ -50,7 +50,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->byte_ns = BYTE_NS;
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, monotonic_ns());
-    spares_init(&stage->spares, SPARE_BYTES);
+    spares_init(&stage->spares, options->memory ? (size_t)options->memory : SPARE_BYTES);
     lock_init(&stage->lock);
     condition_init(&stage->wake);
     condition_init(&stage->gone);

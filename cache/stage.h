@@ -28,8 +28,9 @@ struct stage_options {
     enum stage_keep keep;
     uint64_t limit;         /* bytes that the cache folder may take; 0: limit_percent counts */
     unsigned limit_percent; /* of the file system that it is on */
-    uint32_t block;         /* bytes, see staged.h; 0: as stage_auto_block() says */
-    unsigned jobs;          /* transfers at once, at least 2 */
+    uint64_t memory; /* bytes of blocks that have no place on disk, with every keep; 0: 64 MiB */
+    uint32_t block;  /* bytes, see staged.h; 0: as stage_auto_block() says */
+    unsigned jobs;   /* transfers at once, at least 2 */
     unsigned small_jobs; /* the same, with small ones, which take longer to begin than to come: for
                             as long as the remote takes that many. Not more than jobs: none */
     unsigned far_ms;     /* small_jobs is for remotes that take at least so long to begin */

@@ -168,6 +168,21 @@ static struct blocks with_worth(const struct file *file, struct blocks blocks, u
                            min_u64(ceil_div(blocks.end, n) * n, file->blocks)};
 }
 
+/* With keep=plan what memory has is kept there; else it may find room on disk now. */
+static bool is_in_memory(struct file *file, uint64_t block)
+{
+    return file->stage->options.keep == STAGE_PLAN && spares_has(&file->stage->spares, file, block);
+}
+
+/* May a run bring the block, which is not on disk? */
+static bool may_come(struct file *file, uint64_t block)
+{
+    enum block_state state = file_state(file, block);
+
+    return (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT) && !file_has_passed(file, block) &&
+           !is_in_memory(file, block);
+}
+
 /* Of the blocks around `at`, one that is missing: those that are, too, without a gap. */
 static struct blocks missing_around(struct file *file, uint64_t at, struct blocks around)
 {
@@ -178,20 +193,12 @@ static struct blocks missing_around(struct file *file, uint64_t at, struct block
     staged_records(&file->staged, from, (size_t)(to - from), record);
     LOCK_SCOPE(&file->stage->lock);
 
-    for (uint64_t b = at; b < to && !record[b - from]; b++) {
-        enum block_state state = file_state(file, b);
-
-        if ((state != BLOCK_UNKNOWN && state != BLOCK_ABSENT) || file_has_passed(file, b))
-            break;
+    for (uint64_t b = at; b < to && !record[b - from] && may_come(file, b); b++)
         found.end = b + 1;
-    }
-    for (uint64_t b = at; b > from && !record[b - 1 - from]; b--) {
-        enum block_state state = file_state(file, b - 1);
-
-        if ((state != BLOCK_UNKNOWN && state != BLOCK_ABSENT) || file_has_passed(file, b - 1))
-            break;
+    if (found.end == at)
+        return found;
+    for (uint64_t b = at; b > from && !record[b - 1 - from] && may_come(file, b - 1); b--)
         found.first = b - 1;
-    }
     return found;
 }
 
@@ -235,9 +242,12 @@ static enum guided_step queue_run(struct stage *stage, struct file *file, struct
              bytes = min_u64(run.end * file->block_bytes, file->blob.size) - off,
              room = stage->options.keep == STAGE_PLAN ? bytes + RUN_OVERHEAD : 0;
     bool made;
+    int r = room ? keep_take_ahead(stage, need, room) : 0;
 
-    if (room && keep_take_ahead(stage, need, room) < 0)
+    if (r < 0)
         return hold(stage, now);
+    if (r == KEEP_IN_MEMORY)
+        room = 0;
     lock_take(&stage->lock);
     made = stage->guided.jumps == stage->guided.jumps_seen &&
            runs_make_planned_locked(file, run.first, run.end, need->when, room);
@@ -275,7 +285,7 @@ static enum guided_step try_need(struct stage *stage, const struct stage_need *n
             step = most ? queue_run(stage, file, run, need, now) : hold(stage, now);
             break;
         }
-        blocks.first = at + 1; /* others fetch it, or it was used up, since we looked */
+        blocks.first = at + 1; /* others fetch it, memory has it, or it was used up meanwhile */
     }
     file_put(file);
     return step;

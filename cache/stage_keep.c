@@ -1,5 +1,8 @@
 /* keep=plan: when there is no room, what is needed last goes (Belady's rule).
  *
+ * Disk and memory (cache/spare.h) are one cache for this: what goes is what is needed last of both,
+ * and what comes takes the place that was found, on disk or in memory. Nothing moves between them.
+ *
  * Victims are listed in passes: a pass looks at all blocks on disk and lists the few that are
  * needed latest. The list is taken from until it is used up; then comes the next pass. A block that
  * was listed can only be needed later than the list says, unless a reader jumps: then the list is
@@ -44,6 +47,7 @@
 struct victim {
     struct file *file;
     uint64_t block, when;
+    bool in_memory; /* else it is on disk */
 };
 
 struct displaced {
@@ -92,6 +96,12 @@ static bool is_on_disk(const struct file *file, uint64_t block)
 
     return (state & BLOCK_STATE) == BLOCK_HERE ||
            ((state & BLOCK_STATE) == BLOCK_UNKNOWN && state & BLOCK_COUNTED);
+}
+
+static bool is_kept(const struct victim *v)
+{
+    return v->in_memory ? spares_has(&v->file->stage->spares, v->file, v->block)
+                        : is_on_disk(v->file, v->block);
 }
 
 static size_t count_on_disk(struct file *files)
@@ -161,7 +171,7 @@ static uint64_t passed_before(const struct stage_guide *guide, struct file *file
     for (struct file *file = files; file; file = atomic_load(&file->next))
         for (uint64_t b = 0; b < file->blocks && n < SAMPLES; b++)
             if (is_on_disk(file, b) && i++ % step == 0)
-                sample[n++] = (struct victim){file, b, file->when[b]};
+                sample[n++] = (struct victim){.file = file, .block = b, .when = file->when[b]};
     qsort(sample, n, sizeof(*sample), latest_first);
     for (high = n; low < high;) { /* those before `low` are as they were, those from `high` not */
         size_t middle = low + (high - low) / 2;
@@ -175,6 +185,35 @@ static uint64_t passed_before(const struct stage_guide *guide, struct file *file
     return low ? sample[low - 1].when : UINT64_MAX;
 }
 
+/* The time of a block, which is asked for only if it may have passed. */
+static struct victim with_time(const struct stage_guide *guide, struct victim v, uint64_t passed)
+{
+    uint64_t *when = &v.file->when[v.block];
+
+    if (!*when || *when < passed || passed == UINT64_MAX)
+        *when = when_of(guide, v.file, v.block);
+    v.when = *when;
+    return v;
+}
+
+static size_t find_latest_in_memory(struct stage *stage, const struct stage_guide *guide,
+                                    struct victim *heap, size_t n, size_t room, uint64_t passed)
+{
+    AUTO_FREE struct spare_place *place = NULL;
+    size_t places = spares_list(&stage->spares, &place);
+
+    for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++) {
+        const struct victim v = {
+            .file = (struct file *)(uintptr_t)place[i].owner,
+            .block = place[i].block,
+            .in_memory = true,
+        };
+
+        n = heap_offer(heap, n, room, with_time(guide, v, passed));
+    }
+    return n;
+}
+
 static size_t find_latest(struct stage *stage, const struct stage_guide *guide, struct file *files,
                           struct victim *heap, size_t room, uint64_t passed)
 {
@@ -184,14 +223,13 @@ static size_t find_latest(struct stage *stage, const struct stage_guide *guide, 
         if (atomic_load(&stage->ending))
             break;
         for (uint64_t b = 0; b < file->blocks; b++) {
-            if (!is_on_disk(file, b))
-                continue;
-            if (!file->when[b] || file->when[b] < passed || passed == UINT64_MAX)
-                file->when[b] = when_of(guide, file, b);
-            n = heap_offer(heap, n, room, (struct victim){file, b, file->when[b]});
+            const struct victim v = {.file = file, .block = b};
+
+            if (is_on_disk(file, b))
+                n = heap_offer(heap, n, room, with_time(guide, v, passed));
         }
     }
-    return n;
+    return find_latest_in_memory(stage, guide, heap, n, room, passed);
 }
 
 /* Make the list anew, or wait for who does. all: remember nothing. */
@@ -216,7 +254,7 @@ static void list_victims(struct stage *stage, const struct stage_guide *guide, b
     all = all || jumps != k->jumps || k->passes++ % ASK_ALL == 0;
     lock_drop(&stage->lock);
     on_disk = count_on_disk(files);
-    room = (size_t)max_u64(on_disk / LIST_SHARE, LIST_LEAST);
+    room = (size_t)max_u64((on_disk + spares_count(&stage->spares)) / LIST_SHARE, LIST_LEAST);
     list = calloc(room, sizeof(*list));
     if (list) {
         n = find_latest(stage, guide, files, list, room,
@@ -237,9 +275,24 @@ static void list_victims(struct stage *stage, const struct stage_guide *guide, b
 
 /* ---- victims ---- */
 
-/* Take victims from the list, of so many bytes in all, that are needed later than `when`. *ret_old:
+/* Bytes that have to go from the disk, or from memory: what comes has its place in one of them. */
+struct wanted {
+    uint64_t on_disk, in_memory; /* the latter UINT64_MAX: memory is too small for it */
+};
+
+static struct wanted wanted_for(struct stage *stage, uint64_t bytes)
+{
+    uint64_t left = spares_left(&stage->spares);
+
+    return (struct wanted){
+        .on_disk = bytes,
+        .in_memory = bytes > stage->spares.most ? UINT64_MAX : bytes - min_u64(bytes, left),
+    };
+}
+
+/* Take victims from the list that are needed later than `when`, until there is a place. *ret_old:
  * another list may have some, or better ones. */
-static size_t take_listed(struct stage *stage, uint64_t bytes, uint64_t when,
+static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t when,
                           struct victim ret[static GROUP], bool *ret_old)
 {
     struct keeping *k = &stage->keeping;
@@ -248,13 +301,15 @@ static size_t take_listed(struct stage *stage, uint64_t bytes, uint64_t when,
 
     if (k->jumps != stage->guided.jumps)
         k->at = k->n;
-    while (k->at < k->n && n < GROUP && bytes && k->victim[k->at].when > when) {
+    while (k->at < k->n && n < GROUP && wanted.on_disk && wanted.in_memory &&
+           k->victim[k->at].when > when) {
         const struct victim *v = &k->victim[k->at++];
+        uint64_t *bytes = v->in_memory ? &wanted.in_memory : &wanted.on_disk;
 
-        if (!is_on_disk(v->file, v->block))
+        if (*bytes == UINT64_MAX || !is_kept(v))
             continue;
         ret[n++] = *v;
-        bytes -= min_u64(bytes, file_block_len(v->file, v->block));
+        *bytes -= min_u64(*bytes, file_block_len(v->file, v->block));
     }
     *ret_old = k->at == k->n || monotonic_ns() - k->listed_at > SECOND;
     return n;
@@ -268,6 +323,20 @@ static size_t check_again(const struct stage_guide *guide, struct victim *group,
     for (size_t i = 0; i < n; i++)
         if (when_of(guide, group[i].file, group[i].block) >= group[i].when)
             group[left++] = group[i];
+    return left;
+}
+
+/* Those in memory go at once; returns how many are left. */
+static size_t drop_from_memory(struct stage *stage, struct victim *group, size_t n)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (group[i].in_memory)
+            spares_remove(&stage->spares, group[i].file, group[i].block);
+        else
+            group[left++] = group[i];
+    }
     return left;
 }
 
@@ -295,6 +364,7 @@ static void drop_of_file(struct stage *stage, const struct victim *group, size_t
 
 static void drop_group(struct stage *stage, struct victim *group, size_t n)
 {
+    n = drop_from_memory(stage, group, n);
     qsort(group, n, sizeof(*group), by_place);
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && group[to].file == group[from].file; to++)
@@ -303,7 +373,8 @@ static void drop_group(struct stage *stage, struct victim *group, size_t n)
     }
 }
 
-/* Drop blocks of so many bytes that are needed later than `when`. False: there are none. */
+/* Drop blocks that are needed later than `when`, so many bytes of the disk or of memory. False:
+ * there are none. */
 static bool make_room(struct stage *stage, const struct stage_guide *guide, uint64_t bytes,
                       uint64_t when)
 {
@@ -313,7 +384,7 @@ static bool make_room(struct stage *stage, const struct stage_guide *guide, uint
     size_t n;
 
     for (;;) {
-        size_t listed = take_listed(stage, bytes, when, group, &old);
+        size_t listed = take_listed(stage, wanted_for(stage, bytes), when, group, &old);
 
         n = check_again(guide, group, listed);
         if (n)
@@ -328,13 +399,24 @@ static bool make_room(struct stage *stage, const struct stage_guide *guide, uint
     return true;
 }
 
+/* On disk, or in memory. */
+static int take_place(struct stage *stage, uint64_t bytes)
+{
+    int r = room_take(stage->room, bytes);
+
+    return r == -ENOSPC && spares_left(&stage->spares) >= bytes ? KEEP_IN_MEMORY : r;
+}
+
 int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when)
 {
     const struct stage_guide *guide = guide_of(stage);
     uint64_t staged, more;
-    int r = room_take(stage->room, bytes);
+    int r;
 
-    if (r != -ENOSPC || !guide || when == STAGE_NEVER)
+    if (!guide || when == STAGE_NEVER)
+        return room_take(stage->room, bytes);
+    r = take_place(stage, bytes);
+    if (r != -ENOSPC)
         return r;
     staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
     more = min_u64(GROUP_BYTES, staged / GROUP_SHARE);
@@ -349,7 +431,7 @@ int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when)
         lock_drop(&stage->lock);
         if (!may || !make_room(stage, guide, bytes + more, when))
             break;
-        r = room_take(stage->room, bytes);
+        r = take_place(stage, bytes);
     }
     return r;
 }
@@ -468,7 +550,7 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
     lock_take(&stage->lock);
     is_full = k->is_full;
     lock_drop(&stage->lock);
-    if (r == 0 && is_full && k->ahead_n < AHEAD_MOST) {
+    if (r >= 0 && is_full && k->ahead_n < AHEAD_MOST) {
         k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_MOST] =
             (struct displaced){.need = *need, .when = when, .bytes = bytes - RUN_OVERHEAD};
         k->ahead_bytes += bytes - RUN_OVERHEAD;

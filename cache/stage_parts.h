@@ -139,7 +139,7 @@ struct run {
     _Atomic int64_t ready_at; /* since when there are complete blocks in the buffer; 0: none */
     struct lock buffer_lock;  /* of what comes: before stage->lock */
     /* Of the thread that starts it, then of who has buffer_lock: */
-    bool refused;  /* there is no room: what comes goes to the spares */
+    bool refused;  /* there is no room: all that comes goes to the spares */
     uint64_t room; /* bytes that were taken for blocks to come */
     uint64_t done; /* blocks from first on that are dealt with */
     size_t fill;   /* bytes in buffer, of the blocks behind */
@@ -402,7 +402,9 @@ bool guided_may_locked(const struct stage *stage, int64_t now);
 /* ---- stage_keep.c ---- */
 
 /* Take room for bytes that are needed at `when`. With keep=plan blocks are dropped that are needed
- * later. 0 or -errno, as room_take(). No lock held. */
+ * later. 0; KEEP_IN_MEMORY: none was taken, there is place for them in the spares; or -errno, as
+ * room_take(). No lock held. */
+#define KEEP_IN_MEMORY 1
 int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when);
 
 /* In the thread: the same for what is fetched before somebody waits, but so much at most at a time

@@ -566,7 +566,7 @@ static uint64_t needed_when(const struct run *run)
 }
 
 /* Room for what is written next: a run that has grown to the whole file, or has to write blocks
- * again, has not taken enough. 0 or -errno. */
+ * again, has not taken enough. 0, KEEP_IN_MEMORY or -errno. */
 static int take_more_room(struct run *run, uint64_t bytes)
 {
     uint64_t more = bytes > run->room ? bytes + RUN_OVERHEAD - run->room : 0;
@@ -586,8 +586,9 @@ static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
     return staged_publish_takes(&run->file->staged, first, n) + (is_new ? EXTENT_BYTES : 0);
 }
 
-/* Write the first n blocks of the buffer to disk. 0; -ENOSPC, -EDQUOT: there is no room; -EAGAIN:
- * another process drops blocks, and some of ours are not claimed; or -errno. */
+/* Write the first n blocks of the buffer to disk. 0; KEEP_IN_MEMORY: not there; -ENOSPC, -EDQUOT:
+ * there is no room; -EAGAIN: another process drops blocks, and some of ours are not claimed; or
+ * -errno. */
 static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
@@ -599,6 +600,8 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     assert(n <= ARRAY_LEN(records));
     beside = disk_beside(run, first, n);
     r = take_more_room(run, bytes + beside);
+    if (r == KEEP_IN_MEMORY)
+        return r;
     if (r == 0 && run->done + n > run->claimed)
         r = excludes = staged_exclude_drops(&file->staged);
     if (r < 0)
@@ -629,7 +632,6 @@ static void keep_spares(struct run *run, uint64_t n)
         spares_add(&file->stage->spares, file, block, at, file_block_len(file, block));
         at += file_block_len(file, block);
     }
-    atomic_fetch_add_explicit(&file->stage->counters.refused, n, memory_order_relaxed);
 }
 
 static void note_fetched_locked(struct file *file, uint64_t block)
@@ -668,8 +670,10 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
             note_full(file->stage, r);
         }
         run->refused = true;
-        keep_spares(run, n);
+        atomic_fetch_add_explicit(&file->stage->counters.refused, n, memory_order_relaxed);
     }
+    if (r != 0)
+        keep_spares(run, n);
     if (run->claimed > run->done) /* before anybody here may claim them again */
         staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
     lock_take(&file->stage->lock);
@@ -985,10 +989,10 @@ static bool take_room(struct run *run)
     r = try_to_exclude_drops(run);
     if (r == 0)
         r = keep_take_room(stage, want, needed_when(run));
-    if (r == 0) {
+    if (r >= 0) {
         LOCK_SCOPE(&stage->lock);
 
-        run->room = want;
+        run->room = r == 0 ? want : 0;
         if (run->why != RUN_DEMAND) /* that may be less than others need */
             stage->full_error = 0;
         return true;

@@ -251,6 +251,7 @@ static struct stage_options usual(enum stage_keep keep, bool background)
     return (struct stage_options){.keep = keep,
                                   .limit = keep == STAGE_PLAN ? LIMIT : 0,
                                   .limit_percent = keep == STAGE_PLAN ? 0 : 100,
+                                  .memory = keep == STAGE_PLAN ? BLOCK : 0,
                                   .block = BLOCK,
                                   .jobs = 4,
                                   .patience_s = 30,
@@ -756,6 +757,47 @@ static void test_keep__plan_ahead__fetches_hardly_more(void **state)
     order_release(&order);
 }
 
+/* What has no place on disk is kept in memory by the same rule: both are one cache. */
+static void check_plan_with_memory(const char *folder, unsigned per_block, bool background,
+                                   double most)
+{
+    struct stage_options options = usual(STAGE_PLAN, background);
+    struct order order;
+    struct fixture *f;
+    size_t best, fetched, on_disk;
+
+    options.memory = SIZE / 4;
+    order_init(&order, EPOCHS, per_block, 50 + per_block);
+    f = open_fixture(folder, &options, &order);
+    best = order.n - simulate_plan(&order, blocks_that_fit(f) + BLOCKS / 4);
+    on_disk = order.n - simulate_plan(&order, blocks_that_fit(f));
+    if (background)
+        stage_begin(f->stage);
+    read_epochs(f, &order, folder, background);
+    fetched = (size_t)(fake_given(f->fake) / BLOCK);
+    printf("disk and memory, %u samples in a block%s: %zu blocks fetched, Belady %zu, on disk "
+           "alone %zu\n",
+           per_block, background ? ", ahead" : "", fetched, best, on_disk);
+    assert_true((double)fetched <= most * (double)best);
+    close_fixture(f);
+    order_release(&order);
+}
+
+static void test_keep__plan__memory_and_disk_are_one_cache(void **state)
+{
+    check_plan_with_memory(*state, 1, false, 1.05);
+}
+
+static void test_keep__plan_4_samples_in_a_block__memory_and_disk_are_one_cache(void **state)
+{
+    check_plan_with_memory(*state, 4, false, 1.05);
+}
+
+static void test_keep__plan_ahead__memory_and_disk_are_one_cache(void **state)
+{
+    check_plan_with_memory(*state, 1, true, 1.15);
+}
+
 struct reader {
     struct fixture *f;
     struct order *order;
@@ -1007,6 +1049,9 @@ int main(int argc, char **argv)
         TEST(test_guide__changed_later__comes_first_again),
         TEST(test_keep__plan__as_good_as_belady),
         TEST(test_keep__plan_4_samples_in_a_block__as_good_as_belady),
+        TEST(test_keep__plan__memory_and_disk_are_one_cache),
+        TEST(test_keep__plan_4_samples_in_a_block__memory_and_disk_are_one_cache),
+        TEST(test_keep__plan_ahead__memory_and_disk_are_one_cache),
         TEST(test_keep__plan_ahead__fetches_hardly_more),
         TEST(test_keep__plan_readers_at_once__all_of_the_room_is_used),
         TEST(test_keep__plan_next_stage__old_blocks_go),
