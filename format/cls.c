@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/wants.h"
+#include "format/sample_window.h"
 
 #define CLS_ROOM 16
 
@@ -39,17 +40,16 @@ static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t
                     struct diag *d)
 {
     unsigned width = cls_width(p->field), line = width + 1;
+    struct sample_window window = {.sel = l->selection};
     int all = 0;
 
     while (len) {
         size_t skip = (size_t)(off % line), n = (size_t)min_u64(len, line - skip);
         char text[CLS_ROOM];
-        uint64_t sample;
         int64_t value = 0;
         int r;
 
-        l->selection->samples(l->selection, off / line, 1, &sample);
-        r = field_integer(p->field, sample, &value, d);
+        r = field_integer(p->field, sample_window_at(&window, off / line), &value, d);
         if (!wants_go_on(r, &all))
             break;
         cls_line(width, value, l->selection->single, text);

@@ -64,10 +64,9 @@ static int find_tail(struct kaldi_work *w)
     } else {
         for (uint64_t place = 0; place < w->sel->count && !w->tail && r == 0; place++) {
             struct kaldi_cell cell;
-            uint64_t sample, dim[2];
+            uint64_t dim[2];
 
-            w->sel->samples(w->sel, place, 1, &sample);
-            r = kaldi_work_cell(w, sample, &cell, w->reason);
+            r = kaldi_work_cell(w, kaldi_work_sample(w, place), &cell, w->reason);
             if (r == 0)
                 kaldi_cell_form(&cell, w->of->array, dim);
             if (r == 0 && dim[0])

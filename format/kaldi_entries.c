@@ -169,15 +169,14 @@ static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_
 }
 
 /* Where an entry stands in its file as it is shown. false: nowhere. */
-static bool entry_place(const struct kaldi_work *w, uint64_t place, const struct blob **ret_blob,
+static bool entry_place(struct kaldi_work *w, uint64_t place, const struct blob **ret_blob,
                         uint64_t *ret_start, uint64_t *ret_end)
 {
     struct kaldi_cell cell;
     uint8_t key[KEY_ROOM];
-    uint64_t sample;
+    uint64_t sample = kaldi_work_sample(w, place);
     size_t len;
 
-    w->sel->samples(w->sel, place, 1, &sample);
     if (kaldi_work_cell(w, sample, &cell, NULL) < 0 || !cell.row.is_plain ||
         !kaldi_cell_is_stored(&cell))
         return false;
@@ -192,7 +191,7 @@ static bool entry_place(const struct kaldi_work *w, uint64_t place, const struct
 
 /* How many bytes from byte off of the file on, at place, stand in the source just so: entries that
  * follow each other there, too. *ret_at: where. */
-static size_t run_of_entries(const struct kaldi_work *w, uint64_t place, uint64_t skip, size_t len,
+static size_t run_of_entries(struct kaldi_work *w, uint64_t place, uint64_t skip, size_t len,
                              const struct blob **ret_blob, uint64_t *ret_at)
 {
     uint64_t start, end, next_start, next_end;
@@ -240,15 +239,14 @@ static int advance(struct archive_walk *walk, size_t n)
 static int read_some(struct kaldi_work *w, const struct archive_walk *walk, size_t len,
                      uint8_t *dst, size_t *ret_n, struct diag *d)
 {
-    uint64_t at = 0, sample, skip = walk->off - walk->before.size;
+    uint64_t at = 0, skip = walk->off - walk->before.size;
     const struct blob *blob = NULL;
 
     *ret_n = run_of_entries(w, walk->place, skip, (size_t)min_u64(len, RUN_BYTES), &blob, &at);
     if (*ret_n)
         return kaldi_read(blob, at, *ret_n, dst, d);
     *ret_n = (size_t)min_u64(len, walk->after.size - walk->off);
-    w->sel->samples(w->sel, walk->place, 1, &sample);
-    return archive_item(w, sample, &walk->before, skip, *ret_n, dst, d);
+    return archive_item(w, kaldi_work_sample(w, walk->place), &walk->before, skip, *ret_n, dst, d);
 }
 
 static int archive_read(const struct dataset *ds, const struct field *f,

@@ -17,6 +17,12 @@ void kaldi_work_init(struct kaldi_work *w, const struct dataset *ds, const struc
 {
     *w = (struct kaldi_work){.set = kaldi_set_of(ds), .of = f->own, .ds = ds, .sel = sel};
     w->reason = sel->reason;
+    w->window.sel = sel;
+}
+
+uint64_t kaldi_work_sample(struct kaldi_work *w, uint64_t place)
+{
+    return sample_window_at(&w->window, place);
 }
 
 int kaldi_work_cell(const struct kaldi_work *w, uint64_t sample, struct kaldi_cell *ret,
@@ -48,16 +54,17 @@ int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kald
     if (r == 0 && len)
         r = sums_find(&sums, off / unit, &place, &before);
     for (; r == 0 && len; place++, before = after) {
-        uint64_t sample, end;
+        uint64_t end;
         size_t n;
 
         r = sums_after(&sums, place, &before, &after);
         end = after.size * unit;
         if (r < 0 || end <= off)
             continue;
-        w->sel->samples(w->sel, place, 1, &sample);
         n = (size_t)min_u64(len, end - off);
-        if (!wants_go_on(item(w, sample, &before, off - before.size * unit, n, dst, d), &all))
+        if (!wants_go_on(
+                item(w, kaldi_work_sample(w, place), &before, off - before.size * unit, n, dst, d),
+                &all))
             break;
         dst += n;
         off += n;
@@ -73,9 +80,8 @@ int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, ui
 
     while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
-        uint64_t sample;
+        uint64_t sample = kaldi_work_sample(w, off / each);
 
-        w->sel->samples(w->sel, off / each, 1, &sample);
         if (!wants_go_on(item(w, sample, NULL, off % each, n, dst, d), &all))
             break;
         dst += n;

@@ -4,6 +4,7 @@
 #define EPOCHFS_FORMAT_KALDI_WORK_H
 
 #include "format/kaldi_set.h"
+#include "format/sample_window.h"
 #include "format/sums.h"
 
 struct kaldi_text_ops;
@@ -19,6 +20,7 @@ struct kaldi_work {
     char suffix[80];     /* of that name */
     struct diag *reason; /* while sums are made */
     const struct kaldi_text_ops *text;
+    struct sample_window window; /* for kaldi_work_sample() */
 };
 
 void kaldi_work_init(struct kaldi_work *w, const struct dataset *ds, const struct field *f,
@@ -27,6 +29,9 @@ void kaldi_work_init(struct kaldi_work *w, const struct dataset *ds, const struc
 /* The cell of a sample. 0 or -errno with the reason in d. */
 int kaldi_work_cell(const struct kaldi_work *w, uint64_t sample, struct kaldi_cell *ret,
                     struct diag *d);
+
+/* The sample at a place, quickly for places that follow one another. */
+uint64_t kaldi_work_sample(struct kaldi_work *w, uint64_t place);
 
 /* The axes of the arrays of a column. */
 unsigned kaldi_axes(const struct kaldi_column *c, unsigned array);

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/wants.h"
+#include "format/sample_window.h"
 
 #define INT32_ROOM (UINT64_C(1) << 31)
 
@@ -207,16 +208,16 @@ static int read_side(const struct dataset *ds, const struct field *f, const stru
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
     int r = libsvm_rows_side(rows, ops->kind, d);
     AUTO_FREE uint8_t *bytes = r == 0 ? malloc(f->item_bytes) : NULL;
+    struct sample_window window = {.sel = sel};
 
     if (r < 0 || !bytes)
         return r < 0 ? r : -ENOMEM;
     while (len) {
-        uint64_t skip = off % f->item_bytes, sample;
+        uint64_t skip = off % f->item_bytes;
         size_t n = (size_t)min_u64(len, f->item_bytes - skip);
         struct libsvm_row_at at;
 
-        sel->samples(sel, off / f->item_bytes, 1, &sample);
-        at = libsvm_rows_find(rows, sample);
+        at = libsvm_rows_find(rows, sample_window_at(&window, off / f->item_bytes));
         ops->item(rows, &at, bytes);
         memcpy(dst, bytes + skip, n);
         dst += n;

@@ -17,6 +17,20 @@ struct sums_table {
     struct sums_pair before[];
 };
 
+/* The numbers of one more sample; *sum: those before it, then with it. */
+static int count(const struct sums *s, uint64_t sample, struct sums_pair *sum,
+                 struct sums_pair *ret_own)
+{
+    int r = s->number(s->ctx, sample, sum, ret_own);
+
+    if (r < 0)
+        return r;
+    return checked_add(sum->size, ret_own->size, &sum->size) &&
+                   checked_add(sum->other, ret_own->other, &sum->other) && sum->size <= INT64_MAX
+               ? 0
+               : -EFBIG;
+}
+
 /* A walk over places [from, to) that starts with sum. */
 static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pair *sum,
                 void (*visit)(void *ctx, uint64_t place, const struct sums_pair *before,
@@ -33,16 +47,13 @@ static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pa
             return -EINTR;
         s->sel->samples(s->sel, place, n, samples);
         for (size_t i = 0; i < n; i++, place++) {
-            struct sums_pair own = {0};
-            int r = s->number(s->ctx, samples[i], sum, &own);
+            struct sums_pair own = {0}, before = *sum;
+            int r = count(s, samples[i], sum, &own);
 
+            if (r == 0 && visit)
+                visit(ctx, place, &before, &own);
             if (r < 0)
                 return r;
-            if (visit)
-                visit(ctx, place, sum, &own);
-            if (!checked_add(sum->size, own.size, &sum->size) ||
-                !checked_add(sum->other, own.other, &sum->other) || sum->size > INT64_MAX)
-                return -EFBIG;
         }
     }
     return 0;
@@ -96,7 +107,7 @@ int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
 {
     int r;
 
-    *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx};
+    *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx, .window = {.sel = sel}};
     if (sel->count <= FEW) {
         size_t size;
 
@@ -140,12 +151,14 @@ int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret)
     return walk(s, entry * s->table->step, place, ret, NULL, NULL);
 }
 
-int sums_after(const struct sums *s, uint64_t place, const struct sums_pair *before,
+int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
                struct sums_pair *ret)
 {
+    struct sums_pair own = {0};
+
     *ret = *before;
     if (s->table->step > 1)
-        return walk(s, place, place + 1, ret, NULL, NULL);
+        return count(s, sample_window_at(&s->window, place), ret, &own);
     *ret = s->table->before[place + 1];
     return 0;
 }

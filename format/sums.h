@@ -6,7 +6,7 @@
 #define EPOCHFS_FORMAT_SUMS_H
 
 #include "base/memo.h"
-#include "format/selection.h"
+#include "format/sample_window.h"
 
 /* What is summed up: the first number decides where a sample is; the second goes with it. */
 struct sums_pair {
@@ -24,6 +24,7 @@ struct sums {
     struct memo_thing *thing; /* NULL: of few samples, */
     void *own;                /* the table, owned */
     const struct sums_table *table;
+    struct sample_window window; /* for sums_after() */
 };
 
 /* memo, key: where the sums are remembered. 0, -EINTR: cancelled, -EFBIG: a sum passes 2^63,
@@ -42,7 +43,7 @@ uint64_t sums_most(const struct sums *s);
 int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret);
 
 /* The sums behind place, from those before it, of which this is the quick way. */
-int sums_after(const struct sums *s, uint64_t place, const struct sums_pair *before,
+int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
                struct sums_pair *ret);
 
 /* The place that has number at, below the total, and the sums before it. */

@@ -171,14 +171,14 @@ static int read_sample(struct layout *l, uint64_t sample, uint64_t off, size_t l
 static int samples_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
                         uint8_t *dst, struct diag *d)
 {
+    struct sample_window window = {.sel = l->selection};
     uint64_t each = p->number[0];
     int all = 0;
 
     while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
-        uint64_t sample;
+        uint64_t sample = sample_window_at(&window, off / each);
 
-        l->selection->samples(l->selection, off / each, 1, &sample);
         if (!wants_go_on(read_sample(l, sample, off % each, n, dst, d), &all))
             break;
         dst += n;
@@ -237,6 +237,7 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
                           uint8_t *dst, struct diag *d)
 {
     AUTO_SUMS struct sums sums = {0};
+    struct sample_window window = {.sel = l->selection};
     struct sums_pair before, after;
     uint64_t place = 0;
     int r = open_sums(l, &sums), all = 0;
@@ -247,15 +248,15 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
     if (r < 0)
         return r;
     for (; len; place++, before = after) {
-        uint64_t sample;
         size_t n;
 
         r = sums_after(&sums, place, &before, &after);
         if (r < 0)
             return r;
-        l->selection->samples(l->selection, place, 1, &sample);
         n = (size_t)min_u64(len, after.size - off);
-        if (!wants_go_on(read_sample(l, sample, off - before.size, n, dst, d), &all))
+        if (!wants_go_on(
+                read_sample(l, sample_window_at(&window, place), off - before.size, n, dst, d),
+                &all))
             break;
         dst += n;
         off += n;

@@ -19,6 +19,7 @@ struct fixture {
     uint64_t most;
     uint64_t fails; /* the sample whose number fails with -EBADMSG */
     uint64_t calls;
+    uint64_t asked_samples;    /* how often samples() was called */
     uint64_t asked, cancel_at; /* the look at cancelled() that says yes; 0: none */
 };
 
@@ -30,6 +31,7 @@ static uint64_t sample_at(const struct selection *sel, uint64_t place)
 
 static void samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
 {
+    ((struct fixture *)(uintptr_t)sel)->asked_samples++;
     assert_true(first <= sel->count && n <= sel->count - first);
     for (size_t i = 0; i < n; i++)
         ret[i] = sample_at(sel, first + i);
@@ -193,6 +195,23 @@ static void test_sums__one_that_is_not_empty__found(void **state)
             check_only(count, only);
     for (size_t i = 0; i < ARRAY_LEN(large); i++)
         check_only(65537, large[i]);
+}
+
+/* One place of a shuffled order costs several times its share of many. */
+static void test_sums__places_one_after_another__samples_asked_for_together(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(300000);
+    AUTO_SUMS struct sums sums = {0};
+    struct sums_pair before = {0}, after = {0};
+
+    (void)state;
+    assert_int_equal(open_sums(f, 1, &sums), 0);
+    f->asked_samples = 0;
+    for (uint64_t place = 0; place < f->sel.count; place++, before = after) {
+        assert_int_equal(sums_after(&sums, place, &before, &after), 0);
+        assert_pair(after, f->before[place + 1]);
+    }
+    assert_in_range(f->asked_samples, 1, f->sel.count / 100);
 }
 
 /* ---- what is remembered ---- */
@@ -382,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums__of_so_many_samples__as_the_model),
         cmocka_unit_test(test_sums__one_that_is_not_empty__found),
+        cmocka_unit_test(test_sums__places_one_after_another__samples_asked_for_together),
         cmocka_unit_test(test_sums__same_key__walked_once),
         cmocka_unit_test(test_sums__two_keys__each_its_own),
         cmocka_unit_test(test_sums__larger_than_the_memo__usable),

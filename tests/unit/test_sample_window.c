@@ -1,0 +1,119 @@
+/* The samples of a walk one at a time: right wherever it goes, and asked for together where it goes
+ * forward. */
+#include "base/checked.h"
+#include "format/sample_window.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#define COUNT 10000
+
+/* A selection that counts what is asked of it. */
+struct counted {
+    struct selection sel;
+    uint64_t calls, samples;
+};
+
+static uint64_t sample_at(uint64_t place)
+{
+    return place * 7919 % 104729;
+}
+
+static void samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    struct counted *c = (struct counted *)(uintptr_t)sel;
+
+    assert_true(n && first < sel->count && n <= sel->count - first && n <= SAMPLE_WINDOW);
+    c->calls++;
+    c->samples += n;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = sample_at(first + i);
+}
+
+static struct counted counted_of(uint64_t count)
+{
+    return (struct counted){.sel = {.count = count, .samples = samples}};
+}
+
+static void check_at(struct sample_window *w, uint64_t place)
+{
+    assert_int_equal(sample_window_at(w, place), sample_at(place));
+}
+
+static void test_sample_window__walk_forward__asked_for_together(void **state)
+{
+    struct counted c = counted_of(COUNT);
+    struct sample_window w = {.sel = &c.sel};
+
+    (void)state;
+    for (uint64_t place = 0; place < COUNT; place++)
+        check_at(&w, place);
+    assert_in_range(c.calls, 1, COUNT / SAMPLE_WINDOW + 8);
+    assert_in_range(c.samples, COUNT, COUNT + 2 * c.calls);
+}
+
+/* As archives are read: is what follows a neighbour? */
+static void test_sample_window__walk_that_looks_ahead__asked_for_together(void **state)
+{
+    struct counted c = counted_of(COUNT);
+    struct sample_window w = {.sel = &c.sel};
+
+    (void)state;
+    for (uint64_t place = 0; place + 1 < COUNT; place++) {
+        check_at(&w, place);
+        check_at(&w, place + 1);
+        check_at(&w, place);
+    }
+    assert_in_range(c.calls, 1, COUNT / SAMPLE_WINDOW + 8);
+}
+
+static void test_sample_window__jumps__each_asked_for_alone(void **state)
+{
+    struct counted c = counted_of(COUNT);
+    struct sample_window w = {.sel = &c.sel};
+    uint64_t n = 0;
+
+    (void)state;
+    for (uint64_t place = COUNT - 1; place >= 3; place -= 3, n++)
+        check_at(&w, place);
+    assert_int_equal(c.calls, n);
+    assert_int_equal(c.samples, n);
+}
+
+static void test_sample_window__any_walk__right(void **state)
+{
+    uint64_t rng = RANDOM_SEED;
+
+    (void)state;
+    for (uint64_t count = 1; count < 2000; count += 1 + count / 3) {
+        struct counted c = counted_of(count);
+        struct sample_window w = {.sel = &c.sel};
+        uint64_t place = 0;
+
+        for (unsigned i = 0; i < 5000; i++) {
+            check_at(&w, place);
+            switch (random_below(&rng, 16)) {
+            case 0:
+                place = random_below(&rng, count);
+                break;
+            case 1:
+                place -= place ? 1 : 0;
+                break;
+            default:
+                place = (place + 1) % count;
+                break;
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sample_window__walk_forward__asked_for_together),
+        cmocka_unit_test(test_sample_window__walk_that_looks_ahead__asked_for_together),
+        cmocka_unit_test(test_sample_window__jumps__each_asked_for_alone),
+        cmocka_unit_test(test_sample_window__any_walk__right),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
