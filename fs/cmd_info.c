@@ -24,9 +24,10 @@ struct info_call {
 static void print_help(void)
 {
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
-           "Lists datasets, fields, types and shapes. --json: for programs. --check: reads and\n"
-           "parses everything, and lists what cannot be read; exit code 2 if there is any. On a\n"
-           "terminal a few samples are drawn, too; without colours if NO_COLOR is set.\n\n"
+           "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
+           "and parses everything, and lists what cannot be read; exit code 2 if there is\n"
+           "any. On a terminal a few samples are drawn, too; without colours if NO_COLOR is\n"
+           "set.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
 }
 

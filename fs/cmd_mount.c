@@ -130,7 +130,7 @@ static void report_unusable(const struct catalog *catalog)
         if (ds && dataset_state(ds) == DATASET_FAILED)
             log_error("%s", ds->reason.text);
         else if (ds && dataset_state(ds) == DATASET_READY && ds->note.set)
-            log_warning("%s", ds->note.text);
+            log_lines(LOG_LEVEL_WARNING, ds->note.text);
     }
     if (unusable > told)
         log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - told);

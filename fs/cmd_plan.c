@@ -75,19 +75,19 @@ static const struct plan default_plan = {.batch = 128, .parts = 1, .ranks = 1};
 
 static void print_help(void)
 {
-    printf(
-        "usage: epochfs plan [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
-        "                    [-o OPTIONS] SOURCE\n\n"
-        "Says before a job what staging will take: for each plan of -o plan= (if there is none,\n"
-        "for batch=128 in stored order) the bytes of an epoch, what of them is staged, whether\n"
-        "the cache can hold them, and how long they take to come.\n\n"
-        "--rate=SIZE: bytes per second of the remote, as 100M. If neither it nor -o rate= is\n"
-        "given, it is measured: bytes come into the cache for about two seconds, and stay there.\n"
-        "--compute=SECONDS: that the job takes for a batch, as 0.25. Then also: does staging hide\n"
-        "behind it, what epochs take, and what copying first or reading the remote would take.\n"
-        "--epochs=N: of the job (default %d). --json: for programs.\n\n"
-        "OPTIONS as for `epochfs mount`.\n",
-        EPOCHS);
+    printf("usage: epochfs plan [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
+           "                    [-o OPTIONS] SOURCE\n\n"
+           "Says before a job what staging will take: for each plan of -o plan= (if there is\n"
+           "none, for batch=128 in stored order) the bytes of an epoch, what of them is\n"
+           "staged, whether the cache can hold them, and how long they take to come.\n\n"
+           "--rate=SIZE: bytes per second of the remote, as 100M. If neither it nor -o rate=\n"
+           "is given, it is measured: bytes come into the cache for about two seconds, and\n"
+           "stay there. --compute=SECONDS: that the job takes for a batch, as 0.25. Then\n"
+           "also: does staging hide behind it, what epochs take, and what copying first or\n"
+           "reading the remote would take. --epochs=N: of the job (default %d). --json: for\n"
+           "programs.\n\n"
+           "OPTIONS as for `epochfs mount`.\n",
+           EPOCHS);
 }
 
 static uint64_t load(const _Atomic uint64_t *counter)

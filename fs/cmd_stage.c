@@ -63,15 +63,14 @@ static void catch_signals(void)
 
 static void print_help(void)
 {
-    printf(
-        "usage: epochfs stage [--check] [--progress] [-o OPTIONS] SOURCE\n\n"
-        "Brings all of SOURCE into the cache, a local one, too. Exit code 0: every byte is there\n"
-        "and right; 2: the remote, or a file of it, could not be read; 4: there is no room in\n"
-        "the cache (cache_size=). Ended before, it goes on the next time.\n\n"
-        "--check: fetches nothing; reads what is there. Exit code 4 if any of it is missing or\n"
-        "wrong.\n"
-        "--progress: also if stderr is not a terminal; a line a second.\n\n"
-        "OPTIONS as for `epochfs mount`.\n");
+    printf("usage: epochfs stage [--check] [--progress] [-o OPTIONS] SOURCE\n\n"
+           "Brings all of SOURCE into the cache, a local one, too. Exit code 0: every byte\n"
+           "is there and right; 2: the remote, or a file of it, could not be read; 4: there\n"
+           "is no room in the cache (cache_size=). Ended before, it goes on the next time.\n\n"
+           "--check: fetches nothing; reads what is there. Exit code 4 if any of it is\n"
+           "missing or wrong.\n"
+           "--progress: also if stderr is not a terminal; a line a second.\n\n"
+           "OPTIONS as for `epochfs mount`.\n");
 }
 
 static void staging_release(struct staging *s)

@@ -44,10 +44,11 @@ static void on_signal(int number)
 static void print_help(void)
 {
     printf("usage: epochfs status [--json] [--watch] MOUNTPOINT\n\n"
-           "Says how far a mount has come: datasets, reads, what is staged, errors. --json: all\n"
-           "that is known, for programs (MOUNTPOINT/.epochfs/status.json). --watch: again each\n"
-           "second, with rates, until Ctrl-C or until it is unmounted: on a terminal in place,\n"
-           "else a line with the time for each plan that has got further.\n");
+           "Says how far a mount has come: datasets, reads, what is staged, errors.\n"
+           "--json: all that is known, for programs (MOUNTPOINT/.epochfs/status.json).\n"
+           "--watch: again each second, with rates, until Ctrl-C or until it is unmounted:\n"
+           "on a terminal in place, else a line with the time for each plan that has got\n"
+           "further.\n");
 }
 
 /* In a child. All of it is read at once, for each read looks at the time of the file, which has

@@ -168,9 +168,10 @@ static int unmount(const char *path, const struct mount_entry *mount)
 static void print_help(void)
 {
     puts("usage: epochfs umount MOUNTPOINT\n\n"
-         "Unmounts it, and returns when its daemon has ended. A mount that is in use for longer\n"
-         "than two seconds is taken away from its users: nobody can open it any more, and it\n"
-         "ends when they let go. A mount whose daemon is dead or hangs goes, too.");
+         "Unmounts it, and returns when its daemon has ended. A mount that is in use for\n"
+         "longer than two seconds is taken away from its users: nobody can open it any\n"
+         "more, and it ends when they let go. A mount whose daemon is dead or hangs goes,\n"
+         "too.");
 }
 
 int command_umount(int argc, char **argv)

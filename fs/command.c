@@ -135,12 +135,7 @@ const char *shown_source(const char *spec, char ret[static PATH_MAX])
 
 void log_source_note(const struct source *source)
 {
-    for (const char *note = source_note(source); *note;) {
-        int len = (int)strcspn(note, "\n");
-
-        log_warning("%.*s", len, note);
-        note += len + (note[len] != '\0');
-    }
+    log_lines(LOG_LEVEL_WARNING, source_note(source));
 }
 
 /* Every source file keeps a descriptor open. */

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <syslog.h>
 
 #include "base/clock.h"
@@ -53,6 +54,17 @@ void log_end(void)
     if (is_filtered)
         log_filter_end(&filter);
     is_filtered = false;
+}
+
+void log_lines(enum log_level level, const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        if (len)
+            log_line(level, "%.*s", (int)len, text);
+        text += len + (text[len] != '\0');
+    }
 }
 
 void log_line(enum log_level level, const char *format, ...)

@@ -16,6 +16,9 @@ void log_to_syslog(const char *mountpoint);
 void log_begin(void);
 void log_end(void);
 
+/* Each line of a text. */
+void log_lines(enum log_level level, const char *text);
+
 /* One line. Any thread. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

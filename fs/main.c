@@ -20,7 +20,8 @@ static const struct command commands[] = {
     {"umount", command_umount, "umount MOUNTPOINT"},
     {"info", command_info, "info   [--json] [--check] [-o OPTIONS] SOURCE"},
     {"plan", command_plan,
-     "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N] [-o OPTIONS] SOURCE"},
+     "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
+     "                      [-o OPTIONS] SOURCE"},
     {"stage", command_stage, "stage  [--check] [--progress] [-o OPTIONS] SOURCE"},
     {"status", command_status, "status [--json] [--watch] MOUNTPOINT"},
     {"cache", command_cache, "cache  list|verify|prune [DIR]"},
@@ -28,15 +29,16 @@ static const struct command commands[] = {
 
 static void print_help(FILE *out)
 {
-    fputs("epochfs mounts machine-learning datasets as files: one per sample, one per batch, in\n"
-          "a reproducible shuffled order that stands in the path.\n\n",
+    fputs("epochfs mounts machine-learning datasets as files: one per sample, one per\n"
+          "batch, in a reproducible shuffled order that is part of the path.\n\n",
           out);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
-          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or where one is: http://, https://,\n"
-          "s3://bucket/prefix. It has IDX data (MNIST and its relatives), libsvm text or Kaldi\n"
-          "tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
+          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or where one is: http://,\n"
+          "https://, s3://bucket/prefix. It has IDX data (MNIST and its relatives), libsvm\n"
+          "text or Kaldi tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt\n"
+          "next.\n\n"
           "exit codes: 0 done, 1 usage, 2 source, 3 mount, 4 cache\n",
           out);
 }

@@ -10,12 +10,12 @@
 #include "base/number.h"
 #include "cache/staged.h"
 #include "format/kaldi_object.h"
+#include "fs/help.h"
 #include "fs/log.h"
 #include "fs/memory.h"
 #include "fs/values.h"
 
 #define AHEAD_MOST (UINT64_C(256) << 20)
-#define HELP_WIDTH 92
 
 /* Credentials: the value must not be shown, either. */
 static int refuse_secret(const char *name, struct diag *d)
@@ -34,6 +34,9 @@ struct option {
     const char *form; /* of the value, NULL: takes none */
     const char *help;
     int (*set)(struct options *o, const char *value, struct diag *d);
+    /* or, of one that takes a number from least to most: */
+    void (*set_number)(struct options *o, uint64_t v);
+    uint64_t least, most;
 };
 
 static int set_plan(struct options *o, const char *value, struct diag *d)
@@ -53,14 +56,14 @@ static int set_plan(struct options *o, const char *value, struct diag *d)
     return 0;
 }
 
-static int set_epochs(struct options *o, const char *value, struct diag *d)
+static void set_epochs(struct options *o, uint64_t v)
 {
-    return value_count("epochs", value, 0, 65536, &o->epochs, d);
+    o->epochs = v;
 }
 
-static int set_classes(struct options *o, const char *value, struct diag *d)
+static void set_classes(struct options *o, uint64_t v)
 {
-    return value_count("classes", value, 1, 65536, &o->format.classes, d);
+    o->format.classes = v;
 }
 
 static int set_index_base(struct options *o, const char *value, struct diag *d)
@@ -166,9 +169,9 @@ static int set_allow_commands(struct options *o, const char *value, struct diag 
     return 0;
 }
 
-static int set_command_timeout(struct options *o, const char *value, struct diag *d)
+static void set_command_timeout(struct options *o, uint64_t v)
 {
-    return value_count("command_timeout", value, 1, 86400, &o->command_limit, d);
+    o->command_limit = v;
 }
 
 static int set_ahead(struct options *o, const char *value, struct diag *d)
@@ -230,13 +233,10 @@ static int set_block(struct options *o, const char *value, struct diag *d)
     return r;
 }
 
-static int set_jobs(struct options *o, const char *value, struct diag *d)
+static void set_jobs(struct options *o, uint64_t v)
 {
-    int r = value_unsigned("jobs", value, 2, 64, &o->source.stage.jobs, d);
-
-    if (r == 0) /* it is the limit of all */
-        o->source.stage.small_jobs = 0;
-    return r;
+    o->source.stage.jobs = (unsigned)v;
+    o->source.stage.small_jobs = 0; /* it is the limit of all */
 }
 
 static int set_rate(struct options *o, const char *value, struct diag *d)
@@ -244,14 +244,14 @@ static int set_rate(struct options *o, const char *value, struct diag *d)
     return value_size("rate", value, &o->source.stage.rate, d);
 }
 
-static int set_patience(struct options *o, const char *value, struct diag *d)
+static void set_patience(struct options *o, uint64_t v)
 {
-    return value_unsigned("patience", value, 1, 86400, &o->source.stage.patience_s, d);
+    o->source.stage.patience_s = (unsigned)v;
 }
 
-static int set_timeout(struct options *o, const char *value, struct diag *d)
+static void set_timeout(struct options *o, uint64_t v)
 {
-    return value_unsigned("timeout", value, 1, 3600, &o->source.timeout_s, d);
+    o->source.timeout_s = (unsigned)v;
 }
 
 static int set_stage(struct options *o, const char *value, struct diag *d)
@@ -330,61 +330,67 @@ static int set_log(struct options *o, const char *value, struct diag *d)
 
 static const struct option ours[] = {
     {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
-     set_plan},
-    {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", set_epochs},
+     set_plan, NULL, 0, 0},
+    {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NULL, set_epochs, 0, 65536},
     {"ahead", "SIZE",
-     "of what is read next that may stand ready in the page cache; 0: nothing (default:\n"
-     "                      256M, or a 16th of the memory where that is less)",
-     set_ahead},
+     "of what is read next that may stand ready in the page cache; 0: nothing (default: "
+     "256M, or a 16th of the memory where that is less)",
+     set_ahead, NULL, 0, 0},
     {"cache", "DIR",
-     "where what is staged, unpacked or indexed is kept (default: $EPOCHFS_CACHE, else\n"
-     "                      $SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
-     set_cache},
+     "where what is staged, unpacked or indexed is kept (default: $EPOCHFS_CACHE, else "
+     "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
+     set_cache, NULL, 0, 0},
     {"cache_size", "SIZE", "bytes that folder may take, or N% of its file system (default 80%)",
-     set_cache_size},
+     set_cache_size, NULL, 0, 0},
     {"keep", "WHAT",
-     "pin (default): what is in the cache stays; once: until an epoch has used it;\n"
-     "                      plan: a full cache drops what the plan needs last",
-     set_keep},
-    {"stage", "WHEN", "auto (default): in the background, too; off: only what is read", set_stage},
+     "pin (default): what is in the cache stays; once: until an epoch has used it; "
+     "plan: a full cache drops what the plan needs last",
+     set_keep, NULL, 0, 0},
+    {"stage", "WHEN", "auto (default): in the background, too; off: only what is read", set_stage,
+     NULL, 0, 0},
     {"block", "SIZE",
-     "that is staged at least, a power of two from 4K to 256K (default: auto, by the\n"
-     "                      size of the file)",
-     set_block},
-    {"jobs", "N", "transfers at once (default 8, small ones up to 128)", set_jobs},
-    {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate},
-    {"patience", "N", "seconds that a read waits for a remote that fails (default 60)",
-     set_patience},
-    {"timeout", "N", "seconds until a connection that gives nothing is ended (default 20)",
-     set_timeout},
+     "that is staged at least, a power of two from 4K to 256K (default: auto, by the "
+     "size of the file)",
+     set_block, NULL, 0, 0},
+    {"jobs", "N", "transfers at once (default 8, small ones up to 128)", NULL, set_jobs, 2, 64},
+    {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate, NULL, 0,
+     0},
+    {"patience", "N", "seconds that a read waits for a remote that fails (default 60)", NULL,
+     set_patience, 1, 86400},
+    {"timeout", "N", "seconds until a connection that gives nothing is ended (default 20)", NULL,
+     set_timeout, 1, 3600},
     {"files", "NAMES", "of an http source, with ; between them, where there is no index of them",
-     set_files},
-    {"ca", "FILE", "certificates to trust, too", set_ca},
-    {"endpoint", "URL", "of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)", set_endpoint},
+     set_files, NULL, 0, 0},
+    {"ca", "FILE", "certificates to trust, too", set_ca, NULL, 0, 0},
+    {"endpoint", "URL", "of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)", set_endpoint, NULL, 0,
+     0},
     {"region", "NAME", "of S3 (default: $AWS_REGION, else the profile's, else us-east-1)",
-     set_region},
-    {"profile", "NAME", "of the shared S3 files (default: $AWS_PROFILE)", set_profile},
-    {"anonymous", NULL, "do not sign S3 requests", set_anonymous},
+     set_region, NULL, 0, 0},
+    {"profile", "NAME", "of the shared S3 files (default: $AWS_PROFILE)", set_profile, NULL, 0, 0},
+    {"anonymous", NULL, "do not sign S3 requests", set_anonymous, NULL, 0, 0},
     {"virtual_host", NULL, "the bucket stands in the host's name, not in the path",
-     set_virtual_host},
-    {"classes", "N", "width of one-hot labels (default: the largest label + 1)", set_classes},
+     set_virtual_host, NULL, 0, 0},
+    {"classes", "N", "width of one-hot labels (default: the largest label + 1)", NULL, set_classes,
+     1, 65536},
     {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
-     set_transpose},
-    {"index_base", "BASE", "of features in libsvm text: asis (default), 1 or auto", set_index_base},
+     set_transpose, NULL, 0, 0},
+    {"index_base", "BASE", "of features in libsvm text: asis (default), 1 or auto", set_index_base,
+     NULL, 0, 0},
     {"bad_rows", "WHAT", "error (default), or skip: leave out rows that cannot be read",
-     set_bad_rows},
+     set_bad_rows, NULL, 0, 0},
     {"kaldi", "FLAGS",
-     "of Kaldi tables, as in rspecifiers: p skips what cannot be read, s says where\n"
-     "                      keys are not sorted, o and cs tell of reads that break them",
-     set_kaldi},
+     "of Kaldi tables, as in rspecifiers: p skips what cannot be read, s says where "
+     "keys are not sorted, o and cs tell of reads that break them",
+     set_kaldi, NULL, 0, 0},
     {"kaldi_type", "TYPE", "of objects that do not say it: int, float, posterior, ...",
-     set_kaldi_type},
+     set_kaldi_type, NULL, 0, 0},
     {"allow_outside", NULL, "read files outside of SOURCE that an scp file names",
-     set_allow_outside},
-    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", set_allow_commands},
-    {"command_timeout", "N", "seconds that such a command may take (default 60)",
-     set_command_timeout},
-    {"log", "LEVEL", "error, warning, info (default) or debug", set_log},
+     set_allow_outside, NULL, 0, 0},
+    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", set_allow_commands,
+     NULL, 0, 0},
+    {"command_timeout", "N", "seconds that such a command may take (default 60)", NULL,
+     set_command_timeout, 1, 86400},
+    {"log", "LEVEL", "error, warning, info (default) or debug", set_log, NULL, 0, 0},
 };
 
 /* What libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
@@ -508,12 +514,20 @@ static int unknown_option(const char *option, struct diag *d)
 static int set_ours(struct options *o, const struct option *option, const char *value,
                     struct diag *d)
 {
+    uint64_t v = 0;
+    int r;
+
     if (option->form && !value)
         return diag_set(d, -EINVAL, "option %s: want %s=%s", option->name, option->name,
                         option->form);
     if (!option->form && value)
         return diag_set(d, -EINVAL, "option %s takes no value, found '%s'", option->name, value);
-    return option->set(o, value, d);
+    if (option->set)
+        return option->set(o, value, d);
+    r = value_count(option->name, value, option->least, option->most, &v, d);
+    if (r == 0)
+        option->set_number(o, v);
+    return r;
 }
 
 /* fsname may have commas: they are escaped again. */
@@ -575,24 +589,6 @@ int options_parse(struct options *o, const char *text, struct diag *d)
     }
 }
 
-/* Names behind a title, in lines as wide as those of the table. */
-static void add_names(struct text *help, const char *title, const char *const *name, size_t n)
-{
-    size_t column = strlen(title) + 4;
-
-    text_add(help, "    %s", title);
-    for (size_t i = 0; i < n; i++) {
-        size_t len = strlen(name[i]) + 2;
-
-        column += len;
-        if (column > HELP_WIDTH) {
-            text_add(help, "\n       ");
-            column = 7 + len;
-        }
-        text_add(help, " %s%s", name[i], i + 1 < n ? "," : "\n");
-    }
-}
-
 const char *options_help(void)
 {
     static struct text help; /* as long as we run */
@@ -600,14 +596,20 @@ const char *options_help(void)
     if (help.len)
         return help.data;
     for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        AUTO_TEXT struct text words = {0};
         char name[32];
 
         snprintf(name, sizeof(name), "%s%s%s", ours[i].name, ours[i].form ? "=" : "",
                  ours[i].form ? ours[i].form : "");
-        text_add(&help, "    %-17s %s\n", name, ours[i].help);
+        text_add(&words, "%s", ours[i].help);
+        if (ours[i].set_number)
+            text_add(&words, "; N: %llu to %llu", (unsigned long long)ours[i].least,
+                     (unsigned long long)ours[i].most);
+        help_add_entry(&help, name, words.data ? words.data : "");
     }
-    text_add(&help, "    %-17s let other users read, too\n", "allow_other");
-    add_names(&help, "for FUSE and the kernel:", passed_on, ARRAY_LEN(passed_on));
-    add_names(&help, "taken, without effect (x-..., X-..., too):", ignored, ARRAY_LEN(ignored));
+    help_add_entry(&help, "allow_other", "let other users read, too");
+    help_add_names(&help, "for FUSE and the kernel:", passed_on, ARRAY_LEN(passed_on));
+    help_add_names(&help, "taken, without effect (x-..., X-..., too):", ignored,
+                   ARRAY_LEN(ignored));
     return help.failed ? "" : help.data;
 }

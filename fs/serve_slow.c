@@ -337,7 +337,7 @@ static void *prepare_main(void *arg)
         if (dataset_state(item->ds) == DATASET_FAILED)
             report_failed(s, item->ds);
         else if (item->ds->note.set)
-            log_warning("%s", item->ds->note.text);
+            log_lines(LOG_LEVEL_WARNING, item->ds->note.text);
         r = tree_open_item(s->tree, item);
         if (r < 0)
             log_error("%s: %s", item->name, strerror(-r));

@@ -5,6 +5,10 @@ source "$CASES/lib.sh"
 small_source
 
 # ---- help and usage ----
+fits_terminal() {
+    [ "$(awk 'length > 80' <<<"$OUT")" = "" ] || die "wider than 80 columns: $OUT"
+}
+
 expect 0 "$EPOCHFS" --version
 [[ $OUT =~ ^epochfs\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || die "--version: $OUT"
 expect 0 "$EPOCHFS" --help
@@ -13,7 +17,10 @@ for command in mount umount info plan stage status cache; do
     expect 0 "$EPOCHFS" "$command" --help
     says "usage: epochfs $command"
     [ -z "$("$EPOCHFS" "$command" --help 2>&1 >/dev/null)" ] || die "help is not on stdout"
+    fits_terminal
 done
+expect 0 "$EPOCHFS" --help
+fits_terminal
 expect 0 "$EPOCHFS" mount --help
 says plan= epochs= cache= classes= transpose log= allow_other fstab cache_size= keep= stage= block= \
     jobs= rate= patience= timeout= files= ca= endpoint= region= profile= anonymous virtual_host

@@ -1,8 +1,10 @@
 /* Which messages become lines: a clock and a place for the lines of our own. */
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/text.h"
+#include "fs/log.h"
 #include "fs/log_filter.h"
 #include "fs/remote_log.h"
 #include "support/unit.h"
@@ -20,6 +22,27 @@ static void check_lines(struct text *lines, const char *want)
     lines->len = 0;
     if (lines->data)
         *lines->data = '\0';
+}
+
+/* Notes of a dataset are a text of several lines. */
+static void test_log_lines__several__a_line_each(void **state)
+{
+    FILE *written = tmpfile();
+    int before = dup(STDERR_FILENO);
+    char got[200] = "";
+
+    (void)state;
+    assert_non_null(written);
+    fflush(stderr);
+    dup2(fileno(written), STDERR_FILENO);
+    log_lines(LOG_LEVEL_WARNING, "one: bad\n\ntwo: bad\n");
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(written);
+    assert_true(fread(got, 1, sizeof(got) - 1, written) > 0);
+    fclose(written);
+    assert_string_equal(got, "epochfs: one: bad\nepochfs: two: bad\n");
 }
 
 static void test_filter__same_text__once_a_minute(void **state)
@@ -230,6 +253,7 @@ static void test_remote__very_many__others_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_log_lines__several__a_line_each),
         cmocka_unit_test(test_filter__same_text__once_a_minute),
         cmocka_unit_test(test_filter__burst__rest_is_counted),
         cmocka_unit_test(test_filter__ends_in_a_burst__count_is_told),

@@ -115,6 +115,46 @@ static void test_options__unknown__a_guess(void **state)
               "unknown option 'an_option");
 }
 
+/* What is refused for its number is refused by the limits that the help tells. */
+static void test_options__number_out_of_range__limits_as_in_help(void **state)
+{
+    static const struct {
+        const char *name, *help;
+        uint64_t least, most;
+    } cases[] = {
+        {"epochs", "; N: 0 to 65536", 0, 65536}, {"classes", "; N: 1 to 65536", 1, 65536},
+        {"jobs", "; N: 2 to 64", 2, 64},         {"patience", "; N: 1 to 86400", 1, 86400},
+        {"timeout", "; N: 1 to 3600", 1, 3600},  {"command_timeout", "; N: 1 to 86400", 1, 86400},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_TEXT struct text entry = {0};
+        AUTO_OPTIONS struct options o;
+        char option[80], limits[80];
+        const char *help, *c;
+
+        snprintf(option, sizeof(option), "\n    %s=N ", cases[i].name);
+        help = strstr(options_help(), option);
+        assert_non_null(help);
+        for (c = help + 1; *c && (c[0] != '\n' || !strncmp(c + 1, "        ", 8)); c++)
+            if (*c != '\n' && !(*c == ' ' && c[1] == ' '))
+                text_add_bytes(&entry, c, 1);
+        if (!strstr(entry.data, cases[i].help))
+            fail_msg("want '%s' in: %s", cases[i].help, entry.data);
+        snprintf(limits, sizeof(limits), "want a number from %llu to %llu",
+                 (unsigned long long)cases[i].least, (unsigned long long)cases[i].most);
+        snprintf(option, sizeof(option), "%s=%llu", cases[i].name,
+                 (unsigned long long)cases[i].most + 1);
+        check_bad(option, limits);
+        snprintf(option, sizeof(option), "%s=x", cases[i].name);
+        check_bad(option, limits);
+        snprintf(option, sizeof(option), "%s=%llu", cases[i].name,
+                 (unsigned long long)cases[i].most);
+        check_good(&o, option);
+    }
+}
+
 static void test_options__plan_with_commas__hint(void **state)
 {
     (void)state;
@@ -379,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_options__ours__all_taken),
         cmocka_unit_test(test_options__fstab_lines__taken),
         cmocka_unit_test(test_options__unknown__a_guess),
+        cmocka_unit_test(test_options__number_out_of_range__limits_as_in_help),
         cmocka_unit_test(test_options__plan_with_commas__hint),
         cmocka_unit_test(test_options__escaped_comma__part_of_value),
         cmocka_unit_test(test_options__backslash_at_the_end__kept),
