@@ -56,18 +56,12 @@ bool is_cache_error(int r)
 /* The flag that was meant, NULL: none is like it. */
 static const char *guess_flag(const struct command_line *line, const char *word)
 {
-    size_t best = 3;
-    const char *guess = NULL;
+    struct guess guess;
 
-    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++) {
-        size_t distance = edit_distance(word, line->flag[i].name);
-
-        if (distance < best) {
-            best = distance;
-            guess = line->flag[i].name;
-        }
-    }
-    return guess;
+    guess_init(&guess, word);
+    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
+        guess_at(&guess, line->flag[i].name);
+    return guess.name;
 }
 
 static int say_unknown(const struct command_line *line, const char *word)

@@ -463,33 +463,20 @@ static bool is_secret(const char *name)
     return false;
 }
 
-/* The option that was meant. */
-struct guess {
-    const char *name; /* NULL: none comes near */
-    size_t distance;
-};
-
-static void guess_at(const char *wrong, const char *name, struct guess *guess)
+static const char *guess_option(char *wrong)
 {
-    size_t distance = edit_distance(wrong, name);
-
-    if (distance < guess->distance && (distance < 2 || *name == *wrong))
-        *guess = (struct guess){name, distance};
-}
-
-static struct guess guess_option(char *wrong)
-{
-    struct guess guess = {NULL, 3};
+    struct guess guess;
 
     for (char *c = wrong; *c; c++)
         *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
+    guess_init(&guess, wrong);
     for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-        guess_at(wrong, ours[i].name, &guess);
+        guess_at(&guess, ours[i].name);
     for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
-        guess_at(wrong, passed_on[i], &guess);
+        guess_at(&guess, passed_on[i]);
     for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-        guess_at(wrong, ignored[i], &guess);
-    return guess;
+        guess_at(&guess, ignored[i]);
+    return guess.name;
 }
 
 static int unknown_option(const char *option, struct diag *d)
@@ -506,7 +493,7 @@ static int unknown_option(const char *option, struct diag *d)
                         "unknown option '%s'; the parameters of a plan are joined by +, as in "
                         "plan=batch=128+seed=7",
                         option);
-    guess = guess_option(name).name;
+    guess = guess_option(name);
     return diag_set(d, -EINVAL, "unknown option '%s'%s%s%s; `epochfs mount --help` lists them",
                     option, guess ? "; is it '" : "", guess ? guess : "", guess ? "'?" : "");
 }

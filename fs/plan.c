@@ -1,5 +1,6 @@
 #include "fs/plan.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,8 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
+#include "base/text.h"
+#include "fs/values.h"
 
 /* One parameter: its word, how its value is read, and when and how it is written. */
 struct parameter {
@@ -231,6 +234,44 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
         return diag_set(d, -EINVAL, "shuffle= needs seed=");
     *ret = plan;
     return 0;
+}
+
+/* The word of a parameter, or what comes near; NULL: nothing does. */
+static const char *guess_word(const char *item, size_t len)
+{
+    char word[32];
+    struct guess guess;
+
+    if (len >= sizeof(word))
+        return NULL;
+    for (size_t i = 0; i < len; i++)
+        word[i] = (char)tolower((unsigned char)item[i]);
+    word[len] = '\0';
+    guess_init(&guess, word);
+    for (unsigned i = 0; i < ARRAY_LEN(parameters); i++)
+        guess_at(&guess, parameters[i].word);
+    return guess.name;
+}
+
+bool plan_guess(const char *name, char ret[static PLAN_NAME_ROOM])
+{
+    AUTO_TEXT struct text meant = {0};
+    struct plan plan;
+
+    while (*name) {
+        size_t len = strcspn(name, ",+;& "), word_len = strcspn(name, "=");
+        const char *word = word_len < len ? guess_word(name, word_len) : NULL;
+
+        if (!word)
+            return false;
+        text_add(&meant, "%s%s%.*s", meant.len ? "," : "", word, (int)(len - word_len),
+                 name + word_len);
+        name += len + (name[len] != '\0');
+    }
+    if (meant.failed || !meant.len || plan_parse(meant.data, meant.len, ',', &plan, NULL) < 0)
+        return false;
+    plan_name(&plan, ret);
+    return true;
 }
 
 void plan_name(const struct plan *plan, char ret[static PLAN_NAME_ROOM])

@@ -35,6 +35,10 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
 /* Write the canonical name, NUL-terminated. */
 void plan_name(const struct plan *plan, char ret[static PLAN_NAME_ROOM]);
 
+/* The canonical name of the plan that was meant by a name that does not parse: words that are
+ * nearly those of parameters, or other separators. false: that does not make it one. */
+bool plan_guess(const char *name, char ret[static PLAN_NAME_ROOM]);
+
 /* Is word the name of a parameter? */
 bool plan_has_parameter(const char *word);
 

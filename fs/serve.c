@@ -244,6 +244,25 @@ static void fail(struct server *s, const struct node *node, int r, const struct 
              diag_text(d, r));
 }
 
+/* A name in batches/ or in a plan, and why nothing has it. Who mistypes a plan gets no more than
+ * ENOENT; but programs look for many things everywhere, and those are no plans. */
+static void note_refused(struct server *s, const struct node *parent, const char *name,
+                         const struct diag *reason)
+{
+    AUTO_TEXT struct text t = {0};
+    char path[TREE_NAME_ROOM * 4];
+    bool is_meant = *name != '.' && (parent->kind == NODE_PLAN || strchr(name, '='));
+
+    item_path(parent->item, path, sizeof(path));
+    text_add(&t, "%s/batches/%s%s%s: %s", path, parent->plan ? parent->plan->name : "",
+             parent->plan ? "/" : "", name, reason->text);
+    if (t.failed)
+        return;
+    log_line(is_meant ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "no such name: %s", t.data);
+    if (is_meant)
+        status_refused(&s->status, t.data);
+}
+
 /* ---- requests ---- */
 
 static void serve_init(void *userdata, struct fuse_conn_info *conn)
@@ -284,7 +303,9 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         r = tree_lookup(s->tree, &parent, call->name, &node, &changed, &d);
     if (r == 0)
         r = node_entry(s, &node, &patience->view, &entry, &size_reason);
-    if (r < 0 && d.set)
+    if (r == -ENOENT && d.set && parent.item)
+        note_refused(s, &parent, call->name, &d);
+    else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
     if (r == -ENFILE)
         log_error("%s: this mount has opened its %d plans and ranges of epochs; more need another "

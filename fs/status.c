@@ -58,6 +58,13 @@ void status_read_error(struct status *s, const char *reason)
     snprintf(s->last_error, sizeof(s->last_error), "%s", reason);
 }
 
+void status_refused(struct status *s, const char *what)
+{
+    LOCK_SCOPE(&s->lock);
+
+    snprintf(s->last_refused, sizeof(s->last_refused), "%s", what);
+}
+
 void status_promise(struct status *s, const char *format, ...)
 {
     va_list args;
@@ -125,6 +132,8 @@ static void add_json(struct status *s, struct text *t)
              value(&s->read_twice), value(&s->read_backwards));
     text_add(t, "  \"last_broken_promise\": ");
     add_last(s, s->last_promise, t);
+    text_add(t, ",\n  \"last_refused_name\": ");
+    add_last(s, s->last_refused, t);
     if (s->actives)
         add_plans(s, LIVE_STATUS, t);
     if (s->stage) {

@@ -59,6 +59,7 @@ struct status {
     /* Guarded by lock: */
     char last_error[STATUS_REASON_ROOM];   /* of a read */
     char last_promise[STATUS_REASON_ROOM]; /* that a read has broken */
+    char last_refused[STATUS_REASON_ROOM]; /* name, and why it is none of a plan or epoch */
     struct status_plans_room plans_room;   /* json 0: not known yet */
     struct status_copy copy[N_LIVES][STATUS_READERS];
 };
@@ -69,6 +70,9 @@ void status_release(struct status *s);
 
 /* Remember why a read has failed. */
 void status_read_error(struct status *s, const char *reason);
+
+/* Remember the name of a plan or epoch that is none. */
+void status_refused(struct status *s, const char *what);
 
 /* Remember what a read has broken, see fs/promises.h. */
 void status_promise(struct status *s, const char *format, ...)

@@ -80,6 +80,7 @@ static void add_reads(const char *json, const struct status_look *last, int64_t 
     if (errors)
         add_error(json, "last_read_error", "  last", t);
     add_error(json, "last_broken_promise", "promise", t);
+    add_error(json, "last_refused_name", "refused", t);
 }
 
 static uint64_t fetched_bytes(const char *json)

@@ -106,10 +106,14 @@ static int lookup_plan(struct tree *tree, const struct node *parent, const char 
     struct plan_entry *entry;
     struct plan plan;
     bool is_new;
-    int r = plan_parse(name, strlen(name), ',', &plan, d);
+    char meant[PLAN_NAME_ROOM];
+    struct diag reason = DIAG_INIT;
+    int r = plan_parse(name, strlen(name), ',', &plan, &reason);
 
+    if (r < 0 && plan_guess(name, meant))
+        return diag_set(d, -ENOENT, "%s; is it '%s'?", reason.text, meant);
     if (r < 0)
-        return -ENOENT;
+        return diag_set(d, -ENOENT, "%s", reason.text);
     r = tree_open_plan(tree, parent->item, &plan, &entry, &is_new);
     if (r < 0)
         return r;
@@ -334,8 +338,14 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
     uint64_t changed = 0;
     int r = names_known(tree, parent, d);
 
-    if (r < 0)
-        return r;
+    /* Its page is there before the dataset is ready. */
+    if (parent->kind == NODE_BATCHES && lookup_fixed(tree, parent, name, ret) == 0)
+        r = 1;
+    if (r != 0) {
+        if (ret_changed)
+            *ret_changed = 0;
+        return r < 0 ? r : 0;
+    }
     switch (parent->kind) {
     case NODE_FOLDER:
     case NODE_DATASET:
@@ -371,6 +381,16 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
 }
 
 /* ---- listings ---- */
+
+static int list_fixed(const struct tree *tree, const struct node *parent, uint64_t index,
+                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+{
+    if (index >= parent->fixed->n_children)
+        return -ENOENT;
+    node_of_fixed(tree, parent->fixed->first_child + index, ret);
+    snprintf(ret_name, TREE_NAME_ROOM, "%s", ret->fixed->name);
+    return 0;
+}
 
 static int list_plans(struct tree *tree, const struct node *parent, uint64_t index,
                       struct node *ret, char ret_name[static TREE_NAME_ROOM])
@@ -449,6 +469,8 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
 {
     int r = names_known(tree, parent, NULL);
 
+    if (parent->kind == NODE_BATCHES && index < parent->fixed->n_children)
+        return list_fixed(tree, parent, index, ret, ret_name);
     /* No plan has been opened before the dataset is: nothing to list yet. */
     if (r < 0)
         return r == -EAGAIN && parent->kind == NODE_BATCHES ? -ENOENT : r;
@@ -457,13 +479,9 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
     case NODE_DATASET:
     case NODE_SOURCES:
     case NODE_SAMPLES:
-        if (index >= parent->fixed->n_children)
-            return -ENOENT;
-        node_of_fixed(tree, parent->fixed->first_child + index, ret);
-        snprintf(ret_name, TREE_NAME_ROOM, "%s", ret->fixed->name);
-        return 0;
+        return list_fixed(tree, parent, index, ret, ret_name);
     case NODE_BATCHES:
-        return list_plans(tree, parent, index, ret, ret_name);
+        return list_plans(tree, parent, index - parent->fixed->n_children, ret, ret_name);
     case NODE_PLAN:
         return parent->plan->plan.seeded ? list_epochs(tree, parent, index, ret, ret_name)
                                          : list_batch_folders(tree, parent, index, ret, ret_name);

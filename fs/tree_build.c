@@ -75,6 +75,27 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
     return r;
 }
 
+/* What to type, for who looks into a batches/ in which nothing was opened yet. All have the same
+ * text. It is there, or not, for as long as the mount is: listings only grow. */
+static int add_plans_page(struct builder *b)
+{
+    static const char text[] =
+        "Open a plan by its name, and it is there; nothing is listed here before. For example\n\n"
+        "    ls 'batch=128/npz'                   128 samples a file, in stored order\n"
+        "    ls 'batch=128,seed=7/epoch=0/npz'    shuffled, differently in every epoch=<E>\n\n"
+        "A plan is\n\n"
+        "    batch=<n|all>[,part=KofN][,rank=KofN][,seed=S][,shuffle=full|window:M]\n"
+        "                 [,tail=keep|drop|wrap]\n\n"
+        "README.txt at the top of the mount says what these do. A mount with -o plan=PLAN lists\n"
+        "PLAN here, with + for each comma, and not this file.\n";
+    struct fixed page = {.kind = NODE_PAGE};
+
+    if (b->tree->options.n_plans)
+        return 0;
+    page.text = strdup(text);
+    return page.text ? add_fixed(b, page, "README.txt") : -ENOMEM;
+}
+
 static int add_sample_folders(struct builder *b, const struct catalog_item *item)
 {
     int r = 0;
@@ -247,6 +268,9 @@ static int add_children(struct builder *b, size_t i)
         break;
     case NODE_SOURCES:
         r = add_sources(b, item);
+        break;
+    case NODE_BATCHES:
+        r = add_plans_page(b);
         break;
     default:
         return 0;

@@ -98,6 +98,21 @@ int value_path(const char *name, const char *value, const char *want, const char
     return asprintf(&path, "%s/%s", here, value) < 0 ? -ENOMEM : replace(text, path);
 }
 
+void guess_init(struct guess *ret, const char *wrong)
+{
+    *ret = (struct guess){.wrong = wrong, .distance = 3};
+}
+
+void guess_at(struct guess *guess, const char *name)
+{
+    size_t distance = edit_distance(guess->wrong, name);
+
+    if (distance < guess->distance && (distance < 2 || *name == *guess->wrong)) {
+        guess->name = name;
+        guess->distance = distance;
+    }
+}
+
 size_t edit_distance(const char *a, const char *b)
 {
     size_t row[64], n = strlen(b);

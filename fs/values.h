@@ -37,4 +37,14 @@ int value_path(const char *name, const char *value, const char *want, const char
  */
 size_t edit_distance(const char *a, const char *b);
 
+/* The name that was meant by a wrong one. */
+struct guess {
+    const char *wrong;
+    const char *name; /* NULL: none comes near */
+    size_t distance;
+};
+
+void guess_init(struct guess *ret, const char *wrong);
+void guess_at(struct guess *guess, const char *name); /* one of the names there are */
+
 #endif

@@ -5,13 +5,14 @@ import errno
 import itertools
 import os
 import random
+import re
 import stat
 
 import numpy as np
 
 import order_reference
-from lib import (FASHION, SLOW, contains, equal, expect_error, idx_bytes, log_text, mounted, path,
-                 small, write)
+from lib import (FASHION, MOUNTPOINT, SLOW, contains, content, equal, expect_error, idx_bytes,
+                 log_text, mounted, path, small, status, write)
 
 ref = order_reference.load()
 rng = random.Random(3)
@@ -187,14 +188,44 @@ def check_listed_by_option():
     equal(len(os.listdir(path("train/batches/batch=2"))) > 4, True, "a plan without a seed")
 
 
+def check_page():
+    """What it says to type is there."""
+    typed = re.findall(r"^ +ls '(.*?)'", content(path("train/batches/README.txt")).decode(), re.M)
+    equal(len(typed), 2, "examples")
+    for name in typed:
+        equal(os.listdir(path("train/batches", name))[:1], ["000000.npz"], name)
+    equal(os.listdir(path("train/batches"))[0], "README.txt", "it stays")
+
+
+def check_refused():
+    """A mistyped plan: what was meant is in the log, once, and in the status."""
+    before = log_text().count("sed=7")
+    for _ in range(3):
+        expect_error(errno.ENOENT, os.stat, path("train/batches/batch=4,sed=7/epoch=0"))
+    reason = "train/batches/batch=4,sed=7: 'sed' is not a parameter of a plan; want batch, part, " \
+             "rank, seed, shuffle or tail; is it 'batch=4,seed=7'?"
+    contains(log_text(), f"no such name: {reason}\n")
+    equal(log_text().count("batch=4,sed=7") - before, 1, "lines of the log")
+    equal(status(MOUNTPOINT)["last_refused_name"], reason, "the name in the status")
+    expect_error(errno.ENOENT, os.stat, path("train/batches/.hidden"))
+    expect_error(errno.ENOENT, os.stat, path("train/batches/desktop.ini"))
+    equal(status(MOUNTPOINT)["last_refused_name"], reason, "what is meant for others is not told")
+    equal("desktop.ini" in log_text(), False, "nor in the log")
+
+
 with mounted():
-    equal(os.listdir(path("train/batches")), [], "no plan was opened")
+    equal(os.listdir(path("train/batches")), ["README.txt"], "no plan was opened")
+    check_page()
+    check_refused()
     check_growing()
     check_unions()
     check_spellings()
     check_malformed()
     check_combinations()
-equal(log_text(), "", "malformed plans are not news")
+said = log_text().splitlines()
+equal(20 < len(said) < 60 and all(re.match("epochfs: (no such name:|[0-9]+ messages? left out$)", line)
+                                  for line in said),
+      True, f"what was mistyped, and no more of it than anybody reads: {said}")
 with mounted(path().replace("mountpoint", "source"), "plan=batch=128+seed=7,epochs=3",
              "plan=batch=2", "log=debug", log="log.debug"):
     check_listed_by_option()
@@ -202,7 +233,7 @@ with mounted(path().replace("mountpoint", "source"), "plan=batch=128+seed=7,epoc
     reasons = log_text("log.debug")
     for name in ("batch=0", "batch=1,rank=4of4", "batch=1,colour=red", "seed=7",
                  "batch=1,shuffle=full", "batch=18446744073709551616", "epoch=x"):
-        contains(reasons, f"epochfs: {name}: ")
+        contains(reasons, f"/{name}: ")
     contains(reasons, "batch: want", "rank: want", "'colour' is not a parameter", "batch= is missing",
              "shuffle= needs seed=")
 

@@ -57,6 +57,39 @@ static void test_plan_parse__batch_only__defaults(void **state)
     assert_int_equal(p.tail, TAIL_KEEP);
 }
 
+static void test_plan_guess__wrong_names__what_was_meant(void **state)
+{
+    static const struct {
+        const char *name, *want; /* NULL: cannot be guessed */
+    } cases[] = {
+        {"batch=128,sed=7", "batch=128,seed=7"},
+        {"Batch=128,SEED=7", "batch=128,seed=7"},
+        {"bacth=4", "batch=4"},
+        {"batch=128+seed=7", "batch=128,seed=7"},
+        {"seed=7;batch=128", "batch=128,seed=7"},
+        {"batch=128,seed=7,", "batch=128,seed=7"},
+        {"batch=4,shufle=window:8,sead=1", "batch=4,seed=1,shuffle=window:8"},
+        {"seed=7", NULL},
+        {"batch=128,seed=x", NULL},
+        {"batch=0", NULL},
+        {"batch", NULL},
+        {"nonsense=1", NULL},
+        {"a_word_that_is_longer_than_any_parameter_could_ever_be=1", NULL},
+        {"", NULL},
+        {",,", NULL},
+        {"=", NULL},
+    };
+    char got[PLAN_NAME_ROOM];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (plan_guess(cases[i].name, got) != (cases[i].want != NULL))
+            fail_msg("'%s'", cases[i].name);
+        if (cases[i].want)
+            assert_string_equal(got, cases[i].want);
+    }
+}
+
 static void test_plan_name__defaults__left_out(void **state)
 {
     (void)state;
@@ -299,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_parse__every_parameter__fields),
         cmocka_unit_test(test_plan_parse__batch_only__defaults),
+        cmocka_unit_test(test_plan_guess__wrong_names__what_was_meant),
         cmocka_unit_test(test_plan_name__defaults__left_out),
         cmocka_unit_test(test_plan_name__any_order__canonical),
         cmocka_unit_test(test_plan_parse__largest_numbers__fit),

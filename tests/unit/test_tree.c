@@ -418,13 +418,15 @@ static void test_tree__opened_plans_and_epochs__listed_once(void **state)
     }
     assert_int_equal(tree_list(tree, &parent, 3, &node, name), -ENOENT);
     parent = node_at(tree, "train/batches");
-    for (uint64_t i = 0; i < 3; i++) {
+    for (uint64_t i = 0; i < 4; i++) { /* behind the page that says what to type */
         assert_int_equal(tree_list(tree, &parent, i, &node, name), 0);
-        assert_string_equal(name, plans[i]);
+        assert_string_equal(name, i ? plans[i - 1] : "README.txt");
     }
-    assert_int_equal(tree_list(tree, &parent, 3, &node, name), -ENOENT);
+    assert_int_equal(tree_list(tree, &parent, 4, &node, name), -ENOENT);
     parent = node_at(tree, "other/a/batches"); /* another dataset's */
-    assert_int_equal(tree_list(tree, &parent, 0, &node, name), -ENOENT);
+    assert_int_equal(tree_list(tree, &parent, 0, &node, name), 0);
+    assert_int_equal(node.kind, NODE_PAGE);
+    assert_int_equal(tree_list(tree, &parent, 1, &node, name), -ENOENT);
     tree_free(tree);
 }
 
