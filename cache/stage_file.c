@@ -188,7 +188,7 @@ static void close_some_locked(struct stage *stage)
         struct file *file = stage->oldest;
 
         if (atomic_exchange(&file->recent, false) || atomic_load(&file->users) || file->coming ||
-            file->waits) {
+            file->waits.n) {
             open_list_remove_locked(file);
             open_list_add_locked(file);
         } else {
@@ -245,50 +245,6 @@ int file_take(struct file *file, struct diag *d)
 void file_put(struct file *file)
 {
     atomic_fetch_sub(&file->users, 1);
-}
-
-/* ---- waits ---- */
-
-void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
-                       struct wait **ret_over)
-{
-    lock_assert_held(&file->stage->lock);
-    for (struct wait **at = &file->waits; *at;) {
-        struct wait *w = *at;
-        uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
-
-        if (from < to)
-            w->left -= min_u64(w->left, to - from);
-        if (from < to && (error < 0 || !w->left)) {
-            *at = w->next;
-            w->next = *ret_over;
-            *ret_over = w;
-        } else {
-            at = &w->next;
-        }
-    }
-}
-
-bool is_demanded_locked(const struct file *file, uint64_t first, uint64_t end)
-{
-    lock_assert_held(&file->stage->lock);
-    for (const struct wait *w = file->waits; w; w = w->next)
-        if (!w->waiter->ahead && w->first < end && first < w->end)
-            return true;
-    return false;
-}
-
-void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason)
-{
-    while (over) {
-        struct wait *w = over;
-
-        over = w->next;
-        if (error < 0 && error != -EINTR && !w->waiter->ahead)
-            atomic_fetch_add_explicit(&stage->counters.errors, 1, memory_order_relaxed);
-        waiter_done(w->waiter, error, reason);
-        free(w);
-    }
 }
 
 /* ---- looking ---- */
@@ -407,7 +363,7 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
 
 /* By keep=plan those go, too, that are on disk and were not looked at yet, but none that somebody
  * waits for. */
-static bool may_drop_locked(const struct file *file, uint64_t block)
+static bool may_drop_locked(struct file *file, uint64_t block)
 {
     uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
     bool plan = file->stage->options.keep == STAGE_PLAN;
@@ -417,10 +373,7 @@ static bool may_drop_locked(const struct file *file, uint64_t block)
     if ((state & BLOCK_STATE) != BLOCK_HERE &&
         !((state & BLOCK_STATE) == BLOCK_UNKNOWN && plan && state & BLOCK_COUNTED))
         return false;
-    for (const struct wait *w = plan ? file->waits : NULL; w; w = w->next)
-        if (w->first <= block && block < w->end)
-            return false;
-    return true;
+    return !plan || !wait_first_locked(file, block, block + 1);
 }
 
 /* Blocks that are HERE are COMING while they are dropped, so that no run is made for them. Of a
@@ -910,7 +863,8 @@ static bool has_given_up(const struct file *file, const struct wait *w)
 {
     const struct stage *stage = file->stage;
 
-    return file->gave_up && w->first < file->gave_up_end && file->gave_up_first < w->end &&
+    return file->gave_up && w->blocks.first < file->gave_up_end &&
+           file->gave_up_first < w->blocks.end &&
            monotonic_ns() - file->gave_up < GAVE_UP_MS * NS_PER_MS &&
            atomic_load_explicit(&stage->progress, memory_order_relaxed) < file->gave_up;
 }
@@ -920,6 +874,7 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
                       struct wait *w)
 {
     enum run_why why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
+    uint64_t first = w->blocks.first, end = w->blocks.end;
     struct stage *stage = file->stage;
     int r;
 
@@ -928,22 +883,17 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         return -EINTR;
     if (atomic_load(&file->failed) < 0)
         return atomic_load(&file->failed);
-    w->left = count_missing(file, w->first, w->end);
+    w->left = count_missing(file, first, end);
     if (!w->left)
         return 0;
     if (has_given_up(file, w))
         return -EREMOTEIO;
-    w->since = monotonic_ns();
-    w->waiter = waiter;
-    runs_hurry_locked(file, w->first, w->end, why);
-    r = runs_make_locked(file, w->first, w->end, DEMAND_BYTES, why, false);
+    runs_hurry_locked(file, first, end, why);
+    r = runs_make_locked(file, first, end, DEMAND_BYTES, why, false);
     if (r < 0)
         return r; /* what was made before that goes on */
-    if (waiter) {
-        waiter_add(waiter);
-        w->next = file->waits;
-        file->waits = w;
-    }
+    if (waiter)
+        wait_begin_locked(w, file, waiter);
     if (why == RUN_DEMAND)
         ahead_locked(file, off, len);
     stage_kick_locked(stage);
@@ -966,9 +916,9 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
         }
         return;
     }
-    w->first = off / file->block_bytes;
-    w->end = ceil_div(off + len, file->block_bytes);
-    look_at_blocks(file, w->first, w->end);
+    w->blocks.first = off / file->block_bytes;
+    w->blocks.end = ceil_div(off + len, file->block_bytes);
+    look_at_blocks(file, w->blocks.first, w->blocks.end);
     lock_take(&stage->lock);
     r = ask_locked(file, off, len, waiter, w);
     if (r == -EREMOTEIO)

@@ -188,7 +188,7 @@ static int64_t look_at_others(struct stage *stage, int64_t now)
     while (left) {
         struct file *next = left->next_elsewhere;
 
-        waited = waited || left->waits;
+        waited = waited || left->waits.n;
 
         left->next_elsewhere = stage->elsewhere;
         stage->elsewhere = left;

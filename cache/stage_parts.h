@@ -1,6 +1,7 @@
 /* What the parts of the stage share: stage.c (life, counters), stage_file.c (blocks of a file, and
- * the blob that reads them), stage_runs.c (transfers), stage_next.c (what to fetch next),
- * stage_guided.c (what the guide says of that), stage_keep.c (what goes when there is no room). */
+ * the blob that reads them), stage_waits.c (who waits, and for how long), stage_runs.c (transfers),
+ * stage_next.c (what to fetch next), stage_guided.c (what the guide says of that), stage_keep.c
+ * (what goes when there is no room). */
 #ifndef EPOCHFS_CACHE_STAGE_PARTS_H
 #define EPOCHFS_CACHE_STAGE_PARTS_H
 
@@ -8,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "base/ranges.h"
 #include "base/wants.h"
 #include "cache/room.h"
 #include "cache/spare.h"
@@ -42,12 +44,19 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 
 /* A range of blocks that somebody waits for. */
 struct wait {
-    struct wait *next;
-    uint64_t first, end; /* blocks */
-    uint64_t left;       /* of them that are not here */
-    int64_t since;
+    struct range blocks; /* its head: in file->waits */
+    struct range quiet;  /* in stage->quiet: [monotonic_ns() of the last progress, as far as it was
+                            looked at; that + 1) */
+    struct file *file;
+    uint64_t left; /* blocks that are not here */
     struct waiter *waiter;
+    struct wait *next; /* when it is over: of those that are told together */
 };
+
+static inline struct wait *wait_of(struct range *blocks)
+{
+    return (struct wait *)blocks;
+}
 
 enum file_verdict { FILE_NOT_VERIFIED, FILE_GOOD, FILE_BAD };
 
@@ -83,7 +92,8 @@ struct file {
     struct remote_version version; /* whole_only may be found out later */
     bool opening;
     struct file *newer, *older; /* of those that are open */
-    struct wait *waits;
+    struct ranges waits;        /* struct wait, by their blocks */
+    struct ranges runs;         /* struct run, by theirs */
     uint64_t coming, elsewhere; /* blocks in that state */
     unsigned dropping;          /* drops that are under way */
     bool surveyed;              /* what is on disk was counted; of who lists victims */
@@ -122,6 +132,8 @@ struct run {
     _Atomic int64_t progress; /* when a block, or its share of bytes, last came; 0: never */
     /* Guarded by stage->lock: */
     struct run *next, *previous; /* of its list */
+    struct range blocks;         /* in file->runs, while it is in a list: [first, first + n) */
+    struct range alarm;          /* in stage->asleep, while it sleeps: [wake_at, ...) */
     enum run_state state;
     enum run_phase phase;
     unsigned begun;      /* how often */
@@ -129,7 +141,7 @@ struct run {
     bool paused, stopping;
     bool small;   /* it is beside the jobs: see is_small_locked() */
     bool crowded; /* more than jobs were under way when it began */
-    int64_t made, wake_at;
+    int64_t made;
     uint64_t when;            /* it is needed, by the guide; STAGE_NEVER: that is not known */
     bool was_paused;          /* this transfer */
     unsigned failures;        /* in a row, without a block */
@@ -222,7 +234,10 @@ struct stage {
     struct file *newest, *oldest; /* of those that are open */
     struct file *elsewhere;
     struct run_list queued[RUN_WHYS], active, asleep;
-    uint8_t *buffer[16]; /* [n_buffers], of runs that have gone */
+    struct ranges alarms; /* runs that are asleep, by when they are to wake */
+    struct ranges quiet;  /* waits, by their last progress as far as it was looked at */
+    uint64_t looks;       /* at the progress of a run, ever: what tests count */
+    uint8_t *buffer[16];  /* [n_buffers], of runs that have gone */
     unsigned n_buffers;
     unsigned alive;    /* runs, in lists or not */
     unsigned starting; /* of them */
@@ -303,22 +318,53 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
  * that could not be dropped (-EOPNOTSUPP). */
 int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n);
 
+/* Compare a file that is here with its SHA-256. 0; -EBADMSG: it differs, its blocks have been
+ * dropped; -EAGAIN: a block is missing; or -errno. No lock held. */
+int file_verify(struct file *file, struct diag *d);
+
+/* ---- stage_waits.c ---- */
+
+/* Of the waits of a file those for some of the blocks [first, end), in order; NULL: no more. Get
+ * the next one before this one is over. */
+struct wait *wait_first_locked(struct file *file, uint64_t first, uint64_t end);
+struct wait *wait_next_locked(const struct wait *wait, uint64_t first, uint64_t end);
+
+/* Somebody waits from now on; its blocks and what is left of them are set. */
+void wait_begin_locked(struct wait *wait, struct file *file, struct waiter *waiter);
+
+/* It is over: it goes to *ret_over. */
+void wait_end_locked(struct wait *wait, struct wait **ret_over);
+
 /* Blocks [first, end) have come (error 0) or will not: waits that are over by this go to *ret_over.
  * A wait fails as a whole. */
 void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
                        struct wait **ret_over);
 
 /* Does a reader wait for some of the blocks [first, end), and not only who fetches ahead? */
-bool is_demanded_locked(const struct file *file, uint64_t first, uint64_t end);
+bool is_demanded_locked(struct file *file, uint64_t first, uint64_t end);
 
 /* Tell them. No lock held. */
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
 
-/* Compare a file that is here with its SHA-256. 0; -EBADMSG: it differs, its blocks have been
- * dropped; -EAGAIN: a block is missing; or -errno. No lock held. */
-int file_verify(struct file *file, struct diag *d);
+/* When the run, which nobody stops, last made progress: what counts is said there, and nowhere
+ * else. monotonic_ns() */
+int64_t run_progress_locked(const struct run *run);
+
+/* Waits for what has made no progress for `patience=` go to *ret_over, and runs that they alone
+ * waited for to *ret_gone, to be let go. Returns when to look again. */
+int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over,
+                             struct run **ret_gone);
 
 /* ---- stage_runs.c ---- */
+
+/* Of the runs of a file those with some of the blocks [first, end), as wait_first_locked(). */
+struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end);
+struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end);
+
+bool is_waited_for_locked(const struct run *run);
+
+/* Stop a run that nobody waits for any more, or (not under way) have it leave: it is in *gone. */
+void run_give_up_locked(struct run *run, struct wait **over, struct run **gone);
 
 #define DEMAND_BYTES (UINT64_C(4) << 20) /* of a run that somebody waits for */
 #define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */

@@ -70,6 +70,21 @@ static void list_add(struct run *run, enum run_state state)
     list->n++;
 }
 
+/* What has slept has waited already: it is queued before all others. */
+static void list_add_first(struct run *run)
+{
+    struct run_list *list;
+
+    lock_assert_held(&run->file->stage->lock);
+    run->state = RUN_QUEUED;
+    list = list_of(run);
+    run->previous = NULL;
+    run->next = list->first;
+    *(list->first ? &list->first->previous : &list->last) = run;
+    list->first = run;
+    list->n++;
+}
+
 static void list_remove(struct run *run)
 {
     struct run_list *list = list_of(run);
@@ -84,6 +99,46 @@ static void list_move(struct run *run, enum run_state state)
 {
     list_remove(run);
     list_add(run, state);
+}
+
+static struct run *run_of(struct range *blocks)
+{
+    return blocks ? (struct run *)((char *)blocks - offsetof(struct run, blocks)) : NULL;
+}
+
+struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end)
+{
+    lock_assert_held(&file->stage->lock);
+    return run_of(ranges_first(&file->runs, first, end));
+}
+
+struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end)
+{
+    lock_assert_held(&run->file->stage->lock);
+    return run_of(ranges_next(&run->file->runs, &run->blocks, first, end));
+}
+
+static void set_blocks_locked(struct run *run, uint64_t first, uint64_t n)
+{
+    lock_assert_held(&run->file->stage->lock);
+    run->first = first;
+    run->n = n;
+    ranges_move(&run->file->runs, &run->blocks, first, first + n);
+}
+
+static void sleep_locked(struct run *run, int64_t until)
+{
+    list_move(run, RUN_ASLEEP);
+    run->alarm.first = (uint64_t)until;
+    run->alarm.end = run->alarm.first + 1;
+    ranges_add(&run->file->stage->alarms, &run->alarm);
+}
+
+static void wake_locked(struct run *run)
+{
+    ranges_remove(&run->file->stage->alarms, &run->alarm);
+    list_remove(run);
+    list_add_first(run);
 }
 
 /* ---- making ---- */
@@ -138,6 +193,9 @@ static int make_run_locked(struct file *file, uint64_t first, uint64_t n, enum r
         file->whole = run;
     file->stage->alive++;
     list_add(run, RUN_QUEUED);
+    run->blocks.first = first;
+    run->blocks.end = first + n;
+    ranges_add(&file->runs, &run->blocks);
     return 0;
 }
 
@@ -171,12 +229,12 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
 bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
                               uint64_t room)
 {
-    struct run_list *list = &file->stage->queued[RUN_BACKGROUND];
     bool any = false;
 
     runs_make_locked(file, first, end, UINT64_MAX, RUN_BACKGROUND, false);
-    for (struct run *run = list->first; run; run = run->next) {
-        if (run->file != file || run->begun || run->first >= end || run->first + run->n <= first)
+    for (struct run *run = run_first_locked(file, first, end); run;
+         run = run_next_locked(run, first, end)) {
+        if (run->why != RUN_BACKGROUND || run->state != RUN_QUEUED || run->begun)
             continue;
         run->when = when;
         if (!any)
@@ -189,61 +247,42 @@ bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, u
 void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
                                 struct wait **ret_over)
 {
-    lock_assert_held(&file->stage->lock);
-    for (struct wait **at = &file->waits; *at;) {
-        struct wait *w = *at;
-        uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
+    struct wait *next;
+
+    for (struct wait *w = wait_first_locked(file, first, end); w; w = next) {
+        uint64_t from = max_u64(first, w->blocks.first), to = min_u64(end, w->blocks.end);
         enum run_why why = w->waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
 
-        if (from < to) /* those that were made for another wait */
-            runs_hurry_locked(file, from, to, why);
-        if (from < to && runs_make_locked(file, from, to, DEMAND_BYTES, why, false) < 0) {
-            *at = w->next;
-            w->next = *ret_over;
-            *ret_over = w;
-        } else {
-            at = &w->next;
-        }
+        next = wait_next_locked(w, first, end);
+        runs_hurry_locked(file, from, to, why); /* those that were made for another wait */
+        if (runs_make_locked(file, from, to, DEMAND_BYTES, why, false) < 0)
+            wait_end_locked(w, ret_over);
     }
 }
 
-static bool overlaps(const struct run *run, const struct file *file, uint64_t first, uint64_t end)
+static void hurry_locked(struct run *run, enum run_why why)
 {
-    return run->file == file && run->first < end && first < run->first + run->n;
-}
+    uint64_t soon = (uint64_t)(monotonic_ns() + BACKOFF_MS * NS_PER_MS);
+    bool queued = run->state == RUN_QUEUED;
 
-static void hurry_list(struct run_list *list, const struct file *file, uint64_t first, uint64_t end,
-                       enum run_why why)
-{
-    int64_t soon = monotonic_ns() + BACKOFF_MS * NS_PER_MS;
-
-    for (struct run *run = list->first, *next; run; run = next) {
-        bool queued = run->state == RUN_QUEUED;
-
-        next = run->next;
-        if (run->why <= (int)why || !overlaps(run, file, first, end))
-            continue;
-        if (queued)
-            list_remove(run);
-        atomic_store(&run->why, (int)why);
-        if (queued)
-            list_add(run, RUN_QUEUED);
-        if (run->state == RUN_ASLEEP && run->wake_at > soon)
-            run->wake_at = soon;
-    }
+    if (queued)
+        list_remove(run);
+    atomic_store(&run->why, (int)why);
+    if (queued)
+        list_add(run, RUN_QUEUED);
+    if (run->state == RUN_ASLEEP && run->alarm.first > soon)
+        ranges_move(&run->file->stage->alarms, &run->alarm, soon, soon + 1);
 }
 
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why)
 {
-    struct stage *stage = file->stage;
-
-    lock_assert_held(&stage->lock);
+    lock_assert_held(&file->stage->lock);
     if (!file->coming)
         return;
-    for (unsigned i = (unsigned)why + 1; i < RUN_WHYS; i++)
-        hurry_list(&stage->queued[i], file, first, end, why);
-    hurry_list(&stage->active, file, first, end, why);
-    hurry_list(&stage->asleep, file, first, end, why);
+    for (struct run *run = run_first_locked(file, first, end); run;
+         run = run_next_locked(run, first, end))
+        if (run->why > (int)why)
+            hurry_locked(run, why);
 }
 
 /* ---- the end of a run ---- */
@@ -321,7 +360,10 @@ static void run_leave_locked(struct run *run, int error, struct wait **over)
 {
     struct file *file = run->file;
 
+    if (run->state == RUN_ASLEEP)
+        ranges_remove(&file->stage->alarms, &run->alarm);
     list_remove(run);
+    ranges_remove(&file->runs, &run->blocks);
     release_blocks_locked(run, error, over);
     if (run->whole)
         runs_make_for_waits_locked(file, 0, file->blocks, over);
@@ -340,13 +382,9 @@ static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
     return (int64_t)max_u64(ms, retry_ms) * NS_PER_MS;
 }
 
-static bool is_waited_for_locked(const struct run *run)
+bool is_waited_for_locked(const struct run *run)
 {
-    lock_assert_held(&run->file->stage->lock);
-    for (const struct wait *w = run->file->waits; w; w = w->next)
-        if (w->first < run->first + run->n && run->first < w->end)
-            return true;
-    return false;
+    return wait_first_locked(run->file, run->first, run->first + run->n) != NULL;
 }
 
 /* Would anybody have what comes and is not kept? */
@@ -393,8 +431,7 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
         run->file->rest_until = now + REST_S * NS_PER_S;
         return true;
     }
-    run->wake_at = now + backoff_ns(run, retry_ms);
-    list_move(run, RUN_ASLEEP);
+    sleep_locked(run, now + backoff_ns(run, retry_ms));
     atomic_fetch_add_explicit(&stage->counters.retries, 1, memory_order_relaxed);
     return false;
 }
@@ -676,6 +713,7 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
         keep_spares(run, n);
     if (run->claimed > run->done) /* before anybody here may claim them again */
         staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
+    note_progress(run); /* before anybody hears of it */
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++) {
         note_fetched_locked(file, b);
@@ -687,7 +725,6 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     waits_tell(file->stage, over, 0, NULL);
     run->done += n;
     run->published = run->came_at;
-    note_progress(run);
     run->fill -= bytes;
     memmove(run->buffer, run->buffer + bytes, run->fill);
 }
@@ -721,12 +758,10 @@ static bool ends_a_wait(const struct run *run, uint64_t n)
     uint64_t first = run->first + run->done, end = first + n;
     LOCK_SCOPE(&run->file->stage->lock);
 
-    for (const struct wait *w = run->file->waits; w; w = w->next) {
-        uint64_t from = max_u64(first, w->first), to = min_u64(end, w->end);
-
-        if (from < to && w->left <= to - from)
+    for (const struct wait *w = wait_first_locked(run->file, first, end); w;
+         w = wait_next_locked(w, first, end))
+        if (w->left <= min_u64(end, w->blocks.end) - max_u64(first, w->blocks.first))
             return true;
-    }
     return false;
 }
 
@@ -830,7 +865,7 @@ static bool run_grow(struct transfer *transfer)
     file->whole = run;
     run->whole = true;
     run->small = false;
-    run->n = file->blocks;
+    set_blocks_locked(run, 0, file->blocks);
     transfer->len = file->blob.size;
     return true;
 }
@@ -846,7 +881,7 @@ static void trim_locked(struct run *run, uint64_t n, enum block_state state)
     for (uint64_t b = run->first + n; b < run->first + run->n; b++)
         if (file_state(file, b) == BLOCK_COMING)
             file_set_locked(file, b, state);
-    run->n = n;
+    set_blocks_locked(run, run->first, n);
 }
 
 /* Claim the blocks of the run: what another process has claimed it fetches. Returns false if
@@ -934,8 +969,7 @@ static bool pass_what_came(struct run *run)
             file_set_locked(file, b, BLOCK_UNKNOWN);
     staged_unclaim(&file->staged, first, come);
     staged_unclaim(&file->staged, first + come + keep, n - come - keep);
-    run->first = first + come;
-    run->n = keep;
+    set_blocks_locked(run, first + come, keep);
     run->claimed = keep;
     lock_drop(&file->stage->lock);
     look_at_blocks(file, first, first + n); /* it wakes who waits for them */
@@ -1175,6 +1209,7 @@ static struct run *next_locked(struct stage *stage)
     if (run) {
         run->small = small;
         run->crowded = stage->active.n >= stage->options.jobs;
+        atomic_store_explicit(&run->progress, run_progress_locked(run), memory_order_relaxed);
         list_move(run, RUN_ACTIVE);
         run->phase = RUN_STARTING;
         run->begun++;
@@ -1225,48 +1260,7 @@ void runs_start(struct stage *stage)
     }
 }
 
-/* ---- patience ---- */
-
-/* When the run last gave a sign of life. */
-static int64_t last_sign(const struct run *run)
-{
-    const struct stage *stage = run->file->stage;
-    int64_t progress = atomic_load_explicit(&run->progress, memory_order_relaxed);
-
-    if (run->state != RUN_ACTIVE && !run->failures) /* others go before it */
-        progress = atomic_load_explicit(&stage->progress, memory_order_relaxed);
-    return progress > run->made ? progress : run->made;
-}
-
-/* Waits for the run's blocks that have waited too long go to *over. Returns true if nobody waits
- * for it any more. */
-static bool end_waits_locked(struct run *run, int64_t now, struct wait **over)
-{
-    struct file *file = run->file;
-    int64_t patience = run->file->stage->options.patience_s * NS_PER_S, sign = last_sign(run);
-    bool any = false, left = false;
-
-    for (struct wait **at = &file->waits; *at;) {
-        struct wait *w = *at;
-        bool is_ours = w->first < run->first + run->n && run->first < w->end;
-
-        if (is_ours && now - (w->since > sign ? w->since : sign) > patience) {
-            if (!w->waiter->ahead) {
-                file->gave_up = now;
-                file->gave_up_first = w->first;
-                file->gave_up_end = w->end;
-            }
-            *at = w->next;
-            w->next = *over;
-            *over = w;
-            any = true;
-            continue;
-        }
-        left = left || is_ours;
-        at = &w->next;
-    }
-    return any && !left;
-}
+/* ---- giving up ---- */
 
 static void let_go_all(struct run *gone)
 {
@@ -1306,44 +1300,37 @@ static void stop_locked(struct run *run, int error)
     run->stopping = true;
 }
 
-static void give_up_list(struct run_list *list, int64_t now, struct wait **over, struct run **gone)
+void run_give_up_locked(struct run *run, struct wait **over, struct run **gone)
 {
-    for (struct run *run = list->first, *next; run; run = next) {
-        next = run->next;
-        if (run->why == RUN_BACKGROUND || run->stopping || !end_waits_locked(run, now, over))
-            continue;
-        if (run->state == RUN_ACTIVE) {
-            stop_locked(run, 0); /* who comes to wait now has another one */
-            continue;
-        }
-        run_leave_locked(run, -EREMOTEIO, over);
-        run->next = *gone;
-        *gone = run;
+    if (run->state == RUN_ACTIVE) {
+        stop_locked(run, 0); /* who comes to wait now has another one */
+        return;
     }
+    run_leave_locked(run, -EREMOTEIO, over);
+    run->next = *gone;
+    *gone = run;
+}
+
+/* Queue what has slept enough. Returns when to do that again. */
+static int64_t wake_asleep_locked(struct stage *stage, int64_t now)
+{
+    struct range *alarm;
+
+    while ((alarm = ranges_least(&stage->alarms)) && (int64_t)alarm->first <= now)
+        wake_locked((struct run *)((char *)alarm - offsetof(struct run, alarm)));
+    return alarm ? (int64_t)alarm->first : INT64_MAX;
 }
 
 int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over)
 {
     struct run *gone = NULL;
-    int64_t next = INT64_MAX;
-    bool waited = stage->queued[RUN_DEMAND].n || stage->queued[RUN_AHEAD].n;
+    int64_t give_up = waits_give_up_locked(stage, now, ret_over, &gone),
+            wake = wake_asleep_locked(stage, now), next = give_up < wake ? give_up : wake;
+    bool waited = stage->quiet.n > 0;
 
-    lock_assert_held(&stage->lock);
-    give_up_list(&stage->queued[RUN_DEMAND], now, ret_over, &gone);
-    give_up_list(&stage->queued[RUN_AHEAD], now, ret_over, &gone);
-    give_up_list(&stage->active, now, ret_over, &gone);
-    give_up_list(&stage->asleep, now, ret_over, &gone);
-    for (struct run *run = stage->asleep.first, *after; run; run = after) {
-        after = run->next;
-        if (run->wake_at <= now)
-            list_move(run, RUN_QUEUED);
-        else if (run->wake_at < next)
-            next = run->wake_at;
-        waited = waited || run->why != RUN_BACKGROUND;
-    }
     for (const struct run *run = stage->active.first; run && !waited; run = run->next)
         waited = run->why != RUN_BACKGROUND;
-    if (waited && now + LOOK_MS * NS_PER_MS < next)
+    if (waited && now + LOOK_MS * NS_PER_MS < next) /* runs_flush() */
         next = now + LOOK_MS * NS_PER_MS;
     if (gone) {
         lock_drop(&stage->lock);

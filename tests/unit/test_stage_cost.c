@@ -1,0 +1,249 @@
+/* What the stage does for n who wait is n times as much, not n * n; and patience counts from the
+ * last progress of what a reader waits for. The clock is turned by hand, and nothing is timed. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/wants.h"
+#include "cache/stage_parts.h"
+#include "tests/support/fake_transport.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/unit.h"
+
+#define BLOCK 4096
+#define MOST  2000 /* who wait */
+#define SIZE  (2 * MOST * BLOCK)
+#define JOBS  2
+
+static uint8_t content[SIZE];
+static _Atomic int64_t turned_s; /* by which the clock is ahead */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    int r = __real_clock_gettime(clock, ret);
+
+    ret->tv_sec += atomic_load(&turned_s);
+    return r;
+}
+
+/* A stage with one file, whose remote lets one transfer after the other pass, as it is told. */
+struct fixture {
+    struct cache_folder cache;
+    struct fake *fake;
+    struct stage *stage;
+    struct blob *blob;
+    struct lock lock;
+    pthread_cond_t changed;
+    unsigned may_pass; /* transfers, by their numbers */
+    unsigned over;     /* waits */
+    unsigned failed;
+};
+
+struct waiting {
+    struct waiter waiter;
+    struct fixture *f;
+};
+
+static struct fake_answer in_turn(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    struct fixture *f = ctx;
+
+    (void)transfer;
+    lock_take(&f->lock);
+    while (f->may_pass <= number)
+        lock_wait(&f->lock, &f->changed);
+    lock_drop(&f->lock);
+    return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+}
+
+static void let_pass(struct fixture *f, unsigned n)
+{
+    LOCK_SCOPE(&f->lock);
+
+    f->may_pass = n;
+    pthread_cond_broadcast(&f->changed);
+}
+
+static void waiting_done(struct waiter *waiter)
+{
+    struct fixture *f = ((struct waiting *)waiter)->f;
+    LOCK_SCOPE(&f->lock);
+
+    f->over++;
+    f->failed += atomic_load(&waiter->error) < 0;
+    pthread_cond_broadcast(&f->changed);
+}
+
+static void wait_over(struct fixture *f, unsigned n)
+{
+    lock_take(&f->lock);
+    while (f->over < n)
+        lock_wait(&f->lock, &f->changed);
+    lock_drop(&f->lock);
+}
+
+static void open_fixture(struct fixture *f, const char *folder, unsigned patience_s)
+{
+    const struct stage_options options = {
+        .limit_percent = 100, .block = BLOCK, .jobs = JOBS, .patience_s = patience_s};
+    const struct remote_version version = {.size = SIZE, .etag = "\"1\""};
+    const struct stage_file file = {.url = "fake://file",
+                                    .key = "fake://file",
+                                    .name = "file",
+                                    .version = &version,
+                                    .mode = 0444};
+    struct diag d = DIAG_INIT;
+
+    *f = (struct fixture){0};
+    lock_init(&f->lock);
+    condition_init(&f->changed);
+    assert_int_equal(cache_folder_init(&f->cache, folder), 0);
+    assert_int_equal(fake_new(content, SIZE, JOBS, &f->fake), 0);
+    fake_set_script(f->fake, in_turn, f);
+    if (stage_new(&options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0 ||
+        stage_add(f->stage, &file, &f->blob, &d) < 0)
+        fail_msg("%s", d.text);
+}
+
+static void close_fixture(struct fixture *f)
+{
+    let_pass(f, UINT32_MAX);
+    stage_free(f->stage);
+    cache_folder_release(&f->cache);
+    pthread_cond_destroy(&f->changed);
+    lock_release(&f->lock);
+    atomic_store(&turned_s, 0);
+}
+
+/* n who each wait for a block that is no neighbour of another one's, in no order. */
+static struct waiting *ask(struct fixture *f, unsigned n)
+{
+    struct waiting *waiting = calloc(n, sizeof(*waiting));
+
+    for (unsigned i = 0; i < n; i++) {
+        waiting[i].f = f;
+        waiting[i].waiter.done = waiting_done;
+        atomic_store(&waiting[i].waiter.pending, 1);
+        blob_fetch(f->blob, i * UINT64_C(1201) % MOST * 2 * BLOCK, BLOCK, &waiting[i].waiter);
+        waiter_done(&waiting[i].waiter, 0, NULL);
+    }
+    return waiting;
+}
+
+static uint64_t work_of(struct stage *stage)
+{
+    LOCK_SCOPE(&stage->lock);
+    uint64_t work = stage->quiet.steps + stage->alarms.steps + stage->looks;
+
+    for (const struct file *file = stage->files; file; file = file->next)
+        work += file->waits.steps + file->runs.steps;
+    return work;
+}
+
+/* What the stage's thread does at each event, if it is fast enough. */
+static void look(struct stage *stage)
+{
+    struct wait *over = NULL;
+    LOCK_SCOPE(&stage->lock);
+
+    runs_wake_locked(stage, monotonic_ns(), &over);
+    assert_null(over);
+}
+
+static uint64_t work_for(const char *folder, unsigned n)
+{
+    struct waiting *waiting;
+    struct fixture f;
+    uint64_t work;
+
+    open_fixture(&f, folder, 60);
+    waiting = ask(&f, n); /* all wait before the first block comes */
+    for (unsigned i = 1; i <= n; i++) {
+        let_pass(&f, i);
+        wait_over(&f, i);
+        look(f.stage);
+    }
+    work = work_of(f.stage);
+    assert_int_equal(f.failed, 0);
+    assert_true(work > n);
+    close_fixture(&f);
+    free(waiting);
+    return work;
+}
+
+static void test_waits__ten_times_as_many__little_more_each(void **state)
+{
+    char few_in[PATH_MAX], many_in[PATH_MAX];
+    uint64_t few, many;
+
+    temp_folder(*state, "few");
+    temp_folder(*state, "many");
+    temp_path(*state, "few", few_in);
+    temp_path(*state, "many", many_in);
+    few = work_for(few_in, MOST / 10);
+    many = work_for(many_in, MOST);
+    if (many > few * 20) /* a tree is deeper then; each with each would be 100 */
+        fail_msg("%u: %llu steps, %u: %llu", MOST / 10, (unsigned long long)few, MOST,
+                 (unsigned long long)many);
+}
+
+/* Each gets its turn, though the last one's comes after many times as long as patience lasts. */
+static void test_patience__the_queue_moves__nobody_fails(void **state)
+{
+    const unsigned n = 30;
+    struct waiting *waiting;
+    struct fixture f;
+
+    open_fixture(&f, *state, 30);
+    waiting = ask(&f, n);
+    for (unsigned i = 1; i <= n; i++) {
+        fake_wait_started(f.fake, (unsigned)min_u64(i - 1 + JOBS, n));
+        atomic_fetch_add(&turned_s, 10); /* two of them are under way at a time */
+        let_pass(&f, i);
+        wait_over(&f, i);
+    }
+    assert_int_equal(f.failed, 0);
+    close_fixture(&f);
+    free(waiting);
+}
+
+/* Nothing comes: those that are under way are given up, and those that are queued behind them. */
+static void test_patience__nothing_moves__all_fail(void **state)
+{
+    const unsigned n = 30;
+    struct waiting *waiting;
+    struct fixture f;
+
+    open_fixture(&f, *state, 30);
+    waiting = ask(&f, n);
+    fake_wait_started(f.fake, JOBS);
+    atomic_fetch_add(&turned_s, 31);
+    stage_limit_patience(f.stage, 30); /* it looks again */
+    wait_over(&f, n);
+    assert_int_equal(f.failed, n);
+    let_pass(&f, UINT32_MAX);
+    close_fixture(&f);
+    free(waiting);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_waits__ten_times_as_many__little_more_each, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_patience__the_queue_moves__nobody_fails, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_patience__nothing_moves__all_fail, temp_setup,
+                                        temp_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
