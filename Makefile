@@ -4,7 +4,7 @@ BUILD = build/release
 .PHONY: all check install package clean
 
 all:
-	cmake --preset release
+	cmake --preset release -B $(BUILD)
 	cmake --build $(BUILD)
 
 check:
