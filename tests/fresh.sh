@@ -48,7 +48,7 @@ alone() {
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
-    EPOCHFS_ALONE=$folder timeout --kill-after=1 "$limit" \
+    EPOCHFS_ALONE=$folder setpriv --pdeathsig TERM timeout --kill-after=1 "$limit" \
         unshare --mount --pid --fork --kill-child --mount-proc --propagation private "$0" "$@" &
     child=$!
     wait "$child" || code=$?

@@ -5,6 +5,8 @@ The script is a copy in a checkout with nothing in it. `cmake --build` is the bi
 packages are there, or not, as each test has it: tests/empty-system does it with the real ones.
 """
 
+import contextlib
+import ctypes
 import os
 import re
 import select
@@ -55,6 +57,20 @@ def nothing_left(*but):
     equal([name for name in logs if name.startswith("quickstart-")], [], "logs left")
 
 
+@contextlib.contextmanager
+def mount_of_another_user(where):
+    """As /proc/self/mounts has it; nobody answers there."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={fd},rootmode=40000,user_id=65534,group_id=65534"
+    equal(libc.mount(b"epochfs", where.encode(), b"fuse.epochfs", 0, options.encode()), 0, "mount")
+    try:
+        yield
+    finally:
+        os.close(fd)
+        libc.umount2(where.encode(), 0)
+
+
 def refuses_before_it_installs():
     tools(installed=False)
     if os.path.exists(f"{PRIVATE}/apt"):
@@ -72,6 +88,9 @@ def refuses_before_it_installs():
         os.chown(foreign, 1, 1)
         contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: belongs to ", "want a folder of yours")
         equal(mount_type(foreign), None, "mounted there")
+        with mount_of_another_user(foreign):
+            contains(quickstart(SOURCE, foreign, code=1), f"{foreign}: something else is mounted there")
+            equal(mount_type(foreign), "fuse.epochfs", "the mount of another user")
     equal(os.path.exists(f"{PRIVATE}/apt"), False, "apt-get was run")
     nothing_left()
 
