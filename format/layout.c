@@ -154,58 +154,112 @@ int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct
     return all;
 }
 
-/* Go on with a checksum, up to len bytes. */
-static int stream(struct layout *l, uint64_t off, uint64_t len, layout_update_fn *update,
-                  struct layout_sum *sum, struct diag *d)
+/* A checksum under way. */
+struct streamed {
+    const struct layout_range *range;
+    uint64_t at; /* how far its range has been read, missing bytes included */
+    struct layout_sum sum, before;
+    int all; /* as of wants_go_on() */
+};
+
+static bool host_recall(const struct layout *l, unsigned slot, struct layout_sum *ret)
 {
-    size_t room = (size_t)min_u64(len - sum->done, LAYOUT_STREAM_BYTES);
-    AUTO_FREE uint8_t *buf = malloc(room ? room : 1);
-    uint64_t at = sum->done;
+    return l->host && l->host->recall && l->host->recall(l->host, slot, ret);
+}
+
+static void host_remember(const struct layout *l, const struct streamed *s)
+{
+    if (s->sum.done > s->before.done && l->host && l->host->remember)
+        l->host->remember(l->host, s->range->slot, &s->sum);
+}
+
+/* Go on with a checksum, up to byte number to of its range. false: it cannot go on, s->all says
+ * why. */
+static bool stream(struct layout *l, struct streamed *s, uint64_t to, layout_update_fn *update,
+                   uint8_t *buf, struct diag *d)
+{
+    while (s->at < to) {
+        size_t n = (size_t)min_u64(to - s->at, LAYOUT_STREAM_BYTES);
+
+        if (l->host && l->host->cancelled && l->host->cancelled(l->host)) {
+            s->all = -EINTR;
+            return false;
+        }
+        if (!wants_go_on(layout_read(l, s->range->off + s->at, n, buf, d), &s->all))
+            return false;
+        if (s->all == 0)
+            s->sum = (struct layout_sum){s->at + n, update(s->sum.sum, s->at, buf, n)};
+        s->at += n;
+    }
+    return true;
+}
+
+/* How far one is after so many steps. */
+static uint64_t share_of(uint64_t len, uint64_t step, uint64_t steps)
+{
+    return min_u64(len, ceil_div(len, steps) * step);
+}
+
+/* Go on with all of them, an even share of each at a time. 0 or -errno. */
+static int stream_together(struct layout *l, struct streamed *s, unsigned n,
+                           layout_update_fn *update, uint8_t *buf, struct diag *d)
+{
+    uint64_t steps = 0;
     int all = 0;
 
-    if (!buf)
-        return -ENOMEM;
-    while (at < len) {
-        size_t n = (size_t)min_u64(len - at, room);
-
-        if (l->host && l->host->cancelled && l->host->cancelled(l->host))
-            return -EINTR;
-        if (!wants_go_on(layout_read(l, off + at, n, buf, d), &all))
-            break;
-        if (all == 0)
-            *sum = (struct layout_sum){at + n, update(sum->sum, at, buf, n)};
-        at += n;
-    }
+    for (unsigned i = 0; i < n; i++)
+        steps = max_u64(steps, ceil_div(s[i].range->len, LAYOUT_STREAM_BYTES));
+    for (uint64_t step = 1; step <= steps; step++)
+        for (unsigned i = 0; i < n; i++)
+            if (!stream(l, &s[i], share_of(s[i].range->len, step, steps), update, buf, d))
+                return s[i].all;
+    for (unsigned i = 0; i < n; i++)
+        all = all ? all : s[i].all;
     return all;
+}
+
+int layout_checksums(struct layout *l, const struct layout_range *range, unsigned n, uint32_t start,
+                     layout_update_fn *update, uint32_t *ret, struct diag *d)
+{
+    AUTO_FREE uint8_t *buf = malloc(LAYOUT_STREAM_BYTES);
+    AUTO_FREE struct streamed *s = calloc(n, sizeof(*s));
+    struct wants *wants = wants_of_thread();
+    bool uses = wants && wants->uses;
+    int r;
+
+    if (!buf || !s)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        s[i] = (struct streamed){.range = &range[i], .sum = {.sum = start}};
+        if (host_recall(l, range[i].slot, &s[i].before))
+            s[i].sum = s[i].before;
+        s[i].at = s[i].sum.done;
+    }
+    if (wants) /* a checksum is no use: the reader gets the bytes when they are read again */
+        wants->uses = false;
+    r = stream_together(l, s, n, update, buf, d);
+    if (wants)
+        wants->uses = uses;
+    for (unsigned i = 0; i < n; i++) {
+        if (r == 0 || r == -EAGAIN)
+            host_remember(l, &s[i]);
+        if (r == 0)
+            ret[i] = s[i].sum.sum;
+    }
+    return r;
 }
 
 int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
                     layout_update_fn *update, uint32_t *ret, struct diag *d)
 {
-    const struct layout_host *host = l->host;
-    struct wants *wants = wants_of_thread();
-    struct layout_sum sum, before;
-    bool uses;
-    int r;
+    const struct layout_range range = {off, len, slot};
+    struct layout_sum sum;
 
-    if (!host || !host->recall || !host->recall(host, slot, &sum))
-        sum = (struct layout_sum){.sum = start};
-    if (sum.done >= len) {
+    if (host_recall(l, slot, &sum) && sum.done >= len) {
         *ret = sum.sum;
         return 0;
     }
-    before = sum;
-    uses = wants && wants->uses;
-    if (wants) /* a checksum is no use: the reader gets the bytes when they are read again */
-        wants->uses = false;
-    r = stream(l, off, len, update, &sum, d);
-    if (wants)
-        wants->uses = uses;
-    if ((r == 0 || r == -EAGAIN) && sum.done > before.done && host && host->remember)
-        host->remember(host, slot, &sum);
-    if (r == 0)
-        *ret = sum.sum;
-    return r;
+    return layout_checksums(l, &range, 1, start, update, ret, d);
 }
 
 static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
@@ -218,4 +272,10 @@ int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, ui
                  struct diag *d)
 {
     return layout_checksum(l, off, len, slot, 0, update_crc32, ret, d);
+}
+
+int layout_crc32s(struct layout *l, const struct layout_range *range, unsigned n, uint32_t *ret,
+                  struct diag *d)
+{
+    return layout_checksums(l, range, n, 0, update_crc32, ret, d);
 }

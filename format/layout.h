@@ -86,8 +86,20 @@ typedef uint32_t layout_update_fn(uint32_t sum, uint64_t at, const uint8_t *byte
 int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
                     layout_update_fn *update, uint32_t *ret, struct diag *d);
 
+/* The same of several ranges, which are gone through side by side, an even share of each at a time:
+ * arrays of the same samples need the same rows of a source at about the same time, so these are
+ * read and decoded once for all of them, however many there are. ret: [n] */
+struct layout_range {
+    uint64_t off, len;
+    unsigned slot;
+};
+int layout_checksums(struct layout *l, const struct layout_range *range, unsigned n, uint32_t start,
+                     layout_update_fn *update, uint32_t *ret, struct diag *d);
+
 /* The same of CRC-32 (zlib's). */
 int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
                  struct diag *d);
+int layout_crc32s(struct layout *l, const struct layout_range *range, unsigned n, uint32_t *ret,
+                  struct diag *d);
 
 #endif

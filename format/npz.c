@@ -70,10 +70,40 @@ static uint8_t *put_name(uint8_t *at, const struct field *f)
     return at + len + 4;
 }
 
+static struct layout_range content_of(const struct part *header)
+{
+    return (struct layout_range){header->number[HEADER_OFFSET] + header->size,
+                                 header->number[CONTENT_BYTES], (unsigned)header->number[SLOT]};
+}
+
+static int local_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d);
+
+/* The CRC of a member. Whoever needs one needs all before long: the directory has them. So they are
+ * made together, where they can be remembered. */
 static int member_crc(struct layout *l, const struct part *header, uint32_t *ret, struct diag *d)
 {
-    return layout_crc32(l, header->number[HEADER_OFFSET] + header->size,
-                        header->number[CONTENT_BYTES], (unsigned)header->number[SLOT], ret, d);
+    bool together = l->host && l->host->remember;
+    AUTO_FREE struct layout_range *range = malloc(l->n_parts * sizeof(*range));
+    AUTO_FREE uint32_t *crc = malloc(l->n_parts * sizeof(*crc));
+    unsigned n = 0, wanted = 0;
+    int r;
+
+    if (!range || !crc)
+        return -ENOMEM;
+    for (unsigned i = 0; i < l->n_parts; i++) {
+        const struct part *part = &l->part[i];
+
+        if (part->read != local_read || !(together || part == header))
+            continue;
+        if (part == header)
+            wanted = n;
+        range[n++] = content_of(part);
+    }
+    r = layout_crc32s(l, range, n, crc, d);
+    if (r == 0)
+        *ret = crc[wanted];
+    return r;
 }
 
 static int local_read(struct layout *l, const struct part *p, uint64_t off, size_t len,

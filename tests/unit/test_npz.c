@@ -298,10 +298,89 @@ static void test_npz__around_the_border__right_form(void **state)
     check_large(70409289, 44, true); /* exactly 2^32 - 1: 70409289 x 61 + 666 */
 }
 
+/* ---- together ---- */
+
+/* How far the fields of a batch have been read, and what the host remembers. */
+static struct progress {
+    uint64_t at[8], size[8]; /* by field */
+    double apart;            /* most that two of them were, as a share of their sizes */
+    struct layout_sum sum[8];
+    const struct dataset *ds;
+} progress;
+
+static bool progress_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
+{
+    (void)host;
+    *ret = progress.sum[slot];
+    return ret->done > 0;
+}
+
+static void progress_remember(const struct layout_host *host, unsigned slot,
+                              const struct layout_sum *sum)
+{
+    (void)host;
+    progress.sum[slot] = *sum;
+}
+
+static double share_read(unsigned i)
+{
+    return (double)progress.at[i] / (double)progress.size[i];
+}
+
+static int read_and_note(const struct dataset *ds, const struct field *f,
+                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                         struct diag *d)
+{
+    unsigned own = (unsigned)(f - ds->field);
+
+    progress.at[own] = off + len;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (progress.size[i] && share_read(own) - share_read(i) > progress.apart)
+            progress.apart = share_read(own) - share_read(i);
+    return field_as_stored.read(ds, f, sel, off, len, dst, d);
+}
+
+/* Rows that all arrays are made of are decoded once if the arrays are read side by side. */
+static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
+{
+    static const struct field_ops noting = {.read = read_and_note};
+    static const struct layout_host host = {.recall = progress_recall,
+                                            .remember = progress_remember};
+    struct blob *blob[] = {idx_blob("x-images", 0x08, 2, (uint32_t[]){300000, 4}, NULL),
+                           idx_blob("x-labels", 0x08, 1, (uint32_t[]){300000}, NULL)};
+    const struct selection sel = {.count = 300000, .samples = identity_samples};
+    const struct file_kind *kind;
+    struct layout l = {0};
+    struct found found;
+    struct dataset *ds;
+    uint8_t header[14];
+
+    (void)state;
+    assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &found), 0);
+    ds = found.item[0].ds;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (ds->field[i].role == FIELD_STORED)
+            ds->field[i].ops = &noting;
+    kind = find_file_kind(ds, SCOPE_BATCHES, "npz", ".npz");
+    progress = (struct progress){.ds = ds};
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (ds->field[i].ops == &noting)
+            progress.size[i] = sel.count * ds->field[i].item_bytes;
+    layout_init(&l, ds, &sel, &host);
+    assert_int_equal(kind->encoder->layout(&l, kind), 0);
+    assert_int_equal(layout_read(&l, 0, sizeof(header), header, NULL), 0);
+    assert_true(progress.apart < 0.1); /* a step of the larger one is a 19th */
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        assert_int_equal(progress.at[i], progress.size[i]);
+    layout_release(&l);
+    found_release(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_npz__small__members_and_crcs),
+        cmocka_unit_test(test_npz__crcs_of_a_large_batch__made_side_by_side),
         cmocka_unit_test(test_npz__above_4_gib__zip64),
         cmocka_unit_test(test_npz__around_the_border__right_form),
     };
