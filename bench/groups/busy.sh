@@ -1,0 +1,7 @@
+# shellcheck shell=bash disable=SC2034
+# A job that trains: does what is made ahead keep it from its processors? (bench/busy_bars.py)
+PACKAGES=(python3-torch python3-numpy dataset-fashion-mnist)
+BARS=(all one)
+
+bar_all() { python_bars busy_bars.py all; }
+bar_one() { python_bars busy_bars.py one; }
