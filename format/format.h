@@ -85,6 +85,7 @@ struct format {
      * them. NULL: there are no such files. */
     const char *const *sides;
 
+    const char *title; /* what it reads, for people */
     const char *start; /* what files start with, for people */
 
     /* Python lines that read a dataset at root, for README.txt; ds may not be ready yet. */

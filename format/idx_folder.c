@@ -396,6 +396,7 @@ const struct format format_idx = {
     .name = "idx",
     .probe = idx_probe,
     .open_folder = idx_open_folder,
+    .title = "IDX",
     .start = "00 00 (IDX)",
     .example = idx_example,
 };

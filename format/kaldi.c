@@ -436,6 +436,7 @@ const struct format format_kaldi = {
     .name = "kaldi",
     .probe = kaldi_probe,
     .open_folder = kaldi_open_folder,
+    .title = "Kaldi tables",
     .start = "a key and an object (Kaldi archive) or a key and where it is (scp)",
     .example = kaldi_example,
 };

@@ -452,6 +452,7 @@ const struct format format_libsvm = {
     .probe = libsvm_probe,
     .open_folder = libsvm_open_folder,
     .sides = libsvm_side_suffixes,
+    .title = "libsvm text",
     .start = "a row `label index:value ...` (libsvm)",
     .example = libsvm_example,
 };

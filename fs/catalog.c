@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "cache/unpack.h"
+#include "format/foreign.h"
 #include "fs/log.h"
 
 #define MEMO_BYTES  (64u << 20) /* of decoded samples */
@@ -101,9 +102,13 @@ static const struct pointer {
 };
 
 /* Why a file that no format takes cannot be used. */
-static void describe_unknown(const struct blob *blob, const uint8_t *head, size_t len,
+static void describe_unknown(const struct blob *blob, const struct probed_file *file,
                              struct text *t)
 {
+    const uint8_t *head = file->head;
+    const char *kind;
+    size_t len = file->len;
+
     for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
         const struct pointer *p = &pointers[i];
 
@@ -117,6 +122,12 @@ static void describe_unknown(const struct blob *blob, const uint8_t *head, size_
     }
     if (!blob->size) {
         text_add(t, "%s: byte 0: want data, found an empty file", blob_name(blob));
+        return;
+    }
+    kind = foreign_kind(file);
+    if (kind) {
+        text_add(t, "%s: %s, which epochfs does not read; it reads ", blob_name(blob), kind);
+        foreign_add_readable(t);
         return;
     }
     text_add(t, "%s: byte 0: want ", blob_name(blob));
@@ -152,11 +163,11 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
                 *ret_format = i;
             }
         }
-        if (best == CLAIM_ASIDE)
+        if (best == CLAIM_ASIDE || foreign_is_mistaken(&file))
             *ret_format = n_formats;
-        if (best)
+        if (best && !foreign_is_mistaken(&file))
             return 0;
-        describe_unknown(blob, head, len, &t);
+        describe_unknown(blob, &file, &t);
     }
     r = text_finish(&t, &reason, NULL);
     return r < 0 ? r : found_error(&scan->finds, file_name, reason);

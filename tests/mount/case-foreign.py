@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""Files of kinds that have no reader are called by their names, in ERROR.txt, on the terminal, and
+where a login page came instead of data."""
+
+import io
+import json
+import os
+import pickle
+import sqlite3
+import struct
+import tarfile
+import zipfile
+
+import numpy as np
+from PIL import Image
+
+from lib import PRIVATE, SOURCE, contains, equal, idx_bytes, mounted, path, run, text, write
+from servers import Nginx, place
+
+
+def made(save):
+    out = io.BytesIO()
+    save(out)
+    return out.getvalue()
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def masked(data):
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff)
+
+
+def tfrecord(data):
+    length = struct.pack("<Q", len(data))
+    return length + masked(length) + data + masked(data)
+
+
+def tar(out):
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        member = tarfile.TarInfo("000000.jpg")
+        member.size = 3
+        archive.addfile(member, io.BytesIO(b"abc"))
+
+
+def zipped(name):
+    def save(out):
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr(name, b"abc")
+    return save
+
+
+def sqlite():
+    file = f"{PRIVATE}/db"
+    with sqlite3.connect(file) as db:
+        db.execute("create table samples (x)")
+    with open(file, "rb") as f:
+        return f.read()
+
+
+ARRAY = np.arange(12.0).reshape(3, 4)
+PICTURE = Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8))
+KINDS = {
+    "a.jpg": ("a JPEG picture", made(lambda out: PICTURE.save(out, "jpeg"))),
+    "a.png": ("a PNG picture", made(lambda out: PICTURE.save(out, "png"))),
+    "a.parquet": ("Parquet", b"PAR1\x15\4\x15\x10\x15" + bytes(200) + b"PAR1"),
+    "a.arrow": ("Arrow", b"ARROW1\0\0\xff\xff\xff\xff" + bytes(100)),
+    "a.h5": ("HDF5", b"\x89HDF\r\n\x1a\n" + bytes(100)),
+    "a.tfrecord": ("TFRecord", tfrecord(b"x" * 100) + tfrecord(b"y")),
+    "a.tar": ("tar", made(tar)),
+    "a.zip": ("zip", made(zipped("a.txt"))),
+    "a.pt": ("a PyTorch file", made(zipped("model/data.pkl"))),
+    "a.npy": ("npy (NumPy)", made(lambda out: np.save(out, ARRAY))),
+    "a.npz": ("npz (NumPy)", made(lambda out: np.savez(out, x=ARRAY))),
+    "a.csv": ("CSV", b"label,x0,x1\n1,0.5,2\n0,1.5,3\n"),
+    "a.json": ("JSON", json.dumps({"samples": [{"x": 1}, {"x": 2}]}, indent=1).encode()),
+    "a.jsonl": ("JSON lines", b'{"x": 1, "text": "a b"}\n{"x": 2, "text": "c"}\n'),
+    "a.sqlite": ("SQLite", sqlite()),
+    "data.mdb": ("LMDB", bytes(10) + b"\x08" + bytes(5) + struct.pack("<II", 0xbeefc0de, 1) + bytes(4072)),
+    "a.pdf": ("PDF", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"),
+    "a.html": ("a web page (HTML)", b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>"),
+    "a.pickle": ("a pickle of Python", pickle.dumps({"data": ARRAY})),
+}
+READS = ", which epochfs does not read; it reads IDX, libsvm text and Kaldi tables"
+
+for name, (_, data) in KINDS.items():
+    write(name, data)
+write("good", idx_bytes(np.arange(5, dtype=np.uint8)))
+with mounted():
+    for name, (kind, _) in KINDS.items():
+        equal(os.listdir(path(name)), ["ERROR.txt"], name)
+        message = text(path(name, "ERROR.txt"))
+        contains(message, f"{name}: {kind}", f"{READS}\n")
+        equal(message.count("\n"), 1, f"one line: {message!r}")
+for name, (kind, _) in KINDS.items():
+    contains(run("info", f"{SOURCE}/{name}", code=2), f"{name}: {kind}", READS)
+
+# A login page in place of data.
+www = f"{PRIVATE}/www"
+place(www, "train-images-idx3-ubyte", KINDS["a.html"][1])
+with Nginx(www) as server:
+    contains(run("info", "-o", f"cache={PRIVATE}/cache", f"{server.url}/train-images-idx3-ubyte", code=2),
+             "train-images-idx3-ubyte: a web page (HTML), as servers send it where one has to log in", READS)

@@ -1,0 +1,107 @@
+#include "format/foreign.h"
+#include "support/unit.h"
+
+#define BYTES(text) (text), sizeof(text) - 1
+
+static const char *kind_of(const char *name, const char *bytes, size_t len, bool whole)
+{
+    const struct probed_file file = {name, (const uint8_t *)bytes, len, whole};
+
+    return foreign_kind(&file);
+}
+
+/* Kinds that have no magic number: what is one, and what is not. */
+static void test_foreign_kind__text__by_what_it_looks_like(void **state)
+{
+    static const struct {
+        const char *name, *text, *want; /* NULL: none */
+    } cases[] = {
+        {"a", "<!DOCTYPE html>\n<html>", "a web page"},
+        {"a.gz", " \n<HTML><head>", "a web page"},
+        {"a", "\xef\xbb\xbf<html lang=\"en\">", "a web page"},
+        {"a", "<?xml version=\"1.0\"?><Error><Code>AccessDenied", "XML"},
+        {"a", "{\"a\": 1}\n{\"a\": 2}\n", "JSON lines"},
+        {"a.jsonl", "{\"a\": 1}\n", "JSON lines"},
+        {"a", "{\n  \"a\": 1\n}\n", "JSON"},
+        {"a", "[{\"a\": 1}]", "JSON"},
+        {"a.json", "[1, 2]", "JSON"},
+        {"a", "[ 1 2 3 ]\n", NULL},
+        {"a", "x,y\n1,2\n3,4\n", "CSV"},
+        {"a", "x;\"y,y\"\n1;2\n3;4\n", "CSV"},
+        {"a.CSV", "x,y\n", "CSV"},
+        {"a", "x\ty\n1\t2\n3\t4\n", "TSV"},
+        {"a", "hello, world\n", NULL},
+        {"a", "one, two\nthree\nfour, five\n", NULL},
+        {"a.csv", "x", NULL},
+        {"a", "", NULL},
+        {"a", "\n", NULL},
+        {"a", "{", NULL},
+        {"a", "P", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *got = kind_of(cases[i].name, cases[i].text, strlen(cases[i].text), true);
+
+        if (!got != !cases[i].want ||
+            (got && strncmp(got, cases[i].want, strlen(cases[i].want)) != 0))
+            fail_msg("'%s': want %s, found %s", cases[i].text,
+                     cases[i].want ? cases[i].want : "none", got ? got : "none");
+    }
+}
+
+/* Heads that end anywhere, and bytes of all values: nothing is read behind the end. */
+static void test_foreign_kind__short_and_odd_heads__no_overrun(void **state)
+{
+    static const char *const starts[] = {"PK\3\4",        "\x80\x04\x95", "{\"a\"",
+                                         "<!doctype htm", "\xef\xbb\xbf", "a,b\n",
+                                         "RIFF....WEB"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        for (size_t len = 0; len < 64; len++) {
+            char *head = calloc(1, len + 1); /* the sanitizer sees what is read behind it */
+            char *exact = malloc(len ? len : 1);
+
+            memset(head, (int)(i * 37 + len), len);
+            memcpy(head, starts[i], strlen(starts[i]) < len ? strlen(starts[i]) : len);
+            memcpy(exact, head, len);
+            kind_of("a", exact, len, false);
+            free(head);
+            free(exact);
+        }
+}
+
+/* The first record of a file that TensorFlow has written: a length of 5, its masked CRC-32C. */
+static void test_foreign_kind__tfrecord__by_its_checksum(void **state)
+{
+    char record[] = "\5\0\0\0\0\0\0\0"
+                    "\xea\xb2\x04\x3e";
+
+    (void)state;
+    assert_string_equal(kind_of("a", BYTES(record), true), "TFRecord");
+    record[8] ^= 1;
+    assert_null(kind_of("a", BYTES(record), true));
+}
+
+static void test_foreign_add_readable__registry__all_named(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+
+    (void)state;
+    foreign_add_readable(&t);
+    for (unsigned i = 0; i < n_formats; i++)
+        assert_non_null(strstr(t.data, formats[i]->title));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_foreign_kind__text__by_what_it_looks_like),
+        cmocka_unit_test(test_foreign_kind__short_and_odd_heads__no_overrun),
+        cmocka_unit_test(test_foreign_kind__tfrecord__by_its_checksum),
+        cmocka_unit_test(test_foreign_add_readable__registry__all_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
