@@ -67,7 +67,7 @@ struct slow {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     /* Guarded by lock: */
-    struct parked *first;
+    struct parked *first, *last;
     unsigned waiting;              /* requests that wait for bytes */
     unsigned n_patient;            /* threads that wait for them, see ROUNDS_MOST */
     fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */

@@ -28,7 +28,7 @@ enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARK
 struct parked {
     struct waiter waiter; /* its head */
     int64_t since;
-    struct parked *next;
+    struct parked *next, *previous; /* in the queue */
     struct server *server;
     fuse_req_t req;
     struct call call;                     /* its name is owned */
@@ -65,22 +65,17 @@ static struct parked *parked_new(struct server *s, fuse_req_t req, const struct 
 /* Take parked out of the queue. slow.lock held. */
 static void unlink_locked(struct slow *slow, struct parked *parked)
 {
-    struct parked **at = &slow->first;
-
-    while (*at != parked)
-        at = &(*at)->next;
-    *at = parked->next;
+    *(parked->previous ? &parked->previous->next : &slow->first) = parked->next;
+    *(parked->next ? &parked->next->previous : &slow->last) = parked->previous;
     parked->state = PARKED_TAKEN;
 }
 
 static void queue_locked(struct slow *slow, struct parked *parked)
 {
-    struct parked **at = &slow->first;
-
-    while (*at)
-        at = &(*at)->next;
-    *at = parked;
     parked->next = NULL;
+    parked->previous = slow->last;
+    *(slow->last ? &slow->last->next : &slow->first) = parked;
+    slow->last = parked;
     parked->state = PARKED_QUEUED;
     pthread_cond_broadcast(&slow->wake);
 }
