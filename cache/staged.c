@@ -114,12 +114,13 @@ void staged_seed(struct staged *staged)
 static void make_id(const struct staged_key *key, char ret[static 33])
 {
     uint64_t url = XXH3_64bits(key->url, strlen(key->url));
-    uint8_t all[8 * 4];
+    uint8_t all[8 * 5];
 
     store_le64(all, url);
     store_le64(all + 8, XXH3_64bits(key->version, strlen(key->version)));
     store_le64(all + 16, key->size);
     store_le64(all + 24, key->block);
+    store_le64(all + 32, HEADER_VERSION); /* so files of older programs are not in the way */
     snprintf(ret, 33, "%016" PRIx64 "%016" PRIx64, url, (uint64_t)XXH3_64bits(all, sizeof(all)));
 }
 
@@ -156,8 +157,10 @@ int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
         load_le32(ret + HEADER_AT_CRC) != (uint32_t)crc32_z(0, ret, HEADER_AT_CRC))
         return -EBADMSG;
     *ret_version = load_le32(ret + HEADER_AT_VERSION);
-    if (*ret_version != HEADER_VERSION)
+    if (*ret_version > HEADER_VERSION)
         return -EPROTO;
+    if (*ret_version < HEADER_VERSION) /* nobody asks for it any more: its id would be another */
+        return -EBADMSG;
     return memcmp(ret + HEADER_AT_ID, id, HEADER_ID_LEN) == 0 ? 0 : -EBADMSG;
 }
 

@@ -43,9 +43,8 @@ struct staged {
 };
 
 /* Open the staged file of that key, made if it is not there; one that is damaged is begun anew. 0,
- * or -errno with the reason in d: -EPROTO: the folder, or the file, is of another version of
- * epochfs.
- */
+ * or -errno with the reason in d: -EPROTO: the folder is of another version of epochfs, or the file
+ * of a later one. */
 int staged_open(struct staged *ret, const struct cache_folder *cache, const struct staged_key *key,
                 struct diag *d);
 void staged_close(struct staged *staged); /* frees what it holds: claims, too */
@@ -135,7 +134,7 @@ struct staged_info {
     bool damaged;     /* its header cannot be read, or it was cut short */
 };
 /* Of all three: -EINVAL: no file of ours is there (its name, a link, no regular file), -EPROTO: it
- * is of another version; nothing was changed. */
+ * is of a later version; nothing was changed. */
 int staged_inspect(const char *path, struct staged_info *ret);
 
 /* Read all blocks of the file at path and compare their checksums; those that are wrong are

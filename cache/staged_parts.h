@@ -37,8 +37,8 @@
 /* 0: path is the regular file that is open as fd; -ESTALE: it is not, any more. */
 int staged_same_file(int fd, const char *path);
 
-/* Read the header of a file of that id. 0; -EPROTO: another version (*ret_version); -EBADMSG: it is
- * damaged. */
+/* Read the header of a file of that id. 0; -EPROTO: a later version (*ret_version); -EBADMSG: it is
+ * damaged, or of an older version. */
 int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
                        uint32_t *ret_version);
 

@@ -59,6 +59,8 @@ static void content(uint64_t off, size_t len, uint8_t *ret)
 
 static const struct staged_key usual = {
     .url = "https://example.org/train.bin", .version = "etag \"1\"", .size = 10000, .block = BLOCK};
+#define ID_OF_USUAL              "4ea902f920bfa0e27b8d80c1750fcb85" /* docs/cache-format.md */
+#define ID_OF_USUAL_IN_VERSION_1 "4ea902f920bfa0e2c964cb81e1ffaf3e"
 
 static struct cache_folder folder_of(const char *path)
 {
@@ -415,6 +417,36 @@ static void test_staged__other_version__refused_untouched(void **state)
     after = slurp(path, &len_after);
     assert_int_equal(len_after, len);
     assert_memory_equal(after, bytes, len);
+}
+
+/* What an older epochfs has staged has another id, so it is in nobody's way; it can be removed. */
+static void test_staged__older_version__out_of_the_way(void **state)
+{
+    const struct cache_folder cache = folder_of(*state);
+    struct staged staged = open_key(*state, &usual), second;
+    AUTO_FREE uint8_t *bytes = NULL;
+    struct staged_info info;
+    char path[PATH_MAX];
+    size_t len;
+
+    assert_string_not_equal(staged.id, ID_OF_USUAL_IN_VERSION_1);
+    assert_string_equal(staged.id, ID_OF_USUAL);
+    fetch_all(&staged);
+    path_of(*state, &staged, path);
+    bytes = slurp(path, &len);
+    store_le32(bytes + AT_VERSION, 1);
+    store_le32(bytes + AT_CRC, (uint32_t)crc32_z(0, bytes, AT_CRC));
+    put_back(staged.fd, bytes, len);
+    staged_close(&staged);
+    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_true(info.damaged);
+    assert_int_equal(staged_open(&second, &cache, &usual, NULL), 0);
+    assert_int_equal(staged_inspect(path, &info), 0);
+    assert_false(info.damaged);
+    assert_int_equal(info.present, 0);
+    put_back(second.fd, bytes, len);
+    staged_close(&second);
+    assert_int_equal(staged_remove(path), 0);
 }
 
 /* A link, a folder, or a pipe where the file should be. */
@@ -996,6 +1028,7 @@ int main(void)
         IN_TEMP(test_staged__any_length__no_wrong_byte),
         IN_TEMP(test_staged__begun_anew__noticed),
         IN_TEMP(test_staged__other_version__refused_untouched),
+        IN_TEMP(test_staged__older_version__out_of_the_way),
         IN_TEMP(test_staged__not_a_file__not_touched),
         IN_TEMP(test_claims__two_open__up_to_the_first),
         IN_TEMP(test_claims__holder_killed__free),
