@@ -32,11 +32,41 @@ static bool list_takes(const char *spec)
     return strchr(spec, ';') || (strpbrk(spec, "*+[]()|$") && !strstr(spec, "://"));
 }
 
+static int list_roots(const struct source *source, struct roots *ret)
+{
+    AUTO_FREE char *elements = strdup(source->root);
+    char *at = elements, *element;
+    int r = elements ? 0 : -ENOMEM;
+
+    while (r == 0 && (element = strsep(&at, ";")))
+        r = *element ? roots_add(ret, without_scheme(element)) : 0;
+    return r;
+}
+
+/* A file that the list names may be read, wherever it lies: its own path is a root. */
+static int add_links(const char *list, struct roots *ret)
+{
+    AUTO_FREE char *elements = strdup(list);
+    char *at = elements, *element, real[PATH_MAX];
+    int r = elements ? 0 : -ENOMEM;
+
+    while (r == 0 && (element = strsep(&at, ";")))
+        if (*element && realpath(without_scheme(element), real) && !roots_inside(ret, real))
+            r = roots_add_path(ret, real);
+    return r;
+}
+
 static int list_make(struct source *source, const char *rest, const struct source_options *options,
                      struct diag *d)
 {
+    int r;
+
     source->root = strdup(rest);
-    return source->root ? local_stage_new(source, options, d) : -ENOMEM;
+    r = source->root ? list_roots(source, &source->roots) : -ENOMEM;
+    if (r == 0)
+        r = add_links(source->root, &source->roots);
+    return r < 0 ? diag_set(d, r, "%s: %s", rest, strerror(-r))
+                 : local_stage_new(source, options, d);
 }
 
 static int add_file(struct source_list *list, const char *path, const struct stat *st)
@@ -157,18 +187,7 @@ static int list_list(const struct source *source, const char *const *sides, stru
 static int list_open(const struct source *source, const struct source_entry *entry,
                      struct blob **ret_blob, struct diag *d)
 {
-    return local_blob_open(source->stage, entry->path, entry->path, ret_blob, d);
-}
-
-static int list_roots(const struct source *source, struct roots *ret)
-{
-    AUTO_FREE char *elements = strdup(source->root);
-    char *at = elements, *element;
-    int r = elements ? 0 : -ENOMEM;
-
-    while (r == 0 && (element = strsep(&at, ";")))
-        r = *element ? roots_add(ret, without_scheme(element)) : 0;
-    return r;
+    return local_blob_open(source->stage, &source->within, entry->path, entry->path, ret_blob, d);
 }
 
 const struct remote remote_list = {

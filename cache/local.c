@@ -17,6 +17,7 @@
 #include "cache/path_transport.h"
 #include "cache/roots.h"
 #include "cache/unpack.h"
+#include "cache/within.h"
 
 struct local_blob {
     struct blob blob;
@@ -91,9 +92,13 @@ static int join(const char *a, const char *b, char ret[static PATH_MAX])
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* Folders below SOURCE. Each that is being scanned takes a descriptor, and some of the stack. */
+#define DEPTH_MOST 100
+
 /* A folder that is being scanned, and those that lead to it: links may go in circles. */
 struct level {
     const struct level *above;
+    unsigned depth;
     dev_t dev;
     ino_t ino;
 };
@@ -131,8 +136,11 @@ static int scan_entry(const struct scan *scan, const char *folder, const char *n
     char relative[PATH_MAX], path[PATH_MAX], error[PATH_MAX + 512];
     struct stat st;
 
-    if (join(folder, name, relative) < 0 || join(scan->source->root, relative, path) < 0)
-        return 0; /* cannot be opened by anyone */
+    if (join(folder, name, relative) < 0 || join(scan->source->root, relative, path) < 0) {
+        snprintf(error, sizeof(error), "%.200s...: want a path of at most %d bytes, found more",
+                 folder, PATH_MAX - 1);
+        return source_list_add(scan->list, folder, name, NULL, error);
+    }
     if (stat(path, &st) < 0) {
         describe_dangling(path, relative, errno, error, sizeof(error));
         return source_list_add(scan->list, folder, name, NULL, error);
@@ -144,8 +152,10 @@ static int scan_entry(const struct scan *scan, const char *folder, const char *n
     for (const struct level *l = level; l; l = l->above)
         if (l->dev == st.st_dev && l->ino == st.st_ino)
             return 0;
-    return scan_folder(scan, relative,
-                       &(struct level){.above = level, .dev = st.st_dev, .ino = st.st_ino});
+    return scan_folder(
+        scan, relative,
+        &(struct level){
+            .above = level, .depth = level->depth + 1, .dev = st.st_dev, .ino = st.st_ino});
 }
 
 static void scope_closedir(DIR **dir)
@@ -154,25 +164,41 @@ static void scope_closedir(DIR **dir)
         closedir(*dir);
 }
 
+/* A folder that is not read: listed with the reason. */
+static int add_unread(const struct scan *scan, const char *folder, const char *error)
+{
+    const char *slash = strrchr(folder, '/');
+    char parent[PATH_MAX];
+
+    snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
+    return source_list_add(scan->list, parent, slash ? slash + 1 : folder, NULL, error);
+}
+
 static int scan_folder(const struct scan *scan, const char *folder, const struct level *level)
 {
     char path[PATH_MAX], error[PATH_MAX + 128];
     AUTO(scope_closedir) DIR *dir = NULL;
+    struct diag outside = DIAG_INIT;
     const struct dirent *entry;
 
     if (join(scan->source->root, folder, path) < 0)
         return 0;
+    if (level->depth > DEPTH_MOST) {
+        snprintf(error, sizeof(error),
+                 "%s: want at most %d folders on the way from SOURCE, found "
+                 "more; mount a folder further down",
+                 folder, DEPTH_MOST);
+        return add_unread(scan, folder, error);
+    }
     dir = opendir(path);
     if (!dir && !*folder)
         return diag_set(scan->d, -errno, "%s: %s", path, strerror(errno));
     if (!dir) {
-        const char *slash = strrchr(folder, '/');
-        char parent[PATH_MAX];
-
         snprintf(error, sizeof(error), "%s: %s", folder, strerror(errno));
-        snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
-        return source_list_add(scan->list, parent, slash ? slash + 1 : folder, NULL, error);
+        return add_unread(scan, folder, error);
     }
+    if (within_check(&scan->source->within, dirfd(dir), path, folder, &outside) < 0)
+        return add_unread(scan, folder, outside.text);
     while ((entry = readdir(dir))) {
         int r = entry->d_name[0] == '.' ? 0 : scan_entry(scan, folder, entry->d_name, level);
 
@@ -245,20 +271,25 @@ int local_stage_new(struct source *source, const struct source_options *options,
     return r < 0 ? r : stage_new(&stage, &source->cache, transport, &source->stage, d);
 }
 
-/* The file's real path is its URL, so that it is staged once, however it is called. */
-static int stage_path(struct stage *stage, const char *path, const char *name, struct blob **ret,
-                      struct diag *d)
+/* The file's real path is its URL, so that it is staged once, however it is called; and it is not
+ * opened by it if there are links in it by then. */
+static int stage_path(struct stage *stage, const struct within *within, const char *path,
+                      const char *name, struct blob **ret, struct diag *d)
 {
     struct remote_version version = {0};
     AUTO_FREE char *text = NULL;
     struct file_version local;
     char real[PATH_MAX];
     struct stat st;
+    int r;
 
     if (!realpath(path, real) || stat(real, &st) < 0)
         return diag_set(d, -errno, "%s: %s", name, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return diag_set(d, -EINVAL, "%s: want a regular file", name);
+    r = within_check_real(within, real, name, d);
+    if (r < 0)
+        return r;
     local = file_version_of(&st);
     if (file_version_text(&local, &text) < 0)
         return -ENOMEM;
@@ -276,18 +307,22 @@ static int stage_path(struct stage *stage, const char *path, const char *name, s
                      ret, d);
 }
 
-int local_blob_open(struct stage *stage, const char *path, const char *name, struct blob **ret,
-                    struct diag *d)
+int local_blob_open(struct stage *stage, const struct within *within, const char *path,
+                    const char *name, struct blob **ret, struct diag *d)
 {
+    AUTO_CLOSE int fd = -1;
     struct stat st;
-    int fd = -1, r;
+    int r;
 
     if (stage)
-        return stage_path(stage, path, name, ret, d);
+        return stage_path(stage, within, path, name, ret, d);
     r = file_open(path, &fd, &st);
     if (r < 0)
         return diag_set(d, r, "%s: %s", name, r == -EINVAL ? "want a regular file" : strerror(-r));
-    r = local_blob_new(fd, name, UINT64_MAX, false, ret);
+    r = within_check(within, fd, path, name, d);
+    if (r < 0)
+        return r;
+    r = local_blob_new(TAKE_FD(fd), name, UINT64_MAX, false, ret);
     return r < 0 ? diag_set(d, r, "%s: %s", name, strerror(-r)) : 0;
 }
 
@@ -298,7 +333,14 @@ static int local_open(const struct source *source, const struct source_entry *en
 
     if (join(entry->folder, entry->name, relative) < 0 || join(source->root, relative, path) < 0)
         return diag_set(d, -ENAMETOOLONG, "%s/%s: path too long", entry->folder, entry->name);
-    return local_blob_open(source->stage, path, relative, ret_blob, d);
+    return local_blob_open(source->stage, &source->within, path, relative, ret_blob, d);
+}
+
+static int local_roots(const struct source *source, struct roots *ret)
+{
+    int r = roots_add(ret, source->root);
+
+    return r < 0 ? r : roots_add(ret, source->spelled);
 }
 
 static int local_make(struct source *source, const char *rest, const struct source_options *options,
@@ -306,6 +348,7 @@ static int local_make(struct source *source, const char *rest, const struct sour
 {
     struct stat st;
     char *slash;
+    int r;
 
     if (strstr(rest, "://"))
         return diag_set(d, -EPROTONOSUPPORT,
@@ -329,14 +372,10 @@ static int local_make(struct source *source, const char *rest, const struct sour
             return -ENOMEM;
         slash[slash == source->root] = '\0';
     }
+    r = local_roots(source, &source->roots);
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", rest, strerror(-r));
     return local_stage_new(source, options, d);
-}
-
-static int local_roots(const struct source *source, struct roots *ret)
-{
-    int r = roots_add(ret, source->root);
-
-    return r < 0 ? r : roots_add(ret, source->spelled);
 }
 
 const struct remote remote_file = {.scheme = "file://",

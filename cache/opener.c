@@ -16,6 +16,7 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
                       struct blob **ret, struct diag *d)
 {
     struct stage *stage = opener->source->remote->far ? NULL : opener->source->stage;
+    const struct within within = {&opener->resolver.roots, opener->resolver.allow_outside};
     struct resolved found;
     const char *name;
     struct stat st;
@@ -25,8 +26,15 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
         return r;
     name = *found.in_source ? found.in_source : found.path;
     if (stage)
-        return local_blob_open(stage, found.path, name, ret, d);
+        return local_blob_open(stage, &within, found.path, name, ret, d);
     r = file_open(found.path, &fd, &st);
+    if (r == 0) {
+        r = within_check(&within, fd, found.path, name, d);
+        if (r < 0) {
+            close(fd);
+            return r;
+        }
+    }
     if (r == 0)
         r = lazy_blob_new(&opener->pool, fd, found.path, name, UINT64_MAX, false, ret);
     return r < 0 ? diag_set(d, r, "%.500s: %s", found.path,

@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/lock.h"
 #include "cache/file.h"
+#include "cache/within.h"
 
 #define PIECE (256u << 10) /* bytes that are read at once */
 #define STOP  ((void *)1)
@@ -157,7 +158,7 @@ static enum transfer_end run(struct path_transport *t, struct transfer *transfer
 
     if (is_stopped(t, transfer))
         return TRANSFER_STOPPED;
-    r = file_open(transfer->url, &fd, &st);
+    r = within_open_real(transfer->url, &fd, &st);
     if (r < 0)
         return fail(transfer, r, d);
     how = read_pieces(t, transfer, fd, d);

@@ -16,12 +16,13 @@ struct search {
 /* Does the candidate lie in SOURCE? Its name there goes to in_source. */
 static bool lies_in_source(const struct roots *roots, struct resolved *candidate)
 {
-    const char *inside = roots_inside(roots, candidate->path);
+    const char *named = roots_inside(roots, candidate->path), *inside = NULL;
     char real[PATH_MAX];
 
-    if (!inside && realpath(candidate->path, real))
+    if (realpath(candidate->path, real))
         inside = roots_inside(roots, real);
-    snprintf(candidate->in_source, sizeof(candidate->in_source), "%s", inside ? inside : "");
+    named = named ? named : inside;
+    snprintf(candidate->in_source, sizeof(candidate->in_source), "%s", named ? named : "");
     return inside != NULL;
 }
 

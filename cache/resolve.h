@@ -24,8 +24,8 @@ struct resolved {
  * '/', so that a corpus may be moved; the nearest one counts, and only one that lies in SOURCE if
  * allow_outside is not set.
  *
- * It lies in SOURCE if the normalised path or its real path is below a root. Links inside of SOURCE
- * lead anywhere, as when it is scanned.
+ * It lies in SOURCE if its real path is below a root: links that leave SOURCE are not followed. Who
+ * opens it has to ask again (cache/within.h).
  *
  * 0; -ENOENT, -EACCES: found outside of SOURCE only, or -errno, with the reason in d. It may be no
  * regular file. */

@@ -48,8 +48,7 @@ void roots_release(struct roots *roots)
     *roots = (struct roots){0};
 }
 
-/* Add an absolute, normalised path if it is new. */
-static int add_path(struct roots *roots, const char *path)
+int roots_add_path(struct roots *roots, const char *path)
 {
     for (size_t i = 0; i < roots->n; i++)
         if (!strcmp(roots->path[i], path))
@@ -86,11 +85,11 @@ int roots_add(struct roots *roots, const char *path)
         return errno == ENOENT ? 0 : -errno; /* what is not there has no files */
     if (*folder != '/' && !getcwd(here, sizeof(here)))
         return -errno;
-    r = add_path(roots, real);
+    r = roots_add_path(roots, real);
     /* link/.. without its ".." is another folder, and none of SOURCE. */
     if (r == 0 && path_join(here, strlen(here), folder, spelled) == 0 && realpath(spelled, same) &&
         !strcmp(real, same))
-        r = add_path(roots, spelled);
+        r = roots_add_path(roots, spelled);
     return r;
 }
 

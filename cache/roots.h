@@ -23,6 +23,9 @@ void roots_release(struct roots *roots);
 /* Add the folder at path, or the folder of what else path names. 0 or -errno. */
 int roots_add(struct roots *roots, const char *path);
 
+/* Add an absolute, normalised path if it is new. 0 or -ENOMEM. */
+int roots_add_path(struct roots *roots, const char *path);
+
 /* What is left of an absolute, normalised path behind the root that it lies in; NULL: it lies in
  * none. "" for the root itself. */
 const char *roots_inside(const struct roots *roots, const char *path);

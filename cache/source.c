@@ -56,6 +56,7 @@ int source_open(const char *spec, const struct source_options *options, struct s
     while (!takes(remotes[i], spec)) /* the last one takes all */
         i++;
     source->remote = remotes[i];
+    source->within = (struct within){&source->roots, options->allow_outside};
     source->cache.is_default = options->cache->is_default;
     source->cache.path = strdup(options->cache->path);
     if (!source->cache.path)
@@ -85,6 +86,7 @@ void source_free(struct source *source)
     free(source->only_file);
     free(source->base);
     free(source->listing);
+    roots_release(&source->roots);
     beside_free(source->beside);
     cache_folder_release(&source->cache);
     free(source);

@@ -16,9 +16,9 @@
 #include "base/text.h"
 #include "cache/folder.h"
 #include "cache/source_options.h"
+#include "cache/within.h"
 
 struct source;
-struct roots;
 struct http;
 struct credentials;
 struct beside;
@@ -74,10 +74,12 @@ struct remote {
 struct source {
     const struct remote *remote;
     struct cache_folder cache; /* a copy, with its room: what is staged goes there */
-    char *root;      /* a path or URL without its scheme's sugar; of a local file: its folder; of
-                        a list: all of it; of a remote file: its folder's URL, without a query */
-    char *spelled;   /* of a local path: as the user gave it */
-    char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
+    char *root;         /* a path or URL without its scheme's sugar; of a local file: its folder; of
+                           a list: all of it; of a remote file: its folder's URL, without a query */
+    char *spelled;      /* of a local path: as the user gave it */
+    char *only_file;    /* SOURCE is this one file of root; NULL: it is a folder */
+    struct roots roots; /* of a local path and of a list: the folders that its files lie in */
+    struct within within; /* of these */
 
     struct unpack_watch *watch; /* of source_blob(); not owned; NULL: nobody */
 
@@ -181,8 +183,8 @@ struct source_entry *source_list_find(const struct source_list *list, const char
 
 /* Open the file at path as a blob called name, to be read in place, or through stage if it is not
  * NULL. 0, or -errno with the reason in d. */
-int local_blob_open(struct stage *stage, const char *path, const char *name, struct blob **ret,
-                    struct diag *d);
+int local_blob_open(struct stage *stage, const struct within *within, const char *path,
+                    const char *name, struct blob **ret, struct diag *d);
 
 /* Give source a stage over the files of this machine if the options want one. 0, or -errno with the
  * reason in d. */

@@ -157,7 +157,7 @@ static int set_allow_outside(struct options *o, const char *value, struct diag *
 {
     (void)value;
     (void)d;
-    o->allow_outside = true;
+    o->allow_outside = o->source.allow_outside = true;
     return 0;
 }
 
@@ -384,7 +384,7 @@ static const struct option ours[] = {
      set_kaldi, NULL, 0, 0},
     {"kaldi_type", "TYPE", "of objects that do not say it: int, float, posterior, ...",
      set_kaldi_type, NULL, 0, 0},
-    {"allow_outside", NULL, "read files outside of SOURCE that an scp file names",
+    {"allow_outside", NULL, "read files outside of SOURCE: of scp files, behind links",
      set_allow_outside, NULL, 0, 0},
     {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", set_allow_commands,
      NULL, 0, 0},

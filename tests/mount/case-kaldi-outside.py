@@ -79,12 +79,12 @@ def check_ways():
     keys = [f"{kind}{i:02d}" for i, (kind, _) in enumerate(names)]
     kd.script("t.scp", [f"{key} {place}:2" for key, (_, place) in zip(keys, names)])
     what = {"stay": inside, "link": secret, "leave": secret, "never": BAD}
-    refused = [BAD if kind == "leave" else what[kind] for kind, _ in names]
+    refused = [BAD if kind in ("leave", "link") else what[kind] for kind, _ in names]
     with mounted(SOURCE, "log=debug"):
         ds = Dataset(path("t.scp"), keys, {"data": refused})
         kd.check(ds, ["raw", "npy", "npz", "ark"])
         for i, (kind, place) in enumerate(names):
-            if kind == "leave":
+            if kind in ("leave", "link"):
                 kd.expect_told(ds.folder, "t.scp", i + 1)
         contains(text(ds.folder, "dataset.json"), "allow_outside")
         equal("t.scp" in os.listdir(f"{ds.folder}/source"), True, "source/")
@@ -213,7 +213,10 @@ def check_exchanged():
                 data = content(path("t.scp", file))
                 equal(outside.value.tobytes()[:40] in data, False, f"{file}: bytes of outside")
                 equal(inside.value.tobytes() in data, True, f"{file}: what was there")
+    put(f"{SOURCE}/good.ark", inside)
     with mounted(log="log.exchanged"):
+        kd.check_error(path("t.scp"), "t.scp", "allow_outside")
+    with mounted(SOURCE, "allow_outside", log="log.allowed"):
         kd.check(Dataset(path("t.scp"), ["u0", "u1", "u2"], {"data": [outside] * 3}))
 
 

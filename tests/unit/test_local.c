@@ -218,6 +218,126 @@ static void test_source_list__tree__sorted_without_hidden(void **state)
     }
 }
 
+static void add_link(const char *folder, const char *name, const char *target)
+{
+    char path[PATH_MAX];
+
+    temp_path(folder, name, path);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+/* What the source shows of a name: its error, or "" if it can be read. */
+static void check_listed(const struct source *source, const char *name, const char *error)
+{
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    AUTO_BLOB struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    struct source_entry *entry;
+
+    assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
+    entry = source_list_find(&list, name);
+    if (!entry)
+        fail_msg("%s is not listed", name);
+    if (source_blob_packed(source, entry, &blob, &d) == 0)
+        assert_string_equal(error, "");
+    else if (!*error || !strstr(d.text, error))
+        fail_msg("%s: want '%s', found '%s'", name, error, d.text);
+}
+
+static void test_source__links__stay_in_source(void **state)
+{
+    static const char *const out[] = {"a/outside", "passwd", "up", "etc", "a/far"};
+    const char *folder = *state;
+    char inner[PATH_MAX], absolute[PATH_MAX];
+
+    temp_folder(folder, "src");
+    temp_folder(folder, "src/a");
+    temp_write(folder, "src/a/x", "x", 1);
+    temp_write(folder, "secret", "s", 1);
+    temp_path(folder, "src", inner);
+    temp_path(folder, "src/a/x", absolute);
+    add_link(inner, "relative", "a/x");
+    add_link(inner, "absolute", absolute);
+    add_link(inner, "folder", "a");
+    add_link(inner, "passwd", "/etc/passwd");
+    add_link(inner, "etc", "/etc");
+    add_link(inner, "up", "..");
+    add_link(inner, "a/outside", "../../secret");
+    add_link(inner, "a/far", "../a/../../secret");
+    add_link(folder, "spelled", "src");
+    for (unsigned k = 0; k < 3; k++) {
+        AUTO_SOURCE struct source *source = NULL;
+        AUTO_SOURCE_LIST struct source_list list = {0};
+        char spelled[PATH_MAX];
+
+        temp_path(folder, k == 1 ? "spelled" : "src", spelled);
+        assert_int_equal(open_source(spelled, &source, NULL), 0);
+        source->within.allow_outside = k == 2;
+        for (size_t i = 0; i < ARRAY_LEN(out) && k < 2; i++)
+            check_listed(source, out[i], "-o allow_outside");
+        check_listed(source, "relative", "");
+        check_listed(source, "absolute", "");
+        check_listed(source, "folder/x", "");
+        check_listed(source, "a/x", "");
+        assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
+        if (k < 2)
+            assert_int_equal(list.n, 11); /* and folder/outside, folder/far */
+        else
+            check_listed(source, "passwd", "");
+    }
+}
+
+/* A link takes a file's, or a folder's, place between the look and the open. */
+static void test_source__link_after_the_look__stays_in_source(void **state)
+{
+    const char *folder = *state;
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    char path[PATH_MAX], other[PATH_MAX], inner[PATH_MAX];
+
+    temp_folder(folder, "out");
+    temp_write(folder, "out/x", "s", 1);
+    temp_folder(folder, "src");
+    temp_folder(folder, "src/a");
+    temp_write(folder, "src/a/x", "x", 1);
+    temp_write(folder, "src/y", "y", 1);
+    temp_path(folder, "src", inner);
+    assert_int_equal(open_source(inner, &source, NULL), 0);
+    assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
+    assert_int_equal(list.n, 2);
+    temp_path(folder, "src/a", path);
+    temp_path(folder, "src/gone", other);
+    assert_int_equal(rename(path, other), 0);
+    add_link(inner, "a", "../out");
+    temp_path(folder, "src/y", path);
+    assert_int_equal(unlink(path), 0);
+    add_link(inner, "y", "../out/x");
+    for (size_t i = 0; i < list.n; i++) {
+        AUTO_BLOB struct blob *blob = NULL;
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(source_blob_packed(source, &list.entry[i], &blob, &d), -EACCES);
+        assert_diag_has(&d, "lies outside of SOURCE");
+    }
+}
+
+static void test_source_list__too_deep__named(void **state)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    char path[2 * 150 + 1] = "";
+
+    for (unsigned i = 0; i < 150; i++) {
+        memcpy(path + (i ? 2 * i - 1 : 0), "/d" + !i, 3 - !i);
+        temp_folder(*state, path);
+    }
+    temp_write(*state, "d/x", "x", 1);
+    assert_int_equal(open_source(*state, &source, NULL), 0);
+    assert_int_equal(source_list(source, (const char *const[]){NULL}, &list, NULL), 0);
+    assert_int_equal(list.n, 2);
+    assert_non_null(strstr(list.entry[1].error, "/d/d: want at most 100 folders"));
+}
+
 static void test_source_list__annex_link__says_what_to_do(void **state)
 {
     const char *folder = *state;
@@ -280,6 +400,9 @@ int main(void)
         IN_TEMP(test_local__two_versions__two_identities),
         IN_TEMP(test_local_blob_new__shorter__the_rest_is_hidden),
         IN_TEMP(test_source_list__tree__sorted_without_hidden),
+        IN_TEMP(test_source__links__stay_in_source),
+        IN_TEMP(test_source__link_after_the_look__stays_in_source),
+        IN_TEMP(test_source_list__too_deep__named),
         IN_TEMP(test_source_list__annex_link__says_what_to_do),
         IN_TEMP(test_source_open__one_file__its_folder_and_name),
         IN_TEMP(test_source_open__nothing_there__message),

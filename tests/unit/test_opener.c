@@ -240,12 +240,12 @@ static void test_file__absolute__not_looked_for_in_folders(void **state)
     check_content(blob, "x");
 }
 
-static void test_file__links__inside_lead_anywhere(void **state)
+static void test_file__links__stay_in_source(void **state)
 {
     static const struct lookup cases[] = {
-        {"src", NULL, "", "a/link/secret", false, "out/deep/secret", "a/link/secret", 0, NULL},
-        {"src", NULL, "", "T/src/a/link/secret", false, "out/deep/secret", "a/link/secret", 0,
-         NULL},
+        {"src", NULL, "", "a/link/secret", false, NULL, NULL, -EACCES, OUTSIDE},
+        {"src", NULL, "", "a/link/secret", true, "out/deep/secret", "a/link/secret", 0, NULL},
+        {"src", NULL, "", "T/src/a/link/secret", false, NULL, NULL, -EACCES, OUTSIDE},
         {"src", NULL, "", "T/out/deep/secret", false, NULL, NULL, -EACCES, OUTSIDE},
         /* For the kernel this is out/secret. */
         {"src", NULL, "", "T/src/a/link/../secret", false, NULL, NULL, -ENOENT, "secret"},
@@ -253,8 +253,7 @@ static void test_file__links__inside_lead_anywhere(void **state)
         {"src", NULL, "", "T/out/in/x", false, "src/x", "x", 0, NULL},
         {"spelled", NULL, "", "T/spelled/a/y", false, "src/a/y", "a/y", 0, NULL},
         {"spelled", NULL, "", "T/src/a/y", false, "src/a/y", "a/y", 0, NULL},
-        {"spelled", NULL, "", "T/spelled/a/link/secret", false, "out/deep/secret", "a/link/secret",
-         0, NULL},
+        {"spelled", NULL, "", "T/spelled/a/link/secret", false, NULL, NULL, -EACCES, OUTSIDE},
         /* For the kernel SOURCE is out. */
         {"src/a/link/..", NULL, "", "T/out/secret", false, "out/secret", "secret", 0, NULL},
         {"src/a/link/..", NULL, "", "T/src/a/link/secret", false, "out/deep/secret", "deep/secret",
@@ -534,7 +533,8 @@ static void test_lazy__head_and_identity__as_of_a_local_blob(void **state)
     temp_path(*state, "f", path);
     assert_int_equal(chmod(path, 0640), 0);
     lazy = open_lazy(f, "f");
-    assert_int_equal(local_blob_open(NULL, path, "f", &local, NULL), 0);
+    assert_int_equal(
+        local_blob_open(NULL, &(struct within){.allow_outside = true}, path, "f", &local, NULL), 0);
     assert_int_equal(blob_identity(lazy, &a), 0);
     assert_int_equal(blob_identity(local, &b), 0);
     assert_string_equal(a, b);
@@ -1221,7 +1221,7 @@ int main(void)
         IN_TEMP(test_file__relative__cwd_then_nearest_folder),
         IN_TEMP(test_file__outside__only_if_allowed),
         IN_TEMP(test_file__absolute__not_looked_for_in_folders),
-        IN_TEMP(test_file__links__inside_lead_anywhere),
+        IN_TEMP(test_file__links__stay_in_source),
         IN_TEMP(test_file__source_of_files__their_folders),
         IN_TEMP(test_file__no_file__says_so),
         IN_TEMP(test_lazy__many_blobs_and_threads__few_descriptors),

@@ -265,11 +265,29 @@ static void test_path__read_error__again(void **state)
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     AUTO_JOB struct job job;
 
+    char path[40];
+
     (void)state;
-    job_init(&job, "/proc/self/mem", 0, 100);
+    snprintf(path, sizeof(path), "/proc/%ld/mem", (long)getpid());
+    job_init(&job, path, 0, 100);
     job_start(&job, transport);
     check_end(&job, TRANSFER_AGAIN);
     assert_int_equal(job.got, 0);
+}
+
+/* A real path was asked for: a link on it has been put there since. */
+static void test_path__link__changed(void **state)
+{
+    AUTO_TRANSPORT struct transport *transport = transport_of(1);
+    char path[PATH_MAX], link[PATH_MAX];
+    AUTO_JOB struct job job;
+
+    write_content(*state, path);
+    temp_path(*state, "link", link);
+    assert_int_equal(symlink(path, link), 0);
+    job_init(&job, path, 0, 1000);
+    memcpy(job.path, link, strlen(link) + 1);
+    check_changed(&job, transport, 0);
 }
 
 static void test_path__not_allowed__refused(void **state)
@@ -438,6 +456,7 @@ int main(void)
         TEST(test_path__another_version__changed),
         TEST(test_path__changes_meanwhile__changed),
         TEST(test_path__read_error__again),
+        TEST(test_path__link__changed),
         TEST(test_path__not_allowed__refused),
         TEST(test_path__stopped__stopped),
         TEST(test_path__started_at_an_end__done),
