@@ -9,8 +9,10 @@
 #include "base/array.h"
 #include "base/checked.h"
 
-#define LINE_MOST (1u << 20)
-#define WAIT_MS   10 /* for a command, in a step */
+#define LINE_MOST  (1u << 20)
+#define LINE_SHOWN 200 /* bytes of a line in a message */
+#define RANGE_ROOM 200
+#define WAIT_MS    10 /* for a command, in a step */
 
 void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
 {
@@ -184,6 +186,21 @@ static void turn_to(struct kaldi_pass *pass, size_t file)
     pass->object_file = file;
 }
 
+/* The end of the message on a line that makes no sense: what stands there. */
+static void show_line(const struct kaldi_line *line, char ret[static LINE_SHOWN + 16])
+{
+    size_t from = 0, len = line->len;
+
+    while (from < len && memchr(" \t\r\v\f", line->text[from], 5))
+        from++;
+    while (len > from && memchr(" \t\r\v\f", line->text[len - 1], 5))
+        len--;
+    *ret = '\0';
+    if (len > from)
+        snprintf(ret, LINE_SHOWN + 16, ": %.*s%s", (int)min_u64(len - from, LINE_SHOWN),
+                 line->text + from, len - from > LINE_SHOWN ? "..." : "");
+}
+
 static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
 {
     char text[1400];
@@ -217,6 +234,41 @@ static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_r
     return wrong;
 }
 
+/* The range, and what it is of: the end of the message on one that does not fit. */
+static void show_range(const struct scp_range *range, const struct kaldi_object *object,
+                       char ret[static RANGE_ROOM])
+{
+    const uint64_t *part[] = {range->row, range->column};
+    size_t len = (size_t)snprintf(ret, RANGE_ROOM, ": [");
+
+    for (unsigned i = 0; i < 1u + range->has_columns; i++) {
+        len += (size_t)snprintf(ret + len, RANGE_ROOM - len, "%s", i ? "," : "");
+        if (part[i][1] == UINT64_MAX)
+            len += (size_t)snprintf(ret + len, RANGE_ROOM - len, ":");
+        else
+            len += (size_t)snprintf(ret + len, RANGE_ROOM - len, "%llu:%llu",
+                                    (unsigned long long)part[i][0], (unsigned long long)part[i][1]);
+    }
+    len +=
+        (size_t)snprintf(ret + len, RANGE_ROOM - len, "] of a %s", kaldi_types[object->type].name);
+    if (object->type == KALDI_MATRIX)
+        snprintf(ret + len, RANGE_ROOM - len, " of %llu rows, %llu columns",
+                 (unsigned long long)object->dim[0], (unsigned long long)object->dim[1]);
+    else if (object->type == KALDI_VECTOR)
+        snprintf(ret + len, RANGE_ROOM - len, " of %llu numbers",
+                 (unsigned long long)object->dim[0]);
+}
+
+static int bad_range(struct kaldi_pass *pass, const struct kaldi_line *line,
+                     const struct kaldi_object *object, const char *wrong)
+{
+    char range[RANGE_ROOM], text[200 + RANGE_ROOM];
+
+    show_range(&line->parsed.range, object, range);
+    snprintf(text, sizeof(text), "%s%s", wrong, range);
+    return bad_line(pass, line, text);
+}
+
 /* The object of a line, in a file that is there. 0 or -errno; with the reason in d if it is one of
  * a read that says nothing of the object. */
 static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file,
@@ -248,7 +300,7 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
         flags |= WHAT_CUT;
     }
     if (wrong)
-        return bad_line(pass, line, wrong);
+        return bad_range(pass, line, &object, wrong);
     return kaldi_add_good_row(pass, (const uint8_t *)parsed->key, parsed->key_len, file, &object,
                               flags, range);
 }
@@ -261,7 +313,11 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
     int r = 0;
 
     if (line->wrong) {
-        r = bad_line(pass, line, line->wrong);
+        char shown[LINE_SHOWN + 16], text[200 + LINE_SHOWN];
+
+        show_line(line, shown);
+        snprintf(text, sizeof(text), "%s%s", line->wrong, shown);
+        r = bad_line(pass, line, text);
         return r < 0 ? r : 1;
     }
     file = known_file(pass, line);
@@ -287,7 +343,7 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
     struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
     size_t have = 0, len = 0, want = 256;
     const uint8_t *text, *end;
-    char reason[1400];
+    char reason[1400], shown[LINE_SHOWN + 16];
 
     for (;; want *= 4) {
         text = kaldi_in_at(&pass->in, pass->at, want, &have);
@@ -313,9 +369,10 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
     line->wrong = len > LINE_MOST ? "want a shorter line, found one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);
     if ((line->wrong && line->parsed.ends_table) || line->parsed.key_len > KEY_MAX) {
-        snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here",
+        show_line(line, shown);
+        snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here%s",
                  blob_name(pass->table->blob), (unsigned long long)line->number,
-                 line->wrong ? line->wrong : "want a key of at most 1024 bytes");
+                 line->wrong ? line->wrong : "want a key of at most 1024 bytes", shown);
         kaldi_note(pass->table, &pass->told_bad, reason);
         pass->table->totals.ends_early = true;
         kaldi_line_release(pass, line);

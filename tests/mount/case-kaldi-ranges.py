@@ -10,7 +10,7 @@ import numpy as np
 
 import kaldi_dirs as kd
 from kaldi_dirs import BAD, Dataset, Item
-from lib import MOUNTPOINT, SLOW, SOURCE, content, equal, log_text, mounted, path, text, write
+from lib import MOUNTPOINT, SLOW, SOURCE, contains, content, equal, log_text, mounted, path, text, write
 
 rng = np.random.default_rng(58)
 TOLERANCE = 3  # the last row asked for is below rows + 3
@@ -241,6 +241,24 @@ def check_other_types():
         kd.check(Dataset(path("t.scp"), ["bad", "good", "bad2"], {"data": [BAD, ali, BAD]}))
 
 
+def check_messages():
+    """An error of a range names the range and what it is of; one of a line shows the line."""
+    data, at = kd.archive([("m", kd.fm(a(2, 4))), ("v", kd.fv(a(3).reshape(-1)))])
+    write("says/f.ark", data)
+    lines = {"[0:5]": "within the object, found one that ends behind it: [0:5] of a matrix of 2 rows, "
+                      "4 columns",
+             "[:,2:4]": "found one that ends behind it: [:,2:4] of a matrix of 2 rows, 4 columns",
+             "[2:2,0:0]": "found one that starts behind it: [2:2,0:0] of a matrix of 2 rows",
+             "[0:x]": f"found something else: bad3 f.ark:{at[0]}[0:x]",
+             "[1:0]": f"found one that does: bad4 f.ark:{at[0]}[1:0]"}
+    kd.script("says/t.scp", ["good f.ark:%d" % at[0]] + [f"bad{i} f.ark:{at[0]}{part}" for i, part
+                                                         in enumerate(lines)])
+    kd.script("says/v.scp", ["good f.ark:%d" % at[1], f"bad f.ark:{at[1]}[0:6]"])
+    with mounted(f"{SOURCE}/says", log="log.says"):
+        contains(text(path("t.scp/dataset.json")), *lines.values())
+        contains(text(path("v.scp/dataset.json")), "[0:6] of a vector of 3 numbers")
+
+
 def check_batches():
     """Ranges of one archive beside whole objects, in batches: Kaldi's way to cut utterances."""
     arrays = [a(20, 3), a(31, 3), a(7, 3)]
@@ -274,5 +292,6 @@ check_stores()
 check_small()
 check_at_once()
 check_other_types()
+check_messages()
 check_batches()
 equal(os.listdir(MOUNTPOINT), [], "nothing is mounted")
