@@ -4,8 +4,9 @@
  *
  * POSIX ustar, and pax for names that do not fit; owner, times and modes are constants, so that the
  * same samples give the same bytes everywhere. WebDataset takes a name up to the first dot for the
- * key, so dots of keys are escaped. Where all samples take the same space any of them is found
- * without the others, else by sums over the selection. */
+ * key, so dots of keys are escaped, and neighbours of one key for one sample: a sample that follows
+ * itself (tail=wrap fills up so) has its place behind the key, `<key>~<place>`. Where all samples
+ * take the same space any of them is found without the others, else by sums over the selection. */
 #include "format/encoder.h"
 
 #include <errno.h>
@@ -16,10 +17,11 @@
 #include "base/wants.h"
 #include "format/sums.h"
 
-#define TAR_BLOCK 512u
-#define TAR_END   1024u
-#define TAR_NAME  100u /* bytes of a name that ustar has room for */
-#define NAME_ROOM (KEY_NAME_ROOM + FIELD_NAME_ROOM + 8)
+#define TAR_BLOCK       512u
+#define TAR_END         1024u
+#define TAR_NAME        100u /* bytes of a name that ustar has room for */
+#define KEY_ROOM_PLACED (KEY_NAME_ROOM + 24)
+#define NAME_ROOM       (KEY_ROOM_PLACED + FIELD_NAME_ROOM + 8)
 
 /* Octal where it fits, else GNU's base-256 (sizes of 8 GiB and more). */
 static void put_number(uint8_t *at, size_t room, uint64_t v)
@@ -137,12 +139,46 @@ static int add_member(struct layout *l, const struct field *f, const char *key)
     return layout_add_zeros(l, ceil_div(content, TAR_BLOCK) * TAR_BLOCK - content);
 }
 
-static int add_sample(struct layout *l, uint64_t sample)
+/* The sample at a place of a selection. */
+struct placed {
+    uint64_t sample;
+    uint64_t place;
+    bool follows_itself;
+};
+
+/* A walk over a selection, mostly forward. */
+struct tar_walk {
+    struct sample_window window;
+    uint64_t next; /* the place behind the last one that was asked for; 0: none was */
+    uint64_t last; /* the sample there */
+};
+
+/* What is known of the sample at a place. */
+static struct placed place_sample(struct tar_walk *walk, uint64_t place, uint64_t sample)
+{
+    const struct selection *sel = walk->window.sel;
+    uint64_t before = walk->last;
+
+    if (place && place != walk->next && !sel->in_order)
+        sel->samples(sel, place - 1, 1, &before);
+    walk->next = place + 1;
+    walk->last = sample;
+    return (struct placed){sample, place, place && !sel->in_order && before == sample};
+}
+
+static struct placed walk_to(struct tar_walk *walk, uint64_t place)
+{
+    return place_sample(walk, place, sample_window_at(&walk->window, place));
+}
+
+static int add_sample(struct layout *l, const struct placed *placed)
 {
     const struct dataset *ds = l->dataset;
-    char key[KEY_NAME_ROOM];
+    char key[KEY_ROOM_PLACED];
+    size_t len = dataset_name(ds, placed->sample, true, key);
 
-    dataset_name(ds, sample, true, key);
+    if (placed->follows_itself)
+        snprintf(key + len, sizeof(key) - len, "~%llu", (unsigned long long)placed->place);
     for (unsigned i = 0; i < ds->n_fields; i++) {
         int r = field_is_in(&ds->field[i], IN_TAR) ? add_member(l, &ds->field[i], key) : 0;
 
@@ -153,33 +189,34 @@ static int add_sample(struct layout *l, uint64_t sample)
 }
 
 /* Bytes [off, off + len) of the members of one sample. */
-static int read_sample(struct layout *l, uint64_t sample, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d)
+static int read_sample(struct layout *l, const struct placed *placed, uint64_t off, size_t len,
+                       uint8_t *dst, struct diag *d)
 {
     AUTO_LAYOUT struct layout one = {0};
     struct one_sample sel;
     int r;
 
-    one_sample_init(&sel, sample);
+    one_sample_init(&sel, placed->sample);
     sel.sel.reason = d;
     layout_init(&one, l->dataset, &sel.sel, l->host);
-    r = add_sample(&one, sample);
+    r = add_sample(&one, placed);
     return r < 0 ? r : layout_read(&one, off, len, dst, d);
 }
 
-/* The members of all samples, alike; number[0]: bytes of a sample. */
+/* The members of all samples, alike (their keys are numbers, so no name is long); number[0]: bytes
+ * of a sample. */
 static int samples_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
                         uint8_t *dst, struct diag *d)
 {
-    struct sample_window window = {.sel = l->selection};
+    struct tar_walk walk = {.window.sel = l->selection};
     uint64_t each = p->number[0];
     int all = 0;
 
     while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
-        uint64_t sample = sample_window_at(&window, off / each);
+        struct placed placed = walk_to(&walk, off / each);
 
-        if (!wants_go_on(read_sample(l, sample, off % each, n, dst, d), &all))
+        if (!wants_go_on(read_sample(l, &placed, off % each, n, dst, d), &all))
             break;
         dst += n;
         off += n;
@@ -197,7 +234,7 @@ static int add_alike(struct layout *l)
 
     one_sample_init(&sel, 0);
     layout_init(&one, l->dataset, &sel.sel, NULL);
-    r = add_sample(&one, 0);
+    r = add_sample(&one, &(struct placed){0});
     if (r < 0)
         return r;
     samples.number[0] = one.size;
@@ -206,30 +243,40 @@ static int add_alike(struct layout *l)
     return layout_add(l, &samples);
 }
 
+struct counting {
+    const struct layout *l;
+    struct tar_walk walk;
+};
+
+/* other: counts the places. */
 static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *before,
                         struct sums_pair *ret)
 {
-    const struct layout *l = ctx;
+    struct counting *counting = ctx;
+    const struct layout *l = counting->l;
+    struct placed placed = place_sample(&counting->walk, before->other, sample);
     AUTO_LAYOUT struct layout one = {0};
     struct one_sample sel;
     int r;
 
-    (void)before;
     one_sample_init(&sel, sample);
     sel.sel.reason = l->selection->reason;
     layout_init(&one, l->dataset, &sel.sel, NULL);
-    r = add_sample(&one, sample);
+    r = add_sample(&one, &placed);
     ret->size = one.size;
+    ret->other = 1;
     return r;
 }
 
-static int open_sums(struct layout *l, struct sums *ret)
+/* counting: while the sums are used. */
+static int open_sums(const struct layout *l, struct counting *counting, struct sums *ret)
 {
     const uint64_t *id = l->selection->id;
     const struct memo_key key = {
         {(uintptr_t)l->dataset, id[0], id[1], id[2], (uintptr_t)sample_bytes}};
 
-    return sums_open(ret, l->dataset->memo, &key, l->selection, sample_bytes, l);
+    *counting = (struct counting){.l = l, .walk.window.sel = l->selection};
+    return sums_open(ret, l->dataset->memo, &key, l->selection, sample_bytes, counting);
 }
 
 /* The members of samples that differ. */
@@ -237,10 +284,11 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
                           uint8_t *dst, struct diag *d)
 {
     AUTO_SUMS struct sums sums = {0};
-    struct sample_window window = {.sel = l->selection};
+    struct tar_walk walk = {.window.sel = l->selection};
     struct sums_pair before, after;
     uint64_t place = 0;
-    int r = open_sums(l, &sums), all = 0;
+    struct counting counting;
+    int r = open_sums(l, &counting, &sums), all = 0;
 
     (void)p;
     if (r == 0)
@@ -248,15 +296,15 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
     if (r < 0)
         return r;
     for (; len; place++, before = after) {
+        struct placed placed;
         size_t n;
 
         r = sums_after(&sums, place, &before, &after);
         if (r < 0)
             return r;
+        placed = walk_to(&walk, place);
         n = (size_t)min_u64(len, after.size - off);
-        if (!wants_go_on(
-                read_sample(l, sample_window_at(&window, place), off - before.size, n, dst, d),
-                &all))
+        if (!wants_go_on(read_sample(l, &placed, off - before.size, n, dst, d), &all))
             break;
         dst += n;
         off += n;
@@ -268,7 +316,8 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
 static int add_differing(struct layout *l)
 {
     AUTO_SUMS struct sums sums = {0};
-    int r = open_sums(l, &sums);
+    struct counting counting;
+    int r = open_sums(l, &counting, &sums);
 
     return r < 0 ? r
                  : layout_add(

@@ -426,7 +426,7 @@ static void put_tar_column(struct text *t, const struct kaldi_model_column *colu
                            uint64_t sample)
 {
     const struct kaldi_model_cell *cell = &column->cell[sample], *cells[] = {cell};
-    char name[KEY_NAME_ROOM + 80];
+    char name[KEY_NAME_ROOM + 104];
 
     for (unsigned i = 0; i < arrays_of(column) && column->type != KALDI_WAVE; i++) {
         struct array a = {.column = column, .i = i, .n = 1, .cell = cells};
@@ -456,9 +456,11 @@ static void make_tar(struct making *k)
     struct kaldi_model_file *tar = new_file(k, "tar", "", "tar");
 
     for (uint64_t n = 0; n < k->n; n++) {
-        char key[KEY_NAME_ROOM];
+        char key[KEY_NAME_ROOM + 24];
+        size_t len = key_name(k->m->key[k->sample[n]], strlen(k->m->key[k->sample[n]]), true, key);
 
-        key_name(k->m->key[k->sample[n]], strlen(k->m->key[k->sample[n]]), true, key);
+        if (n && k->sample[n] == k->sample[n - 1]) /* one that follows itself */
+            snprintf(key + len, sizeof(key) - len, "~%llu", (unsigned long long)n);
         for (unsigned c = 0; c < k->m->n_columns; c++)
             put_tar_column(&tar->bytes, &k->m->column[c], key, k->sample[n]);
     }

@@ -97,8 +97,9 @@ static void check_tar_header(const uint8_t *h, const char *name, uint64_t size)
     assert_int_equal(octal(h + 136, 12), 0); /* time */
 }
 
+/* again: what follows the key of a sample that follows itself. */
 static uint64_t check_tar_member(const struct dataset *ds, const struct field *f, uint64_t sample,
-                                 const struct bytes *got, uint64_t at)
+                                 const char *again, const struct bytes *got, uint64_t at)
 {
     struct one_sample one;
     struct bytes want;
@@ -112,7 +113,7 @@ static uint64_t check_tar_member(const struct dataset *ds, const struct field *f
         model_npy(ds, f, &one.sel, &want);
     padded = ceil_div(want.len, 512) * 512;
     dataset_name(ds, sample, false, key);
-    snprintf(name, sizeof(name), "%s.%s.%s", key, f->name,
+    snprintf(name, sizeof(name), "%s%s.%s.%s", key, again, f->name,
              field_is_scalar_integer(f) ? "cls" : "npy");
     assert_true(at + 512 + padded <= got->len);
     check_tar_header(got->at + at, name, want.len);
@@ -126,15 +127,19 @@ static uint64_t check_tar_member(const struct dataset *ds, const struct field *f
 static void check_tar(const struct dataset *ds, const struct selection *sel,
                       const struct bytes *got)
 {
-    uint64_t at = 0;
+    uint64_t at = 0, last = UINT64_MAX;
 
     for (uint64_t i = 0; i < sel->count; i++) {
         uint64_t sample;
+        char again[32] = "";
 
         sel->samples(sel, i, 1, &sample);
+        if (sample == last)
+            snprintf(again, sizeof(again), "~%llu", (unsigned long long)i);
+        last = sample;
         for (unsigned k = 0; k < ds->n_fields; k++)
             if (ds->field[k].role == FIELD_STORED)
-                at = check_tar_member(ds, &ds->field[k], sample, got, at);
+                at = check_tar_member(ds, &ds->field[k], sample, again, got, at);
     }
     assert_int_equal(got->len, at + 1024);
     for (; at < got->len; at++)
