@@ -40,7 +40,10 @@ static void add_field(const struct field *f, const char *indent, bool last, stru
 {
     char descr[DTYPE_DESCR_ROOM];
 
-    dtype_descr(f->dtype, f->width, false, descr);
+    if (f->dtype == DTYPE_TEXT && !f->width) /* as wide as the longest of its file */
+        snprintf(descr, sizeof(descr), "|S");
+    else
+        dtype_descr(f->dtype, f->width, false, descr);
     text_add(t, "%s  {\"name\": ", indent);
     text_add_json(t, f->name);
     text_add(t, ", \"dtype\": \"%s\", \"descr\": \"%s\", \"shape\": [", dtype_info(f->dtype)->name,
