@@ -20,8 +20,43 @@ struct impression {
     unsigned strong; /* rows with index:value */
     unsigned weak;   /* other rows that can be read */
     unsigned lists;  /* of these, with a list of labels: comma-separated values? */
-    unsigned bad;
+    unsigned alike;  /* rows that cannot be read, and are meant to be rows */
+    unsigned bad;    /* others that cannot */
 };
+
+static size_t number_len(const uint8_t *at, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && memchr("0123456789+-.eE", at[n], 15))
+        n++;
+    return n;
+}
+
+/* Is a line that is no row meant to be one? It has index:number, or a label and index:anything. */
+static bool is_alike(const uint8_t *line, size_t len)
+{
+    bool has_label = false, has_pair = false, is_first = true;
+
+    for (size_t at = 0, n; at < len; at += n + 1, is_first = false) {
+        const uint8_t *colon;
+        size_t index = 0;
+
+        for (n = 0; at + n < len && !libsvm_is_blank(line[at + n]);)
+            n++;
+        colon = memchr(line + at, ':', n);
+        while (index < n && line[at + index] >= '0' && line[at + index] <= '9')
+            index++;
+        if (is_first)
+            has_label = n && number_len(line + at, n) == n;
+        if (!colon || !index || colon != line + at + index || memchr(colon + 1, ':', n - index - 1))
+            continue;
+        has_pair = true;
+        if (n > index + 1 && number_len(colon + 1, n - index - 1) == n - index - 1)
+            return true;
+    }
+    return has_label && has_pair;
+}
 
 static void look_at_row(const uint8_t *line, size_t len, struct impression *seen)
 {
@@ -31,12 +66,17 @@ static void look_at_row(const uint8_t *line, size_t len, struct impression *seen
     if (!libsvm_is_row(line, len))
         return;
     if (libsvm_line_parse(line, len, LIBSVM_ANY, &row, &fault) < 0)
-        seen->bad++;
+        (*(is_alike(line, len) ? &seen->alike : &seen->bad))++;
     else if (row.n && memchr(line, ':', len))
         seen->strong++;
     else
         seen->weak++;
     seen->lists += row.n_labels > 1 && !row.n;
+}
+
+static unsigned rows_of(const struct impression *seen)
+{
+    return seen->strong + seen->weak + seen->alike + seen->bad;
 }
 
 static enum claim libsvm_probe(const struct probed_file *file)
@@ -47,7 +87,7 @@ static enum claim libsvm_probe(const struct probed_file *file)
     uint8_t line[FORMAT_HEAD + LIBSVM_PAD];
     size_t at = len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
 
-    while (at < len && seen.strong + seen.weak + seen.bad < PROBE_MOST) {
+    while (at < len && rows_of(&seen) < PROBE_MOST) {
         size_t n = 0;
 
         while (at + n < len && head[at + n] != '\n' && head[at + n] != '\r')
@@ -55,7 +95,7 @@ static enum claim libsvm_probe(const struct probed_file *file)
         memcpy(line, head + at, n);
         at += n + 1;
         if (at > len && !file->whole) { /* the line goes on: without its last word */
-            if (seen.strong + seen.weak + seen.bad)
+            if (rows_of(&seen))
                 break;
             while (n && !libsvm_is_blank(line[n - 1]))
                 n--;
@@ -63,7 +103,8 @@ static enum claim libsvm_probe(const struct probed_file *file)
         memset(line + n, 0, LIBSVM_PAD);
         look_at_row(line, n, &seen);
     }
-    if (seen.strong && seen.strong >= seen.bad)
+    /* Rows that are meant to be some are told of best by what reads rows. */
+    if (seen.strong ? seen.strong + seen.alike >= seen.bad : seen.alike && !seen.bad)
         return CLAIM_STRONG;
     return seen.weak && !seen.bad && !seen.lists ? CLAIM_WEAK : CLAIM_NONE;
 }
