@@ -105,7 +105,7 @@ _epochfs_flags() {
         case ${words[2]} in
         list) flags+=(--json) ;;
         verify) flags+=(--progress) ;;
-        prune) flags+=(--older-than --to --all) ;;
+        prune) flags+=(--older-than --to --all --dry-run) ;;
         esac
         ;;
     esac

@@ -19,7 +19,7 @@
 struct cache_call {
     const struct verb *verb;
     const char *folder; /* NULL: the default one */
-    bool json, progress, all;
+    bool json, progress, all, dry_run;
     uint64_t older_than; /* days; UINT64_MAX: not given */
     uint64_t to;         /* bytes; UINT64_MAX: not given */
 };
@@ -35,7 +35,8 @@ static void print_help(void)
 {
     printf("usage: epochfs cache list [--json] [DIR]\n"
            "       epochfs cache verify [--progress] [DIR]\n"
-           "       epochfs cache prune [--older-than DAYS] [--to SIZE] [--all] [DIR]\n\n"
+           "       epochfs cache prune [--older-than DAYS] [--to SIZE] [--all] [--dry-run]\n"
+           "                           [DIR]\n\n"
            "DIR: a cache folder; default as for `epochfs mount -o cache=DIR`. Mounts may\n"
            "go on using it.\n\n"
            "list: what is in it, the least recently used first.\n"
@@ -46,7 +47,8 @@ static void print_help(void)
            "    --to SIZE          the least recently used, until SIZE (as 200G) or less is\n"
            "                       left\n"
            "    --all              everything; a mount with allow_commands has to make what\n"
-           "                       commands gave again: mount it anew\n");
+           "                       commands gave again: mount it anew\n"
+           "    --dry-run          removes nothing, and says what it would remove\n");
 }
 
 /* What a file is, for people. */
@@ -260,7 +262,7 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
             if (gone[i] || !why)
                 continue;
             gone[i] = true;
-            r = inventory_remove(inventory, file);
+            r = call->dry_run ? 0 : inventory_remove(inventory, file);
             if (r == -EBUSY || r == -ENOENT)
                 continue;
             title(file, name, sizeof(name));
@@ -270,7 +272,8 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
                 failed++;
                 continue;
             }
-            printf("removed %s (%s, %s)\n", name, human_bytes(file->disk, bytes), why);
+            printf("%s %s (%s, %s)\n", call->dry_run ? "would remove" : "removed", name,
+                   human_bytes(file->disk, bytes), why);
             ++*ret_removed;
             *ret_bytes += file->disk;
         }
@@ -297,13 +300,14 @@ static int prune(const struct cache_call *call, const struct cache_folder *cache
     char freed[HUMAN_ROOM], left[HUMAN_ROOM];
 
     failed = prune_all(call, inventory, &removed, &bytes);
-    if (removed)
+    if (removed && !call->dry_run)
         recount(cache);
     for (size_t i = 0; i < inventory->n; i++)
         in_use += inventory->file[i].in_use;
-    printf("%s: %zu file%s removed, %s; %s left, %zu file%s in use\n", inventory->path, removed,
-           removed == 1 ? "" : "s", human_bytes(bytes, freed),
-           human_bytes(inventory->disk - bytes, left), in_use, in_use == 1 ? "" : "s");
+    printf("%s: %zu file%s %s, %s; %s left, %zu file%s in use\n", inventory->path, removed,
+           removed == 1 ? "" : "s", call->dry_run ? "to remove" : "removed",
+           human_bytes(bytes, freed), human_bytes(inventory->disk - bytes, left), in_use,
+           in_use == 1 ? "" : "s");
     return failed ? EXIT_CACHE : EXIT_DONE;
 }
 
@@ -312,7 +316,7 @@ static int prune(const struct cache_call *call, const struct cache_folder *cache
 static const struct verb verbs[] = {
     {"list", "j", list},
     {"verify", "p", verify},
-    {"prune", "ota", prune},
+    {"prune", "otan", prune},
 };
 
 static int run(const struct cache_call *call)
@@ -346,6 +350,8 @@ static int take_option(struct cache_call *call, int letter, const char *word)
         call->progress = true;
     else if (letter == 'a')
         call->all = true;
+    else if (letter == 'n')
+        call->dry_run = true;
     else if (letter == 'o')
         r = value_count("--older-than", optarg, 0, 36500, &call->older_than, &d);
     else
@@ -360,6 +366,7 @@ static int parse_options(int argc, char **argv, struct cache_call *call)
                                                  {"older-than", required_argument, NULL, 'o'},
                                                  {"to", required_argument, NULL, 't'},
                                                  {"all", no_argument, NULL, 'a'},
+                                                 {"dry-run", no_argument, NULL, 'n'},
                                                  {"help", no_argument, NULL, 'h'},
                                                  {0}};
     int c;
@@ -384,6 +391,18 @@ static int parse_options(int argc, char **argv, struct cache_call *call)
     return EXIT_DONE;
 }
 
+static int fail_unknown(const char *word)
+{
+    struct guess guess;
+
+    guess_init(&guess, word);
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        guess_at(&guess, verbs[i].name);
+    return fail(EXIT_USAGE, "want list, verify or prune%s%s%s%s%s; see `epochfs cache --help`",
+                *word ? ", found " : "", word, guess.name ? " (is it '" : "",
+                guess.name ? guess.name : "", guess.name ? "'?)" : "");
+}
+
 int command_cache(int argc, char **argv)
 {
     struct cache_call call = {.older_than = UINT64_MAX, .to = UINT64_MAX};
@@ -397,8 +416,7 @@ int command_cache(int argc, char **argv)
         if (!strcmp(argv[1], verbs[i].name))
             call.verb = &verbs[i];
     if (!call.verb)
-        return fail(EXIT_USAGE, "want list, verify or prune%s%s; see `epochfs cache --help`",
-                    argc > 1 ? ", found " : "", argc > 1 ? argv[1] : "");
+        return fail_unknown(argc > 1 ? argv[1] : "");
     code = parse_options(argc - 1, argv + 1, &call);
     return code == EXIT_DONE ? run(&call) : code;
 }

@@ -3,6 +3,7 @@
  * Sources are opened and the file system is mounted before the process divides, so that whatever
  * goes wrong is said on the caller's terminal and in the exit code. The child serves; the parent
  * waits for its word and for the mount to answer. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -83,20 +84,35 @@ static int take_dead_away(const char *path, const char *real, const struct mount
     return EXIT_DONE;
 }
 
-/* Is it a folder? In a child. Returns an errno. */
+/* Is it a folder, and is anything in it? Then a byte is written. In a child. Returns an errno. */
 static int look_at_folder(const void *path, int out)
 {
+    struct dirent *entry;
     struct stat st;
+    ssize_t n;
+    DIR *dir;
 
-    (void)out;
-    return stat(path, &st) < 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+    if (stat(path, &st) < 0)
+        return errno;
+    if (!S_ISDIR(st.st_mode))
+        return ENOTDIR;
+    dir = opendir(path);
+    while (dir && (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            n = write(out, "x", 1);
+            (void)n;
+            break;
+        }
+    if (dir)
+        closedir(dir);
+    return 0;
 }
 
 /* Whatever is mounted there, or on the way there, may hang. */
 static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 {
     const struct patient_work look = {look_at_folder, ret_real, ANSWER_MS, NULL};
-    AUTO_TEXT struct text nothing = {0};
+    AUTO_TEXT struct text content = {0};
     struct mount_entry mount;
     int code, r = mounts_real_path(path, ret_real);
 
@@ -106,12 +122,17 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
             return code;
     }
     if (r == 0)
-        r = patient_do(&look, &nothing);
+        r = patient_do(&look, &content);
     if (r == -ENOTDIR)
         return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
     if (r == -ETIMEDOUT)
         return fail(EXIT_MOUNT, "mountpoint %s: the file system there does not answer", path);
-    return r < 0 ? fail(EXIT_MOUNT, "mountpoint %s: %s", path, strerror(-r)) : EXIT_DONE;
+    if (r < 0)
+        return fail(EXIT_MOUNT, "mountpoint %s: %s", path, strerror(-r));
+    if (content.len)
+        log_warning("mountpoint %s: it is not empty; what is in it is hidden until it is unmounted",
+                    path);
+    return EXIT_DONE;
 }
 
 static void report_unusable(const struct catalog *catalog)

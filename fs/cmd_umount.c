@@ -126,8 +126,10 @@ static int unmount_lazily(const char *path, const struct mount_entry *mount,
         wait_for_end(path, daemon);
         return EXIT_DONE;
     }
-    say("%s: was in use by %s; nobody can open it any more, and it ends when they let go", path,
-        users.len ? users.data : "processes that cannot be seen from here");
+    say("%s: detached, for it was in use by %s; nobody can open it any more, and it ends when they "
+        "let "
+        "go",
+        path, users.len ? users.data : "processes that cannot be seen from here");
     if (hangs)
         release_readers(path, mount, daemon);
     return EXIT_DONE;
@@ -170,8 +172,9 @@ static void print_help(void)
     puts("usage: epochfs umount MOUNTPOINT\n\n"
          "Unmounts it, and returns when its daemon has ended. A mount that is in use for\n"
          "longer than two seconds is taken away from its users: nobody can open it any\n"
-         "more, and it ends when they let go. A mount whose daemon is dead or hangs goes,\n"
-         "too.");
+         "more, and it ends when they let go. It says that it detached it, and by whom it\n"
+         "is used; the exit code is 0, for the name is free. A mount whose daemon is dead\n"
+         "or hangs goes, too.");
 }
 
 int command_umount(int argc, char **argv)

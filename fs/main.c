@@ -8,6 +8,7 @@
 #include "base/scope.h"
 #include "fs/arguments.h"
 #include "fs/commands.h"
+#include "fs/values.h"
 
 struct command {
     const char *name;
@@ -43,17 +44,63 @@ static void print_help(FILE *out)
           out);
 }
 
-static int run_command(int argc, char **argv)
+/* Words that other programs have for the same, and that are not told of in the help. */
+static const struct synonym {
+    const char *word, *name;
+} synonyms[] = {
+    {"unmount", "umount"}, {"version", "--version"}, {"-v", "--version"},
+    {"-V", "--version"},   {"help", "--help"},       {"-h", "--help"},
+};
+
+static const char *name_of(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+        if (!strcmp(word, synonyms[i].word))
+            return synonyms[i].name;
+    return word;
+}
+
+static int fail_unknown(const char *word)
+{
+    struct guess guess;
+
+    guess_init(&guess, word);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        guess_at(&guess, commands[i].name);
+    for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+        guess_at(&guess, synonyms[i].word);
+    guess_at(&guess, "--help");
+    guess_at(&guess, "--version");
+    return fail(EXIT_USAGE, "'%s' is not a command%s%s%s; `epochfs --help` lists them", word,
+                guess.name ? " (is it '" : "", guess.name ? guess.name : "",
+                guess.name ? "'?)" : "");
+}
+
+static int run_command(int argc, char **argv, const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 1, argv + 1);
-    return fail(EXIT_USAGE, "'%s' is not a command; `epochfs --help` lists them", argv[1]);
+        if (!strcmp(name, commands[i].name))
+            return commands[i].run(argc, argv);
+    return fail_unknown(name);
+}
+
+/* epochfs help [COMMAND] */
+static int help(int argc, char **argv)
+{
+    static char flag[] = "--help";
+
+    if (argc > 1) {
+        char *words[] = {argv[1], flag, NULL};
+
+        return run_command(2, words, name_of(argv[1]));
+    }
+    print_help(stdout);
+    return EXIT_DONE;
 }
 
 static int run(int argc, char **argv)
 {
-    const char *slash = strrchr(argv[0], '/');
+    const char *slash = strrchr(argv[0], '/'), *name;
 
     if (!strcmp(slash ? slash + 1 : argv[0], "mount.epochfs"))
         return command_mount_helper(argc, argv);
@@ -61,15 +108,14 @@ static int run(int argc, char **argv)
         print_help(stderr);
         return EXIT_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        print_help(stdout);
-        return EXIT_DONE;
-    }
-    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+    name = name_of(argv[1]);
+    if (!strcmp(name, "--help"))
+        return help(argc - 1, argv + 1);
+    if (!strcmp(name, "--version")) {
         printf("epochfs %s\n", EPOCHFS_VERSION);
         return EXIT_DONE;
     }
-    return run_command(argc, argv);
+    return run_command(argc - 1, argv + 1, name);
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
  * and then the loop. */
 #include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <malloc.h>
 #include <poll.h>
@@ -268,6 +269,21 @@ static int take_signals(struct server *s)
 
 /* ---- mounting ---- */
 
+/* What to do if it was for the device that a mount has failed; "": it is all right. */
+static const char *device_advice(void)
+{
+    AUTO_CLOSE int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+    if (fd >= 0)
+        return "";
+    if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
+        return ": there is no /dev/fuse; load the module (modprobe fuse), or start the container "
+               "with it (--device /dev/fuse --cap-add SYS_ADMIN)";
+    return ": /dev/fuse cannot be opened; let its users read and write it (chmod 666 /dev/fuse), "
+           "or "
+           "start the container with it (--device /dev/fuse --cap-add SYS_ADMIN)";
+}
+
 int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d)
 {
     struct server *s = calloc(1, sizeof(*s));
@@ -303,7 +319,7 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     if (r == 0)
         r = take_signals(s);
     if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
-        r = diag_set(d, -EIO, "cannot mount on %s", setup->mountpoint);
+        r = diag_set(d, -EIO, "cannot mount on %s%s", setup->mountpoint, device_advice());
     s->mounted = r == 0;
     if (r == 0)
         r = complete_replies(s);

@@ -62,6 +62,12 @@ done
 expect 0 "$EPOCHFS" cache prune "$cache"
 says "0 files removed"
 
+# ---- prune --dry-run: what would go, and nothing goes ----
+before=$(cd "$cache" && find . -type f | sort)
+expect 0 "$EPOCHFS" cache prune --all --dry-run "$cache"
+says "would remove " " (" ", not in use)" "$cache: 1 file to remove, "
+[ "$(cd "$cache" && find . -type f | sort)" = "$before" ] || die "--dry-run removed something"
+
 # ---- verify: exit code 4 once ----
 expect 0 "$EPOCHFS" cache verify "$cache"
 says "1 file, " "all right"

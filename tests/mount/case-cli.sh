@@ -28,7 +28,28 @@ says plan= epochs= cache= classes= transpose log= allow_other fstab cache_size= 
 expect 1 "$EPOCHFS"
 says "usage"
 expect 1 "$EPOCHFS" mounted
-says "'mounted'" "--help"
+says "'mounted' is not a command (is it 'mount'?)" "--help"
+expect 1 "$EPOCHFS" nonsense
+says "'nonsense' is not a command; "
+for wrong in statsu:status infos:info stgae:stage unmout:unmount --versoin:--version help2:help; do
+    expect 1 "$EPOCHFS" "${wrong%:*}"
+    one_line
+    says "'${wrong%:*}' is not a command (is it '${wrong#*:}'?)"
+done
+for word in version -v -V --version; do
+    expect 0 "$EPOCHFS" "$word"
+    [ "$OUT" = "$("$EPOCHFS" --version)" ] || die "$word: $OUT"
+done
+for word in "help umount" "help unmount" "-h umount" "unmount --help"; do
+    # shellcheck disable=SC2086 # two words
+    expect 0 "$EPOCHFS" $word
+    [ "$OUT" = "$("$EPOCHFS" umount --help)" ] || die "$word: $OUT"
+done
+expect 0 "$EPOCHFS" help
+[ "$OUT" = "$("$EPOCHFS" --help)" ] || die "help: $OUT"
+expect 1 "$EPOCHFS" help statsu
+says "'statsu' is not a command (is it 'status'?)"
+expect 1 "$EPOCHFS" unmount /nowhere/at/all /b
 expect 1 "$EPOCHFS" mount
 says "SOURCE and MOUNTPOINT"
 expect 1 "$EPOCHFS" mount "$SOURCE"
@@ -64,7 +85,7 @@ expect 1 "$EPOCHFS" stage a b
 expect 1 "$EPOCHFS" status a b
 expect 1 "$EPOCHFS" cache list a b
 expect 1 "$EPOCHFS" cache lsit
-says "want list, verify or prune, found lsit"
+says "want list, verify or prune, found lsit (is it 'list'?)"
 expect 1 "$EPOCHFS" cache list --all
 says "cache list: cannot make sense of '--all'"
 expect 1 "$EPOCHFS" cache prune --to 1.5G
@@ -128,6 +149,26 @@ expect 4 "$EPOCHFS" mount -o "cache=$PRIVATE/a-file/x" "$SOURCE" "$MOUNTPOINT"
 one_line
 ! is_mounted "$MOUNTPOINT" || die "something was mounted"
 
+# ---- a mountpoint with something in it, a system without the device ----
+touch "$MOUNTPOINT/hidden"
+expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
+one_line
+says "epochfs: mountpoint $MOUNTPOINT: it is not empty; what is in it is hidden until it is unmounted"
+[ ! -e "$MOUNTPOINT/hidden" ] || die "it is not hidden"
+expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
+rm "$MOUNTPOINT/hidden"
+if [ "$(id -u)" = 0 ]; then
+    # shellcheck disable=SC2016 # it is for the inner shell
+    without_device() { # COMMAND...: /dev has no fuse, but what COMMAND makes there
+        unshare -m bash -c 'mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3 && eval "$1" &&
+                            exec "$2" mount "$3" "$4"' - "$1" "$EPOCHFS" "$SOURCE" "$MOUNTPOINT"
+    }
+    expect 3 without_device true
+    says "cannot mount on $MOUNTPOINT: there is no /dev/fuse; load the module (modprobe fuse)"
+    expect 3 without_device 'mkdir /dev/fuse'
+    says "cannot mount on $MOUNTPOINT: /dev/fuse cannot be opened; let its users read and write it"
+fi
+
 # ---- mount returns when the mount answers ----
 for i in 1 2 3 4 5; do
     expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
@@ -152,7 +193,7 @@ done
 exec 7<"$MOUNTPOINT/README.txt"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT/"
 one_line
-says "$MOUNTPOINT: was in use by " " $$ (case-cli.sh)" "it ends when they let go"
+says "$MOUNTPOINT: detached, for it was in use by " " $$ (case-cli.sh)" "it ends when they let go"
 ! is_mounted "$MOUNTPOINT" || die "a mount that was in use is still there"
 exec 7<&-
 gone "$pid"
