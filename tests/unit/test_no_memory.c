@@ -66,18 +66,41 @@ void __wrap_free(void *p)
     __real_free(p);
 }
 
+static int faulty_asprintf(char **ret, const char *format, va_list args)
+{
+    int n;
+
+    if (fails())
+        return -1;
+    n = vasprintf(ret, format, args);
+    live += n >= 0;
+    return n;
+}
+
 int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int __wrap_asprintf(char **ret, const char *format, ...)
 {
     va_list args;
     int n;
 
-    if (fails())
-        return -1;
     va_start(args, format);
-    n = vasprintf(ret, format, args);
+    n = faulty_asprintf(ret, format, args);
     va_end(args);
-    live += n >= 0;
+    return n;
+}
+
+/* What a release build calls instead (_FORTIFY_SOURCE). */
+int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    (void)flag;
+    va_start(args, format);
+    n = faulty_asprintf(ret, format, args);
+    va_end(args);
     return n;
 }
 

@@ -30,17 +30,35 @@ FAULTY(void *, realloc, (void *p, size_t n), (p, n))
 FAULTY(char *, strdup, (const char *s), (s))
 FAULTY(char *, strndup, (const char *s, size_t n), (s, n))
 
+static int faulty_asprintf(char **ret, const char *format, va_list args)
+{
+    *ret = (char *)16; /* what is undefined must not be freed */
+    return ++allocations == fail_at ? -1 : vasprintf(ret, format, args);
+}
+
 int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int __wrap_asprintf(char **ret, const char *format, ...)
 {
     va_list args;
     int n;
 
-    *ret = (char *)16; /* what is undefined must not be freed */
-    if (++allocations == fail_at)
-        return -1;
     va_start(args, format);
-    n = vasprintf(ret, format, args);
+    n = faulty_asprintf(ret, format, args);
+    va_end(args);
+    return n;
+}
+
+/* What a release build calls instead (_FORTIFY_SOURCE). */
+int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    (void)flag;
+    va_start(args, format);
+    n = faulty_asprintf(ret, format, args);
     va_end(args);
     return n;
 }
