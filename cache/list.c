@@ -190,6 +190,14 @@ static int list_open(const struct source *source, const struct source_entry *ent
     return local_blob_open(source->stage, &source->within, entry->path, entry->path, ret_blob, d);
 }
 
+/* Of what cannot be read it is not known where it lies: only who mounts may know why. */
+static void list_access(const struct source *source, const char *path, struct access *ret)
+{
+    (void)source;
+    if (*path)
+        ret->mode = 0400;
+}
+
 const struct remote remote_list = {
     .scheme = "",
     .takes = list_takes,
@@ -198,4 +206,5 @@ const struct remote remote_list = {
     .list = list_list,
     .open = list_open,
     .roots = list_roots,
+    .access = list_access,
 };

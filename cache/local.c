@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cache/access.h"
 #include "cache/file.h"
 #include "cache/path_transport.h"
 #include "cache/roots.h"
@@ -301,7 +302,7 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
                                           .key = real,
                                           .name = name,
                                           .version = &version,
-                                          .mode = st.st_mode & 07777,
+                                          .mode = within_mode(within, -1, path, real, &st),
                                           .uid = st.st_uid,
                                           .gid = st.st_gid},
                      ret, d);
@@ -312,6 +313,7 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
 {
     AUTO_CLOSE int fd = -1;
     struct stat st;
+    unsigned mode;
     int r;
 
     if (stage)
@@ -322,8 +324,12 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
     r = within_check(within, fd, path, name, d);
     if (r < 0)
         return r;
+    mode = within_mode(within, fd, path, NULL, &st);
     r = local_blob_new(TAKE_FD(fd), name, UINT64_MAX, false, ret);
-    return r < 0 ? diag_set(d, r, "%s: %s", name, strerror(-r)) : 0;
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", name, strerror(-r));
+    (*ret)->mode &= mode;
+    return 0;
 }
 
 static int local_open(const struct source *source, const struct source_entry *entry,
@@ -378,10 +384,34 @@ static int local_make(struct source *source, const char *rest, const struct sour
     return local_stage_new(source, options, d);
 }
 
+/* Of one file nobody needs to list its folder. */
+static void local_access(const struct source *source, const char *path, struct access *ret)
+{
+    char whole[PATH_MAX], below[PATH_MAX];
+    struct stat st;
+
+    if (join(source->root, path, whole) < 0) {
+        ret->mode = 0;
+        return;
+    }
+    access_of(&source->roots, whole, ret);
+    if (*path || !source->only_file || stat(whole, &st) < 0)
+        return;
+    *ret = (struct access){.uid = st.st_uid, .gid = st.st_gid};
+    if (join(whole, source->only_file, below) == 0)
+        ret->mode = access_on_way(&source->roots, below, below, st.st_uid, st.st_gid);
+    ret->mode |= ret->mode >> 2;
+}
+
 const struct remote remote_file = {.scheme = "file://",
                                    .make = local_make,
                                    .list = local_list,
                                    .open = local_open,
-                                   .roots = local_roots};
-const struct remote remote_local = {
-    .scheme = "", .make = local_make, .list = local_list, .open = local_open, .roots = local_roots};
+                                   .roots = local_roots,
+                                   .access = local_access};
+const struct remote remote_local = {.scheme = "",
+                                    .make = local_make,
+                                    .list = local_list,
+                                    .open = local_open,
+                                    .roots = local_roots,
+                                    .access = local_access};

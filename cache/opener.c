@@ -16,9 +16,11 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
                       struct blob **ret, struct diag *d)
 {
     struct stage *stage = opener->source->remote->far ? NULL : opener->source->stage;
-    const struct within within = {&opener->resolver.roots, opener->resolver.allow_outside};
+    const struct within within = {&opener->resolver.roots, opener->resolver.allow_outside,
+                                  opener->source->within.for_others};
     struct resolved found;
     const char *name;
+    unsigned mode = 0;
     struct stat st;
     int fd = -1, r = resolve(&opener->resolver, folder, path, &found, d);
 
@@ -34,9 +36,12 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
             close(fd);
             return r;
         }
+        mode = within_mode(&within, fd, found.path, NULL, &st);
     }
     if (r == 0)
         r = lazy_blob_new(&opener->pool, fd, found.path, name, UINT64_MAX, false, ret);
+    if (r == 0)
+        (*ret)->mode &= mode;
     return r < 0 ? diag_set(d, r, "%.500s: %s", found.path,
                             r == -EINVAL ? "want a regular file" : strerror(-r))
                  : 0;

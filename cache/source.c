@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/checked.h"
@@ -56,7 +57,7 @@ int source_open(const char *spec, const struct source_options *options, struct s
     while (!takes(remotes[i], spec)) /* the last one takes all */
         i++;
     source->remote = remotes[i];
-    source->within = (struct within){&source->roots, options->allow_outside};
+    source->within = (struct within){&source->roots, options->allow_outside, options->for_others};
     source->cache.is_default = options->cache->is_default;
     source->cache.path = strdup(options->cache->path);
     if (!source->cache.path)
@@ -130,6 +131,13 @@ char *source_name(const struct source *source)
     char *ret;
 
     return asprintf(&ret, "%s%s%s", source->root, joint, file) < 0 ? NULL : ret;
+}
+
+void source_access(const struct source *source, const char *path, struct access *ret)
+{
+    *ret = (struct access){.uid = geteuid(), .gid = getegid(), .mode = 0555};
+    if (source->within.for_others && source->remote->access)
+        source->remote->access(source, path, ret);
 }
 
 static int compare_entries(const void *a, const void *b)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/access.h"
 #include "base/blob.h"
 #include "base/diag.h"
 #include "base/text.h"
@@ -63,6 +64,9 @@ struct remote {
 
     /* Add the folders on this machine that its files are in. NULL: none. 0 or -errno. */
     int (*roots)(const struct source *source, struct roots *ret);
+
+    /* See source_access(). NULL: everybody. */
+    void (*access)(const struct source *source, const char *path, struct access *ret);
 
     /* Of a source that is one file: add all files of its folder, and below, to ret, sorted; there
      * may be many. 1; 0: they cannot be known, or are too many; or -ENOMEM. NULL: as 0. */
@@ -180,6 +184,10 @@ void source_list_sort(struct source_list *list);
 
 /* The entry of that path, relative to SOURCE, in a sorted list; NULL: none. */
 struct source_entry *source_list_find(const struct source_list *list, const char *path);
+
+/* With allow_other: who may read the file or list the folder called path, relative to SOURCE. Where
+ * that is not known, as of a remote: everybody. */
+void source_access(const struct source *source, const char *path, struct access *ret);
 
 /* Open the file at path as a blob called name, to be read in place, or through stage if it is not
  * NULL. 0, or -errno with the reason in d. */

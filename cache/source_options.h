@@ -11,6 +11,7 @@ struct source_options {
     const struct cache_folder *cache; /* is copied */
     bool stages_local;                /* cache= was given: local files are staged, too */
     bool allow_outside;               /* links that leave a local SOURCE are followed */
+    bool for_others;                  /* allow_other: permissions on the way to files count */
     struct stage_options stage;
     bool limits_all;   /* cache_size= was given: it counts without a stage, too */
     const char *files; /* names below an HTTP source, with ';' between them */

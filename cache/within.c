@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "cache/access.h"
 #include "cache/file.h"
 
 int within_real_path(int fd, const char *path, char ret[static PATH_MAX])
@@ -50,6 +51,22 @@ int within_check(const struct within *within, int fd, const char *path, const ch
     r = within_real_path(fd, path, real);
     return r < 0 ? diag_set(d, r, "%.500s: %s", name, strerror(-r))
                  : within_check_real(within, real, name, d);
+}
+
+unsigned within_mode(const struct within *within, int fd, const char *path, const char *real,
+                     const struct stat *st)
+{
+    unsigned mode = st->st_mode & 0777, left;
+    char found[PATH_MAX];
+
+    if (!within->for_others)
+        return mode;
+    if (!real && within_real_path(fd, path, found) < 0)
+        return 0;
+    real = real ? real : found;
+    mode = access_bits(real, st);
+    left = access_on_way(within->roots, path, real, st->st_uid, st->st_gid);
+    return mode & (left | left >> 1 | left >> 2);
 }
 
 int within_open_real(const char *real, int *ret_fd, struct stat *ret_st)

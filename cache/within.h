@@ -14,6 +14,7 @@
 struct within {
     const struct roots *roots;
     bool allow_outside; /* -o allow_outside: nothing is refused */
+    bool for_others;    /* allow_other */
 };
 
 /* Where the open file or folder lies: absolute, without links. path, as it was opened, is asked
@@ -28,6 +29,11 @@ int within_check(const struct within *within, int fd, const char *path, const ch
 /* The same of an absolute path without links. */
 int within_check_real(const struct within *within, const char *real, const char *name,
                       struct diag *d);
+
+/* With allow_other, what is left of mode, of a file opened as path: only who can get there may read
+ * it (cache/access.h). real: where it lies; NULL: fd is asked. */
+unsigned within_mode(const struct within *within, int fd, const char *path, const char *real,
+                     const struct stat *st);
 
 /* file_open() of an absolute path without links: -ELOOP if there are some by now. */
 int within_open_real(const char *real, int *ret_fd, struct stat *ret_st);

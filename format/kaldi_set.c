@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/readers.h"
 #include "base/text.h"
 #include "format/encoder.h"
 #include "format/extents.h"
@@ -29,13 +30,13 @@ static void add_notes(const struct kaldi_set *set, struct text *t)
 
 /* Who may not read the files that an scp file names may not read what is made of them. What a
  * command has put out is the cache folder's. */
-static unsigned denied_by(const struct kaldi_table *table)
+static unsigned denied_by(const struct blob *shown, const struct kaldi_table *table)
 {
     unsigned denied = 0;
 
     for (size_t i = 1; i < table->n_files; i++)
         if (!table->file[i].is_output)
-            denied |= ~table->file[i].blob->mode & 0777;
+            denied |= ~blob_readers(shown, table->file[i].blob) & 0777;
     return denied;
 }
 
@@ -54,7 +55,7 @@ static int set_finish(struct dataset *ds)
         c->varies = t->varies[0];
         c->tail = t->dim[0];
         c->is_mono = c->table->type == KALDI_WAVE && (c->is_cut || (!c->varies && c->tail == 1));
-        ds->denied |= denied_by(c->table);
+        ds->denied |= denied_by(ds->blob[0], c->table);
     }
     add_notes(set, &notes);
     if (notes.len)

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/pool.h"
+#include "base/readers.h"
 #include "base/text.h"
 #include "cache/unpack.h"
 #include "format/foreign.h"
@@ -60,6 +61,17 @@ static char *unpacked_name(const char *name)
     return strndup(name, unpacked_name_len(name));
 }
 
+static void find_access(const struct folder_scan *scan, const char *name, struct access *ret)
+{
+    AUTO_FREE char *path = NULL;
+
+    *ret = (struct access){0};
+    if (asprintf(&path, "%s%s%s", scan->folder, *scan->folder ? "/" : "", name) < 0)
+        path = NULL;
+    else
+        source_access(scan->source, path, ret);
+}
+
 /* Takes ds over. */
 static int add_item(struct folder_scan *scan, const char *name, struct dataset *ds,
                     const char *error)
@@ -76,6 +88,8 @@ static int add_item(struct folder_scan *scan, const char *name, struct dataset *
     item.error = error ? strdup(error) : NULL;
     if (item.error)
         text_plain(item.error, "\n");
+    if (error && catalog->source)
+        find_access(scan, name, &item.access);
     catalog->item[catalog->n++] = item;
     catalog->n_datasets += ds != NULL;
     return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;
@@ -458,6 +472,54 @@ int catalog_list(const struct source *source, struct source_list *ret, struct di
     return source_list(source, sides, ret, d);
 }
 
+void catalog_item_access(const struct catalog_item *item, struct access *ret)
+{
+    const struct dataset *ds = item->ds;
+
+    *ret = item->access;
+    ret->mode &= 0444;
+    if (!ds)
+        return;
+    *ret = (struct access){ds->blob[0]->uid, ds->blob[0]->gid, ds->blob[0]->mode & 0444};
+    for (unsigned i = 1; i < ds->n_blobs; i++)
+        ret->mode &= blob_readers(ds->blob[0], ds->blob[i]);
+    ret->mode &= ~(dataset_state(ds) == DATASET_READY ? ds->denied : 0);
+}
+
+/* May everybody list SOURCE, and all folders from there to this one? */
+static bool is_known_to_all(const struct source *source, const char *folder)
+{
+    const char *end = folder;
+    char path[PATH_MAX] = "";
+    struct access access;
+
+    for (;;) {
+        source_access(source, path, &access);
+        if (!(access.mode & 0004) || !*end)
+            return access.mode & 0004;
+        end += *end == '/';
+        end += strcspn(end, "/");
+        snprintf(path, sizeof(path), "%.*s", (int)(end - folder), folder);
+    }
+}
+
+static void find_hidden(struct catalog *catalog)
+{
+    const char *last = NULL;
+    bool known = true;
+
+    for (size_t i = 0; i < catalog->n; i++) {
+        struct catalog_item *item = &catalog->item[i];
+        struct access access;
+
+        if (!last || strcmp(item->folder, last) != 0)
+            known = is_known_to_all(catalog->source, item->folder);
+        last = item->folder;
+        catalog_item_access(item, &access);
+        item->is_hidden = !known || !(access.mode & 0004);
+    }
+}
+
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d)
 {
@@ -466,6 +528,8 @@ int catalog_open(const struct source *source, const struct options *options, str
     const struct source_entry *fetched = NULL;
     int r = make_tools(source, options, &catalog.tools);
 
+    if (options->allow_other)
+        catalog.source = source;
     if (r == 0) {
         source_fetch_only(source, &catalog.tools->cache, FORMAT_HEAD, WHOLE_MOST);
         r = catalog_list(source, &list, d);
@@ -494,6 +558,8 @@ int catalog_open(const struct source *source, const struct options *options, str
     r = make_names_unique(&catalog, &list);
     if (r < 0)
         return r;
+    if (catalog.source)
+        find_hidden(&catalog);
     *ret = catalog;
     catalog = (struct catalog){0};
     return 0;

@@ -15,6 +15,9 @@ struct catalog_item {
     char *name;         /* unique among the items and folders of folder */
     struct dataset *ds; /* NULL: */
     char *error;        /* why not, for people */
+    /* With allow_other: */
+    struct access access; /* of a file that cannot be used: who may know why */
+    bool is_hidden;       /* not everybody may know that it is there, and what is in it */
 };
 
 /* What the datasets work with. */
@@ -30,6 +33,7 @@ struct catalog {
     struct catalog_item *item; /* sorted by folder, then name */
     size_t n_datasets;
     struct catalog_tools *tools; /* owned */
+    const struct source *source; /* with allow_other, and only to ask who may see what; else NULL */
 };
 
 /* All files of the source, and side files that stand beside those it names. 0, or -errno with the
@@ -44,6 +48,11 @@ int catalog_open(const struct source *source, const struct options *options, str
 /* Prepare datasets until all are ready, or that time (monotonic_ns()) has come. true: all are. By
  * one thread at a time. */
 bool catalog_prepare(struct catalog *catalog, int64_t until);
+
+/* With allow_other: who may read what is shown of the item; no more than those who may read all of
+ * its source files. */
+void catalog_item_access(const struct catalog_item *item, struct access *ret);
+
 void catalog_release(struct catalog *catalog);
 #define AUTO_CATALOG AUTO(catalog_release)
 

@@ -545,7 +545,8 @@ static int parse_one(struct options *o, const char *option, struct diag *d)
         return 0;
     if (!in_list(option, passed_on, ARRAY_LEN(passed_on)))
         return unknown_option(option, d);
-    o->allow_other = o->allow_other || !strcmp(option, "allow_other");
+    if (!strcmp(option, "allow_other"))
+        o->allow_other = o->source.for_others = true;
     pass_on(o, option);
     return o->for_fuse.failed ? -ENOMEM : 0;
 }

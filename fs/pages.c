@@ -145,22 +145,24 @@ static void list_fields(const char *path, const struct dataset *ds, struct text 
 static void list_items(const struct catalog *catalog, struct text *t)
 {
     char path[TREE_NAME_ROOM * 4];
+    bool any = false;
 
     text_add(t, "Datasets\n\n");
     for (size_t i = 0; i < catalog->n; i++) {
         const struct dataset *ds = catalog->item[i].ds;
 
-        if (!ds)
+        if (!ds || catalog->item[i].is_hidden)
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
         text_plain(path, "");
         list_fields(path, ds, t);
     }
-    if (catalog->n > catalog->n_datasets)
-        text_add(t, "\nFiles that could not be used; the reason is in <name>/ERROR.txt\n\n");
     for (size_t i = 0; i < catalog->n; i++) {
-        if (!catalog->item[i].error)
+        if (!catalog->item[i].error || catalog->item[i].is_hidden)
             continue;
+        if (!any)
+            text_add(t, "\nFiles that could not be used; the reason is in <name>/ERROR.txt\n\n");
+        any = true;
         item_path(&catalog->item[i], path, sizeof(path));
         text_plain(path, "");
         text_add(t, "  %s\n", path);
@@ -174,13 +176,15 @@ static uint64_t example_rank(const struct catalog_item *item)
     return known ? item->ds->samples : 0;
 }
 
-/* The dataset that the examples use: the largest whose samples hold anything. */
+/* The dataset that the examples use: the largest whose samples hold anything. NULL: none that
+ * everybody may know of. */
 static const struct catalog_item *example_item(const struct catalog *catalog)
 {
     const struct catalog_item *best = NULL;
 
     for (size_t i = 0; i < catalog->n; i++)
-        if (catalog->item[i].ds && (!best || example_rank(&catalog->item[i]) > example_rank(best)))
+        if (catalog->item[i].ds && !catalog->item[i].is_hidden &&
+            (!best || example_rank(&catalog->item[i]) > example_rank(best)))
             best = &catalog->item[i];
     return best;
 }
@@ -215,10 +219,12 @@ static void add_for_python(const char *s, struct text *t)
 static void add_examples(const struct catalog *catalog, const char *mountpoint, struct text *t)
 {
     const struct catalog_item *item = example_item(catalog);
-    const char *encoder = item->ds->folder[0].encoder->name;
+    const char *encoder = item ? item->ds->folder[0].encoder->name : NULL;
     AUTO_TEXT struct text shell = {0}, python = {0}, where = {0};
     char path[TREE_NAME_ROOM * 4], whole[TREE_NAME_ROOM * 4 + PATH_MAX];
 
+    if (!item)
+        return;
     item_path(item, path, sizeof(path));
     snprintf(whole, sizeof(whole), "%s/%s", mountpoint, path);
     add_for_shell(whole, &shell);

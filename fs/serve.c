@@ -63,26 +63,44 @@ static mode_t type_of(const struct node *node)
     return node_is_folder(node) ? S_IFDIR : S_IFREG;
 }
 
-/* With allow_other, what a dataset shows may be read by those who may read its source files;
- * else only the user who mounted comes here at all. */
+/* Is there anything of which not everybody may know? */
+static bool hides_something(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct catalog_item *item = &catalog->item[i];
+
+        if (item->is_hidden ||
+            (item->ds && dataset_state(item->ds) == DATASET_READY && item->ds->denied & 0004))
+            return true;
+    }
+    return false;
+}
+
+/* With allow_other, what a dataset shows may be read by those who may read its source files, a
+ * folder of the source be listed by those who may list that, and the texts about the mount, which
+ * count and name all of it, by everybody only if nothing is hidden from anybody. Else only the user
+ * who mounted comes here at all. */
 static void stat_owner(const struct server *s, const struct node *node, struct stat *st)
 {
-    unsigned mode = 0444;
+    struct access access = {geteuid(), getegid(), 0444};
+    bool is_source_folder = false;
 
-    st->st_uid = geteuid();
-    st->st_gid = getegid();
-    if (s->setup.options->allow_other && node->item && node->item->ds) {
-        const struct dataset *ds = node->item->ds;
+    if (s->setup.options->allow_other) {
+        const struct access *of_folder = tree_access(node);
 
-        for (unsigned i = 0; i < ds->n_blobs; i++)
-            mode &= ds->blob[i]->mode;
-        mode &= ~(dataset_state(ds) == DATASET_READY ? ds->denied : 0);
-        st->st_uid = ds->blob[0]->uid;
-        st->st_gid = ds->blob[0]->gid;
+        is_source_folder = of_folder != NULL;
+        if (of_folder)
+            access = *of_folder;
+        else if (node->item)
+            catalog_item_access(node->item, &access);
+        else if (node->kind == NODE_LIVE && hides_something(s->setup.catalog))
+            access.mode = 0400;
     }
-    if (S_ISDIR(st->st_mode))
-        mode |= (mode & 0444) >> 2;
-    st->st_mode |= S_ISLNK(st->st_mode) ? 0777 : mode;
+    st->st_uid = access.uid;
+    st->st_gid = access.gid;
+    if (S_ISDIR(st->st_mode) && !is_source_folder)
+        access.mode |= (access.mode & 0444) >> 2;
+    st->st_mode |= S_ISLNK(st->st_mode) ? 0777 : access.mode;
 }
 
 static struct timespec time_of(const struct server *s, const struct node *node)

@@ -71,6 +71,10 @@ struct plan_entry {
 
 struct tree;
 
+/* With allow_other, of a folder of the source: who may list it and go through it. NULL: the node is
+ * something else, or everybody may. */
+const struct access *tree_access(const struct node *node);
+
 struct tree_options {
     const struct plan *plan; /* [n_plans] listed from the start in every dataset */
     size_t n_plans;

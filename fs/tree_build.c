@@ -222,6 +222,10 @@ static int add_folder_children(struct builder *b, size_t i)
     if (r < 0)
         return r;
     b->folder = path;
+    if (b->tree->catalog->source) {
+        source_access(b->tree->catalog->source, path, &b->tree->fixed[i].access);
+        b->tree->fixed[i].has_access = true;
+    }
     if (i == 0) {
         r = add_fixed(b, (struct fixed){.kind = NODE_FOLDER}, ".epochfs");
         if (r == 0)
@@ -333,6 +337,11 @@ int tree_open_item(struct tree *tree, const struct catalog_item *item)
     atomic_store_explicit(&tree->opened[item - tree->catalog->item], r < 0 ? r : 1,
                           memory_order_release);
     return r;
+}
+
+const struct access *tree_access(const struct node *node)
+{
+    return node->kind == NODE_FOLDER && node->fixed->has_access ? &node->fixed->access : NULL;
 }
 
 static void find_pages(struct tree *tree)

@@ -15,6 +15,8 @@ struct fixed {
     uint64_t number;
     char *text; /* NODE_PAGE; owned */
     size_t text_len;
+    bool has_access; /* a folder of the source, with allow_other: */
+    struct access access;
 };
 
 /* The plans of one dataset, in the order of their opening. */
