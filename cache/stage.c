@@ -21,7 +21,8 @@
 #define BYTE_NS 50 /* of a connection of which nothing is known yet: 20 MB/s */
 
 #define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
-#define AUTO_BLOCKS     32768 /* of a file */
+#define AUTO_BLOCKS     32768               /* of a file */
+#define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes a byte of memory, or some */
 
 const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
                                                     100, 500, 1000, 5000, 20000, 60000};
@@ -214,6 +215,21 @@ static int describe_version(const struct remote_version *version, char **ret)
                : 0;
 }
 
+/* A size is what a server says it is. */
+static int check_size(const struct stage *stage, const struct stage_file *what, struct diag *d)
+{
+    uint64_t size = what->version->size;
+    uint32_t block = stage->options.block ? stage->options.block : stage_auto_block(size);
+
+    if (size / block < BLOCKS_MOST)
+        return 0;
+    return diag_set(d, -EFBIG,
+                    "%s: want a file of less than %llu GiB (%llu blocks of %u KiB), found a size "
+                    "of %llu bytes: is it what the remote has? If so, say a larger block=",
+                    what->name, (unsigned long long)(BLOCKS_MOST * block >> 30),
+                    (unsigned long long)BLOCKS_MOST, block >> 10, (unsigned long long)size);
+}
+
 static int fill_file(struct stage *stage, const struct stage_file *what, struct file *file)
 {
     file->stage = stage;
@@ -311,10 +327,14 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
 
 int stage_add(struct stage *stage, const struct stage_file *what, struct blob **ret, struct diag *d)
 {
-    struct file *file = calloc(1, sizeof(*file)), *added = NULL;
-    int r = file ? fill_file(stage, what, file) : -ENOMEM;
+    struct file *file, *added = NULL;
+    int r = check_size(stage, what, d);
     bool is_first = false;
 
+    if (r < 0)
+        return r;
+    file = calloc(1, sizeof(*file));
+    r = file ? fill_file(stage, what, file) : -ENOMEM;
     if (r == 0) {
         file->hash = hash_text(file->key);
         lock_take(&stage->lock);

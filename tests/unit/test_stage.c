@@ -563,6 +563,23 @@ static void stage_all(struct fixture *f)
         fail_msg("stage_wait: %d %s", r, d.text);
 }
 
+/* What a server says of a size need not be true. */
+static void test_add__size_of_an_exabyte__says_so(void **state)
+{
+    const struct remote_version version = {.size = UINT64_C(1) << 60, .etag = "\"v\""};
+    const struct stage_file what = {.url = "u", .key = "u", .name = "big", .version = &version};
+    struct diag d = DIAG_INIT;
+    struct blob *blob = NULL;
+    struct fixture f;
+
+    open_usual(&f, *state);
+    assert_int_equal(stage_add(f.stage, &what, &blob, &d), -EFBIG);
+    assert_diag_has(&d, "big: want a file of less than ");
+    assert_diag_has(&d, "found a size of 1152921504606846976 bytes");
+    assert_null(blob);
+    close_fixture(&f);
+}
+
 static void test_background__stages_all(void **state)
 {
     struct stage_options options = usual();
@@ -1192,6 +1209,7 @@ int main(int argc, char **argv)
         TEST(test_failure__dead__patience_ends),
         TEST(test_failure__stalled__patience_ends_and_others_go_on),
         TEST(test_end__stalled__reader_is_released),
+        TEST(test_add__size_of_an_exabyte__says_so),
         TEST(test_background__stages_all),
         TEST(test_background__failing__goes_on),
         TEST(test_sha256__right__and_wrong),
