@@ -202,6 +202,54 @@ static int find_folder(const struct cache_folder *cache, struct diag *d)
     return cache_folder_sub(cache, "", path, sizeof(path), d); /* checks version and owner */
 }
 
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+static int compare_url(const void *a, const void *b)
+{
+    const struct inventory_file *const *x = a, *const *y = b;
+
+    return memcmp((*x)->id, (*y)->id, URL_HASH);
+}
+
+/* Of files [0, n) of one URL those that are older than the latest good one. */
+static void mark_group(struct inventory_file **file, size_t n)
+{
+    const struct inventory_file *latest = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (!file[i]->is_damaged && (!latest || is_later(&file[i]->changed, &latest->changed)))
+            latest = file[i];
+    for (size_t i = 0; i < n; i++)
+        file[i]->is_superseded = latest && is_later(&latest->changed, &file[i]->changed);
+}
+
+int inventory_mark_superseded(struct inventory *inventory)
+{
+    AUTO_FREE struct inventory_file **staged =
+        calloc(inventory->n + 1, sizeof(struct inventory_file *));
+    size_t n = 0;
+
+    if (!staged)
+        return -ENOMEM;
+    for (size_t i = 0; i < inventory->n; i++) {
+        struct inventory_file *file = &inventory->file[i];
+
+        file->is_superseded = file->is_foreign;
+        if (file->is_staged && !file->is_part)
+            staged[n++] = file;
+    }
+    qsort(staged, n, sizeof(struct inventory_file *), compare_url);
+    for (size_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && !compare_url(&staged[i], &staged[next]); next++)
+            ;
+        mark_group(staged + i, next - i);
+    }
+    return 0;
+}
+
 static int compare_used(const void *a, const void *b)
 {
     const struct inventory_file *x = a, *y = b;
@@ -227,28 +275,12 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
     }
     if (inventory.n)
         qsort(inventory.file, inventory.n, sizeof(inventory.file[0]), compare_used);
+    r = inventory_mark_superseded(&inventory);
+    if (r < 0)
+        return r;
     *ret = inventory;
     inventory = (struct inventory){0};
     return 0;
-}
-
-static bool is_later(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
-}
-
-bool inventory_superseded(const struct inventory *inventory, const struct inventory_file *file)
-{
-    if (file->is_foreign)
-        return true;
-    for (size_t i = 0; i < inventory->n && file->is_staged && !file->is_part; i++) {
-        const struct inventory_file *other = &inventory->file[i];
-
-        if (other->is_staged && !other->is_part && !other->is_damaged &&
-            !memcmp(other->id, file->id, URL_HASH) && is_later(&other->changed, &file->changed))
-            return true;
-    }
-    return false;
 }
 
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,

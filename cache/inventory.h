@@ -20,9 +20,10 @@ struct inventory_file {
     bool in_use;     /* a process has it open; of parts: makes it */
     bool is_damaged; /* it cannot be used; blocks of staged files are not looked at */
     bool is_foreign; /* an entry that another version of epochfs has made: not used, not damaged */
-    uint64_t size;   /* bytes of the content, as far as it is known */
-    uint64_t disk;   /* bytes of disk space */
-    time_t used;     /* when it was last read or written, as far as the file system tells */
+    bool is_superseded; /* there is a newer version of the same file of a remote, or of epochfs */
+    uint64_t size;      /* bytes of the content, as far as it is known */
+    uint64_t disk;      /* bytes of disk space */
+    time_t used;        /* when it was last read or written, as far as the file system tells */
     struct timespec changed;
     /* Of staged files; else NULL, 0: */
     char *url;
@@ -43,7 +44,15 @@ void inventory_release(struct inventory *inventory);
 #define AUTO_INVENTORY AUTO(inventory_release)
 
 /* Is there a newer version of the same file of a remote, or is it of another version of epochfs? */
-bool inventory_superseded(const struct inventory *inventory, const struct inventory_file *file);
+static inline bool inventory_superseded(const struct inventory *inventory,
+                                        const struct inventory_file *file)
+{
+    (void)inventory;
+    return file->is_superseded;
+}
+
+/* Set is_superseded of all files: part of inventory_take(). 0 or -ENOMEM. */
+int inventory_mark_superseded(struct inventory *inventory);
 
 /* Compare checksums of all blocks of a staged file; of an entry, all of its content. What is wrong
  * is removed: blocks, or the whole file if it is not one of blocks. *ret_good, *ret_bad: blocks, or

@@ -271,6 +271,29 @@ static void test_inventory_superseded__versions_of_one_url__the_older(void **sta
         staged_close(&staged[i]);
 }
 
+/* Marking files of so many sources is no matter of pairs: those would take an hour. */
+static void test_inventory_superseded__of_a_million_urls__marked(void **state)
+{
+    enum { FILES = 1 << 20 };
+    struct inventory inventory = {.n = FILES, .file = calloc(FILES, sizeof(*inventory.file))};
+
+    (void)state;
+    assert_non_null(inventory.file);
+    for (unsigned i = 0; i < FILES; i++) { /* three versions of each; the latest is damaged */
+        struct inventory_file *file = &inventory.file[(i * 7919) % FILES];
+
+        file->kind = "staged";
+        file->is_staged = true;
+        file->is_damaged = i % 3 == 2;
+        file->changed.tv_sec = i % 3;
+        snprintf(file->id, sizeof(file->id), "%016x%016x", i / 3, i);
+    }
+    assert_int_equal(inventory_mark_superseded(&inventory), 0);
+    for (unsigned i = 0; i + 1 < FILES; i++)
+        assert_int_equal(inventory.file[(i * 7919) % FILES].is_superseded, i % 3 == 0);
+    free(inventory.file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +305,7 @@ int main(void)
         WITH_FOLDER(test_inventory__staged__what_is_known_of_it),
         WITH_FOLDER(test_inventory_verify__staged_bit_flipped__block_dropped),
         WITH_FOLDER(test_inventory_superseded__versions_of_one_url__the_older),
+        cmocka_unit_test(test_inventory_superseded__of_a_million_urls__marked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
