@@ -93,6 +93,19 @@ equal(mount_type(MOUNTPOINT), None, "unmounted after kill -9")
 as_user(binary, "mount", SOURCE, MOUNTPOINT)
 os.kill(user_daemon(), 9)
 contains(as_user(binary, "mount", SOURCE, MOUNTPOINT), "daemon had died", "it was unmounted")
+# The same where unmounting works, and takes longer than it is waited for.
+os.mkdir(f"{PRIVATE}/slow")
+os.mkfifo(f"{PRIVATE}/slow/never")
+with open(f"{PRIVATE}/slow/fusermount3", "w") as f:
+    f.write(f"""#!/bin/sh
+{shutil.which("fusermount3")} "$@" || exit
+case $1 in -u) exec cat {PRIVATE}/slow/never ;; esac
+""")
+for name in ("slow", "slow/fusermount3"):
+    os.chmod(f"{PRIVATE}/{name}", 0o755)
+os.kill(user_daemon(), 9)
+contains(as_user("env", f"PATH={PRIVATE}/slow:{os.environ['PATH']}", binary, "mount", SOURCE,
+                 MOUNTPOINT), "daemon had died", "it was unmounted")
 with subprocess.Popen([*AS_USER, "cat"], cwd=PRIVATE, stdin=subprocess.PIPE) as outside, \
         subprocess.Popen([*AS_USER, "sh", "-c", 'cd "$1" && echo there && exec cat', "sh",
                           MOUNTPOINT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as inside:
