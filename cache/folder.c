@@ -123,6 +123,11 @@ static int read_marker(const char *folder, struct diag *d)
                         "cache folder %s: want the marker of a cache folder of epochfs, found "
                         "another file " MARKER_NAME "; " CHOOSE,
                         folder, folder);
+    if (strncmp(found, MARKER, strlen(MARKER)) == 0)
+        return diag_set(d, -EPROTO,
+                        "cache folder %s: want %zu bytes in its file " MARKER_NAME
+                        ", found more behind them; " CHOOSE,
+                        folder, strlen(MARKER), folder);
     found[strcspn(found, "\n")] = '\0';
     return diag_set(d, -EPROTO,
                     "cache folder %s: want version " MARKER_VERSION ", found version %s; " CHOOSE,

@@ -368,6 +368,17 @@ static int room_start(struct room *room, uint64_t limit, unsigned percent, struc
     return r == 0 && count ? room_recount(room) : r;
 }
 
+/* What is wrong with the file is wrong with the cache folder: all such errors are -EPROTO. */
+static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
+{
+    bool is_other = r == -EEXIST || r == -EISDIR || r == -ELOOP || r == -ENXIO;
+
+    return diag_set(d, r == -ENOMEM || r == -ENOSPC || r == -EROFS ? r : -EPROTO,
+                    "cache folder %s: file room: %s; choose another folder with -o cache=DIR",
+                    cache->path,
+                    is_other ? "want a file of epochfs, found something else" : strerror(-r));
+}
+
 int room_open(const struct cache_folder *cache, uint64_t limit, unsigned percent, struct room **ret,
               struct diag *d)
 {
@@ -386,7 +397,7 @@ int room_open(const struct cache_folder *cache, uint64_t limit, unsigned percent
     }
     if (r < 0) {
         room_close(room);
-        return diag_set(d, r, "cache folder %s: file room: %s", cache->path, strerror(-r));
+        return say_bad_file(cache, r, d);
     }
     *ret = room;
     return 0;

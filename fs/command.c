@@ -196,7 +196,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     else
         ret->cache.room = ret->source->cache.room;
-    return r < 0 ? EXIT_SOURCE : EXIT_DONE;
+    return r == 0 ? EXIT_DONE : is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE;
 }
 
 /* Unpacking on a terminal: a line for each file that takes longer than a second. */

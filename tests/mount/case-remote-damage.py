@@ -168,10 +168,10 @@ def later_version(file):
             f.write((int.from_bytes(head[8:12], "little") + 7).to_bytes(4, "little"))
 
 
-def refused(server, before):
+def refused(server, before, *words):
     """Exit code 4, and nothing has changed."""
     said = run("mount", "-o", f"cache={CACHE},{OPTIONS}", f"{server.url}/", path(), code=4)
-    contains(said, CACHE)
+    contains(said, CACHE, *words)
     equal({n: content(CACHE, n) for n in ours(CACHE)} == before, True, "the folder is untouched")
 
 
@@ -207,6 +207,16 @@ def check_foreign(server):
         if marker is not None:
             place(CACHE, MARKER, marker)
         refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
+    restore()
+    with open(f"{CACHE}/{MARKER}", "ab") as f:
+        f.write(b"more\n")
+    refused(server, {n: content(CACHE, n) for n in ours(CACHE)}, "more behind them")
+    for make in (os.mkdir, os.mkfifo, lambda file: os.symlink("nothing", file)):
+        restore()
+        os.unlink(f"{CACHE}/room")
+        make(f"{CACHE}/room")
+        said = run("mount", "-o", f"cache={CACHE},{OPTIONS}", f"{server.url}/", path(), code=4)
+        contains(said, f"{CACHE}: file room: ", "found something else")
     place(PRIVATE, "a-file", b"x")
     run("mount", "-o", f"cache={PRIVATE}/a-file", f"{server.url}/", path(), code=4)
     equal(content(PRIVATE, "a-file"), b"x", "a file in place of the folder")
