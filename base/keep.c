@@ -1,10 +1,9 @@
 #include "base/keep.h"
 
-#include <sys/mman.h>
+#include <stdlib.h>
 
 void kept_release(struct kept *kept)
 {
-    if (kept->bytes)
-        munmap((void *)(uintptr_t)kept->bytes, kept->size);
+    free(kept->bytes);
     *kept = (struct kept){0};
 }

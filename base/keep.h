@@ -12,9 +12,11 @@
 #include "base/diag.h"
 #include "base/scope.h"
 
-/* Kept bytes, mapped. */
+/* Kept bytes, in memory. They are not mapped: a mapping of a file that somebody cuts, or that the
+ * disk cannot read, kills whoever uses it, and one that somebody writes to changes between the
+ * check of a number and its use. */
 struct kept {
-    const uint8_t *bytes;
+    uint8_t *bytes;
     size_t size;
 };
 
@@ -40,7 +42,7 @@ static inline int keep_load(const struct keep *keep, const char *kind, const cha
     return keep->ops->load(keep, kind, identity, ret);
 }
 
-/* Save the pieces, one behind another, and map them. 0, or -errno with the reason in d. */
+/* Save the pieces, one behind another, and read them back. 0, or -errno with the reason in d. */
 static inline int keep_save(const struct keep *keep, const char *kind, const char *identity,
                             const struct iovec *pieces, unsigned n, struct kept *ret,
                             struct diag *d)

@@ -1,22 +1,24 @@
-/* What is kept is mapped, and private to us: the folder is 0700 and an entry is never written
- * again under its name, so it does not shrink under the mapping. */
 #include "cache/keep.h"
 
 #include <errno.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 
 #include "cache/entry.h"
+#include "cache/file.h"
 
-static int map_entry(int fd, uint64_t size, struct kept *ret)
+/* An entry that is cut, or cannot be read, is none. */
+static int read_entry(int fd, uint64_t size, struct kept *ret)
 {
-    void *bytes;
+    AUTO_FREE uint8_t *bytes = NULL;
 
     if (!size || size > SIZE_MAX)
         return -ENOENT;
-    bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
-    if (bytes == MAP_FAILED)
-        return -errno;
-    *ret = (struct kept){.bytes = bytes, .size = (size_t)size};
+    bytes = malloc((size_t)size);
+    if (!bytes)
+        return -ENOMEM;
+    if (file_pread(fd, bytes, (size_t)size, 0) < 0)
+        return -ENOENT;
+    *ret = (struct kept){.bytes = TAKE_PTR(bytes), .size = (size_t)size};
     return 0;
 }
 
@@ -36,7 +38,7 @@ static int cache_keep_load(const struct keep *keep, const char *kind, const char
 
     if (r == 0)
         r = entry_open(&entry, &fd, &size);
-    return r < 0 ? r : map_entry(fd, size, ret);
+    return r < 0 ? r : read_entry(fd, size, ret);
 }
 
 struct saving {
@@ -66,7 +68,7 @@ static int cache_keep_save(const struct keep *keep, const char *kind, const char
 
     if (r == 0)
         r = entry_make(&entry, false, write_pieces, &saving, &fd, &size, d);
-    return r < 0 ? r : map_entry(fd, size, ret);
+    return r < 0 ? r : read_entry(fd, size, ret);
 }
 
 static void cache_keep_remove(const struct keep *keep, const char *kind, const char *identity)

@@ -232,8 +232,7 @@ static bool is_whole(const struct key_index *index, const uint8_t *bytes, size_t
 
     return key_index_checksum(0, bytes + AT_CRC_REST, head - AT_CRC_REST) ==
                load_le32(bytes + AT_CRC) &&
-           (size > CHECKED_WHOLE ||
-            key_index_checksum(0, bytes + head, size - head) == load_le32(bytes + AT_CRC_REST));
+           key_index_checksum(0, bytes + head, size - head) == load_le32(bytes + AT_CRC_REST);
 }
 
 int key_index_open(const uint8_t *bytes, size_t size, struct key_index *ret)

@@ -1,17 +1,15 @@
 /* An index of keys: rows in an order, each with a key of any bytes and some numbers; from a row to
  * its key and numbers, and from a key to its row, in constant time.
  *
- * It is made once, kept as bytes (base/keep.h), and used where it stands, mapped: about 6 bytes a
+ * It is made once, kept as bytes (base/keep.h), and used where it stands: about 6 bytes a
  * row for finding, some for the numbers (packed by groups of rows: a column that is constant in a
  * group takes none) and the keys, of which neighbours share their beginnings. The bytes are
  * described in docs/cache-format.md.
  *
  * Numbers in the bytes are hostile: no access leaves the bytes, goes on for ever, or gives a key
- * longer than KEY_MAX, whatever they are. key_index_open() finds any damage of up to 8 MiB by a
- * checksum. Of more it checks the beginning only (what the maker added and where the groups of rows
- * are, some 6 %), lest a mount should read all of a large index first; damage behind that gives
- * other numbers and keys (of length 0 at worst), and rows that are not found. Keys that are made to
- * have one hash are slow to find. */
+ * longer than KEY_MAX, whatever they are. key_index_open() finds any damage by checksums. Bytes of
+ * somebody who means harm, with checksums that are right, give other numbers and keys (of length 0
+ * at worst), and rows that are not found. Keys that are made to have one hash are slow to find. */
 #ifndef EPOCHFS_FORMAT_KEY_INDEX_H
 #define EPOCHFS_FORMAT_KEY_INDEX_H
 

@@ -21,7 +21,6 @@
 #define NUMBERS_PAD     8   /* so that a load never leaves the numbers */
 #define SHARED_MAX      255 /* bytes that a key can take from the one before */
 #define LONG_REST       255 /* the rest of a key has a length of four bytes of its own */
-#define CHECKED_WHOLE   (UINT64_C(8) << 20)
 
 enum { GROUPS, NUMBERS, KEYS, STARTS, ROWS, PRINTS, N_PARTS };
 

@@ -157,7 +157,7 @@ static bool take_kept(struct libsvm_file *file, const char *identity)
     if (row_index_open(file->kept.bytes, file->kept.size, &file->index) == 0) {
         sums = row_index_sums(&file->index, file->index.rows);
         /* No row has more features or labels than bytes. */
-        if (sums.text <= file->blob->size + 1 && sums.features <= sums.text &&
+        if (file->index.end <= file->blob->size + 1 && sums.features <= sums.text &&
             file->index.about[ABOUT_LABELS] <= sums.text) {
             totals_from_about(file->index.about, &file->totals);
             return true;

@@ -28,7 +28,7 @@ struct libsvm_file {
     const struct keep *keep;
     struct libsvm_pass pass;
     struct row_index_builder *builder; /* owned; stays where the index could not be kept */
-    struct kept kept;                  /* the index, mapped */
+    struct kept kept;                  /* the index */
     struct diag note;                  /* what went wrong, and yet it is ready */
     bool begun, indexed, ready;
     int failed; /* -errno */

@@ -154,22 +154,55 @@ static uint32_t checksum(const struct iovec pieces[static ROW_INDEX_PIECES])
     return (uint32_t)crc;
 }
 
-/* Does every group stay inside the data? */
-static bool groups_fit(const struct row_index *index, uint64_t data_bytes)
+/* Does the group stay inside the data? */
+static bool group_fits(const uint8_t *group, uint64_t data_bytes)
 {
-    for (uint64_t i = 0; i < index->n_groups; i++) {
-        const uint8_t *group = index->group + i * GROUP_BYTES;
-        uint64_t need = DATA_PAD, end;
+    uint64_t need = DATA_PAD, end;
 
-        for (unsigned sum = 0; sum < N_SUMS; sum++) {
-            if (group[AT_WIDTHS + sum] > WIDTH_MAX)
+    for (unsigned sum = 0; sum < N_SUMS; sum++) {
+        if (group[AT_WIDTHS + sum] > WIDTH_MAX)
+            return false;
+        need += group[AT_WIDTHS + sum] * (GROUP_ROWS / 8);
+    }
+    return checked_add(load_le64(group + AT_PLACE), need, &end) && end <= data_bytes;
+}
+
+/* Do the sums of a group of n rows not fall, up to those of the next one? A row has one byte of
+ * text at least. */
+static bool group_rises(const struct row_index *index, const uint8_t *group, unsigned n)
+{
+    for (unsigned sum = 0; sum < N_SUMS; sum++) {
+        uint64_t least = sum == SUM_TEXT, end = group_sum(group + GROUP_BYTES, sum);
+        uint64_t before = group_sum(group, sum), now;
+
+        if (before > end || sum_in(index, group, sum, 0) != before)
+            return false;
+        for (unsigned i = 1; i < n; i++, before = now) {
+            now = sum_in(index, group, sum, i);
+            if (now < before || now - before < least)
                 return false;
-            need += group[AT_WIDTHS + sum] * (GROUP_ROWS / 8);
         }
-        if (!checked_add(load_le64(group + AT_PLACE), need, &end) || end > data_bytes)
+        if (before > end || end - before < least)
             return false;
     }
     return true;
+}
+
+/* Are all sums what sums over rows can be, from 0 on? */
+static bool groups_are_good(struct row_index *index, uint64_t data_bytes)
+{
+    for (unsigned sum = 0; sum < N_SUMS; sum++)
+        if (sum != SUM_GAP && group_sum(index->group, sum) != 0)
+            return false;
+    for (uint64_t i = 0; i < index->n_groups; i++) {
+        const uint8_t *group = index->group + i * GROUP_BYTES;
+
+        if (!group_fits(group, data_bytes) ||
+            !group_rises(index, group, (unsigned)min_u64(GROUP_ROWS, index->rows - i * GROUP_ROWS)))
+            return false;
+    }
+    return checked_add(sum_before(index, SUM_TEXT, index->rows),
+                       sum_before(index, SUM_GAP, index->rows), &index->end);
 }
 
 int row_index_open(const uint8_t *bytes, size_t size, struct row_index *ret)
@@ -192,7 +225,7 @@ int row_index_open(const uint8_t *bytes, size_t size, struct row_index *ret)
     index.data = index.group + groups_bytes;
     pieces[1] = (struct iovec){(void *)(uintptr_t)index.group, groups_bytes};
     pieces[2] = (struct iovec){(void *)(uintptr_t)index.data, data_bytes};
-    if (checksum(pieces) != load_le32(bytes + AT_CRC) || !groups_fit(&index, data_bytes))
+    if (checksum(pieces) != load_le32(bytes + AT_CRC) || !groups_are_good(&index, data_bytes))
         return -EBADMSG;
     for (unsigned i = 0; i < ROW_INDEX_ABOUT; i++)
         index.about[i] = load_le64(bytes + AT_ABOUT + 8 * i);

@@ -3,7 +3,9 @@
  *
  * Rows stand in groups of 128. A group has the sums before its first row; its rows have, relative
  * to those, as many bits as the group needs. So any row, and any sum over rows, is found in O(1).
- * The bytes are described in docs/cache-format.md; they may be mapped from a file.
+ * The bytes are described in docs/cache-format.md. Whoever made them may mean harm, with a checksum
+ * that is right: row_index_open() looks at every number, so that the sums that come out never fall,
+ * and no access leaves the bytes.
  *
  * Text of rows here means: each row ended by one byte. */
 #ifndef EPOCHFS_FORMAT_ROW_INDEX_H
@@ -23,6 +25,7 @@ struct row_index {
     uint64_t n_groups;
     const uint8_t *group; /* [n_groups + 1] */
     const uint8_t *data;
+    uint64_t end; /* no row ends behind this byte of the file; its line may, by one */
     uint64_t about[ROW_INDEX_ABOUT];
 };
 

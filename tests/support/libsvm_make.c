@@ -2,16 +2,15 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/checked.h"
 
-/* Mapped, for kept_release() unmaps it. */
-static int map_copy(const uint8_t *bytes, size_t size, struct kept *ret)
+/* kept_release() frees it. */
+static int copy_of(const uint8_t *bytes, size_t size, struct kept *ret)
 {
-    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *at = malloc(size);
 
-    if (at == MAP_FAILED)
+    if (!at)
         return -ENOMEM;
     memcpy(at, bytes, size);
     *ret = (struct kept){at, size};
@@ -27,7 +26,7 @@ static int keep_in_memory_load(const struct keep *keep, const char *kind, const 
     if (!m->bytes || (m->identity && strcmp(m->identity, identity) != 0))
         return -ENOENT;
     m->loads++;
-    return map_copy(m->bytes, m->size, ret);
+    return copy_of(m->bytes, m->size, ret);
 }
 
 static int keep_in_memory_save(const struct keep *keep, const char *kind, const char *identity,
@@ -55,7 +54,7 @@ static int keep_in_memory_save(const struct keep *keep, const char *kind, const 
         m->size += pieces[i].iov_len;
     }
     m->saves++;
-    return map_copy(m->bytes, m->size, ret);
+    return copy_of(m->bytes, m->size, ret);
 }
 
 static void keep_in_memory_remove(const struct keep *keep, const char *kind, const char *identity)

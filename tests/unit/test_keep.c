@@ -65,6 +65,31 @@ static void only_file(const char *folder, const char *kind, char ret[static PATH
     globfree(&found);
 }
 
+/* Whatever becomes of the file, what was loaded is as it was: nothing is mapped. */
+static void test_keep__changed_while_loaded__stays(void **state)
+{
+    const struct cache_folder folder = {.path = *state};
+    char path[PATH_MAX];
+    struct cache_keep keep;
+    struct kept kept;
+
+    cache_keep_init(&keep, &folder);
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+    only_file(*state, "rows", path);
+    for (unsigned how = 0; how < 2; how++) {
+        AUTO_CLOSE int fd = -1;
+
+        assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+        assert_int_equal(keep_load(&keep.keep, "rows", "a", &kept), 0);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        assert_true(how ? pwrite(fd, "FIRST!", 6, 0) == 6 : ftruncate(fd, 0) == 0);
+        assert_int_equal(kept.size, 6);
+        assert_memory_equal(kept.bytes, "first!", 6);
+        kept_release(&kept);
+        keep_remove(&keep.keep, "rows", "a");
+    }
+}
+
 static void test_keep__saved__loaded(void **state)
 {
     const struct cache_folder folder = {.path = *state};
@@ -254,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
         TEST(test_keep__saved__loaded),
+        TEST(test_keep__changed_while_loaded__stays),
         TEST(test_keep__removed__mapped_bytes_stay),
         TEST(test_keep__damaged__nothing_and_made_again),
         TEST(test_keep__no_folder__error_with_reason),

@@ -543,7 +543,7 @@ static void use(const struct key_index *index, uint64_t *rng, unsigned n)
     assert_true(sum < UINT64_MAX && index->key_most <= KEY_MAX);
 }
 
-/* Large enough that only its beginning is checked when it is opened. */
+/* A large one, which is checked as a whole all the same. */
 static void test_key_index__a_million_rows__small_and_found(void **state)
 {
     AUTO_KEY_INDEX_BUILDER struct key_index_builder *b = NULL;
@@ -584,12 +584,7 @@ static void test_key_index__a_million_rows__small_and_found(void **state)
         uint8_t was = bytes[at];
 
         bytes[at] ^= (uint8_t)(1 + random_below(&rng, 255));
-        if (key_index_open(bytes, size, &damaged) == 0) {
-            assert_true(at >= head);
-            use(&damaged, &rng, 1000);
-        } else {
-            assert_true(at < head);
-        }
+        assert_int_equal(key_index_open(bytes, size, &damaged), -EBADMSG);
         bytes[at] = was;
     }
 }

@@ -1,0 +1,102 @@
+/* Bytes as the staged file of a name, where the checksum of the header is made right: what looks
+ * after the folder, and a mount that opens it. Nothing is believed but what the name says. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/scope.h"
+#include "cache/staged_parts.h"
+#include "fuzz.h"
+#include "support/temp_folder.h"
+
+#define FILE_MAX 65536
+
+static const struct staged_key key = {"http://host/file", "\"1\"", 3 * 4096 - 100, 4096};
+static char path[PATH_MAX + 64], id[33];
+static char in_memory[] = "/dev/shm/fuzz_staged.XXXXXX", on_disk[] = "/tmp/fuzz_staged.XXXXXX";
+static struct cache_folder cache;
+
+static void clean_up(void)
+{
+    temp_remove(cache.path);
+}
+
+static void prepare(void)
+{
+    struct staged staged;
+
+    cache.path = mkdtemp(in_memory); /* 20 times as fast */
+    if (!cache.path)
+        cache.path = mkdtemp(on_disk);
+    FUZZ_CHECK(cache.path && staged_open(&staged, &cache, &key, NULL) == 0);
+    memcpy(id, staged.id, sizeof(id));
+    snprintf(path, sizeof(path), "%s/staged/%s", cache.path, id);
+    staged_close(&staged);
+    atexit(clean_up);
+}
+
+static void write_file(const uint8_t *data, size_t len)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    AUTO_FREE uint8_t *bytes = malloc(len ? len : 1);
+
+    if (len)
+        memcpy(bytes, data, len);
+    if (len >= HEADER_BYTES) {
+        memcpy(bytes, HEADER_MAGIC, 8);
+        memcpy(bytes + HEADER_AT_ID, id, HEADER_ID_LEN);
+        store_le32(bytes + HEADER_AT_CRC, (uint32_t)crc32_z(0, bytes, HEADER_AT_CRC));
+    }
+    FUZZ_CHECK(fd >= 0 && pwrite(fd, bytes, len, 0) == (ssize_t)len);
+}
+
+/* 0, or -errno: it is of another version. */
+static int use_opened(void)
+{
+    struct staged staged;
+    uint64_t record[3] = {0};
+    uint8_t buf[4096];
+    int r = staged_open(&staged, &cache, &key, NULL);
+
+    FUZZ_CHECK(r == 0 || r == -EPROTO);
+    if (r < 0)
+        return r;
+    FUZZ_CHECK(staged.size == key.size && staged.block == key.block && staged.blocks == 3);
+    FUZZ_CHECK(staged_drops(&staged) != UINT64_MAX);
+    staged_records(&staged, 0, 3, record);
+    for (uint64_t block = 0; block < 3; block++)
+        if (record[block]) {
+            FUZZ_CHECK(staged_read(&staged, buf, staged_block_len(&staged, block),
+                                   block * key.block) == 0);
+            staged_checksum(&staged, block, buf);
+        }
+    staged_close(&staged);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct staged_info info;
+    uint64_t good = 0, bad = 0;
+    int r, seen;
+
+    if (!cache.path)
+        prepare();
+    if (len > FILE_MAX)
+        return 0;
+    write_file(data, len);
+    seen = staged_inspect(path, &info);
+    FUZZ_CHECK(seen == 0 || seen == -EPROTO);
+    FUZZ_CHECK(seen < 0 || info.damaged || info.present <= info.size);
+    r = staged_verify(path, &good, &bad);
+    FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -EPROTO);
+    FUZZ_CHECK(seen < 0 || (r == -EBADMSG) == info.damaged);
+    r = use_opened();
+    FUZZ_CHECK((r == -EPROTO) == (seen == -EPROTO));
+    FUZZ_CHECK(staged_remove(path) == r);
+    return 0;
+}
