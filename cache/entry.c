@@ -212,6 +212,18 @@ void entry_remove(const struct entry *entry)
         unlink(done);
 }
 
+/* An empty folder that stands where a file of ours belongs is taken away. What is in any other is
+ * not ours, and that stays -EISDIR. */
+static bool has_cleared(const char *path)
+{
+    int before = errno;
+
+    if (before == EISDIR && rmdir(path) == 0)
+        return true;
+    errno = before;
+    return false;
+}
+
 /* Lock path for writing; it may be renamed or replaced while we wait, then try again. */
 static int lock_part(const char *path, bool wait, int *ret_fd)
 {
@@ -220,6 +232,8 @@ static int lock_part(const char *path, bool wait, int *ret_fd)
             open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         struct stat ours, there;
 
+        if (fd < 0 && has_cleared(path))
+            continue;
         if (fd < 0)
             return -errno;
         if (fstat(fd, &ours) < 0)
@@ -275,7 +289,9 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
         return r;
     make_trailer(entry->id, (uint64_t)size, sum, trailer);
     r = write_all(fd, trailer, sizeof(trailer));
-    if (r == 0 && ((sync && fdatasync(fd) < 0) || rename(part, done) < 0))
+    if (r == 0 && sync && fdatasync(fd) < 0)
+        r = -errno;
+    if (r == 0 && rename(part, done) < 0 && !(has_cleared(done) && rename(part, done) == 0))
         r = -errno;
     if (r == 0)
         *ret_size = (uint64_t)size;
@@ -341,6 +357,9 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
             flock(fd, LOCK_UN);
         }
     }
+    if (r == -EISDIR)
+        diag_set(d, r, "%s/%s: want a file, found a folder that is not empty; remove it",
+                 entry->folder, entry->id);
     if (r < 0)
         return r;
     *ret_fd = TAKE_FD(fd);

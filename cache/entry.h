@@ -75,7 +75,8 @@ typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len);
 
 /* Make the entry unless another process was first, and open it. Blocks while another process makes
- * it. On error nothing of it stays; no room is told in d with the numbers. sync: it must be whole
+ * it. An empty folder in its place is removed; one that is not is -EISDIR. On error nothing of it
+ * stays; no room is told in d with the numbers. sync: it must be whole
  * even after a power cut; without, only what has a checksum of its own. */
 int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
                uint64_t *ret_size, struct diag *d);

@@ -86,11 +86,13 @@ static int make_folders(char *path)
     }
 }
 
-static int check_owner(const char *path, struct diag *d)
+/* Whoever owns the folder can make what is read from it. A default one has a name that anybody can
+ * guess, so it is not a link, either. */
+static int check_owner(const char *path, bool is_default, struct diag *d)
 {
     struct stat st;
 
-    if (lstat(path, &st) < 0)
+    if ((is_default ? lstat(path, &st) : stat(path, &st)) < 0)
         return diag_set(d, -errno, "cache folder %s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
         return diag_set(d, -EPERM,
@@ -251,8 +253,8 @@ int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *r
     if (n >= (int)sizeof(path) || (size_t)n >= room)
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", folder->path);
     r = make_in(folder, folder->path, d);
-    if (r == 0 && folder->is_default)
-        r = check_owner(folder->path, d);
+    if (r == 0 && (folder->is_default || geteuid() == 0)) /* root trusts no one else */
+        r = check_owner(folder->path, folder->is_default, d);
     if (r == 0)
         r = check_marker(folder->path, d);
     if (r == 0 && *sub)

@@ -27,9 +27,9 @@ void cache_folder_release(struct cache_folder *folder);
 
 /* Make the folder and sub inside it (0700) where they are missing, and write the path of sub; sub
  * "": of the folder itself. A folder that is new or empty gets a marker, see docs/cache-format.md.
- * Any number of processes at once. 0, or -errno with the reason in d: -EPERM where a default folder
- * belongs to someone else; -EPROTO where the folder is of another version, or has no marker though
- * it has something else in it: it is not touched. */
+ * Any number of processes at once. 0, or -errno with the reason in d: -EPERM where a default
+ * folder, or any that root uses, belongs to someone else; -EPROTO where the folder is of another
+ * version, or has no marker though it has something else in it: it is not touched. */
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t room,
                      struct diag *d);
 

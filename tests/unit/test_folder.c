@@ -96,6 +96,23 @@ static void test_folder__empty__becomes_one(void **state)
     assert_int_equal(mode_of(p.path), 0700);
 }
 
+/* Root reads nothing that another user can make; others use what they name. */
+static void test_folder__of_another_user__root_refuses(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct place p;
+
+    place_init(&p, *state);
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(use(&p), 0);
+    assert_int_equal(chown(p.path, 12345, 12345), 0);
+    assert_int_equal(cache_folder_sub(&p.cache, "rows", p.sub, sizeof(p.sub), &d), -EPERM);
+    assert_diag_has(&d, "want a folder of user 0, found one of user 12345");
+    assert_int_equal(chown(p.path, 0, 0), 0);
+    assert_int_equal(use(&p), 0);
+}
+
 static void test_folder__sticky__mode_stays(void **state)
 {
     struct place p;
@@ -198,6 +215,7 @@ int main(void)
         IN_TEMP(test_folder__new__marked_and_private),
         IN_TEMP(test_folder__empty__becomes_one),
         IN_TEMP(test_folder__sticky__mode_stays),
+        IN_TEMP(test_folder__of_another_user__root_refuses),
         IN_TEMP(test_folder__half_made_or_marked__used),
         IN_TEMP(test_folder__not_ours__refused_untouched),
         IN_TEMP(test_folder__many_processes__one_marker),

@@ -90,6 +90,35 @@ static void test_keep__changed_while_loaded__stays(void **state)
     }
 }
 
+/* In the place of the entry, or of the one that is being made. */
+static void test_keep__folder_in_its_place__made_again(void **state)
+{
+    const struct cache_folder folder = {.path = *state};
+    const struct iovec piece = piece_of("first");
+    char path[PATH_MAX], part[PATH_MAX + 5], inside[PATH_MAX + 5];
+    struct diag d = DIAG_INIT;
+    struct cache_keep keep;
+    struct kept kept = {0};
+
+    cache_keep_init(&keep, &folder);
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+    only_file(*state, "rows", path);
+    snprintf(part, sizeof(part), "%s.part", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(mkdir(part, 0700), 0);
+    check_load(&keep.keep, "rows", "a", NULL);
+    assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
+    check_load(&keep.keep, "rows", "a", "first!");
+    assert_int_equal(unlink(path), 0);
+    snprintf(inside, sizeof(inside), "%s/x", path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(mkdir(inside, 0700), 0);
+    assert_int_equal(keep_save(&keep.keep, "rows", "a", &piece, 1, &kept, &d), -EISDIR);
+    assert_diag_has(&d, "want a file, found a folder that is not empty; remove it");
+    assert_int_equal(access(inside, F_OK), 0);
+}
+
 static void test_keep__saved__loaded(void **state)
 {
     const struct cache_folder folder = {.path = *state};
@@ -279,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
         TEST(test_keep__saved__loaded),
+        TEST(test_keep__folder_in_its_place__made_again),
         TEST(test_keep__changed_while_loaded__stays),
         TEST(test_keep__removed__mapped_bytes_stay),
         TEST(test_keep__damaged__nothing_and_made_again),
