@@ -11,6 +11,8 @@
 #define PIECE         3000
 #define SIZE_MAX_READ (1 << 20)
 
+static uint64_t way; /* of this input: its hash */
+
 static void read_piece(struct layout *l, uint64_t off)
 {
     size_t len = (size_t)min_u64(PIECE, l->size - off), cut = len / 3;
@@ -38,11 +40,14 @@ static void make_file(const struct dataset *ds, const struct file_kind *kind,
     FUZZ_CHECK(r == 0 || r == -EFBIG);
     if (r < 0)
         return;
-    read_piece(&l, 0);
+    if (fuzz_takes(way, 0, 3))
+        read_piece(&l, 0);
     if (l.size > SIZE_MAX_READ) /* the sheet of no pictures at all can have 2 GiB */
         return;
-    read_piece(&l, l.size / 2);
-    read_piece(&l, l.size - min_u64(l.size, PIECE));
+    if (fuzz_takes(way, 1, 3))
+        read_piece(&l, l.size / 2);
+    if (fuzz_takes(way, 2, 3))
+        read_piece(&l, l.size - min_u64(l.size, PIECE));
 }
 
 static void make_files(const struct dataset *ds, enum scope scope, const struct selection *sel)
@@ -59,14 +64,20 @@ static void use_dataset(const struct dataset *ds)
     struct list_selection list;
     struct one_sample one;
 
-    list_selection_init(&list, mixed, 0);
-    make_files(ds, SCOPE_BATCHES, &list.sel);
+    if (fuzz_takes(way >> 2, 0, 8)) {
+        list_selection_init(&list, mixed, 0);
+        make_files(ds, SCOPE_BATCHES, &list.sel);
+    }
     if (!ds->samples)
         return;
-    one_sample_init(&one, last);
-    make_files(ds, SCOPE_SAMPLES, &one.sel);
-    list_selection_init(&list, mixed, ARRAY_LEN(mixed));
-    make_files(ds, SCOPE_BATCHES, &list.sel);
+    if (fuzz_takes(way >> 4, 0, 2)) {
+        one_sample_init(&one, last);
+        make_files(ds, SCOPE_SAMPLES, &one.sel);
+    }
+    if (fuzz_takes(way >> 4, 1, 2)) {
+        list_selection_init(&list, mixed, ARRAY_LEN(mixed));
+        make_files(ds, SCOPE_BATCHES, &list.sel);
+    }
 }
 
 static void open_files(struct blob **blob, size_t n, const struct format_options *options)
@@ -86,14 +97,17 @@ static void open_files(struct blob **blob, size_t n, const struct format_options
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    for (unsigned i = 0; i < 2; i++) {
-        const struct format_options options = {.transpose = i, .classes = i ? 7 : 0};
-        struct blob *pair[] = {memory_blob_new("x-images-idx3-ubyte", data, len, len, NULL),
-                               memory_blob_new("x-labels-idx1-ubyte", data, len, len, NULL)};
-        struct blob *alone = memory_blob_new("x", data, len, len, NULL);
+    way = fuzz_hash(data, len);
+    for (unsigned i = 0; i < 4; i++) {
+        const struct format_options options = {.transpose = i & 1, .classes = i & 1 ? 7 : 0};
+        struct blob *blob[2];
 
-        open_files(pair, 2, &options);
-        open_files(&alone, 1, &options);
+        if (!fuzz_takes(way >> 8, i, 4))
+            continue;
+        blob[0] = memory_blob_new(i < 2 ? "x-images-idx3-ubyte" : "x", data, len, len, NULL);
+        if (i < 2)
+            blob[1] = memory_blob_new("x-labels-idx1-ubyte", data, len, len, NULL);
+        open_files(blob, i < 2 ? 2 : 1, &options);
     }
     return 0;
 }

@@ -20,6 +20,8 @@
 /* The first byte, of which bit 6 is free, so that it can be a letter. */
 enum { BASE = 3, SKIP_BAD = 4, SIDE_SHIFT = 3, SIDE = 3, POOL = 32 };
 
+static uint64_t way; /* of this input: its hash */
+
 struct slice {
     const uint8_t *at;
     size_t len;
@@ -128,9 +130,12 @@ static void make_files(const struct dataset *ds, enum scope scope, const struct 
             /* A CRC of very many dense bytes takes long. */
             if (r < 0 || (l.size > 1 << 20 && !kind->field))
                 continue;
-            read_piece(&l, 0);
-            read_piece(&l, l.size / 2);
-            read_piece(&l, l.size - min_u64(l.size, PIECE));
+            if (fuzz_takes(way, k % 3, 3))
+                read_piece(&l, 0);
+            if (fuzz_takes(way, (k + 1) % 3, 3))
+                read_piece(&l, l.size / 2);
+            if (fuzz_takes(way, (k + 2) % 3, 3))
+                read_piece(&l, l.size - min_u64(l.size, PIECE));
         }
     }
 }
@@ -290,9 +295,13 @@ static void check_selection(const struct dataset *ds, const struct model *m,
 /* Every part of some, one behind another, has all rows. */
 static void check_parts(const struct dataset *ds)
 {
+    unsigned i = 0;
+
     for (uint64_t parts = 1; parts < 100; parts += 1 + parts / 2) {
         uint64_t next = 0;
 
+        if (!fuzz_takes(way >> 12, i++, 10))
+            continue;
         for (uint64_t part = 0; part < parts; part++) {
             uint64_t start, length;
 
@@ -325,33 +334,45 @@ static void check_totals(const struct dataset *ds, const struct model *m)
     FUZZ_CHECK(rows->before[rows->n_files].features == total);
 }
 
-static void check_dataset(const struct dataset *ds, const struct model *m)
+/* The selections of a dataset of n samples that are looked at. */
+#define SELECTIONS 7
+
+static void check_number(const struct dataset *ds, const struct model *m, unsigned i)
 {
     AUTO_FREE uint64_t *mixed = calloc(m->n + 3, sizeof(*mixed));
     struct list_selection list;
-    struct selection all;
+    struct one_sample one;
+    struct selection some;
 
+    for (size_t k = 0; k < m->n + 3 && m->n; k++)
+        mixed[k] = (m->n - 1) * (k + 1) % m->n;
+    switch (i) {
+    case 0:
+    case 1:
+        in_order_init(&some, i * m->n / 2, m->n - i * m->n / 2);
+        check_selection(ds, m, &some);
+        break;
+    case 2:
+    case 3:
+        mixed_init(&list, mixed, i == 2 ? 0 : m->n + 3);
+        check_selection(ds, m, &list.sel);
+        break;
+    default:
+        if (i - 4 >= m->n)
+            break;
+        sample_init(&one, (i - 4) * 7 % m->n);
+        check_selection(ds, m, &one.sel);
+    }
+}
+
+static void check_dataset(const struct dataset *ds, const struct model *m)
+{
     FUZZ_CHECK(dataset_state(ds) == DATASET_READY);
     check_totals(ds, m);
     check_parts(ds);
-    in_order_init(&all, 0, m->n);
-    check_selection(ds, m, &all);
-    mixed_init(&list, mixed, 0);
-    check_selection(ds, m, &list.sel);
-    if (!m->n)
-        return;
-    in_order_init(&all, m->n / 2, m->n - m->n / 2);
-    check_selection(ds, m, &all);
-    for (size_t i = 0; i < m->n + 3; i++)
-        mixed[i] = (m->n - 1) * (i + 1) % m->n;
-    mixed_init(&list, mixed, m->n + 3);
-    check_selection(ds, m, &list.sel);
-    for (size_t i = 0; i < m->n && i < 3; i++) {
-        struct one_sample one;
-
-        sample_init(&one, i * 7 % m->n);
-        check_selection(ds, m, &one.sel);
-    }
+    for (unsigned i = 0; i < SELECTIONS; i++)
+        if ((m->n || i == 0 || i == 2) && fuzz_takes(way >> 4, i, SELECTIONS))
+            check_number(ds, m, i);
 }
 
 static void open_parts(const struct slice *file, size_t n_files, const struct slice *side,
@@ -398,6 +419,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         FUZZ_CHECK(pool_new(&pool) == 0);
     if (!len)
         return 0;
+    way = fuzz_hash(data, len);
     side = data[0] >> SIDE_SHIFT & SIDE;
     for (size_t at = 1; n < ARRAY_LEN(part) && at <= len; at += part[n++].len + 1) {
         const uint8_t *end = n < 2 ? memchr(data + at, SEPARATE, len - at) : NULL;
@@ -408,6 +430,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                (enum libsvm_side_kind)(side ? side - 1 : 0),
                &(struct format_options){.index_base = (enum index_base)((data[0] & BASE) % 3),
                                         .skip_bad_rows = data[0] & SKIP_BAD},
-               data[0] & POOL ? pool : NULL);
+               data[0] & POOL && fuzz_takes(way >> 8, 0, 8) ? pool : NULL);
     return 0;
 }
