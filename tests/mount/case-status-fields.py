@@ -265,7 +265,7 @@ def check_stage():
         equal({None if le == float("inf") else round(le * 1000): n for le, n in counts.items()},
               {c["le_ms"]: c["count"] for c in found["remote"]["wait_histogram"]}, "the histogram")
         stop(daemon)
-    daemon = start_at("small", www, f"cache={PRIVATE}/cache.small,cache_size=600K,keep=plan")
+    daemon = start_at("small", www, f"cache={PRIVATE}/cache.small,cache_size=600K,keep=pin")
     with Looker(daemon.at):
         for epoch in range(3):
             batches(daemon.at, "one-data", "batch=300,seed=1", epoch, 10)
