@@ -8,21 +8,50 @@
 #include "base/checked.h"
 #include "base/wants.h"
 
-#define RUN_BYTES (4u << 20) /* of an archive, read at once */
+#define RUN_BYTES (4u << 20)  /* of an archive, read at once */
+#define PAGE      (64u << 10) /* no system has larger ones */
 
 /* ---- sums ---- */
+
+/* What stands in an archive for a sample. An object that cannot be read has no key there: newlines
+ * up to the next PAGE, which a reader skips, and a PAGE of which no byte can be read. So what is
+ * before it is in pages of its own and can be read, and what is behind it has its place. */
+struct entry {
+    struct kaldi_cell cell;
+    bool is_bad;
+    uint64_t lead; /* bytes before the object: its key and a space; or those newlines */
+    uint64_t size; /* with them */
+};
+
+/* The entry that begins at byte at. The files of a bad sample of its own have no bytes at all. */
+static int entry_of(const struct kaldi_work *w, uint64_t sample, uint64_t at, struct entry *ret,
+                    struct diag *d)
+{
+    uint8_t key[KEY_ROOM];
+
+    if (kaldi_work_cell(w, sample, &ret->cell, NULL) == 0) {
+        ret->is_bad = false;
+        ret->lead = dataset_key(w->ds, sample, key) + 1;
+        ret->size = ret->lead + kaldi_cell_size(&ret->cell, KALDI_AS_ENTRY);
+        return 0;
+    }
+    if (w->sel->single || ret->cell.row.object.store != KALDI_BAD)
+        return kaldi_work_cell(w, sample, &ret->cell, d);
+    ret->is_bad = true;
+    ret->lead = (PAGE - at % PAGE) % PAGE;
+    ret->size = ret->lead + PAGE;
+    return 0;
+}
 
 static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *before,
                        struct sums_pair *ret)
 {
     struct kaldi_work *w = ctx;
-    struct kaldi_cell cell;
-    uint8_t key[KEY_ROOM];
-    int r = kaldi_work_cell(w, sample, &cell, w->reason);
+    struct entry entry;
+    int r = entry_of(w, sample, before->size, &entry, w->reason);
 
-    (void)before;
     if (r == 0)
-        ret->size = dataset_key(w->ds, sample, key) + 1 + kaldi_cell_size(&cell, KALDI_AS_ENTRY);
+        ret->size = entry.size;
     return r;
 }
 
@@ -31,15 +60,15 @@ static int count_script(void *ctx, uint64_t sample, const struct sums_pair *befo
                         struct sums_pair *ret)
 {
     struct kaldi_work *w = ctx;
-    struct kaldi_cell cell;
+    struct entry entry;
     uint8_t key[KEY_ROOM];
-    size_t len = dataset_key(w->ds, sample, key);
-    int r = kaldi_work_cell(w, sample, &cell, w->reason);
+    int r = entry_of(w, sample, before->other, &entry, w->reason);
 
     if (r < 0)
         return r;
-    ret->other = len + 1 + kaldi_cell_size(&cell, KALDI_AS_ENTRY);
-    ret->size = len + 1 + w->file_len + 1 + decimal_digits(before->other + len + 1) + 1;
+    ret->other = entry.size;
+    ret->size = dataset_key(w->ds, sample, key) + 1 + w->file_len + 1 +
+                decimal_digits(before->other + entry.lead) + 1;
     return 0;
 }
 
@@ -139,13 +168,28 @@ static int archive_form(const struct dataset *ds, const struct field *f,
     return summed_size(&w, count_entry, ret);
 }
 
+static int bad_entry(const struct kaldi_work *w, uint64_t sample, struct entry *entry, uint64_t off,
+                     size_t len, uint8_t *dst, struct diag *d)
+{
+    size_t n = off < entry->lead ? (size_t)min_u64(len, entry->lead - off) : 0;
+
+    memset(dst, '\n', n);
+    return n < len ? kaldi_work_cell(w, sample, &entry->cell, d) : 0;
+}
+
 static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t head[KEY_ROOM + 1];
-    size_t room = dataset_key(w->ds, sample, head);
+    struct entry entry;
+    size_t room;
+    int r = entry_of(w, sample, before->size, &entry, d);
 
-    (void)before;
+    if (r < 0)
+        return r;
+    if (entry.is_bad)
+        return bad_entry(w, sample, &entry, off, len, dst, d);
+    room = dataset_key(w->ds, sample, head);
     head[room++] = ' ';
     if (off < room) {
         size_t n = (size_t)min_u64(len, room - off);
@@ -301,14 +345,17 @@ static int script_item(struct kaldi_work *w, uint64_t sample, const struct sums_
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_FREE uint8_t *line = malloc(KEY_ROOM + w->file_len + 32);
+    struct entry entry;
     size_t n;
+    int r = entry_of(w, sample, before->other, &entry, d);
 
-    (void)d;
+    if (r < 0)
+        return r;
     if (!line)
         return -ENOMEM;
     n = dataset_key(w->ds, sample, line);
     snprintf((char *)line + n, w->file_len + 32, " %s%s:%llu\n", w->sel->file ? w->sel->file : "",
-             w->suffix, (unsigned long long)(before->other + n + 1));
+             w->suffix, (unsigned long long)(before->other + entry.lead));
     memcpy(dst, line + off, len);
     return 0;
 }
