@@ -13,9 +13,10 @@
 #include "fuzz.h"
 #include "support/libsvm_make.h"
 
-#define PIECE    3000
-#define SEPARATE 0x1f
-#define FILES    2
+#define PIECE     3000
+#define SEPARATE  0x1f
+#define DENSE_MAX 4096 /* features of rows that are looked at with their zeros */
+#define FILES     2
 
 /* The first byte, of which bit 6 is free, so that it can be a letter. */
 enum { BASE = 3, SKIP_BAD = 4, SIDE_SHIFT = 3, SIDE = 3, POOL = 32 };
@@ -119,6 +120,8 @@ static void read_piece(struct layout *l, uint64_t off)
 static void make_files(const struct dataset *ds, enum scope scope, const struct selection *sel)
 {
     for (unsigned i = 0; i < ds->n_folders; i++) {
+        if (!fuzz_takes(way >> 16, i, ds->n_folders))
+            continue;
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
             const struct file_kind *kind = &ds->folder[i].kind[scope][k];
             AUTO_LAYOUT struct layout l = {0};
@@ -231,22 +234,23 @@ static void check_matrix(const struct expected *e)
     const struct libsvm_rows *rows = libsvm_rows_of(e->ds);
     struct text data = {0}, indices = {0}, indptr = {0}, x = {0};
     bool wide = rows->features > UINT64_C(1) << 31;
+    uint64_t width = e->sel->count < 64 && rows->features < DENSE_MAX ? rows->features : 0;
     uint32_t sum = 0;
 
     add(&indptr, &sum, 4);
     for (uint64_t i = 0; i < e->sel->count; i++) {
         const struct libsvm_row *row = &e->line[i]->row;
         uint64_t n = e->line[i]->good ? row->n : 0;
-        uint64_t width = rows->features < 4096 ? rows->features : 0;
-        float dense[4096] = {0};
+        float dense[DENSE_MAX];
 
+        memset(dense, 0, width * 4);
         for (uint64_t k = 0; k < n; k++) {
             uint64_t index = row->index[k] - rows->shift;
 
             FUZZ_CHECK(index < rows->features);
             add(&data, &row->value[k], 4);
             add(&indices, &index, wide ? 8 : 4);
-            if (width)
+            if (width) /* index is below it */
                 dense[index] += row->value[k];
         }
         sum += (uint32_t)n;
@@ -256,7 +260,7 @@ static void check_matrix(const struct expected *e)
     check_field(e, "data", &data, true);
     check_field(e, "indices", &indices, true);
     check_field(e, "indptr", &indptr, false);
-    if (rows->features && rows->features < 4096 && e->sel->count < 64)
+    if (width)
         check_field(e, "x", &x, true);
     text_release(&x);
 }
@@ -275,6 +279,8 @@ static void check_text(const struct expected *e)
 static void check_selection(const struct dataset *ds, const struct model *m,
                             const struct selection *sel)
 {
+    static void (*const checks[])(const struct expected *e) = {check_labels, check_columns,
+                                                               check_matrix, check_text};
     AUTO_FREE const struct line **lines = calloc(sel->count + 1, sizeof(const struct line *));
     struct expected e = {.ds = ds, .sel = sel, .line = lines, .good = true};
 
@@ -285,10 +291,9 @@ static void check_selection(const struct dataset *ds, const struct model *m,
         lines[i] = &m->line[sample];
         e.good = e.good && lines[i]->good;
     }
-    check_labels(&e);
-    check_columns(&e);
-    check_matrix(&e);
-    check_text(&e);
+    for (unsigned k = 0; k < ARRAY_LEN(checks); k++)
+        if (fuzz_takes(way >> 20, k, ARRAY_LEN(checks)))
+            checks[k](&e);
     make_files(ds, sel->single ? SCOPE_SAMPLES : SCOPE_BATCHES, sel);
 }
 
@@ -395,9 +400,12 @@ static void open_parts(const struct slice *file, size_t n_files, const struct sl
         const struct dataset *ds = libsvm_dataset(&made, names[i]);
 
         FUZZ_CHECK(ds);
+        if (libsvm_dataset(&made, "all"))
+            model_add(&model[FILES], &file[i], libsvm_rows_of(ds)->file[0]->columns,
+                      options->skip_bad_rows);
+        if (!fuzz_takes(way >> 24, (unsigned)i, (unsigned)n_files))
+            continue;
         model_add(&model[i], &file[i], libsvm_rows_of(ds)->file[0]->columns,
-                  options->skip_bad_rows);
-        model_add(&model[FILES], &file[i], libsvm_rows_of(ds)->file[0]->columns,
                   options->skip_bad_rows);
         check_dataset(ds, &model[i]);
     }
