@@ -88,8 +88,8 @@ def mb_per_s(size, times):
 
 
 @contextlib.contextmanager
-def mount(source, *options, name="mount"):
-    daemon = start_at(name, source, *options)
+def mount(source, *options, name="mount", **kwargs):
+    daemon = start_at(name, source, *options, **kwargs)
     try:
         yield daemon
     finally:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""A job that trains: a small CNN on Fashion-MNIST, batches of 128 by np.load in its main process.
-Arguments: the folder of the plan, threads of torch, epochs. Prints images/s and the last loss."""
+"""A job that trains: a small CNN on Fashion-MNIST, batches of 128 by np.load in its main process,
+an .npz each. Arguments: the folder of the plan, threads of torch, epochs. Prints images/s and the
+last loss."""
 
 import sys
 import time
@@ -22,9 +23,9 @@ measure = nn.CrossEntropyLoss()
 
 def train(epoch, batch):
     """Returns how many images, and the loss."""
-    name = f"{FOLDER}/epoch={epoch}/npy/{batch:06}"
-    image = torch.from_numpy(np.load(f"{name}.image.npy")).float().unsqueeze(1).div_(255)
-    label = torch.from_numpy(np.load(f"{name}.label.npy")).long()
+    arrays = np.load(f"{FOLDER}/epoch={epoch}/npz/{batch:06}.npz")
+    image = torch.from_numpy(arrays["image"]).float().unsqueeze(1).div_(255)
+    label = torch.from_numpy(arrays["label"]).long()
     optimizer.zero_grad()
     loss = measure(net(image), label)
     loss.backward()
