@@ -161,7 +161,8 @@ def check_chosen_oom_score():
 
 
 def check_sources_of_others(user=USER):
-    """Root reads what users keep for themselves, and stages it into their cache folder."""
+    """Root reads what users keep for themselves, but stages it into no folder of theirs: they could
+    change what root reads from there."""
     folder = f"{PRIVATE}/theirs"
     os.makedirs(f"{folder}/source")
     os.makedirs(f"{folder}/cache")
@@ -172,7 +173,10 @@ def check_sources_of_others(user=USER):
     for below in ("source", "cache", ""):
         os.chmod(f"{folder}/{below}", 0o700)
         os.chown(f"{folder}/{below}", user, user)
-    mount(f"{folder}/source", f"cache={folder}/cache")
+    contains(mount(f"{folder}/source", f"cache={folder}/cache", code=4), f"{folder}/cache",
+             f"found one of user {user}", "-o cache=")
+    os.mkdir(f"{folder}/own", 0o700)
+    mount(f"{folder}/source", f"cache={folder}/own")
     equal(len(content(path("train/batches/batch=all/raw/000000.image.raw"))), 600, "a batch")
     run("umount", MOUNTPOINT)
 
