@@ -8,8 +8,12 @@ Left out is what docs/staging.md excepts ("What is checked, and when"): content 
 that is overwritten in place after a mount has compared it. All else of staged files is overwritten.
 
     DAMAGE_SEED=7 DAMAGE_ROUNDS=500    another seed, or a longer run
+
+Names in the folder differ from run to run, so a seed does not repeat a run to the letter; a failure
+lists what was done.
 """
 
+import contextlib
 import os
 import random
 import shutil
@@ -182,7 +186,8 @@ def damage_one():
         return "nothing is left"
     file = rng.choice(folders[rng.choice(sorted(folders))])
     what = rng.choice(sorted(DAMAGES))
-    DAMAGES[what](file)
+    with contextlib.suppress(OSError):  # it is gone meanwhile, or was done before
+        DAMAGES[what](file)
     return f"{os.path.relpath(file, CACHE)}: {what}"
 
 
