@@ -75,7 +75,8 @@ struct field_ops {
     int (*read)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
     /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
-     * the reason in sel->reason. */
+     * the reason in sel->reason; -EDOM: items of samples of the selection differ, they cannot be
+     * one array. That takes no reading of the sources. */
     int (*form)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 struct form *ret);
 };
@@ -88,6 +89,7 @@ struct field {
     enum field_role role;
     bool unnamed; /* a file of this field alone need not name it */
     const struct field_ops *ops;
+    bool mixed; /* for some selections its form is -EDOM; once the dataset is ready */
 
     /* An item as it is shown: little-endian, C order. Not of fields that have a form of their own.
      */

@@ -44,6 +44,16 @@ int offer_alone(struct offers *offers, const struct field *field, const char *ex
     return offer_named(offers, field, field->unnamed ? "" : field->name, ext);
 }
 
+bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind)
+{
+    if (kind->field || kind->encoder != &encoder_npz) /* which alone has all fields as arrays */
+        return kind->field && kind->field->mixed;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (ds->field[i].mixed && field_is_in(&ds->field[i], IN_NPZ_BATCHES))
+            return true;
+    return false;
+}
+
 static int compare_kinds(const void *a, const void *b)
 {
     return strcmp(((const struct file_kind *)a)->suffix, ((const struct file_kind *)b)->suffix);

@@ -38,9 +38,14 @@ struct encoder {
     /* Call offer() for each kind of file. 0 or -ENOMEM. */
     int (*offer)(const struct dataset *ds, enum scope scope, struct offers *offers);
 
-    /* Add the parts of the file of that kind for l->selection. 0 or -errno. */
+    /* Add the parts of the file of that kind for l->selection. 0 or -errno; -EDOM: see
+     * file_kind_is_mixed(). */
     int (*layout)(struct layout *l, const struct file_kind *kind);
 };
+
+/* Is there a selection that cannot be a file of that kind, because arrays of its samples cannot be
+ * one? Once ds is ready. */
+bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind);
 
 /* A file of one field, or of all (field NULL): ".<field>.<ext>" or, of all, ".<ext>". */
 int offer(struct offers *offers, const struct field *field, const char *ext);

@@ -27,7 +27,7 @@ static int count_rows(void *ctx, uint64_t sample, const struct sums_pair *before
     if (!w->tail)
         w->tail = dim[1];
     if (dim[1] != w->tail)
-        return diag_set(w->reason, -EBADMSG,
+        return diag_set(w->reason, -EDOM,
                         "%s: row %llu: want %llu columns, as others of the batch have, found %llu; "
                         "they cannot be one array",
                         blob_name(cell.table->blob), (unsigned long long)cell.number + 1,
@@ -225,6 +225,26 @@ static int read_numbers(struct kaldi_work *w, bool lengths, uint64_t off, size_t
     return r;
 }
 
+/* A file of lengths is there where that of the arrays is: its form fails with theirs. */
+static int numbers_form(struct kaldi_work *w, uint64_t count, struct form *ret)
+{
+    AUTO_SUMS struct sums sums = {0};
+    int r = find_tail(w);
+
+    ret->ndim = 1;
+    ret->dim[0] = count;
+    return r < 0 ? r : kaldi_work_sums(w, count_rows, &sums);
+}
+
+static int lengths_form(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
+{
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    return numbers_form(&w, sel->count, ret);
+}
+
 static int lengths_read(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
@@ -238,11 +258,10 @@ static int lengths_read(const struct dataset *ds, const struct field *f,
 static int offsets_form(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, struct form *ret)
 {
-    (void)ds;
-    (void)f;
-    ret->ndim = 1;
-    ret->dim[0] = sel->count + 1;
-    return 0;
+    struct kaldi_work w;
+
+    kaldi_work_init(&w, ds, f, sel);
+    return numbers_form(&w, sel->count + 1, ret);
 }
 
 static int offsets_read(const struct dataset *ds, const struct field *f,
@@ -309,7 +328,7 @@ static int rate_read(const struct dataset *ds, const struct field *f, const stru
 
 const struct field_ops kaldi_ragged_ops = {ragged_read, ragged_form};
 const struct field_ops kaldi_padded_ops = {padded_read, padded_form};
-const struct field_ops kaldi_lengths_ops = {lengths_read, NULL};
+const struct field_ops kaldi_lengths_ops = {lengths_read, lengths_form};
 const struct field_ops kaldi_offsets_ops = {offsets_read, offsets_form};
 const struct field_ops kaldi_value_ops = {value_read, value_form};
 const struct field_ops kaldi_rate_ops = {rate_read, value_form};

@@ -110,6 +110,12 @@ static int set_axes(struct field *f, const struct kaldi_column *c, unsigned arra
     return 0;
 }
 
+static bool shows_arrays(const struct field *f)
+{
+    return f->role == FIELD_RAGGED || f->role == FIELD_DECODED || f->role == FIELD_PADDED ||
+           f->role == FIELD_LENGTHS || f->role == FIELD_OFFSETS;
+}
+
 int kaldi_fields_finish(struct dataset *ds)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
@@ -130,6 +136,7 @@ int kaldi_fields_finish(struct dataset *ds)
                 f->dtype = c->real;
         if (f->role == FIELD_RAGGED || f->role == FIELD_DECODED)
             r = set_axes(f, c, of->array);
+        f->mixed = c->varies && shows_arrays(f) && kaldi_axes(c, of->array) > 1;
         f->width = f->item_bytes = dtype_info(f->dtype)->bytes;
     }
     return r;

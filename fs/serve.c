@@ -235,11 +235,12 @@ static void serve_first(fuse_req_t req, const struct call *call)
  */
 static enum log_level failure_level(struct server *s, const struct node *node, int r)
 {
-    unsigned most = r == -EBADMSG ? TOLD_BAD : TOLD_OTHER, told;
+    bool of_samples = r == -EBADMSG || r == -EDOM;
+    unsigned most = of_samples ? TOLD_BAD : TOLD_OTHER, told;
 
     if (!node->item)
         return LOG_LEVEL_ERROR;
-    told = atomic_fetch_add(&s->told[node->item - s->setup.catalog->item][r == -EBADMSG], 1);
+    told = atomic_fetch_add(&s->told[node->item - s->setup.catalog->item][of_samples], 1);
     if (told + 1 == most && most > 1)
         log_info("%s: more of its read errors are logged with log=debug only", node->item->name);
     return told < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
@@ -260,25 +261,6 @@ static void fail(struct server *s, const struct node *node, int r, const struct 
         path[0] = '\0';
     log_line(failure_level(s, node, r), "read failed: %s%s%s", path, *path ? ": " : "",
              diag_text(d, r));
-}
-
-/* A name in batches/ or in a plan, and why nothing has it. Who mistypes a plan gets no more than
- * ENOENT; but programs look for many things everywhere, and those are no plans. */
-static void note_refused(struct server *s, const struct node *parent, const char *name,
-                         const struct diag *reason)
-{
-    AUTO_TEXT struct text t = {0};
-    char path[TREE_NAME_ROOM * 4];
-    bool is_meant = *name != '.' && (parent->kind == NODE_PLAN || strchr(name, '='));
-
-    item_path(parent->item, path, sizeof(path));
-    text_add(&t, "%s/batches/%s%s%s: %s", path, parent->plan ? parent->plan->name : "",
-             parent->plan ? "/" : "", name, reason->text);
-    if (t.failed)
-        return;
-    log_line(is_meant ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "no such name: %s", t.data);
-    if (is_meant)
-        status_refused(&s->status, t.data);
 }
 
 /* ---- requests ---- */
@@ -322,7 +304,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     if (r == 0)
         r = node_entry(s, &node, &patience->view, &entry, &size_reason);
     if (r == -ENOENT && d.set && parent.item)
-        note_refused(s, &parent, call->name, &d);
+        refused_name(s, &parent, call->name, &d);
     else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
     if (r == -ENFILE)
@@ -337,6 +319,8 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         return;
     if (r < 0 && size_reason.set)
         fail(s, &node, r, &size_reason);
+    if (r == -EDOM)
+        refused_file(s, &node, &size_reason);
     /* What is not there will never be: the kernel may remember that, too. */
     if (r == 0 || r == -ENOENT)
         fuse_reply_entry(req, &entry);
@@ -584,15 +568,22 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
         size_t n;
 
         r = list_entry(s, &folder, index, &node, name);
+        if (r == 0)
+            r = refused_in_list(s, &node, used > 0, &patience->view);
         if (r < 0)
             break;
+        if (r > 0) { /* the next one */
+            r = 0;
+            continue;
+        }
         n = put_entry(req, &node, name, buffer + used, room - used, index + 1,
                       call->kind == CALL_LIST_PLUS);
         if (n > room - used)
             break;
         used += n;
     }
-    if (r == -EAGAIN && used) /* "." and ".." are there at once, the rest is asked for again */
+    /* "." and ".." are there at once, and what is known; the rest is asked for again. */
+    if ((r == -EAGAIN || (r == -EINTR && patience->spent)) && used)
         r = 0;
     if (park(patience, call, folder.item, r))
         return;

@@ -119,6 +119,18 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,
                   const struct diag *reason);
 
+/* A name in batches/ or in a plan that nothing has, and why. */
+void refused_name(struct server *s, const struct node *parent, const char *name,
+                  const struct diag *reason);
+
+/* A file of a batch that cannot be made, and why. */
+void refused_file(struct server *s, const struct node *node, const struct diag *reason);
+
+/* Is an entry left out of its listing? 1: yes, status names it; 0; or -EINTR. may_end: the listing
+ * may be replied as far as it is, so that patience counts between entries, too. */
+int refused_in_list(struct server *s, const struct node *node, bool may_end,
+                    const struct view_patience *patience);
+
 /* A listing has grown: the kernel's copy of that folder is old. ino 0: none has. */
 void serve_tell_changed(struct server *s, uint64_t ino);
 

@@ -336,6 +336,18 @@ int view_size(struct view *view, const struct node *node, const struct view_pati
     return r;
 }
 
+int view_is_mixed(struct view *view, const struct node *node, const struct view_patience *patience,
+                  struct diag *d)
+{
+    uint64_t size;
+    int r;
+
+    if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
+        return 0;
+    r = view_size(view, node, patience, &size, d);
+    return r == -EDOM ? 1 : r == -EINTR ? r : 0;
+}
+
 uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
                       uint64_t *ret)
 {

@@ -36,6 +36,11 @@ uint64_t view_samples(struct view *view, const struct node *node, uint64_t first
 /* Is the size known without such a walk? */
 bool view_size_is_near(const struct node *node);
 
+/* Is it known that the file cannot be made, because its samples differ in shape? 1 with the reason
+ * in d, 0, or -EINTR. The walk that view_size() may take, for datasets of mixed shapes only. */
+int view_is_mixed(struct view *view, const struct node *node, const struct view_patience *patience,
+                  struct diag *d);
+
 /* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
  * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
  * sources: may block; or -EAGAIN, if the wants of this thread collect: those of one read have all
