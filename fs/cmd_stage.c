@@ -117,15 +117,21 @@ static uint64_t load(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+/* What is under way is staged first, and what other processes have staged is counted: none of it
+ * was looked at if there was no room before. */
 static int say_no_room(const struct staging *s)
 {
     struct stage *stage = s->opened.source->stage;
     const struct stage_counters *c = stage_counters(stage);
-    uint64_t staged = load(&c->staged_bytes), total = load(&c->total_bytes);
+    uint64_t staged, total;
     char want[HUMAN_ROOM], have[HUMAN_ROOM], all[HUMAN_ROOM], limit[HUMAN_ROOM], used[HUMAN_ROOM];
     char left[HUMAN_ROOM] = "?";
     struct statvfs fs;
 
+    stage_rest(stage);
+    stage_count(stage);
+    staged = load(&c->staged_bytes);
+    total = load(&c->total_bytes);
     if (statvfs(s->opened.cache.path, &fs) == 0)
         human_bytes((uint64_t)fs.f_bavail * fs.f_frsize, left);
     return fail(EXIT_CACHE,
