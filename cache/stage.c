@@ -317,7 +317,7 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
     stage->n_files++;
     atomic_fetch_add(&stage->counters.total_bytes, file->blob.size);
     stage->look_until = 0;
-    stage->all_staged = false;
+    stage->all_staged = stage->guided.all_here = false;
     stage->added = true;
     if (stage->begun)
         stage_kick_locked(stage);

@@ -77,6 +77,10 @@ void file_set_locked(struct file *file, uint64_t block, enum block_state state)
     file->elsewhere -= (old & BLOCK_STATE) == BLOCK_ELSEWHERE;
     atomic_store_explicit(&file->state[block], (uint8_t)((old & BLOCK_FLAGS) | state),
                           memory_order_release);
+    if (state == BLOCK_ABSENT || state == BLOCK_UNKNOWN) {
+        file->stage->missed++;
+        file->stage->guided.all_here = false;
+    }
     if (state == BLOCK_HERE)
         count_staged_locked(file, block, true);
     else if (state == BLOCK_ABSENT)

@@ -6,7 +6,10 @@
  *
  * A need stays the first of the buffer until nothing of it is missing. So what was refused for want
  * of room is tried again, and nothing is forgotten but by a jump. With keep=once what a reader uses
- * up meanwhile is not missing any more; what was used up before it was given is. */
+ * up meanwhile is not missing any more; what was used up before it was given is.
+ *
+ * While every block is on disk the guide is not asked: what it gives would be walked over in vain,
+ * of all readers anew after each jump of one of them. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -28,21 +31,29 @@ void stage_set_guide(struct stage *stage, const struct stage_guide *guide)
     atomic_store(&stage->guided.guide, guide);
 }
 
+/* Can what the guide gives make a difference? With keep=once it can where all is here, too. */
+static bool is_of_use_locked(const struct stage *stage)
+{
+    return !stage->guided.all_here || stage->options.keep == STAGE_ONCE;
+}
+
 void stage_guide_changed(struct stage *stage, bool jumped)
 {
     struct guided *g = &stage->guided;
+    bool is_of_use;
 
     if (!atomic_load(&g->guide))
         return;
     lock_take(&stage->lock);
+    is_of_use = is_of_use_locked(stage);
     g->changes++;
     g->jumps += jumped;
     g->dry = false;
     g->hold_until = 0;
-    if (stage->begun)
+    if (stage->begun && is_of_use)
         stage_kick_locked(stage);
     lock_drop(&stage->lock);
-    if (jumped)
+    if (jumped && is_of_use)
         runs_take_back(stage);
 }
 
@@ -50,7 +61,7 @@ bool guided_may_locked(const struct stage *stage, int64_t now)
 {
     const struct guided *g = &stage->guided;
 
-    if (!atomic_load(&g->guide) || now < g->hold_until)
+    if (!atomic_load(&g->guide) || now < g->hold_until || !is_of_use_locked(stage))
         return false;
     if (stage->options.keep != STAGE_PLAN && stage->full_error && now < stage->full_until)
         return false;

@@ -324,6 +324,7 @@ static bool stage_more(struct stage *stage, int64_t now)
 
     lock_take(&stage->lock);
     stage->added = stage->added && stage->at;
+    stage->missed_at = stage->at ? stage->missed_at : stage->missed;
     file = stage->at ? stage->at : stage->files;
     from = stage->at ? stage->at_block : 0;
     most = unplanned_bytes_locked(stage);
@@ -406,6 +407,7 @@ static void end_turn(struct stage *stage, int64_t now)
     all = all && !stage->added;
     stage->at = NULL;
     stage->all_staged = all;
+    stage->guided.all_here = all && stage->missed == stage->missed_at;
     if (all)
         runs_free_buffers_locked(stage);
     stage->look_until =

@@ -181,6 +181,7 @@ struct guided {
     /* Guarded by stage->lock: */
     uint64_t changes, jumps; /* that were told of, ever */
     bool dry;                /* next() has given nothing since the last change */
+    bool all_here;           /* every block is on disk, so nothing that it gives is missing */
     int64_t hold_until;      /* nothing planned before: there is no room for what is needed then */
     /* Of the thread: */
     uint64_t changes_seen, jumps_seen;
@@ -252,6 +253,8 @@ struct stage {
     bool all_staged;    /* nothing was missing when it looked last */
     bool saw_missing;   /* in this turn through the files */
     bool added;         /* files, since it began */
+    uint64_t missed;    /* blocks found missing or forgotten, ever; */
+    uint64_t missed_at; /* of them those when this turn began */
     int64_t budget_ns;  /* rate=: nothing in the background before */
     uint64_t run_bytes; /* of a run, adapted to the speed */
     double wait_ns;     /* for the first byte of a transfer; 0: not measured yet */

@@ -90,10 +90,14 @@ static void wait_over(struct fixture *f, unsigned n)
     lock_drop(&f->lock);
 }
 
-static void open_fixture(struct fixture *f, const char *folder, unsigned patience_s)
+static void open_fixture(struct fixture *f, const char *folder, unsigned patience_s,
+                         bool background)
 {
-    const struct stage_options options = {
-        .limit_percent = 100, .block = BLOCK, .jobs = JOBS, .patience_s = patience_s};
+    const struct stage_options options = {.limit_percent = 100,
+                                          .block = BLOCK,
+                                          .jobs = JOBS,
+                                          .patience_s = patience_s,
+                                          .background = background};
     const struct remote_version version = {.size = SIZE, .etag = "\"1\""};
     const struct stage_file file = {.url = "fake://file",
                                     .key = "fake://file",
@@ -164,7 +168,7 @@ static uint64_t work_for(const char *folder, unsigned n)
     struct fixture f;
     uint64_t work;
 
-    open_fixture(&f, folder, 60);
+    open_fixture(&f, folder, 60, false);
     waiting = ask(&f, n); /* all wait before the first block comes */
     for (unsigned i = 1; i <= n; i++) {
         let_pass(&f, i);
@@ -202,7 +206,7 @@ static void test_patience__the_queue_moves__nobody_fails(void **state)
     struct waiting *waiting;
     struct fixture f;
 
-    open_fixture(&f, *state, 30);
+    open_fixture(&f, *state, 30, false);
     waiting = ask(&f, n);
     for (unsigned i = 1; i <= n; i++) {
         fake_wait_started(f.fake, (unsigned)min_u64(i - 1 + JOBS, n));
@@ -222,7 +226,7 @@ static void test_patience__nothing_moves__all_fail(void **state)
     struct waiting *waiting;
     struct fixture f;
 
-    open_fixture(&f, *state, 30);
+    open_fixture(&f, *state, 30, false);
     waiting = ask(&f, n);
     fake_wait_started(f.fake, JOBS);
     atomic_fetch_add(&turned_s, 31);
@@ -234,6 +238,95 @@ static void test_patience__nothing_moves__all_fail(void **state)
     free(waiting);
 }
 
+/* A guide that knows of nothing, and counts how often it is asked. */
+struct counting {
+    struct stage_guide guide;
+    struct lock lock;
+    pthread_cond_t was_asked;
+    unsigned asked; /* guarded by lock */
+};
+
+static size_t count_next(void *ctx, struct stage_need *ret, size_t room)
+{
+    struct counting *counting = ctx;
+    LOCK_SCOPE(&counting->lock);
+
+    (void)ret;
+    (void)room;
+    counting->asked++;
+    pthread_cond_broadcast(&counting->was_asked);
+    return 0;
+}
+
+static uint64_t never(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    (void)ctx;
+    (void)blob;
+    (void)off;
+    (void)len;
+    return STAGE_NEVER;
+}
+
+static unsigned asked(struct counting *counting)
+{
+    LOCK_SCOPE(&counting->lock);
+
+    return counting->asked;
+}
+
+static void wait_asked(struct counting *counting, unsigned n)
+{
+    LOCK_SCOPE(&counting->lock);
+
+    while (counting->asked < n)
+        lock_wait(&counting->lock, &counting->was_asked);
+}
+
+static bool may_be_asked(struct fixture *f)
+{
+    LOCK_SCOPE(&f->stage->lock);
+
+    return guided_may_locked(f->stage, monotonic_ns());
+}
+
+static void forget_block(struct fixture *f)
+{
+    LOCK_SCOPE(&f->stage->lock);
+
+    file_set_locked((struct file *)f->blob, 0, BLOCK_ABSENT);
+}
+
+/* Each reader that begins is a jump, after which the guide walks over what all of them need: in
+ * vain if nothing is missing. */
+static void test_guide__all_is_here__is_not_asked(void **state)
+{
+    struct counting counting = {.guide = {count_next, never, &counting}};
+    struct diag d = DIAG_INIT;
+    struct fixture f;
+    unsigned before;
+
+    lock_init(&counting.lock);
+    condition_init(&counting.was_asked);
+    open_fixture(&f, *state, 30, true);
+    let_pass(&f, UINT32_MAX);
+    stage_set_guide(f.stage, &counting.guide);
+    stage_begin(f.stage);
+    while (stage_wait(f.stage, 1000, &d) == 0)
+        continue;
+    before = asked(&counting);
+    assert_true(before > 0);
+    for (unsigned i = 0; i < 1000; i++)
+        stage_guide_changed(f.stage, true);
+    assert_false(may_be_asked(&f));
+    assert_int_equal(asked(&counting), before);
+    forget_block(&f);
+    stage_guide_changed(f.stage, false);
+    wait_asked(&counting, before + 1);
+    close_fixture(&f);
+    pthread_cond_destroy(&counting.was_asked);
+    lock_release(&counting.lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +335,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_patience__the_queue_moves__nobody_fails, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_patience__nothing_moves__all_fail, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
                                         temp_teardown),
     };
 
