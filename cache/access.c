@@ -18,20 +18,21 @@ unsigned access_bits(const char *path, const struct stat *st)
 /* The same from the folder that is root_len bytes of path on. */
 static unsigned on_way(const char *path, size_t root_len, unsigned uid, unsigned gid)
 {
-    const char *last = strrchr(path, '/');
+    const char *slash = strrchr(path, '/');
+    size_t last = slash ? (size_t)(slash - path) : 0;
     unsigned ret = 0444;
 
-    for (const char *end = path + root_len; ret && last && end <= last; end++) {
+    for (size_t len = root_len; ret && slash && len <= last; len++) {
         char folder[PATH_MAX];
         struct stat st;
 
-        if (end > path && *end != '/')
+        if (len && path[len] != '/')
             continue;
-        if (end - path >= (ptrdiff_t)sizeof(folder))
+        if (len >= sizeof(folder))
             return 0;
-        memcpy(folder, path, (size_t)(end - path));
-        folder[end - path] = '\0';
-        if (end == path)
+        memcpy(folder, path, len);
+        folder[len] = '\0';
+        if (!len)
             memcpy(folder, "/", 2);
         if (stat(folder, &st) < 0)
             return 0;
