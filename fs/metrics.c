@@ -17,7 +17,7 @@ void metrics_begin(struct text *t, const char *metric, const char *type, const c
 void metrics_add(struct text *t, const char *name, const char *help, uint64_t value)
 {
     metrics_begin(t, name, NULL, help);
-    text_add(t, "%s %20llu\n", name, (unsigned long long)value);
+    text_add(t, "%s %llu\n", name, (unsigned long long)value);
 }
 
 /* A character that JSON has as \uXXXX: a control character, or U+FFFD. */

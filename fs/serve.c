@@ -2,7 +2,7 @@
  * attributes are valid for ever; open and opendir are answered ENOSYS once, after which the
  * kernel opens without a request and keeps pages and listings; READDIRPLUS brings attributes with
  * the names. What does change is told: a listing that has grown by fuse_lowlevel_notify_inval_
- * inode(), the live texts by an attribute timeout of 0 and a new time at each look.
+ * inode(), the live texts by timeouts of 0 and an inode number of its own for each lookup.
  *
  * Handlers are short: find the node, ask the tree or the view, reply once. */
 #include "fs/serve_parts.h"
@@ -108,8 +108,6 @@ static struct timespec time_of(const struct server *s, const struct node *node)
     const struct dataset *ds = node->item ? node->item->ds : NULL;
     struct timespec latest = {.tv_sec = s->status.started};
 
-    if (node->kind == NODE_LIVE)
-        return time_of_ns(now_ns());
     if (node->kind == NODE_BATCHES || node->kind == NODE_PLAN)
         return time_of_ns(atomic_load_explicit(&s->changed, memory_order_relaxed));
     for (unsigned i = 0; ds && i < ds->n_blobs; i++) {
@@ -122,22 +120,12 @@ static struct timespec time_of(const struct server *s, const struct node *node)
     return latest;
 }
 
-static int file_size(struct server *s, const struct node *node,
-                     const struct view_patience *patience, uint64_t *ret, struct diag *d)
-{
-    AUTO_TEXT struct text t = {0};
-
-    if (node->kind != NODE_LIVE)
-        return view_size(s->view, node, patience, ret, d);
-    status_text(&s->status, (enum live)node->number, &t);
-    *ret = t.len;
-    return t.failed ? -ENOMEM : 0;
-}
-
 static int node_stat(struct server *s, const struct node *node,
                      const struct view_patience *patience, struct stat *ret, struct diag *d)
 {
+    struct timespec time = time_of(s, node);
     uint64_t size = 0;
+    int64_t time_ns;
     int r = 0;
 
     *ret = (struct stat){.st_ino = node->ino, .st_mode = type_of(node), .st_nlink = 1};
@@ -145,10 +133,13 @@ static int node_stat(struct server *s, const struct node *node,
         ret->st_nlink = 2;
     else if (S_ISLNK(ret->st_mode))
         size = strlen(node->plan->name);
-    else
-        r = file_size(s, node, patience, &size, d);
+    else if (node->kind != NODE_LIVE)
+        r = view_size(s->view, node, patience, &size, d);
+    else if (!(r = status_look_stat(&s->status, (enum live)node->number, node->look, &size,
+                                    &time_ns)))
+        time = time_of_ns(time_ns);
     stat_owner(s, node, ret);
-    ret->st_mtim = ret->st_ctim = ret->st_atim = time_of(s, node);
+    ret->st_mtim = ret->st_ctim = ret->st_atim = time;
     ret->st_size = (off_t)size;
     ret->st_blocks = (blkcnt_t)ceil_div(size, 512);
     ret->st_blksize = 4096;
@@ -165,8 +156,10 @@ static int node_entry(struct server *s, const struct node *node,
                       const struct view_patience *patience, struct fuse_entry_param *ret,
                       struct diag *d)
 {
-    *ret = (struct fuse_entry_param){
-        .ino = node->ino, .attr_timeout = timeout_of(node), .entry_timeout = FOREVER};
+    *ret =
+        (struct fuse_entry_param){.ino = node->look ? tree_look_ino(node, node->look) : node->ino,
+                                  .attr_timeout = timeout_of(node),
+                                  .entry_timeout = timeout_of(node)};
     return node_stat(s, node, patience, &ret->attr, d);
 }
 
@@ -301,6 +294,8 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
 
     if (r == 0)
         r = tree_lookup(s->tree, &parent, call->name, &node, &changed, &d);
+    if (r == 0 && node.kind == NODE_LIVE)
+        r = status_look_new(&s->status, (enum live)node.number, &node.look);
     if (r == 0)
         r = node_entry(s, &node, &patience->view, &entry, &size_reason);
     if (r == -ENOENT && d.set && parent.item)
@@ -499,8 +494,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     if (r == 0 && (node_is_folder(&node) || node.kind == NODE_PLAN_LINK))
         r = -EINVAL;
     else if (r == 0 && node.kind == NODE_LIVE)
-        r = status_read(&s->status, (enum live)node.number, fuse_req_ctx(req)->pid, off, len,
-                        buffer, &n);
+        r = status_read(&s->status, (enum live)node.number, node.look, off, len, buffer, &n);
     else if (r == 0)
         r = view_read(s->view, &node, off, len, buffer, &n, &patience->view, &d);
     if (park(patience, call, NULL, r))

@@ -10,8 +10,6 @@
 #include "base/clock.h"
 #include "fs/metrics.h"
 
-#define COPY_NS INT64_C(2000000000) /* that a reader may take to go on */
-
 static const char *const request_names[N_REQUESTS] = {
     [REQUEST_LOOKUP] = "lookup",     [REQUEST_GETATTR] = "getattr",
     [REQUEST_READLINK] = "readlink", [REQUEST_OPEN] = "open",
@@ -82,26 +80,14 @@ static void add_last(struct status *s, const char *reason, struct text *t)
     status_add_reason(t, reason);
 }
 
-/* Measured at the first look, then the same. */
-static struct status_plans_room plans_room(struct status *s)
-{
-    LOCK_SCOPE(&s->lock);
-
-    if (!s->plans_room.json)
-        s->plans_room = status_plans_room(s->catalog);
-    return s->plans_room;
-}
-
 static void add_plans(struct status *s, enum live which, struct text *t)
 {
-    const struct status_plans_room room = plans_room(s);
-
     if (which == LIVE_METRICS) {
-        status_plans_metrics(s->actives, &room, t);
+        status_plans_metrics(s->actives, t);
         return;
     }
     text_add(t, ",\n  ");
-    status_plans_json(s->actives, &room, t);
+    status_plans_json(s->actives, t);
 }
 
 static void add_json(struct status *s, struct text *t)
@@ -109,27 +95,27 @@ static void add_json(struct status *s, struct text *t)
     uint64_t done, total;
 
     sum_progress(s, &done, &total);
-    text_add(t, "{\n  \"version\": \"%s\",\n  \"pid\": %10ld,\n  \"source\": ", EPOCHFS_VERSION,
+    text_add(t, "{\n  \"version\": \"%s\",\n  \"pid\": %ld,\n  \"source\": ", EPOCHFS_VERSION,
              (long)getpid());
     text_add_json(t, s->source);
     text_add(t, ",\n  \"mountpoint\": ");
     text_add_json(t, s->mountpoint);
-    text_add(t, ",\n  \"started\": %20lld,\n  \"datasets\": %10zu,\n  \"unusable_files\": %10zu,\n",
+    text_add(t, ",\n  \"started\": %lld,\n  \"datasets\": %zu,\n  \"unusable_files\": %zu,\n",
              (long long)s->started, s->catalog->n_datasets, s->catalog->n - s->catalog->n_datasets);
     text_add(t,
-             "  \"datasets_ready\": %10zu,\n  \"index_bytes_done\": %20llu,\n"
-             "  \"index_bytes_total\": %20llu,\n",
+             "  \"datasets_ready\": %zu,\n  \"index_bytes_done\": %llu,\n"
+             "  \"index_bytes_total\": %llu,\n",
              count_ready(s), (unsigned long long)done, (unsigned long long)total);
-    text_add(t, "  \"plans_opened\": %20llu,\n  \"requests\": {\n", value(&s->plans_opened));
+    text_add(t, "  \"plans_opened\": %llu,\n  \"requests\": {\n", value(&s->plans_opened));
     for (unsigned i = 0; i < N_REQUESTS; i++)
-        text_add(t, "    \"%s\": %20llu%s\n", request_names[i], value(&s->request[i]),
+        text_add(t, "    \"%s\": %llu%s\n", request_names[i], value(&s->request[i]),
                  i + 1 < N_REQUESTS ? "," : "");
-    text_add(t, "  },\n  \"bytes_served\": %20llu,\n  \"read_errors\": %20llu,\n",
+    text_add(t, "  },\n  \"bytes_served\": %llu,\n  \"read_errors\": %llu,\n",
              value(&s->bytes_served), value(&s->read_errors));
     text_add(t, "  \"last_read_error\": ");
     add_last(s, s->last_error, t);
-    text_add(t, ",\n  \"read_twice\": %20llu,\n  \"read_backwards\": %20llu,\n",
-             value(&s->read_twice), value(&s->read_backwards));
+    text_add(t, ",\n  \"read_twice\": %llu,\n  \"read_backwards\": %llu,\n", value(&s->read_twice),
+             value(&s->read_backwards));
     text_add(t, "  \"last_broken_promise\": ");
     add_last(s, s->last_promise, t);
     text_add(t, ",\n  \"last_refused_name\": ");
@@ -165,7 +151,7 @@ static void add_metrics(struct status *s, struct text *t)
     metrics_begin(t, "epochfs_requests_total", NULL,
                   "Requests of the kernel; warm reads do not cause any.");
     for (unsigned i = 0; i < N_REQUESTS; i++)
-        text_add(t, "epochfs_requests_total{type=\"%s\"} %20llu\n", request_names[i],
+        text_add(t, "epochfs_requests_total{type=\"%s\"} %llu\n", request_names[i],
                  value(&s->request[i]));
     metrics_add(t, "epochfs_served_bytes_total", "Bytes given to the kernel by reads.",
                 value(&s->bytes_served));
@@ -197,7 +183,7 @@ void status_text(struct status *s, enum live which, struct text *ret)
         add_metrics(s, ret);
 }
 
-/* ---- readers ---- */
+/* ---- looks ---- */
 
 void status_init(struct status *s)
 {
@@ -207,82 +193,82 @@ void status_init(struct status *s)
 void status_release(struct status *s)
 {
     for (unsigned which = 0; which < N_LIVES; which++)
-        for (unsigned i = 0; i < STATUS_READERS; i++)
-            text_release(&s->copy[which][i].text);
+        for (unsigned i = 0; i < TREE_LOOKS; i++)
+            text_release(&s->look[which][i].text);
     lock_release(&s->lock);
 }
 
-static size_t copy_bytes(const struct text *t, uint64_t off, size_t len, void *dst)
+/* Keep a text as that look's. *text is what it had. */
+static void keep_locked(struct status *s, enum live which, unsigned look, struct text *text)
 {
-    size_t n = off < t->len ? (size_t)min_u64(len, t->len - off) : 0;
-
-    if (n)
-        memcpy(dst, t->data + off, n);
-    return n;
-}
-
-/* That reader's copy; NULL: it has none. */
-static struct status_copy *copy_of_locked(struct status *s, enum live which, pid_t reader)
-{
-    lock_assert_held(&s->lock);
-    for (unsigned i = 0; i < STATUS_READERS; i++)
-        if (s->copy[which][i].made_ns && s->copy[which][i].reader == reader)
-            return &s->copy[which][i];
-    return NULL;
-}
-
-static struct status_copy *oldest_copy_locked(struct status *s, enum live which)
-{
-    struct status_copy *oldest = s->copy[which];
+    struct status_look *place = &s->look[which][look];
+    struct text before = place->text;
 
     lock_assert_held(&s->lock);
-    for (unsigned i = 1; i < STATUS_READERS; i++)
-        if (s->copy[which][i].made_ns < oldest->made_ns)
-            oldest = &s->copy[which][i];
-    return oldest;
-}
-
-/* Keep a text for its reader, in place of its last one, or of the oldest of all. *text is what was
- * there then. */
-static void keep_copy(struct status *s, enum live which, pid_t reader, struct text *text)
-{
-    struct status_copy *place;
-    struct text before;
-    LOCK_SCOPE(&s->lock);
-
-    place = copy_of_locked(s, which, reader);
-    if (!place)
-        place = oldest_copy_locked(s, which);
-    before = place->text;
-    *place = (struct status_copy){.text = *text, .reader = reader, .made_ns = monotonic_ns()};
+    *place = (struct status_look){.text = *text, .made_ns = monotonic_ns(), .time_ns = now_ns()};
     *text = before;
 }
 
-/* Go on with what has begun. false: nothing has, or it was long ago. */
-static bool go_on(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
-                  void *dst, size_t *ret_len)
-{
-    const struct status_copy *copy;
-    LOCK_SCOPE(&s->lock);
-
-    copy = copy_of_locked(s, which, reader);
-    if (!copy || monotonic_ns() - copy->made_ns >= COPY_NS)
-        return false;
-    *ret_len = copy_bytes(&copy->text, off, len, dst);
-    return true;
-}
-
-int status_read(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
-                void *dst, size_t *ret_len)
+int status_look_new(struct status *s, enum live which, unsigned *ret_look)
 {
     AUTO_TEXT struct text t = {0};
 
-    if (off && go_on(s, which, reader, off, len, dst, ret_len))
+    status_text(s, which, &t);
+    if (t.failed)
+        return -ENOMEM;
+    LOCK_SCOPE(&s->lock);
+    *ret_look = s->last_look[which] = s->last_look[which] % (TREE_LOOKS - 1) + 1;
+    keep_locked(s, which, *ret_look, &t);
+    return 0;
+}
+
+static bool is_old(struct status *s, enum live which, unsigned look, int64_t most_ns)
+{
+    const struct status_look *l = &s->look[which][look];
+    LOCK_SCOPE(&s->lock);
+
+    return !l->made_ns || monotonic_ns() - l->made_ns >= most_ns;
+}
+
+/* See that the look has a text, and none that is older. */
+static int renew(struct status *s, enum live which, unsigned look, int64_t most_ns)
+{
+    AUTO_TEXT struct text t = {0};
+
+    if (!is_old(s, which, look, most_ns))
         return 0;
     status_text(s, which, &t);
     if (t.failed)
         return -ENOMEM;
-    *ret_len = copy_bytes(&t, off, len, dst);
-    keep_copy(s, which, reader, &t);
+    LOCK_SCOPE(&s->lock);
+    keep_locked(s, which, look, &t);
+    return 0;
+}
+
+int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
+                     int64_t *ret_time_ns)
+{
+    int r = renew(s, which, look, STATUS_LOOK_NS);
+
+    if (r < 0)
+        return r;
+    LOCK_SCOPE(&s->lock);
+    *ret_size = s->look[which][look].text.len;
+    *ret_time_ns = s->look[which][look].time_ns;
+    return 0;
+}
+
+int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
+                void *dst, size_t *ret_len)
+{
+    const struct text *t = &s->look[which][look].text;
+    int r = renew(s, which, look, INT64_MAX);
+
+    if (r < 0)
+        return r;
+    LOCK_SCOPE(&s->lock);
+    *ret_len = off < t->len ? (size_t)min_u64(len, t->len - off) : 0;
+    if (*ret_len)
+        memcpy(dst, t->data + off, *ret_len);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* What the daemon counts, and the live texts that show it: .epochfs/status.json and metrics.
  *
- * Numbers have a fixed width in both texts, so that their sizes do not change while they are
- * read. A text is made when it is read from its beginning; who goes on reading gets what belongs to
- * that beginning, for a while. */
+ * A text changes its size from one moment to the next, and all readers of an inode share one page
+ * cache: two texts in it would mix. So each lookup of a live text gets an inode of its own, a look,
+ * and the text of that moment. Looks are reused in turn. */
 #ifndef EPOCHFS_FS_STATUS_H
 #define EPOCHFS_FS_STATUS_H
 
@@ -30,13 +30,13 @@ enum request {
     N_REQUESTS,
 };
 
-#define STATUS_READERS 4 /* at once, of each text, that go on with what they have begun */
+#define STATUS_LOOK_NS INT64_C(2000000000) /* then a file that stays open shows a new text */
 
-/* A text as it was when a reader began. */
-struct status_copy {
+/* A text as it was at a lookup. */
+struct status_look {
     struct text text;
-    pid_t reader;
-    int64_t made_ns; /* 0: there is none */
+    int64_t made_ns; /* monotonic_ns(); 0: there is none */
+    int64_t time_ns; /* now_ns(), what the file has as its time */
 };
 
 struct status {
@@ -60,8 +60,8 @@ struct status {
     char last_error[STATUS_REASON_ROOM];   /* of a read */
     char last_promise[STATUS_REASON_ROOM]; /* that a read has broken */
     char last_refused[STATUS_REASON_ROOM]; /* name, and why it is none of a plan or epoch */
-    struct status_plans_room plans_room;   /* json 0: not known yet */
-    struct status_copy copy[N_LIVES][STATUS_READERS];
+    struct status_look look[N_LIVES][TREE_LOOKS];
+    unsigned last_look[N_LIVES];
 };
 
 /* From all zero, but for what is set before serving. */
@@ -85,9 +85,15 @@ static inline void status_count(struct status *s, enum request request)
 
 void status_text(struct status *s, enum live which, struct text *ret);
 
-/* At most len bytes of a text, from off on, for a reader that is told by its process. 0 or -ENOMEM.
- */
-int status_read(struct status *s, enum live which, pid_t reader, uint64_t off, size_t len,
+/* A lookup: make the text, in place of the oldest look's. 0 or -ENOMEM. */
+int status_look_new(struct status *s, enum live which, unsigned *ret_look);
+
+/* What a look has: the size of its text, and its time. 0 or -ENOMEM. */
+int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
+                     int64_t *ret_time_ns);
+
+/* At most len bytes of a look, from off on. 0 or -ENOMEM. */
+int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
                 void *dst, size_t *ret_len);
 
 #endif

@@ -1,8 +1,4 @@
-/* Every number has a fixed width. Blanks are also what fills a list up to its room: JSON takes them
- * before a bracket, Prometheus in a comment.
- *
- * In the room stand STATUS_PLANS_MOST plans with the longest names that there can be; it is
- * measured by writing one of them. */
+/* Plans of the same labels are shown once: no two samples of a metric may have the same. */
 #include "fs/status_plans.h"
 
 #include <math.h>
@@ -13,7 +9,7 @@
 #include "cache/stage.h"
 #include "fs/metrics.h"
 
-#define NUMBER_MOST 1e12 /* that a number with a fraction can be: it has that width */
+#define NUMBER_MOST 1e12 /* that a number with a fraction can be */
 
 /* What is shown of a plan. */
 struct shown {
@@ -92,13 +88,6 @@ static size_t list_plans(struct actives *actives, struct active_info ret[static 
     return n;
 }
 
-static void fill_up(struct text *t, size_t start, size_t room)
-{
-    size_t len = t->len - start;
-
-    text_add(t, "%*s", (int)(room > len ? room - len : 0), "");
-}
-
 /* ---- status.json ---- */
 
 static void json_string(struct text *t, const char *name, const char *value)
@@ -114,9 +103,9 @@ static void json_string(struct text *t, const char *name, const char *value)
 static void json_seconds(struct text *t, const char *name, double v)
 {
     if (isnan(v))
-        text_add(t, "\"%s\": %20s", name, "null");
+        text_add(t, "\"%s\": %s", name, "null");
     else
-        text_add(t, "\"%s\": %20.6f", name, v);
+        text_add(t, "\"%s\": %.6f", name, v);
 }
 
 static void json_plan(const struct shown *s, struct text *t)
@@ -128,21 +117,21 @@ static void json_plan(const struct shown *s, struct text *t)
     text_add(t, ", ");
     json_string(t, "encoding", s->encoding);
     text_add(t,
-             ",\n     \"epoch\": %20llu, \"batch\": %20llu, \"batches\": %20llu,\n"
-             "     \"samples_per_batch\": %20llu, \"pushed_batches\": %20llu,\n",
+             ",\n     \"epoch\": %llu, \"batch\": %llu, \"batches\": %llu,\n"
+             "     \"samples_per_batch\": %llu, \"pushed_batches\": %llu,\n",
              (unsigned long long)s->epoch, (unsigned long long)s->batch,
              (unsigned long long)s->batches, (unsigned long long)s->samples,
              (unsigned long long)s->pushed);
     text_add(t,
-             "     \"batches_per_second\": %20.6f, \"wait_seconds\": %20.6f,\n"
-             "     \"wait_share\": %8.6f, ",
+             "     \"batches_per_second\": %.6f, \"wait_seconds\": %.6f,\n"
+             "     \"wait_share\": %.6f, ",
              s->rate, s->wait_s, s->wait_share);
     json_seconds(t, "seconds_since_first_read", s->was_read ? s->since_s : NAN);
     text_add(t, ",\n     ");
     json_seconds(t, "seconds_since_last_read", s->was_read ? s->quiet_s : NAN);
     text_add(t, ", ");
     json_seconds(t, "seconds_left", s->left_s);
-    text_add(t, ", \"staged_share\": %8.6f}", s->staged);
+    text_add(t, ", \"staged_share\": %.6f}", s->staged);
 }
 
 /* The counters of what is pushed. */
@@ -172,16 +161,14 @@ static unsigned long long value(const struct actives_counters *c, const struct c
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-void status_plans_json(struct actives *actives, const struct status_plans_room *room,
-                       struct text *t)
+void status_plans_json(struct actives *actives, struct text *t)
 {
     const struct actives_counters *c = actives_counters(actives);
     struct active_info info[ACTIVES_MOST];
-    size_t n = list_plans(actives, info), start;
+    size_t n = list_plans(actives, info);
     char dataset[TREE_NAME_ROOM * 4];
 
     text_add(t, "\"plans\": [");
-    start = t->len;
     for (size_t i = 0; i < n; i++) {
         struct shown s;
 
@@ -190,10 +177,9 @@ void status_plans_json(struct actives *actives, const struct status_plans_room *
         text_add(t, "%s", i ? "," : "");
         json_plan(&s, t);
     }
-    fill_up(t, start, room->json);
     text_add(t, "\n  ],\n  \"push\": {\n");
     for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        text_add(t, "    \"%s\": %20llu%s\n", counts[i].name, value(c, &counts[i]),
+        text_add(t, "    \"%s\": %llu%s\n", counts[i].name, value(c, &counts[i]),
                  i + 1 < ARRAY_LEN(counts) ? "," : "");
     text_add(t, "  }");
 }
@@ -296,76 +282,22 @@ static void add_sample(const struct series *series, size_t gauge, struct text *t
         return;
     text_add(t, "%s{%s} ", gauges[gauge].metric, series->labels.data);
     if (isnan(series->value[gauge]))
-        text_add(t, "%28s\n", "NaN");
+        text_add(t, "%s\n", "NaN");
     else
-        text_add(t, "%28.6f\n", series->value[gauge]);
+        text_add(t, "%.6f\n", series->value[gauge]);
 }
 
-void status_plans_metrics(struct actives *actives, const struct status_plans_room *room,
-                          struct text *t)
+void status_plans_metrics(struct actives *actives, struct text *t)
 {
     const struct actives_counters *c = actives_counters(actives);
     AUTO(series_list_release) struct series_list list = {.n = 0};
-    size_t samples = 0;
 
     list_series(actives, &list);
     for (size_t g = 0; g < ARRAY_LEN(gauges); g++) {
-        size_t start;
-
         metrics_begin(t, gauges[g].metric, NULL, gauges[g].help);
-        start = t->len;
         for (size_t i = 0; i < list.n; i++)
             add_sample(&list.item[i], g, t);
-        samples += t->len - start;
     }
-    text_add(t, "#%*s\n", (int)(room->metrics > samples ? room->metrics - samples : 0), "");
     for (size_t i = 0; i < ARRAY_LEN(counts); i++)
         metrics_add(t, counts[i].metric, counts[i].help, value(c, &counts[i]));
-}
-
-/* ---- room ---- */
-
-/* A plan in the metrics, as long as it can be but for its dataset. */
-static void metrics_room(const struct shown *longest, struct text *ret)
-{
-    AUTO(series_list_release) struct series_list list = {.n = 1};
-
-    add_labels(longest, &list.item[0].labels);
-    gauge_values(longest, list.item[0].value);
-    list.item[0].was_read = true;
-    ret->failed = list.item[0].labels.failed;
-    for (size_t g = 0; g < ARRAY_LEN(gauges) && !ret->failed; g++)
-        add_sample(&list.item[0], g, ret);
-}
-
-struct status_plans_room status_plans_room(const struct catalog *catalog)
-{
-    struct shown longest = {.encoding = "", .epoch = UINT64_MAX, .left_s = NAN};
-    AUTO_TEXT struct text json = {0};
-    AUTO_TEXT struct text metrics = {0};
-    char path[TREE_NAME_ROOM * 4], plan[PLAN_NAME_ROOM];
-    size_t most = 0;
-
-    for (size_t i = 0; i < catalog->n; i++) {
-        AUTO_TEXT struct text name = {0};
-
-        item_path(&catalog->item[i], path, sizeof(path));
-        text_add_json(&name, path);
-        most = name.len > most ? name.len : most;
-    }
-    for (unsigned i = 0; i < n_encoders; i++)
-        if (strlen(encoders[i]->name) > strlen(longest.encoding))
-            longest.encoding = encoders[i]->name;
-    memset(plan, 'x', sizeof(plan) - 1);
-    plan[sizeof(plan) - 1] = '\0';
-    longest.dataset = "";
-    longest.plan = plan;
-    json_plan(&longest, &json);
-    metrics_room(&longest, &metrics);
-    if (json.failed || metrics.failed)
-        return (struct status_plans_room){0};
-    return (struct status_plans_room){
-        .json = STATUS_PLANS_MOST * (json.len + 1 + most),
-        .metrics = STATUS_PLANS_MOST * (metrics.len + ARRAY_LEN(gauges) * most),
-    };
 }

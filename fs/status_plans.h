@@ -1,8 +1,5 @@
 /* The part of the live texts that is about active plans: how far their readers are, and what was
- * pushed ahead of them.
- *
- * How many there are changes, so both texts have blanks behind them up to what the longest ones
- * take: their lengths are the same at every look. */
+ * pushed ahead of them. */
 #ifndef EPOCHFS_FS_STATUS_PLANS_H
 #define EPOCHFS_FS_STATUS_PLANS_H
 
@@ -11,21 +8,10 @@
 
 #define STATUS_PLANS_MOST 8 /* that are shown, the one read last first */
 
-/* Bytes that the plans take in each text. */
-struct status_plans_room {
-    size_t json, metrics;
-};
-
-/* It follows from the names of the datasets. Not to be asked for at every look: there may be many.
- * json 0: no memory. */
-struct status_plans_room status_plans_room(const struct catalog *catalog);
-
 /* Add the members "plans" and "push" of status.json, without a comma at either end. */
-void status_plans_json(struct actives *actives, const struct status_plans_room *room,
-                       struct text *t);
+void status_plans_json(struct actives *actives, struct text *t);
 
 /* The same as Prometheus text. */
-void status_plans_metrics(struct actives *actives, const struct status_plans_room *room,
-                          struct text *t);
+void status_plans_metrics(struct actives *actives, struct text *t);
 
 #endif

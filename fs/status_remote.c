@@ -71,13 +71,10 @@ static double wait_seconds(const struct stage_counters *c)
 
 void status_add_reason(struct text *t, const char *reason)
 {
-    const size_t width = 2 + 6 * (STATUS_REASON_ROOM - 1);
-    size_t start = t->len;
     char cut[STATUS_REASON_ROOM];
 
     snprintf(cut, sizeof(cut), "%s", reason);
     text_add_json(t, cut);
-    text_add(t, "%*s", (int)(width - (t->len - start)), "");
 }
 
 void status_remote_json(struct stage *stage, struct text *t)
@@ -88,13 +85,13 @@ void status_remote_json(struct stage *stage, struct text *t)
 
     text_add(t, "{\n");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        text_add(t, "    \"%s\": %20llu,\n", rows[i].name, value(c, &rows[i]));
-    text_add(t, "    \"wait_seconds\": %20.6f,\n    \"wait_histogram\": [\n", wait_seconds(c));
+        text_add(t, "    \"%s\": %llu,\n", rows[i].name, value(c, &rows[i]));
+    text_add(t, "    \"wait_seconds\": %.6f,\n    \"wait_histogram\": [\n", wait_seconds(c));
     sum_waits(c, waits);
     for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++)
-        text_add(t, "      {\"le_ms\": %u, \"count\": %20llu},\n", stage_wait_ms[i], waits[i]);
-    text_add(t, "      {\"le_ms\": null, \"count\": %20llu}\n    ],\n", waits[STAGE_WAIT_CLASSES]);
-    text_add(t, "    \"cache_used_bytes\": %20llu,\n    \"cache_limit_bytes\": %20llu,\n",
+        text_add(t, "      {\"le_ms\": %u, \"count\": %llu},\n", stage_wait_ms[i], waits[i]);
+    text_add(t, "      {\"le_ms\": null, \"count\": %llu}\n    ],\n", waits[STAGE_WAIT_CLASSES]);
+    text_add(t, "    \"cache_used_bytes\": %llu,\n    \"cache_limit_bytes\": %llu,\n",
              (unsigned long long)stage_room_used(stage),
              (unsigned long long)stage_room_limit(stage));
     stage_trouble(stage, trouble, sizeof(trouble));
@@ -111,8 +108,8 @@ static void add_histogram(const struct stage_counters *c, struct text *t)
     sum_waits(c, waits);
     metrics_begin(t, name, "histogram", "How long reads waited for the remote.");
     for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++)
-        text_add(t, "%s_bucket{le=\"%g\"} %20llu\n", name, stage_wait_ms[i] / 1e3, waits[i]);
-    text_add(t, "%s_bucket{le=\"+Inf\"} %20llu\n%s_sum %20.6f\n%s_count %20llu\n", name,
+        text_add(t, "%s_bucket{le=\"%g\"} %llu\n", name, stage_wait_ms[i] / 1e3, waits[i]);
+    text_add(t, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.6f\n%s_count %llu\n", name,
              waits[STAGE_WAIT_CLASSES], name, wait_seconds(c), name, waits[STAGE_WAIT_CLASSES]);
 }
 
@@ -126,7 +123,7 @@ void status_remote_metrics(struct stage *stage, struct text *t)
             continue;
         if (rows[i].help)
             metrics_begin(t, rows[i].metric, NULL, rows[i].help);
-        text_add(t, "%s %20llu\n", rows[i].metric, value(c, &rows[i]));
+        text_add(t, "%s %llu\n", rows[i].metric, value(c, &rows[i]));
     }
     add_histogram(c, t);
     metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",

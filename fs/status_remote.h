@@ -9,10 +9,10 @@ struct stage;
 /* Room for a reason with its NUL; a longer one is cut. */
 #define STATUS_REASON_ROOM 400
 
-/* A reason as a JSON string, with blanks behind it up to what the longest one takes. */
+/* A reason as a JSON string. */
 void status_add_reason(struct text *t, const char *reason);
 
-/* The value of "remote" in status.json: an object whose numbers have a fixed width. */
+/* The value of "remote" in status.json: an object. */
 void status_remote_json(struct stage *stage, struct text *t);
 
 /* The same as Prometheus text. */

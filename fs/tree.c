@@ -12,6 +12,11 @@
 
 const char *const live_names[N_LIVES] = {[LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
 
+/* Looks at live texts lie below the spans and far above what is fixed. */
+#define LOOK_BASE_BIT 61
+#define LOOK_BASE     (UINT64_C(1) << LOOK_BASE_BIT)
+#define LOOK_SHIFT    32
+
 /* ---- nodes from numbers ---- */
 
 static void node_of_fixed(const struct tree *tree, size_t i, struct node *ret)
@@ -58,11 +63,30 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     return ret->number < (s->plan ? s->plan->schedule.batches : ds->samples) ? 0 : -ESTALE;
 }
 
+uint64_t tree_look_ino(const struct node *live, unsigned look)
+{
+    return LOOK_BASE + ((uint64_t)look << LOOK_SHIFT) + live->ino;
+}
+
+/* The node of a look at a live text. 0 or -ESTALE. */
+static int node_of_look(struct tree *tree, uint64_t v, struct node *ret)
+{
+    uint64_t ino = v & ((UINT64_C(1) << LOOK_SHIFT) - 1), look = v >> LOOK_SHIFT;
+
+    if (ino - TREE_ROOT >= tree->n_fixed || look >= TREE_LOOKS)
+        return -ESTALE;
+    node_of_fixed(tree, ino - TREE_ROOT, ret);
+    ret->look = (unsigned)look;
+    return ret->kind == NODE_LIVE ? 0 : -ESTALE;
+}
+
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret)
 {
     struct span span;
     int r;
 
+    if (ino >> LOOK_BASE_BIT == 1)
+        return node_of_look(tree, ino - LOOK_BASE, ret);
     if (ino - TREE_ROOT < tree->n_fixed) {
         node_of_fixed(tree, ino - TREE_ROOT, ret);
         return 0;

@@ -20,6 +20,7 @@
 
 #define TREE_ROOT      1 /* the inode number of the root, FUSE's */
 #define TREE_NAME_ROOM 320
+#define TREE_LOOKS     256   /* at each live text, at once; look 0 is what a listing shows */
 #define PLANS_MAX      65536 /* of a mount: plans and epochs that have been opened */
 
 enum node_kind {
@@ -54,6 +55,7 @@ struct node {
     const struct folder *folder;     /* below <enc>/ */
     const struct file_kind *file;    /* NODE_SAMPLE, NODE_BATCH */
     uint64_t number;                 /* sample, batch, blob, or which live text */
+    unsigned look;                   /* of a live text, see fs/status.h */
 };
 
 /* A plan that was opened, with a dataset. Constant but for the epochs. */
@@ -95,6 +97,10 @@ void tree_free(struct tree *tree);
 /* A dataset has become ready, or has failed: what is in it can be looked up from now on. One
  * thread at a time. 0, -ENFILE, -ENOMEM. */
 int tree_open_item(struct tree *tree, const struct catalog_item *item);
+
+/* The inode number of a look at a live text: the kernel has it beside node->ino, which stat
+ * shows. */
+uint64_t tree_look_ino(const struct node *live, unsigned look);
 
 /* The node of an inode number. 0, or -ESTALE: no such node. */
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret);

@@ -2,6 +2,7 @@
 """docs/status.md says what status.json and metrics have: all of it, and nothing else, with the types
 that it says; and the metrics keep Prometheus' rules, whatever names are in them, at every moment."""
 
+import json
 import os
 import re
 import threading
@@ -132,37 +133,51 @@ def in_pieces(*parts, size=4096):
 
 
 class Looker:
-    """Looks at the metrics again and again, in both ways of reading: they are right at every moment,
-    and as long."""
+    """Two readers look at both files again and again, in both ways of reading: each text is whole and
+    of one moment, whatever the other one reads."""
 
     def __init__(self, at):
-        self.at, self.over, self.looks, self.error = at, threading.Event(), 0, None
-        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.at, self.over, self.error = at, threading.Event(), None
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(2)]
 
     def run(self):
         try:
-            before, size = None, None
-            while not self.over.is_set() or self.looks < 3:
-                look = content if self.looks % 2 else in_pieces
-                text = look(self.at, ".epochfs/metrics")
-                equal(len(text), size or len(text), "the length of metrics")
-                families = prometheus.parse(text)
+            before, looks = None, 0
+            while not self.over.is_set() or looks < 10:
+                look = content if looks % 2 else in_pieces
+                families = prometheus.parse(look(self.at, ".epochfs/metrics"))
                 if before:
                     prometheus.grown(before, families)
-                before, size = families, len(text)
-                self.looks += 1
-        except (AssertionError, OSError) as e:
+                before = families
+                json.loads(look(self.at, ".epochfs/status.json"))
+                looks += 1
+        except (AssertionError, OSError, ValueError) as e:
             self.error = e
 
     def __enter__(self):
-        self.thread.start()
+        for thread in self.threads:
+            thread.start()
         return self
 
     def __exit__(self, *_):
         self.over.set()
-        self.thread.join()
+        for thread in self.threads:
+            thread.join()
         if self.error:
             raise self.error
+
+
+def check_blanks():
+    """A fresh mount's file is text; its size is the one that it has when it is opened."""
+    small(40)
+    daemon = start(SOURCE)
+    for name in ("status.json", "metrics"):
+        text = content(daemon.at, ".epochfs", name)
+        blanks = sum(text.count(c) for c in (b" ", b"\n"))
+        equal(blanks <= max(512, len(text) / 4), True, f"{blanks} blanks in {len(text)} bytes of {name}")
+        with open(os.path.join(daemon.at, ".epochfs", name), "rb") as f:
+            equal(len(f.read()), os.fstat(f.fileno()).st_size, f"size of {name}")
+    stop(daemon)
 
 
 def read(at, *names):
@@ -296,6 +311,7 @@ def check_checker():
 
 
 timed(check_checker)
+timed(check_blanks)
 timed(check_odd_names)
 timed(check_local)
 timed(check_stage)

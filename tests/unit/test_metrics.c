@@ -61,7 +61,7 @@ static void test_metrics_add(void **state)
     (void)state;
     check_add("a_total", 17,
               "# HELP a_total Words.\n# TYPE a_total counter\n"
-              "a_total                   17\n");
+              "a_total 17\n");
     check_add("a_bytes", UINT64_MAX,
               "# HELP a_bytes Words.\n# TYPE a_bytes gauge\n"
               "a_bytes 18446744073709551615\n");

@@ -44,7 +44,6 @@ static struct catalog_item items[] = {
 static const struct catalog catalog = {.n = 2, .item = items, .n_datasets = 2};
 static struct plan_entry plans[ACTIVES_MOST];
 static struct folder folder;
-static struct status_plans_room room;
 
 static int setup(void **state)
 {
@@ -71,14 +70,13 @@ static int setup(void **state)
         (struct active_info){.item = &items[1], .units = 10, .samples = 1, .quiet_s = INFINITY};
     n_list = 2;
     counters = (struct actives_counters){.pushed_files = 11, .pushed_bytes = 22, .jumps = 33};
-    room = status_plans_room(&catalog);
     return 0;
 }
 
 static void make_json(struct text *t)
 {
     text_add(t, "{");
-    status_plans_json(NULL, &room, t);
+    status_plans_json(NULL, t);
     text_add(t, "}");
     assert_false(t->failed);
 }
@@ -137,49 +135,35 @@ static void test_status_plans_json__two__under_their_names(void **state)
     assert_int_equal(json_number(t.data, "push.jumps"), 33);
 }
 
-static size_t length(void (*add)(struct actives *, const struct status_plans_room *, struct text *))
+/* A list of the longest names and numbers that there can be, and more than are shown. */
+static void test_status_plans__longest__as_many_as_are_shown(void **state)
 {
     AUTO_TEXT struct text t = {0};
-
-    add(NULL, &room, &t);
-    assert_false(t.failed);
-    return t.len;
-}
-
-/* A list of the longest names and numbers that there can be, and an empty one. */
-static void test_status_plans__any_list__same_length(void **state)
-{
-    size_t json = length(status_plans_json), metrics = length(status_plans_metrics);
-    AUTO_TEXT struct text t = {0};
+    size_t shown = 0;
 
     (void)state;
-    for (n_list = 0; n_list <= ACTIVES_MOST; n_list++) {
-        for (size_t i = 0; i < n_list; i++) {
-            memset(plans[i].name, 'a' + (int)(i % 26), sizeof(plans[i].name) - 1);
-            list[i] = (struct active_info){
-                .plan = &plans[i],
-                .item = &items[1],
-                .folder = &folder,
-                .was_read = true,
-                .epoch = UINT64_MAX,
-                .unit = UINT64_MAX - 1,
-                .units = UINT64_MAX,
-                .pushed = UINT64_MAX,
-                .samples = UINT64_MAX,
-                .units_per_s = i % 2 ? INFINITY : 1e300,
-                .wait_s = i % 2 ? 1e300 : (double)NAN,
-                .since_s = i % 3 ? 1e-300 : -5,
-            };
-        }
-        assert_int_equal(length(status_plans_json), json);
-        assert_int_equal(length(status_plans_metrics), metrics);
+    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+        memset(plans[i].name, 'a' + (int)(i % 26), sizeof(plans[i].name) - 1);
+        list[i] = (struct active_info){
+            .plan = &plans[i],
+            .item = &items[1],
+            .folder = &folder,
+            .was_read = true,
+            .epoch = UINT64_MAX,
+            .unit = UINT64_MAX - 1,
+            .units = UINT64_MAX,
+            .pushed = UINT64_MAX,
+            .samples = UINT64_MAX,
+            .units_per_s = i % 2 ? INFINITY : 1e300,
+            .wait_s = i % 2 ? 1e300 : (double)NAN,
+            .since_s = i % 3 ? 1e-300 : -5,
+        };
     }
     n_list = ACTIVES_MOST;
     make_json(&t);
-    json = 0;
     for (const char *at = json_first(t.data, "plans"); at; at = json_next(at))
-        json++;
-    assert_int_equal(json, STATUS_PLANS_MOST);
+        shown++;
+    assert_int_equal(shown, STATUS_PLANS_MOST);
 }
 
 static void test_status_plans__same_plan_twice__shown_once(void **state)
@@ -204,7 +188,7 @@ static void test_status_plans_metrics__same_labels__one_series(void **state)
     (void)state;
     list[0] = list[1];
     list[1].item = &item;
-    status_plans_metrics(NULL, &room, &t);
+    status_plans_metrics(NULL, &t);
     assert_false(t.failed);
     first = strstr(t.data, "\nepochfs_plan_batch{");
     assert_non_null(first);
@@ -217,21 +201,21 @@ static void test_status_plans_metrics__two__with_labels(void **state)
     char line[400];
 
     (void)state;
-    status_plans_metrics(NULL, &room, &t);
+    status_plans_metrics(NULL, &t);
     snprintf(line, sizeof(line),
              "# TYPE epochfs_plan_batch gauge\n"
              "epochfs_plan_batch{dataset=\"sub/train\",plan=\"batch=1,seed=7\",epoch=\"3\","
-             "encoding=\"%s\"}                   100.000000\n"
+             "encoding=\"%s\"} 100.000000\n"
              "epochfs_plan_batch{dataset=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\",plan=\"\",epoch=\"0\","
              "encoding=\"\"} ",
              encoders[0]->name);
     assert_has(&t, line);
-    assert_has(&t, "encoding=\"\"}                          NaN\n");
+    assert_has(&t, "encoding=\"\"} NaN\n");
     assert_has(&t, "epochfs_plan_quiet_seconds{dataset=\"sub/train\"");
     assert_null(strstr(t.data, "epochfs_plan_quiet_seconds{dataset=\"a"));
     assert_null(strstr(t.data, "epochfs_plan_age_seconds{dataset=\"a"));
     assert_has(&t, "# TYPE epochfs_push_bytes_total counter\n"
-                   "epochfs_push_bytes_total                   22\n");
+                   "epochfs_push_bytes_total 22\n");
     assert_null(strstr(t.data, "\n\n"));
 }
 
@@ -239,7 +223,6 @@ static void test_status_plans_metrics__two__with_labels(void **state)
 static void test_status_text__plans__in_both_texts(void **state)
 {
     struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
-    size_t len[N_LIVES];
     char text[64];
 
     (void)state;
@@ -254,7 +237,6 @@ static void test_status_text__plans__in_both_texts(void **state)
         s.actives = (struct actives *)&counters; /* it is not looked at */
         status_text(&s, which, &t);
         assert_has(&t, which == LIVE_STATUS ? "sub/train" : "dataset=\"sub/train\"");
-        len[which] = t.len;
         if (which == LIVE_METRICS)
             continue;
         assert_int_equal(json_number(json_first(t.data, "plans"), "batch"), 100);
@@ -262,56 +244,49 @@ static void test_status_text__plans__in_both_texts(void **state)
         assert_true(json_text(t.data, "last_broken_promise", text, sizeof(text)));
         assert_memory_equal(t.data + t.len - 5, "  }\n}\n" + 1, 5);
     }
-    n_list = 0;
-    for (enum live which = 0; which < N_LIVES; which++) {
-        AUTO_TEXT struct text t = {0};
-
-        status_text(&s, which, &t);
-        assert_int_equal(t.len, len[which]);
-    }
     status_release(&s);
 }
 
-static void assert_reads(struct status *s, pid_t reader, uint64_t off, const char *want)
+static void assert_looks(struct status *s, unsigned look, const char *want)
 {
-    char got[64];
-    size_t n;
+    AUTO_FREE char *got = NULL;
+    uint64_t size = 0;
+    int64_t time_ns;
+    size_t n, at = 0;
 
-    assert_int_equal(status_read(s, LIVE_STATUS, reader, off, strlen(want), got, &n), 0);
-    assert_int_equal(n, strlen(want));
-    assert_memory_equal(got, want, n);
+    assert_int_equal(status_look_stat(s, LIVE_STATUS, look, &size, &time_ns), 0);
+    got = calloc(1, size + 1);
+    assert_non_null(got);
+    do {
+        assert_int_equal(status_read(s, LIVE_STATUS, look, at, 64, got + at, &n), 0);
+        at += n;
+    } while (n);
+    assert_int_equal(at, size);
+    assert_int_equal(strlen(got), size);
+    assert_non_null(strstr(got, want));
 }
 
-/* Who reads bit by bit reads what it was at the beginning, whatever others read meanwhile. */
-static void test_status_read__in_pieces__of_one_moment(void **state)
+/* A look has the text of its moment, to the byte, whatever others look at meanwhile. */
+static void test_status_read__looks__each_of_one_moment(void **state)
 {
     struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
-    AUTO_TEXT struct text t = {0};
-    char got[64];
-    uint64_t at;
-    size_t n;
+    unsigned look[2], other;
 
     (void)state;
     status_init(&s);
-    status_text(&s, LIVE_STATUS, &t);
-    at = (uint64_t)(strstr(t.data, "\"plans_opened\": ") - t.data);
-    assert_reads(&s, 1, 0, "{");
-    s.plans_opened = 7;
-    assert_reads(&s, 2, 0, "{");
-    assert_reads(&s, 1, at, "\"plans_opened\":                    0,");
-    assert_reads(&s, 2, at, "\"plans_opened\":                    7,");
-    assert_reads(&s, 3, at, "\"plans_opened\":                    7,"); /* has no beginning */
-    s.plans_opened = 8;
-    assert_reads(&s, 1, 0, "{");
-    assert_reads(&s, 1, at, "\"plans_opened\":                    8,");
-    assert_reads(&s, 2, at, "\"plans_opened\":                    7,");
-    for (pid_t reader = 10; reader < 10 + STATUS_READERS; reader++)
-        assert_reads(&s, reader, 0, "{");
-    assert_reads(&s, 2, at, "\"plans_opened\":                    8,"); /* forgotten */
-    assert_int_equal(status_read(&s, LIVE_STATUS, 2, t.len - 1, sizeof(got), got, &n), 0);
-    assert_int_equal(n, 1);
-    assert_int_equal(status_read(&s, LIVE_STATUS, 2, t.len, sizeof(got), got, &n), 0);
-    assert_int_equal(n, 0);
+    assert_int_equal(status_look_new(&s, LIVE_STATUS, &look[0]), 0);
+    s.plans_opened = 12345;
+    assert_int_equal(status_look_new(&s, LIVE_STATUS, &look[1]), 0);
+    assert_int_not_equal(look[0], look[1]);
+    assert_looks(&s, look[0], "\"plans_opened\": 0,");
+    assert_looks(&s, look[1], "\"plans_opened\": 12345,");
+    assert_looks(&s, 0, "\"plans_opened\": 12345,"); /* a listing's */
+    for (unsigned i = 2; i < TREE_LOOKS - 1; i++)
+        assert_int_equal(status_look_new(&s, LIVE_STATUS, &other), 0);
+    assert_looks(&s, look[0], "\"plans_opened\": 0,");
+    assert_int_equal(status_look_new(&s, LIVE_STATUS, &other), 0);
+    assert_int_equal(other, look[0]); /* the oldest */
+    assert_looks(&s, look[0], "\"plans_opened\": 12345,");
     status_release(&s);
 }
 
@@ -319,12 +294,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_status_plans_json__two__under_their_names, setup),
-        cmocka_unit_test_setup(test_status_plans__any_list__same_length, setup),
+        cmocka_unit_test_setup(test_status_plans__longest__as_many_as_are_shown, setup),
         cmocka_unit_test_setup(test_status_plans__same_plan_twice__shown_once, setup),
         cmocka_unit_test_setup(test_status_plans_metrics__two__with_labels, setup),
         cmocka_unit_test_setup(test_status_plans_metrics__same_labels__one_series, setup),
         cmocka_unit_test_setup(test_status_text__plans__in_both_texts, setup),
-        cmocka_unit_test_setup(test_status_read__in_pieces__of_one_moment, setup),
+        cmocka_unit_test_setup(test_status_read__looks__each_of_one_moment, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
