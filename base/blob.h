@@ -45,6 +45,7 @@ struct blob_ops {
 struct blob {
     const struct blob_ops *ops;
     char *name;            /* path relative to SOURCE, for messages; owned */
+    char *source;          /* its path or URL, without a query; owned. NULL: as the name */
     uint64_t size;         /* bytes */
     struct timespec mtime; /* of the source file */
     unsigned mode;         /* permission bits of the source file */
@@ -107,6 +108,12 @@ static inline int blob_identity(const struct blob *blob, char **ret)
 static inline const char *blob_name(const struct blob *blob)
 {
     return blob->name;
+}
+
+/* Where the bytes come from, for people. */
+static inline const char *blob_source(const struct blob *blob)
+{
+    return blob->source ? blob->source : blob->name;
 }
 
 /* Takes NULL. No read may be under way. */

@@ -24,7 +24,7 @@ struct keep;
 
 struct keep_ops {
     int (*load)(const struct keep *keep, const char *kind, const char *identity, struct kept *ret);
-    int (*save)(const struct keep *keep, const char *kind, const char *identity,
+    int (*save)(const struct keep *keep, const char *kind, const char *identity, const char *source,
                 const struct iovec *pieces, unsigned n, struct kept *ret, struct diag *d);
     void (*remove)(const struct keep *keep, const char *kind, const char *identity);
 };
@@ -42,12 +42,13 @@ static inline int keep_load(const struct keep *keep, const char *kind, const cha
     return keep->ops->load(keep, kind, identity, ret);
 }
 
-/* Save the pieces, one behind another, and read them back. 0, or -errno with the reason in d. */
+/* Save the pieces, one behind another, and read them back. source: what they were found in, for
+ * people. 0, or -errno with the reason in d. */
 static inline int keep_save(const struct keep *keep, const char *kind, const char *identity,
-                            const struct iovec *pieces, unsigned n, struct kept *ret,
-                            struct diag *d)
+                            const char *source, const struct iovec *pieces, unsigned n,
+                            struct kept *ret, struct diag *d)
 {
-    return keep->ops->save(keep, kind, identity, pieces, n, ret, d);
+    return keep->ops->save(keep, kind, identity, source, pieces, n, ret, d);
 }
 
 /* What was loaded is damaged: forget it. */

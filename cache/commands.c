@@ -212,7 +212,7 @@ static int limit_writer(const struct opener_run *run)
         return 0;
     if (getrlimit(RLIMIT_FSIZE, &limit) < 0) /* which we were given ourselves */
         return -errno;
-    limit.rlim_cur = min_u64(run->allowance.taken - ENTRY_TRAILER, limit.rlim_cur);
+    limit.rlim_cur = min_u64(run->allowance.taken - entry_tail(&run->entry), limit.rlim_cur);
     return prlimit(run->writer.pid, RLIMIT_FSIZE, &limit, NULL) < 0 ? -errno : 0;
 }
 
@@ -291,7 +291,8 @@ static int begin(struct opener_run *run, struct diag *d)
                         run->entry.folder, strerror(-r));
     run->part_fd = fd;
     run->allowance = (struct allowance){.room = run->entry.room};
-    r = run->entry.room ? allowance_raise(&run->allowance, ENTRY_TRAILER, room_ahead(run)) : 0;
+    r = run->entry.room ? allowance_raise(&run->allowance, entry_tail(&run->entry), room_ahead(run))
+                        : 0;
     if (r == -ENOSPC)
         return no_room(run, d);
     if (r == 0)
@@ -314,7 +315,7 @@ static int find_output(struct opener_run *run, struct diag *d)
     int fd = -1, r = make_identity(commands->cwd, run->command, &identity);
 
     if (r == 0)
-        r = entry_init(&run->entry, commands->cache, "commands", identity, &reason);
+        r = entry_init(&run->entry, commands->cache, "commands", identity, run->command, &reason);
     if (r == 0)
         r = entry_open_checked(&run->entry, &fd, &size);
     if (r == 0)
@@ -393,7 +394,7 @@ static int publish(struct opener_run *run, struct diag *d)
 
     close(part_fd);
     if (r == 0)
-        allowance_end(&run->allowance, size + ENTRY_TRAILER);
+        allowance_end(&run->allowance, size + entry_tail(&run->entry));
     else
         allowance_drop(&run->allowance, -1);
     if (r == 0) /* as it is now: one who has left the group may have gone on writing */

@@ -1,5 +1,6 @@
 /* Invariants of a folder of entries:
- *  1. A file named <id> is whole: content, then a trailer that repeats its id and size.
+ *  1. A file named <id> is whole: content, source, then a trailer that repeats its id
+ *     and their sizes.
  *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
  *     next one starts it anew. A command that writes to it holds the flock, too: it came to it with
  *     the descriptor. */
@@ -19,13 +20,14 @@
 #include "cache/allowance.h"
 #include "cache/file.h"
 
-#define TRAILER_BYTES   ENTRY_TRAILER
-#define TRAILER_VERSION 3
+#define TRAILER_BYTES   64
+#define TRAILER_VERSION 4
 #define SUM_BYTES       (UINT64_C(1) << 20) /* that are read at a time */
 #define ROOM_AHEAD      (1u << 20)          /* bytes: taken at once, not for each write */
 
 struct entry_sink {
     int fd;
+    uint64_t tail;   /* bytes: entry_tail() */
     uint64_t size;   /* written so far */
     uint64_t wanted; /* bytes for which the disk had no room; 0: it had */
     struct allowance allowance;
@@ -50,12 +52,12 @@ static int write_all(int fd, const void *bytes, size_t len)
 
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
 {
-    int r = allowance_raise(&sink->allowance, sink->size + len + TRAILER_BYTES, ROOM_AHEAD);
+    int r = allowance_raise(&sink->allowance, sink->size + len + sink->tail, ROOM_AHEAD);
 
     if (r == 0)
         r = write_all(sink->fd, bytes, len);
     if (r == -ENOSPC && !sink->allowance.wanted)
-        sink->wanted = sink->size + len + TRAILER_BYTES;
+        sink->wanted = sink->size + len + sink->tail;
     if (r == 0) {
         sink->size += len;
         allowance_written(&sink->allowance, sink->size);
@@ -83,21 +85,43 @@ static void make_id(const char *identity, char ret[static ENTRY_ID_ROOM])
              (unsigned long long)hash_bytes(UINT64_C(0x13198a2e03707344), identity, len));
 }
 
+/* A text that is cut is not cut within a character. */
+static void copy_source(const char *source, char ret[static ENTRY_SOURCE_MAX + 1])
+{
+    size_t len = strlen(source), cut = ENTRY_SOURCE_MAX - 3;
+
+    if (len <= ENTRY_SOURCE_MAX) {
+        memcpy(ret, source, len + 1);
+        return;
+    }
+    while (cut > ENTRY_SOURCE_MAX - 6 && ((unsigned char)source[cut] & 0xc0) == 0x80)
+        cut--;
+    memcpy(ret, source, cut);
+    memcpy(ret + cut, "...", 4);
+}
+
 int entry_init(struct entry *ret, const struct cache_folder *cache, const char *sub,
-               const char *identity, struct diag *d)
+               const char *identity, const char *source, struct diag *d)
 {
     make_id(identity, ret->id);
+    copy_source(source, ret->source);
     ret->room = cache->room;
     return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
 }
 
-/* sum: the CRC-32 of the content. */
-static void make_trailer(const char *id, uint64_t size, uint32_t sum,
+uint64_t entry_tail(const struct entry *entry)
+{
+    return strlen(entry->source) + TRAILER_BYTES;
+}
+
+/* named: bytes of the source; sum: the CRC-32 of the content and the source. */
+static void make_trailer(const char *id, uint64_t size, uint32_t named, uint32_t sum,
                          uint8_t ret[static TRAILER_BYTES])
 {
     memset(ret, 0, TRAILER_BYTES);
     memcpy(ret, "epochfs", 8);
     store_le32(ret + 8, TRAILER_VERSION);
+    store_le32(ret + 12, named);
     store_le64(ret + 16, size);
     memcpy(ret + 24, id, 32);
     store_le32(ret + 56, sum);
@@ -105,7 +129,7 @@ static void make_trailer(const char *id, uint64_t size, uint32_t sum,
 }
 
 /* The CRC-32 of the first size bytes. */
-static int sum_content(int fd, uint64_t size, uint32_t *ret)
+static int sum_bytes(int fd, uint64_t size, uint32_t *ret)
 {
     AUTO_FREE uint8_t *buf = malloc(SUM_BYTES);
     uint32_t sum = 0;
@@ -125,14 +149,46 @@ static int sum_content(int fd, uint64_t size, uint32_t *ret)
     return 0;
 }
 
+/* The trailer of an entry that was whole when it was opened, and the bytes of its source. */
+static int read_trailer(int fd, uint64_t size, uint8_t ret[static TRAILER_BYTES],
+                        uint32_t *ret_named)
+{
+    struct stat st;
+    uint64_t named;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_size < TRAILER_BYTES || (uint64_t)st.st_size - TRAILER_BYTES < size)
+        return -EBADMSG;
+    named = (uint64_t)st.st_size - TRAILER_BYTES - size;
+    if (named > ENTRY_SOURCE_MAX)
+        return -EBADMSG;
+    *ret_named = (uint32_t)named;
+    return file_pread(fd, ret, TRAILER_BYTES, size + named);
+}
+
+int entry_source(int fd, uint64_t size, char ret[static ENTRY_SOURCE_MAX + 1])
+{
+    uint8_t trailer[TRAILER_BYTES];
+    uint32_t named = 0;
+    int r = read_trailer(fd, size, trailer, &named);
+
+    if (r == 0)
+        r = file_pread(fd, ret, named, size);
+    if (r < 0)
+        return r;
+    ret[named] = '\0';
+    return strlen(ret) == named ? 0 : -EBADMSG;
+}
+
 int entry_check(int fd, uint64_t size)
 {
     uint8_t trailer[TRAILER_BYTES];
-    uint32_t sum = 0;
-    int r = file_pread(fd, trailer, sizeof(trailer), size);
+    uint32_t sum = 0, named = 0;
+    int r = read_trailer(fd, size, trailer, &named);
 
     if (r == 0)
-        r = sum_content(fd, size, &sum);
+        r = sum_bytes(fd, size + named, &sum);
     if (r == 0 && sum != load_le32(trailer + 56))
         r = -EBADMSG;
     return r;
@@ -151,6 +207,8 @@ static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
 static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *ret_size)
 {
     uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
+    uint64_t before; /* bytes of content and source */
+    uint32_t named;
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
 
@@ -159,10 +217,14 @@ static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *re
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < TRAILER_BYTES ||
         pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
         return -EBADMSG;
-    make_trailer(id, (uint64_t)st.st_size - TRAILER_BYTES, load_le32(found + 56), want);
+    before = (uint64_t)st.st_size - TRAILER_BYTES;
+    named = load_le32(found + 12);
+    if (named > ENTRY_SOURCE_MAX || named > before)
+        return what_is_wrong(found);
+    make_trailer(id, before - named, named, load_le32(found + 56), want);
     if (memcmp(found, want, sizeof(want)) != 0)
         return what_is_wrong(found);
-    *ret_size = (uint64_t)st.st_size - TRAILER_BYTES;
+    *ret_size = before - named;
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
@@ -271,11 +333,12 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
     return 0;
 }
 
-/* Write the trailer, wherever the file ends, and give it its final name. */
+/* Write source and trailer, wherever the file ends, and give it its final name. */
 static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
 {
     char part[PATH_MAX], done[PATH_MAX];
-    uint8_t trailer[TRAILER_BYTES];
+    uint8_t tail[ENTRY_SOURCE_MAX + TRAILER_BYTES];
+    uint32_t named = (uint32_t)strlen(entry->source);
     off_t size = lseek(fd, 0, SEEK_END);
     uint32_t sum = 0;
     int r = size < 0 ? -errno : entry_path(entry, ".part", part);
@@ -284,11 +347,13 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
         r = entry_path(entry, "", done);
     if (r < 0)
         return r;
-    r = sum_content(fd, (uint64_t)size, &sum);
+    r = sum_bytes(fd, (uint64_t)size, &sum);
     if (r < 0)
         return r;
-    make_trailer(entry->id, (uint64_t)size, sum, trailer);
-    r = write_all(fd, trailer, sizeof(trailer));
+    memcpy(tail, entry->source, named);
+    sum = (uint32_t)crc32_z(sum, tail, named);
+    make_trailer(entry->id, (uint64_t)size, named, sum, tail + named);
+    r = write_all(fd, tail, named + TRAILER_BYTES);
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
     if (r == 0 && rename(part, done) < 0 && !(has_cleared(done) && rename(part, done) == 0))
@@ -335,12 +400,12 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
                uint64_t *ret_size, struct diag *d)
 {
     AUTO_CLOSE int fd = -1;
-    struct entry_sink sink = {.allowance = {.room = entry->room}};
+    struct entry_sink sink = {.tail = entry_tail(entry), .allowance = {.room = entry->room}};
     int r = entry_begin(entry, true, &fd, ret_size);
 
     if (r == 0) {
         sink.fd = fd;
-        r = entry_write(&sink, NULL, 0); /* for the trailer */
+        r = entry_write(&sink, NULL, 0); /* for what is behind the content */
         if (r == 0)
             r = make(ctx, &sink, d);
         if (r == -ENOSPC && sink.allowance.wanted)
@@ -353,7 +418,7 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
             allowance_drop(&sink.allowance, fd);
             entry_abandon(entry, fd);
         } else {
-            allowance_end(&sink.allowance, sink.size + TRAILER_BYTES);
+            allowance_end(&sink.allowance, sink.size + sink.tail);
             flock(fd, LOCK_UN);
         }
     }

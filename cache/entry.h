@@ -16,16 +16,20 @@
 
 #define ENTRY_ID_ROOM 33 /* 32 hexadecimal digits and the NUL */
 
+#define ENTRY_SOURCE_MAX 1024 /* bytes; a longer one is cut, and ends in "..." */
+
 struct entry {
     char folder[PATH_MAX];
     char id[ENTRY_ID_ROOM];
+    char source[ENTRY_SOURCE_MAX + 1]; /* what it is made from, for people */
     struct room *room; /* of the cache folder: what is made takes room first; NULL: no limit */
 };
 
-/* The entry of DIR/sub for that identity: a text that differs where the contents may. Makes the
- * folder. 0, or -errno with the reason in d. */
+/* The entry of DIR/sub for that identity: a text that differs where the contents may. source: where
+ * they come from, for people: a path, a URL without credentials, a command; "" where nothing will
+ * be made. Makes the folder. 0, or -errno with the reason in d. */
 int entry_init(struct entry *ret, const struct cache_folder *cache, const char *sub,
-               const char *identity, struct diag *d);
+               const char *identity, const char *source, struct diag *d);
 
 /* An entry that is whole, and the bytes of its content. 0, -ENOENT where there is none, or
  * -errno. The caller closes *ret_fd. */
@@ -40,8 +44,12 @@ int entry_inspect(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
 #define ENTRY_CHECKED (UINT64_C(1) << 30)
 int entry_open_checked(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
 
-/* Compare the content, of size bytes, of a whole entry with the checksum in its trailer. 0,
- * -EBADMSG or -errno. */
+/* The source that a whole entry with size bytes of content names. Whoever made the file may have
+ * put any bytes there. 0, -EBADMSG: it is no text of at most ENTRY_SOURCE_MAX bytes; or -errno. */
+int entry_source(int fd, uint64_t size, char ret[static ENTRY_SOURCE_MAX + 1]);
+
+/* Compare the content, of size bytes, and the source of a whole entry with the checksum in its
+ * trailer. 0, -EBADMSG or -errno. */
 int entry_check(int fd, uint64_t size);
 
 /* Remove an entry whose content turned out to be damaged. Who has it open may go on. */
@@ -56,8 +64,8 @@ int entry_path(const struct entry *entry, const char *suffix, char ret[static PA
  * -errno. The caller closes *ret_fd. */
 int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size);
 
-/* The bytes that are written behind the content. */
-#define ENTRY_TRAILER 64
+/* The bytes that are written behind the content: the source and the trailer. */
+uint64_t entry_tail(const struct entry *entry);
 
 /* The content that was begun is whole: publish it. 0, or -errno and nothing of it stays. sync: see
  * entry_make(). Takes no room: that is up to who writes. */

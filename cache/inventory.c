@@ -24,7 +24,7 @@ static const char *const folders[] = {"staged", "unpacked", "commands", "rows", 
 void inventory_release(struct inventory *inventory)
 {
     for (size_t i = 0; i < inventory->n; i++)
-        free(inventory->file[i].url);
+        free(inventory->file[i].source);
     free(inventory->file);
     free(inventory->path);
     *inventory = (struct inventory){0};
@@ -74,8 +74,8 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
     ret->present = info.present;
     ret->in_use = info.in_use;
     ret->is_damaged = info.damaged;
-    ret->url = info.damaged ? NULL : strdup(info.url);
-    return info.damaged || ret->url ? 0 : -ENOMEM;
+    ret->source = info.damaged ? NULL : strdup(info.url);
+    return info.damaged || ret->source ? 0 : -ENOMEM;
 }
 
 /* Our own looking is no use of a file. */
@@ -102,20 +102,35 @@ static bool entry_in_use(const char *path, bool is_part)
     return false;
 }
 
-/* The content of a whole entry. checks: it is compared with its checksum. 0, -EBADMSG, -EPROTO (see
- * entry_inspect()) or -errno. */
-static int entry_content(const struct inventory *inventory, const struct inventory_file *file,
-                         bool checks, uint64_t *ret_size)
+/* Compare an entry with its checksum. 0, -EBADMSG, -EPROTO (see entry_inspect()) or -errno. */
+static int verify_entry(const struct inventory *inventory, const struct inventory_file *file)
 {
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size;
+    int r = entry_of(inventory, file, &entry);
+
+    if (r == 0)
+        r = entry_inspect(&entry, &fd, &size);
+    return r < 0 ? r : entry_check(fd, size);
+}
+
+/* What a whole entry is, and what it was made from. 0 or -ENOMEM. */
+static int look_at_entry(const struct inventory *inventory, struct inventory_file *file)
+{
+    char source[ENTRY_SOURCE_MAX + 1];
     AUTO_CLOSE int fd = -1;
     struct entry entry;
     int r = entry_of(inventory, file, &entry);
 
     if (r == 0)
-        r = entry_inspect(&entry, &fd, ret_size);
-    if (r == 0 && checks)
-        r = entry_check(fd, *ret_size);
-    return r;
+        r = entry_inspect(&entry, &fd, &file->size);
+    file->is_damaged = r == -EBADMSG;
+    file->is_foreign = r == -EPROTO;
+    if (r < 0 || entry_source(fd, file->size, source) < 0 || !*source)
+        return 0;
+    file->source = strdup(source);
+    return file->source ? 0 : -ENOMEM;
 }
 
 static int add_file(struct inventory *inventory, const char *kind, const char *name)
@@ -142,12 +157,8 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
         r = look_at_staged(path, &file);
     } else {
         file.in_use = entry_in_use(path, file.is_part);
-        if (!file.is_part) {
-            int found = entry_content(inventory, &file, false, &file.size);
-
-            file.is_damaged = found == -EBADMSG;
-            file.is_foreign = found == -EPROTO;
-        }
+        if (!file.is_part)
+            r = look_at_entry(inventory, &file);
     }
     restore_time(path, st.st_atim);
     if (r < 0)
@@ -288,7 +299,6 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
 {
     char path[PATH_MAX];
     struct stat st;
-    uint64_t size;
     int r = path_of(inventory, file, path);
 
     *ret_good = *ret_bad = 0;
@@ -296,8 +306,7 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
         return r;
     if (lstat(path, &st) < 0)
         return -errno;
-    r = file->is_staged ? staged_verify(path, ret_good, ret_bad)
-                        : entry_content(inventory, file, true, &size);
+    r = file->is_staged ? staged_verify(path, ret_good, ret_bad) : verify_entry(inventory, file);
     restore_time(path, st.st_atim);
     *ret_good += r == 0 && !file->is_staged;
     if (r != -EBADMSG)

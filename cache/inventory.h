@@ -25,9 +25,9 @@ struct inventory_file {
     uint64_t disk;      /* bytes of disk space */
     time_t used;        /* when it was last read or written, as far as the file system tells */
     struct timespec changed;
-    /* Of staged files; else NULL, 0: */
-    char *url;
-    uint64_t present; /* bytes of the content that are there */
+    char *source; /* where the content comes from: a URL, a path or a command. Any bytes may be in
+                     it. NULL: it is not known */
+    uint64_t present; /* of staged files: bytes of the content that are there */
 };
 
 struct inventory {

@@ -23,9 +23,9 @@ static int read_entry(int fd, uint64_t size, struct kept *ret)
 }
 
 static int entry_of(const struct keep *keep, const char *kind, const char *identity,
-                    struct entry *ret, struct diag *d)
+                    const char *source, struct entry *ret, struct diag *d)
 {
-    return entry_init(ret, ((const struct cache_keep *)keep)->folder, kind, identity, d);
+    return entry_init(ret, ((const struct cache_keep *)keep)->folder, kind, identity, source, d);
 }
 
 static int cache_keep_load(const struct keep *keep, const char *kind, const char *identity,
@@ -34,7 +34,7 @@ static int cache_keep_load(const struct keep *keep, const char *kind, const char
     AUTO_CLOSE int fd = -1;
     struct entry entry;
     uint64_t size = 0;
-    int r = entry_of(keep, kind, identity, &entry, NULL);
+    int r = entry_of(keep, kind, identity, "", &entry, NULL);
 
     if (r == 0)
         r = entry_open(&entry, &fd, &size);
@@ -58,13 +58,14 @@ static int write_pieces(void *ctx, struct entry_sink *sink, struct diag *d)
 }
 
 static int cache_keep_save(const struct keep *keep, const char *kind, const char *identity,
-                           const struct iovec *pieces, unsigned n, struct kept *ret, struct diag *d)
+                           const char *source, const struct iovec *pieces, unsigned n,
+                           struct kept *ret, struct diag *d)
 {
     struct saving saving = {pieces, n};
     AUTO_CLOSE int fd = -1;
     struct entry entry;
     uint64_t size = 0;
-    int r = entry_of(keep, kind, identity, &entry, d);
+    int r = entry_of(keep, kind, identity, source, &entry, d);
 
     if (r == 0)
         r = entry_make(&entry, false, write_pieces, &saving, &fd, &size, d);
@@ -75,7 +76,7 @@ static void cache_keep_remove(const struct keep *keep, const char *kind, const c
 {
     struct entry entry;
 
-    if (entry_of(keep, kind, identity, &entry, NULL) == 0)
+    if (entry_of(keep, kind, identity, "", &entry, NULL) == 0)
         entry_remove(&entry);
 }
 

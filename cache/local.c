@@ -55,6 +55,7 @@ static void local_free(struct blob *blob)
 
     scope_close(&local->fd);
     free(blob->name);
+    free(blob->source);
     free(local);
 }
 
@@ -329,6 +330,7 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
     if (r < 0)
         return diag_set(d, r, "%s: %s", name, strerror(-r));
     (*ret)->mode &= mode;
+    (*ret)->source = realpath(path, NULL); /* NULL: the name has to do */
     return 0;
 }
 

@@ -103,6 +103,7 @@ static void file_free(struct file *file)
     if (file->is_open)
         staged_close(&file->staged);
     free(file->blob.name);
+    free(file->blob.source);
     free(file->url);
     free(file->key);
     free(file->version_text);
@@ -236,6 +237,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->blob = (struct blob){
         .ops = &stage_blob_ops,
         .name = strdup(what->name),
+        .source = strdup(what->key),
         .size = what->version->size,
         .mtime = what->version->mtime,
         .mode = what->mode,
@@ -257,7 +259,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
         file->used = calloc(file->blocks ? file->blocks : 1, sizeof(*file->used));
     if (stage->options.keep == STAGE_PLAN)
         file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
-    if (!file->blob.name || !file->url || !file->key || !file->state ||
+    if (!file->blob.name || !file->blob.source || !file->url || !file->key || !file->state ||
         (stage->options.keep == STAGE_ONCE && !file->used) ||
         (stage->options.keep == STAGE_PLAN && !file->when))
         return -ENOMEM;

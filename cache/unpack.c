@@ -76,6 +76,7 @@ static int replace_blob(struct blob **blob, int fd, uint64_t size)
 
     if (r < 0)
         return r;
+    content->source = TAKE_PTR((*blob)->source);
     content->mtime = (*blob)->mtime;
     content->mode = (*blob)->mode;
     content->uid = (*blob)->uid;
@@ -95,7 +96,7 @@ static int find_entry(const struct blob *blob, const struct cache_folder *cache,
     int r = blob_identity(blob, &identity);
 
     if (r == 0)
-        r = entry_init(ret, cache, "unpacked", identity, &reason);
+        r = entry_init(ret, cache, "unpacked", identity, blob_source(blob), &reason);
     return r < 0 ? diag_set(d, r, "%s: %s", blob_name(blob), diag_text(&reason, r)) : 0;
 }
 

@@ -334,6 +334,18 @@ static int join_identity(const struct kaldi_join *join, char **ret)
     return text_finish(&t, ret, NULL);
 }
 
+/* The files that are joined, for people. */
+static int join_source(const struct kaldi_join *join, char **ret)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = 0; i < join->set->n_columns; i++)
+        text_add(&t, "%s%s", i ? " + " : "", blob_source(join->set->column[i].table->blob));
+    if (join->has_segments)
+        text_add(&t, " + %s", blob_source(join->segments.blob));
+    return text_finish(&t, ret, NULL);
+}
+
 static bool take_kept(struct kaldi_join *join, const char *identity)
 {
     if (keep_load(join->keep, "tables", identity, &join->kept) < 0)
@@ -453,7 +465,7 @@ static int sources_check(const struct kaldi_join *join)
 static int finish(struct kaldi_join *join)
 {
     struct iovec pieces[KEY_INDEX_PIECES];
-    AUTO_FREE char *identity = NULL;
+    AUTO_FREE char *identity = NULL, *source = NULL;
     AUTO_TEXT struct text about = {0};
     struct key_index kept;
     int r;
@@ -475,9 +487,12 @@ static int finish(struct kaldi_join *join)
         r = key_index_bytes(join->builder, about.data, about.len + 1, &join->index, pieces);
     if (r == 0)
         r = join_identity(join, &identity);
+    if (r == 0)
+        r = join_source(join, &source);
     if (r < 0 || !join->index.rows)
         return r;
-    r = keep_save(join->keep, "tables", identity, pieces, KEY_INDEX_PIECES, &join->kept, NULL);
+    r = keep_save(join->keep, "tables", identity, source, pieces, KEY_INDEX_PIECES, &join->kept,
+                  NULL);
     if (r == 0 && key_index_open(join->kept.bytes, join->kept.size, &kept) == 0) {
         join->index = kept;
         key_index_builder_free(join->builder);

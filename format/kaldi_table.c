@@ -482,7 +482,8 @@ static int keep_index(struct kaldi_table *table, const struct iovec *pieces)
 
     if (r < 0)
         return r;
-    r = keep_save(table->keep, "tables", identity, pieces, KEY_INDEX_PIECES, &table->kept, &reason);
+    r = keep_save(table->keep, "tables", identity, blob_source(table->blob), pieces,
+                  KEY_INDEX_PIECES, &table->kept, &reason);
     if (r < 0) {
         text_add(&table->notes,
                  "%s: the index cannot be kept, so the next mount makes it again: %s\n",

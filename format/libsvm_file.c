@@ -208,7 +208,8 @@ static int finish_index(struct libsvm_file *file)
     r = row_index_finish(file->builder, about, &file->index, pieces);
     if (r < 0)
         return r;
-    r = keep_save(file->keep, "rows", identity, pieces, ROW_INDEX_PIECES, &file->kept, &reason);
+    r = keep_save(file->keep, "rows", identity, blob_source(file->blob), pieces, ROW_INDEX_PIECES,
+                  &file->kept, &reason);
     if (r < 0) {
         diag_set(&file->note, r,
                  "%s: the index cannot be kept, so the next mount makes it again: %s",

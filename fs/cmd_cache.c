@@ -52,12 +52,15 @@ static void print_help(void)
 }
 
 /* What a file is, for people. */
+#define TITLE_SIZE (ENTRY_SOURCE_MAX + 128)
 static const char *title(const struct inventory_file *file, char *ret, size_t room)
 {
-    if (file->url)
-        snprintf(ret, room, "%s", file->url);
+    if (file->is_staged && file->source)
+        snprintf(ret, room, "%s", file->source);
     else
-        snprintf(ret, room, "%s/%s%s", file->kind, file->id, file->is_part ? ".part" : "");
+        snprintf(ret, room, "%s/%s%s%s%s", file->kind, file->id, file->is_part ? ".part" : "",
+                 file->source ? " of " : "", file->source ? file->source : "");
+    text_plain(ret, "");
     return ret;
 }
 
@@ -82,6 +85,14 @@ static uint64_t default_limit(const struct inventory *inventory)
 
 /* ---- list ---- */
 
+static void add_source(struct text *t, const char *source)
+{
+    if (source)
+        text_add_json(t, source);
+    else
+        text_add(t, "null");
+}
+
 static void list_json(const struct inventory *inventory, struct text *t)
 {
     text_add(t, "{\n  \"folder\": ");
@@ -92,10 +103,9 @@ static void list_json(const struct inventory *inventory, struct text *t)
 
         text_add(t, "%s\n    {\"kind\": \"%s\", \"id\": \"%s\", \"url\": ", i ? "," : "", f->kind,
                  f->id);
-        if (f->url)
-            text_add_json(t, f->url);
-        else
-            text_add(t, "null");
+        add_source(t, f->is_staged ? f->source : NULL);
+        text_add(t, ", \"source\": ");
+        add_source(t, f->source);
         text_add(t, ", \"size\": %llu, \"staged\": ", (unsigned long long)f->size);
         if (f->is_staged)
             text_add(t, "%llu", (unsigned long long)f->present);
@@ -116,7 +126,7 @@ static void list_json(const struct inventory *inventory, struct text *t)
 
 static void list_people(const struct inventory *inventory, struct text *t)
 {
-    char a[HUMAN_ROOM], b[HUMAN_ROOM], name[1100], staged[16];
+    char a[HUMAN_ROOM], b[HUMAN_ROOM], name[TITLE_SIZE], staged[16];
 
     if (inventory->n)
         text_add(t, "%10s %10s %7s %12s  %s\n", "disk", "size", "staged", "last used", "file");
@@ -167,7 +177,7 @@ static void verify_one(const struct inventory *inventory, const struct inventory
 {
     uint64_t good = 0, bad = 0;
     int r = inventory_verify(inventory, file, &good, &bad);
-    char name[1100];
+    char name[TITLE_SIZE];
 
     if (r == -ENOENT || (r == 0 && !bad))
         return;
@@ -256,7 +266,7 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
             const struct inventory_file *file = &inventory->file[i];
             const char *why =
                 why_remove(round ? call : &no_good, inventory, file, inventory->disk - *ret_bytes);
-            char name[1100], bytes[HUMAN_ROOM];
+            char name[TITLE_SIZE], bytes[HUMAN_ROOM];
             int r;
 
             if (gone[i] || !why)

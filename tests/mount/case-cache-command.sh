@@ -25,16 +25,17 @@ done
 # ---- one that is in use ----
 EPOCHFS_CACHE=$cache start "$SOURCE"
 expect 0 "$EPOCHFS" cache list "$cache"
-says "unpacked/" "in use" "$cache: 1 file, "
+says "unpacked/" " of $(realpath "$SOURCE")/train-images-idx3-ubyte.gz, in use" "$cache: 1 file, "
 expect 0 "$EPOCHFS" cache list --json "$cache"
-"$PYTHON3" - "$OUT" "$cache" <<'END'
+"$PYTHON3" - "$OUT" "$cache" "$SOURCE/train-images-idx3-ubyte.gz" <<'END'
 import json, os, sys
 said = json.loads(sys.argv[1])
 assert said["folder"] == sys.argv[2], said
 f, = said["files"]
 assert f["kind"] == "unpacked" and f["in_use"] and not f["damaged"] and not f["part"], f
 st = os.stat(os.path.join(sys.argv[2], "unpacked", f["id"]))
-assert f["size"] == st.st_size - 64 and f["disk"] == st.st_blocks * 512 == said["disk_bytes"], f
+assert f["url"] is None and f["source"] == os.path.realpath(sys.argv[3]), f
+assert f["size"] == st.st_size - 64 - len(f["source"]) and f["disk"] == st.st_blocks * 512 == said["disk_bytes"], f
 assert 0 < said["default_limit_bytes"], said
 END
 for options in "" "--all" "--to 1" "--older-than 0"; do
@@ -96,13 +97,15 @@ index() {
     stop TERM
 }
 index
+expect 0 "$EPOCHFS" cache list "$cache"
+says "rows/" " of $PRIVATE/text/a.libsvm" "tables/" " of $PRIVATE/text/b.ark"
 expect 0 "$EPOCHFS" cache verify "$cache"
 files=$(find "$cache/rows" "$cache/tables" -type f ! -name mine | wc -l)
 says "$files files, " "all right"
 for kind in rows tables; do
     file=$(find "$cache/$kind" -type f ! -name mine | head -n 1)
     [ -n "$file" ] || die "no index in $kind"
-    printf '\377' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") - 70)) conv=notrunc status=none
+    printf '\377' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc status=none
     expect 4 "$EPOCHFS" cache verify "$cache"
     says "$file" "damaged" "1 of "
     [ ! -e "$file" ] || die "$file is still there"
@@ -117,7 +120,7 @@ import struct, sys, zlib
 with open(sys.argv[1], "r+b") as f:
     f.seek(-64, 2)
     trailer = bytearray(f.read(60))
-    trailer[8:12] = struct.pack("<I", 2)
+    trailer[8:16] = struct.pack("<II", 3, 0)
     f.seek(-64, 2)
     f.write(trailer + struct.pack("<I", zlib.crc32(trailer)))
 END
@@ -129,7 +132,47 @@ expect 0 "$EPOCHFS" cache prune "$cache"
 says "removed rows/" "an older version" "1 file removed"
 index
 [ -e "$file" ] || die "$file was not made again"
-rm -r "$PRIVATE/text" "$cache/rows" "$cache/tables"
+
+# ---- an output has its command for a source; what a terminal would obey is not shown ----
+mkdir "$PRIVATE/commands"
+gzip -c <"$PRIVATE/text/b.ark" >"$PRIVATE/b.gz"
+long=$(printf 'x%.0s' {1..1100})
+esc=$'\033'
+output="gzip -dc $PRIVATE/b.gz | head -n 2 | cut -d ' ' -f 2-"
+printf '%s\n' "a $output |" "b $output # ${esc}[31m |" "c $output # $long |" >"$PRIVATE/commands/c.scp"
+EPOCHFS_CACHE=$cache start "$PRIVATE/commands" allow_commands
+ls -R "$MOUNTPOINT" >/dev/null
+find "$MOUNTPOINT" -path '*/samples/*' -type f -exec cat {} + >/dev/null
+stop TERM
+expect 0 "$EPOCHFS" cache list "$cache"
+says "commands/" " of $output" "# ?[31m" "xxx..."
+[[ $OUT != *"$esc"* && $OUT != *"$long"* ]] || die "a source is shown as it is: $OUT"
+expect 0 "$EPOCHFS" cache verify "$cache"
+says "all right"
+
+# A source that is no text, or too long; the trailer's own checksum is right.
+for bad in nul length; do
+    file=$(find "$cache/commands" -type f | head -n 1)
+    "$PYTHON3" - "$file" "$bad" <<'END'
+import struct, sys, zlib
+with open(sys.argv[1], "r+b") as f:
+    data = bytearray(f.read())
+    trailer = data[-64:-4]
+    named, = struct.unpack("<I", trailer[12:16])
+    assert 0 < named <= 1024, named
+    if sys.argv[2] == "nul":
+        data[-64 - named] = 0
+    else:
+        trailer[12:16] = struct.pack("<I", 0xffffffff)
+    f.seek(0)
+    f.write(data[:-64] + trailer + struct.pack("<I", zlib.crc32(trailer)))
+END
+    expect 0 "$EPOCHFS" cache list "$cache"
+    expect 4 "$EPOCHFS" cache verify "$cache"
+    says "$file" "damaged" "1 of "
+    [ ! -e "$file" ] || die "$file is still there"
+done
+rm -r "$PRIVATE/text" "$PRIVATE/commands" "$cache/rows" "$cache/tables" "$cache/commands"
 
 # ---- by age and size ----
 fill() {

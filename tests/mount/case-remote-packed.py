@@ -37,11 +37,12 @@ def stage_at(server, cache, options=""):
                                 stderr=log)
 
 
-def check_unpacked(cache, what):
+def check_unpacked(server, cache, what):
     """The unpacked files are there, and nothing of the packed ones."""
     equal(locks_in(cache), [], f"{what}: locks that are left")
     equal(sorted(st.st_size for _, st in files_below(f"{cache}/unpacked")),
-          sorted(len(data(i)) + 64 for i in range(FILES)), f"{what}: sizes of what is unpacked")
+          sorted(len(data(i)) + len(f"{server.url}/part{i}.gz") + 64 for i in range(FILES)),
+          f"{what}: sizes of what is unpacked")
     equal(disk_usage(f"{cache}/staged") < MiB // 4, True, f"{what}: what was packed is dropped")
 
 
@@ -53,7 +54,7 @@ def check_stages(server, sizes, number, options):
     stages = [stage_at(server, cache, options) for _ in range(3)]
     equal([s.wait(DEADLINE) for s in stages], [0] * 3, f"{what}: {log_text('log.stage')}")
     check_once(server.log(), sizes, what)
-    check_unpacked(cache, what)
+    check_unpacked(server, cache, what)
 
 
 def check_with_mounts(server, sizes):
@@ -70,7 +71,7 @@ def check_with_mounts(server, sizes):
     check_once(server.log(), sizes, "2 mounts and a stage")
     for m in mounts:
         stop(m)
-    check_unpacked(cache, "2 mounts and a stage")
+    check_unpacked(server, cache, "2 mounts and a stage")
 
 
 def check_killed(server, sizes, least):
@@ -87,7 +88,7 @@ def check_killed(server, sizes, least):
     log = server.log()
     check_once(log, sizes, what, spare=2 * MiB)
     equal(sent(log) >= sum(sizes.values()), True, what)
-    check_unpacked(cache, what)
+    check_unpacked(server, cache, what)
 
 
 def main():

@@ -30,12 +30,13 @@ static int keep_in_memory_load(const struct keep *keep, const char *kind, const 
 }
 
 static int keep_in_memory_save(const struct keep *keep, const char *kind, const char *identity,
-                               const struct iovec *pieces, unsigned n, struct kept *ret,
-                               struct diag *d)
+                               const char *source, const struct iovec *pieces, unsigned n,
+                               struct kept *ret, struct diag *d)
 {
     struct memory_keep *m = (struct memory_keep *)(uintptr_t)keep;
 
     (void)kind;
+    (void)source;
     if (m->refuse)
         return diag_set(d, -ENOSPC, "no keep");
     memory_keep_release(m);

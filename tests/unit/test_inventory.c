@@ -42,7 +42,7 @@ static int make_entry(const struct cache_folder *cache, const char *kind, const 
     uint64_t size;
     int fd = -1;
 
-    assert_int_equal(entry_init(&entry, cache, kind, identity, NULL), 0);
+    assert_int_equal(entry_init(&entry, cache, kind, identity, identity, NULL), 0);
     assert_int_equal(entry_make(&entry, false, make_hello, NULL, &fd, &size, NULL), 0);
     assert_int_equal(entry_path(&entry, "", ret_path), 0);
     close(fd);
@@ -207,7 +207,7 @@ static void test_inventory__staged__what_is_known_of_it(void **state)
         f = &inventory.file[0];
         assert_string_equal(f->kind, "staged");
         assert_string_equal(f->id, staged.id);
-        assert_string_equal(f->url, "https://example.org/a");
+        assert_string_equal(f->source, "https://example.org/a");
         assert_int_equal(f->size, 3 * BLOCK);
         assert_int_equal(f->present, BLOCK);
         assert_true(f->disk >= BLOCK);

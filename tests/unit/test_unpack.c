@@ -471,9 +471,17 @@ static void spoil_foreign(const char *path)
     write_over(path, "foreign", 7, 1000);
 }
 
+/* Bytes of the source that stands behind the content: sub/f.gz. */
+#define NAMED 8
+
+static void spoil_source(const char *path)
+{
+    write_over(path, "S", 1, 5 + 1);
+}
+
 static void spoil_trailer(const char *path)
 {
-    write_over(path, "0", 1, 5 + 30);
+    write_over(path, "0", 1, 5 + NAMED + 30);
 }
 
 static void spoil_content(const char *path)
@@ -483,7 +491,7 @@ static void spoil_content(const char *path)
 
 static void spoil_longer(const char *path)
 {
-    assert_int_equal(truncate(path, 5 + 64 + 1), 0);
+    assert_int_equal(truncate(path, 5 + NAMED + 64 + 1), 0);
 }
 
 static void spoil_shifted(const char *path) /* a whole trailer, behind other content */
@@ -492,8 +500,8 @@ static void spoil_shifted(const char *path) /* a whole trailer, behind other con
     int fd = open(path, O_RDWR | O_CLOEXEC);
 
     assert_true(fd >= 0);
-    assert_int_equal(pread(fd, trailer, 64, 5), 64);
-    assert_int_equal(pwrite(fd, trailer, 64, 9), 64);
+    assert_int_equal(pread(fd, trailer, 64, 5 + NAMED), 64);
+    assert_int_equal(pwrite(fd, trailer, 64, 9 + NAMED), 64);
     close(fd);
 }
 
@@ -503,6 +511,7 @@ static void test_unpack__spoiled_file__replaced(void **state)
     check_spoiled(*state, spoil_truncate);
     check_spoiled(*state, spoil_empty);
     check_spoiled(*state, spoil_foreign);
+    check_spoiled(*state, spoil_source);
     check_spoiled(*state, spoil_trailer);
     check_spoiled(*state, spoil_content);
     check_spoiled(*state, spoil_longer);
