@@ -11,23 +11,21 @@
 #include "base/clock.h"
 #include "cache/stage_parts.h"
 
-#define NS_PER_MS       INT64_C(1000000)
-#define NS_PER_S        INT64_C(1000000000)
-#define AHEAD_FIRST     (UINT64_C(256) << 10)
-#define AHEAD_LEAST     (UINT64_C(1) << 20) /* bytes */
-#define AHEAD_MOST      (UINT64_C(32) << 20)
-#define AHEAD_RUN       (UINT64_C(4) << 20)
-#define SURE            2                   /* reads that go on where others ended */
-#define SLACK           (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
-#define ELSEWHERE_MS    5                   /* between two looks at what others fetch */
-#define UNWAITED_MS     50                  /* that nobody here waits for */
-#define STEAL_S         5                   /* and how long they may be without a sign of life */
-#define RECORDS         512
-#define TURN_MS         100 /* after a turn in which something was on its way: look again */
-#define MANY_TURN_MS    2000
-#define MANY_FILES      1000
-#define UNPLANNED_BYTES (UINT64_C(256) << 10) /* of a run of which no need is known, */
-#define UNPLANNED_WORTH 4                     /* or four fifths of its time for its bytes */
+#define NS_PER_MS    INT64_C(1000000)
+#define NS_PER_S     INT64_C(1000000000)
+#define AHEAD_FIRST  (UINT64_C(256) << 10)
+#define AHEAD_LEAST  (UINT64_C(1) << 20) /* bytes */
+#define AHEAD_MOST   (UINT64_C(32) << 20)
+#define AHEAD_RUN    (UINT64_C(4) << 20)
+#define SURE         2                   /* reads that go on where others ended */
+#define SLACK        (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
+#define ELSEWHERE_MS 5                   /* between two looks at what others fetch */
+#define UNWAITED_MS  50                  /* that nobody here waits for */
+#define STEAL_S      5                   /* and how long they may be without a sign of life */
+#define RECORDS      512
+#define TURN_MS      100 /* after a turn in which something was on its way: look again */
+#define MANY_TURN_MS 2000
+#define MANY_FILES   1000
 
 /* ---- ahead ---- */
 
@@ -306,16 +304,6 @@ void spend_locked(struct stage *stage, int64_t now, uint64_t bytes)
             (int64_t)((double)bytes * 1e9 / (double)stage->options.rate);
 }
 
-/* How long a run may be of which nobody has said when it is needed: a reader that comes for its
- * last block waits for all of it. So it is no longer than it takes to be worth its transfer. What
- * is measured of the speed is not enough for that: a remote that limits each connection gives the
- * bytes of the first second at once. */
-static uint64_t unplanned_bytes_locked(struct stage *stage)
-{
-    return min_u64(run_bytes_locked(stage),
-                   max_u64(UNPLANNED_BYTES, UNPLANNED_WORTH * runs_worth_locked(stage)));
-}
-
 /* Queue the next run of the background. False: nothing is missing in the rest of this turn. */
 static bool stage_more(struct stage *stage, int64_t now)
 {
@@ -327,7 +315,7 @@ static bool stage_more(struct stage *stage, int64_t now)
     stage->missed_at = stage->at ? stage->missed_at : stage->missed;
     file = stage->at ? stage->at : stage->files;
     from = stage->at ? stage->at_block : 0;
-    most = unplanned_bytes_locked(stage);
+    most = run_bytes_locked(stage);
     lock_drop(&stage->lock);
     for (; file; file = atomic_load(&file->next), from = 0) {
         uint64_t first = file->blocks, end = file->blocks;

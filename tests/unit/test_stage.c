@@ -599,35 +599,6 @@ static void test_background__stages_all(void **state)
     close_fixture(&f);
 }
 
-static struct fake_answer note_longest(void *ctx, const struct transfer *transfer, unsigned number)
-{
-    _Atomic uint64_t *longest = ctx;
-
-    (void)number;
-    if (transfer->len > atomic_load(longest))
-        atomic_store(longest, transfer->len);
-    return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX, .stalls = true};
-}
-
-/* A reader may come for the last block of any of them, so they are short until the remote is known
- * to be so far that longer ones are worth it. */
-static void test_background__nothing_known__short_transfers(void **state)
-{
-    struct stage_options options = usual();
-    _Atomic uint64_t longest = 0;
-    struct fixture f;
-
-    options.background = true;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
-    fake_set_script(f.fake, note_longest, &longest);
-    stage_begin(f.stage);
-    fake_wait_started(f.fake, 1);
-    fake_wait_stalled(f.fake, 1);
-    assert_in_range(atomic_load(&longest), BLOCK, 256 << 10);
-    fake_release(f.fake);
-    close_fixture(&f);
-}
-
 static void test_background__failing__goes_on(void **state)
 {
     struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 5000}};
@@ -1240,7 +1211,6 @@ int main(int argc, char **argv)
         TEST(test_end__stalled__reader_is_released),
         TEST(test_add__size_of_an_exabyte__says_so),
         TEST(test_background__stages_all),
-        TEST(test_background__nothing_known__short_transfers),
         TEST(test_background__failing__goes_on),
         TEST(test_sha256__right__and_wrong),
         TEST(test_room__pin__the_rest_is_not_kept),
