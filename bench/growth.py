@@ -54,7 +54,7 @@ def cost(work, daemon=None, alone=False):
 
 
 def settled(daemon):
-    """Wait until it has done what a mount does by itself, which is no part of what is measured."""
+    """Wait until the mount has finished its own start-up work, which must not be measured."""
     before = -1
     while cpu_of(daemon) - before > 0.002:
         before = cpu_of(daemon)

@@ -1,7 +1,7 @@
 /* What the parts of the stage share: stage.c (life, counters), stage_file.c (blocks of a file, and
- * the blob that reads them), stage_waits.c (who waits, and for how long), stage_runs.c (transfers),
- * stage_next.c (what to fetch next), stage_guided.c (what the guide says of that), stage_keep.c
- * (what goes when there is no room). */
+ * the blob that reads them), stage_waits.c (readers that wait, and their limit), stage_runs.c
+ * (transfers), stage_next.c (what to fetch next), stage_guided.c (what the guide says of that),
+ * stage_keep.c (what goes when there is no room). */
 #ifndef EPOCHFS_CACHE_STAGE_PARTS_H
 #define EPOCHFS_CACHE_STAGE_PARTS_H
 

@@ -1303,7 +1303,7 @@ static void stop_locked(struct run *run, int error)
 void run_give_up_locked(struct run *run, struct wait **over, struct run **gone)
 {
     if (run->state == RUN_ACTIVE) {
-        stop_locked(run, 0); /* who comes to wait now has another one */
+        stop_locked(run, 0); /* later readers get another run */
         return;
     }
     run_leave_locked(run, -EREMOTEIO, over);

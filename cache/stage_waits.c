@@ -1,4 +1,4 @@
-/* Waits: who waits for which blocks, and for how long.
+/* Waits: which readers wait for which blocks, and for how long.
  *
  * The waits of a file are found by their blocks, so an event costs what it concerns, however many
  * others wait. All waits of the stage stand in stage->quiet in the order of their last progress as

@@ -83,7 +83,7 @@ static bool is_tfrecord(const struct probed_file *file)
     return load_le32(file->head + 8) == (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
 }
 
-/* Behind blanks and the mark of UTF-8. */
+/* The text after the byte-order mark of UTF-8 and white space. */
 static const uint8_t *text_of(const struct probed_file *file, size_t *ret_len)
 {
     size_t at = file->len >= 3 && !memcmp(file->head, "\xef\xbb\xbf", 3) ? 3 : 0;

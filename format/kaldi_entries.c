@@ -13,7 +13,7 @@
 
 /* ---- sums ---- */
 
-/* What stands in an archive for a sample. An object that cannot be read has no key there: newlines
+/* The entry of a sample in an archive. An object that cannot be read has no key there: newlines
  * up to the next PAGE, which a reader skips, and a PAGE of which no byte can be read. So what is
  * before it is in pages of its own and can be read, and what is behind it has its place. */
 struct entry {

@@ -333,7 +333,7 @@ static const struct option ours[] = {
      set_plan, NULL, 0, 0},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NULL, set_epochs, 0, 65536},
     {"ahead", "SIZE",
-     "of what is read next that may stand ready in the page cache; 0: nothing (default: "
+     "of the next reads that may be made ready in the page cache; 0: nothing (default: "
      "256M, or a 16th of the memory where that is less)",
      set_ahead, NULL, 0, 0},
     {"cache", "DIR",

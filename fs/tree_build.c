@@ -75,7 +75,7 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
     return r;
 }
 
-/* What to type, for who looks into a batches/ in which nothing was opened yet. All have the same
+/* README.txt of batches/: what to type where no plan was opened yet. All have the same
  * text. It is there, or not, for as long as the mount is: listings only grow. */
 static int add_plans_page(struct builder *b)
 {
