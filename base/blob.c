@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/wants.h"
+#include "base/missing_ranges.h"
 
 static _Thread_local char explanation[sizeof(((struct diag *)0)->text)];
 

@@ -57,7 +57,7 @@ struct blob {
  * of read (buf undefined). Any number of threads. No lock may be held. buf is the caller's.
  * Where bytes are not on this machine yet it waits for them, -EREMOTEIO if they cannot be had; or
  * it notes what is missing and returns -EAGAIN, if the wants of this thread collect
- * (base/wants.h).
+ * (base/missing_ranges.h).
  * The bytes count as good only after blob_check(). */
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "base/wants.h"
+#include "base/missing_ranges.h"
 
 #define HELPERS_MAX 8
 

@@ -27,7 +27,7 @@ import numpy as np
 TRAIN = os.environ["TRAIN"]
 SEED = 7
 CACHE = f"{PRIVATE}/cache"
-SPARE = 64 * MiB  # of cache/spare.h
+SPARE = 64 * MiB  # of cache/stage/overflow.h
 
 Epoch = collections.namedtuple("Epoch", "took waited bytes sum first")  # seconds
 

@@ -3,7 +3,7 @@
 #ifndef EPOCHFS_FORMAT_FOREIGN_H
 #define EPOCHFS_FORMAT_FOREIGN_H
 
-#include "format/format.h"
+#include "format/core/format.h"
 
 /* What kind of file that is, in words; NULL: none that is known. The last page of a file is not
  * seen: its head has to do, and its name where that says little. */

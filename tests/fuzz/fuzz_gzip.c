@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "cache/unpack.h"
+#include "cache/pack/unpack.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cache/http_reply.h"
+#include "cache/http/reply.h"
 #include "fuzz.h"
 
 static void feed(struct http_reply *reply, const char *text, size_t len)

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
-#include "format/kaldi_wave.h"
+#include "format/kaldi/object/wave.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "format/kaldi_scp.h"
+#include "format/kaldi/table/scp.h"
 #include "fuzz.h"
 
 /* A copy of that size, so that ASan sees a read behind it. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/kaldi_object.h"
+#include "format/kaldi/object/object.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
 

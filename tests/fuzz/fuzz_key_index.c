@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/key_index_bytes.h"
+#include "format/core/key_index_bytes.h"
 #include "fuzz.h"
 
 #define ROWS_MOST 24 /* that are looked at, spread over all */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/libsvm_rows.h"
+#include "format/libsvm/rows.h"
 #include "fuzz.h"
 #include "support/libsvm_make.h"
 

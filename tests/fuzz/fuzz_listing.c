@@ -2,11 +2,11 @@
  * that come out stay in their folder, and texts end where they say. */
 #include <string.h>
 
-#include "cache/credentials_parse.h"
-#include "cache/index_page.h"
-#include "cache/s3_list.h"
-#include "cache/sums.h"
-#include "cache/url.h"
+#include "cache/http/credentials_parse.h"
+#include "cache/http/url.h"
+#include "cache/source/index_page.h"
+#include "cache/source/s3_list.h"
+#include "cache/source/sha256sums.h"
 #include "fuzz.h"
 
 static void try_index(const char *text, size_t len)

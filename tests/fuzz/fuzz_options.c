@@ -6,10 +6,10 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
-#include "cache/staged.h"
-#include "format/kaldi_object.h"
-#include "fs/log.h"
-#include "fs/options.h"
+#include "cache/disk/staged_file.h"
+#include "format/kaldi/object/object.h"
+#include "fs/log/log.h"
+#include "fs/options/options.h"
 #include "fuzz.h"
 
 #define EPOCHS_MOST  65536

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
-#include "format/row_index.h"
+#include "format/core/row_index.h"
 #include "fuzz.h"
 
 #define AT_CRC   12 /* docs/cache-format.md */

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/scope.h"
-#include "cache/staged_parts.h"
+#include "cache/disk/staged_file_parts.h"
 #include "fuzz.h"
 #include "support/temp_folder.h"
 

@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/order.h"
+#include "fs/plan/order.h"
 
 #define LIMIT 4.5
 #define MAX_N 1000

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/wants.h"
+#include "base/missing_ranges.h"
 #include "support/random.h"
 
 struct absent_blob {

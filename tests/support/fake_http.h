@@ -1,9 +1,9 @@
 /* HTTP without a network: answers that a test gives, and the requests that were made. Linked into a
- * test as an object, it takes the place of cache/http.c. */
+ * test as an object, it takes the place of cache/http/http.c. */
 #ifndef EPOCHFS_TESTS_SUPPORT_FAKE_HTTP_H
 #define EPOCHFS_TESTS_SUPPORT_FAKE_HTTP_H
 
-#include "cache/http.h"
+#include "cache/http/http.h"
 
 /* The first with that URL and method is given. */
 struct fake_answer {

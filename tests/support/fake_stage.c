@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/lock.h"
-#include "cache/path_transport.h"
+#include "cache/source/path_transport.h"
 
 struct stage {
     struct transport *transport;

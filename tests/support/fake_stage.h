@@ -2,7 +2,7 @@
 #ifndef EPOCHFS_TESTS_SUPPORT_FAKE_STAGE_H
 #define EPOCHFS_TESTS_SUPPORT_FAKE_STAGE_H
 
-#include "cache/stage.h"
+#include "cache/stage/stage.h"
 
 /* What stage_add() was given for a blob. */
 struct fake_staged {

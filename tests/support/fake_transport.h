@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "cache/transport.h"
+#include "cache/stage/transport.h"
 
 /* What becomes of a transfer. */
 struct fake_answer {

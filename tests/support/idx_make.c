@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "cache/unpack.h"
-#include "format/idx.h"
+#include "cache/pack/unpack.h"
+#include "format/idx/header.h"
 
 static uint64_t type_bytes(uint8_t type)
 {

@@ -2,7 +2,7 @@
 #ifndef EPOCHFS_TESTS_SUPPORT_IDX_MAKE_H
 #define EPOCHFS_TESTS_SUPPORT_IDX_MAKE_H
 
-#include "format/format.h"
+#include "format/core/format.h"
 #include "support/memory_blob.h"
 
 extern const struct format format_idx;

@@ -3,7 +3,7 @@
 #define EPOCHFS_TESTS_SUPPORT_KALDI_MAKE_H
 
 #include "base/text.h"
-#include "format/kaldi_object.h"
+#include "format/kaldi/object/object.h"
 
 /* ---- pieces ---- */
 

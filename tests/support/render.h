@@ -2,7 +2,7 @@
 #ifndef EPOCHFS_TESTS_SUPPORT_RENDER_H
 #define EPOCHFS_TESTS_SUPPORT_RENDER_H
 
-#include "format/encoder.h"
+#include "format/core/encoder.h"
 
 /* The samples of a list, in its order. */
 struct list_selection {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "format/kaldi_wave.h"
+#include "format/kaldi/object/wave.h"
 #include "support/kaldi_make.h"
 #include "support/random.h"
 #include "support/unit.h"

@@ -2,4 +2,4 @@
 #undef __SSE2__
 #define libsvm_scan_text    portable_scan_text
 #define libsvm_scan_release portable_scan_release
-#include "format/libsvm_scan.c"
+#include "format/libsvm/scan.c"

@@ -1,10 +1,10 @@
 /* Active plans, with a clock that the tests set, over nodes of a tree made by hand; and what nodes
- * tell of their folder (fs/node.c). */
+ * tell of their folder (fs/tree/node.c). */
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/checked.h"
-#include "fs/active.h"
+#include "fs/drive/active_plans.h"
 #include "support/idx_make.h"
 #include "support/random.h"
 #include "support/unit.h"

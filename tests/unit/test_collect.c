@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/missing_ranges.h"
 #include "base/pool.h"
-#include "base/wants.h"
-#include "format/kaldi_wave.h"
+#include "format/kaldi/object/wave.h"
 #include "support/absent_blob.h"
 #include "support/kaldi_make.h"
 #include "support/memory_opener.h"

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "cache/credentials.h"
-#include "cache/credentials_parse.h"
-#include "cache/iso_time.h"
+#include "cache/http/credentials.h"
+#include "cache/http/credentials_parse.h"
+#include "cache/http/iso_time.h"
 #include "support/fake_http.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/scope.h"
-#include "format/decimal.h"
+#include "format/core/decimal.h"
 #include "support/random.h"
 #include "support/unit.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/idx.h"
+#include "format/idx/header.h"
 #include "support/idx_make.h"
 #include "support/render.h"
 #include "support/unit.h"

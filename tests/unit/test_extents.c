@@ -1,10 +1,10 @@
 /* Extents of a sample against what is read of its files: the same bytes. */
-#include "format/extents.h"
+#include "format/core/extents.h"
 
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/wants.h"
+#include "base/missing_ranges.h"
 #include "support/kaldi_make.h"
 #include "support/unit.h"
 #include "support/worlds.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "cache/folder.h"
+#include "cache/disk/folder.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 

@@ -1,4 +1,4 @@
-#include "fs/forecast.h"
+#include "fs/plan/forecast.h"
 #include "support/unit.h"
 
 #include <math.h>

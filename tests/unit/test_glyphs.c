@@ -1,5 +1,5 @@
 /* Numbers and words as characters of a terminal. */
-#include "fs/glyphs.h"
+#include "fs/cli/glyphs.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The guide against lists of epochs that are written out. */
-#include "fs/guide.h"
+#include "fs/drive/needs.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -7,8 +7,8 @@
 
 #include "base/checked.h"
 #include "base/lock.h"
-#include "format/extents.h"
-#include "fs/extent_map.h"
+#include "format/core/extents.h"
+#include "fs/drive/extent_map.h"
 #include "support/random.h"
 #include "support/unit.h"
 #include "support/worlds.h"

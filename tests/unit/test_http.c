@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/scope.h"
-#include "cache/http.h"
+#include "cache/http/http.h"
 #include "support/script_server.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/scope.h"
-#include "cache/http.h"
-#include "cache/http_reply.h"
+#include "cache/http/http.h"
+#include "cache/http/reply.h"
 #include "support/random.h"
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* The header of IDX files, good and bad. The rows are those of the table of edge cases: a bad
  * file is refused with a message that names the file, the byte, what was wanted and found. */
-#include "format/idx.h"
+#include "format/idx/header.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/scope.h"
-#include "cache/index_page.h"
+#include "cache/source/index_page.h"
 #include "support/unit.h"
 
 /* What nginx 1.22 makes of these names. */

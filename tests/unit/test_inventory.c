@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cache/inventory.h"
-#include "cache/staged.h"
+#include "cache/disk/inventory.h"
+#include "cache/disk/staged_file.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 

@@ -1,4 +1,4 @@
-#include "fs/json.h"
+#include "fs/cli/json.h"
 #include "support/unit.h"
 
 #include <stdlib.h>

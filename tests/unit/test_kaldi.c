@@ -7,8 +7,8 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/kaldi_segments.h"
-#include "format/key_index_bytes.h"
+#include "format/core/key_index_bytes.h"
+#include "format/kaldi/set/segments.h"
 #include "support/kaldi_model.h"
 #include "support/memory_opener.h"
 #include "support/random.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/scope.h"
-#include "format/kaldi_scp.h"
+#include "format/kaldi/table/scp.h"
 #include "support/unit.h"
 
 #define ALL                                                                                        \

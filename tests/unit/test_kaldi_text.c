@@ -7,7 +7,7 @@
 
 #include "base/scope.h"
 #include "base/text.h"
-#include "format/kaldi_object.h"
+#include "format/kaldi/object/object.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "format/kaldi_wave.h"
+#include "format/kaldi/object/wave.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cache/keep.h"
-#include "cache/room.h"
+#include "cache/disk/index_files.h"
+#include "cache/disk/quota.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 

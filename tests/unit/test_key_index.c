@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/scope.h"
-#include "format/key_index.h"
+#include "format/core/key_index.h"
 #include "support/random.h"
 #include "support/unit.h"
 

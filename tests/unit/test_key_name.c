@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "format/key_index.h"
-#include "format/key_name.h"
+#include "format/core/key_index.h"
+#include "format/core/key_name.h"
 #include "support/random.h"
 #include "support/unit.h"
 

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "format/libsvm_side.h"
+#include "format/libsvm/side.h"
 #include "support/libsvm_make.h"
 #include "support/random.h"
 #include "support/unit.h"

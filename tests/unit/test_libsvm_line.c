@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/scope.h"
-#include "format/libsvm_line.h"
+#include "format/libsvm/line.h"
 #include "support/random.h"
 #include "support/unit.h"
 

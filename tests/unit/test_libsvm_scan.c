@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/scope.h"
-#include "format/libsvm_scan.h"
+#include "format/libsvm/scan.h"
 #include "support/random.h"
 #include "support/unit.h"
 

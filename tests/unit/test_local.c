@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cache/folder.h"
-#include "cache/source.h"
+#include "cache/disk/folder.h"
+#include "cache/source/source.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "fs/log.h"
-#include "fs/log_filter.h"
-#include "fs/remote_log.h"
+#include "fs/log/filter.h"
+#include "fs/log/log.h"
+#include "fs/log/remote.h"
 #include "support/unit.h"
 
 #define SECOND INT64_C(1000000000)

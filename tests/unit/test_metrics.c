@@ -1,4 +1,4 @@
-#include "fs/metrics.h"
+#include "fs/status/metrics.h"
 #include "support/unit.h"
 
 #include <string.h>

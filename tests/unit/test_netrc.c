@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cache/netrc.h"
+#include "cache/http/netrc.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 

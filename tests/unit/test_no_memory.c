@@ -5,10 +5,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "format/kaldi_wave.h"
-#include "fs/pages.h"
-#include "fs/plan.h"
-#include "fs/tree.h"
+#include "format/kaldi/object/wave.h"
+#include "fs/plan/plan.h"
+#include "fs/tree/pages.h"
+#include "fs/tree/tree.h"
 #include "support/idx_make.h"
 #include "support/libsvm_make.h"
 #include "support/memory_opener.h"

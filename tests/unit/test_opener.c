@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cache/opener.h"
-#include "cache/room.h"
-#include "cache/source.h"
+#include "cache/disk/quota.h"
+#include "cache/named/opener.h"
+#include "cache/source/source.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"

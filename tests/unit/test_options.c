@@ -1,11 +1,11 @@
-#include "fs/options.h"
+#include "fs/options/options.h"
 #include "support/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "fs/log.h"
+#include "fs/log/log.h"
 
 static int parse(struct options *o, const char *text, struct diag *d)
 {

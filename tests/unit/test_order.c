@@ -1,5 +1,5 @@
 /* The order against tests/order_vectors.txt, whose path is the only argument. */
-#include "fs/order.h"
+#include "fs/plan/order.h"
 #include "support/unit.h"
 
 #include <stdio.h>

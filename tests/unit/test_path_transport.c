@@ -1,5 +1,5 @@
 /* The transport of paths: bytes, versions, errors, stopping, threads. */
-#include "cache/path_transport.h"
+#include "cache/source/path_transport.h"
 
 #include <errno.h>
 #include <fcntl.h>

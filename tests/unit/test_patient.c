@@ -1,4 +1,4 @@
-#include "fs/patient.h"
+#include "fs/life/watched_child.h"
 
 #include <errno.h>
 #include <poll.h>

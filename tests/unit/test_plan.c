@@ -1,4 +1,4 @@
-#include "fs/plan.h"
+#include "fs/plan/plan.h"
 #include "support/unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "fs/progress.h"
+#include "fs/cli/progress.h"
 #include "support/unit.h"
 
 static void check_bytes(uint64_t bytes, const char *want)

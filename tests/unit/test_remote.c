@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cache/opener.h"
-#include "cache/remote.h"
-#include "cache/source.h"
+#include "cache/named/opener.h"
+#include "cache/source/remote.h"
+#include "cache/source/source.h"
 #include "support/fake_http.h"
 #include "support/fake_stage.h"
 #include "support/unit.h"

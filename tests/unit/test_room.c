@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/scope.h"
-#include "cache/room.h"
+#include "cache/disk/quota.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
-#include "format/row_index.h"
+#include "format/core/row_index.h"
 #include "support/random.h"
 #include "support/unit.h"
 

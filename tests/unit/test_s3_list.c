@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/scope.h"
-#include "cache/s3_list.h"
+#include "cache/source/s3_list.h"
 #include "support/unit.h"
 
 #define HEAD                                                                                       \

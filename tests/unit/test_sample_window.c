@@ -1,7 +1,7 @@
 /* The samples of a walk one at a time: right wherever it goes, and asked for together where it goes
  * forward. */
 #include "base/checked.h"
-#include "format/sample_window.h"
+#include "format/core/sample_window.h"
 #include "support/random.h"
 #include "support/unit.h"
 

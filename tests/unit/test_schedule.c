@@ -1,6 +1,6 @@
 /* The schedule against a literal model: the list of an epoch is written out, dealt to the ranks
  * and cut into batches, element by element, as docs/order.md says in words. */
-#include "fs/plan.h"
+#include "fs/plan/plan.h"
 #include "support/unit.h"
 
 #include <stdio.h>

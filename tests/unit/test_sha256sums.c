@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/scope.h"
-#include "cache/sums.h"
+#include "cache/source/sha256sums.h"
 #include "support/unit.h"
 
 #define A64 "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"

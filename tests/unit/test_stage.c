@@ -10,9 +10,9 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/wants.h"
-#include "cache/digest.h"
-#include "cache/stage.h"
+#include "base/missing_ranges.h"
+#include "cache/disk/sha256.h"
+#include "cache/stage/stage.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit.h"

@@ -11,8 +11,8 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/wants.h"
-#include "cache/stage.h"
+#include "base/missing_ranges.h"
+#include "cache/stage/stage.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_folder.h"

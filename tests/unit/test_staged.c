@@ -1,5 +1,5 @@
-/* Staged files: that a reader who keeps to the protocol of cache/staged.c never takes a wrong byte,
- * whatever has become of the file; claims, drops and removal by several processes. */
+/* Staged files: that a reader who keeps to the protocol of cache/disk/staged_file.c never takes a
+ * wrong byte, whatever has become of the file; claims, drops and removal by several processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
-#include "cache/staged.h"
+#include "cache/disk/staged_file.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"

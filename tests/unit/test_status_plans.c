@@ -1,13 +1,13 @@
-#include "fs/status_plans.h"
+#include "fs/status/plans.h"
 #include "support/unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cache/stage.h"
-#include "fs/json.h"
-#include "fs/status.h"
+#include "cache/stage/stage.h"
+#include "fs/cli/json.h"
+#include "fs/status/status.h"
 
 /* Active plans of which there is nothing but their list. */
 static struct active_info list[ACTIVES_MOST];

@@ -1,9 +1,9 @@
-#include "fs/status_remote.h"
+#include "fs/status/remote.h"
 #include "support/unit.h"
 
 #include <stdio.h>
 
-#include "cache/stage.h"
+#include "cache/stage/stage.h"
 
 /* A stage of which there is nothing but its counters. */
 static struct stage_counters counters;

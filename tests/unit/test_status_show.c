@@ -1,4 +1,4 @@
-#include "fs/status_show.h"
+#include "fs/cli/status_show.h"
 #include "support/unit.h"
 
 #include <stdio.h>

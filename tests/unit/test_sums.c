@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "format/sums.h"
+#include "format/core/prefix_sums.h"
 #include "support/random.h"
 #include "support/unit.h"
 
-#define EVERY_MOST 65536 /* samples of which every sum is remembered: format/sums.c */
+#define EVERY_MOST 65536 /* samples of which every sum is remembered: format/core/prefix_sums.c */
 
 /* A selection, the numbers of its samples, and what they sum up to. */
 struct fixture {

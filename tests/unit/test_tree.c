@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "fs/tree.h"
+#include "fs/tree/tree.h"
 #include "support/idx_make.h"
 #include "support/unit.h"
 

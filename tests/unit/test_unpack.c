@@ -13,9 +13,9 @@
 #include <lzma.h>
 #endif
 
-#include "cache/room.h"
-#include "cache/source.h"
-#include "cache/unpack.h"
+#include "cache/disk/quota.h"
+#include "cache/pack/unpack.h"
+#include "cache/source/source.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 

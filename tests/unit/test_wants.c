@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/missing_ranges.h"
 #include "base/pool.h"
-#include "base/wants.h"
 #include "support/absent_blob.h"
 #include "support/memory_blob.h"
 #include "support/random.h"

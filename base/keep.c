@@ -1,9 +1,0 @@
-#include "base/keep.h"
-
-#include <stdlib.h>
-
-void kept_release(struct kept *kept)
-{
-    free(kept->bytes);
-    *kept = (struct kept){0};
-}

@@ -1,0 +1,132 @@
+#include "base/memory.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "base/scope.h"
+
+/* How the two versions tell. Where both are mounted, one of them has no such files. */
+static const struct version {
+    const char *line;     /* in /proc/self/cgroup, what stands before the path */
+    const char *folder;   /* where the groups are */
+    const char *limit[2]; /* files with one number; NULL: none */
+    const char *used;
+    const char *idle; /* in memory.stat */
+} versions[] = {
+    {":memory:",
+     "/sys/fs/cgroup/memory",
+     {"memory.limit_in_bytes", NULL},
+     "memory.usage_in_bytes",
+     "total_inactive_file "},
+    {"0::", "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", "inactive_file "},
+};
+
+/* The number behind a word at the start of a line of a file, "" for its first line. UINT64_MAX:
+ * there is none ("max"). */
+static uint64_t number_in(const char *path, const char *word)
+{
+    FILE *f = fopen(path, "re");
+    uint64_t found = UINT64_MAX;
+    size_t n = strlen(word);
+    char line[256];
+    bool is_there = false;
+
+    while (!is_there && f && fgets(line, sizeof(line), f)) {
+        is_there = !strncmp(line, word, n);
+        if (is_there) {
+            const char *digits = line + n + strspn(line + n, " \t");
+
+            number_parse(digits, strspn(digits, "0123456789"), UINT64_MAX - 1, &found);
+        }
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static uint64_t machine(const char *word)
+{
+    uint64_t kib = number_in("/proc/meminfo", word);
+
+    return kib == UINT64_MAX ? UINT64_MAX : kib * 1024;
+}
+
+/* The path of this process's cgroup, "" where it has none. */
+static void own_cgroup(const struct version *v, char *ret, size_t room)
+{
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    char line[1024];
+
+    ret[0] = '\0';
+    while (f && fgets(line, sizeof(line), f)) {
+        const char *found = strstr(line, v->line);
+
+        line[strcspn(line, "\n")] = '\0';
+        if (found && (*v->line == ':' || found == line))
+            snprintf(ret, room, "%s", found + strlen(v->line));
+    }
+    if (f)
+        fclose(f);
+}
+
+static uint64_t group_number(const struct version *v, const char *group, const char *file,
+                             const char *word)
+{
+    char path[1200];
+
+    if (!file)
+        return UINT64_MAX;
+    snprintf(path, sizeof(path), "%s%s/%s", v->folder, group, file);
+    return number_in(path, word);
+}
+
+/* What a limited cgroup may take, and has left: pages of files that were not used lately go first
+ * when there is no more. UINT64_MAX: it is not limited. */
+static uint64_t limit_of(const struct version *v, const char *group)
+{
+    return min_u64(group_number(v, group, v->limit[0], ""),
+                   group_number(v, group, v->limit[1], ""));
+}
+
+static uint64_t left_in(const struct version *v, const char *group)
+{
+    uint64_t limit = limit_of(v, group), used = group_number(v, group, v->used, "");
+    uint64_t idle = group_number(v, group, "memory.stat", v->idle);
+
+    if (limit == UINT64_MAX || used == UINT64_MAX)
+        return UINT64_MAX;
+    used -= idle == UINT64_MAX ? 0 : min_u64(idle, used);
+    return limit > used ? limit - used : 0;
+}
+
+/* The least of the cgroups around this process, from its own up to the root, which in a container
+ * is the container's. */
+static uint64_t least(uint64_t (*of)(const struct version *v, const char *group), uint64_t start)
+{
+    uint64_t least = start;
+
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        char group[1024], *slash;
+
+        own_cgroup(&versions[i], group, sizeof(group));
+        while ((slash = strrchr(group, '/'))) {
+            least = min_u64(least, of(&versions[i], group));
+            *slash = '\0';
+        }
+        least = min_u64(least, of(&versions[i], ""));
+    }
+    return least;
+}
+
+uint64_t memory_total(void)
+{
+    return least(limit_of, machine("MemTotal:"));
+}
+
+uint64_t memory_free(void)
+{
+    return least(left_in, machine("MemAvailable:"));
+}

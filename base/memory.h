@@ -1,0 +1,14 @@
+/* How much memory this process may use for what can be made again. */
+#ifndef EPOCHFS_BASE_MEMORY_H
+#define EPOCHFS_BASE_MEMORY_H
+
+#include <stdint.h>
+
+/* Bytes of the machine, or of the smallest cgroup around this process that is limited.
+ */
+uint64_t memory_total(void);
+
+/* Bytes that are to be had without pushing others out: of the machine, or of that cgroup. */
+uint64_t memory_free(void);
+
+#endif

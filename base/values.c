@@ -1,0 +1,136 @@
+#include "base/values.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "base/text.h"
+
+int value_count(const char *name, const char *value, uint64_t least, uint64_t most, uint64_t *ret,
+                struct diag *d)
+{
+    uint64_t v = 0;
+
+    if (number_parse(value, strlen(value), most, &v) != strlen(value) || !*value || v < least)
+        return diag_set(d, -EINVAL, "option %s=%s: want a number from %llu to %llu", name, value,
+                        (unsigned long long)least, (unsigned long long)most);
+    *ret = v;
+    return 0;
+}
+
+int value_unsigned(const char *name, const char *value, unsigned least, unsigned most,
+                   unsigned *ret, struct diag *d)
+{
+    uint64_t v = 0;
+    int r = value_count(name, value, least, most, &v, d);
+
+    if (r == 0)
+        *ret = (unsigned)v;
+    return r;
+}
+
+int value_size(const char *name, const char *value, uint64_t *ret, struct diag *d)
+{
+    static const char units[] = "KMGT";
+    size_t n = strspn(value, "0123456789");
+    const char *unit = value[n] ? strchr(units, value[n]) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    uint64_t v = 0;
+
+    if (number_parse(value, n, UINT64_MAX, &v) != n || !v || value[n + (unit != NULL)] ||
+        !checked_mul(v, UINT64_C(1) << shift, &v))
+        return diag_set(d, -EINVAL,
+                        "option %s=%s: want a number of bytes, as 500, or with K, M, G or T behind "
+                        "it, as 200G",
+                        name, value);
+    *ret = v;
+    return 0;
+}
+
+int value_word(const char *name, const char *value, const char *const *words, unsigned n,
+               unsigned *ret, struct diag *d)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!strcmp(value, words[i])) {
+            *ret = i;
+            return 0;
+        }
+        text_add(&t, "%s%s", !i ? "" : i + 1 == n ? " or " : ", ", words[i]);
+    }
+    return diag_set(d, -EINVAL, "option %s=%s: want %s", name, value, t.data ? t.data : "");
+}
+
+/* Takes copy over. */
+static int replace(const char **text, char *copy)
+{
+    if (!copy)
+        return -ENOMEM;
+    free((char *)*text);
+    *text = copy;
+    return 0;
+}
+
+int value_text(const char *name, const char *value, const char *want, const char **text,
+               struct diag *d)
+{
+    if (!*value)
+        return diag_set(d, -EINVAL, "option %s=: want %s", name, want);
+    return replace(text, strdup(value));
+}
+
+int value_path(const char *name, const char *value, const char *want, const char **text,
+               struct diag *d)
+{
+    AUTO_FREE char *here = NULL;
+    char *path;
+
+    if (!*value || *value == '/')
+        return value_text(name, value, want, text, d);
+    here = getcwd(NULL, 0);
+    if (!here)
+        return diag_set(d, -EINVAL, "option %s=%s: the folder we are in: %s", name, value,
+                        strerror(errno));
+    return asprintf(&path, "%s/%s", here, value) < 0 ? -ENOMEM : replace(text, path);
+}
+
+void guess_init(struct guess *ret, const char *wrong)
+{
+    *ret = (struct guess){.wrong = wrong, .distance = 3};
+}
+
+void guess_at(struct guess *guess, const char *name)
+{
+    size_t distance = edit_distance(guess->wrong, name);
+
+    if (distance < guess->distance && (distance < 2 || *name == *guess->wrong)) {
+        guess->name = name;
+        guess->distance = distance;
+    }
+}
+
+size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[64], n = strlen(b);
+
+    if (n >= ARRAY_LEN(row))
+        return n;
+    for (size_t i = 0; i <= n; i++)
+        row[i] = i;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i + 1;
+        for (size_t k = 0; k < n; k++) {
+            size_t change = diagonal + (a[i] != b[k]);
+
+            diagonal = row[k + 1];
+            row[k + 1] = min_u64(change, min_u64(row[k], row[k + 1]) + 1);
+        }
+    }
+    return row[n];
+}

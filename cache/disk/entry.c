@@ -1,0 +1,432 @@
+/* Invariants of a folder of entries:
+ *  1. A file named <id> is whole: content, source, then a trailer that repeats its id
+ *     and their sizes.
+ *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
+ *     next one starts it anew. A command that writes to it holds the flock, too: it came to it with
+ *     the descriptor. */
+#include "cache/disk/entry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "cache/disk/allowance.h"
+#include "cache/disk/local_file.h"
+
+#define TRAILER_BYTES   64
+#define TRAILER_VERSION 4
+#define SUM_BYTES       (UINT64_C(1) << 20) /* that are read at a time */
+#define ROOM_AHEAD      (1u << 20)          /* bytes: taken at once, not for each write */
+
+struct entry_sink {
+    int fd;
+    uint64_t tail;   /* bytes: entry_tail() */
+    uint64_t size;   /* written so far */
+    uint64_t wanted; /* bytes for which the disk had no room; 0: it had */
+    struct allowance allowance;
+};
+
+static int write_all(int fd, const void *bytes, size_t len)
+{
+    const uint8_t *at = bytes;
+
+    while (len) {
+        ssize_t n = write(fd, at, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        at += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
+{
+    int r = allowance_raise(&sink->allowance, sink->size + len + sink->tail, ROOM_AHEAD);
+
+    if (r == 0)
+        r = write_all(sink->fd, bytes, len);
+    if (r == -ENOSPC && !sink->allowance.wanted)
+        sink->wanted = sink->size + len + sink->tail;
+    if (r == 0) {
+        sink->size += len;
+        allowance_written(&sink->allowance, sink->size);
+    }
+    return r;
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
+{
+    const uint8_t *at = bytes;
+
+    for (size_t i = 0; i < len; i++) {
+        h = (h ^ at[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static void make_id(const char *identity, char ret[static ENTRY_ID_ROOM])
+{
+    size_t len = strlen(identity);
+
+    snprintf(ret, ENTRY_ID_ROOM, "%016llx%016llx",
+             (unsigned long long)hash_bytes(UINT64_C(0x243f6a8885a308d3), identity, len),
+             (unsigned long long)hash_bytes(UINT64_C(0x13198a2e03707344), identity, len));
+}
+
+/* A text that is cut is not cut within a character. */
+static void copy_source(const char *source, char ret[static ENTRY_SOURCE_MAX + 1])
+{
+    size_t len = strlen(source), cut = ENTRY_SOURCE_MAX - 3;
+
+    if (len <= ENTRY_SOURCE_MAX) {
+        memcpy(ret, source, len + 1);
+        return;
+    }
+    while (cut > ENTRY_SOURCE_MAX - 6 && ((unsigned char)source[cut] & 0xc0) == 0x80)
+        cut--;
+    memcpy(ret, source, cut);
+    memcpy(ret + cut, "...", 4);
+}
+
+int entry_init(struct entry *ret, const struct cache_folder *cache, const char *sub,
+               const char *identity, const char *source, struct diag *d)
+{
+    make_id(identity, ret->id);
+    copy_source(source, ret->source);
+    ret->room = cache->room;
+    return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
+}
+
+uint64_t entry_tail(const struct entry *entry)
+{
+    return strlen(entry->source) + TRAILER_BYTES;
+}
+
+/* named: bytes of the source; sum: the CRC-32 of the content and the source. */
+static void make_trailer(const char *id, uint64_t size, uint32_t named, uint32_t sum,
+                         uint8_t ret[static TRAILER_BYTES])
+{
+    memset(ret, 0, TRAILER_BYTES);
+    memcpy(ret, "epochfs", 8);
+    store_le32(ret + 8, TRAILER_VERSION);
+    store_le32(ret + 12, named);
+    store_le64(ret + 16, size);
+    memcpy(ret + 24, id, 32);
+    store_le32(ret + 56, sum);
+    store_le32(ret + 60, (uint32_t)crc32_z(0, ret, 60));
+}
+
+/* The CRC-32 of the first size bytes. */
+static int sum_bytes(int fd, uint64_t size, uint32_t *ret)
+{
+    AUTO_FREE uint8_t *buf = malloc(SUM_BYTES);
+    uint32_t sum = 0;
+
+    if (!buf)
+        return -ENOMEM;
+    for (uint64_t at = 0; at < size;) {
+        size_t n = (size_t)min_u64(SUM_BYTES, size - at);
+        int r = file_pread(fd, buf, n, at);
+
+        if (r < 0)
+            return r;
+        sum = (uint32_t)crc32_z(sum, buf, n);
+        at += n;
+    }
+    *ret = sum;
+    return 0;
+}
+
+/* The trailer of an entry that was whole when it was opened, and the bytes of its source. */
+static int read_trailer(int fd, uint64_t size, uint8_t ret[static TRAILER_BYTES],
+                        uint32_t *ret_named)
+{
+    struct stat st;
+    uint64_t named;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_size < TRAILER_BYTES || (uint64_t)st.st_size - TRAILER_BYTES < size)
+        return -EBADMSG;
+    named = (uint64_t)st.st_size - TRAILER_BYTES - size;
+    if (named > ENTRY_SOURCE_MAX)
+        return -EBADMSG;
+    *ret_named = (uint32_t)named;
+    return file_pread(fd, ret, TRAILER_BYTES, size + named);
+}
+
+int entry_source(int fd, uint64_t size, char ret[static ENTRY_SOURCE_MAX + 1])
+{
+    uint8_t trailer[TRAILER_BYTES];
+    uint32_t named = 0;
+    int r = read_trailer(fd, size, trailer, &named);
+
+    if (r == 0)
+        r = file_pread(fd, ret, named, size);
+    if (r < 0)
+        return r;
+    ret[named] = '\0';
+    return strlen(ret) == named ? 0 : -EBADMSG;
+}
+
+int entry_check(int fd, uint64_t size)
+{
+    uint8_t trailer[TRAILER_BYTES];
+    uint32_t sum = 0, named = 0;
+    int r = read_trailer(fd, size, trailer, &named);
+
+    if (r == 0)
+        r = sum_bytes(fd, size + named, &sum);
+    if (r == 0 && sum != load_le32(trailer + 56))
+        r = -EBADMSG;
+    return r;
+}
+
+/* Of a trailer that is not what it should be. */
+static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
+{
+    bool is_trailer =
+        !memcmp(found, "epochfs", 8) && load_le32(found + 60) == (uint32_t)crc32_z(0, found, 60);
+
+    return is_trailer && load_le32(found + 8) != TRAILER_VERSION ? -EPROTO : -EBADMSG;
+}
+
+/* 0, -ENOENT, -EBADMSG, -EPROTO or -errno: see entry_inspect(). */
+static int open_done(const char *path, const char *id, int *ret_fd, uint64_t *ret_size)
+{
+    uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
+    uint64_t before; /* bytes of content and source */
+    uint32_t named;
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ELOOP ? -ENOENT : -errno; /* a link is not ours */
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < TRAILER_BYTES ||
+        pread(fd, found, sizeof(found), st.st_size - TRAILER_BYTES) != TRAILER_BYTES)
+        return -EBADMSG;
+    before = (uint64_t)st.st_size - TRAILER_BYTES;
+    named = load_le32(found + 12);
+    if (named > ENTRY_SOURCE_MAX || named > before)
+        return what_is_wrong(found);
+    make_trailer(id, before - named, named, load_le32(found + 56), want);
+    if (memcmp(found, want, sizeof(want)) != 0)
+        return what_is_wrong(found);
+    *ret_size = before - named;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+int entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s/%s%s", entry->folder, entry->id, suffix);
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int entry_inspect(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+{
+    char done[PATH_MAX];
+    int r = entry_path(entry, "", done);
+
+    return r < 0 ? r : open_done(done, entry->id, ret_fd, ret_size);
+}
+
+int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+{
+    int r = entry_inspect(entry, ret_fd, ret_size);
+
+    return r == -EBADMSG || r == -EPROTO ? -ENOENT : r;
+}
+
+int entry_open_checked(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+{
+    AUTO_CLOSE int fd = -1;
+    int r = entry_open(entry, &fd, ret_size);
+
+    if (r == 0 && *ret_size <= ENTRY_CHECKED)
+        r = entry_check(fd, *ret_size);
+    if (r == 0)
+        *ret_fd = TAKE_FD(fd);
+    if (r != -EBADMSG)
+        return r;
+    entry_remove(entry);
+    return -ENOENT;
+}
+
+void entry_remove(const struct entry *entry)
+{
+    char done[PATH_MAX];
+
+    if (entry_path(entry, "", done) == 0)
+        unlink(done);
+}
+
+/* An empty folder that stands where a file of ours belongs is taken away. What is in any other is
+ * not ours, and that stays -EISDIR. */
+static bool has_cleared(const char *path)
+{
+    int before = errno;
+
+    if (before == EISDIR && rmdir(path) == 0)
+        return true;
+    errno = before;
+    return false;
+}
+
+/* Lock path for writing; it may be renamed or replaced while we wait, then try again. */
+static int lock_part(const char *path, bool wait, int *ret_fd)
+{
+    for (;;) {
+        AUTO_CLOSE int fd =
+            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+        struct stat ours, there;
+
+        if (fd < 0 && has_cleared(path))
+            continue;
+        if (fd < 0)
+            return -errno;
+        if (fstat(fd, &ours) < 0)
+            return -errno;
+        if (!S_ISREG(ours.st_mode))
+            return -EEXIST; /* not ours to write to */
+        while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
+            if (errno != EINTR)
+                return -errno;
+        if (stat(path, &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+            *ret_fd = TAKE_FD(fd);
+            return 0;
+        }
+    }
+}
+
+int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret_size)
+{
+    char part[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+    int r = entry_path(entry, ".part", part);
+
+    if (r == 0)
+        r = lock_part(part, wait, &fd);
+    if (r < 0)
+        return r;
+    r = entry_open(entry, ret_fd, ret_size);
+    if (r == 0)
+        unlink(part); /* another process was first; ours is empty */
+    if (r != -ENOENT)
+        return r < 0 ? r : 1;
+    if (ftruncate(fd, 0) < 0)
+        return -errno;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* Write source and trailer, wherever the file ends, and give it its final name. */
+static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
+{
+    char part[PATH_MAX], done[PATH_MAX];
+    uint8_t tail[ENTRY_SOURCE_MAX + TRAILER_BYTES];
+    uint32_t named = (uint32_t)strlen(entry->source);
+    off_t size = lseek(fd, 0, SEEK_END);
+    uint32_t sum = 0;
+    int r = size < 0 ? -errno : entry_path(entry, ".part", part);
+
+    if (r == 0)
+        r = entry_path(entry, "", done);
+    if (r < 0)
+        return r;
+    r = sum_bytes(fd, (uint64_t)size, &sum);
+    if (r < 0)
+        return r;
+    memcpy(tail, entry->source, named);
+    sum = (uint32_t)crc32_z(sum, tail, named);
+    make_trailer(entry->id, (uint64_t)size, named, sum, tail + named);
+    r = write_all(fd, tail, named + TRAILER_BYTES);
+    if (r == 0 && sync && fdatasync(fd) < 0)
+        r = -errno;
+    if (r == 0 && rename(part, done) < 0 && !(has_cleared(done) && rename(part, done) == 0))
+        r = -errno;
+    if (r == 0)
+        *ret_size = (uint64_t)size;
+    return r;
+}
+
+int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
+{
+    int r = publish(entry, fd, sync, ret_size);
+
+    if (r < 0)
+        entry_abandon(entry, fd);
+    else
+        flock(fd, LOCK_UN);
+    return r;
+}
+
+void entry_abandon(const struct entry *entry, int fd)
+{
+    char part[PATH_MAX];
+    int unused = ftruncate(fd, 0); /* give the space back; the name goes with it */
+
+    (void)unused;
+    if (entry_path(entry, ".part", part) == 0)
+        unlink(part);
+}
+
+/* While what was written is still there. */
+static void say_disk_is_full(const struct entry_sink *sink, const char *folder, struct diag *d)
+{
+    struct statvfs fs;
+
+    if (fstatvfs(sink->fd, &fs) == 0)
+        diag_set(d, -ENOSPC,
+                 "No space left on the disk of %s: want at least %llu bytes, found %llu free",
+                 folder, (unsigned long long)sink->wanted,
+                 (unsigned long long)(sink->size + (uint64_t)fs.f_bavail * fs.f_frsize));
+}
+
+int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
+               uint64_t *ret_size, struct diag *d)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry_sink sink = {.tail = entry_tail(entry), .allowance = {.room = entry->room}};
+    int r = entry_begin(entry, true, &fd, ret_size);
+
+    if (r == 0) {
+        sink.fd = fd;
+        r = entry_write(&sink, NULL, 0); /* for what is behind the content */
+        if (r == 0)
+            r = make(ctx, &sink, d);
+        if (r == -ENOSPC && sink.allowance.wanted)
+            allowance_refused(&sink.allowance, entry->folder, d);
+        else if (r == -ENOSPC && sink.wanted)
+            say_disk_is_full(&sink, entry->folder, d);
+        if (r == 0)
+            r = publish(entry, fd, sync, ret_size);
+        if (r < 0) {
+            allowance_drop(&sink.allowance, fd);
+            entry_abandon(entry, fd);
+        } else {
+            allowance_end(&sink.allowance, sink.size + sink.tail);
+            flock(fd, LOCK_UN);
+        }
+    }
+    if (r == -EISDIR)
+        diag_set(d, r, "%s/%s: want a file, found a folder that is not empty; remove it",
+                 entry->folder, entry->id);
+    if (r < 0)
+        return r;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}

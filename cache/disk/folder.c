@@ -1,0 +1,266 @@
+/* The marker of a cache folder is made under another name and linked, so it is whole or not there;
+ * of processes that make it at once one wins. Nothing of ours is in a folder before its marker, so
+ * a folder that has something else in it and no marker is not ours. */
+#include "cache/disk/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MARKER_NAME    "EPOCHFS"
+#define MARKER_START   "epochfs cache folder, version "
+#define MARKER_VERSION "2"
+#define MARKER         MARKER_START MARKER_VERSION "\n"
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+/* The value of a variable that names a folder which is there. */
+static const char *environment_folder(const char *name)
+{
+    const char *value = environment(name);
+    struct stat st;
+
+    return value && stat(value, &st) == 0 && S_ISDIR(st.st_mode) ? value : NULL;
+}
+
+static void default_path(char *ret, size_t room)
+{
+    const char *base;
+
+    if ((base = environment("EPOCHFS_CACHE")))
+        snprintf(ret, room, "%s", base);
+    else if ((base = environment_folder("SLURM_TMPDIR")) || (base = environment_folder("TMPDIR")))
+        snprintf(ret, room, "%s/epochfs-%u", base, (unsigned)geteuid());
+    else if ((base = environment("XDG_CACHE_HOME")))
+        snprintf(ret, room, "%s/epochfs", base);
+    else if ((base = environment_folder("HOME")))
+        snprintf(ret, room, "%s/.cache/epochfs", base);
+    else
+        snprintf(ret, room, "/var/cache/epochfs");
+}
+
+int cache_folder_init(struct cache_folder *ret, const char *path)
+{
+    char text[PATH_MAX];
+
+    if (!path)
+        default_path(text, sizeof(text));
+    ret->is_default = !path && !environment("EPOCHFS_CACHE");
+    ret->room = NULL;
+    ret->path = strdup(path ? path : text);
+    return ret->path ? 0 : -ENOMEM;
+}
+
+void cache_folder_release(struct cache_folder *folder)
+{
+    free(folder->path);
+    folder->path = NULL;
+}
+
+/* mkdir -p with mode 0700 for what is new. */
+static int make_folders(char *path)
+{
+    for (char *at = path + 1;; at++) {
+        char c = *at;
+        int r;
+
+        if (c && c != '/')
+            continue;
+        *at = '\0';
+        r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        *at = c;
+        if (r < 0 && !(r == -EROFS || r == -EACCES))
+            return r;
+        if (!c)
+            return r;
+    }
+}
+
+/* Whoever owns the folder can make what is read from it. A default one has a name that anybody can
+ * guess, so it is not a link, either. */
+static int check_owner(const char *path, bool is_default, struct diag *d)
+{
+    struct stat st;
+
+    if ((is_default ? lstat(path, &st) : stat(path, &st)) < 0)
+        return diag_set(d, -errno, "cache folder %s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+        return diag_set(d, -EPERM,
+                        "cache folder %s: want a folder of user %u, found one of user %u; choose "
+                        "another with -o cache=DIR",
+                        path, (unsigned)geteuid(), (unsigned)st.st_uid);
+    return 0;
+}
+
+#define CHOOSE "choose a new folder such as %s/epochfs with -o cache="
+
+/* 0: the folder has the marker of this version; -ENOENT: it has none; -EPROTO: another. */
+static int read_marker(const char *folder, struct diag *d)
+{
+    char path[PATH_MAX], found[64];
+    AUTO_CLOSE int fd = -1;
+    ssize_t n;
+
+    if (snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno != ELOOP)
+        return -errno;
+    n = fd < 0 ? 0 : read(fd, found, sizeof(found) - 1);
+    found[n > 0 ? n : 0] = '\0';
+    if (strcmp(found, MARKER) == 0)
+        return 0;
+    if (strncmp(found, MARKER_START, strlen(MARKER_START)) != 0)
+        return diag_set(d, -EPROTO,
+                        "cache folder %s: want the marker of a cache folder of epochfs, found "
+                        "another file " MARKER_NAME "; " CHOOSE,
+                        folder, folder);
+    if (strncmp(found, MARKER, strlen(MARKER)) == 0)
+        return diag_set(d, -EPROTO,
+                        "cache folder %s: want %zu bytes in its file " MARKER_NAME
+                        ", found more behind them; " CHOOSE,
+                        folder, strlen(MARKER), folder);
+    found[strcspn(found, "\n")] = '\0';
+    return diag_set(d, -EPROTO,
+                    "cache folder %s: want version " MARKER_VERSION ", found version %s; " CHOOSE,
+                    folder, found + strlen(MARKER_START), folder);
+}
+
+/* The name of a thing in the folder that is not of the making of a marker, "" if there is none. 0
+ * or -errno. */
+static int find_foreign(const char *folder, char ret[static NAME_MAX + 1])
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+
+    if (!dir)
+        return -errno;
+    *ret = '\0';
+    while (!*ret && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lost+found") != 0 &&
+            strncmp(name, MARKER_NAME, strlen(MARKER_NAME)) != 0)
+            snprintf(ret, NAME_MAX + 1, "%s", name);
+    }
+    closedir(dir);
+    return 0;
+}
+
+static int write_marker(int fd)
+{
+    ssize_t n = write(fd, MARKER, strlen(MARKER));
+
+    if (n < 0)
+        return -errno;
+    if ((size_t)n < strlen(MARKER))
+        return -ENOSPC;
+    return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* 0, also where another process was first. */
+static int make_marker(const char *folder)
+{
+    char path[PATH_MAX], part[PATH_MAX];
+    AUTO_CLOSE int fd = -1;
+    int r;
+
+    if (snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder) >= (int)sizeof(path) ||
+        snprintf(part, sizeof(part), "%s/" MARKER_NAME ".XXXXXX", folder) >= (int)sizeof(part))
+        return -ENAMETOOLONG;
+    fd = mkostemp(part, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    r = write_marker(fd);
+    if (r == 0 && link(part, path) < 0 && errno != EEXIST)
+        r = rename(part, path) < 0 ? -errno : 0; /* a file system without links */
+    unlink(part);
+    return r;
+}
+
+/* A folder that is empty becomes ours. A sticky one, as /tmp is, is shared on purpose. */
+static void make_private(const char *folder)
+{
+    struct stat st;
+    int unused = 0;
+
+    if (stat(folder, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & S_ISVTX) &&
+        (st.st_mode & 0777) != 0700)
+        unused = chmod(folder, 0700);
+    (void)unused;
+}
+
+/* See that the folder is a cache folder; an empty one is made one. */
+static int check_marker(const char *folder, struct diag *d)
+{
+    char foreign[NAME_MAX + 1] = "";
+    int r = read_marker(folder, d);
+
+    if (r == -ENOENT) {
+        r = find_foreign(folder, foreign);
+        if (r == 0 && *foreign && read_marker(folder, d) == -ENOENT) /* none was made meanwhile */
+            return diag_set(d, -EPROTO,
+                            "cache folder %s: want an empty folder or a cache folder of epochfs, "
+                            "found %s in it; " CHOOSE,
+                            folder, foreign, folder);
+        if (r == 0 && !*foreign) {
+            make_private(folder);
+            r = make_marker(folder);
+        }
+        if (r == 0)
+            r = read_marker(folder, d);
+    }
+    if (r < 0)
+        return diag_set(d, r, "cache folder %s: %s; choose another with -o cache=DIR", folder,
+                        strerror(-r));
+    return 0;
+}
+
+/* mkdir -p of a path in the folder. */
+static int make_in(const struct cache_folder *folder, const char *path, struct diag *d)
+{
+    char text[PATH_MAX];
+    struct stat st;
+    int r;
+
+    snprintf(text, sizeof(text), "%s", path);
+    r = make_folders(text);
+    if (r == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        r = -ENOTDIR;
+    if (r < 0)
+        return diag_set(d, r, "cache folder %s%s%s: %s; choose another with -o cache=DIR",
+                        folder->path, path[strlen(folder->path)] ? ": " : "",
+                        path[strlen(folder->path)] ? path : "", strerror(-r));
+    return 0;
+}
+
+int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t room,
+                     struct diag *d)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%s", folder->path, sub), r;
+
+    if (n >= (int)sizeof(path) || (size_t)n >= room)
+        return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", folder->path);
+    r = make_in(folder, folder->path, d);
+    if (r == 0 && (folder->is_default || geteuid() == 0)) /* root trusts no one else */
+        r = check_owner(folder->path, folder->is_default, d);
+    if (r == 0)
+        r = check_marker(folder->path, d);
+    if (r == 0 && *sub)
+        r = make_in(folder, path, d);
+    if (r < 0)
+        return r;
+    snprintf(ret, room, "%s", *sub ? path : folder->path);
+    return 0;
+}

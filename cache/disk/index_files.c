@@ -1,0 +1,88 @@
+#include "cache/disk/index_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cache/disk/entry.h"
+#include "cache/disk/local_file.h"
+
+/* An entry that is cut, or cannot be read, is none. */
+static int read_entry(int fd, uint64_t size, struct kept *ret)
+{
+    AUTO_FREE uint8_t *bytes = NULL;
+
+    if (!size || size > SIZE_MAX)
+        return -ENOENT;
+    bytes = malloc((size_t)size);
+    if (!bytes)
+        return -ENOMEM;
+    if (file_pread(fd, bytes, (size_t)size, 0) < 0)
+        return -ENOENT;
+    *ret = (struct kept){.bytes = TAKE_PTR(bytes), .size = (size_t)size};
+    return 0;
+}
+
+static int entry_of(const struct keep *keep, const char *kind, const char *identity,
+                    const char *source, struct entry *ret, struct diag *d)
+{
+    return entry_init(ret, ((const struct cache_keep *)keep)->folder, kind, identity, source, d);
+}
+
+static int cache_keep_load(const struct keep *keep, const char *kind, const char *identity,
+                           struct kept *ret)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size = 0;
+    int r = entry_of(keep, kind, identity, "", &entry, NULL);
+
+    if (r == 0)
+        r = entry_open(&entry, &fd, &size);
+    return r < 0 ? r : read_entry(fd, size, ret);
+}
+
+struct saving {
+    const struct iovec *pieces;
+    unsigned n;
+};
+
+static int write_pieces(void *ctx, struct entry_sink *sink, struct diag *d)
+{
+    const struct saving *saving = ctx;
+    int r = 0;
+
+    (void)d;
+    for (unsigned i = 0; i < saving->n && r == 0; i++)
+        r = entry_write(sink, saving->pieces[i].iov_base, saving->pieces[i].iov_len);
+    return r;
+}
+
+static int cache_keep_save(const struct keep *keep, const char *kind, const char *identity,
+                           const char *source, const struct iovec *pieces, unsigned n,
+                           struct kept *ret, struct diag *d)
+{
+    struct saving saving = {pieces, n};
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size = 0;
+    int r = entry_of(keep, kind, identity, source, &entry, d);
+
+    if (r == 0)
+        r = entry_make(&entry, false, write_pieces, &saving, &fd, &size, d);
+    return r < 0 ? r : read_entry(fd, size, ret);
+}
+
+static void cache_keep_remove(const struct keep *keep, const char *kind, const char *identity)
+{
+    struct entry entry;
+
+    if (entry_of(keep, kind, identity, "", &entry, NULL) == 0)
+        entry_remove(&entry);
+}
+
+static const struct keep_ops cache_keep_ops = {cache_keep_load, cache_keep_save, cache_keep_remove};
+
+void cache_keep_init(struct cache_keep *ret, const struct cache_folder *folder)
+{
+    *ret = (struct cache_keep){.keep = {.ops = &cache_keep_ops}, .folder = folder};
+}

@@ -1,0 +1,350 @@
+/* Who uses an entry? A mount has those that it needs open, and the kernel grants a write lease on a
+ * file only to the one process that has it open. Of a part its maker holds the flock, of a staged
+ * file all its users a lock: cache/disk/staged_file.h. */
+#include "cache/disk/inventory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "cache/disk/staged_file.h"
+
+#define MARKER    "EPOCHFS"
+#define ID_DIGITS (ENTRY_ID_ROOM - 1)
+#define URL_HASH  16 /* digits of a staged file's id that follow from its URL */
+
+static const char *const folders[] = {"staged", "unpacked", "commands", "rows", "tables"};
+
+void inventory_release(struct inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->n; i++)
+        free(inventory->file[i].source);
+    free(inventory->file);
+    free(inventory->path);
+    *inventory = (struct inventory){0};
+}
+
+static int path_of(const struct inventory *inventory, const struct inventory_file *file,
+                   char ret[static PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s/%s/%s%s", inventory->path, file->kind, file->id,
+                     file->is_part ? ".part" : "");
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int entry_of(const struct inventory *inventory, const struct inventory_file *file,
+                    struct entry *ret)
+{
+    int n = snprintf(ret->folder, sizeof(ret->folder), "%s/%s", inventory->path, file->kind);
+
+    memcpy(ret->id, file->id, sizeof(ret->id));
+    return n < (int)sizeof(ret->folder) ? 0 : -ENAMETOOLONG;
+}
+
+/* "<id>" or "<id>.part". */
+static bool parse_name(const char *name, struct inventory_file *ret)
+{
+    if (strspn(name, "0123456789abcdef") != ID_DIGITS)
+        return false;
+    ret->is_part = name[ID_DIGITS];
+    if (ret->is_part && strcmp(name + ID_DIGITS, ".part") != 0)
+        return false;
+    memcpy(ret->id, name, ID_DIGITS);
+    return true;
+}
+
+static int look_at_staged(const char *path, struct inventory_file *ret)
+{
+    struct staged_info info;
+    int r = staged_inspect(path, &info);
+
+    if (r <
+        0) { /* of another version, or another user: nothing is known of it, so it is left alone */
+        ret->in_use = true;
+        return r == -EPROTO || r == -EINVAL || r == -EACCES ? 0 : r;
+    }
+    ret->size = info.size;
+    ret->present = info.present;
+    ret->in_use = info.in_use;
+    ret->is_damaged = info.damaged;
+    ret->source = info.damaged ? NULL : strdup(info.url);
+    return info.damaged || ret->source ? 0 : -ENOMEM;
+}
+
+/* Our own looking is no use of a file. */
+static void restore_time(const char *path, struct timespec read)
+{
+    const struct timespec times[2] = {read, {.tv_nsec = UTIME_OMIT}};
+    int unused = utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
+
+    (void)unused;
+}
+
+/* Where it cannot be told, nobody does: to remove an entry is safe. */
+static bool entry_in_use(const char *path, bool is_part)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0)
+        return false;
+    if (is_part)
+        return flock(fd, LOCK_EX | LOCK_NB) < 0;
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+        return errno == EAGAIN;
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return false;
+}
+
+/* Compare an entry with its checksum. 0, -EBADMSG, -EPROTO (see entry_inspect()) or -errno. */
+static int verify_entry(const struct inventory *inventory, const struct inventory_file *file)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size;
+    int r = entry_of(inventory, file, &entry);
+
+    if (r == 0)
+        r = entry_inspect(&entry, &fd, &size);
+    return r < 0 ? r : entry_check(fd, size);
+}
+
+/* What a whole entry is, and what it was made from. 0 or -ENOMEM. */
+static int look_at_entry(const struct inventory *inventory, struct inventory_file *file)
+{
+    char source[ENTRY_SOURCE_MAX + 1];
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    int r = entry_of(inventory, file, &entry);
+
+    if (r == 0)
+        r = entry_inspect(&entry, &fd, &file->size);
+    file->is_damaged = r == -EBADMSG;
+    file->is_foreign = r == -EPROTO;
+    if (r < 0 || entry_source(fd, file->size, source) < 0 || !*source)
+        return 0;
+    file->source = strdup(source);
+    return file->source ? 0 : -ENOMEM;
+}
+
+static int add_file(struct inventory *inventory, const char *kind, const char *name)
+{
+    struct inventory_file file = {.kind = kind, .is_staged = kind == folders[0]};
+    char path[PATH_MAX];
+    struct stat st;
+    int r;
+
+    if (!parse_name(name, &file))
+        return 0;
+    r = path_of(inventory, &file, path);
+    if (r < 0)
+        return r;
+    if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0; /* it has gone, or is not ours */
+    file.size = (uint64_t)st.st_size;
+    file.disk = (uint64_t)st.st_blocks * 512;
+    file.used = st.st_atim.tv_sec > st.st_mtim.tv_sec ? st.st_atim.tv_sec : st.st_mtim.tv_sec;
+    file.changed = st.st_mtim;
+    if (array_room(&inventory->file, inventory->n, sizeof(file)) < 0)
+        return -ENOMEM;
+    if (file.is_staged && !file.is_part) {
+        r = look_at_staged(path, &file);
+    } else {
+        file.in_use = entry_in_use(path, file.is_part);
+        if (!file.is_part)
+            r = look_at_entry(inventory, &file);
+    }
+    restore_time(path, st.st_atim);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    inventory->file[inventory->n++] = file;
+    inventory->disk += file.disk;
+    return 0;
+}
+
+static int add_folder(struct inventory *inventory, const char *kind)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    int r = 0, fd;
+    DIR *dir;
+
+    if (snprintf(path, sizeof(path), "%s/%s", inventory->path, kind) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) /* a link is not ours */
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
+    dir = fdopendir(fd);
+    if (!dir) {
+        r = -errno;
+        close(fd);
+        return r;
+    }
+    while (r == 0 && (entry = readdir(dir)))
+        r = add_file(inventory, kind, entry->d_name);
+    closedir(dir);
+    return r;
+}
+
+/* A folder without the marker is not made a cache folder by looking at it. */
+static int find_folder(const struct cache_folder *cache, struct diag *d)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (stat(cache->path, &st) < 0)
+        return diag_set(d, -errno, "cache folder %s: %s", cache->path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return diag_set(d, -EPROTO, "cache folder %s: want a folder, found something else",
+                        cache->path);
+    if (snprintf(path, sizeof(path), "%s/" MARKER, cache->path) >= (int)sizeof(path))
+        return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
+    if (lstat(path, &st) < 0)
+        return diag_set(d, errno == ENOENT ? -EPROTO : -errno,
+                        "%s: want a cache folder of epochfs, found a folder without its "
+                        "marker " MARKER,
+                        cache->path);
+    return cache_folder_sub(cache, "", path, sizeof(path), d); /* checks version and owner */
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+static int compare_url(const void *a, const void *b)
+{
+    const struct inventory_file *const *x = a, *const *y = b;
+
+    return memcmp((*x)->id, (*y)->id, URL_HASH);
+}
+
+/* Of files [0, n) of one URL those that are older than the latest good one. */
+static void mark_group(struct inventory_file **file, size_t n)
+{
+    const struct inventory_file *latest = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (!file[i]->is_damaged && (!latest || is_later(&file[i]->changed, &latest->changed)))
+            latest = file[i];
+    for (size_t i = 0; i < n; i++)
+        file[i]->is_superseded = latest && is_later(&latest->changed, &file[i]->changed);
+}
+
+int inventory_mark_superseded(struct inventory *inventory)
+{
+    AUTO_FREE struct inventory_file **staged =
+        calloc(inventory->n + 1, sizeof(struct inventory_file *));
+    size_t n = 0;
+
+    if (!staged)
+        return -ENOMEM;
+    for (size_t i = 0; i < inventory->n; i++) {
+        struct inventory_file *file = &inventory->file[i];
+
+        file->is_superseded = file->is_foreign;
+        if (file->is_staged && !file->is_part)
+            staged[n++] = file;
+    }
+    qsort(staged, n, sizeof(struct inventory_file *), compare_url);
+    for (size_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && !compare_url(&staged[i], &staged[next]); next++)
+            ;
+        mark_group(staged + i, next - i);
+    }
+    return 0;
+}
+
+static int compare_used(const void *a, const void *b)
+{
+    const struct inventory_file *x = a, *y = b;
+    int by_id = strcmp(x->id, y->id);
+
+    return x->used != y->used ? (x->used < y->used ? -1 : 1) : by_id;
+}
+
+int inventory_take(const struct cache_folder *cache, struct inventory *ret, struct diag *d)
+{
+    AUTO_INVENTORY struct inventory inventory = {0};
+    int r = find_folder(cache, d);
+
+    if (r < 0)
+        return r;
+    inventory.path = strdup(cache->path);
+    if (!inventory.path)
+        return -ENOMEM;
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        r = add_folder(&inventory, folders[i]);
+        if (r < 0)
+            return diag_set(d, r, "cache folder %s: %s: %s", cache->path, folders[i], strerror(-r));
+    }
+    if (inventory.n)
+        qsort(inventory.file, inventory.n, sizeof(inventory.file[0]), compare_used);
+    r = inventory_mark_superseded(&inventory);
+    if (r < 0)
+        return r;
+    *ret = inventory;
+    inventory = (struct inventory){0};
+    return 0;
+}
+
+int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
+                     uint64_t *ret_good, uint64_t *ret_bad)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int r = path_of(inventory, file, path);
+
+    *ret_good = *ret_bad = 0;
+    if (r < 0 || file->is_part || file->is_foreign)
+        return r;
+    if (lstat(path, &st) < 0)
+        return -errno;
+    r = file->is_staged ? staged_verify(path, ret_good, ret_bad) : verify_entry(inventory, file);
+    restore_time(path, st.st_atim);
+    *ret_good += r == 0 && !file->is_staged;
+    if (r != -EBADMSG)
+        return r;
+    r = file->is_staged ? staged_remove(path) : unlink(path) < 0 ? -errno : 0;
+    *ret_bad = r != -ENOENT;
+    return r == -ENOENT ? 0 : r;
+}
+
+/* One whose maker has died. */
+static int remove_part(const char *path)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat ours, there;
+
+    if (fd < 0)
+        return -errno;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    if (fstat(fd, &ours) < 0 || stat(path, &there) < 0)
+        return -errno;
+    if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+        return -EBUSY; /* it was finished, and another one is begun */
+    return unlink(path) < 0 ? -errno : 0;
+}
+
+int inventory_remove(const struct inventory *inventory, const struct inventory_file *file)
+{
+    char path[PATH_MAX];
+    int r = path_of(inventory, file, path);
+
+    if (r < 0)
+        return r;
+    if (file->is_part)
+        return remove_part(path);
+    if (file->is_staged)
+        return staged_remove(path);
+    if (entry_in_use(path, false))
+        return -EBUSY;
+    return unlink(path) < 0 ? -errno : 0;
+}

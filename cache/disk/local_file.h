@@ -1,0 +1,40 @@
+/* Local files: which version of a file is open, and its bytes. */
+#ifndef EPOCHFS_CACHE_DISK_LOCAL_FILE_H
+#define EPOCHFS_CACHE_DISK_LOCAL_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/blob.h"
+
+/* What tells two versions of a file apart. */
+struct file_version {
+    dev_t dev;
+    ino_t ino;
+    uint64_t size;
+    struct timespec mtime;
+};
+
+struct file_version file_version_of(const struct stat *st);
+bool file_version_is(const struct file_version *version, const struct stat *st);
+
+/* The version as the text that blob_identity() gives; the caller frees it. 0 or -ENOMEM. */
+int file_version_text(const struct file_version *version, char **ret);
+
+/* Open a regular file for reading; the caller closes *ret_fd. 0; -EINVAL: it is something else; or
+ * -errno. Never waits for a pipe or a device. */
+int file_open(const char *path, int *ret_fd, struct stat *ret_st);
+
+/* Read exactly len bytes at byte offset off. 0, -ESTALE where the file ends before, or -errno. */
+int file_pread(int fd, void *buf, size_t len, uint64_t off);
+
+/* Lock bytes of a file for its open description (F_OFD_SETLK): type F_RDLCK, F_WRLCK or F_UNLCK. 0,
+ * -EAGAIN: another one has them, and wait is false; or -errno. */
+int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);
+
+/* Fill the head of a blob of the first size bytes of a file, but for its ops and name. */
+void file_describe(const struct stat *st, uint64_t size, struct blob *ret);
+
+#endif

@@ -1,0 +1,542 @@
+/* Room: DIR/room has a head with the total, and a slot for each process with what it has in flight:
+ * taken, and neither written nor given back. docs/cache-format.md has the tables. Invariants:
+ *  1. total >= what the files take + what living processes have in flight. So the limit holds. It
+ *     is raised before the slot is, for its owner may be killed in between.
+ *  2. What is in flight becomes the files' in the slot alone; the total stays. So what a process
+ *     that was killed had taken stays in the total, written or not, until the files are counted.
+ *  3. A count is what was in flight before it, and the files, and all that was taken since it
+ *     began. What was written during it may be counted twice, but never missed.
+ *  4. A slot has an owner while its byte is locked. Only the owner writes it, and knows by heart
+ *     what it says.
+ *
+ * The locks of the file are of the open description (F_OFD_SETLK), which a forked child has from
+ * its parent; threads need struct lock besides. */
+#include "cache/disk/quota.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/scope.h"
+#include "cache/disk/local_file.h"
+
+#define HEAD_BYTES   64
+#define HEAD_MAGIC   "epochrom"
+#define HEAD_VERSION 1
+#define SLOT_BYTES   16
+#define SLOTS        1024
+
+#define LOCK_SLOTS (UINT64_C(1) << 61) /* + slot: it has an owner */
+#define LOCK_TOTAL (UINT64_C(1) << 62) /* who changes the head */
+
+#define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses everything, until it is counted */
+#define RECOUNT_AGAIN_S 3
+#define DEPTH_MOST      32
+
+struct room {
+    /* Set by room_open(), then constant. */
+    int fd;
+    char *path; /* of the folder */
+    uint64_t limit;
+    unsigned slot;
+    struct lock lock; /* around LOCK_TOTAL */
+    /* Guarded by lock: */
+    uint64_t in_flight;   /* ours */
+    int64_t next_recount; /* monotonic_ns() from which a refusal may count */
+};
+
+struct head {
+    uint64_t total;
+    uint64_t taken;    /* by all processes, ever; grows only */
+    uint64_t recounts; /* grows only */
+};
+
+/* ---- the file ---- */
+
+/* Has another process a slot among n? */
+static bool slots_owned(int fd, unsigned first, unsigned n)
+{
+    struct flock other = {.l_type = F_WRLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)(LOCK_SLOTS + first),
+                          .l_len = (off_t)n};
+
+    return fcntl(fd, F_OFD_GETLK, &other) < 0 || other.l_type != F_UNLCK;
+}
+
+/* 0; -EBADMSG: it is damaged; -EPROTO: of another version; or -errno. */
+static int head_read(int fd, struct head *ret)
+{
+    uint8_t bytes[HEAD_BYTES];
+    ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+
+    if (n < 0)
+        return -errno;
+    if (n != HEAD_BYTES || memcmp(bytes, HEAD_MAGIC, 8) != 0 ||
+        load_le32(bytes + 60) != (uint32_t)crc32_z(0, bytes, 60))
+        return -EBADMSG;
+    if (load_le32(bytes + 8) != HEAD_VERSION)
+        return -EPROTO;
+    ret->total = load_le64(bytes + 16);
+    ret->taken = load_le64(bytes + 24);
+    ret->recounts = load_le64(bytes + 32);
+    return 0;
+}
+
+static int write_bytes(int fd, const void *bytes, size_t len, uint64_t off)
+{
+    ssize_t n = pwrite(fd, bytes, len, (off_t)off);
+
+    return n < 0 ? -errno : (size_t)n == len ? 0 : -ENOSPC;
+}
+
+static int head_write(int fd, const struct head *head)
+{
+    uint8_t bytes[HEAD_BYTES] = HEAD_MAGIC;
+
+    store_le32(bytes + 8, HEAD_VERSION);
+    store_le32(bytes + 12, SLOTS);
+    store_le64(bytes + 16, head->total);
+    store_le64(bytes + 24, head->taken);
+    store_le64(bytes + 32, head->recounts);
+    store_le32(bytes + 60, (uint32_t)crc32_z(0, bytes, 60));
+    return write_bytes(fd, bytes, sizeof(bytes), 0);
+}
+
+/* A head that refuses everything until the files have been counted. */
+static int head_begin_anew(int fd, struct head *ret)
+{
+    *ret = (struct head){.total = UNKNOWN, .recounts = (uint64_t)now_ns()};
+    return head_write(fd, ret);
+}
+
+static uint64_t slot_place(unsigned slot)
+{
+    return HEAD_BYTES + (uint64_t)slot * SLOT_BYTES;
+}
+
+static int slot_write(int fd, unsigned slot, uint64_t in_flight)
+{
+    uint8_t bytes[SLOT_BYTES] = {0};
+
+    store_le64(bytes, in_flight);
+    store_le32(bytes + 8, slot);
+    store_le32(bytes + 12, (uint32_t)crc32_z(0, bytes, 12));
+    return write_bytes(fd, bytes, sizeof(bytes), slot_place(slot));
+}
+
+/* What others that live have in flight; UNKNOWN where a slot is damaged. LOCK_TOTAL is held. */
+static uint64_t others_in_flight(const struct room *room)
+{
+    uint8_t all[SLOTS * SLOT_BYTES] = {0};
+    uint64_t sum = 0;
+
+    if (pread(room->fd, all, sizeof(all), HEAD_BYTES) < 0)
+        return UNKNOWN;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        const uint8_t *at = all + (size_t)i * SLOT_BYTES;
+        bool good = load_le32(at + 12) == (uint32_t)crc32_z(0, at, 12) && load_le32(at + 8) == i;
+
+        if ((good && !load_le64(at)) || i == room->slot || !slots_owned(room->fd, i, 1))
+            continue;
+        if (!good || !checked_add(sum, load_le64(at), &sum) || sum > UNKNOWN)
+            return UNKNOWN;
+    }
+    return sum;
+}
+
+/* Both locks, for a change of the head. 0 or -errno. */
+static int room_lock(struct room *room)
+{
+    int r;
+
+    lock_take(&room->lock);
+    r = file_lock(room->fd, F_WRLCK, LOCK_TOTAL, 1, true);
+    if (r < 0)
+        lock_drop(&room->lock);
+    return r;
+}
+
+static void room_unlock(struct room *room)
+{
+    file_lock(room->fd, F_UNLCK, LOCK_TOTAL, 1, false);
+    lock_drop(&room->lock);
+}
+
+/* ---- counting ---- */
+
+static int count_folder(int fd, dev_t device, unsigned depth, uint64_t *sum);
+
+/* One thing of a folder; what goes away meanwhile takes nothing. */
+static int count_thing(int folder, const char *name, dev_t device, unsigned depth, uint64_t *sum)
+{
+    struct stat st;
+    int fd;
+
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (st.st_dev != device)
+        return 0; /* it takes no room on this disk */
+    if (!S_ISDIR(st.st_mode)) {
+        *sum += (uint64_t)st.st_blocks * 512;
+        return 0;
+    }
+    if (depth == 0)
+        return -ELOOP;
+    fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    return count_folder(fd, device, depth - 1, sum);
+}
+
+/* Add what all files below take; closes fd. */
+static int count_folder(int fd, dev_t device, unsigned depth, uint64_t *sum)
+{
+    DIR *dir = fdopendir(fd);
+    const struct dirent *entry;
+    int r = 0;
+
+    if (!dir) {
+        r = -errno;
+        close(fd);
+        return r;
+    }
+    for (errno = 0; r == 0 && (entry = readdir(dir)); errno = 0)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            r = count_thing(dirfd(dir), entry->d_name, device, depth, sum);
+    if (r == 0 && errno)
+        r = -errno;
+    closedir(dir);
+    return r;
+}
+
+static int count_files(const char *path, uint64_t *ret)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+    uint64_t sum = 0;
+    struct stat st;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0) {
+        r = -errno;
+        close(fd);
+        return r;
+    }
+    r = count_folder(fd, st.st_dev, DEPTH_MOST, &sum);
+    if (r == 0)
+        *ret = sum;
+    return r;
+}
+
+/* Before the files are counted: what is in flight, and how much has been taken. A head that is
+ * damaged is begun anew, and refuses everything until the end of a count. */
+static int recount_begin_locked(struct room *room, struct head *head, uint64_t *ret_in_flight)
+{
+    int r;
+
+    lock_assert_held(&room->lock);
+    r = head_read(room->fd, head);
+    if (r == -EBADMSG)
+        r = head_begin_anew(room->fd, head);
+    if (r < 0)
+        return r;
+    *ret_in_flight = others_in_flight(room);
+    if (!checked_add(*ret_in_flight, room->in_flight, ret_in_flight))
+        *ret_in_flight = UNKNOWN;
+    return slot_write(room->fd, room->slot, room->in_flight); /* it may have been damaged */
+}
+
+static int recount_end_locked(struct room *room, const struct head *before, uint64_t files,
+                              uint64_t in_flight)
+{
+    struct head head;
+    int r;
+
+    lock_assert_held(&room->lock);
+    r = head_read(room->fd, &head);
+    if (r < 0)
+        return r == -EBADMSG ? -EAGAIN : r; /* the next one begins it anew */
+    if (head.taken < before->taken || !checked_add(files, in_flight, &head.total) ||
+        !checked_add(head.total, head.taken - before->taken, &head.total) || head.total > UNKNOWN)
+        head.total = UNKNOWN;
+    head.recounts++;
+    return head_write(room->fd, &head);
+}
+
+int room_recount(struct room *room)
+{
+    uint64_t in_flight, files;
+    struct head before;
+    int r = room_lock(room);
+
+    if (r < 0)
+        return r;
+    r = recount_begin_locked(room, &before, &in_flight);
+    room_unlock(room);
+    if (r == 0)
+        r = count_files(room->path, &files);
+    if (r == 0)
+        r = room_lock(room);
+    if (r < 0)
+        return r;
+    r = recount_end_locked(room, &before, files, in_flight);
+    room_unlock(room);
+    return r;
+}
+
+/* ---- open and close ---- */
+
+/* Find a slot that has no owner. */
+static int own_slot(struct room *room)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        int r = file_lock(room->fd, F_WRLCK, LOCK_SLOTS + i, 1, false);
+
+        if (r == 0)
+            room->slot = i;
+        if (r != -EAGAIN)
+            return r < 0 ? r : slot_write(room->fd, i, 0);
+    }
+    return -EUSERS;
+}
+
+static int open_file(const char *path, int *ret)
+{
+    AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EEXIST;
+    *ret = TAKE_FD(fd);
+    return 0;
+}
+
+/* Become one of those who share the count. *ret_count: there is no other, so what the head says may
+ * be of before a power cut, or it is damaged. */
+static int join(struct room *room, bool *ret_count)
+{
+    struct head head;
+    int r = room_lock(room);
+
+    if (r < 0)
+        return r;
+    r = head_read(room->fd, &head);
+    *ret_count = r == -EBADMSG || !slots_owned(room->fd, 0, SLOTS);
+    if (*ret_count && (r == 0 || r == -EBADMSG))
+        r = head_begin_anew(room->fd, &head);
+    if (r == 0)
+        r = own_slot(room);
+    room_unlock(room);
+    return r;
+}
+
+static int room_start(struct room *room, uint64_t limit, unsigned percent, struct diag *d)
+{
+    char path[PATH_MAX];
+    struct statvfs fs;
+    bool count = false;
+    int r;
+
+    if (snprintf(path, sizeof(path), "%s/room", room->path) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    r = open_file(path, &room->fd);
+    if (r == 0 && percent && statvfs(room->path, &fs) < 0)
+        r = -errno;
+    if (r < 0)
+        return r;
+    room->limit =
+        percent ? (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize / 100 * percent) : limit;
+    r = join(room, &count);
+    if (r == -EPROTO)
+        return diag_set(d, r, "%s: want version %d; choose another folder with -o cache=DIR", path,
+                        HEAD_VERSION);
+    return r == 0 && count ? room_recount(room) : r;
+}
+
+/* What is wrong with the file is wrong with the cache folder: all such errors are -EPROTO. */
+static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
+{
+    bool is_other = r == -EEXIST || r == -EISDIR || r == -ELOOP || r == -ENXIO;
+
+    return diag_set(d, r == -ENOMEM || r == -ENOSPC || r == -EROFS ? r : -EPROTO,
+                    "cache folder %s: file room: %s; choose another folder with -o cache=DIR",
+                    cache->path,
+                    is_other ? "want a file of epochfs, found something else" : strerror(-r));
+}
+
+int room_open(const struct cache_folder *cache, uint64_t limit, unsigned percent, struct room **ret,
+              struct diag *d)
+{
+    struct room *room = calloc(1, sizeof(*room));
+    char path[PATH_MAX];
+    int r;
+
+    if (!room)
+        return -ENOMEM;
+    room->fd = -1;
+    lock_init(&room->lock);
+    r = cache_folder_sub(cache, "", path, sizeof(path), d);
+    if (r == 0) {
+        room->path = strdup(path);
+        r = room->path ? room_start(room, limit, percent, d) : -ENOMEM;
+    }
+    if (r < 0) {
+        room_close(room);
+        return say_bad_file(cache, r, d);
+    }
+    *ret = room;
+    return 0;
+}
+
+void room_close(struct room *room)
+{
+    if (!room)
+        return;
+    if (room->fd >= 0) {
+        if (room->in_flight)
+            room_give_back(room, room->in_flight);
+        close(room->fd);
+    }
+    lock_release(&room->lock);
+    free(room->path);
+    free(room);
+}
+
+/* ---- taking and giving ---- */
+
+static int take_locked(struct room *room, uint64_t bytes)
+{
+    struct head head;
+    uint64_t total;
+    int r;
+
+    lock_assert_held(&room->lock);
+    r = head_read(room->fd, &head);
+    if (r < 0)
+        return r;
+    if (!checked_add(head.total, bytes, &total) || total > room->limit)
+        return -ENOSPC;
+    head.total = total;
+    head.taken += bytes;
+    r = head_write(room->fd, &head);
+    if (r < 0)
+        return r;
+    room->in_flight += bytes;
+    return slot_write(room->fd, room->slot, room->in_flight);
+}
+
+static int take(struct room *room, uint64_t bytes, bool *ret_recount)
+{
+    int r = room_lock(room);
+
+    if (r < 0)
+        return r;
+    r = take_locked(room, bytes);
+    if (r == -ENOSPC && bytes <= room->limit && monotonic_ns() >= room->next_recount) {
+        room->next_recount = monotonic_ns() + RECOUNT_AGAIN_S * INT64_C(1000000000);
+        *ret_recount = true;
+    }
+    if (r == -EBADMSG)
+        *ret_recount = true;
+    room_unlock(room);
+    return r;
+}
+
+int room_take(struct room *room, uint64_t bytes)
+{
+    bool recount = false;
+    int r = take(room, bytes, &recount);
+
+    if (recount) {
+        r = room_recount(room);
+        if (r == 0)
+            r = take(room, bytes, &recount);
+    }
+    return r == -EBADMSG || r == -EAGAIN ? -ENOSPC : r;
+}
+
+void room_settle(struct room *room, uint64_t bytes)
+{
+    LOCK_SCOPE(&room->lock);
+    room->in_flight -= min_u64(bytes, room->in_flight);
+    slot_write(room->fd, room->slot, room->in_flight); /* fails: more counts than is */
+}
+
+/* Make the total smaller, unless the files have been counted since mark (NULL: in any case). */
+static void lessen_locked(struct room *room, uint64_t bytes, const uint64_t *mark)
+{
+    struct head head;
+
+    lock_assert_held(&room->lock);
+    if (head_read(room->fd, &head) < 0 || (mark && *mark != head.recounts) || head.total == UNKNOWN)
+        return;
+    head.total -= min_u64(bytes, head.total);
+    head_write(room->fd, &head);
+}
+
+void room_give_back(struct room *room, uint64_t bytes)
+{
+    if (room_lock(room) < 0)
+        return;
+    bytes = min_u64(bytes, room->in_flight);
+    room->in_flight -= bytes;
+    slot_write(room->fd, room->slot, room->in_flight);
+    lessen_locked(room, bytes, NULL);
+    room_unlock(room);
+}
+
+uint64_t room_mark(struct room *room)
+{
+    struct head head = {.recounts = UINT64_MAX};
+
+    if (room_lock(room) == 0) {
+        if (head_read(room->fd, &head) < 0)
+            head.recounts = UINT64_MAX; /* no such number */
+        room_unlock(room);
+    }
+    return head.recounts;
+}
+
+void room_freed(struct room *room, uint64_t bytes, uint64_t mark)
+{
+    if (room_lock(room) < 0)
+        return;
+    lessen_locked(room, bytes, &mark);
+    room_unlock(room);
+}
+
+uint64_t room_used(struct room *room)
+{
+    struct head head = {0};
+    uint64_t files;
+
+    if (room_lock(room) == 0) {
+        if (head_read(room->fd, &head) < 0 || head.total == UNKNOWN)
+            head.total = 0;
+        room_unlock(room);
+    }
+    /* What was written while files were counted may be counted twice, to be on the safe side. */
+    if (head.total > room->limit && count_files(room->path, &files) == 0)
+        return min_u64(head.total, max_u64(files, room->limit));
+    return head.total;
+}
+
+uint64_t room_limit(const struct room *room)
+{
+    return room->limit;
+}

@@ -1,0 +1,27 @@
+/* SHA-256, by libcrypto. */
+#ifndef EPOCHFS_CACHE_DISK_SHA256_H
+#define EPOCHFS_CACHE_DISK_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DIGEST_BYTES 32
+
+struct digest;
+
+/* 0 or -ENOMEM. */
+int digest_new(struct digest **ret);
+void digest_free(struct digest *digest);                              /* takes NULL */
+int digest_add(struct digest *digest, const void *bytes, size_t len); /* 0 or -ENOMEM */
+int digest_finish(struct digest *digest, uint8_t ret[static DIGEST_BYTES]);
+
+#define DIGEST_TEXT_ROOM (2 * DIGEST_BYTES + 1)
+void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_ROOM]);
+
+static inline void digest_scope_end(struct digest **digest)
+{
+    digest_free(*digest);
+}
+#define AUTO_DIGEST __attribute__((cleanup(digest_scope_end)))
+
+#endif

@@ -1,0 +1,523 @@
+/* Texts, and what is known of files: requests for which the caller waits.
+ *
+ * They are sent in rounds: a round has all that are to be sent now, and ends when all of them are
+ * done. What may work later is sent again in the next round, after a pause that doubles. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/http/parts.h"
+
+#define TRIES         4
+#define PAUSE_MS      200
+#define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: somebody waits */
+#define CROWDED_MS    UINT64_C(1000)  /* where there may have been too many at once */
+
+/* Requests of one caller that are under way. */
+struct round {
+    struct lock lock;
+    pthread_cond_t ended;
+    unsigned pending; /* guarded by lock */
+};
+
+static void round_init(struct round *ret)
+{
+    *ret = (struct round){.pending = 0};
+    lock_init(&ret->lock);
+    condition_init(&ret->ended);
+}
+
+static void round_release(struct round *round)
+{
+    pthread_cond_destroy(&round->ended);
+    lock_release(&round->lock);
+}
+
+static void round_done(struct round *round)
+{
+    LOCK_SCOPE(&round->lock);
+
+    if (--round->pending == 0)
+        pthread_cond_broadcast(&round->ended);
+}
+
+static void round_wait(struct round *round)
+{
+    LOCK_SCOPE(&round->lock);
+
+    while (round->pending > 0)
+        lock_wait(&round->lock, &round->ended);
+}
+
+/* Let ms pass. Nothing can be heard of the server meanwhile, so there is nothing to wait for. */
+static void let_pass(struct round *round, uint64_t ms)
+{
+    int64_t until = monotonic_ns() + (int64_t)ms * 1000000, now;
+    LOCK_SCOPE(&round->lock);
+
+    while ((now = monotonic_ns()) < until)
+        lock_wait_for(&round->lock, &round->ended, until - now);
+}
+
+static int round_start(struct http *http, struct round *round, struct http_request *request)
+{
+    int r;
+
+    lock_take(&round->lock);
+    round->pending++;
+    lock_drop(&round->lock);
+    r = http_request_start(http, request);
+    if (r < 0)
+        round_done(round);
+    return r;
+}
+
+/* How long to wait before try number n, from 1 on: PAUSE_MS, doubled each time, and up to half of
+ * it more, so that not all processes of a cluster come back at the same time. */
+static uint64_t pause_before(unsigned n, uint64_t asked_ms)
+{
+    uint64_t ms = (uint64_t)PAUSE_MS << min_u64(n - 1, 7);
+
+    ms += (uint64_t)monotonic_ns() / 1000 % (ms / 2);
+    return min_u64(max_u64(ms, asked_ms), PAUSE_MOST_MS);
+}
+
+/* The -errno of a request that gave no good reply, with the reason in d: -EPERM: the server wants a
+ * user. *ret_again: it may work
+ * later. */
+static int failure(struct http *http, const struct http_request *request,
+                   const struct http_signature *signature, const char *name, bool *ret_again,
+                   struct diag *d)
+{
+    unsigned status = request->reply.status;
+    char code[64];
+
+    *ret_again = false;
+    if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
+        (status < 300 && request->end != HTTP_DONE)) {
+        *ret_again = request->end == HTTP_BROKEN;
+        return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
+    }
+    http_error_code(request->error, request->error_len, code);
+    if (signature &&
+        (strcmp(code, "ExpiredToken") == 0 || strcmp(code, "RequestTimeTooSkewed") == 0))
+        *ret_again = http_signing_expired(&http->signing, signature);
+    else
+        *ret_again =
+            http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
+    return diag_set(d,
+                    status == 404 || status == 410   ? -ENOENT
+                    : status == 401 && !signature    ? -EPERM
+                    : status == 401 || status == 403 ? -EACCES
+                                                     : -EREMOTEIO,
+                    "%s: want status 200, found %u%s%s", name, status, code[0] ? " " : "", code);
+}
+
+/* ---- texts ---- */
+
+struct get {
+    struct http_request request; /* first */
+    struct round *round;
+    struct text body;
+    size_t most;
+    bool too_much;
+};
+
+static bool get_body(struct http_request *request, const void *bytes, size_t n)
+{
+    struct get *get = (struct get *)request;
+
+    get->too_much = n > get->most - get->body.len;
+    if (!get->too_much)
+        text_add_bytes(&get->body, bytes, n);
+    return !get->too_much && !get->body.failed;
+}
+
+static bool get_head(struct http_request *request)
+{
+    struct get *get = (struct get *)request;
+
+    get->too_much = request->reply.has_length && request->reply.length > get->most;
+    return !get->too_much;
+}
+
+static void get_done(struct http_request *request)
+{
+    round_done(((struct get *)request)->round);
+}
+
+/* What became of it. */
+static int get_result(struct http *http, struct get *get, const struct http_signature *signature,
+                      const char *name, bool *ret_again, struct diag *d)
+{
+    const struct http_reply *reply = &get->request.reply;
+
+    *ret_again = false;
+    if (get->too_much)
+        return diag_set(d, -EFBIG, "%s: want at most %zu bytes, found more", name, get->most);
+    if (get->body.failed)
+        return -ENOMEM;
+    if (get->request.end != HTTP_DONE || reply->status / 100 != 2)
+        return failure(http, &get->request, signature, name, ret_again, d);
+    if (reply->status == 206)
+        return diag_set(d, -EREMOTEIO, "%s: want status 200, found 206, a part", name);
+    if (reply->encoding[0])
+        return diag_set(d, -EREMOTEIO, "%s: want the bytes as they are, found Content-Encoding: %s",
+                        name, reply->encoding);
+    return 0;
+}
+
+/* ret_signature: held; the caller lets it go, when the request is done. */
+static int get_begin(struct http *http, const struct http_call *call, struct round *round,
+                     struct get *get, struct http_signature **ret_signature, struct diag *d)
+{
+    struct http_signature *signature = NULL;
+    int r;
+
+    *ret_signature = NULL;
+    if (!call->plain) {
+        r = http_signing_get(&http->signing, true, &signature, d);
+        if (r < 0)
+            return r;
+        if (signature)
+            signature->holders++;
+    }
+    get->round = round;
+    get->most = call->most;
+    get->request = (struct http_request){.url = call->url,
+                                         .method = call->method,
+                                         .headers = call->headers,
+                                         .limit_ns = (int64_t)call->timeout_s * 1000000000,
+                                         .plain = call->plain,
+                                         .at_once = true,
+                                         .signature = signature,
+                                         .head = get_head,
+                                         .body = get_body,
+                                         .done = get_done};
+    r = round_start(http, round, &get->request);
+    if (r < 0) {
+        http_signature_let_go(signature);
+        http_signature_let_go(signature);
+        return r;
+    }
+    *ret_signature = signature;
+    return 0;
+}
+
+static int get_once(struct http *http, const struct http_call *call, struct round *round,
+                    const char *name, struct get *get, bool *ret_again, struct diag *d)
+{
+    struct http_signature *signature;
+    int r = get_begin(http, call, round, get, &signature, d);
+
+    *ret_again = false;
+    if (r < 0)
+        return r;
+    round_wait(round);
+    r = get_result(http, get, signature, name, ret_again, d);
+    http_signature_let_go(signature);
+    return r;
+}
+
+int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
+{
+    unsigned tries = call->tries ? call->tries : TRIES;
+    char name[HTTP_NAME_ROOM];
+    struct diag why = DIAG_INIT;
+    struct round round;
+    bool again = true;
+    int r = -EINVAL;
+
+    http_url_name(call->url, name, sizeof(name));
+    if (http_loop_is_here(http))
+        return diag_set(d, -EDEADLK, "%s: asked for in the thread that would get it", name);
+    round_init(&round);
+    for (unsigned n = 1; again && n <= tries; n++) {
+        struct get get = {.too_much = false};
+
+        why = DIAG_INIT;
+        r = get_once(http, call, &round, name, &get, &again, &why);
+        if (r == 0) {
+            text_release(ret);
+            *ret = get.body;
+            break;
+        }
+        text_release(&get.body);
+        if (again && n < tries) {
+            let_pass(&round, pause_before(n, get.request.reply.retry_ms));
+        } else if (get.request.error_len) {
+            text_release(ret);
+            text_add_bytes(ret, get.request.error, get.request.error_len);
+        }
+    }
+    round_release(&round);
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
+}
+
+/* ---- texts, ahead ---- */
+
+struct http_ahead {
+    struct http *http;
+    struct http_call call;
+    struct http_signature *signature;
+    struct round round;
+    struct get get;
+};
+
+struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call)
+{
+    struct http_ahead *ahead = http_loop_is_here(http) ? NULL : calloc(1, sizeof(*ahead));
+
+    if (!ahead)
+        return NULL;
+    ahead->http = http;
+    ahead->call = *call;
+    round_init(&ahead->round);
+    if (get_begin(http, call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0)
+        return ahead;
+    round_release(&ahead->round);
+    free(ahead);
+    return NULL;
+}
+
+/* It is done. */
+static void ahead_free(struct http_ahead *ahead)
+{
+    http_signature_let_go(ahead->signature);
+    text_release(&ahead->get.body);
+    round_release(&ahead->round);
+    free(ahead);
+}
+
+/* One that did not go well is asked for once more, as any other. */
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
+{
+    char name[HTTP_NAME_ROOM];
+    struct diag why = DIAG_INIT;
+    bool again;
+    int r;
+
+    http_url_name(ahead->call.url, name, sizeof(name));
+    round_wait(&ahead->round);
+    r = get_result(ahead->http, &ahead->get, ahead->signature, name, &again, &why);
+    if (r == 0) {
+        text_release(ret);
+        *ret = ahead->get.body;
+        ahead->get.body = (struct text){0};
+    } else if (again) {
+        r = http_get(ahead->http, &ahead->call, ret, d);
+    } else {
+        r = diag_set(d, r, "%s", diag_text(&why, r));
+    }
+    ahead_free(ahead);
+    return r;
+}
+
+void http_ahead_drop(struct http_ahead *ahead)
+{
+    if (!ahead)
+        return;
+    http_request_stop(ahead->http, &ahead->get.request);
+    round_wait(&ahead->round);
+    ahead_free(ahead);
+}
+
+/* ---- what is known of files ---- */
+
+enum stat_step { STAT_HEAD, STAT_GET, STAT_ENDED };
+
+struct stat_one {
+    struct http_request request; /* first */
+    struct round *round;
+    struct http_signature *signature;
+    enum stat_step step;
+    unsigned tries;
+    bool again; /* in the next round, after a pause */
+    uint64_t retry_ms;
+    int error;
+    struct diag *why;
+    struct remote_version *ret;
+};
+
+static void stat_done(struct http_request *request)
+{
+    round_done(((struct stat_one *)request)->round);
+}
+
+/* Send one. */
+static void stat_send(struct http *http, struct stat_one *one, struct round *round, const char *url)
+{
+    int r;
+
+    *one->why = DIAG_INIT;
+    one->round = round;
+    one->request = (struct http_request){.url = url, .done = stat_done};
+    if (one->step == STAT_HEAD)
+        one->request.method = "HEAD";
+    else
+        one->request.len = 1;
+    r = http_signing_get(&http->signing, true, &one->signature, one->why);
+    if (r == 0) {
+        one->request.signature = one->signature;
+        if (one->signature)
+            one->signature->holders++;
+        r = round_start(http, round, &one->request);
+        if (r == 0)
+            return;
+        http_signature_let_go(one->signature);
+        http_signature_let_go(one->signature);
+        one->signature = NULL;
+    }
+    one->error = r;
+    one->step = STAT_ENDED;
+}
+
+/* What the reply says; the next step, if there is one. crowded: it may have been one too many. */
+static void stat_take(struct http *http, struct stat_one *one, const char *url, bool crowded)
+{
+    const struct http_request *request = &one->request;
+    unsigned status = request->reply.status;
+    bool part = one->step == STAT_GET, told;
+    char name[HTTP_NAME_ROOM];
+
+    http_url_name(url, name, sizeof(name));
+    told =
+        request->reply.complete &&
+        (status == 200 || (part && (status == 206 || (status == 416 && request->reply.has_total))));
+    if (told && (part || request->end == HTTP_DONE)) {
+        one->error = http_reply_version(&request->reply, part, name, one->ret, one->why);
+        if (one->error == -EAGAIN && part)
+            one->error = diag_set(one->why, -EREMOTEIO,
+                                  "%s: want the size of the file in Content-Length or "
+                                  "Content-Range, found neither",
+                                  name);
+    } else if (!part && request->end == HTTP_DONE &&
+               (status == 403 || status == 405 || status == 501)) {
+        one->error = -EAGAIN; /* a server that refuses HEAD may give parts */
+    } else {
+        one->error = failure(http, request, one->signature, name, &one->again, one->why);
+        one->tries += !crowded;
+        one->again = one->again && one->tries < TRIES;
+        one->retry_ms =
+            crowded ? min_u64(request->reply.retry_ms, CROWDED_MS) : request->reply.retry_ms;
+        if (one->again)
+            return;
+    }
+    one->step = one->error == -EAGAIN ? STAT_GET : STAT_ENDED;
+}
+
+/* How long to wait before those are sent whose turn it is; 0: none of them has failed. */
+static uint64_t stat_pause(const struct stat_one *all, const size_t *turn, size_t n)
+{
+    unsigned tries = 0;
+    uint64_t asked = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct stat_one *one = &all[turn[i]];
+
+        if (!one->again)
+            continue;
+        any = true;
+        tries = (unsigned)max_u64(tries, one->tries);
+        asked = max_u64(asked, one->retry_ms);
+    }
+    return any ? pause_before(tries ? tries : 1, asked) : 0;
+}
+
+/* Send those that have a step to do, *most at most; it falls when some have failed that may have
+ * been too many. *failed: some have, in the round before, and now. Returns whether there were any.
+ */
+static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
+                       struct stat_one *all, size_t *most, bool *failed)
+{
+    AUTO_FREE size_t *turn = calloc(n, sizeof(*turn));
+    bool crowded;
+    size_t sent = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].step != STAT_ENDED && !turn)
+            all[i] = (struct stat_one){.error = -ENOMEM, .step = STAT_ENDED, .why = all[i].why};
+        if (all[i].step != STAT_ENDED && sent < *most)
+            turn[sent++] = i;
+    }
+    crowded = sent > http->sure_jobs;
+    if (*failed)
+        let_pass(round, stat_pause(all, turn, sent));
+    *failed = false;
+    for (size_t i = 0; i < sent; i++) {
+        all[turn[i]].again = false;
+        stat_send(http, &all[turn[i]], round, urls[turn[i]]);
+    }
+    round_wait(round);
+    for (size_t i = 0; i < sent; i++) {
+        struct stat_one *one = &all[turn[i]];
+
+        if (one->step != STAT_ENDED)
+            stat_take(http, one, urls[turn[i]], crowded);
+        *failed = *failed || one->again;
+        http_signature_let_go(one->signature);
+        one->signature = NULL;
+    }
+    if (*failed && crowded)
+        *most = http->sure_jobs;
+    return sent > 0;
+}
+
+/* Those of one slice, so that a million files do not cost a million requests' memory. */
+static void stat_slice(struct http *http, size_t n, const char *const *urls,
+                       struct remote_version *ret, int *ret_error, struct diag *why)
+{
+    AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
+    int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
+    size_t most = SIZE_MAX;
+    bool failed = false;
+    struct round round;
+
+    for (size_t i = 0; i < n; i++) {
+        why[i] = DIAG_INIT;
+        ret_error[i] = no;
+        if (no == 0) {
+            all[i].why = &why[i];
+            all[i].ret = &ret[i];
+        }
+    }
+    if (no < 0)
+        return;
+    round_init(&round);
+    while (stat_round(http, &round, n, urls, all, &most, &failed)) {
+    }
+    round_release(&round);
+    for (size_t i = 0; i < n; i++)
+        ret_error[i] = all[i].error;
+}
+
+void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
+               int *ret_error, struct diag *why)
+{
+    enum { SLICE = 1024 };
+
+    for (size_t i = 0; i < n; i += SLICE)
+        stat_slice(http, min_u64(n - i, SLICE), urls + i, ret + i, ret_error + i, why + i);
+}
+
+/* ---- URLs ---- */
+
+int http_encode(const char *text, bool path, char **ret)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789-._~";
+    AUTO_TEXT struct text t = {0};
+
+    for (; *text; text++) {
+        if (strchr(plain, *text) || (path && *text == '/'))
+            text_add_bytes(&t, text, 1);
+        else
+            text_add(&t, "%%%02X", (unsigned char)*text);
+    }
+    return text_finish(&t, ret, NULL);
+}

@@ -1,0 +1,88 @@
+/* What the files of HTTP share: http.c runs requests (the only file that knows libcurl),
+ * cache/http/transfer.c makes transfers of them, cache/http/call.c texts and what is known of
+ * files.
+ *
+ *   request:  made -> waiting     http_request_start()
+ *             waiting -> active   the loop, when fewer than jobs are active
+ *             active -> waiting   never; a redirect keeps it active
+ *             active -> done      done(), then release(), once each, in the loop's thread */
+#ifndef EPOCHFS_CACHE_HTTP_PARTS_H
+#define EPOCHFS_CACHE_HTTP_PARTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cache/http/http.h"
+#include "cache/http/reply.h"
+#include "cache/http/sign.h"
+
+#define HTTP_NAME_ROOM 512
+
+enum http_end {
+    HTTP_DONE,      /* the server has replied; see the status */
+    HTTP_BROKEN,    /* no connection, or it broke, or gave nothing for too long */
+    HTTP_UNTRUSTED, /* trying again is no use: certificates, the URL, redirects */
+    HTTP_STOPPED,   /* by http_request_stop(), or head() or body() */
+};
+
+struct http_request {
+    /* Set by its maker, constant from http_request_start() on: */
+    const char *url;
+    const char *method;               /* NULL: GET */
+    const char *const *headers;       /* "Name: value", NULL-terminated; NULL: none */
+    uint64_t off, len;                /* Range; len 0: none */
+    const char *version;              /* a strong ETag, for If-Match; NULL: any version will do */
+    int64_t limit_ns;                 /* of all of it; 0: none */
+    bool plain;                       /* no proxy */
+    bool at_once;                     /* does not wait until fewer than jobs are active */
+    struct http_signature *signature; /* NULL: unsigned. Taken over if it starts. */
+    /* In the loop's thread, with no lock held. head: before the first byte of the body of a reply
+     * with status 2xx; body: a piece of it. false: stop. body NULL: nobody wants
+     * it; if it is long it is given up. */
+    bool (*head)(struct http_request *request);
+    bool (*body)(struct http_request *request, const void *bytes, size_t n);
+    void (*done)(struct http_request *request);
+    void (*release)(struct http_request *request); /* NULL: done() was the last that is done */
+    /* Set when done() is called: */
+    enum http_end end;
+    struct http_reply reply;
+    char why[256];    /* it ended so, not for HTTP_DONE */
+    char error[2048]; /* the beginning of the body of a reply with another status than 2xx */
+    size_t error_len;
+    /* Set by http_request_stop() and _pause(): */
+    atomic_bool stopped, pause;
+    /* The loop's: */
+    struct http_request *next;
+    struct http_active *active;
+};
+
+struct http_loop;
+
+struct http {
+    struct transport transport;
+    /* Constant: */
+    unsigned jobs, sure_jobs;
+    int64_t timeout_ns;
+    char *ca; /* an absolute path, or NULL */
+    struct http_signing signing;
+    struct http_loop *loop;
+};
+
+/* 0, or -errno and it is not under way. Any thread. */
+int http_request_start(struct http *http, struct http_request *request);
+
+/* As transport_stop() and transport_pause(); only while release() has not been called. */
+void http_request_stop(struct http *http, struct http_request *request);
+void http_request_pause(struct http *http, struct http_request *request, bool paused);
+
+/* Is this the loop's own thread, in which nothing may wait for a request? */
+bool http_loop_is_here(struct http *http);
+
+void http_loop_rest(struct http *http);
+
+extern const struct transport_ops http_transport_ops;
+void http_free(struct http *http);
+
+#endif

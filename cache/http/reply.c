@@ -1,0 +1,454 @@
+/* Heads of HTTP replies. Lines come one by one; each that matters is parsed as soon as it is there
+ * and kept in fields of fixed size. What cannot be read, or is there twice with two values, is
+ * never guessed: it makes the reply one that contradicts itself, and no byte of its body counts.
+ *
+ * A body counts only if the head proves that it is the wanted part of the wanted version. So that a
+ * server, a proxy or a cache that errs costs time, and never a wrong byte. */
+#include "cache/http/reply.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/number.h"
+#include "base/scope.h"
+
+/* ---- dates ---- */
+
+static bool month_parse(const char *name, int *ret)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+    for (int i = 0; i < 12; i++) {
+        if (strncasecmp(name, months + (ptrdiff_t)3 * i, 3) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool http_date_parse(const char *text, int64_t *ret)
+{
+    struct tm tm = {0}, made;
+    char month[4] = "";
+    unsigned day, year, h, m, s;
+    int end = 0;
+    time_t at;
+
+    if (sscanf(text, "%*3[A-Za-z], %2u %3[A-Za-z] %4u %2u:%2u:%2u GMT%n", &day, month, &year, &h,
+               &m, &s, &end) == 6 &&
+        end > 0) {
+    } else if (sscanf(text, "%*[A-Za-z], %2u-%3[A-Za-z]-%2u %2u:%2u:%2u GMT%n", &day, month, &year,
+                      &h, &m, &s, &end) == 6 &&
+               end > 0) {
+        year += year < 70 ? 2000 : 1900;
+    } else if (sscanf(text, "%*3[A-Za-z] %3[A-Za-z] %2u %2u:%2u:%2u %4u%n", month, &day, &h, &m, &s,
+                      &year, &end) != 6 ||
+               end == 0) {
+        return false;
+    }
+    if (text[end] || !month_parse(month, &tm.tm_mon) || day < 1 || day > 31 || year < 1970 ||
+        year > 9999 || h > 23 || m > 59 || s > 60)
+        return false;
+    tm.tm_mday = (int)day;
+    tm.tm_year = (int)year - 1900;
+    tm.tm_hour = (int)h;
+    tm.tm_min = (int)m;
+    tm.tm_sec = (int)s;
+    made = tm;
+    at = timegm(&made);
+    if (made.tm_mon != tm.tm_mon && s < 60) /* the 30th of February */
+        return false;
+    *ret = at;
+    return true;
+}
+
+uint64_t http_retry_parse(const char *text, int64_t now_s)
+{
+    size_t digits = strspn(text, "0123456789");
+    uint64_t seconds;
+    int64_t at;
+
+    if (digits > 0 && text[digits] == '\0') {
+        if (number_parse(text, digits, HTTP_RETRY_MOST_MS / 1000, &seconds) != digits)
+            return text[strspn(text, "0")] ? HTTP_RETRY_MOST_MS : 0;
+        return seconds * 1000;
+    }
+    if (!http_date_parse(text, &at) || at <= now_s)
+        return 0;
+    return (uint64_t)(at - now_s) >= HTTP_RETRY_MOST_MS / 1000 ? HTTP_RETRY_MOST_MS
+                                                               : (uint64_t)(at - now_s) * 1000;
+}
+
+/* ---- lines ---- */
+
+/* A number that ends where *text is then. */
+static bool number_take(const char **text, uint64_t *ret)
+{
+    size_t n = number_parse(*text, strlen(*text), INT64_MAX - 1, ret);
+
+    *text += n;
+    return n > 0;
+}
+
+static bool range_parse(const char *text, struct http_reply *ret)
+{
+    if (strncasecmp(text, "bytes", 5) != 0 || (text[5] != ' ' && text[5] != '='))
+        return false;
+    text += 6;
+    text += strspn(text, " ");
+    if (*text == '*') {
+        text++;
+    } else {
+        if (!number_take(&text, &ret->first) || *text++ != '-' || !number_take(&text, &ret->last) ||
+            ret->last < ret->first)
+            return false;
+        ret->has_range = true;
+    }
+    if (*text++ != '/')
+        return false;
+    if (strcmp(text, "*") == 0)
+        return ret->has_range;
+    if (!number_take(&text, &ret->total) || *text)
+        return false;
+    ret->has_total = true;
+    return !ret->has_range || ret->last < ret->total;
+}
+
+static void take_range(struct http_reply *reply, const char *value)
+{
+    struct http_reply found = {0};
+
+    if (!range_parse(value, &found)) {
+        reply->contradicts = true;
+        return;
+    }
+    if ((reply->has_range || reply->has_total) &&
+        (reply->has_range != found.has_range || reply->has_total != found.has_total ||
+         reply->first != found.first || reply->last != found.last || reply->total != found.total))
+        reply->contradicts = true;
+    reply->has_range = found.has_range;
+    reply->has_total = found.has_total;
+    reply->first = found.first;
+    reply->last = found.last;
+    reply->total = found.total;
+}
+
+static void take_length(struct http_reply *reply, const char *value)
+{
+    uint64_t length;
+
+    if (!number_take(&value, &length) || *value || (reply->has_length && reply->length != length)) {
+        reply->contradicts = true;
+        return;
+    }
+    reply->has_length = true;
+    reply->length = length;
+}
+
+/* Keep a text; one that has other than printable ASCII in it, or is too long, is none. */
+static void take_text(const char *value, char *ret, size_t room)
+{
+    size_t len = strlen(value);
+
+    *ret = '\0';
+    for (size_t i = 0; i < len; i++)
+        if (value[i] < ' ' || value[i] > '~')
+            return;
+    if (len < room)
+        memcpy(ret, value, len + 1);
+}
+
+static void take_etag(struct http_reply *reply, const char *value)
+{
+    take_text(value, reply->etag, sizeof(reply->etag));
+}
+
+static void take_location(struct http_reply *reply, const char *value)
+{
+    take_text(value, reply->location, sizeof(reply->location));
+}
+
+static void take_modified(struct http_reply *reply, const char *value)
+{
+    reply->has_modified = http_date_parse(value, &reply->modified);
+}
+
+static void take_ranges(struct http_reply *reply, const char *value)
+{
+    reply->no_ranges = strcasecmp(value, "none") == 0;
+}
+
+static void take_encoding(struct http_reply *reply, const char *value)
+{
+    if (!*value || strcasecmp(value, "identity") == 0)
+        return;
+    snprintf(reply->encoding, sizeof(reply->encoding), "%s", value);
+    for (char *c = reply->encoding; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
+/* "HTTP/1.1 206 Partial Content" */
+static void take_status(struct http_reply *reply, const char *line)
+{
+    const char *at = strchr(line, ' ');
+    unsigned status = 0;
+
+    *reply = (struct http_reply){.status = 0};
+    if (at && at[1] >= '1' && at[1] <= '9' && strspn(at + 1, "0123456789") == 3)
+        status =
+            (unsigned)(at[1] - '0') * 100 + (unsigned)(at[2] - '0') * 10 + (unsigned)(at[3] - '0');
+    reply->status = status;
+}
+
+static void take_header(struct http_reply *reply, const char *name, const char *value,
+                        int64_t now_s)
+{
+    static const struct {
+        const char *name;
+        void (*take)(struct http_reply *reply, const char *value);
+    } known[] = {
+        {"Content-Length", take_length},     {"Content-Range", take_range},
+        {"Content-Encoding", take_encoding}, {"ETag", take_etag},
+        {"Last-Modified", take_modified},    {"Accept-Ranges", take_ranges},
+        {"Location", take_location},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (strcasecmp(name, known[i].name) == 0)
+            known[i].take(reply, value);
+    if (strcasecmp(name, "Retry-After") == 0)
+        reply->retry_ms = http_retry_parse(value, now_s);
+}
+
+void http_reply_line(struct http_reply *reply, const char *line, size_t len, int64_t now_s)
+{
+    char text[sizeof(reply->location) + 64], *value;
+
+    while (len > 0 && strchr("\r\n \t", line[len - 1]) && line[len - 1])
+        len--;
+    if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) {
+        if (len >= sizeof(text))
+            len = sizeof(text) - 1;
+        memcpy(text, line, len);
+        text[len] = '\0';
+        take_status(reply, text);
+        return;
+    }
+    if (reply->complete)
+        return;
+    if (len == 0) {
+        reply->complete = true;
+        return;
+    }
+    if (len >= sizeof(text) || memchr(line, '\0', len)) /* none that matters is so long */
+        return;
+    memcpy(text, line, len);
+    text[len] = '\0';
+    value = strchr(text, ':');
+    if (!value)
+        return;
+    *value++ = '\0';
+    take_header(reply, text, value + strspn(value, " \t"), now_s);
+}
+
+bool http_reply_redirects(const struct http_reply *reply)
+{
+    switch (reply->status) {
+    case 301:
+    case 302:
+    case 303:
+    case 307:
+    case 308:
+        return reply->location[0] != '\0';
+    default:
+        return false;
+    }
+}
+
+/* ---- what it means ---- */
+
+bool http_etag_is_strong(const char *etag)
+{
+    size_t len = strlen(etag);
+
+    return len > 2 && etag[0] == '"' && strchr(etag + 1, '"') == etag + len - 1;
+}
+
+enum transfer_end http_status_end(unsigned status)
+{
+    switch (status) {
+    case 404: /* it was there when the version was found */
+    case 410:
+    case 412:
+    case 416:
+        return TRANSFER_CHANGED;
+    case 408:
+    case 425:
+    case 429:
+        return TRANSFER_AGAIN;
+    default:
+        return status >= 500 || status < 200 ? TRANSFER_AGAIN : TRANSFER_REFUSED;
+    }
+}
+
+static enum transfer_end ended(enum transfer_end how, struct diag *d, const char *name,
+                               const char *wanted, const char *found)
+{
+    diag_set(d, 0, "%s: want %s, found %s", name, wanted, found);
+    return how;
+}
+
+static enum transfer_end differs(struct diag *d, const char *name, const char *what, uint64_t want,
+                                 uint64_t found)
+{
+    diag_set(d, 0, "%s: has changed: %s was %" PRIu64 ", is %" PRIu64, name, what, want, found);
+    return TRANSFER_CHANGED;
+}
+
+/* Is it the version that is wanted, as far as size, ETag and time tell? */
+static enum transfer_end judge_version(const struct http_reply *reply, const struct http_want *want,
+                                       const char *name, struct diag *d)
+{
+    const struct remote_version *version = want->version;
+
+    if (reply->status == 206 && reply->has_total && reply->total != version->size)
+        return differs(d, name, "its size", version->size, reply->total);
+    if (reply->status != 206 && reply->has_length && reply->length != version->size)
+        return differs(d, name, "its size", version->size, reply->length);
+    if (version->etag[0] && reply->etag[0]) {
+        if (strcmp(version->etag, reply->etag) == 0)
+            return TRANSFER_DONE;
+        diag_set(d, 0, "%s: has changed: its ETag was %s, is %s", name, version->etag, reply->etag);
+        return TRANSFER_CHANGED;
+    }
+    if (version->mtime.tv_sec && reply->has_modified && reply->modified != version->mtime.tv_sec)
+        return differs(d, name, "its time (seconds since 1970)", (uint64_t)version->mtime.tv_sec,
+                       (uint64_t)reply->modified);
+    return TRANSFER_DONE;
+}
+
+/* Is the body of a 206 just the part that was asked for? */
+static enum transfer_end judge_part(const struct http_reply *reply, const struct http_want *want,
+                                    const char *name, struct diag *d)
+{
+    char wanted[64], found[128];
+
+    snprintf(wanted, sizeof(wanted), "bytes %" PRIu64 "-%" PRIu64, want->off,
+             want->off + want->len - 1);
+    if (!want->part)
+        return ended(TRANSFER_AGAIN, d, name, "the whole file", "status 206, a part");
+    if (!reply->has_range)
+        return ended(TRANSFER_AGAIN, d, name, wanted, "status 206 without a Content-Range");
+    if (reply->first != want->off || reply->last != want->off + want->len - 1) {
+        snprintf(found, sizeof(found), "bytes %" PRIu64 "-%" PRIu64, reply->first, reply->last);
+        return ended(TRANSFER_AGAIN, d, name, wanted, found);
+    }
+    if (!reply->has_total && (!reply->etag[0] || !want->version->etag[0]))
+        return ended(TRANSFER_AGAIN, d, name, wanted, "neither the size of the file nor its ETag");
+    if (reply->has_length && reply->length != want->len) {
+        snprintf(found, sizeof(found), "Content-Length %" PRIu64, reply->length);
+        return ended(TRANSFER_AGAIN, d, name, wanted, found);
+    }
+    return TRANSFER_DONE;
+}
+
+enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *want,
+                                   const char *name, struct diag *d)
+{
+    enum transfer_end how;
+    char found[64];
+
+    if (reply->status != 200 && reply->status != 206) {
+        snprintf(found, sizeof(found), "status %u", reply->status);
+        return ended(reply->status / 100 == 2 ? TRANSFER_AGAIN : http_status_end(reply->status), d,
+                     name, want->part ? "status 206" : "status 200", found);
+    }
+    if (reply->encoding[0]) {
+        snprintf(found, sizeof(found), "Content-Encoding: %s", reply->encoding);
+        return ended(TRANSFER_REFUSED, d, name, "the bytes as they are", found);
+    }
+    if (reply->contradicts)
+        return ended(TRANSFER_AGAIN, d, name, "one Content-Length and one Content-Range",
+                     "what cannot be read, or two that differ");
+    how = judge_version(reply, want, name, d);
+    if (how != TRANSFER_DONE)
+        return how;
+    if (reply->status == 206)
+        return judge_part(reply, want, name, d);
+    if (want->off == 0 && (reply->has_length || !want->part))
+        return TRANSFER_DONE;
+    return ended(TRANSFER_WHOLE, d, name, "a part", "the whole file (status 200)");
+}
+
+int http_reply_version(const struct http_reply *reply, bool part, const char *name,
+                       struct remote_version *ret, struct diag *d)
+{
+    struct remote_version found = {0};
+
+    if (reply->encoding[0])
+        return diag_set(d, -EREMOTEIO, "%s: want the bytes as they are, found Content-Encoding: %s",
+                        name, reply->encoding);
+    if (reply->contradicts)
+        return diag_set(d, -EREMOTEIO,
+                        "%s: its Content-Length or Content-Range cannot be read, or there are two "
+                        "that differ",
+                        name);
+    if (reply->status == 206 || reply->status == 416) {
+        if (!reply->has_total || (reply->status == 416 && reply->total != 0))
+            return -EAGAIN;
+        found.size = reply->total;
+    } else {
+        if (!reply->has_length)
+            return -EAGAIN;
+        found.size = reply->length;
+        found.whole_only = part;
+    }
+    if (reply->no_ranges)
+        found.whole_only = true;
+    if (reply->has_modified)
+        found.mtime.tv_sec = reply->modified;
+    memcpy(found.etag, reply->etag, sizeof(found.etag));
+    *ret = found;
+    return 0;
+}
+
+void http_error_code(const char *body, size_t len, char ret[static 64])
+{
+    static const char open[] = "<Code>";
+    const char *at = memmem(body, len, open, strlen(open));
+    size_t n = 0;
+
+    ret[0] = '\0';
+    if (!at)
+        return;
+    at += strlen(open);
+    while (at + n < body + len && n < 63 && at[n] > ' ' && at[n] <= '~' && at[n] != '<')
+        n++;
+    memcpy(ret, at, n);
+    ret[n] = '\0';
+}
+
+void http_url_name(const char *url, char *ret, size_t room)
+{
+    const char *host = strstr(url, "://");
+    size_t scheme, authority, n, at = 0;
+
+    host = host ? host + 3 : url;
+    scheme = (size_t)(host - url);
+    authority = strcspn(host, "/?#");
+    for (size_t i = 0; i < authority; i++)
+        if (host[i] == '@')
+            at = i + 1;
+    n = strcspn(host + at, "?#");
+    snprintf(ret, room, "%.*s%.*s", (int)(scheme < 16 ? scheme : 0), url,
+             (int)(n < 4096 ? n : 4096), host + at);
+    for (char *c = ret; *c; c++)
+        if (*c < ' ' || *c == 0x7f)
+            *c = '?';
+}

@@ -1,0 +1,233 @@
+/* Secrets of signed requests.
+ *
+ * The signer may block and make requests, so it is asked with no lock held; `asking` sees to it
+ * that one thread asks at a time, while others wait for what it gets. A failure is not remembered:
+ * the next who waits asks again.
+ *
+ * Transfers are started in threads that must not block: where no secret is remembered they wait in
+ * a list, and the signing thread asks for them. Who is in the list may leave it at any time. */
+#include "cache/http/sign.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define REMEMBERED_NS INT64_C(5000000000)
+
+static void wipe(char **text)
+{
+    if (*text) {
+        explicit_bzero(*text, strlen(*text));
+        free(*text);
+    }
+    *text = NULL;
+}
+
+void http_secret_release(struct http_secret *secret)
+{
+    wipe(&secret->key_id);
+    wipe(&secret->key);
+    wipe(&secret->token);
+}
+
+void http_signing_init(struct http_signing *ret, struct http_signer *signer)
+{
+    *ret = (struct http_signing){.signer = signer};
+    lock_init(&ret->lock);
+    condition_init(&ret->changed);
+}
+
+void http_signing_release(struct http_signing *signing)
+{
+    http_signing_rest(signing);
+    http_signature_let_go(signing->latest);
+    pthread_cond_destroy(&signing->changed);
+    lock_release(&signing->lock);
+}
+
+void http_signature_let_go(struct http_signature *signature)
+{
+    if (!signature || atomic_fetch_sub(&signature->holders, 1) != 1)
+        return;
+    http_secret_release(&signature->secret);
+    free(signature);
+}
+
+/* Ask the signer, the lock dropped meanwhile. */
+static int ask_locked(struct http_signing *signing, struct diag *d)
+{
+    struct http_signature *made = calloc(1, sizeof(*made));
+    int r = -ENOMEM;
+
+    lock_assert_held(&signing->lock);
+    signing->asking = true;
+    lock_drop(&signing->lock);
+    if (made) {
+        r = signing->signer->secret(signing->signer, &made->secret, d);
+        made->holders = 1;
+        made->none = r == 1;
+        made->made_ns = monotonic_ns();
+        memcpy(made->region, signing->signer->region, sizeof(made->region));
+        made->region[sizeof(made->region) - 1] = '\0';
+    }
+    lock_take(&signing->lock);
+    signing->asking = false;
+    pthread_cond_broadcast(&signing->changed);
+    if (r < 0) {
+        http_signature_let_go(made);
+        return r;
+    }
+    made->number = ++signing->number;
+    http_signature_let_go(signing->latest);
+    signing->latest = made;
+    return 0;
+}
+
+static int get_locked(struct http_signing *signing, bool blocks, struct http_signature **ret,
+                      struct diag *d)
+{
+    struct http_signature *latest;
+
+    lock_assert_held(&signing->lock);
+    for (;;) {
+        latest = signing->latest;
+        if (latest && monotonic_ns() - latest->made_ns < REMEMBERED_NS)
+            break;
+        if (!blocks)
+            return -EAGAIN;
+        if (signing->asking) {
+            lock_wait(&signing->lock, &signing->changed);
+        } else {
+            int r = ask_locked(signing, d);
+
+            if (r < 0)
+                return r;
+        }
+    }
+    if (latest->none) {
+        *ret = NULL;
+        return 0;
+    }
+    latest->holders++;
+    *ret = latest;
+    return 0;
+}
+
+int http_signing_get(struct http_signing *signing, bool blocks, struct http_signature **ret,
+                     struct diag *d)
+{
+    if (!signing->signer) {
+        *ret = NULL;
+        return 0;
+    }
+    LOCK_SCOPE(&signing->lock);
+    return get_locked(signing, blocks, ret, d);
+}
+
+bool http_signing_expired(struct http_signing *signing, const struct http_signature *signature)
+{
+    LOCK_SCOPE(&signing->lock);
+
+    if (signing->latest && signing->latest->number == signature->number) {
+        http_signature_let_go(signing->latest);
+        signing->latest = NULL;
+    }
+    /* Long ago, in which case it was another story, or just now? */
+    if (signing->expired == 0 || signature->number > signing->expired + 1)
+        signing->expired = signature->number;
+    return signature->number <= signing->expired;
+}
+
+/* ---- those who wait without a thread ---- */
+
+/* Ask, and tell all who wait, the lock dropped meanwhile. */
+static void serve_locked(struct http_signing *signing)
+{
+    struct http_signature *signature = NULL;
+    struct http_signing_wait *waiting;
+    struct diag why = DIAG_INIT;
+    int r = get_locked(signing, true, &signature, &why);
+
+    waiting = signing->waiting;
+    signing->waiting = NULL;
+    lock_drop(&signing->lock);
+    while (waiting) {
+        struct http_signing_wait *next = waiting->next;
+
+        if (signature)
+            atomic_fetch_add(&signature->holders, 1);
+        waiting->ready(waiting, signature, r, &why);
+        waiting = next;
+    }
+    http_signature_let_go(signature);
+    lock_take(&signing->lock);
+}
+
+static void *signing_main(void *arg)
+{
+    struct http_signing *signing = arg;
+
+    lock_take(&signing->lock);
+    while (!signing->ending) {
+        if (signing->waiting)
+            serve_locked(signing);
+        else
+            lock_wait(&signing->lock, &signing->changed);
+    }
+    lock_drop(&signing->lock);
+    return NULL;
+}
+
+int http_signing_later(struct http_signing *signing, struct http_signing_wait *wait)
+{
+    sigset_t all, before;
+    int r = 0;
+    LOCK_SCOPE(&signing->lock);
+
+    if (!signing->running) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&signing->thread, NULL, signing_main, signing);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        signing->running = r == 0;
+    }
+    if (r == 0) {
+        wait->next = signing->waiting;
+        signing->waiting = wait;
+        pthread_cond_broadcast(&signing->changed);
+    }
+    return -r;
+}
+
+bool http_signing_forget(struct http_signing *signing, struct http_signing_wait *wait)
+{
+    struct http_signing_wait **at = &signing->waiting;
+    LOCK_SCOPE(&signing->lock);
+
+    while (*at && *at != wait)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = wait->next;
+    return true;
+}
+
+void http_signing_rest(struct http_signing *signing)
+{
+    bool running;
+
+    lock_take(&signing->lock);
+    running = signing->running;
+    signing->ending = true;
+    pthread_cond_broadcast(&signing->changed);
+    lock_drop(&signing->lock);
+    if (running)
+        pthread_join(signing->thread, NULL);
+    lock_take(&signing->lock);
+    signing->running = false;
+    signing->ending = false;
+    lock_drop(&signing->lock);
+}

@@ -1,0 +1,248 @@
+/* Transfers as requests with a Range. The head of the reply is judged before its first byte goes to
+ * data(), and not more than len bytes do. What ends the transfer is decided once, in `how`, by
+ * whoever knows it first: the judge, the count of bytes, or the end of the request. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "cache/http/parts.h"
+
+struct http_transfer {
+    struct http_request request; /* first */
+    struct http_signing_wait wait;
+    struct http *http;
+    struct transfer *transfer;
+    struct http_want want;
+    struct http_signature *signature; /* held; NULL: unsigned */
+    uint64_t given;                   /* bytes, to data() */
+    bool judged;
+    bool decided;
+    enum transfer_end how;
+    struct diag why;
+    char name[HTTP_NAME_ROOM];
+};
+
+static bool decide(struct http_transfer *t, enum transfer_end how)
+{
+    if (!t->decided)
+        t->how = how;
+    t->decided = true;
+    return false;
+}
+
+static bool on_head(struct http_request *request)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+    enum transfer_end how = http_reply_judge(&request->reply, &t->want, t->name, &t->why);
+
+    t->judged = true;
+    if (how != TRANSFER_DONE)
+        return decide(t, how);
+    if (request->reply.status == 200 && t->want.len < t->want.version->size && t->transfer->grow &&
+        t->transfer->grow(t->transfer))
+        t->want.len = t->want.version->size;
+    return true;
+}
+
+static bool on_body(struct http_request *request, const void *bytes, size_t n)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+    uint64_t left = t->want.len - t->given;
+    size_t take = min_u64(n, left);
+    bool all = t->want.len == t->want.version->size || request->reply.status == 206;
+
+    if (n > left && all) {
+        diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found more", t->name, t->want.len);
+        return decide(t, TRANSFER_AGAIN);
+    }
+    t->given += take;
+    if (!t->transfer->data(t->transfer, bytes, take)) {
+        diag_set(&t->why, 0, "%s: stopped", t->name);
+        return decide(t, TRANSFER_STOPPED);
+    }
+    /* Of a whole file only the beginning may be wanted. */
+    return all || t->given < t->want.len || decide(t, TRANSFER_DONE);
+}
+
+/* The reply is an error. */
+static void decide_status(struct http_transfer *t)
+{
+    const struct http_request *request = &t->request;
+    enum transfer_end how = http_status_end(request->reply.status);
+    char code[64];
+
+    if (request->reply.status == 412 && request->version)
+        diag_set(&t->why, 0, "%s: has changed: its ETag was %s, and is no longer (status 412)",
+                 t->name, request->version);
+    http_error_code(request->error, request->error_len, code);
+    if (strcmp(code, "RequestTimeout") == 0)
+        how = TRANSFER_AGAIN;
+    if (t->signature &&
+        (strcmp(code, "ExpiredToken") == 0 || strcmp(code, "RequestTimeTooSkewed") == 0))
+        how = http_signing_expired(&t->http->signing, t->signature) ? TRANSFER_AGAIN
+                                                                    : TRANSFER_REFUSED;
+    diag_set(&t->why, 0, "%s: want status %s, found %u%s%s", t->name, t->want.part ? "206" : "200",
+             request->reply.status, code[0] ? " " : "", code);
+    decide(t, how);
+}
+
+static void on_done(struct http_request *request)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+    unsigned status = request->reply.status;
+
+    if (t->decided) {
+    } else if (request->end == HTTP_STOPPED) {
+        diag_set(&t->why, 0, "%s: %s", t->name, request->why);
+        decide(t, TRANSFER_STOPPED);
+    } else if (request->end != HTTP_UNTRUSTED && request->reply.complete && status >= 300) {
+        decide_status(t);
+    } else if (request->end != HTTP_DONE) {
+        diag_set(&t->why, 0, "%s: after %" PRIu64 " of %" PRIu64 " bytes: %s", t->name, t->given,
+                 t->want.len, request->why);
+        decide(t, request->end == HTTP_UNTRUSTED ? TRANSFER_REFUSED : TRANSFER_AGAIN);
+    } else if (t->judged || on_head(request)) {
+        if (t->given < t->want.len)
+            diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found %" PRIu64, t->name, t->want.len,
+                     t->given);
+        decide(t, t->given < t->want.len ? TRANSFER_AGAIN : TRANSFER_DONE);
+    }
+    t->transfer->end(t->transfer, t->how, request->reply.retry_ms, &t->why);
+}
+
+static void on_release(struct http_request *request)
+{
+    struct http_transfer *t = (struct http_transfer *)request;
+
+    http_signature_let_go(t->signature);
+    free(t);
+}
+
+static struct http *http_of(struct transport *transport)
+{
+    return (struct http *)((char *)transport - offsetof(struct http, transport));
+}
+
+/* signature: held by the transfer from now on. */
+static int request_start(struct http_transfer *t, struct http_signature *signature)
+{
+    int r;
+
+    t->signature = signature;
+    t->request.signature = signature;
+    if (signature)
+        atomic_fetch_add(&signature->holders, 1);
+    r = http_request_start(t->http, &t->request);
+    if (r < 0)
+        http_signature_let_go(t->request.signature);
+    return r;
+}
+
+/* There are secrets now, or there will be none. */
+static void on_ready(struct http_signing_wait *wait, struct http_signature *signature, int r,
+                     const struct diag *d)
+{
+    struct http_transfer *t =
+        (struct http_transfer *)((char *)wait - offsetof(struct http_transfer, wait));
+
+    if (r == 0)
+        r = request_start(t, signature);
+    if (r == 0)
+        return;
+    diag_set(&t->why, 0, "%s: signing: %s", t->name, diag_text(d, r));
+    decide(t, r == -EACCES ? TRANSFER_REFUSED : TRANSFER_AGAIN);
+    on_done(&t->request);
+    on_release(&t->request);
+}
+
+static struct http_transfer *transfer_new(struct http *http, struct transfer *transfer)
+{
+    struct http_transfer *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->http = http;
+    t->transfer = transfer;
+    t->want = (struct http_want){.version = transfer->version,
+                                 .off = transfer->off,
+                                 .len = transfer->len,
+                                 .part = !transfer->version->whole_only};
+    if (http_etag_is_strong(transfer->version->etag))
+        t->request.version = transfer->version->etag;
+    http_url_name(transfer->url, t->name, sizeof(t->name));
+    t->wait.ready = on_ready;
+    t->request.url = transfer->url;
+    if (t->want.part) {
+        t->request.off = transfer->off;
+        t->request.len = transfer->len;
+    }
+    t->request.head = on_head;
+    t->request.body = on_body;
+    t->request.done = on_done;
+    t->request.release = on_release;
+    return t;
+}
+
+static int start(struct transport *transport, struct transfer *transfer)
+{
+    struct http *http = http_of(transport);
+    struct http_signature *signature = NULL;
+    struct http_transfer *t;
+    int r;
+
+    if (transfer->len == 0 || transfer->off > transfer->version->size ||
+        transfer->len > transfer->version->size - transfer->off)
+        return -EINVAL;
+    t = transfer_new(http, transfer);
+    if (!t)
+        return -ENOMEM;
+    transfer->own = t;
+    r = http_signing_get(&http->signing, false, &signature, NULL);
+    if (r == 0)
+        r = request_start(t, signature);
+    else if (r == -EAGAIN)
+        r = http_signing_later(&http->signing, &t->wait);
+    if (r < 0)
+        on_release(&t->request);
+    return r;
+}
+
+/* What ends it comes last: it may be gone before this returns. */
+static void stop(struct transport *transport, struct transfer *transfer)
+{
+    struct http *http = http_of(transport);
+    struct http_transfer *t = transfer->own;
+
+    if (!http_signing_forget(&http->signing, &t->wait)) {
+        http_request_stop(http, &t->request);
+        return;
+    }
+    atomic_store(&t->request.stopped, true);
+    if (request_start(t, NULL) < 0)
+        http_signing_later(&http->signing, &t->wait); /* it ends when it is ready */
+}
+
+static void set_paused(struct transport *transport, struct transfer *transfer, bool paused)
+{
+    struct http_transfer *t = transfer->own;
+
+    http_request_pause(http_of(transport), &t->request, paused);
+}
+
+static void rest(struct transport *transport)
+{
+    struct http *http = http_of(transport);
+
+    http_signing_rest(&http->signing);
+    http_loop_rest(http);
+}
+
+static void transport_end(struct transport *transport)
+{
+    http_free(http_of(transport));
+}
+
+const struct transport_ops http_transport_ops = {
+    .start = start, .stop = stop, .pause = set_paused, .rest = rest, .free = transport_end};

@@ -1,0 +1,163 @@
+/* URLs and the names of files in them.
+ *
+ * What users type and what servers send goes through here before it is used: no name that comes out
+ * leads out of its folder, and no message shows what only the server shall see. */
+#include "cache/http/url.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+
+static bool is_control(unsigned char c)
+{
+    return c < 0x20 || c == 0x7f;
+}
+
+/* What must be encoded wherever it stands. */
+static bool must_encode(unsigned char c)
+{
+    return c <= 0x20 || c >= 0x7f || strchr("\"<>\\^`{|}", c);
+}
+
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if (is_control((unsigned char)*text))
+            return true;
+    return false;
+}
+
+/* Where is what? false: it has no host. */
+static bool find_parts(const char *url, struct url_parts *ret)
+{
+    const char *host = strstr(url, "://");
+
+    if (!host)
+        return false;
+    host += 3;
+    ret->host = (size_t)(host - url);
+    ret->path = ret->host + strcspn(host, "/?");
+    ret->query = ret->path + strcspn(url + ret->path, "?");
+    return ret->path > ret->host;
+}
+
+/* Is what follows the last ':' of the host a port? Else it may be a piece of a password. */
+static bool has_good_port(const char *url, const struct url_parts *at)
+{
+    const char *end = url + at->path, *colon = memrchr(url + at->host, ':', at->path - at->host);
+
+    if (!colon || memchr(colon, ']', (size_t)(end - colon)))
+        return true;
+    return strspn(colon + 1, "0123456789") >= (size_t)(end - colon - 1);
+}
+
+int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag *d)
+{
+    struct url_parts at;
+    AUTO_FREE char *clean = malloc(3 * strlen(url) + 2);
+    char *to = clean;
+
+    if (!clean)
+        return -ENOMEM;
+    if (has_control(url) || !find_parts(url, &at))
+        return diag_set(d, -EINVAL, "SOURCE: want a URL as http://host/folder/, found %s",
+                        has_control(url) ? "control characters in it" : "no host in it");
+    if (memchr(url + at.host, '@', at.path - at.host)) {
+        const char *host = memrchr(url + at.host, '@', at.path - at.host);
+
+        return diag_set(d, -EINVAL,
+                        "%.*s...%.*s: want no user and password in a URL, where everybody on this "
+                        "machine sees them; put them into ~/.netrc",
+                        (int)at.host, url, (int)(at.query - (size_t)(host - url)), host);
+    }
+    if (!has_good_port(url, &at))
+        return diag_set(d, -EINVAL,
+                        "SOURCE: want a URL as http://host:port/folder/, found a port "
+                        "that is no number");
+    if (strchr(url, '#'))
+        return diag_set(d, -EINVAL, "%.*s: want a URL without '#'; in a name it is written %%23",
+                        (int)at.query, url);
+    for (const char *from = url; *from; from++) {
+        if ((size_t)(from - url) == at.path && *from == '?')
+            *to++ = '/';
+        to += must_encode((unsigned char)*from)
+                  ? snprintf(to, 4, "%%%02X", (unsigned)(unsigned char)*from)
+                  : (*to = *from, 1);
+    }
+    if (!url[at.path])
+        *to++ = '/';
+    *to = '\0';
+    find_parts(clean, parts);
+    *ret = TAKE_PTR(clean);
+    return 0;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool url_decode(const char *text, size_t len, char *ret)
+{
+    for (size_t i = 0; i < len; i++) {
+        int high, low;
+
+        if (text[i] != '%') {
+            *ret++ = text[i];
+            continue;
+        }
+        high = len - i > 2 ? hex_digit(text[i + 1]) : -1;
+        low = len - i > 2 ? hex_digit(text[i + 2]) : -1;
+        if (high < 0 || low < 0 || !(high | low))
+            return false;
+        *ret++ = (char)(high << 4 | low);
+        i += 2;
+    }
+    *ret = '\0';
+    return true;
+}
+
+const char *name_wrong(const char *path)
+{
+    if (strlen(path) >= PATH_MAX / 2)
+        return "a path that is too long";
+    if (has_control(path))
+        return "control characters";
+    if (*path == '/')
+        return "an absolute path";
+    for (;;) {
+        size_t len = strcspn(path, "/");
+
+        if (!len)
+            return "an empty name";
+        if (len > NAME_MAX)
+            return "a name of more than 255 bytes";
+        if (path[0] == '.' && (len == 1 || (len == 2 && path[1] == '.')))
+            return len == 1 ? "the name '.'" : "the name '..'";
+        if (!path[len])
+            return NULL;
+        path += len + 1;
+    }
+}
+
+bool name_hidden(const char *path)
+{
+    return *path == '.' || strstr(path, "/.");
+}
+
+void name_show(const char *text, char *ret, size_t room)
+{
+    size_t n = 0;
+
+    for (; *text && n + 1 < room; text++)
+        ret[n++] = is_control((unsigned char)*text) ? '?' : *text;
+    ret[n] = '\0';
+}

@@ -1,0 +1,223 @@
+/* The process is looked for with WNOWAIT first: until it is reaped its number is taken, so that the
+ * signal which clears up its group meets no other. */
+#include "cache/named/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/scope.h"
+
+#define NS_PER_MS    1000000
+#define LOOK_MS      10 /* between two looks at the process where it cannot be polled */
+#define MESSAGE_READ 4096
+
+/* Nothing but 0, 1 and 2 is open in the child. Returns errno. */
+static int set_files(posix_spawn_file_actions_t *files, const char *cwd, int in, int out,
+                     int messages)
+{
+    int err = in < 0 ? posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0)
+                     : posix_spawn_file_actions_adddup2(files, in, 0);
+
+    if (!err)
+        err = posix_spawn_file_actions_adddup2(files, out, 1);
+    if (!err)
+        err = posix_spawn_file_actions_adddup2(files, messages, 2);
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 34)
+    if (!err) /* ours are O_CLOEXEC, but not those that we inherited */
+        err = posix_spawn_file_actions_addclosefrom_np(files, 3);
+#endif
+#endif
+    return err ? err : posix_spawn_file_actions_addchdir_np(files, cwd);
+}
+
+/* Our threads block signals, and our starter may have told us to ignore some. Returns errno. */
+static int set_signals(posix_spawnattr_t *how)
+{
+    sigset_t all, none;
+    int err;
+
+    sigfillset(&all);
+    sigemptyset(&none);
+    err = posix_spawnattr_setsigdefault(how, &all);
+    if (!err)
+        err = posix_spawnattr_setsigmask(how, &none);
+    if (!err)
+        err = posix_spawnattr_setpgroup(how, 0);
+    return err ? err
+               : posix_spawnattr_setflags(how, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                   POSIX_SPAWN_SETPGROUP);
+}
+
+/* 0 or -errno. */
+static int spawn(const char *command, const char *cwd, int in, int out, int messages, pid_t *ret)
+{
+    const char *const words[] = {"sh", "-c", command, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    int err = posix_spawn_file_actions_init(&files);
+
+    if (err)
+        return -err;
+    err = posix_spawnattr_init(&how);
+    if (!err) {
+        err = set_files(&files, cwd, in, out, messages);
+        if (!err)
+            err = set_signals(&how);
+        if (!err)
+            err = posix_spawn(ret, "/bin/sh", &files, &how, (char *const *)words, environ);
+        posix_spawnattr_destroy(&how);
+    }
+    posix_spawn_file_actions_destroy(&files);
+    return -err;
+}
+
+/* Behind 0, 1 and 2, which are the child's: dup2() in the child overwrites no other. */
+static int behind_standard(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+/* The daemon may be spared when memory is short (fs/life/privileges.h); what it runs is not. */
+static void take_part_in_oom(pid_t pid)
+{
+    static const char no_favour[] = "0";
+    char path[40], score[8] = "";
+    AUTO_CLOSE int ours = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC), theirs = -1;
+
+    if (ours < 0 || read(ours, score, sizeof(score)) <= 0 || *score != '-')
+        return;
+    snprintf(path, sizeof(path), "/proc/%ld/oom_score_adj", (long)pid);
+    theirs = open(path, O_WRONLY | O_CLOEXEC);
+    if (theirs < 0 || write(theirs, no_favour, 1) < 0)
+        return; /* it is spared, too */
+}
+
+int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd)
+{
+    AUTO_CLOSE int in = in_fd < 0 ? -1 : behind_standard(in_fd), out = behind_standard(out_fd);
+    AUTO_CLOSE int ours = -1, theirs = -1, high = -1;
+    int ends[2], r;
+
+    if (out < 0 || (in_fd >= 0 && in < 0) || pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    ours = ends[0];
+    theirs = ends[1];
+    high = behind_standard(theirs);
+    if (high < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    *ret = CHILD_NONE;
+    r = spawn(command, cwd, in, out, high, &ret->pid);
+    if (r < 0)
+        return r;
+    take_part_in_oom(ret->pid);
+    ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
+    ret->messages_fd = TAKE_FD(ours);
+    return 0;
+}
+
+/* Read some of what it has to say. False: there is no more for now. */
+static bool read_messages(struct child *child)
+{
+    char bytes[MESSAGE_READ];
+    ssize_t n = child->messages_fd < 0 ? 0 : read(child->messages_fd, bytes, sizeof(bytes));
+    size_t fresh, kept;
+
+    if (n < 0)
+        return errno == EINTR;
+    if (n == 0) { /* nobody can say any more; polling it would tell us so again and again */
+        scope_close(&child->messages_fd);
+        child->messages_fd = -1;
+        return false;
+    }
+    fresh = (size_t)min_u64((uint64_t)n, CHILD_MESSAGES);
+    kept = (size_t)min_u64(child->messages_len, CHILD_MESSAGES - fresh);
+    memmove(child->messages, child->messages + child->messages_len - kept, kept);
+    memcpy(child->messages + kept, bytes + (size_t)n - fresh, fresh);
+    child->messages_len = kept + fresh;
+    return true;
+}
+
+/* 1: it waits to be reaped; 0: it runs; or -errno. */
+static int has_ended(const struct child *child)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return -errno;
+    return info.si_pid == child->pid;
+}
+
+/* Kill what is left of the group and reap the child, which has ended or is killed by that. */
+static int reap(struct child *child)
+{
+    int status = -1;
+
+    kill(-child->pid, SIGKILL);
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    child->pid = 0;
+    return status;
+}
+
+static void wait_for_event(struct child *child, int64_t ns)
+{
+    struct pollfd fds[] = {{.fd = child->pid_fd, .events = POLLIN},
+                           {.fd = child->messages_fd, .events = POLLIN}};
+    int64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
+
+    if (child->pid_fd < 0 && ms > LOOK_MS)
+        ms = LOOK_MS;
+    if (poll(fds, ARRAY_LEN(fds), ms < INT32_MAX ? (int)ms : INT32_MAX) > 0 && fds[1].revents)
+        read_messages(child);
+}
+
+int child_wait(struct child *child, int64_t until, int *ret_status)
+{
+    int r;
+
+    while ((r = has_ended(child)) == 0) {
+        int64_t left = until - monotonic_ns();
+
+        if (left <= 0)
+            return 0;
+        wait_for_event(child, left);
+    }
+    if (r < 0) {
+        child->pid = 0; /* it is not ours, whoever took it */
+        return r;
+    }
+    *ret_status = reap(child);
+    for (unsigned i = 0; i < 32 && read_messages(child); i++)
+        continue; /* a pipe holds 64 KiB; who has left the group may go on writing */
+    return 1;
+}
+
+const char *child_messages(struct child *child)
+{
+    while (child->messages_len && child->messages[child->messages_len - 1] == '\n')
+        child->messages_len--;
+    for (size_t i = 0; i < child->messages_len; i++)
+        if ((unsigned char)child->messages[i] < ' ')
+            child->messages[i] = ' ';
+    child->messages[child->messages_len] = '\0';
+    return child->messages;
+}
+
+void child_release(struct child *child)
+{
+    if (child->pid)
+        reap(child);
+    scope_close(&child->pid_fd);
+    scope_close(&child->messages_fd);
+    *child = CHILD_NONE;
+}

@@ -1,0 +1,169 @@
+/* The id of an unpacked file follows from the device, inode, size and time of last change of the
+ * packed one, so a new version of that file is another entry. */
+#include "cache/pack/unpack.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cache/source/source.h"
+
+extern const struct unpacker unpacker_gzip;
+#ifdef HAVE_LZMA
+extern const struct unpacker unpacker_xz;
+#endif
+
+static const struct unpacker *const unpackers[] = {
+    &unpacker_gzip,
+#ifdef HAVE_LZMA
+    &unpacker_xz,
+#endif
+};
+
+size_t unpacked_name_len(const char *name)
+{
+    static const char *const suffixes[] = {".gz", ".xz"};
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        size_t n = strlen(suffixes[i]);
+
+        if (len > n && !strcmp(name + len - n, suffixes[i]))
+            return len - n;
+    }
+    return len;
+}
+
+static const struct unpacker *unpacker_of(const struct blob *blob)
+{
+    for (size_t i = 0; i < ARRAY_LEN(unpackers); i++) {
+        const struct unpacker *u = unpackers[i];
+        uint8_t head[sizeof(u->magic)];
+
+        if (blob->size >= u->magic_len && blob_pread(blob, head, u->magic_len, 0) == 0 &&
+            !memcmp(head, u->magic, u->magic_len))
+            return u;
+    }
+    return NULL;
+}
+
+struct unpacking {
+    const struct unpacker *unpacker;
+    struct unpack_input in;
+};
+
+#define NOT_PACKED (-ENOEXEC)
+
+static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
+{
+    struct unpacking *u = ctx;
+    int r;
+
+    if (!u->unpacker)
+        u->unpacker = unpacker_of(u->in.packed);
+    if (!u->unpacker)
+        return NOT_PACKED;
+    if (u->in.watch)
+        u->in.watch->progress(u->in.watch, u->in.packed, 0);
+    r = u->unpacker->run(&u->in, sink, d);
+    return r < 0 ? r : blob_verify(u->in.packed, d);
+}
+
+/* Give the blob's place to its content, open as fd. */
+static int replace_blob(struct blob **blob, int fd, uint64_t size)
+{
+    struct blob *content;
+    int r = local_blob_new(fd, blob_name(*blob), size, true, &content);
+
+    if (r < 0)
+        return r;
+    content->source = TAKE_PTR((*blob)->source);
+    content->mtime = (*blob)->mtime;
+    content->mode = (*blob)->mode;
+    content->uid = (*blob)->uid;
+    content->gid = (*blob)->gid;
+    blob_done(*blob);
+    blob_free(*blob);
+    *blob = content;
+    return 0;
+}
+
+/* The entry that the content of blob has, or would have. */
+static int find_entry(const struct blob *blob, const struct cache_folder *cache, struct entry *ret,
+                      struct diag *d)
+{
+    AUTO_FREE char *identity = NULL;
+    struct diag reason = DIAG_INIT;
+    int r = blob_identity(blob, &identity);
+
+    if (r == 0)
+        r = entry_init(ret, cache, "unpacked", identity, blob_source(blob), &reason);
+    return r < 0 ? diag_set(d, r, "%s: %s", blob_name(blob), diag_text(&reason, r)) : 0;
+}
+
+int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d)
+{
+    struct entry entry;
+    uint64_t size = 0;
+    int fd = -1, r = find_entry(*blob, cache, &entry, d);
+
+    if (r == 0)
+        r = entry_open_checked(&entry, &fd, &size);
+    return r < 0 ? r : replace_blob(blob, fd, size);
+}
+
+/* Of such a file no byte is read before it is known that nobody else unpacks it, for who does drops
+ * all of it in the end. */
+static bool looks_packed(const struct blob *blob)
+{
+    const char *name = blob_name(blob);
+
+    return blob->ops->fetch && unpacked_name_len(name) < strlen(name);
+}
+
+bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache)
+{
+    AUTO_CLOSE int fd = -1;
+    struct entry entry;
+    uint64_t size;
+
+    return looks_packed(blob) && find_entry(blob, cache, &entry, NULL) == 0 &&
+           entry_open(&entry, &fd, &size) == 0;
+}
+
+int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
+                struct diag *d)
+{
+    struct unpacking u = {.in = {*blob, watch}};
+    struct diag reason = DIAG_INIT;
+    struct entry entry;
+    uint64_t size = 0;
+    int fd = -1, r;
+
+    /* Of a remote not a byte is fetched if it was unpacked before. */
+    if ((*blob)->ops->fetch) {
+        r = unpack_find(blob, cache, d);
+        if (r != -ENOENT)
+            return r;
+    }
+    if (!looks_packed(*blob)) {
+        u.unpacker = unpacker_of(*blob);
+        if (!u.unpacker)
+            return 0;
+    }
+    r = find_entry(*blob, cache, &entry, d);
+    if (r < 0)
+        return r;
+    r = entry_open_checked(&entry, &fd, &size);
+    if (r == -ENOENT)
+        r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
+    if (r < 0 && !u.unpacker && r != NOT_PACKED) /* it could not be begun, but has it to be? */
+        u.unpacker = unpacker_of(*blob);
+    if (r < 0 && !u.unpacker)
+        return 0;
+    if (r < 0 && r != -ENOSPC && reason.set) /* it says of which file it is */
+        return diag_set(d, r, "%s", reason.text);
+    if (r < 0)
+        return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u.unpacker->name,
+                        entry.folder, diag_text(&reason, r));
+    return replace_blob(blob, fd, size);
+}

@@ -1,0 +1,62 @@
+/* Compressed source files, unpacked once into the cache folder and served from there.
+ *
+ * Published by renaming: a file under its final name is whole. Its last 64 bytes say what it is.
+ * Two processes that need the same file take turns; the second finds it done. The format is in
+ * docs/cache-format.md. unpackers[] is the registry. */
+#ifndef EPOCHFS_CACHE_PACK_UNPACK_H
+#define EPOCHFS_CACHE_PACK_UNPACK_H
+
+#include "base/blob.h"
+#include "base/diag.h"
+#include "cache/disk/entry.h"
+
+/* Who is told how far it has come; by the thread that unpacks. */
+struct unpack_watch {
+    /* So many bytes of packed have been read: 0 at first, all at the end. Not if it fails. */
+    void (*progress)(struct unpack_watch *watch, const struct blob *packed, uint64_t bytes);
+};
+
+/* What is unpacked. */
+struct unpack_input {
+    const struct blob *packed;
+    struct unpack_watch *watch; /* NULL: nobody */
+};
+
+/* blob_read(), and tell the watch. */
+static inline int unpack_read(const struct unpack_input *in, void *buf, size_t len, uint64_t off,
+                              struct diag *d)
+{
+    int r = blob_read(in->packed, buf, len, off, d);
+
+    if (r == 0 && in->watch)
+        in->watch->progress(in->watch, in->packed, off + len);
+    return r;
+}
+
+struct unpacker {
+    const char *name; /* for messages */
+    const char *suffix;
+    uint8_t magic[6];
+    size_t magic_len;
+    /* Unpack all of in with entry_write(). 0, -EBADMSG with place, wanted and found in d, or
+     * -errno. */
+    int (*run)(const struct unpack_input *in, struct entry_sink *sink, struct diag *d);
+};
+
+/* Replace *blob by its content if that was unpacked before. Reads nothing of it. 0, -ENOENT: it was
+ * not, or -errno. */
+int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d);
+
+/* Was it unpacked before, by any process? */
+bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache);
+
+/* If *blob is packed, replace it by a blob of its content with the name, times and owner of the
+ * packed file. 0, or -errno with the reason in d and *blob as it was. Blocks while it unpacks.
+ * watch may be NULL. */
+int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
+                struct diag *d);
+
+/* The length of name without a suffix of a packed file. */
+size_t unpacked_name_len(const char *name);
+
+#endif

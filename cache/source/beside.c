@@ -1,0 +1,232 @@
+/* One thread at a time has its turn: it alone looks at what is below, and may ask the server. What
+ * a caller was given is not written to any more.
+ *
+ * A listing of HTTP has no sizes: they are asked for when a file is named, and with it those of the
+ * files that follow in the list, each time twice as many. So of an scp that names one file beside
+ * it one is asked for, and one that names all of a folder does not wait for each. */
+#include "cache/source/beside.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <search.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "cache/http/url.h"
+#include "cache/source/remote.h"
+
+#define AHEAD_MOST 1024
+
+/* A file that the server was asked for, without a listing. */
+struct asked {
+    char *path;
+    struct source_entry entry; /* version NULL: it is not there */
+};
+
+struct beside {
+    struct lock lock;
+    pthread_cond_t changed;
+    /* Guarded by lock: */
+    bool taken; /* the turn is */
+    /* Who has the turn: */
+    bool looked;             /* for a listing */
+    bool listed;             /* there is one: */
+    struct source_list list; /* sorted */
+    size_t ahead;            /* files to ask for next */
+    void *asked;             /* a tree of struct asked, by path */
+};
+
+int beside_new(struct beside **ret)
+{
+    struct beside *beside = calloc(1, sizeof(*beside));
+
+    if (!beside)
+        return -ENOMEM;
+    lock_init(&beside->lock);
+    condition_init(&beside->changed);
+    beside->ahead = 1;
+    *ret = beside;
+    return 0;
+}
+
+static void asked_free(void *asked)
+{
+    struct asked *a = asked;
+
+    if (!a)
+        return;
+    source_entry_release(&a->entry);
+    free(a->path);
+    free(a);
+}
+
+static void asked_scope_end(struct asked **asked)
+{
+    asked_free(*asked);
+}
+
+static int compare_asked(const void *a, const void *b)
+{
+    return strcmp(((const struct asked *)a)->path, ((const struct asked *)b)->path);
+}
+
+void beside_free(struct beside *beside)
+{
+    if (!beside)
+        return;
+    tdestroy(beside->asked, asked_free);
+    source_list_release(&beside->list);
+    pthread_cond_destroy(&beside->changed);
+    lock_release(&beside->lock);
+    free(beside);
+}
+
+static void take_turn(struct beside *beside)
+{
+    LOCK_SCOPE(&beside->lock);
+
+    while (beside->taken)
+        lock_wait(&beside->lock, &beside->changed);
+    beside->taken = true;
+}
+
+static void give_turn_back(struct beside *beside)
+{
+    LOCK_SCOPE(&beside->lock);
+
+    beside->taken = false;
+    pthread_cond_signal(&beside->changed);
+}
+
+/* What http_stat() fills. */
+struct questions {
+    const char *url[AHEAD_MOST];
+    struct source_entry *entry[AHEAD_MOST];
+    struct remote_version version[AHEAD_MOST];
+    int error[AHEAD_MOST];
+    struct diag why[AHEAD_MOST];
+    size_t n;
+};
+
+/* Ask for the versions. The first one's result, with the reason in d; the others are asked for
+ * again when they are needed and are not known. */
+static int ask(const struct source *source, struct questions *q, struct diag *d)
+{
+    for (size_t i = 0; i < q->n; i++)
+        q->why[i] = DIAG_INIT;
+    http_stat(source->http, q->n, q->url, q->version, q->error, q->why);
+    for (size_t i = 0; i < q->n; i++) {
+        struct remote_version *version = q->error[i] < 0 ? NULL : malloc(sizeof(*version));
+
+        if (q->error[i] == 0 && !version)
+            return -ENOMEM;
+        if (version)
+            *version = q->version[i];
+        q->entry[i]->version = version;
+    }
+    return q->error[0] < 0 ? diag_set(d, q->error[0], "%s", diag_text(&q->why[0], q->error[0])) : 0;
+}
+
+static int find_listed(const struct source *source, struct beside *beside, const char *path,
+                       const struct source_entry **ret, struct diag *d)
+{
+    struct source_list *list = &beside->list;
+    struct source_entry *entry = source_list_find(list, path);
+    AUTO_FREE struct questions *q = NULL;
+    int r = 0;
+
+    if (!entry)
+        return -ENOENT;
+    if (!entry->version && !entry->error) {
+        q = calloc(1, sizeof(*q));
+        if (!q)
+            return -ENOMEM;
+        for (struct source_entry *e = entry; e < list->entry + list->n && q->n < beside->ahead; e++)
+            if (!e->version && !e->error) {
+                q->entry[q->n] = e;
+                q->url[q->n++] = e->url;
+            }
+        if (beside->ahead < AHEAD_MOST)
+            beside->ahead *= 2;
+        r = ask(source, q, d);
+    }
+    if (r == 0)
+        *ret = entry;
+    return r;
+}
+
+static int fill_asked(const struct source *source, const char *path, struct asked *ret)
+{
+    const char *slash = strrchr(path, '/');
+
+    ret->path = strdup(path);
+    ret->entry.folder = strndup(path, slash ? (size_t)(slash - path) : 0);
+    ret->entry.name = strdup(slash ? slash + 1 : path);
+    return ret->path && ret->entry.folder && ret->entry.name
+               ? remote_url(source, path, &ret->entry.url)
+               : -ENOMEM;
+}
+
+/* Ask the server, unless it was asked before. */
+static int find_asked(const struct source *source, struct beside *beside, const char *path,
+                      const struct source_entry **ret, struct diag *d)
+{
+    AUTO(asked_scope_end) struct asked *asked = NULL;
+    const struct asked like = {.path = (char *)path};
+    struct asked *const *found = tfind(&like, &beside->asked, compare_asked);
+    AUTO_FREE struct questions *q = NULL;
+    struct diag why = DIAG_INIT;
+    int r;
+
+    if (found && !(*found)->entry.version)
+        return -ENOENT;
+    if (found) {
+        *ret = &(*found)->entry;
+        return 0;
+    }
+    asked = calloc(1, sizeof(*asked));
+    q = calloc(1, sizeof(*q));
+    r = asked && q ? fill_asked(source, path, asked) : -ENOMEM;
+    if (r < 0)
+        return r;
+    q->entry[0] = &asked->entry;
+    q->url[0] = asked->entry.url;
+    q->n = 1;
+    r = ask(source, q, &why);
+    if (r < 0 && r != -ENOENT)
+        return diag_set(d, r, "%s", diag_text(&why, r));
+    if (!tsearch(asked, &beside->asked, compare_asked))
+        return -ENOMEM;
+    if (r == 0)
+        *ret = &asked->entry;
+    asked = NULL;
+    return r;
+}
+
+static int find_in_turn(const struct source *source, struct beside *beside, const char *path,
+                        const struct source_entry **ret, struct diag *d)
+{
+    if (!beside->looked) {
+        int r =
+            source->remote->list_beside ? source->remote->list_beside(source, &beside->list) : 0;
+
+        if (r < 0)
+            return r;
+        beside->looked = true;
+        beside->listed = r > 0;
+    }
+    return (beside->listed ? find_listed : find_asked)(source, beside, path, ret, d);
+}
+
+int beside_find(const struct source *source, const char *path, const struct source_entry **ret,
+                struct diag *d)
+{
+    int r;
+
+    if (name_wrong(path) || name_hidden(path))
+        return -ENOENT;
+    take_turn(source->beside);
+    r = find_in_turn(source, source->beside, path, ret, d);
+    give_turn_back(source->beside);
+    return r;
+}

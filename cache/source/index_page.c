@@ -1,0 +1,214 @@
+/* Index pages of nginx, Apache, Python's http.server and others like them.
+ *
+ * All are HTML in which each file of the folder is the href of an <a>: relative, percent-encoded,
+ * of a folder with '/' behind it. The text that is shown is cut off, the href is not. Other links
+ * lead to the folder above, sort the page ("?C=N;O=D"), or leave the folder: what is no plain name
+ * in this very folder is no file of it.
+ *
+ * This is no parser of HTML: it finds tags and their attributes, and nothing that a page says can
+ * do more than give names, each of which is checked. */
+#include "cache/source/index_page.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cache/http/url.h"
+
+#define HREF_MOST                                                                                  \
+    (4 * PATH_MAX) /* bytes; a name of 255 has 765 encoded, its page's path before                 \
+                    */
+
+/* Characters that are written with names in HTML. */
+static const struct entity {
+    const char *name;
+    char is;
+} entities[] = {{"amp;", '&'},  {"lt;", '<'},    {"gt;", '>'},   {"quot;", '"'}, {"apos;", '\''},
+                {"#39;", '\''}, {"#34;", '"'},   {"#38;", '&'},  {"#60;", '<'},  {"#62;", '>'},
+                {"#32;", ' '},  {"#x27;", '\''}, {"#x22;", '"'}, {"#x26;", '&'}, {"#x3c;", '<'},
+                {"#x3e;", '>'}, {"#x20;", ' '},  {"#43;", '+'},  {"#x2b;", '+'}, {"#61;", '='}};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+}
+
+/* Decode entities. 0 or the bytes in ret, which has room for HREF_MOST. */
+static size_t decode_entities(const char *text, size_t len, char *ret)
+{
+    size_t n = 0;
+
+    if (len >= HREF_MOST)
+        return 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+
+        for (size_t k = 0; c == '&' && k < sizeof(entities) / sizeof(entities[0]); k++) {
+            size_t name_len = strlen(entities[k].name);
+
+            if (name_len < len - i && !strncasecmp(text + i + 1, entities[k].name, name_len)) {
+                c = entities[k].is;
+                i += name_len;
+                break;
+            }
+        }
+        ret[n++] = c;
+    }
+    ret[n] = '\0';
+    return n;
+}
+
+/* Does it begin with the scheme of an absolute URL, or of "mailto:x"? */
+static bool has_scheme(const char *href)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)href[n]) || (href[n] && strchr("+-.", href[n])))
+        n++;
+    return n && href[n] == ':';
+}
+
+/* The name that href, of a page with that path, gives. */
+static bool link_name(const char *href, const char *path, struct index_link *ret)
+{
+    char name[HREF_MOST];
+    size_t len;
+
+    if (strpbrk(href, "?#") || has_scheme(href))
+        return false;
+    if (*href == '/') {
+        if (strncmp(href, path, strlen(path)) != 0)
+            return false;
+        href += strlen(path);
+    }
+    while (href[0] == '.' && href[1] == '/')
+        href += 2;
+    len = strlen(href);
+    if (!url_decode(href, len, name))
+        return false;
+    len = strlen(name);
+    ret->is_folder = len && name[len - 1] == '/';
+    if (ret->is_folder)
+        name[len - 1] = '\0';
+    if (name_wrong(name) || name_hidden(name) || strchr(name, '/'))
+        return false;
+    memcpy(ret->name, name, strlen(name) + 1);
+    return true;
+}
+
+/* A tag: its bytes behind '<', without '>'. */
+struct tag {
+    const char *at;
+    size_t len;
+};
+
+/* The next tag from *at on. A '>' in quotes does not end it. */
+static bool next_tag(const char *page, size_t len, size_t *at, struct tag *ret)
+{
+    const char *start = *at < len ? memchr(page + *at, '<', len - *at) : NULL;
+    char quote = '\0';
+    size_t i;
+
+    if (!start)
+        return false;
+    i = (size_t)(start - page) + 1;
+    if (len - i >= 3 && !memcmp(page + i, "!--", 3)) {
+        const char *end = memmem(page + i, len - i, "-->", 3);
+
+        *at = end ? (size_t)(end - page) + 3 : len;
+        *ret = (struct tag){page + i, 0};
+        return true;
+    }
+    ret->at = page + i;
+    for (; i < len && (quote || page[i] != '>'); i++) {
+        if (quote && page[i] == quote)
+            quote = '\0';
+        else if (!quote && (page[i] == '"' || page[i] == '\'') && page[i - 1] == '=')
+            quote = page[i];
+    }
+    ret->len = (size_t)(page + i - ret->at);
+    *at = i;
+    return true;
+}
+
+/* The value of an attribute from *i on: its bytes, and *i behind it. */
+static struct tag attribute_value(const struct tag *tag, size_t *i)
+{
+    char quote = *i < tag->len ? tag->at[*i] : '\0';
+    struct tag value;
+
+    if (quote == '"' || quote == '\'') {
+        const char *end = memchr(tag->at + *i + 1, quote, tag->len - *i - 1);
+
+        value.at = tag->at + *i + 1;
+        value.len = end ? (size_t)(end - value.at) : 0;
+        *i = end ? (size_t)(end - tag->at) + 1 : tag->len;
+        return value;
+    }
+    value.at = tag->at + *i;
+    while (*i < tag->len && !is_blank(tag->at[*i]))
+        ++*i;
+    value.len = (size_t)(tag->at + *i - value.at);
+    return value;
+}
+
+/* The href of an <a>, its entities decoded, in ret, which has room for HREF_MOST. */
+static bool tag_href(const struct tag *tag, char *ret)
+{
+    size_t i = 1;
+
+    if (tag->len < 2 || (tag->at[0] | 0x20) != 'a' || !is_blank(tag->at[1]))
+        return false;
+    while (i < tag->len) {
+        size_t name;
+        bool is_href;
+
+        while (i < tag->len && is_blank(tag->at[i]))
+            i++;
+        name = i;
+        while (i < tag->len && tag->at[i] != '=' && !is_blank(tag->at[i]))
+            i++;
+        is_href = i - name == 4 && !strncasecmp(tag->at + name, "href", 4);
+        if (i < tag->len && tag->at[i] == '=') {
+            struct tag value = (i++, attribute_value(tag, &i));
+
+            if (is_href)
+                return decode_entities(value.at, value.len, ret) > 0;
+        }
+    }
+    return false;
+}
+
+bool index_page_next(const char *page, size_t len, const char *path, size_t *at,
+                     struct index_link *ret)
+{
+    char href[HREF_MOST];
+    struct tag tag;
+
+    while (next_tag(page, len, at, &tag))
+        if (tag_href(&tag, href) && link_name(href, path, ret))
+            return true;
+    return false;
+}
+
+bool index_page_is(const char *page, size_t len)
+{
+    static const char *const titles[] = {"index of ", "directory listing for "};
+    char href[HREF_MOST];
+    struct tag tag;
+    size_t at = 0;
+
+    while (next_tag(page, len, &at, &tag)) {
+        if (tag_href(&tag, href) && (!strcmp(href, "../") || !strcmp(href, "..")))
+            return true;
+        if (tag.len != 5 || strncasecmp(tag.at, "title", 5) != 0)
+            continue;
+        for (size_t i = 0; i < 2; i++) {
+            size_t title_len = strlen(titles[i]);
+
+            if (len - at > title_len && !strncasecmp(page + at + 1, titles[i], title_len))
+                return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,210 @@
+/* A list of local files, as dmlc takes it: elements with ';' between them.
+ *
+ * An element is a path (file:// may stand before it): a file; a folder, which means the files in
+ * it, sorted, but no folders below and no hidden files; or, where nothing has that name, a regular
+ * expression for whole names of files in its folder. Files without any bytes are left out.
+ * dmlc: src/io/input_split_base.cc, ConvertToURIs(). */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cache/source/roots.h"
+#include "cache/source/source.h"
+
+static const char *without_scheme(const char *element)
+{
+    return strncmp(element, "file://", 7) != 0 ? element : element + 7;
+}
+
+/* A file that has a ';' in its name is no list. */
+static bool list_takes(const char *spec)
+{
+    struct stat st;
+
+    if (stat(without_scheme(spec), &st) == 0)
+        return false;
+    /* One element alone may be a regular expression, but hardly a mistyped path. */
+    return strchr(spec, ';') || (strpbrk(spec, "*+[]()|$") && !strstr(spec, "://"));
+}
+
+static int list_roots(const struct source *source, struct roots *ret)
+{
+    AUTO_FREE char *elements = strdup(source->root);
+    char *at = elements, *element;
+    int r = elements ? 0 : -ENOMEM;
+
+    while (r == 0 && (element = strsep(&at, ";")))
+        r = *element ? roots_add(ret, without_scheme(element)) : 0;
+    return r;
+}
+
+/* A file that the list names may be read, wherever it lies: its own path is a root. */
+static int add_links(const char *list, struct roots *ret)
+{
+    AUTO_FREE char *elements = strdup(list);
+    char *at = elements, *element, real[PATH_MAX];
+    int r = elements ? 0 : -ENOMEM;
+
+    while (r == 0 && (element = strsep(&at, ";")))
+        if (*element && realpath(without_scheme(element), real) && !roots_inside(ret, real))
+            r = roots_add_path(ret, real);
+    return r;
+}
+
+static int list_make(struct source *source, const char *rest, const struct source_options *options,
+                     struct diag *d)
+{
+    int r;
+
+    source->root = strdup(rest);
+    r = source->root ? list_roots(source, &source->roots) : -ENOMEM;
+    if (r == 0)
+        r = add_links(source->root, &source->roots);
+    return r < 0 ? diag_set(d, r, "%s: %s", rest, strerror(-r))
+                 : local_stage_new(source, options, d);
+}
+
+static int add_file(struct source_list *list, const char *path, const struct stat *st)
+{
+    const char *slash = strrchr(path, '/');
+
+    return st->st_size ? source_list_add(list, "", slash ? slash + 1 : path, path, NULL) : 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct source_entry *)a)->name, ((const struct source_entry *)b)->name);
+}
+
+static void scope_closedir(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+
+/* Add the files of a folder, but for hidden ones: all, or those that the pattern fits. */
+static int add_folder(struct source_list *list, const char *folder, const regex_t *pattern,
+                      struct diag *d)
+{
+    AUTO(scope_closedir) DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    size_t first = list->n;
+
+    if (!dir)
+        return diag_set(d, -errno, "%s: %s", folder, strerror(errno));
+    while ((entry = readdir(dir))) {
+        char path[PATH_MAX];
+        struct stat st;
+        int r;
+
+        if (entry->d_name[0] == '.' || (pattern && regexec(pattern, entry->d_name, 0, NULL, 0)) ||
+            snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) ||
+            stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        r = add_file(list, path, &st);
+        if (r < 0)
+            return r;
+    }
+    if (list->n > first)
+        qsort(&list->entry[first], list->n - first, sizeof(list->entry[0]), compare_names);
+    return 0;
+}
+
+/* An element that is no file and no folder. */
+static int add_pattern(struct source_list *list, const char *element, struct diag *d)
+{
+    const char *slash = strrchr(element, '/'), *name = slash ? slash + 1 : element;
+    size_t first = list->n;
+    char folder[PATH_MAX] = ".", whole[PATH_MAX + 8];
+    regex_t pattern;
+    int r;
+
+    if (slash)
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash > element ? slash - element : 1),
+                 element);
+    snprintf(whole, sizeof(whole), "^(%s)$", name);
+    if (regcomp(&pattern, whole, REG_EXTENDED | REG_NOSUB) != 0)
+        return diag_set(d, -ENOENT, "%s: want a file, a folder, or a regular expression", element);
+    r = add_folder(list, folder, &pattern, d);
+    regfree(&pattern);
+    return r == 0 && list->n == first
+               ? diag_set(d, -ENOENT,
+                          "%s: no file has that name, or fits it as a regular expression", element)
+               : r;
+}
+
+static int add_element(struct source_list *list, const char *element, struct diag *d)
+{
+    const char *path = without_scheme(element);
+    struct stat st;
+
+    if (strstr(path, "://"))
+        return diag_set(d, -EPROTONOSUPPORT, "%s: a list takes paths and file:// only", element);
+    if (stat(path, &st) < 0)
+        return add_pattern(list, path, d);
+    return S_ISDIR(st.st_mode) ? add_folder(list, path, NULL, d) : add_file(list, path, &st);
+}
+
+/* The side files of all that the elements name. */
+static int add_sides(const char *const *sides, struct source_list *list)
+{
+    size_t n = list->n;
+    int r = 0;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const char *path = list->entry[i].path, *slash = strrchr(path, '/');
+        AUTO_FREE char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+
+        if (!folder)
+            return -ENOMEM;
+        r = local_add_sides(slash == path ? "/" : folder, list->entry[i].name, sides, true, list);
+    }
+    return r;
+}
+
+static int list_list(const struct source *source, const char *const *sides, struct source_list *ret,
+                     struct diag *d)
+{
+    AUTO_FREE char *elements = strdup(source->root);
+    char *at = elements, *element;
+
+    if (!elements)
+        return -ENOMEM;
+    while ((element = strsep(&at, ";"))) {
+        int r = *element ? add_element(ret, element, d) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return add_sides(sides, ret);
+}
+
+static int list_open(const struct source *source, const struct source_entry *entry,
+                     struct blob **ret_blob, struct diag *d)
+{
+    return local_blob_open(source->stage, &source->within, entry->path, entry->path, ret_blob, d);
+}
+
+/* Of what cannot be read it is not known where it lies: only who mounts may know why. */
+static void list_access(const struct source *source, const char *path, struct access *ret)
+{
+    (void)source;
+    if (*path)
+        ret->mode = 0400;
+}
+
+const struct remote remote_list = {
+    .scheme = "",
+    .takes = list_takes,
+    .ordered = true,
+    .make = list_make,
+    .list = list_list,
+    .open = list_open,
+    .roots = list_roots,
+    .access = list_access,
+};

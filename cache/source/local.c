@@ -1,0 +1,419 @@
+/* Local sources: a path, or file:// and a path. Files are read in place, with pread and never by
+ * mapping them: a file that shrinks under a mapping kills its reader. Or they are staged: a
+ * parallel file system is a local path that deserves it.
+ *
+ * A blob is bound to what the file was when it was opened: size, time of last change, and that it
+ * has a name. If any of that differs, nothing more is served from it (local_check). */
+#include "cache/source/source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cache/disk/local_file.h"
+#include "cache/pack/unpack.h"
+#include "cache/source/access.h"
+#include "cache/source/path_transport.h"
+#include "cache/source/roots.h"
+#include "cache/source/within.h"
+
+struct local_blob {
+    struct blob blob;
+    int fd;
+    bool may_be_removed;
+    struct file_version version; /* of the whole file; blob.size may be less */
+};
+
+static int local_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+{
+    return file_pread(((const struct local_blob *)blob)->fd, buf, len, off);
+}
+
+static int local_check(const struct blob *blob)
+{
+    const struct local_blob *local = (const struct local_blob *)blob;
+    struct stat st;
+
+    if (fstat(local->fd, &st) < 0)
+        return -errno;
+    return (st.st_nlink || local->may_be_removed) && file_version_is(&local->version, &st)
+               ? 0
+               : -ESTALE;
+}
+
+static int local_identity(const struct blob *blob, char **ret)
+{
+    return file_version_text(&((const struct local_blob *)blob)->version, ret);
+}
+
+static void local_free(struct blob *blob)
+{
+    struct local_blob *local = (struct local_blob *)blob;
+
+    scope_close(&local->fd);
+    free(blob->name);
+    free(blob->source);
+    free(local);
+}
+
+static const struct blob_ops local_blob_ops = {
+    .pread = local_pread, .check = local_check, .identity = local_identity, .free = local_free};
+
+int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret)
+{
+    struct local_blob *local = calloc(1, sizeof(*local));
+    struct stat st;
+
+    if (!local) {
+        close(fd);
+        return -ENOMEM;
+    }
+    local->fd = fd;
+    local->may_be_removed = may_be_removed;
+    local->blob.ops = &local_blob_ops;
+    local->blob.name = strdup(name);
+    if (!local->blob.name || fstat(fd, &st) < 0) {
+        int r = local->blob.name ? -errno : -ENOMEM;
+
+        local_free(&local->blob);
+        return r;
+    }
+    local->version = file_version_of(&st);
+    file_describe(&st, size, &local->blob);
+    *ret = &local->blob;
+    return 0;
+}
+
+static int join(const char *a, const char *b, char ret[static PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s%s%s", a, *a && *b ? "/" : "", b);
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* Folders below SOURCE. Each that is being scanned takes a descriptor, and some of the stack. */
+#define DEPTH_MOST 100
+
+/* A folder that is being scanned, and those that lead to it: links may go in circles. */
+struct level {
+    const struct level *above;
+    unsigned depth;
+    dev_t dev;
+    ino_t ino;
+};
+
+struct scan {
+    const struct source *source;
+    struct source_list *list;
+    struct diag *d;
+};
+
+/* Why a name leads nowhere. git-annex leaves links to objects that are elsewhere. */
+static void describe_dangling(const char *path, const char *relative, int err, char *ret,
+                              size_t room)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+    target[n > 0 ? n : 0] = '\0';
+    if (strstr(target, "annex/objects"))
+        snprintf(ret, room,
+                 "%s: a git-annex link whose content is not here: want the file, found a link to "
+                 "%.300s; fetch it with `git annex get`",
+                 relative, target);
+    else if (n > 0)
+        snprintf(ret, room, "%s: a link to %.300s: %s", relative, target, strerror(err));
+    else
+        snprintf(ret, room, "%s: %s", relative, strerror(err));
+}
+
+static int scan_folder(const struct scan *scan, const char *folder, const struct level *above);
+
+static int scan_entry(const struct scan *scan, const char *folder, const char *name,
+                      const struct level *level)
+{
+    char relative[PATH_MAX], path[PATH_MAX], error[PATH_MAX + 512];
+    struct stat st;
+
+    if (join(folder, name, relative) < 0 || join(scan->source->root, relative, path) < 0) {
+        snprintf(error, sizeof(error), "%.200s...: want a path of at most %d bytes, found more",
+                 folder, PATH_MAX - 1);
+        return source_list_add(scan->list, folder, name, NULL, error);
+    }
+    if (stat(path, &st) < 0) {
+        describe_dangling(path, relative, errno, error, sizeof(error));
+        return source_list_add(scan->list, folder, name, NULL, error);
+    }
+    if (S_ISREG(st.st_mode))
+        return source_list_add(scan->list, folder, name, NULL, NULL);
+    if (!S_ISDIR(st.st_mode))
+        return 0; /* a device, a pipe, a socket */
+    for (const struct level *l = level; l; l = l->above)
+        if (l->dev == st.st_dev && l->ino == st.st_ino)
+            return 0;
+    return scan_folder(
+        scan, relative,
+        &(struct level){
+            .above = level, .depth = level->depth + 1, .dev = st.st_dev, .ino = st.st_ino});
+}
+
+static void scope_closedir(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+
+/* A folder that is not read: listed with the reason. */
+static int add_unread(const struct scan *scan, const char *folder, const char *error)
+{
+    const char *slash = strrchr(folder, '/');
+    char parent[PATH_MAX];
+
+    snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
+    return source_list_add(scan->list, parent, slash ? slash + 1 : folder, NULL, error);
+}
+
+static int scan_folder(const struct scan *scan, const char *folder, const struct level *level)
+{
+    char path[PATH_MAX], error[PATH_MAX + 128];
+    AUTO(scope_closedir) DIR *dir = NULL;
+    struct diag outside = DIAG_INIT;
+    const struct dirent *entry;
+
+    if (join(scan->source->root, folder, path) < 0)
+        return 0;
+    if (level->depth > DEPTH_MOST) {
+        snprintf(error, sizeof(error),
+                 "%s: want at most %d folders on the way from SOURCE, found "
+                 "more; mount a folder further down",
+                 folder, DEPTH_MOST);
+        return add_unread(scan, folder, error);
+    }
+    dir = opendir(path);
+    if (!dir && !*folder)
+        return diag_set(scan->d, -errno, "%s: %s", path, strerror(errno));
+    if (!dir) {
+        snprintf(error, sizeof(error), "%s: %s", folder, strerror(errno));
+        return add_unread(scan, folder, error);
+    }
+    if (within_check(&scan->source->within, dirfd(dir), path, folder, &outside) < 0)
+        return add_unread(scan, folder, outside.text);
+    while ((entry = readdir(dir))) {
+        int r = entry->d_name[0] == '.' ? 0 : scan_entry(scan, folder, entry->d_name, level);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Is name in the list already? A list may name side files itself. */
+static bool is_listed(const struct source_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (!strcmp(list->entry[i].name, name))
+            return true;
+    return false;
+}
+
+int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
+                    struct source_list *ret)
+{
+    static const char *const packed[] = {"", ".gz", ".xz"};
+
+    for (size_t i = 0; sides[i]; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(packed); k++) {
+            char side[NAME_MAX + 1], path[PATH_MAX];
+            struct stat st;
+            int r;
+
+            if (snprintf(side, sizeof(side), "%.*s%s%s", (int)unpacked_name_len(name), name,
+                         sides[i], packed[k]) >= (int)sizeof(side) ||
+                join(folder, side, path) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+                is_listed(ret, side))
+                continue;
+            r = source_list_add(ret, "", side, list_paths ? path : NULL, NULL);
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+static int local_list(const struct source *source, const char *const *sides,
+                      struct source_list *ret, struct diag *d)
+{
+    struct scan scan = {source, ret, d};
+    struct stat st;
+
+    if (source->only_file) {
+        int r = source_list_add(ret, "", source->only_file, NULL, NULL);
+
+        return r < 0 ? r : local_add_sides(source->root, source->only_file, sides, false, ret);
+    }
+    if (stat(source->root, &st) < 0)
+        return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
+    return scan_folder(&scan, "",
+                       &(struct level){.above = NULL, .dev = st.st_dev, .ino = st.st_ino});
+}
+
+int local_stage_new(struct source *source, const struct source_options *options, struct diag *d)
+{
+    struct stage_options stage = options->stage;
+    struct transport *transport;
+    int r;
+
+    if (!options->stages_local)
+        return 0;
+    stage.small_jobs = 0; /* each is a thread */
+    r = path_transport_new(stage.jobs, &transport);
+    return r < 0 ? r : stage_new(&stage, &source->cache, transport, &source->stage, d);
+}
+
+/* The file's real path is its URL, so that it is staged once, however it is called; and it is not
+ * opened by it if there are links in it by then. */
+static int stage_path(struct stage *stage, const struct within *within, const char *path,
+                      const char *name, struct blob **ret, struct diag *d)
+{
+    struct remote_version version = {0};
+    AUTO_FREE char *text = NULL;
+    struct file_version local;
+    char real[PATH_MAX];
+    struct stat st;
+    int r;
+
+    if (!realpath(path, real) || stat(real, &st) < 0)
+        return diag_set(d, -errno, "%s: %s", name, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return diag_set(d, -EINVAL, "%s: want a regular file", name);
+    r = within_check_real(within, real, name, d);
+    if (r < 0)
+        return r;
+    local = file_version_of(&st);
+    if (file_version_text(&local, &text) < 0)
+        return -ENOMEM;
+    version.size = local.size;
+    version.mtime = local.mtime;
+    snprintf(version.etag, sizeof(version.etag), "%s", text);
+    return stage_add(stage,
+                     &(struct stage_file){.url = real,
+                                          .key = real,
+                                          .name = name,
+                                          .version = &version,
+                                          .mode = within_mode(within, -1, path, real, &st),
+                                          .uid = st.st_uid,
+                                          .gid = st.st_gid},
+                     ret, d);
+}
+
+int local_blob_open(struct stage *stage, const struct within *within, const char *path,
+                    const char *name, struct blob **ret, struct diag *d)
+{
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+    unsigned mode;
+    int r;
+
+    if (stage)
+        return stage_path(stage, within, path, name, ret, d);
+    r = file_open(path, &fd, &st);
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", name, r == -EINVAL ? "want a regular file" : strerror(-r));
+    r = within_check(within, fd, path, name, d);
+    if (r < 0)
+        return r;
+    mode = within_mode(within, fd, path, NULL, &st);
+    r = local_blob_new(TAKE_FD(fd), name, UINT64_MAX, false, ret);
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", name, strerror(-r));
+    (*ret)->mode &= mode;
+    (*ret)->source = realpath(path, NULL); /* NULL: the name has to do */
+    return 0;
+}
+
+static int local_open(const struct source *source, const struct source_entry *entry,
+                      struct blob **ret_blob, struct diag *d)
+{
+    char relative[PATH_MAX], path[PATH_MAX];
+
+    if (join(entry->folder, entry->name, relative) < 0 || join(source->root, relative, path) < 0)
+        return diag_set(d, -ENAMETOOLONG, "%s/%s: path too long", entry->folder, entry->name);
+    return local_blob_open(source->stage, &source->within, path, relative, ret_blob, d);
+}
+
+static int local_roots(const struct source *source, struct roots *ret)
+{
+    int r = roots_add(ret, source->root);
+
+    return r < 0 ? r : roots_add(ret, source->spelled);
+}
+
+static int local_make(struct source *source, const char *rest, const struct source_options *options,
+                      struct diag *d)
+{
+    struct stat st;
+    char *slash;
+    int r;
+
+    if (strstr(rest, "://"))
+        return diag_set(d, -EPROTONOSUPPORT,
+                        "%.500s: want a path, file://, http://, https:// or s3://", rest);
+    source->spelled = strdup(rest);
+    if (!source->spelled)
+        return -ENOMEM;
+    source->root = realpath(rest, NULL);
+    if (!source->root || stat(source->root, &st) < 0)
+        return diag_set(d, -errno, "%s: %s%s", rest, strerror(errno),
+                        strstr(rest, "?format=")
+                            ? "; want the path alone: the format is found by content, and "
+                              "-o index_base= says where indexes start"
+                            : "");
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return diag_set(d, -EINVAL, "%s: want a folder or a file", rest);
+    if (S_ISREG(st.st_mode)) {
+        slash = strrchr(source->root, '/');
+        source->only_file = strdup(slash + 1);
+        if (!source->only_file)
+            return -ENOMEM;
+        slash[slash == source->root] = '\0';
+    }
+    r = local_roots(source, &source->roots);
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", rest, strerror(-r));
+    return local_stage_new(source, options, d);
+}
+
+/* Of one file nobody needs to list its folder. */
+static void local_access(const struct source *source, const char *path, struct access *ret)
+{
+    char whole[PATH_MAX], below[PATH_MAX];
+    struct stat st;
+
+    if (join(source->root, path, whole) < 0) {
+        ret->mode = 0;
+        return;
+    }
+    access_of(&source->roots, whole, ret);
+    if (*path || !source->only_file || stat(whole, &st) < 0)
+        return;
+    *ret = (struct access){.uid = st.st_uid, .gid = st.st_gid};
+    if (join(whole, source->only_file, below) == 0)
+        ret->mode = access_on_way(&source->roots, below, below, st.st_uid, st.st_gid);
+    ret->mode |= ret->mode >> 2;
+}
+
+const struct remote remote_file = {.scheme = "file://",
+                                   .make = local_make,
+                                   .list = local_list,
+                                   .open = local_open,
+                                   .roots = local_roots,
+                                   .access = local_access};
+const struct remote remote_local = {.scheme = "",
+                                    .make = local_make,
+                                    .list = local_list,
+                                    .open = local_open,
+                                    .roots = local_roots,
+                                    .access = local_access};

@@ -1,0 +1,298 @@
+/* A transfer waits in a queue for a thread, which reads all of it. Threads are started when there
+ * are more transfers than threads that have nothing to do, and end in rest().
+ *
+ * A transfer:  QUEUED -> TAKEN  take_locked(), by a thread
+ *              TAKEN  -> ended  end(), by that thread
+ * Its own is STOP once it was stopped. One that waits is then ended by the first thread that is at
+ * the end of a piece. */
+#include "cache/source/path_transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/lock.h"
+#include "cache/disk/local_file.h"
+#include "cache/source/within.h"
+
+#define PIECE (256u << 10) /* bytes that are read at once */
+#define STOP  ((void *)1)
+
+struct path_transport {
+    struct transport transport; /* first */
+    unsigned jobs;              /* constant */
+    struct lock lock;
+    pthread_cond_t wake;
+    /* Guarded by lock: */
+    struct transfer *first, **end; /* those that wait */
+    unsigned queued, idle;         /* transfers that wait, threads that do */
+    unsigned threads;
+    bool resting;
+    pthread_t thread[]; /* [threads] of [jobs] */
+};
+
+static struct path_transport *own(struct transport *transport)
+{
+    return (struct path_transport *)transport;
+}
+
+static void unlink_locked(struct path_transport *t, struct transfer **at)
+{
+    struct transfer *transfer = *at;
+
+    lock_assert_held(&t->lock);
+    *at = transfer->next;
+    if (t->end == &transfer->next)
+        t->end = at;
+    t->queued--;
+}
+
+/* ---- a transfer ---- */
+
+static enum transfer_end end_of(int r)
+{
+    switch (r) {
+    case -ENOENT:
+    case -ENOTDIR:
+    case -ELOOP:
+    case -EINVAL: /* no regular file */
+    case -ESTALE: /* it ends before, or the server knows it no more */
+        return TRANSFER_CHANGED;
+    case -EACCES:
+    case -EPERM:
+        return TRANSFER_REFUSED;
+    default:
+        return TRANSFER_AGAIN;
+    }
+}
+
+static enum transfer_end fail(const struct transfer *transfer, int r, struct diag *d)
+{
+    diag_set(d, r, "%s: %s", transfer->url, strerror(-r));
+    return end_of(r);
+}
+
+static bool is_version(const struct remote_version *version, const struct stat *st)
+{
+    return version->size == (uint64_t)st->st_size && version->mtime.tv_sec == st->st_mtim.tv_sec &&
+           version->mtime.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+static enum transfer_end say_changed(const struct transfer *transfer, struct diag *d)
+{
+    diag_set(d, -ESTALE, "%s: the file has changed since it was listed", transfer->url);
+    return TRANSFER_CHANGED;
+}
+
+static bool is_stopped(struct path_transport *t, const struct transfer *transfer)
+{
+    LOCK_SCOPE(&t->lock);
+
+    return transfer->own == STOP;
+}
+
+/* The next transfer that was stopped while it waited, or NULL. */
+static struct transfer *take_stopped(struct path_transport *t)
+{
+    LOCK_SCOPE(&t->lock);
+
+    for (struct transfer **at = &t->first; *at; at = &(*at)->next) {
+        struct transfer *transfer = *at;
+
+        if (transfer->own != STOP)
+            continue;
+        unlink_locked(t, at);
+        return transfer;
+    }
+    return NULL;
+}
+
+static void end_stopped(struct path_transport *t)
+{
+    struct diag d = DIAG_INIT;
+    struct transfer *transfer;
+
+    while ((transfer = take_stopped(t)))
+        transfer->end(transfer, TRANSFER_STOPPED, 0, &d);
+}
+
+/* All pieces, each of the right version. */
+static enum transfer_end read_pieces(struct path_transport *t, struct transfer *transfer, int fd,
+                                     struct diag *d)
+{
+    uint64_t off = transfer->off, left = transfer->len;
+    AUTO_FREE uint8_t *bytes = malloc(PIECE);
+    struct stat st;
+
+    if (!bytes)
+        return fail(transfer, -ENOMEM, d);
+    for (size_t n; left; off += n, left -= n) {
+        int r;
+
+        n = (size_t)min_u64(left, PIECE);
+        end_stopped(t);
+        if (is_stopped(t, transfer))
+            return TRANSFER_STOPPED;
+        r = file_pread(fd, bytes, n, off);
+        if (r == 0 && fstat(fd, &st) < 0)
+            r = -errno;
+        if (r == -ESTALE || (r == 0 && !is_version(transfer->version, &st)))
+            return say_changed(transfer, d);
+        if (r < 0)
+            return fail(transfer, r, d);
+        if (!transfer->data(transfer, bytes, n))
+            return TRANSFER_STOPPED;
+    }
+    return TRANSFER_DONE;
+}
+
+static enum transfer_end run(struct path_transport *t, struct transfer *transfer, struct diag *d)
+{
+    AUTO_CLOSE int fd = -1;
+    enum transfer_end how;
+    struct stat st;
+    int r;
+
+    if (is_stopped(t, transfer))
+        return TRANSFER_STOPPED;
+    r = within_open_real(transfer->url, &fd, &st);
+    if (r < 0)
+        return fail(transfer, r, d);
+    how = read_pieces(t, transfer, fd, d);
+    /* It is staged now: it need not take memory twice. */
+    posix_fadvise(fd, (off_t)transfer->off, (off_t)transfer->len, POSIX_FADV_DONTNEED);
+    return how;
+}
+
+/* ---- threads ---- */
+
+static struct transfer *take_locked(struct path_transport *t)
+{
+    struct transfer *transfer = t->first;
+
+    unlink_locked(t, &t->first);
+    return transfer;
+}
+
+static void *thread_main(void *arg)
+{
+    struct path_transport *t = arg;
+
+    lock_take(&t->lock);
+    for (;;) {
+        struct diag d = DIAG_INIT;
+        struct transfer *transfer;
+        enum transfer_end how;
+
+        while (!t->first && !t->resting) {
+            t->idle++;
+            lock_wait(&t->lock, &t->wake);
+            t->idle--;
+        }
+        if (!t->first)
+            break;
+        transfer = take_locked(t);
+        lock_drop(&t->lock);
+        how = run(t, transfer, &d);
+        transfer->end(transfer, how, 0, &d);
+        lock_take(&t->lock);
+    }
+    lock_drop(&t->lock);
+    return NULL;
+}
+
+/* One thread more, if it is worth it. Signals are for others. */
+static int add_thread_locked(struct path_transport *t)
+{
+    sigset_t all, before;
+    int r;
+
+    lock_assert_held(&t->lock);
+    if (t->queued <= t->idle || t->threads == t->jobs)
+        return 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pthread_create(&t->thread[t->threads], NULL, thread_main, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    t->threads += r == 0;
+    return t->threads ? 0 : -EAGAIN;
+}
+
+/* ---- the ops ---- */
+
+static int path_start(struct transport *transport, struct transfer *transfer)
+{
+    struct path_transport *t = own(transport);
+    struct transfer **at;
+    int r;
+    LOCK_SCOPE(&t->lock);
+
+    transfer->own = NULL;
+    transfer->next = NULL;
+    at = t->end;
+    *at = transfer;
+    t->end = &transfer->next;
+    t->queued++;
+    r = add_thread_locked(t);
+    if (r < 0)
+        unlink_locked(t, at);
+    else
+        pthread_cond_signal(&t->wake);
+    return r;
+}
+
+static void path_stop(struct transport *transport, struct transfer *transfer)
+{
+    struct path_transport *t = own(transport);
+    LOCK_SCOPE(&t->lock);
+
+    transfer->own = STOP;
+}
+
+static void path_rest(struct transport *transport)
+{
+    struct path_transport *t = own(transport);
+    unsigned n;
+
+    lock_take(&t->lock);
+    t->resting = true;
+    n = t->threads;
+    pthread_cond_broadcast(&t->wake);
+    lock_drop(&t->lock);
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(t->thread[i], NULL);
+    lock_take(&t->lock);
+    t->resting = false;
+    t->threads = 0;
+    lock_drop(&t->lock);
+}
+
+static void path_free(struct transport *transport)
+{
+    struct path_transport *t = own(transport);
+
+    path_rest(transport);
+    pthread_cond_destroy(&t->wake);
+    lock_release(&t->lock);
+    free(t);
+}
+
+int path_transport_new(unsigned jobs, struct transport **ret)
+{
+    static const struct transport_ops ops = {
+        .start = path_start, .stop = path_stop, .rest = path_rest, .free = path_free};
+    struct path_transport *t = calloc(1, sizeof(*t) + jobs * sizeof(pthread_t));
+
+    if (!t)
+        return -ENOMEM;
+    t->transport.ops = &ops;
+    t->jobs = jobs;
+    t->end = &t->first;
+    lock_init(&t->lock);
+    pthread_cond_init(&t->wake, NULL);
+    *ret = &t->transport;
+    return 0;
+}

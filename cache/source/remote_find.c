@@ -1,0 +1,146 @@
+/* Which file of a remote SOURCE is meant by a path that a file of it has. No path leads out of the
+ * folder of SOURCE: ".." is taken away before anything is looked for, and what is found is found in
+ * a list, or is asked for below that folder. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cache/http/url.h"
+#include "cache/source/beside.h"
+#include "cache/source/remote.h"
+
+/* The file at path, relative to the folder of SOURCE. 0, -ENOENT, or -errno. */
+static int find(const struct source *source, const char *path, const struct source_entry **ret,
+                struct diag *d)
+{
+    const struct source_entry *found = source_list_find(&source->known, path);
+
+    if (!found)
+        return source->beside ? beside_find(source, path, ret, d) : -ENOENT;
+    *ret = found;
+    return 0;
+}
+
+/* Write folder, of len bytes, and path without "", "." and "..". false: it leads above all folders,
+ * or is too long. */
+static bool join_inside(const char *folder, size_t len, const char *path, char ret[static PATH_MAX])
+{
+    size_t n = len;
+
+    if (len >= PATH_MAX)
+        return false;
+    memcpy(ret, folder, len);
+    while (*path) {
+        size_t name = strcspn(path, "/");
+
+        if (name == 2 && !memcmp(path, "..", 2)) {
+            if (!n)
+                return false;
+            while (n && ret[--n] != '/')
+                continue;
+        } else if (name && !(name == 1 && *path == '.')) {
+            if (n + name + 2 > PATH_MAX)
+                return false;
+            if (n)
+                ret[n++] = '/';
+            memcpy(ret + n, path, name);
+            n += name;
+        }
+        path += name + (path[name] == '/');
+    }
+    ret[n] = '\0';
+    return true;
+}
+
+/* The path of SOURCE on its server, decoded, with no '/' at either end. false: it is too long. */
+static bool root_path(const struct source *source, char ret[static PATH_MAX])
+{
+    const char *path = strstr(source->root, "://") + 3;
+    bool encoded = strncmp(source->root, "s3://", 5) != 0; /* keys are not */
+    char decoded[PATH_MAX];
+
+    if (encoded)
+        path += strcspn(path, "/");
+    if (strlen(path) >= PATH_MAX || (encoded && !url_decode(path, strlen(path), decoded)))
+        return false;
+    return join_inside("", 0, encoded ? decoded : path, ret);
+}
+
+/* Files with relative paths are looked for as on a disk, from folder up to the top of the server,
+ * for lists are often made above SOURCE; only what lies in SOURCE's folder is known. */
+static int find_relative(const struct source *source, const char *folder, const char *path,
+                         const struct source_entry **ret, struct diag *d)
+{
+    char root[PATH_MAX], base[PATH_MAX], whole[PATH_MAX];
+    size_t root_len, len;
+
+    if (!root_path(source, root) || !join_inside(root, strlen(root), folder, base))
+        return -ENOENT;
+    root_len = strlen(root);
+    for (len = strlen(base);;) {
+        int r = -ENOENT;
+
+        if (join_inside(base, len, path, whole) && !strncmp(whole, root, root_len) &&
+            (!root_len || whole[root_len] == '/'))
+            r = find(source, whole + root_len + (root_len > 0), ret, d);
+        if (r != -ENOENT || !len)
+            return r;
+        while (len && base[--len] != '/')
+            continue;
+    }
+}
+
+/* What a path relative to SOURCE itself leads to. */
+static int find_below(const struct source *source, const char *path,
+                      const struct source_entry **ret, struct diag *d)
+{
+    char whole[PATH_MAX];
+
+    return join_inside("", 0, path, whole) ? find(source, whole, ret, d) : -ENOENT;
+}
+
+/* What a URL leads to. *ret_outside: it does not begin as SOURCE's. */
+static int find_url(const struct source *source, const char *url, bool *ret_outside,
+                    const struct source_entry **ret, struct diag *d)
+{
+    size_t len = strlen(source->root);
+    char decoded[PATH_MAX];
+    int r;
+
+    *ret_outside = strncmp(url, source->root, len) != 0;
+    if (*ret_outside)
+        return -EACCES;
+    url += len;
+    r = find_below(source, url, ret, d);
+    if (r == -ENOENT && strchr(url, '%') && strlen(url) < sizeof(decoded) &&
+        url_decode(url, strlen(url), decoded))
+        r = find_below(source, decoded, ret, d);
+    return r;
+}
+
+int remote_find(const struct source *source, const char *folder, const char *path,
+                const struct source_entry **ret, struct diag *d)
+{
+    bool outside = *path == '/';
+    int r = -ENOENT;
+    char shown[512];
+
+    name_show(path, shown, sizeof(shown));
+    shown[strstr(shown, "://") ? strcspn(shown, "?") : strlen(shown)] = '\0';
+    if (!*path)
+        return diag_set(d, -EINVAL, "'': want a path, found nothing");
+    if (strstr(path, "://"))
+        r = find_url(source, path, &outside, ret, d);
+    else if (!outside)
+        r = find_relative(source, folder, path, ret, d);
+    if (outside)
+        return diag_set(d, -EACCES, "%s: lies outside of SOURCE, %s%s", shown, source->root,
+                        *path == '/' ? "; mount with -o allow_outside to read files of this machine"
+                                     : "");
+    if (r == -ENOENT)
+        return diag_set(d, r,
+                        "%s: want a file of %s, found none of that path there, nor in the folder "
+                        "that names it or above",
+                        shown, source->root);
+    return r;
+}

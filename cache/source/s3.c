@@ -1,0 +1,498 @@
+/* S3: s3://bucket/prefix, of AWS or of any server that speaks its protocol.
+ *
+ * One listing (ListObjectsV2) says of every object its key, size and ETag, so no object is asked
+ * for. SOURCE is the folder prefix/ if there are keys that begin so, else the object called prefix.
+ * Keys are any bytes: those that no file can have as its path are shown with an error. A key that
+ * ends with '/' is what some tools make for a folder; it is left out.
+ *
+ * Requests go to endpoint/bucket/key, or to AWS's own endpoint as https://bucket.s3.region...; a
+ * bucket that is in another region says so, then it is listed again there. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cache/http/credentials.h"
+#include "cache/http/url.h"
+#include "cache/source/remote.h"
+#include "cache/source/s3_list.h"
+
+#define OBJECTS_MOST 1000000
+#define BESIDE_MOST  20000 /* objects, where SOURCE is one of them */
+
+/* SOURCE, while it is opened. */
+struct s3 {
+    struct source *source;
+    const struct source_options *options;
+    char *bucket;
+    const char *prefix; /* of SOURCE's text */
+    char *endpoint;     /* a URL without '/' at its end; NULL: AWS's own */
+    char *url;          /* of the bucket, without '/' at its end */
+    char shown[512];    /* s3://bucket/prefix */
+    char region[64];    /* in which the server says the bucket is; "": it did not say */
+};
+
+static void s3_release(struct s3 *s3)
+{
+    free(s3->bucket);
+    free(s3->endpoint);
+    free(s3->url);
+}
+
+/* ---- where the bucket is ---- */
+
+static int split(struct s3 *s3, const char *rest, struct diag *d)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    size_t len = strspn(rest, good);
+
+    name_show(rest, s3->shown + 5, sizeof(s3->shown) - 5);
+    memcpy(s3->shown, "s3://", 5);
+    if (!len || *rest == '.' || (rest[len] && rest[len] != '/'))
+        return diag_set(d, -EINVAL, "%s: want s3://bucket/prefix, found no name of a bucket",
+                        s3->shown);
+    s3->bucket = strndup(rest, len);
+    s3->prefix = rest + len + (rest[len] == '/');
+    return s3->bucket ? 0 : -ENOMEM;
+}
+
+/* From the options, the environment, or the profile. */
+static int find_endpoint(struct s3 *s3, struct diag *d)
+{
+    const char *names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, *given;
+    AUTO_FREE char *of_profile = NULL;
+    struct url_parts at;
+    size_t len;
+    int r;
+
+    given = s3->options->endpoint;
+    for (size_t i = 0; i < ARRAY_LEN(names) && !given; i++)
+        given = getenv(names[i]) && *getenv(names[i]) ? getenv(names[i]) : NULL;
+    r = given || s3->options->anonymous
+            ? 0
+            : credentials_endpoint(s3->source->credentials, &of_profile);
+    if (r < 0)
+        return r;
+    given = given ? given : of_profile;
+    if (!given)
+        return 0;
+    if (strncasecmp(given, "http://", 7) != 0 && strncasecmp(given, "https://", 8) != 0)
+        return diag_set(d, -EINVAL, "endpoint: want a URL with http:// or https://");
+    r = url_clean(given, &s3->endpoint, &at, d);
+    if (r < 0)
+        return r;
+    if (s3->endpoint[at.query])
+        return diag_set(d, -EINVAL, "endpoint: want a URL without a query");
+    for (len = at.query; len > at.path && s3->endpoint[len - 1] == '/'; len--)
+        s3->endpoint[len - 1] = '\0';
+    return 0;
+}
+
+/* The URL of the bucket at AWS. Names with dots do not fit its certificates as hosts. */
+static int make_aws_url(const struct s3 *s3, const char *region, char **ret)
+{
+    const char *domain = strncmp(region, "cn-", 3) != 0 ? "amazonaws.com" : "amazonaws.com.cn";
+
+    return strchr(s3->bucket, '.') && !s3->options->virtual_host
+               ? asprintf(ret, "https://s3.%s.%s/%s", region, domain, s3->bucket)
+               : asprintf(ret, "https://%s.s3.%s.%s", s3->bucket, region, domain);
+}
+
+/* Of a bucket that stands in the host's name the path is "/". */
+static int make_listing(struct s3 *s3)
+{
+    bool in_path = s3->endpoint && !s3->options->virtual_host;
+
+    free(s3->source->listing);
+    if (asprintf(&s3->source->listing, "%s%s", s3->url, in_path ? "" : "/") < 0) {
+        s3->source->listing = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static int make_url(struct s3 *s3)
+{
+    int r;
+
+    free(s3->url);
+    free(s3->source->base);
+    s3->source->base = NULL;
+    if (!s3->endpoint) {
+        r = make_aws_url(s3, credentials_region(s3->source->credentials), &s3->url);
+    } else if (s3->options->virtual_host) {
+        size_t host = (size_t)(strstr(s3->endpoint, "://") + 3 - s3->endpoint);
+
+        r = asprintf(&s3->url, "%.*s%s.%s", (int)host, s3->endpoint, s3->bucket,
+                     s3->endpoint + host);
+    } else {
+        r = asprintf(&s3->url, "%s/%s", s3->endpoint, s3->bucket);
+    }
+    if (r < 0) {
+        s3->url = NULL;
+        return -ENOMEM;
+    }
+    return make_listing(s3);
+}
+
+/* ---- what a server says ---- */
+
+/* Errors that people meet; %s: where the credentials come from. */
+static const struct known_error {
+    const char *code;
+    int error;
+    const char *text;
+} known_errors[] = {
+    {"NoSuchBucket", -ENOENT, "want a bucket of that name, found none"},
+    {"AccessDenied", -EACCES, "may not be listed (s3:ListBucket is needed, and s3:GetObject)"},
+    {"AllAccessDisabled", -EACCES, "access is disabled for this bucket"},
+    {"InvalidAccessKeyId", -EACCES, "the server does not know the access key"},
+    {"SignatureDoesNotMatch", -EACCES, "the secret key is not that of the access key"},
+    {"ExpiredToken", -EACCES, "the credentials have expired"},
+    {"InvalidToken", -EACCES, "the session token is not valid"},
+    {"RequestTimeTooSkewed", -EACCES, "the clock of this machine is wrong"},
+};
+
+/* The region in an endpoint of AWS: bucket.s3.REGION.amazonaws.com, bucket.s3-REGION... */
+static void region_of_endpoint(const char *endpoint, char *ret, size_t room)
+{
+    const char *domain = strstr(endpoint, ".amazonaws.com"), *start = domain;
+
+    while (start && start > endpoint && start[-1] != '.' &&
+           !(start - endpoint >= 3 && !memcmp(start - 3, "s3-", 3)))
+        start--;
+    if (start && domain > start)
+        snprintf(ret, room, "%.*s", (int)(domain - start), start);
+}
+
+/* Tell why a request failed: r and why are of http_get(), answer is what came with the error. */
+static int describe(struct s3 *s3, int r, const struct text *answer, const struct diag *why,
+                    struct diag *d)
+{
+    const char *region = credentials_region(s3->source->credentials);
+    char origin[400], at[300];
+    struct s3_error e = {.code = ""};
+
+    credentials_origin(s3->source->credentials, origin, sizeof(origin));
+    if (!answer->data || !s3_error_parse(answer->data, answer->len, &e))
+        return diag_set(d, r, "%s: %s%s%s", s3->shown, diag_text(why, r),
+                        r == -EACCES ? "; credentials: " : "", r == -EACCES ? origin : "");
+    snprintf(at, sizeof(at), "%s", s3->endpoint ? s3->endpoint : "AWS");
+    if (!*e.region && *e.endpoint)
+        region_of_endpoint(e.endpoint, e.region, sizeof(e.region));
+    if (*e.region && strcmp(e.region, region) != 0) {
+        snprintf(s3->region, sizeof(s3->region), "%s", e.region);
+        return diag_set(d, -EREMOTEIO, "%s: is in region %s, not %s; mount with -o region=%s",
+                        s3->shown, e.region, region, e.region);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(known_errors); i++)
+        if (!strcmp(known_errors[i].code, e.code))
+            return diag_set(d, known_errors[i].error, "%s: %s (%s at %s, region %s%s%s)", s3->shown,
+                            known_errors[i].text, e.code, at, region,
+                            known_errors[i].error == -EACCES ? "; credentials: " : "",
+                            known_errors[i].error == -EACCES ? origin : "");
+    return diag_set(d, r, "%s: %s says %s: %s", s3->shown, at, e.code, e.message);
+}
+
+/* ---- the listing ---- */
+
+/* The URL of a page: listing and a query, its parameters in the order in which they are signed. */
+static int page_url(const char *listing, const char *prefix, const char *token, unsigned most,
+                    char **ret)
+{
+    AUTO_FREE char *wanted = NULL, *from = NULL;
+    char keys[32] = "";
+    int r = http_encode(prefix, false, &wanted);
+
+    if (r == 0 && token)
+        r = http_encode(token, false, &from);
+    if (r < 0)
+        return r;
+    if (most)
+        snprintf(keys, sizeof(keys), "&max-keys=%u", most);
+    if (asprintf(ret, "%s?%s%s%sencoding-type=url&list-type=2%s&prefix=%s", listing,
+                 from ? "continuation-token=" : "", from ? from : "", from ? "&" : "", keys,
+                 wanted) < 0) {
+        *ret = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static int get_page(struct s3 *s3, const char *prefix, const char *token, unsigned most,
+                    struct s3_page *ret, struct diag *d)
+{
+    AUTO_TEXT struct text answer = {0};
+    AUTO_FREE char *url = NULL;
+    struct diag why = DIAG_INIT;
+    int r = page_url(s3->source->listing, prefix, token, most, &url);
+
+    if (r < 0)
+        return r;
+    r = http_get(s3->source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
+                 &answer, &why);
+    if (r < 0)
+        return describe(s3, r, &answer, &why, d);
+    return s3_page_parse(answer.data ? answer.data : "", answer.len, s3->shown, ret, d);
+}
+
+/* Add an object whose key begins with a prefix of that length. */
+static int add_object(struct source *source, const struct s3_object *object, size_t prefix_len)
+{
+    const char *path = object->key + prefix_len, *wrong;
+    size_t len = strlen(path);
+
+    if (!len || path[len - 1] == '/')
+        return 0;
+    wrong = name_wrong(path);
+    if (wrong)
+        return remote_add_wrong(source, path, wrong);
+    return name_hidden(path) ? 0 : remote_add(source, path, NULL, &object->version, NULL);
+}
+
+static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefix, struct diag *d)
+{
+    size_t len = strlen(prefix);
+    int r = 0;
+
+    for (size_t i = 0; i < page->n && r == 0; i++) {
+        if (strncmp(page->object[i].key, prefix, len) != 0)
+            return diag_set(d, -EBADMSG,
+                            "%s: want keys that begin so, found another in the listing", s3->shown);
+        r = add_object(s3->source, &page->object[i], len);
+    }
+    if (r == 0 && s3->source->known.n > OBJECTS_MOST)
+        return diag_set(d, -E2BIG, "%s: want at most %d objects, found more; name a longer prefix",
+                        s3->shown, OBJECTS_MOST);
+    return r;
+}
+
+/* All objects below the folder prefix, "" or with '/' at the end. *ret_any: there are keys. */
+static int list_folder(struct s3 *s3, const char *prefix, bool *ret_any, struct diag *d)
+{
+    AUTO_FREE char *token = NULL;
+    int r;
+
+    *ret_any = false;
+    do {
+        AUTO_S3_PAGE struct s3_page page = {0};
+
+        r = get_page(s3, prefix, token, 0, &page, d);
+        if (r == 0)
+            r = add_page(s3, &page, prefix, d);
+        if (r == 0 && token && page.token && !strcmp(token, page.token))
+            return diag_set(d, -EBADMSG, "%s: the listing does not end", s3->shown);
+        *ret_any = *ret_any || page.n;
+        free(token);
+        token = TAKE_PTR(page.token);
+    } while (r == 0 && token);
+    return r;
+}
+
+/* One page of the listing of the folder of the object that SOURCE is. *token: of the page, then of
+ * the next one. */
+static int beside_page(struct source *source, const char *prefix, char **token)
+{
+    AUTO_S3_PAGE struct s3_page page = {0};
+    AUTO_TEXT struct text answer = {0};
+    AUTO_FREE char *url = NULL;
+    int r = page_url(source->listing, prefix, *token, 0, &url);
+
+    if (r == 0)
+        r = http_get(source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
+                     &answer, NULL);
+    if (r == 0)
+        r = s3_page_parse(answer.data ? answer.data : "", answer.len, source->root, &page, NULL);
+    for (size_t i = 0; i < page.n && r == 0; i++)
+        r = strncmp(page.object[i].key, prefix, strlen(prefix)) != 0
+                ? -EBADMSG
+                : add_object(source, &page.object[i], strlen(prefix));
+    free(*token);
+    *token = TAKE_PTR(page.token);
+    return r;
+}
+
+static int s3_list_beside(const struct source *of, struct source_list *ret)
+{
+    struct source source = {.remote = of->remote,
+                            .root = of->root,
+                            .base = of->base,
+                            .http = of->http,
+                            .listing = of->listing};
+    const char *slash = strchr(of->root + strlen("s3://"), '/'); /* "s3://bucket/folder/" */
+    const char *prefix = slash ? slash + 1 : "";
+    AUTO_FREE char *token = NULL;
+    int r;
+
+    do
+        r = beside_page(&source, prefix, &token);
+    while (r == 0 && token && source.known.n <= BESIDE_MOST);
+    text_release(&source.note);
+    if (r < 0 || token) {
+        source_list_release(&source.known);
+        return r == -ENOMEM ? r : 0;
+    }
+    remote_sort(&source);
+    *ret = source.known;
+    return 1;
+}
+
+/* SOURCE is an object: set what its folder is. */
+static int set_folder(struct s3 *s3, const char *prefix, size_t len)
+{
+    AUTO_FREE char *folder = strndup(prefix, len), *encoded = NULL;
+    struct source *source = s3->source;
+    int r = folder ? http_encode(folder, true, &encoded) : -ENOMEM;
+
+    free(source->base);
+    free(source->root);
+    source->base = source->root = NULL;
+    if (r < 0)
+        return r;
+    if (asprintf(&source->base, "%s/%s", s3->url, encoded) < 0) {
+        source->base = NULL;
+        return -ENOMEM;
+    }
+    if (asprintf(&source->root, "s3://%s/%s", s3->bucket, folder) < 0) {
+        source->root = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* The version of the object that is called as SOURCE. Who may not list may still read it. */
+static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, struct diag *d)
+{
+    AUTO_S3_PAGE struct s3_page page = {0};
+    AUTO_FREE char *url = NULL, *encoded = NULL;
+    struct diag why = DIAG_INIT;
+    const char *urls[1];
+    int r = listed ? get_page(s3, s3->prefix, NULL, 1, &page, d) : 0;
+
+    if (r < 0)
+        return r;
+    if (page.n && !strcmp(page.object[0].key, s3->prefix)) {
+        *ret = page.object[0].version;
+        return 0;
+    }
+    if (listed)
+        return diag_set(d, -ENOENT, "%s: want keys that begin so, found none", s3->shown);
+    r = http_encode(s3->prefix, true, &encoded);
+    if (r == 0 && asprintf(&url, "%s/%s", s3->url, encoded) < 0) {
+        url = NULL;
+        r = -ENOMEM;
+    }
+    urls[0] = url;
+    if (r == 0)
+        http_stat(s3->source->http, 1, urls, ret, &r, &why);
+    return r < 0 ? diag_set(d, r, "%s: %s", s3->shown, diag_text(&why, r)) : 0;
+}
+
+static int open_object(struct s3 *s3, bool listed, struct diag *d)
+{
+    struct remote_version version = {0};
+    const char *slash = strrchr(s3->prefix, '/');
+    const char *name = slash ? slash + 1 : s3->prefix, *wrong = name_wrong(name);
+    int r = stat_object(s3, listed, &version, d);
+
+    if (r == 0 && wrong)
+        return diag_set(d, -EINVAL, "%s: want a name that a file can have, found %s", s3->shown,
+                        wrong);
+    if (r == 0)
+        r = set_folder(s3, s3->prefix, (size_t)(name - s3->prefix));
+    return r < 0 ? r : remote_set_file(s3->source, name, NULL, &version);
+}
+
+/* Sums of a SHA256SUMS that stands in the folder. */
+static int use_sums(struct s3 *s3)
+{
+    const struct source_entry *entry = source_list_find(&s3->source->known, "SHA256SUMS");
+    AUTO_TEXT struct text sums = {0};
+    struct diag why = DIAG_INIT;
+    size_t n;
+    int r;
+
+    if (!entry || !entry->url)
+        return 0;
+    r = http_get(s3->source->http, &(struct http_call){.url = entry->url, .most = REMOTE_TEXT_MOST},
+                 &sums, &why);
+    if (r == 0)
+        return sums.len ? remote_use_sums(s3->source, &sums, false, &n) : 0;
+    remote_note(s3->source, "SHA256SUMS: not used: %s", diag_text(&why, r));
+    return r == -ENOMEM ? r : 0;
+}
+
+/* ---- opening ---- */
+
+/* As a folder; else as an object. */
+static int open_any(struct s3 *s3, struct diag *d)
+{
+    size_t len = strlen(s3->prefix);
+    bool is_folder = !len || s3->prefix[len - 1] == '/', any = false;
+    struct diag why = DIAG_INIT;
+    AUTO_FREE char *folder = NULL;
+    int r;
+
+    if (asprintf(&folder, "%s%s", s3->prefix, is_folder ? "" : "/") < 0) {
+        folder = NULL;
+        return -ENOMEM;
+    }
+    r = set_folder(s3, folder, strlen(folder));
+    if (r == 0)
+        r = list_folder(s3, folder, &any, &why);
+    if (!is_folder && !any && (r == 0 || (r == -EACCES && open_object(s3, false, NULL) == 0)))
+        return r == 0 ? open_object(s3, true, d) : 0;
+    if (r < 0)
+        return diag_set(d, r, "%s", diag_text(&why, r));
+    if (!any)
+        return diag_set(d, -ENOENT, "%s: want keys that begin so, found none", s3->shown);
+    remote_sort(s3->source);
+    return use_sums(s3);
+}
+
+static int connect_and_open(struct s3 *s3, struct diag *d)
+{
+    struct source *source = s3->source;
+    int r = make_url(s3);
+
+    source_list_release(&source->known);
+    if (r == 0)
+        r = remote_connect(source, s3->options, credentials_signer(source->credentials), d);
+    if (r < 0)
+        return r;
+    credentials_set_http(source->credentials, source->http);
+    return open_any(s3, d);
+}
+
+static int s3_make(struct source *source, const char *rest, const struct source_options *options,
+                   struct diag *d)
+{
+    AUTO(s3_release) struct s3 s3 = {.source = source, .options = options};
+    const struct credentials_options how = {
+        .profile = options->profile, .region = options->region, .anonymous = options->anonymous};
+    struct diag why = DIAG_INIT;
+    int r = split(&s3, rest, d);
+
+    if (r == 0)
+        r = credentials_new(&how, &source->credentials, d);
+    if (r == 0)
+        r = find_endpoint(&s3, d);
+    if (r < 0)
+        return r;
+    r = connect_and_open(&s3, &why);
+    if (r < 0 && *s3.region) {
+        remote_note(source, "%s: is in region %s", s3.shown, s3.region);
+        credentials_set_region(source->credentials, s3.region);
+        why = DIAG_INIT;
+        r = connect_and_open(&s3, &why);
+    }
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
+}
+
+const struct remote remote_s3 = {.scheme = "s3://",
+                                 .make = s3_make,
+                                 .list = remote_list_known,
+                                 .open = remote_open,
+                                 .list_beside = s3_list_beside,
+                                 .far = true};

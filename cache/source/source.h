@@ -1,0 +1,206 @@
+/* SOURCE: where the files of a mount are, and their blobs.
+ *
+ * remotes[] is the registry of the kinds of source; the scheme of SOURCE chooses. A local path is
+ * the one kind without a scheme. Files of this machine are read in place, or through a stage if the
+ * user wants that; all others come through a stage (cache/stage/stage.h).
+ *
+ * A source is made by one thread and then constant, but for the lists that source_list() makes. */
+#ifndef EPOCHFS_CACHE_SOURCE_SOURCE_H
+#define EPOCHFS_CACHE_SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/access.h"
+#include "base/blob.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "cache/disk/folder.h"
+#include "cache/source/options.h"
+#include "cache/source/within.h"
+
+struct source;
+struct http;
+struct credentials;
+struct beside;
+struct unpack_watch;
+
+/* A file of the source. */
+struct source_entry {
+    char *folder; /* relative to SOURCE, "" for SOURCE itself; no '/' at either end */
+    char *name;   /* within that folder */
+    char *path;   /* of a list: where the file is; NULL: below SOURCE under its name */
+    char *error;  /* why it cannot be read, for people; NULL: it can */
+    /* Of a remote; else NULL: */
+    char *url;                      /* percent-encoded, with its query */
+    struct remote_version *version; /* NULL: not known, then there is an error */
+    uint8_t *sha256;                /* 32 bytes, of SHA256SUMS; NULL: not known */
+};
+
+/* Sorted by folder, then by name; a list in the order of its elements. */
+struct source_list {
+    size_t n;
+    struct source_entry *entry;
+};
+
+/* How a kind of source works. */
+struct remote {
+    const char *scheme; /* "file://"; "" takes what no other scheme does */
+
+    /* Does it take SOURCE? NULL: if it starts with the scheme. */
+    bool (*takes)(const char *spec);
+
+    /* rest: SOURCE without the scheme. Sets what is its own in source, which is zeroed but for
+     * remote and cache, and freed if it fails. */
+    int (*make)(struct source *source, const char *rest, const struct source_options *options,
+                struct diag *d);
+    bool ordered; /* list() gives the files in their order */
+
+    /* Every file below the source, in any order. sides: see source_list(). */
+    int (*list)(const struct source *source, const char *const *sides, struct source_list *ret,
+                struct diag *d);
+    int (*open)(const struct source *source, const struct source_entry *entry,
+                struct blob **ret_blob, struct diag *d);
+
+    /* Add the folders on this machine that its files are in. NULL: none. 0 or -errno. */
+    int (*roots)(const struct source *source, struct roots *ret);
+
+    /* See source_access(). NULL: everybody. */
+    void (*access)(const struct source *source, const char *path, struct access *ret);
+
+    /* Of a source that is one file: add all files of its folder, and below, to ret, sorted; there
+     * may be many. 1; 0: they cannot be known, or are too many; or -ENOMEM. NULL: as 0. */
+    int (*list_beside)(const struct source *source, struct source_list *ret);
+
+    bool far; /* not on this machine: source.known has all files, sorted */
+};
+
+struct source {
+    const struct remote *remote;
+    struct cache_folder cache; /* a copy, with its room: what is staged goes there */
+    char *root;         /* a path or URL without its scheme's sugar; of a local file: its folder; of
+                           a list: all of it; of a remote file: its folder's URL, without a query */
+    char *spelled;      /* of a local path: as the user gave it */
+    char *only_file;    /* SOURCE is this one file of root; NULL: it is a folder */
+    struct roots roots; /* of a local path and of a list: the folders that its files lie in */
+    struct within within; /* of these */
+
+    struct unpack_watch *watch; /* of source_blob(); not owned; NULL: nobody */
+
+    struct room *room;   /* owned; NULL: that of stage, or no limit */
+    struct stage *stage; /* through which files are read; NULL: they are read in place */
+
+    /* Of remotes: */
+    struct source_list known;
+    char *base;                      /* what URLs of files begin with; ends with '/' */
+    struct http *http;               /* belongs to stage */
+    struct credentials *credentials; /* NULL: it needs none; owned */
+    struct beside *beside;           /* of one file that may name others; else NULL */
+    char *listing;    /* of S3: the URL of a page of the listing, without its query */
+    struct text note; /* what is odd, for people, a line each */
+};
+
+/* spec: as the user gave it. Of a remote it reads the list of files, and waits for that. 0; -ENOENT
+ * and others with the reason in d. */
+int source_open(const char *spec, const struct source_options *options, struct source **ret,
+                struct diag *d);
+
+/* All blobs and openers of it must be gone. Takes NULL. */
+void source_free(struct source *source);
+
+/* What was found odd when it was opened: lines for the log; "": nothing. Valid as long as source.
+ */
+const char *source_note(const struct source *source);
+
+/* Where the credentials come from, for people, without any secret; "": there are none. */
+void source_credentials(const struct source *source, char *ret, size_t room);
+
+/* See stage_rest(), stage_begin(), stage_end(). */
+static inline void source_rest(struct source *source)
+{
+    if (source->stage)
+        stage_rest(source->stage);
+}
+
+static inline void source_begin(struct source *source)
+{
+    if (source->stage)
+        stage_begin(source->stage);
+}
+
+static inline void source_end(struct source *source)
+{
+    if (source->stage)
+        stage_end(source->stage);
+}
+
+/* SOURCE as it is shown: absolute. The caller frees it; NULL: no memory. */
+char *source_name(const struct source *source);
+
+/* All files, recursively. Unreadable ones are listed with their error. Where SOURCE names files,
+ * those beside them are listed, too, whose name is one of theirs and one of sides, suffixes ended
+ * by NULL; either may be packed. */
+int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
+                struct diag *d);
+void source_list_release(struct source_list *list);
+void source_entry_release(struct source_entry *entry);
+
+/* Have the first len bytes of a file brought here, if they are not, and do not wait. All of it, if
+ * it has no more than `whole` bytes. */
+void source_fetch_head(const struct source *source, const struct source_entry *entry,
+                       const struct cache_folder *cache, uint64_t len, uint64_t whole);
+
+/* The same of the file that SOURCE is, before source_list(), if it is one of a remote. */
+void source_fetch_only(const struct source *source, const struct cache_folder *cache, uint64_t len,
+                       uint64_t whole);
+
+/* The bytes of a file as blob, unpacked: .gz and .xz are recognised by content and unpacked once
+ * into the cache folder. The caller frees *ret_blob. */
+int source_blob(const struct source *source, const struct source_entry *entry,
+                struct cache_folder *cache, struct blob **ret_blob, struct diag *d);
+
+/* The same as it is stored. */
+int source_blob_packed(const struct source *source, const struct source_entry *entry,
+                       struct blob **ret_blob, struct diag *d);
+
+static inline void source_scope_end(struct source **source)
+{
+    source_free(*source);
+}
+#define AUTO_SOURCE      AUTO(source_scope_end)
+#define AUTO_SOURCE_LIST AUTO(source_list_release)
+
+/* Add an entry; strings are copied. error and path may be NULL. What a remote knows of it is set by
+ * the caller, in list->entry[list->n - 1]. 0 or -ENOMEM. */
+int source_list_add(struct source_list *list, const char *folder, const char *name,
+                    const char *path, const char *error);
+
+/* Add the side files of the file called name in folder, a path; list_paths: with their paths. */
+int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
+                    struct source_list *ret);
+
+/* By folder, then by name. */
+void source_list_sort(struct source_list *list);
+
+/* The entry of that path, relative to SOURCE, in a sorted list; NULL: none. */
+struct source_entry *source_list_find(const struct source_list *list, const char *path);
+
+/* With allow_other: who may read the file or list the folder called path, relative to SOURCE. Where
+ * that is not known, as of a remote: everybody. */
+void source_access(const struct source *source, const char *path, struct access *ret);
+
+/* Open the file at path as a blob called name, to be read in place, or through stage if it is not
+ * NULL. 0, or -errno with the reason in d. */
+int local_blob_open(struct stage *stage, const struct within *within, const char *path,
+                    const char *name, struct blob **ret, struct diag *d);
+
+/* Give source a stage over the files of this machine if the options want one. 0, or -errno with the
+ * reason in d. */
+int local_stage_new(struct source *source, const struct source_options *options, struct diag *d);
+
+/* A blob of an open file, of which it takes the descriptor over (also on error). Its first size
+ * bytes count; the rest of the file is not shown. may_be_removed: the file is ours, that it has
+ * lost its name says nothing of its content. */
+int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret);
+
+#endif

@@ -1,0 +1,468 @@
+/* Web servers: http:// and https://.
+ *
+ * HTTP has no listings. The files below SOURCE are those that -o files= names; else those of a
+ * SHA256SUMS; else those of the server's index pages, folder by folder; else SOURCE is a file.
+ * A URL with a query is a file: so are presigned ones. The query goes to the server and nowhere
+ * else. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cache/http/url.h"
+#include "cache/source/index_page.h"
+#include "cache/source/remote.h"
+
+#define DEPTH_MOST   16
+#define ENTRIES_MOST 100000
+#define BESIDE_MOST  20000 /* entries, where SOURCE is one file */
+#define BESIDE_PAGES 64
+
+/* A text that is asked for ahead; request NULL: it is not. */
+struct ahead {
+    char *url;
+    struct http_ahead *request;
+};
+
+static void ahead_release(struct ahead *ahead)
+{
+    http_ahead_drop(ahead->request);
+    free(ahead->url);
+    *ahead = (struct ahead){0};
+}
+#define AUTO_AHEAD AUTO(ahead_release)
+
+/* Ask for url/name ahead, where url ends after base_len bytes. */
+static void ask_ahead(const struct source *source, const char *url, size_t base_len,
+                      const char *name, struct ahead *ret)
+{
+    *ret = (struct ahead){0};
+    if (asprintf(&ret->url, "%.*s%s", (int)base_len, url, name) < 0)
+        ret->url = NULL;
+    if (ret->url)
+        ret->request = http_ahead_start(
+            source->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
+}
+
+/* A text below base, which may have been asked for. 0 or -errno with the reason in d. */
+static int get_below(const struct source *source, const char *path, struct ahead *ahead,
+                     struct text *ret, struct diag *d)
+{
+    AUTO_FREE char *url = NULL, *encoded = NULL;
+    struct http_ahead *request = ahead ? ahead->request : NULL;
+    int r = http_encode(path, true, &encoded);
+
+    if (request) {
+        ahead->request = NULL;
+        return http_ahead_take(request, ret, d);
+    }
+    if (r == 0 && asprintf(&url, "%s%s", source->base, encoded) < 0) {
+        url = NULL;
+        r = -ENOMEM;
+    }
+    return r < 0 ? r
+                 : http_get(source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
+                            ret, d);
+}
+
+/* The files and sums of a SHA256SUMS. ahead: of it, may be NULL. 1: there is one; 0: there is none;
+ * or -errno. */
+static int read_sums(struct source *source, bool lists, struct ahead *ahead, struct diag *d)
+{
+    AUTO_TEXT struct text sums = {0};
+    struct diag why = DIAG_INIT;
+    size_t n = 0;
+    int r = get_below(source, "SHA256SUMS", ahead, &sums, &why);
+
+    if (r == -ENOENT || r == -EACCES || r == -EFBIG)
+        return 0;
+    if (r < 0)
+        return diag_set(d, r, "%s", diag_text(&why, r));
+    r = sums.len ? remote_use_sums(source, &sums, lists, &n) : 0;
+    return r < 0 ? r : n > 0;
+}
+
+/* ---- index pages ---- */
+
+/* Folders that are still to be looked at, relative to SOURCE, "" or with '/' at the end. */
+struct crawl {
+    struct source *source;
+    char **folder; /* [n] */
+    size_t n, next;
+    struct ahead *first;          /* the page of SOURCE; NULL: not asked for */
+    size_t entries, entries_most; /* links, of all pages */
+    size_t pages_most;
+};
+
+static void crawl_release(struct crawl *crawl)
+{
+    for (size_t i = 0; i < crawl->n; i++)
+        free(crawl->folder[i]);
+    free(crawl->folder);
+}
+
+static int crawl_add(struct crawl *crawl, const char *folder, const char *name)
+{
+    char *path;
+
+    if (array_room(&crawl->folder, crawl->n, sizeof(*crawl->folder)) < 0 ||
+        asprintf(&path, "%s%s%s", folder, name, *name ? "/" : "") < 0)
+        return -ENOMEM;
+    crawl->folder[crawl->n++] = path;
+    return 0;
+}
+
+static unsigned depth_of(const char *folder)
+{
+    unsigned n = 0;
+
+    for (; *folder; folder++)
+        n += *folder == '/';
+    return n;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of folders that a page has named more than once, keep one. */
+static void crawl_unique(struct crawl *crawl, size_t first)
+{
+    size_t kept = first;
+
+    if (crawl->n > first)
+        qsort(&crawl->folder[first], crawl->n - first, sizeof(*crawl->folder), compare_texts);
+    for (size_t i = first; i < crawl->n; i++) {
+        if (kept > first && !strcmp(crawl->folder[kept - 1], crawl->folder[i]))
+            free(crawl->folder[i]);
+        else
+            crawl->folder[kept++] = crawl->folder[i];
+    }
+    crawl->n = kept;
+}
+
+static int use_link(struct crawl *crawl, const char *folder, const struct index_link *link,
+                    struct diag *d)
+{
+    char path[PATH_MAX];
+    const char *wrong;
+
+    if (++crawl->entries > crawl->entries_most)
+        return diag_set(d, -E2BIG,
+                        "%s: want at most %zu entries in index pages, found more; use a SHA256SUMS "
+                        "or -o files=",
+                        crawl->source->root, crawl->entries_most);
+    if (snprintf(path, sizeof(path), "%s%s", folder, link->name) >= (int)sizeof(path))
+        return 0;
+    wrong = name_wrong(path);
+    if (wrong)
+        return remote_add_wrong(crawl->source, path, wrong);
+    if (!link->is_folder)
+        return remote_add(crawl->source, path, NULL, NULL, NULL);
+    if (depth_of(folder) + 1 >= DEPTH_MOST) {
+        remote_note(crawl->source, "%s/: folders more than %d deep are left out", path, DEPTH_MOST);
+        return 0;
+    }
+    return crawl_add(crawl, folder, link->name);
+}
+
+/* All links of a page. *ret_links: how many. */
+static int use_page(struct crawl *crawl, const char *folder, const struct text *page,
+                    size_t *ret_links, struct diag *d)
+{
+    const char *base = crawl->source->base, *path = strchr(strstr(base, "://") + 3, '/');
+    AUTO_FREE char *encoded = NULL, *whole = NULL;
+    struct index_link link, last = {.name = ""};
+    size_t at = 0, first = crawl->n;
+    int r = http_encode(folder, true, &encoded);
+
+    if (r == 0 && asprintf(&whole, "%s%s", path, encoded) < 0) {
+        whole = NULL;
+        r = -ENOMEM;
+    }
+    for (*ret_links = 0; r == 0 && index_page_next(page->data, page->len, whole, &at, &link);) {
+        if (!strcmp(link.name, last.name))
+            continue; /* a picture and a text, one link each */
+        ++*ret_links;
+        last = link;
+        r = use_link(crawl, folder, &link, d);
+    }
+    crawl_unique(crawl, first);
+    return r;
+}
+
+/* A page that cannot be had: its folder is listed with the error. */
+static int add_broken(struct crawl *crawl, const char *folder, const char *why)
+{
+    AUTO_FREE char *path = strndup(folder, strlen(folder) - 1);
+
+    return path ? remote_add(crawl->source, path, NULL, NULL, why) : -ENOMEM;
+}
+
+/* The page of SOURCE itself must be there; is it one? sure: only what surely is one counts. */
+static int use_first(struct crawl *crawl, bool sure, struct diag *d)
+{
+    AUTO_TEXT struct text page = {0};
+    size_t links = 0;
+    int r = get_below(crawl->source, "", crawl->first, &page, d);
+
+    if (r < 0)
+        return r;
+    if (!page.len || (sure && !index_page_is(page.data, page.len)))
+        return 0;
+    r = use_page(crawl, "", &page, &links, d);
+    return r < 0 ? r : links || index_page_is(page.data, page.len);
+}
+
+/* 1: there are index pages, and all were read; 0: there are none; or -errno. */
+static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
+{
+    int r = use_first(crawl, sure, d);
+
+    if (r <= 0)
+        return r;
+    for (; crawl->next < crawl->n && r >= 0; crawl->next++) {
+        AUTO_TEXT struct text page = {0};
+        struct diag why = DIAG_INIT;
+        const char *folder = crawl->folder[crawl->next];
+        size_t links;
+
+        if (crawl->next >= crawl->pages_most)
+            return -E2BIG;
+        r = get_below(crawl->source, folder, NULL, &page, &why);
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0)
+            r = add_broken(crawl, folder, diag_text(&why, r));
+        else if (page.len)
+            r = use_page(crawl, folder, &page, &links, d);
+    }
+    return r < 0 ? r : 1;
+}
+
+static int read_index(struct source *source, bool sure, struct ahead *first, struct diag *d)
+{
+    AUTO(crawl_release)
+    struct crawl crawl = {
+        .source = source, .first = first, .entries_most = ENTRIES_MOST, .pages_most = SIZE_MAX};
+
+    return crawl_all(&crawl, sure, d);
+}
+
+/* A list that is not that of a mount is made in a source of its own, which has the rest from the
+ * other. */
+static int http_list_beside(const struct source *of, struct source_list *ret)
+{
+    struct source source = {
+        .remote = of->remote, .root = of->root, .base = of->base, .http = of->http};
+    AUTO(crawl_release)
+    struct crawl crawl = {
+        .source = &source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
+    int r = read_sums(&source, true, NULL, NULL);
+
+    if (r == 0)
+        r = crawl_all(&crawl, true, NULL);
+    text_release(&source.note);
+    if (r <= 0) {
+        source_list_release(&source.known);
+        return r == -ENOMEM ? r : 0;
+    }
+    remote_sort(&source);
+    *ret = source.known;
+    return 1;
+}
+
+/* ---- what SOURCE is ---- */
+
+/* 1: SOURCE is a folder, whose files are known now; 0: it is none; or -errno. The page is asked for
+ * ahead: it is short where it is wanted soon. */
+static int open_folder(struct source *source, bool sure, struct diag *d)
+{
+    AUTO_AHEAD struct ahead page;
+    int r;
+
+    ask_ahead(source, source->base, strlen(source->base), "", &page);
+    r = read_sums(source, true, NULL, d);
+    if (r == 0)
+        r = read_index(source, sure, &page, d);
+    if (r > 0)
+        remote_sort(source);
+    return r;
+}
+
+static int open_named(struct source *source, const char *files, struct diag *d)
+{
+    AUTO_FREE char *copy = strdup(files);
+    char *at = copy, *name;
+    int r = copy ? 0 : -ENOMEM;
+
+    while (r == 0 && (name = strsep(&at, ";"))) {
+        const char *wrong = *name ? name_wrong(name) : NULL;
+
+        if (wrong)
+            return diag_set(d, -EINVAL, "files=%.300s: want names of files below SOURCE, found %s",
+                            name, wrong);
+        r = *name ? remote_add(source, name, NULL, NULL, NULL) : 0;
+    }
+    if (r < 0)
+        return r;
+    remote_sort(source);
+    r = read_sums(source, false, NULL, NULL); /* it may be missing */
+    return r == -ENOMEM ? r : 0;
+}
+
+/* The URL is one file, of which version is known. */
+static int open_file(struct source *source, const char *url, const struct url_parts *at,
+                     const struct remote_version *version, struct diag *d)
+{
+    AUTO_FREE char *name = NULL;
+    const char *slash = memrchr(url, '/', at->query);
+    size_t len = (size_t)(url + at->query - slash - 1);
+
+    free(source->root);
+    free(source->base);
+    source->root = strndup(url, (size_t)(slash + 1 - url));
+    source->base = strndup(url, (size_t)(slash + 1 - url));
+    name = malloc(len + 1);
+    if (!source->root || !source->base || !name)
+        return -ENOMEM;
+    if (!len || !url_decode(slash + 1, len, name) || name_wrong(name) || strchr(name, '/'))
+        return diag_set(d, -EINVAL,
+                        "%.*s: want the URL of a file, or of a folder with '/' at its "
+                        "end",
+                        (int)at->query, url);
+    return remote_set_file(source, name, url, version);
+}
+
+/* Does the server's answer for a URL without '/' at its end look like a file's? Pages that it makes
+ * have no times. */
+static bool is_surely_file(const struct remote_version *version)
+{
+    return *version->etag || version->mtime.tv_sec;
+}
+
+#define ADVICE_ROOM 400
+
+/* What helps against -EPERM (401) and -EACCES (403), "": nothing that is known. */
+static const char *advice_of_users(const struct source *source, int r, char ret[static ADVICE_ROOM])
+{
+    char origin[300];
+
+    source_credentials(source, origin, sizeof(origin));
+    *ret = '\0';
+    if (r == -EPERM || r == -EACCES)
+        snprintf(ret, ADVICE_ROOM, *origin ? "; it was asked as %s%s" : "; %s%s",
+                 *origin       ? origin
+                 : r == -EPERM ? "it wants a user"
+                               : "if it wants a user",
+                 *origin ? "" : ": put one into ~/.netrc");
+    return ret;
+}
+
+/* The folder's page could not be had: what helps where a server shows none. why: of the request. */
+static int no_listing(const struct source *source, int r, const struct diag *why, struct diag *d)
+{
+    char users[ADVICE_ROOM];
+
+    advice_of_users(source, r, users);
+    if (r != 0 && r != -ENOENT && r != -EACCES)
+        return diag_set(d, r, "%s%s", diag_text(why, r), users);
+    return diag_set(d, r ? r : -ENODATA,
+                    "%s: want SHA256SUMS or an index page there, found neither%s%s%s; name the "
+                    "files with -o files=NAME;NAME%s",
+                    source->root, r ? " (" : "", r ? diag_text(why, r) : "", r ? ")" : "", users);
+}
+
+/* A URL that may be a file's or a folder's. */
+static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
+                        struct diag *d)
+{
+    AUTO_AHEAD struct ahead sums = {0};
+    struct remote_version version = {0};
+    struct diag why = DIAG_INIT;
+    char users[ADVICE_ROOM];
+    int found, r;
+
+    if (!url[at->query])
+        ask_ahead(source, url, (size_t)(strrchr(url, '/') + 1 - url), "SHA256SUMS", &sums);
+    http_stat(source->http, 1, &url, &version, &found, &why);
+    if (!url[at->query] && (found < 0 || !is_surely_file(&version))) {
+        r = open_folder(source, true, NULL);
+        if (r > 0 || r == -ENOMEM)
+            return r;
+        source_list_release(&source->known);
+    }
+    if (found < 0)
+        return diag_set(d, found, "%s%s%s", diag_text(&why, found),
+                        !url[at->query] && (found == -EACCES || found == -ENOENT)
+                            ? "; of a folder with neither SHA256SUMS nor an index page, name the "
+                              "files with -o files=NAME;NAME"
+                            : "",
+                        advice_of_users(source, found, users));
+    r = open_file(source, url, at, &version, d);
+    if (r == 0 && !url[at->query])
+        r = read_sums(source, false, &sums, NULL);
+    return r == -ENOMEM || r == -EINVAL ? r : 0;
+}
+
+static int open_any(struct source *source, const char *url, const struct url_parts *at,
+                    const char *files, struct diag *d)
+{
+    struct diag why = DIAG_INIT;
+    int r;
+
+    if (files && url[at->query])
+        return diag_set(d, -EINVAL, "%s: want no query in the URL of a folder, for files= is given",
+                        source->root);
+    if (files)
+        return open_named(source, files, d);
+    if (url[at->query - 1] != '/' || url[at->query])
+        return open_unknown(source, url, at, d);
+    r = open_folder(source, false, &why);
+    return r > 0 || r == -ENOMEM ? r : no_listing(source, r, &why, d);
+}
+
+static int http_make(struct source *source, const char *rest, const struct source_options *options,
+                     struct diag *d)
+{
+    AUTO_FREE char *spec = NULL, *url = NULL;
+    struct url_parts at;
+    int r;
+
+    if (asprintf(&spec, "%s%s", source->remote->scheme, rest) < 0) {
+        spec = NULL;
+        return -ENOMEM;
+    }
+    r = url_clean(spec, &url, &at, d);
+    if (r < 0)
+        return r;
+    if (asprintf(&source->base, "%.*s%s", (int)at.query, url, url[at.query - 1] == '/' ? "" : "/") <
+        0) {
+        source->base = NULL;
+        return -ENOMEM;
+    }
+    source->root = strdup(source->base);
+    if (!source->root)
+        return -ENOMEM;
+    r = remote_connect(source, options, NULL, d);
+    if (r == 0)
+        r = open_any(source, url, &at, options->files, d);
+    if (r >= 0)
+        r = remote_stat(source);
+    return r;
+}
+
+const struct remote remote_http = {.scheme = "http://",
+                                   .make = http_make,
+                                   .list = remote_list_known,
+                                   .open = remote_open,
+                                   .list_beside = http_list_beside,
+                                   .far = true};
+const struct remote remote_https = {.scheme = "https://",
+                                    .make = http_make,
+                                    .list = remote_list_known,
+                                    .open = remote_open,
+                                    .list_beside = http_list_beside,
+                                    .far = true};

@@ -1,0 +1,325 @@
+/* What the guide says is fetched in its order: the background of who knows what comes next.
+ *
+ * Needs are often single blocks all over a file. Those that touch become one run. A transfer costs
+ * its latency; so a run is extended over missing neighbours until that is at most half of its time,
+ * if the cache can hold all of the source anyway: on a local network that is next to nothing.
+ *
+ * A need stays the first of the buffer until nothing of it is missing. So what was refused for want
+ * of room is tried again, and nothing is forgotten but by a jump. With keep=once what a reader uses
+ * up meanwhile is not missing any more; what was used up before it was given is.
+ *
+ * While every block is on disk the guide is not asked: what it gives would be walked over in vain,
+ * of all readers anew after each jump of one of them. */
+#include <errno.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/stage/parts.h"
+
+#define HOLD_MS    20   /* between two looks whether there is room now, if nobody tells */
+#define AT_A_TIME  4096 /* needs that are passed before others have their turn */
+#define WINDOW     1024 /* blocks around a need that are looked at */
+#define WORTH_MOST (UINT64_C(4) << 20)
+#define NS_PER_MS  INT64_C(1000000)
+
+struct blocks {
+    uint64_t first, end;
+};
+
+void stage_set_guide(struct stage *stage, const struct stage_guide *guide)
+{
+    atomic_store(&stage->guided.guide, guide);
+}
+
+/* Can what the guide gives make a difference? With keep=once it can where all is here, too. */
+static bool is_of_use_locked(const struct stage *stage)
+{
+    return !stage->guided.all_here || stage->options.keep == STAGE_ONCE;
+}
+
+void stage_guide_changed(struct stage *stage, bool jumped)
+{
+    struct guided *g = &stage->guided;
+    bool is_of_use;
+
+    if (!atomic_load(&g->guide))
+        return;
+    lock_take(&stage->lock);
+    is_of_use = is_of_use_locked(stage);
+    g->changes++;
+    g->jumps += jumped;
+    g->dry = false;
+    g->hold_until = 0;
+    if (stage->begun && is_of_use)
+        stage_kick_locked(stage);
+    lock_drop(&stage->lock);
+    if (jumped && is_of_use)
+        runs_take_back(stage);
+}
+
+bool guided_may_locked(const struct stage *stage, int64_t now)
+{
+    const struct guided *g = &stage->guided;
+
+    if (!atomic_load(&g->guide) || now < g->hold_until || !is_of_use_locked(stage))
+        return false;
+    if (stage->options.keep != STAGE_PLAN && stage->full_error && now < stage->full_until)
+        return false;
+    return !g->dry || (g->at < g->n && g->jumps_seen == g->jumps);
+}
+
+/* The blocks of a need; none: it is nothing that can be fetched now. */
+static struct blocks blocks_of(const struct stage_need *need)
+{
+    const struct file *file = (const struct file *)need->blob;
+    uint64_t size = file->blob.size, off = min_u64(need->off, size),
+             len = min_u64(need->len, size - off);
+
+    return (struct blocks){off / file->block_bytes, ceil_div(off + len, file->block_bytes)};
+}
+
+static bool is_staged_here(const struct stage *stage, const struct stage_need *need)
+{
+    return need->blob->ops == &stage_blob_ops && ((const struct file *)need->blob)->stage == stage;
+}
+
+/* keep=once: what was used up before this is needed once more. Not of what its reader uses now. */
+static void note_again(struct stage *stage, const struct stage_need *need)
+{
+    struct file *file = (struct file *)(uintptr_t)need->blob;
+    struct blocks blocks;
+
+    if (stage->options.keep != STAGE_ONCE || need->has_begun || !is_staged_here(stage, need))
+        return;
+    blocks = blocks_of(need);
+    LOCK_SCOPE(&stage->lock);
+
+    for (uint64_t b = blocks.first; b < blocks.end; b++)
+        if (file_was_used_up(file, b))
+            atomic_fetch_or(&file->state[b], BLOCK_AGAIN);
+}
+
+/* The need that is next; NULL: none is known now. */
+static const struct stage_need *next_need(struct stage *stage)
+{
+    struct guided *g = &stage->guided;
+    const struct stage_guide *guide = atomic_load(&g->guide);
+    uint64_t jumps;
+
+    lock_take(&stage->lock);
+    g->changes_seen = g->changes;
+    jumps = g->jumps;
+    lock_drop(&stage->lock);
+    if (g->jumps_seen != jumps)
+        g->at = g->n = 0;
+    g->jumps_seen = jumps;
+    if (g->at < g->n)
+        return &g->need[g->at];
+    g->at = 0;
+    g->n = guide->next(guide->ctx, g->need, GUIDED_NEEDS);
+    for (size_t i = 0; i < g->n; i++)
+        note_again(stage, &g->need[i]);
+    if (g->n)
+        return &g->need[0];
+    LOCK_SCOPE(&stage->lock);
+
+    g->dry = g->changes == g->changes_seen;
+    return NULL;
+}
+
+/* ---- one need ---- */
+
+static struct file *file_to_fetch(struct stage *stage, const struct stage_need *need, int64_t now)
+{
+    struct file *file = (struct file *)(uintptr_t)need->blob;
+
+    if (!is_staged_here(stage, need))
+        return NULL;
+    if (atomic_load(&file->done) || atomic_load(&file->failed) < 0)
+        return NULL;
+    LOCK_SCOPE(&stage->lock);
+
+    return file->rest_until <= now ? file : NULL;
+}
+
+static bool may_be_missing(const struct file *file, struct blocks blocks)
+{
+    for (uint64_t b = blocks.first; b < blocks.end; b++) {
+        enum block_state state = file_state(file, b);
+
+        if (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT)
+            return true;
+    }
+    return false;
+}
+
+/* Those of the needs behind this one that touch it come with it, up to so many blocks. */
+static struct blocks with_neighbours(const struct guided *g, struct blocks blocks, uint64_t most)
+{
+    for (size_t i = g->at + 1; i < g->n && blocks.end - blocks.first < most; i++) {
+        struct blocks other = blocks_of(&g->need[i]);
+
+        if (g->need[i].blob != g->need[g->at].blob || other.first > blocks.end ||
+            other.end < blocks.first)
+            continue;
+        blocks.first = min_u64(blocks.first, other.first);
+        blocks.end = max_u64(blocks.end, other.end);
+    }
+    return blocks;
+}
+
+/* The piece of the file, worth a transfer, that the blocks are in: all such pieces tile it. */
+static struct blocks with_worth(const struct file *file, struct blocks blocks, uint64_t worth)
+{
+    uint64_t n = 1;
+
+    while (2 * n * file->block_bytes <= worth)
+        n *= 2;
+    return (struct blocks){blocks.first / n * n,
+                           min_u64(ceil_div(blocks.end, n) * n, file->blocks)};
+}
+
+/* With keep=plan what memory has is kept there; else it may find room on disk now. */
+static bool is_in_memory(struct file *file, uint64_t block)
+{
+    return file->stage->options.keep == STAGE_PLAN && spares_has(&file->stage->spares, file, block);
+}
+
+/* May a run bring the block, which is not on disk? */
+static bool may_come(struct file *file, uint64_t block)
+{
+    enum block_state state = file_state(file, block);
+
+    return (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT) && !file_has_passed(file, block) &&
+           !is_in_memory(file, block);
+}
+
+/* Of the blocks around `at`, one that is missing: those that are, too, without a gap. */
+static struct blocks missing_around(struct file *file, uint64_t at, struct blocks around)
+{
+    uint64_t record[2 * WINDOW], from = max_u64(around.first, at - min_u64(at, WINDOW)),
+                                 to = min_u64(around.end, at + WINDOW);
+    struct blocks found = {at, at};
+
+    staged_records(&file->staged, from, (size_t)(to - from), record);
+    LOCK_SCOPE(&file->stage->lock);
+
+    for (uint64_t b = at; b < to && !record[b - from] && may_come(file, b); b++)
+        found.end = b + 1;
+    if (found.end == at)
+        return found;
+    for (uint64_t b = at; b > from && !record[b - 1 - from] && may_come(file, b - 1); b--)
+        found.first = b - 1;
+    return found;
+}
+
+/* No more than so many, and `at` among them. */
+static struct blocks no_more_than(struct blocks blocks, uint64_t at, uint64_t most)
+{
+    if (blocks.end - blocks.first <= most)
+        return blocks;
+    if (at + most > blocks.end)
+        return (struct blocks){blocks.end - most, blocks.end};
+    return (struct blocks){at, at + most};
+}
+
+/* How much one run may bring, and for how much a transfer is worth while. */
+static void sizes_of_run(struct stage *stage, int64_t now, uint64_t *ret_most, uint64_t *ret_worth)
+{
+    bool all = keep_holds_all(stage, now);
+    uint64_t left = keep_ahead_left(stage);
+    LOCK_SCOPE(&stage->lock);
+
+    *ret_most = min_u64(run_bytes_locked(stage), left);
+    *ret_worth = all ? min_u64(min_u64(runs_worth_locked(stage), WORTH_MOST), *ret_most) : 0;
+}
+
+/* There is no room for what is next, until somebody tells of a change, or for a while. */
+static enum guided_step hold(struct stage *stage, int64_t now)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    if (stage->guided.changes == stage->guided.changes_seen)
+        stage->guided.hold_until = now + HOLD_MS * NS_PER_MS;
+    return GUIDED_HELD;
+}
+
+/* Room for a run that displaces something is found here: it takes a while, and the transport's
+ * threads have none. Others find theirs when they begin. */
+static enum guided_step queue_run(struct stage *stage, struct file *file, struct blocks run,
+                                  const struct stage_need *need, int64_t now)
+{
+    uint64_t off = run.first * file->block_bytes,
+             bytes = min_u64(run.end * file->block_bytes, file->blob.size) - off,
+             room = stage->options.keep == STAGE_PLAN ? bytes + RUN_OVERHEAD : 0;
+    bool made;
+    int r = room ? keep_take_ahead(stage, need, room) : 0;
+
+    if (r < 0)
+        return hold(stage, now);
+    if (r == KEEP_IN_MEMORY)
+        room = 0;
+    lock_take(&stage->lock);
+    made = stage->guided.jumps == stage->guided.jumps_seen &&
+           runs_make_planned_locked(file, run.first, run.end, need->when, room);
+    if (made)
+        spend_locked(stage, now, bytes);
+    lock_drop(&stage->lock);
+    if (!made && room)
+        room_give_back(stage->room, room);
+    return made ? GUIDED_MADE : GUIDED_NONE;
+}
+
+/* Queue a run of what is missing of the first need of the buffer. GUIDED_NONE: nothing is. */
+static enum guided_step try_need(struct stage *stage, const struct stage_need *need, int64_t now)
+{
+    struct file *file = file_to_fetch(stage, need, now);
+    enum guided_step step = GUIDED_NONE;
+    uint64_t at, end, most, worth;
+    struct blocks blocks, run;
+    bool others = false;
+
+    if (!file || !file->blocks)
+        return GUIDED_NONE;
+    blocks = blocks_of(need);
+    if (!may_be_missing(file, blocks) || file_take(file, NULL) < 0)
+        return GUIDED_NONE;
+    while ((at = find_missing(file, blocks.first, blocks.end, UINT64_MAX, true, &end, &others)) <
+           blocks.end) {
+        sizes_of_run(stage, now, &most, &worth);
+        run = with_neighbours(&stage->guided, blocks, max_u64(most / file->block_bytes, 1));
+        if ((run.end - run.first) * file->block_bytes < worth)
+            run = with_worth(file, run, worth);
+        run = missing_around(file, at, run);
+        run = no_more_than(run, at, max_u64(most / file->block_bytes, 1));
+        if (run.first < run.end) {
+            step = most ? queue_run(stage, file, run, need, now) : hold(stage, now);
+            break;
+        }
+        blocks.first = at + 1; /* others fetch it, memory has it, or it was used up meanwhile */
+    }
+    file_put(file);
+    return step;
+}
+
+enum guided_step guided_more(struct stage *stage, int64_t now)
+{
+    const struct stage_need *need;
+
+    for (unsigned passed = 0; (need = next_need(stage)); passed++) {
+        enum guided_step step = try_need(stage, need, now);
+
+        if (step != GUIDED_NONE)
+            return step;
+        stage->guided.at++;
+        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
+            return GUIDED_HELD;
+        if (passed >= AT_A_TIME) {
+            LOCK_SCOPE(&stage->lock);
+
+            stage->kicked = true; /* it goes on here */
+            return GUIDED_HELD;
+        }
+    }
+    return GUIDED_NONE;
+}

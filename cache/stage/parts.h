@@ -1,0 +1,481 @@
+/* What the parts of the stage share: stage.c (life, counters), cache/stage/file.c (blocks of a
+ * file, and the blob that reads them), cache/stage/waits.c (readers that wait, and their limit),
+ * cache/stage/runs.c (transfers), cache/stage/next.c (what to fetch next), cache/stage/guided.c
+ * (what the guide says of that), cache/stage/retention.c (what goes when there is no room). */
+#ifndef EPOCHFS_CACHE_STAGE_PARTS_H
+#define EPOCHFS_CACHE_STAGE_PARTS_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "base/lock.h"
+#include "base/missing_ranges.h"
+#include "base/ranges.h"
+#include "cache/disk/quota.h"
+#include "cache/disk/staged_file.h"
+#include "cache/stage/overflow.h"
+#include "cache/stage/stage.h"
+
+/* The state of a block in this process. On disk it may be there all the same, put there by another.
+ *
+ * UNKNOWN   -> HERE, ABSENT  look_at_blocks()    its checksum is right, or not
+ * ABSENT    -> HERE          look_at_blocks()    another process has fetched it
+ * UNKNOWN, ABSENT, ELSEWHERE -> COMING  runs_make_locked(), run_grow()  a run of ours fetches it
+ * COMING    -> HERE          publish_blocks()    wakes waits
+ * COMING    -> ABSENT        publish_blocks()    it could not be written; wakes waits
+ * COMING    -> ABSENT        release_blocks_locked()  the run has failed, or had no room
+ * COMING    -> ELSEWHERE     claim_blocks()      another process fetches it
+ * COMING    -> UNKNOWN       pass_what_came()    another process has fetched it before the claim
+ * ELSEWHERE -> HERE          look_at_blocks()    it has come
+ * ELSEWHERE -> UNKNOWN       take_over_locked()  the other process has let go of it
+ * HERE      -> COMING        begin_drop_locked() by the keep policy: no run is made for it now
+ * COMING    -> ABSENT, UNKNOWN  end_drop()       it is dropped; or not, for another one claims it
+ * HERE      -> ABSENT        lost()              it could not be read
+ * HERE      -> UNKNOWN       drop_bad()          its checksum was wrong
+ * HERE, ABSENT -> UNKNOWN    forget_locked()     another process has dropped blocks; it is closed
+ */
+enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, BLOCK_HERE };
+#define BLOCK_STATE   0x0f
+#define BLOCK_FLAGS   0xf0
+#define BLOCK_FETCHED 0x10 /* by this process, at least once */
+#define BLOCK_COUNTED 0x20 /* in staged_bytes */
+#define BLOCK_PASSED  0x40 /* keep=once: it was used up, */
+#define BLOCK_AGAIN   0x80 /* and the guide has said since that it is needed once more */
+
+/* A range of blocks that somebody waits for. */
+struct wait {
+    struct range blocks; /* its head: in file->waits */
+    struct range quiet;  /* in stage->quiet: [monotonic_ns() of the last progress, as far as it was
+                            looked at; that + 1) */
+    struct file *file;
+    uint64_t left; /* blocks that are not here */
+    struct waiter *waiter;
+    struct wait *next; /* when it is over: of those that are told together */
+};
+
+static inline struct wait *wait_of(struct range *blocks)
+{
+    return (struct wait *)blocks;
+}
+
+enum file_verdict { FILE_NOT_VERIFIED, FILE_GOOD, FILE_BAD };
+
+/* A file of the remote; its head is the blob. */
+struct file {
+    struct blob blob;
+    /* Set by stage_add(), then constant: */
+    struct stage *stage;
+    char *url, *key, *version_text;
+    uint32_t block_bytes;
+    uint64_t blocks;
+    bool has_sha256;
+    uint8_t sha256[32];
+    uint64_t hash; /* of key */
+
+    _Atomic uint8_t *state; /* [blocks] enum block_state | flags; written with stage->lock held */
+    _Atomic uint32_t *used; /* [blocks] bytes that were used; NULL: not counted */
+    uint64_t *when; /* [blocks] as the guide said last, 0: never asked; of who lists victims */
+    _Atomic uint64_t drops;    /* of the staged file, when the states were right */
+    _Atomic uint64_t ahead_at; /* a read from this byte on fetches more ahead; UINT64_MAX: none */
+    _Atomic int failed;        /* -ESTALE: it has changed; -EBADMSG: differs from SHA256SUMS */
+    _Atomic int verdict;       /* enum file_verdict, of the SHA-256 */
+    _Atomic uint64_t counted;  /* bytes of blocks that are BLOCK_COUNTED */
+    _Atomic unsigned users;    /* threads and runs that use staged */
+    _Atomic bool is_open;
+    _Atomic bool recent;  /* used since it was last looked at for closing */
+    struct staged staged; /* constant while it is open */
+
+    struct file *_Atomic next; /* of all of the stage */
+    _Atomic bool done;         /* it is not read any more: blob_done() */
+    /* Guarded by stage->lock: */
+    struct file *next_in_bucket;
+    struct remote_version version; /* whole_only may be found out later */
+    bool opening;
+    struct file *newer, *older; /* of those that are open */
+    struct ranges waits;        /* struct wait, by their blocks */
+    struct ranges runs;         /* struct run, by theirs */
+    uint64_t coming, elsewhere; /* blocks in that state */
+    unsigned dropping;          /* drops that are under way */
+    bool surveyed;              /* what is on disk was counted; of who lists victims */
+    bool in_elsewhere;          /* of the stage's list of files with such blocks */
+    struct file *next_elsewhere;
+    int64_t gave_up; /* when patience with blocks last ended; 0: never */
+    uint64_t gave_up_first, gave_up_end;
+    int64_t elsewhere_since; /* when the last of them came */
+    uint64_t last_end;       /* byte behind the last demand */
+    unsigned in_sequence;    /* reads that went on where the one before ended */
+    uint64_t ahead_end;      /* byte up to which was fetched ahead */
+    uint64_t ahead_bytes;    /* how far to fetch ahead; 0: it is not read in sequence */
+    int64_t rest_until;      /* nothing in the background before */
+    struct run *whole;       /* that fetches all of it */
+};
+
+enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
+
+/* Blocks that are fetched by one transfer after another until all have come.
+ *
+ * QUEUED -> ACTIVE       runs_start()       a connection is free
+ * ACTIVE -> ASLEEP       run_end()          it failed, and is tried again at wake_at
+ * ASLEEP -> QUEUED       runs_wake_locked(), runs_hurry_locked()
+ * ACTIVE -> gone         run_end()
+ * QUEUED, ASLEEP -> gone runs_wake_locked()  patience has ended; runs_stop_locked() */
+enum run_state { RUN_QUEUED, RUN_ACTIVE, RUN_ASLEEP };
+
+enum run_phase { RUN_STARTING, RUN_RUNNING, RUN_OVER }; /* of the transfer of an ACTIVE run */
+
+struct run {
+    struct transfer transfer; /* its head */
+    struct file *file;        /* has a user for it */
+    uint64_t first, n;        /* blocks; they change before it is first in the transport only */
+    bool whole;               /* of a file that comes as a whole; then some blocks may be HERE */
+    _Atomic int why;          /* enum run_why; written with stage->lock held */
+    _Atomic int64_t progress; /* when a block, or its share of bytes, last came; 0: never */
+    /* Guarded by stage->lock: */
+    struct run *next, *previous; /* of its list */
+    struct range blocks;         /* in file->runs, while it is in a list: [first, first + n) */
+    struct range alarm;          /* in stage->asleep, while it sleeps: [wake_at, ...) */
+    enum run_state state;
+    enum run_phase phase;
+    unsigned begun;      /* how often */
+    unsigned references; /* its list, and who starts it */
+    bool paused, stopping;
+    bool small;   /* it is beside the jobs: see is_small_locked() */
+    bool crowded; /* more than jobs were under way when it began */
+    int64_t made;
+    uint64_t when;            /* it is needed, by the guide; STAGE_NEVER: that is not known */
+    bool was_paused;          /* this transfer */
+    unsigned failures;        /* in a row, without a block */
+    int over_error;           /* why it was stopped */
+    uint64_t claimed;         /* blocks from first on; the others are written without a claim */
+    bool steals;              /* it does without claims: who has them has given no sign of life */
+    _Atomic int64_t ready_at; /* since when there are complete blocks in the buffer; 0: none */
+    struct lock buffer_lock;  /* of what comes: before stage->lock */
+    /* Of the thread that starts it, then of who has buffer_lock: */
+    bool refused;  /* there is no room: all that comes goes to the spares */
+    uint64_t room; /* bytes that were taken for blocks to come */
+    uint64_t done; /* blocks from first on that are dealt with */
+    size_t fill;   /* bytes in buffer, of the blocks behind */
+    size_t buffer_room;
+    uint8_t *buffer;
+    uint64_t bytes;   /* of this transfer */
+    uint64_t share;   /* bytes that are progress: less in patience= is too slow to count */
+    uint64_t unheard; /* bytes since the last progress */
+    int64_t came_at;  /* when bytes last came */
+    int64_t began;
+    int64_t first_at; /* when its first bytes came, */
+    size_t first_bytes;
+    int64_t published; /* when blocks were last written */
+    struct remote_version version;
+};
+
+struct run_list {
+    struct run *first, *last;
+    size_t n;
+};
+
+#define GUIDED_NEEDS 256
+
+/* What the guide has given. */
+struct guided {
+    const struct stage_guide *_Atomic guide; /* set before stage_begin(); NULL: none */
+    /* Guarded by stage->lock: */
+    uint64_t changes, jumps; /* that were told of, ever */
+    bool dry;                /* next() has given nothing since the last change */
+    bool all_here;           /* every block is on disk, so nothing that it gives is missing */
+    int64_t hold_until;      /* nothing planned before: there is no room for what is needed then */
+    /* Of the thread: */
+    uint64_t changes_seen, jumps_seen;
+    size_t at, n; /* need[at .. n) are left */
+    struct stage_need need[GUIDED_NEEDS];
+};
+
+struct victim;
+struct displaced;
+
+/* keep=plan: what goes when there is no room. */
+struct keeping {
+    /* Guarded by stage->lock: */
+    struct victim *victim; /* [n], the latest first; those before `at` have gone */
+    size_t n, at;
+    uint64_t jumps;    /* of the guide, when they were listed */
+    int64_t listed_at; /* monotonic_ns() */
+    unsigned passes;   /* lists that were made */
+    bool listing;      /* a thread makes the list */
+    bool is_full;      /* something had to go */
+    bool cannot;       /* the file system cannot drop */
+    bool holds_all;    /* the cache has room for all of the source, as it was */
+    int64_t holds_at;  /* then */
+    /* Of the thread: what it has fetched in the place of something else, and is not used yet. */
+    struct displaced *ahead; /* [AHEAD_MOST], a ring; NULL: none */
+    size_t ahead_at, ahead_n;
+    uint64_t ahead_bytes, ahead_jumps;
+};
+
+struct stage {
+    /* Set by stage_new(), then constant: */
+    struct stage_options options;
+    const struct cache_folder *cache;
+    struct transport *transport;
+    const struct stage_listener *_Atomic listener; /* see stage_set_listener(); NULL: none */
+    struct room *room;
+    unsigned open_most; /* descriptors */
+    struct stage_counters counters;
+    struct spares spares;
+    _Atomic bool ending;
+    _Atomic int64_t progress; /* of any run, monotonic_ns() */
+
+    struct lock lock;
+    pthread_cond_t wake; /* of the thread */
+    pthread_cond_t gone; /* a run has gone, or a file is open */
+    /* Guarded by lock: */
+    struct file *files, *last_file;
+    size_t n_files, buckets;
+    struct file **bucket; /* [buckets], a power of two; by the hash of their keys */
+    unsigned n_open;
+    struct file *newest, *oldest; /* of those that are open */
+    struct file *elsewhere;
+    struct run_list queued[RUN_WHYS], active, asleep;
+    struct ranges alarms; /* runs that are asleep, by when they are to wake */
+    struct ranges quiet;  /* waits, by their last progress as far as it was looked at */
+    uint64_t looks;       /* at the progress of a run, ever: what tests count */
+    uint8_t *buffer[16];  /* [n_buffers], of runs that have gone */
+    unsigned n_buffers;
+    unsigned alive;    /* runs, in lists or not */
+    unsigned starting; /* of them */
+    pthread_t thread;
+    bool runs, resting, begun;
+    bool kicked;     /* there may be something to do */
+    struct file *at; /* where the background goes on; NULL: at the first */
+    uint64_t at_block;
+    int full_error;     /* why what has come could not be kept; 0: it could */
+    int64_t full_until; /* look again then */
+    int64_t look_until; /* nothing is missing, or others fetch it; look again then */
+    bool all_staged;    /* nothing was missing when it looked last */
+    bool saw_missing;   /* in this turn through the files */
+    bool added;         /* files, since it began */
+    uint64_t missed;    /* blocks found missing or forgotten, ever; */
+    uint64_t missed_at; /* of them those when this turn began */
+    int64_t budget_ns;  /* rate=: nothing in the background before */
+    uint64_t run_bytes; /* of a run, adapted to the speed */
+    double wait_ns;     /* for the first byte of a transfer; 0: not measured yet */
+    double byte_ns;     /* for each byte behind the first ones, on one connection */
+    unsigned refusals;  /* of more than jobs at once, lately */
+    int64_t refused_at; /* the last one */
+    struct guided guided;
+    struct keeping keeping;
+    struct diag trouble; /* the last failure */
+    int trouble_error;   /* 0: it works again */
+};
+
+/* ---- cache/stage/file.c ---- */
+
+extern const struct blob_ops stage_blob_ops;
+
+uint32_t file_block_len(const struct file *file, uint64_t block);
+
+static inline enum block_state file_state(const struct file *file, uint64_t block)
+{
+    return (enum block_state)(atomic_load_explicit(&file->state[block], memory_order_acquire) &
+                              BLOCK_STATE);
+}
+
+static inline bool file_was_used_up(const struct file *file, uint64_t block)
+{
+    return atomic_load_explicit(&file->state[block], memory_order_acquire) & BLOCK_PASSED;
+}
+
+/* It was used up, and is fetched again only for who reads it. */
+static inline bool file_has_passed(const struct file *file, uint64_t block)
+{
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_acquire);
+
+    return (state & (BLOCK_PASSED | BLOCK_AGAIN)) == BLOCK_PASSED;
+}
+
+/* Set the state of a block, and the counters that follow from it. */
+void file_set_locked(struct file *file, uint64_t block, enum block_state state);
+
+/* The state of blocks that were found good after file->drops was read as drops: HERE, or UNKNOWN if
+ * it has changed since, for then they may have been among those that were dropped. */
+enum block_state file_here(const struct file *file, uint64_t drops);
+
+/* file->drops, for blocks that are written from now on. A staged file that was cut short is begun
+ * anew before anything is written to it, and all that was known of it forgotten. No lock held. */
+uint64_t file_drops_to_write(struct file *file);
+
+/* The block is on disk, whether we know its state or not. */
+void file_count_locked(struct file *file, uint64_t block);
+
+/* The staged file is open until file_put(). 0 or -errno with the reason in d. No lock held. */
+int file_take(struct file *file, struct diag *d);
+void file_put(struct file *file);
+
+/* Is the block on disk what its record says? buf: room for it. */
+bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf);
+
+/* Find out which of the blocks [first, end) are here; those of which that is known are not looked
+ * at again, but absent ones are. The file must have been taken; no lock held. */
+void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
+
+/* Drop n ranges of blocks. No lock held; the file must have been taken. 0, or -errno of the last
+ * that could not be dropped (-EOPNOTSUPP). */
+int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n);
+
+/* Compare a file that is here with its SHA-256. 0; -EBADMSG: it differs, its blocks have been
+ * dropped; -EAGAIN: a block is missing; or -errno. No lock held. */
+int file_verify(struct file *file, struct diag *d);
+
+/* ---- cache/stage/waits.c ---- */
+
+/* Of the waits of a file those for some of the blocks [first, end), in order; NULL: no more. Get
+ * the next one before this one is over. */
+struct wait *wait_first_locked(struct file *file, uint64_t first, uint64_t end);
+struct wait *wait_next_locked(const struct wait *wait, uint64_t first, uint64_t end);
+
+/* Somebody waits from now on; its blocks and what is left of them are set. */
+void wait_begin_locked(struct wait *wait, struct file *file, struct waiter *waiter);
+
+/* It is over: it goes to *ret_over. */
+void wait_end_locked(struct wait *wait, struct wait **ret_over);
+
+/* Blocks [first, end) have come (error 0) or will not: waits that are over by this go to *ret_over.
+ * A wait fails as a whole. */
+void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
+                       struct wait **ret_over);
+
+/* Does a reader wait for some of the blocks [first, end), and not only who fetches ahead? */
+bool is_demanded_locked(struct file *file, uint64_t first, uint64_t end);
+
+/* Tell them. No lock held. */
+void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
+
+/* When the run, which nobody stops, last made progress: what counts is said there, and nowhere
+ * else. monotonic_ns() */
+int64_t run_progress_locked(const struct run *run);
+
+/* Waits for what has made no progress for `patience=` go to *ret_over, and runs that they alone
+ * waited for to *ret_gone, to be let go. Returns when to look again. */
+int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over,
+                             struct run **ret_gone);
+
+/* ---- cache/stage/runs.c ---- */
+
+/* Of the runs of a file those with some of the blocks [first, end), as wait_first_locked(). */
+struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end);
+struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end);
+
+bool is_waited_for_locked(const struct run *run);
+
+/* Stop a run that nobody waits for any more, or (not under way) have it leave: it is in *gone. */
+void run_give_up_locked(struct run *run, struct wait **over, struct run **gone);
+
+#define DEMAND_BYTES (UINT64_C(4) << 20) /* of a run that somebody waits for */
+#define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
+
+/* Make runs of those of the blocks [first, end) that nobody fetches, of at most that many bytes,
+ * and queue them. steal: those, too, that another process fetches. 0, -ENOMEM, or -EINTR: the stage
+ * ends, or rests. */
+int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
+                     enum run_why why, bool steal);
+
+/* Blocks [first, end) do not come by the run, or are not here, any more: fetch those that somebody
+ * waits for. Waits for which that cannot be done go to *ret_over; they are over without an error,
+ * and who asks again is told it. */
+void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
+                                struct wait **ret_over);
+
+/* Make a run of blocks [first, end) for the background, which are needed at `when`, with room that
+ * was taken for them. False: nobody has to fetch them now, and the room is still the caller's. */
+bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
+                              uint64_t room);
+
+/* Forget the runs of the background that have not begun. No lock held. */
+void runs_take_back(struct stage *stage);
+
+/* Bytes for which a transfer waits as long as they then take to come. */
+uint64_t runs_worth_locked(struct stage *stage);
+
+/* May the background have one more run, as far as connections are concerned? */
+bool runs_have_place_locked(struct stage *stage);
+
+/* Somebody waits for blocks that are on their way already: they are at least as urgent as why. */
+void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why);
+
+/* Start what is queued, for as long as connections are free. No lock held. */
+void runs_start(struct stage *stage);
+
+/* Queue what has slept enough; give up what somebody has waited for too long. Returns when to look
+ * again. */
+int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over);
+
+/* Publish blocks that have come, and wait for others to be written with them, though nothing comes
+ * any more. No lock held. */
+void runs_flush(struct stage *stage);
+
+/* Stop all that is under way, and forget what is not; all who wait get -EINTR. */
+void runs_stop_locked(struct stage *stage, struct wait **ret_over);
+
+/* Buffers that no run has. */
+void runs_free_buffers_locked(struct stage *stage);
+
+/* ---- cache/stage/next.c ---- */
+
+void *stage_main(void *arg); /* the thread */
+
+/* A reader wants bytes [off, off + len): if the file is read in sequence fetch more ahead. */
+void ahead_locked(struct file *file, uint64_t off, uint64_t len);
+
+/* The first of blocks [from, to) that is not on disk, and nobody fetches; to: none. again: also one
+ * that was used up, if it is needed once more. Those that are on disk are counted. *ret_end: behind
+ * the last of such, at most so many. *ret_others: there are some that others fetch. The file must
+ * have been taken; no lock held. */
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
+                      uint64_t *ret_end, bool *ret_others);
+
+/* Of the next run of the background, bytes. */
+uint64_t run_bytes_locked(const struct stage *stage);
+
+/* A run of the background was made: with rate= the next one has to wait. */
+void spend_locked(struct stage *stage, int64_t now, uint64_t bytes);
+
+/* ---- cache/stage/guided.c ---- */
+
+/* All in the thread, no lock held. GUIDED_MADE: a run was queued; GUIDED_NONE: nothing is planned
+ * now; GUIDED_HELD: there is no room for what is next. */
+enum guided_step { GUIDED_MADE, GUIDED_NONE, GUIDED_HELD };
+enum guided_step guided_more(struct stage *stage, int64_t now);
+
+/* Is there perhaps something planned to be fetched? */
+bool guided_may_locked(const struct stage *stage, int64_t now);
+
+/* ---- cache/stage/retention.c ---- */
+
+/* Take room for bytes that are needed at `when`. With keep=plan blocks are dropped that are needed
+ * later. 0; KEEP_IN_MEMORY: none was taken, there is place for them in the spares; or -errno, as
+ * room_take(). No lock held. */
+#define KEEP_IN_MEMORY 1
+int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when);
+
+/* In the thread: the same for what is fetched before somebody waits, but so much at most at a time
+ * in the place of something else that what stays is still what is needed soonest. */
+int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes);
+
+/* In the thread: bytes that keep_take_ahead() may give now in the place of others. */
+uint64_t keep_ahead_left(struct stage *stage);
+
+/* Can the cache hold all of the source? */
+bool keep_holds_all(struct stage *stage, int64_t now);
+
+/* In the thread: list what may go before somebody has to wait for it. */
+void keep_prepare(struct stage *stage);
+
+void keep_release(struct keeping *keeping);
+
+/* ---- stage.c ---- */
+
+void stage_kick_locked(struct stage *stage); /* there may be something to do; starts the thread */
+
+/* Tell the listener of a failure, or, error 0, that the remote answers. No lock held. */
+void stage_tell(struct stage *stage, int error, const struct diag *reason);
+
+#endif

@@ -1,0 +1,560 @@
+/* keep=plan: when there is no room, what is needed last goes (Belady's rule).
+ *
+ * Disk and memory (cache/stage/overflow.h) are one cache for this: what goes is what is needed last
+ * of both, and what comes takes the place that was found, on disk or in memory. Nothing moves
+ * between them.
+ *
+ * Victims are listed in passes: a pass looks at all blocks on disk and lists the few that are
+ * needed latest. The list is taken from until it is used up; then comes the next pass. A block that
+ * was listed can only be needed later than the list says, unless a reader jumps: then the list is
+ * thrown away. What it gets wrong is that blocks which were used since might be better victims; it
+ * is short.
+ *
+ * The guide is asked as seldom as can be. What it has said of a block is right until that time has
+ * passed; so what has passed are the smallest of the remembered times. A few blocks are asked for
+ * to find how far that goes, then all below. Now and then all are.
+ *
+ * Who waits always gets room. What is fetched ahead gets it from what is needed later than itself,
+ * and only so much at a time, until it is used: look-ahead without such a limit fills the cache
+ * with what is needed soonest, each block used goes for one that is needed sooner than it, and of a
+ * large set little lasts from one epoch to the next. By Belady's rule most of the cache is what
+ * lasts.
+ *
+ * The guide is asked with no lock held. The list is stage->lock's; `listing` keeps all but one
+ * thread from making it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include "cache/stage/parts.h"
+
+#define LIST_SHARE  512                 /* of the blocks on disk, the latest, are listed; */
+#define LIST_LEAST  4                   /* or so many */
+#define GROUP       256                 /* victims that go together, */
+#define GROUP_BYTES (UINT64_C(1) << 20) /* so much more than is needed at least, */
+#define GROUP_SHARE 1024                /* but no more than this part of what is on disk */
+#define SAMPLES     256                 /* that are asked for to find what has passed */
+#define ASK_ALL     256                 /* each so many passes */
+#define TRIES       16
+#define AHEAD_MOST  4096 /* runs */
+#define AHEAD_SHARE 32   /* part of what is on disk that may be displaced ahead, at least; */
+#define AHEAD_LIMIT 8    /* and at most */
+#define RECORDS     512
+#define SECOND      INT64_C(1000000000)
+
+struct victim {
+    struct file *file;
+    uint64_t block, when;
+    bool in_memory; /* else it is on disk */
+};
+
+struct displaced {
+    struct stage_need need;
+    uint64_t when, bytes;
+};
+
+static const struct stage_guide *guide_of(struct stage *stage)
+{
+    return stage->options.keep == STAGE_PLAN ? atomic_load(&stage->guided.guide) : NULL;
+}
+
+static uint64_t when_of(const struct stage_guide *guide, const struct file *file, uint64_t block)
+{
+    return guide->when(guide->ctx, &file->blob, block * file->block_bytes,
+                       file_block_len(file, block));
+}
+
+/* ---- the list ---- */
+
+/* Blocks that this process has not looked at may be on disk: they can go, too. Once for each file,
+ * by who makes the list. */
+static void survey(struct file *file)
+{
+    uint64_t record[RECORDS];
+
+    if (file->surveyed || !file->blocks || file_take(file, NULL) < 0)
+        return;
+    file->surveyed = true;
+    for (uint64_t at = 0; at < file->blocks; at += RECORDS) {
+        size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
+
+        staged_records(&file->staged, at, n, record);
+        LOCK_SCOPE(&file->stage->lock);
+
+        for (size_t i = 0; i < n; i++)
+            if (record[i] && file_state(file, at + i) == BLOCK_UNKNOWN)
+                file_count_locked(file, at + i);
+    }
+    file_put(file);
+}
+
+static bool is_on_disk(const struct file *file, uint64_t block)
+{
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+
+    return (state & BLOCK_STATE) == BLOCK_HERE ||
+           ((state & BLOCK_STATE) == BLOCK_UNKNOWN && state & BLOCK_COUNTED);
+}
+
+static bool is_kept(const struct victim *v)
+{
+    return v->in_memory ? spares_has(&v->file->stage->spares, v->file, v->block)
+                        : is_on_disk(v->file, v->block);
+}
+
+static size_t count_on_disk(struct file *files)
+{
+    size_t n = 0;
+
+    for (struct file *file = files; file; file = atomic_load(&file->next)) {
+        survey(file);
+        for (uint64_t b = 0; b < file->blocks; b++)
+            n += is_on_disk(file, b);
+    }
+    return n;
+}
+
+/* A heap whose first is the soonest: put v in its place from i on downwards. */
+static void heap_sink(struct victim *heap, size_t n, size_t i, struct victim v)
+{
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        child += child + 1 < n && heap[child + 1].when < heap[child].when;
+        if (heap[child].when >= v.when)
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = v;
+}
+
+static size_t heap_offer(struct victim *heap, size_t n, size_t room, struct victim v)
+{
+    size_t i = n;
+
+    if (n == room) {
+        if (v.when > heap[0].when)
+            heap_sink(heap, n, 0, v);
+        return n;
+    }
+    for (; i && heap[(i - 1) / 2].when > v.when; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = v;
+    return n + 1;
+}
+
+static int compare_place(const struct victim *a, const struct victim *b)
+{
+    if (a->file != b->file)
+        return (uintptr_t)a->file < (uintptr_t)b->file ? -1 : 1;
+    return a->block < b->block ? -1 : a->block > b->block;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    return compare_place(a, b);
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    const struct victim *va = a, *vb = b;
+
+    return va->when != vb->when ? (va->when > vb->when ? -1 : 1) : compare_place(va, vb);
+}
+
+/* Blocks whose remembered times are smaller than this have to be asked for. */
+static uint64_t passed_before(const struct stage_guide *guide, struct file *files, size_t on_disk)
+{
+    struct victim sample[SAMPLES];
+    size_t step = on_disk / SAMPLES + 1, i = 0, n = 0, low = 0, high;
+
+    for (struct file *file = files; file; file = atomic_load(&file->next))
+        for (uint64_t b = 0; b < file->blocks && n < SAMPLES; b++)
+            if (is_on_disk(file, b) && i++ % step == 0)
+                sample[n++] = (struct victim){.file = file, .block = b, .when = file->when[b]};
+    qsort(sample, n, sizeof(*sample), latest_first);
+    for (high = n; low < high;) { /* those before `low` are as they were, those from `high` not */
+        size_t middle = low + (high - low) / 2;
+        const struct victim *v = &sample[middle];
+
+        if (when_of(guide, v->file, v->block) == v->when)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? sample[low - 1].when : UINT64_MAX;
+}
+
+/* The time of a block, which is asked for only if it may have passed. */
+static struct victim with_time(const struct stage_guide *guide, struct victim v, uint64_t passed)
+{
+    uint64_t *when = &v.file->when[v.block];
+
+    if (!*when || *when < passed || passed == UINT64_MAX)
+        *when = when_of(guide, v.file, v.block);
+    v.when = *when;
+    return v;
+}
+
+static size_t find_latest_in_memory(struct stage *stage, const struct stage_guide *guide,
+                                    struct victim *heap, size_t n, size_t room, uint64_t passed)
+{
+    AUTO_FREE struct spare_place *place = NULL;
+    size_t places = spares_list(&stage->spares, &place);
+
+    for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++) {
+        const struct victim v = {
+            .file = (struct file *)(uintptr_t)place[i].owner,
+            .block = place[i].block,
+            .in_memory = true,
+        };
+
+        n = heap_offer(heap, n, room, with_time(guide, v, passed));
+    }
+    return n;
+}
+
+static size_t find_latest(struct stage *stage, const struct stage_guide *guide, struct file *files,
+                          struct victim *heap, size_t room, uint64_t passed)
+{
+    size_t n = 0;
+
+    for (struct file *file = files; file; file = atomic_load(&file->next)) {
+        if (atomic_load(&stage->ending))
+            break;
+        for (uint64_t b = 0; b < file->blocks; b++) {
+            const struct victim v = {.file = file, .block = b};
+
+            if (is_on_disk(file, b))
+                n = heap_offer(heap, n, room, with_time(guide, v, passed));
+        }
+    }
+    return find_latest_in_memory(stage, guide, heap, n, room, passed);
+}
+
+/* Make the list anew, or wait for who does. all: remember nothing. */
+static void list_victims(struct stage *stage, const struct stage_guide *guide, bool all)
+{
+    struct keeping *k = &stage->keeping;
+    struct victim *list;
+    struct file *files;
+    uint64_t jumps;
+    size_t on_disk, room, n = 0;
+
+    lock_take(&stage->lock);
+    if (k->listing) {
+        while (k->listing)
+            lock_wait(&stage->lock, &stage->gone);
+        lock_drop(&stage->lock);
+        return;
+    }
+    k->listing = true;
+    jumps = stage->guided.jumps;
+    files = stage->files;
+    all = all || jumps != k->jumps || k->passes++ % ASK_ALL == 0;
+    lock_drop(&stage->lock);
+    on_disk = count_on_disk(files);
+    room = (size_t)max_u64((on_disk + spares_count(&stage->spares)) / LIST_SHARE, LIST_LEAST);
+    list = calloc(room, sizeof(*list));
+    if (list) {
+        n = find_latest(stage, guide, files, list, room,
+                        all ? UINT64_MAX : passed_before(guide, files, on_disk));
+        qsort(list, n, sizeof(*list), latest_first);
+    }
+    lock_take(&stage->lock);
+    free(k->victim);
+    k->victim = list;
+    k->n = n;
+    k->at = 0;
+    k->jumps = jumps;
+    k->listed_at = monotonic_ns();
+    k->listing = false;
+    pthread_cond_broadcast(&stage->gone);
+    lock_drop(&stage->lock);
+}
+
+/* ---- victims ---- */
+
+/* Bytes that have to go from the disk, or from memory: what comes has its place in one of them. */
+struct wanted {
+    uint64_t on_disk, in_memory; /* the latter UINT64_MAX: memory is too small for it */
+};
+
+static struct wanted wanted_for(struct stage *stage, uint64_t bytes)
+{
+    uint64_t left = spares_left(&stage->spares);
+
+    return (struct wanted){
+        .on_disk = bytes,
+        .in_memory = bytes > stage->spares.most ? UINT64_MAX : bytes - min_u64(bytes, left),
+    };
+}
+
+/* Take victims from the list that are needed later than `when`, until there is a place. *ret_old:
+ * another list may have some, or better ones. */
+static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t when,
+                          struct victim ret[static GROUP], bool *ret_old)
+{
+    struct keeping *k = &stage->keeping;
+    size_t n = 0;
+    LOCK_SCOPE(&stage->lock);
+
+    if (k->jumps != stage->guided.jumps)
+        k->at = k->n;
+    while (k->at < k->n && n < GROUP && wanted.on_disk && wanted.in_memory &&
+           k->victim[k->at].when > when) {
+        const struct victim *v = &k->victim[k->at++];
+        uint64_t *bytes = v->in_memory ? &wanted.in_memory : &wanted.on_disk;
+
+        if (*bytes == UINT64_MAX || !is_kept(v))
+            continue;
+        ret[n++] = *v;
+        *bytes -= min_u64(*bytes, file_block_len(v->file, v->block));
+    }
+    *ret_old = k->at == k->n || monotonic_ns() - k->listed_at > SECOND;
+    return n;
+}
+
+/* Those that are needed sooner than was listed stay. */
+static size_t check_again(const struct stage_guide *guide, struct victim *group, size_t n)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (when_of(guide, group[i].file, group[i].block) >= group[i].when)
+            group[left++] = group[i];
+    return left;
+}
+
+/* Those in memory go at once; returns how many are left. */
+static size_t drop_from_memory(struct stage *stage, struct victim *group, size_t n)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (group[i].in_memory)
+            spares_remove(&stage->spares, group[i].file, group[i].block);
+        else
+            group[left++] = group[i];
+    }
+    return left;
+}
+
+static void drop_of_file(struct stage *stage, const struct victim *group, size_t n)
+{
+    struct file *file = group->file;
+    struct staged_range range[GROUP];
+    size_t ranges = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (ranges && range[ranges - 1].first + range[ranges - 1].n == group[i].block)
+            range[ranges - 1].n++;
+        else
+            range[ranges++] = (struct staged_range){group[i].block, 1};
+    }
+    if (file_take(file, NULL) < 0)
+        return;
+    if (file_drop_ranges(file, range, ranges) == -EOPNOTSUPP) {
+        LOCK_SCOPE(&stage->lock);
+
+        stage->keeping.cannot = true;
+    }
+    file_put(file);
+}
+
+static void drop_group(struct stage *stage, struct victim *group, size_t n)
+{
+    n = drop_from_memory(stage, group, n);
+    qsort(group, n, sizeof(*group), by_place);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && group[to].file == group[from].file; to++)
+            continue;
+        drop_of_file(stage, group + from, to - from);
+    }
+}
+
+/* Drop blocks that are needed later than `when`, so many bytes of the disk or of memory. False:
+ * there are none. */
+static bool make_room(struct stage *stage, const struct stage_guide *guide, uint64_t bytes,
+                      uint64_t when)
+{
+    struct victim group[GROUP];
+    unsigned tries = 0;
+    bool old;
+    size_t n;
+
+    for (;;) {
+        size_t listed = take_listed(stage, wanted_for(stage, bytes), when, group, &old);
+
+        n = check_again(guide, group, listed);
+        if (n)
+            break;
+        if (listed) /* they are needed sooner than it says; there may be more of it */
+            continue;
+        if (!old || tries == 2)
+            return false;
+        list_victims(stage, guide, tries++);
+    }
+    drop_group(stage, group, n);
+    return true;
+}
+
+/* On disk, or in memory. */
+static int take_place(struct stage *stage, uint64_t bytes)
+{
+    int r = room_take(stage->room, bytes);
+
+    return r == -ENOSPC && spares_left(&stage->spares) >= bytes ? KEEP_IN_MEMORY : r;
+}
+
+int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when)
+{
+    const struct stage_guide *guide = guide_of(stage);
+    uint64_t staged, more;
+    int r;
+
+    if (!guide || when == STAGE_NEVER)
+        return room_take(stage->room, bytes);
+    r = take_place(stage, bytes);
+    if (r != -ENOSPC)
+        return r;
+    staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
+    more = min_u64(GROUP_BYTES, staged / GROUP_SHARE);
+    if (bytes > room_limit(stage->room) / 2)
+        return r;
+    for (unsigned i = 0; i < TRIES && r == -ENOSPC; i++) {
+        bool may;
+
+        lock_take(&stage->lock);
+        stage->keeping.is_full = true;
+        may = !stage->keeping.cannot && !stage->ending;
+        lock_drop(&stage->lock);
+        if (!may || !make_room(stage, guide, bytes + more, when))
+            break;
+        r = take_place(stage, bytes);
+    }
+    return r;
+}
+
+void keep_prepare(struct stage *stage)
+{
+    const struct stage_guide *guide = guide_of(stage);
+    struct keeping *k = &stage->keeping;
+    bool low;
+
+    if (!guide)
+        return;
+    lock_take(&stage->lock);
+    low = k->is_full && !k->cannot && !stage->ending &&
+          (k->jumps != stage->guided.jumps || k->n - k->at < k->n / 4);
+    lock_drop(&stage->lock);
+    if (low)
+        list_victims(stage, guide, false);
+}
+
+void keep_release(struct keeping *keeping)
+{
+    free(keeping->victim);
+    free(keeping->ahead);
+}
+
+/* ---- ahead ---- */
+
+bool keep_holds_all(struct stage *stage, int64_t now)
+{
+    struct keeping *k = &stage->keeping;
+    uint64_t total, staged, used, others;
+    bool holds;
+
+    if (!atomic_load(&stage->guided.guide))
+        return true;
+    lock_take(&stage->lock);
+    holds = k->holds_all;
+    if (k->holds_at && now - k->holds_at < SECOND) {
+        lock_drop(&stage->lock);
+        return holds;
+    }
+    lock_drop(&stage->lock);
+    total = atomic_load(&stage->counters.total_bytes);
+    staged = atomic_load(&stage->counters.staged_bytes);
+    used = room_used(stage->room);
+    others = used > staged ? used - staged : 0;
+    holds = total + total / 32 + others <= room_limit(stage->room);
+    LOCK_SCOPE(&stage->lock);
+
+    k->holds_all = holds;
+    k->holds_at = now;
+    return holds;
+}
+
+/* What was displaced ahead, and used since: then the guide says that it is needed later. */
+static void pass_used(struct stage *stage, const struct stage_guide *guide)
+{
+    struct keeping *k = &stage->keeping;
+    uint64_t jumps;
+
+    lock_take(&stage->lock);
+    jumps = stage->guided.jumps;
+    lock_drop(&stage->lock);
+    if (jumps != k->ahead_jumps)
+        k->ahead_n = k->ahead_bytes = 0;
+    k->ahead_jumps = jumps;
+    while (k->ahead_n) {
+        const struct displaced *d = &k->ahead[k->ahead_at];
+
+        if (guide->when(guide->ctx, d->need.blob, d->need.off, d->need.len) <= d->when)
+            break;
+        k->ahead_bytes -= d->bytes;
+        k->ahead_at = (k->ahead_at + 1) % AHEAD_MOST;
+        k->ahead_n--;
+    }
+}
+
+uint64_t keep_ahead_left(struct stage *stage)
+{
+    const struct stage_guide *guide = guide_of(stage);
+    struct keeping *k = &stage->keeping;
+    uint64_t staged = atomic_load(&stage->counters.staged_bytes), most, worth;
+    bool is_full;
+
+    if (!guide)
+        return UINT64_MAX;
+    lock_take(&stage->lock);
+    is_full = k->is_full;
+    worth = runs_worth_locked(stage);
+    lock_drop(&stage->lock);
+    if (!is_full)
+        return UINT64_MAX;
+    pass_used(stage, guide);
+    most = max_u64(staged / AHEAD_SHARE, 2 * stage->options.jobs * worth);
+    most = max_u64(min_u64(most, staged / AHEAD_LIMIT), 1);
+    return k->ahead_bytes < most && k->ahead_n < AHEAD_MOST ? most - k->ahead_bytes : 0;
+}
+
+int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes)
+{
+    const struct stage_guide *guide = guide_of(stage);
+    struct keeping *k = &stage->keeping;
+    uint64_t when;
+    bool is_full;
+    int r;
+
+    if (!guide)
+        return room_take(stage->room, bytes);
+    if (!k->ahead)
+        k->ahead = calloc(AHEAD_MOST, sizeof(*k->ahead));
+    if (!k->ahead)
+        return -ENOMEM;
+    when = guide->when(guide->ctx, need->blob, need->off, need->len);
+    r = keep_take_room(stage, bytes, need->when);
+    lock_take(&stage->lock);
+    is_full = k->is_full;
+    lock_drop(&stage->lock);
+    if (r >= 0 && is_full && k->ahead_n < AHEAD_MOST) {
+        k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_MOST] =
+            (struct displaced){.need = *need, .when = when, .bytes = bytes - RUN_OVERHEAD};
+        k->ahead_bytes += bytes - RUN_OVERHEAD;
+    }
+    return r;
+}

@@ -1,0 +1,519 @@
+#include "cache/stage/stage.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/stage/parts.h"
+
+#define NS_PER_MS   INT64_C(1000000)
+#define NS_PER_S    INT64_C(1000000000)
+#define SPARE_BYTES ((size_t)64 << 20) /* of blocks in memory: more than is wanted at a time */
+#define OPEN_MOST   1024
+#define REST_MS     2000 /* that what nobody waits for may take before a fork() */
+#define RUN_BYTES   (UINT64_C(1) << 20)
+
+#define BYTE_NS 50 /* of a connection of which nothing is known yet: 20 MB/s */
+
+#define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
+#define AUTO_BLOCKS     32768               /* of a file */
+#define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes a byte of memory, or some */
+
+const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
+                                                    100, 500, 1000, 5000, 20000, 60000};
+
+/* ---- life ---- */
+
+int stage_new(const struct stage_options *options, const struct cache_folder *cache,
+              struct transport *transport, struct stage **ret, struct diag *d)
+{
+    struct rlimit files = {.rlim_cur = 64};
+    struct stage *stage = calloc(1, sizeof(*stage));
+    int r =
+        stage ? room_open(cache, options->limit, options->limit_percent, &stage->room, d) : -ENOMEM;
+
+    if (r < 0) {
+        transport_free(transport);
+        free(stage);
+        return r;
+    }
+    getrlimit(RLIMIT_NOFILE, &files);
+    stage->options = *options;
+    stage->cache = cache;
+    stage->transport = transport;
+    stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 4), 4);
+    stage->run_bytes = RUN_BYTES;
+    stage->byte_ns = BYTE_NS;
+    stage->trouble = DIAG_INIT;
+    atomic_store(&stage->progress, monotonic_ns());
+    spares_init(&stage->spares, options->memory ? (size_t)options->memory : SPARE_BYTES);
+    lock_init(&stage->lock);
+    condition_init(&stage->wake);
+    condition_init(&stage->gone);
+    *ret = stage;
+    return 0;
+}
+
+static void end_thread(struct stage *stage)
+{
+    bool runs;
+
+    lock_take(&stage->lock);
+    runs = stage->runs;
+    pthread_cond_broadcast(&stage->wake);
+    lock_drop(&stage->lock);
+    if (runs)
+        pthread_join(stage->thread, NULL);
+    lock_take(&stage->lock);
+    stage->runs = false;
+    lock_drop(&stage->lock);
+}
+
+void stage_limit_patience(struct stage *stage, unsigned seconds)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    if (stage->options.patience_s > seconds)
+        stage->options.patience_s = seconds;
+    stage_kick_locked(stage);
+}
+
+void stage_end(struct stage *stage)
+{
+    struct wait *over = NULL;
+
+    lock_take(&stage->lock);
+    atomic_store(&stage->ending, true);
+    runs_stop_locked(stage, &over);
+    for (struct file *file = stage->files; file; file = file->next)
+        waits_over_locked(file, 0, file->blocks, -EINTR, &over);
+    pthread_cond_broadcast(&stage->wake);
+    pthread_cond_broadcast(&stage->gone);
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, -EINTR, NULL);
+}
+
+static void file_free(struct file *file)
+{
+    if (file->is_open)
+        staged_close(&file->staged);
+    free(file->blob.name);
+    free(file->blob.source);
+    free(file->url);
+    free(file->key);
+    free(file->version_text);
+    free((void *)file->state);
+    free((void *)file->used);
+    free(file->when);
+    free(file);
+}
+
+void stage_free(struct stage *stage)
+{
+    if (!stage)
+        return;
+    stage_end(stage);
+    end_thread(stage);
+    lock_take(&stage->lock);
+    while (stage->alive)
+        lock_wait(&stage->lock, &stage->gone);
+    runs_free_buffers_locked(stage);
+    lock_drop(&stage->lock);
+    transport_free(stage->transport); /* its threads have left us then */
+    while (stage->files) {
+        struct file *file = stage->files;
+
+        stage->files = file->next;
+        file_free(file);
+    }
+    free(stage->bucket);
+    spares_release(&stage->spares);
+    keep_release(&stage->keeping);
+    room_close(stage->room);
+    pthread_cond_destroy(&stage->wake);
+    pthread_cond_destroy(&stage->gone);
+    lock_release(&stage->lock);
+    free(stage);
+}
+
+void stage_kick_locked(struct stage *stage)
+{
+    sigset_t all, before;
+
+    lock_assert_held(&stage->lock);
+    stage->kicked = true;
+    pthread_cond_signal(&stage->wake);
+    if (stage->runs || stage->ending || stage->resting)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    stage->runs = pthread_create(&stage->thread, NULL, stage_main, stage) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void stage_rest(struct stage *stage)
+{
+    int64_t until = monotonic_ns() + REST_MS * NS_PER_MS, left;
+    struct wait *over = NULL;
+
+    lock_take(&stage->lock);
+    while (stage->alive && (left = until - monotonic_ns()) > 0)
+        lock_wait_for(&stage->lock, &stage->gone, left);
+    stage->resting = true;
+    if (stage->alive)
+        runs_stop_locked(stage, &over);
+    while (stage->alive)
+        lock_wait(&stage->lock, &stage->gone);
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, -EINTR, NULL);
+    end_thread(stage);
+    transport_rest(stage->transport);
+    lock_take(&stage->lock);
+    stage->resting = false;
+    lock_drop(&stage->lock);
+}
+
+void stage_begin(struct stage *stage)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    stage->begun = true;
+    stage_kick_locked(stage);
+}
+
+/* ---- files ---- */
+
+uint32_t stage_auto_block(uint64_t size)
+{
+    uint32_t block = STAGED_BLOCK_LEAST;
+
+    while (block < AUTO_BLOCK_MOST && ceil_div(size, block) > AUTO_BLOCKS)
+        block *= 2;
+    return block;
+}
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t h = UINT64_C(0x243f6a8885a308d3);
+
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
+    return h;
+}
+
+/* What tells two versions of a file apart. */
+static int describe_version(const struct remote_version *version, char **ret)
+{
+    return asprintf(ret, "%llu %s %lld.%09ld", (unsigned long long)version->size, version->etag,
+                    *version->etag ? 0LL : (long long)version->mtime.tv_sec,
+                    *version->etag ? 0L : version->mtime.tv_nsec) < 0
+               ? -ENOMEM
+               : 0;
+}
+
+/* A size is what a server says it is. */
+static int check_size(const struct stage *stage, const struct stage_file *what, struct diag *d)
+{
+    uint64_t size = what->version->size;
+    uint32_t block = stage->options.block ? stage->options.block : stage_auto_block(size);
+
+    if (size / block < BLOCKS_MOST)
+        return 0;
+    return diag_set(d, -EFBIG,
+                    "%s: want a file of less than %llu GiB (%llu blocks of %u KiB), found a size "
+                    "of %llu bytes: is it what the remote has? If so, say a larger block=",
+                    what->name, (unsigned long long)(BLOCKS_MOST * block >> 30),
+                    (unsigned long long)BLOCKS_MOST, block >> 10, (unsigned long long)size);
+}
+
+static int fill_file(struct stage *stage, const struct stage_file *what, struct file *file)
+{
+    file->stage = stage;
+    file->blob = (struct blob){
+        .ops = &stage_blob_ops,
+        .name = strdup(what->name),
+        .source = strdup(what->key),
+        .size = what->version->size,
+        .mtime = what->version->mtime,
+        .mode = what->mode,
+        .uid = what->uid,
+        .gid = what->gid,
+    };
+    file->url = strdup(what->url);
+    file->key = strdup(what->key);
+    file->version = *what->version;
+    file->block_bytes =
+        stage->options.block ? stage->options.block : stage_auto_block(file->blob.size);
+    file->blocks = ceil_div(file->blob.size, file->block_bytes);
+    file->has_sha256 = what->sha256 != NULL;
+    if (what->sha256)
+        memcpy(file->sha256, what->sha256, sizeof(file->sha256));
+    atomic_store(&file->ahead_at, UINT64_MAX);
+    file->state = calloc(file->blocks ? file->blocks : 1, sizeof(*file->state));
+    if (stage->options.keep == STAGE_ONCE)
+        file->used = calloc(file->blocks ? file->blocks : 1, sizeof(*file->used));
+    if (stage->options.keep == STAGE_PLAN)
+        file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
+    if (!file->blob.name || !file->blob.source || !file->url || !file->key || !file->state ||
+        (stage->options.keep == STAGE_ONCE && !file->used) ||
+        (stage->options.keep == STAGE_PLAN && !file->when))
+        return -ENOMEM;
+    return describe_version(what->version, &file->version_text);
+}
+
+/* The same file, if it was added before. */
+static struct file *find_locked(struct stage *stage, const struct file *like)
+{
+    struct file *at = stage->buckets ? stage->bucket[like->hash & (stage->buckets - 1)] : NULL;
+
+    while (at && !(at->hash == like->hash && !strcmp(at->key, like->key) &&
+                   !strcmp(at->version_text, like->version_text)))
+        at = at->next_in_bucket;
+    return at;
+}
+
+static int grow_locked(struct stage *stage)
+{
+    size_t buckets = stage->buckets ? 4 * stage->buckets : 64;
+    struct file **bucket;
+
+    if (stage->n_files < stage->buckets)
+        return 0;
+    bucket = calloc(buckets, sizeof(struct file *));
+    if (!bucket)
+        return -ENOMEM;
+    for (struct file *file = stage->files; file; file = file->next) {
+        file->next_in_bucket = bucket[file->hash & (buckets - 1)];
+        bucket[file->hash & (buckets - 1)] = file;
+    }
+    free(stage->bucket);
+    stage->bucket = bucket;
+    stage->buckets = buckets;
+    return 0;
+}
+
+static int add_locked(struct stage *stage, struct file *file, struct file **ret)
+{
+    struct file **bucket;
+    int r;
+
+    *ret = find_locked(stage, file);
+    if (*ret)
+        return 0;
+    r = grow_locked(stage);
+    if (r < 0)
+        return r;
+    bucket = &stage->bucket[file->hash & (stage->buckets - 1)];
+    file->next_in_bucket = *bucket;
+    *bucket = file;
+    if (stage->last_file)
+        atomic_store(&stage->last_file->next, file);
+    else
+        stage->files = file;
+    stage->last_file = file;
+    stage->n_files++;
+    atomic_fetch_add(&stage->counters.total_bytes, file->blob.size);
+    stage->look_until = 0;
+    stage->all_staged = stage->guided.all_here = false;
+    stage->added = true;
+    if (stage->begun)
+        stage_kick_locked(stage);
+    *ret = file;
+    return 0;
+}
+
+int stage_add(struct stage *stage, const struct stage_file *what, struct blob **ret, struct diag *d)
+{
+    struct file *file, *added = NULL;
+    int r = check_size(stage, what, d);
+    bool is_first = false;
+
+    if (r < 0)
+        return r;
+    file = calloc(1, sizeof(*file));
+    r = file ? fill_file(stage, what, file) : -ENOMEM;
+    if (r == 0) {
+        file->hash = hash_text(file->key);
+        lock_take(&stage->lock);
+        is_first = !stage->n_files;
+        r = add_locked(stage, file, &added);
+        lock_drop(&stage->lock);
+    }
+    if (file && added != file)
+        file_free(file);
+    if (r == 0 && added->blocks && is_first) { /* a folder that cannot be used is told now */
+        r = file_take(added, d);
+        if (r == 0)
+            file_put(added);
+    }
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", what->name, strerror(-r));
+    *ret = &added->blob;
+    return 0;
+}
+
+/* ---- staging all ---- */
+
+/* The reason why the file cannot be staged. */
+static int file_trouble(const struct file *file, struct diag *d)
+{
+    int failed = atomic_load(&file->failed);
+
+    return failed == -ESTALE ? diag_set(d, failed, "%s: it was changed or removed", file->blob.name)
+                             : diag_set(d, failed, "%s: its SHA-256 is not what SHA256SUMS says",
+                                        file->blob.name);
+}
+
+/* Why what has come cannot be kept. 0: that may end soon. */
+static int full_trouble_locked(const struct stage *stage, bool is_patient, struct diag *d)
+{
+    int r = stage->full_error;
+
+    if (r == -EAGAIN)
+        return is_patient ? 0
+                          : diag_set(d, -EBUSY,
+                                     "the cache folder %s: another process drops blocks from a "
+                                     "staged file, and does not come to an end with it",
+                                     stage->cache->path);
+    if (r != -ENOSPC && r != -EDQUOT)
+        return diag_set(d, r, "the cache folder %s: want to write a staged file, found: %s",
+                        stage->cache->path, strerror(-r));
+    return diag_set(
+        d, -ENOSPC, "the cache folder %s is full: %llu of %llu bytes of the source are staged",
+        stage->cache->path, (unsigned long long)atomic_load(&stage->counters.staged_bytes),
+        (unsigned long long)atomic_load(&stage->counters.total_bytes));
+}
+
+static int progress_locked(struct stage *stage, struct diag *d)
+{
+    int64_t idle = monotonic_ns() - atomic_load(&stage->progress);
+    bool is_patient = idle <= stage->options.patience_s * NS_PER_S;
+    int r;
+
+    for (struct file *file = stage->files; file; file = file->next)
+        if (atomic_load(&file->failed) < 0)
+            return file_trouble(file, d);
+    if (stage->all_staged)
+        return 1;
+    r = stage->full_error ? full_trouble_locked(stage, is_patient, d) : 0;
+    if (r < 0)
+        return r;
+    if (stage->trouble_error && !is_patient)
+        return diag_set(d, stage->trouble_error, "%s", stage->trouble.text);
+    return 0;
+}
+
+int stage_wait(struct stage *stage, int ms, struct diag *d)
+{
+    int64_t until = monotonic_ns() + ms * NS_PER_MS, left;
+    int r;
+
+    lock_take(&stage->lock);
+    while ((r = progress_locked(stage, d)) == 0 && (left = until - monotonic_ns()) > 0)
+        lock_wait_for(&stage->lock, &stage->gone, left);
+    lock_drop(&stage->lock);
+    return r;
+}
+
+static int verify_blocks(struct stage *stage, struct file *file,
+                         void (*progress)(void *ctx, uint64_t bytes), void *ctx, uint64_t *done,
+                         struct diag *d)
+{
+    for (uint64_t b = 0; b < file->blocks; b++) {
+        if (atomic_load(&stage->ending))
+            return -EINTR;
+        look_at_blocks(file, b, b + 1);
+        if (file_state(file, b) != BLOCK_HERE)
+            return diag_set(
+                d, -ENODATA, "%s: bytes %llu to %llu are not in the cache, or damaged",
+                file->blob.name, (unsigned long long)(b * file->block_bytes),
+                (unsigned long long)(b * file->block_bytes + file_block_len(file, b) - 1));
+        *done += file_block_len(file, b);
+        if (progress && b % 64 == 0)
+            progress(ctx, *done);
+    }
+    return file->has_sha256 ? file_verify(file, d) : 0;
+}
+
+int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes), void *ctx,
+                 struct diag *d)
+{
+    uint64_t done = 0;
+    int result = 0;
+
+    for (struct file *file = stage->files; file; file = file->next) {
+        bool is_needed = file->blocks && !atomic_load(&file->done);
+        int r = is_needed ? file_take(file, d) : 0;
+
+        if (r == 0 && is_needed) {
+            r = verify_blocks(stage, file, progress, ctx, &done, d);
+            file_put(file);
+        }
+        if (r < 0 && (!result || r == -EBADMSG))
+            result = r;
+    }
+    if (progress)
+        progress(ctx, done);
+    return result;
+}
+
+/* ---- what is told ---- */
+
+struct stage_counters *stage_counters(struct stage *stage)
+{
+    return &stage->counters;
+}
+
+void stage_waited(struct stage *stage, int64_t ns)
+{
+    struct stage_counters *c = &stage->counters;
+    unsigned class = 0;
+
+    while (class < STAGE_WAIT_CLASSES && ns > stage_wait_ms[class] * NS_PER_MS)
+        class ++;
+    atomic_fetch_add_explicit(&c->waits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->wait_ns, (uint64_t)ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
+}
+
+struct room *stage_room(struct stage *stage)
+{
+    return stage->room;
+}
+
+uint64_t stage_room_used(struct stage *stage)
+{
+    return room_used(stage->room);
+}
+
+uint64_t stage_room_limit(struct stage *stage)
+{
+    return room_limit(stage->room);
+}
+
+void stage_set_listener(struct stage *stage, const struct stage_listener *listener)
+{
+    atomic_store(&stage->listener, listener);
+}
+
+void stage_tell(struct stage *stage, int error, const struct diag *reason)
+{
+    const struct stage_listener *listener = atomic_load(&stage->listener);
+
+    if (listener && error < 0)
+        listener->failed(listener->ctx, error, diag_text(reason, error));
+    else if (listener)
+        listener->answered(listener->ctx);
+}
+
+void stage_trouble(struct stage *stage, char *ret, size_t room)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    snprintf(ret, room, "%s", stage->trouble_error ? stage->trouble.text : "");
+}

@@ -1,0 +1,211 @@
+#include "format/core/dataset.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "format/core/encoder.h"
+
+static const unsigned places[N_FIELD_ROLES] = {
+    [FIELD_STORED] =
+        IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
+    [FIELD_PARSED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_DERIVED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES,
+    [FIELD_MEMBER] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES,
+    [FIELD_NUMBER] = IN_NPY_BATCHES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_KEY] = IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_VALUE] =
+        IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
+    [FIELD_RAGGED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
+    [FIELD_DECODED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_PADDED] = IN_NPY_BATCHES,
+    [FIELD_LENGTHS] = IN_NPY_BATCHES,
+    [FIELD_OFFSETS] = IN_NPZ_BATCHES,
+    [FIELD_STRING] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
+    [FIELD_LINE] = IN_TAR,
+    [FIELD_KEY_LINES] = 0,
+    [FIELD_AUDIO] = IN_TAR,
+};
+
+bool field_is_in(const struct field *f, unsigned place)
+{
+    return places[f->role] & place;
+}
+
+void dataset_free(struct dataset *ds)
+{
+    if (!ds)
+        return;
+    if (ds->ops && ds->ops->free)
+        ds->ops->free(ds);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        free(ds->field[i].dim);
+    free(ds->field);
+    for (unsigned i = 0; i < ds->n_blobs; i++)
+        blob_free(ds->blob[i]);
+    free(ds->blob);
+    dataset_free_folders(ds);
+    free(ds);
+}
+
+int dataset_prepare(struct dataset *ds)
+{
+    int r;
+
+    if (dataset_state(ds) != DATASET_PREPARING)
+        return 1;
+    ds->trouble.set = false;
+    r = ds->ops->prepare(ds, &ds->reason);
+    if (r == 0)
+        return 0;
+    if (r == -EREMOTEIO || r == -EINTR) {
+        diag_set(&ds->trouble, r, "%s", diag_text(&ds->reason, r));
+        ds->reason.set = false;
+        return 0;
+    }
+    if (r < 0)
+        ds->failed = diag_set(&ds->reason, r, "cannot be prepared: %s", strerror(-r));
+    atomic_store_explicit(&ds->state, r < 0 ? DATASET_FAILED : DATASET_READY, memory_order_release);
+    return 1;
+}
+
+void dataset_set_samples(struct dataset *ds, uint64_t samples)
+{
+    ds->samples = samples;
+    ds->key_digits = decimal_digits(samples ? samples - 1 : 0);
+    ds->key_digits = ds->key_digits < 6 ? 6 : ds->key_digits;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (ds->field[i].role == FIELD_KEY)
+            ds->field[i].width = ds->field[i].item_bytes = ds->key_digits;
+}
+
+void dataset_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                    struct text *t)
+{
+    if (only && only->of)
+        only = only->of;
+    if (ds->ops && ds->ops->locate) {
+        ds->ops->locate(ds, sample, only, t);
+        return;
+    }
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+
+        if ((only && only != f) || !f->blob || f->role == FIELD_DERIVED)
+            continue;
+        text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(f->blob),
+                 (unsigned long long)(f->offset + sample * f->stored_bytes),
+                 (unsigned long long)f->stored_bytes);
+    }
+}
+
+const struct field *dataset_field(const struct dataset *ds, const char *name)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (!strcmp(ds->field[i].name, name))
+            return &ds->field[i];
+    return NULL;
+}
+
+size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM])
+{
+    size_t len = max_u64(ds->key_digits, decimal_digits(sample));
+
+    if (ds->ops && ds->ops->key)
+        return ds->ops->key(ds, sample, ret);
+    for (size_t i = len; i-- > 0; sample /= 10)
+        ret[i] = (uint8_t)('0' + sample % 10);
+    return len;
+}
+
+size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
+                    char ret[static KEY_NAME_ROOM])
+{
+    uint8_t key[KEY_ROOM];
+    size_t len = dataset_key(ds, sample, key);
+
+    return key_name(key, len, dots, ret);
+}
+
+bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
+{
+    if (ds->ops && ds->ops->find)
+        return ds->ops->find(ds, name, len, ret);
+    return padded_number_parse(name, len, ds->key_digits, ret) && *ret < ds->samples;
+}
+
+void dataset_add_numbering(struct dataset *ds)
+{
+    ds->field[ds->n_fields++] = (struct field){
+        .name = "index",
+        .role = FIELD_NUMBER,
+        .ops = &field_number,
+        .dtype = DTYPE_I8,
+        .width = 8,
+        .item_bytes = 8,
+    };
+    ds->field[ds->n_fields++] = (struct field){
+        .name = "key",
+        .role = FIELD_KEY,
+        .ops = &field_key,
+        .dtype = DTYPE_TEXT,
+        .width = ds->key_digits,
+        .item_bytes = ds->key_digits,
+    };
+}
+
+/* A batch axis and the axes of an item. */
+static void add_axes(const struct field *f, const struct selection *sel, bool stored,
+                     struct form *ret)
+{
+    ret->ndim = 0;
+    if (!sel->single)
+        ret->dim[ret->ndim++] = sel->count;
+    for (unsigned i = 0; i < f->ndim; i++)
+        ret->dim[ret->ndim++] = stored ? field_stored_dim(f, i) : f->dim[i];
+}
+
+int field_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+               struct form *ret, uint64_t *ret_bytes)
+{
+    uint64_t bytes;
+    bool fits = true;
+
+    ret->dtype = f->dtype;
+    ret->width = f->width;
+    if (f->ops->form) {
+        int r = f->ops->form(ds, f, sel, ret);
+
+        if (r < 0)
+            return r;
+    } else {
+        add_axes(f, sel, false, ret);
+    }
+    bytes = ret->width;
+    for (unsigned i = 0; i < ret->ndim; i++) {
+        if (!ret->dim[i]) {
+            *ret_bytes = 0;
+            return 0;
+        }
+        fits = fits && checked_mul(bytes, ret->dim[i], &bytes);
+    }
+    *ret_bytes = bytes;
+    return fits ? 0 : -EFBIG;
+}
+
+void field_stored_form(const struct field *f, const struct selection *sel, struct form *ret)
+{
+    ret->dtype = f->stored_dtype;
+    ret->width = f->stored_width;
+    add_axes(f, sel, true, ret);
+}
+
+void form_shape_text(const struct form *form, struct text *t)
+{
+    text_add(t, "(");
+    for (unsigned i = 0; i < form->ndim; i++)
+        text_add(t, "%s%llu", i ? ", " : "", (unsigned long long)form->dim[i]);
+    text_add(t, form->ndim == 1 ? ",)" : ")");
+}

@@ -1,0 +1,141 @@
+/* Most numbers have few digits and a small exponent: then digits / 10^k or digits x 10^k in double
+ * is at most 3 units of its last place from the true value. The float32 nearest to it is that of
+ * the true value, too, unless a boundary between two float32 lies within that error; the 29 bits
+ * that double has more say so. Those, and everything unusual, go to strtof. The program never
+ * sets a locale, so strtof reads a point. */
+#include "format/core/decimal.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/scope.h"
+
+#define EXPONENT_MAX 30
+#define EXPONENT_ANY (INT64_C(1) << 60) /* more than there can be digits */
+#define SHORT_NUMBER 64
+
+static const double powers[EXPONENT_MAX + 1] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30,
+};
+
+/* 10^n, and the numbers below which n more digits fit 64 bits. */
+static const uint64_t shifts[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+#define ROOM_FOR(n) (UINT64_C(10000000000000000000) / shifts[n])
+
+/* digits x 10^exponent; false where only strtof knows. */
+static bool quick_float(uint64_t digits, int64_t exponent, float *ret)
+{
+    double v;
+
+    if (!digits) {
+        *ret = 0;
+        return true;
+    }
+    if (exponent < -EXPONENT_MAX || exponent > EXPONENT_MAX)
+        return false;
+    v = exponent < 0 ? (double)digits / powers[-exponent] : (double)digits * powers[exponent];
+    return v >= 2 * (double)FLT_MIN && v <= (double)FLT_MAX / 2 && decimal_round(v, ret);
+}
+
+/* The digits at p are added to *digits; too many for 64 bits clear *fits. Returns what follows. */
+static const uint8_t *take_digits(const uint8_t *p, uint64_t *digits, bool *fits)
+{
+    uint32_t more = 0;
+    unsigned n;
+
+    do {
+        n = decimal_digits8(p, &more);
+        if (n) {
+            *fits = *fits && *digits < ROOM_FOR(n);
+            *digits = *digits * shifts[n] + more;
+        }
+        p += n;
+    } while (n == 8);
+    return p;
+}
+
+static const uint8_t *parse_word(const uint8_t *p, const uint8_t *end, bool negative, float *ret)
+{
+    static const struct {
+        const char *word;
+        float value;
+    } words[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN}};
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        size_t len = strlen(words[i].word);
+
+        if ((size_t)(end - p) >= len && !strncasecmp((const char *)p, words[i].word, len)) {
+            *ret = negative ? -words[i].value : words[i].value;
+            return p + len;
+        }
+    }
+    return NULL;
+}
+
+/* [p, end) is a number by the grammar above. False: no memory. */
+static bool slow_float(const uint8_t *p, const uint8_t *end, float *ret)
+{
+    size_t len = (size_t)(end - p);
+    char inside[SHORT_NUMBER];
+    AUTO_FREE char *outside = len < sizeof(inside) ? NULL : malloc(len + 1);
+    char *text = len < sizeof(inside) ? inside : outside;
+
+    if (!text)
+        return false;
+    memcpy(text, p, len);
+    text[len] = '\0';
+    *ret = strtof(text, NULL);
+    return true;
+}
+
+static const uint8_t *take_exponent(const uint8_t *p, int64_t *ret)
+{
+    const uint8_t *at = p + 1;
+    bool negative = *at == '-', fits = true;
+    uint64_t v = 0;
+    const uint8_t *end;
+
+    at += *at == '-' || *at == '+';
+    end = take_digits(at, &v, &fits);
+    if (end == at)
+        return NULL;
+    *ret = !fits || v > EXPONENT_ANY ? EXPONENT_ANY : (int64_t)v;
+    *ret = negative ? -*ret : *ret;
+    return end;
+}
+
+const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret)
+{
+    bool negative = *p == '-', fits = true;
+    const uint8_t *at = p + (negative || *p == '+'), *start = at;
+    uint64_t digits = 0;
+    int64_t exponent = 0, fraction = 0;
+    size_t n;
+
+    at = take_digits(at, &digits, &fits);
+    n = (size_t)(at - start);
+    if (*at == '.' && at < end) {
+        const uint8_t *point = at + 1;
+
+        at = take_digits(point, &digits, &fits);
+        fraction = at - point;
+        n += (size_t)(at - point);
+    }
+    if (!n || at > end)
+        return start < end ? parse_word(start, end, negative, ret) : NULL;
+    if ((*at == 'e' || *at == 'E') && at < end) {
+        at = take_exponent(at, &exponent);
+        if (!at || at > end)
+            return NULL;
+    }
+    if (fits && quick_float(digits, exponent - fraction, ret)) {
+        *ret = negative ? -*ret : *ret;
+        return at;
+    }
+    return slow_float(p, at, ret) ? at : NULL;
+}

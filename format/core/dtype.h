@@ -1,0 +1,34 @@
+/* The types of array elements, named as numpy names them. */
+#ifndef EPOCHFS_FORMAT_CORE_DTYPE_H
+#define EPOCHFS_FORMAT_CORE_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dtype {
+    DTYPE_U1,
+    DTYPE_I1,
+    DTYPE_I2,
+    DTYPE_I4,
+    DTYPE_I8,
+    DTYPE_F4,
+    DTYPE_F8,
+    DTYPE_TEXT, /* bytes of a fixed width; the width is the item's */
+    DTYPE_BOOL, /* a byte, 0 or 1 */
+};
+
+struct dtype_info {
+    const char *name; /* "uint8" */
+    char kind;        /* 'b', 'u', 'i', 'f', 'S' */
+    uint8_t bytes;    /* of an element; 0 for text */
+};
+
+const struct dtype_info *dtype_info(enum dtype dtype);
+
+/* numpy's short form, such as "<f4", "|u1" or "|S6", NUL-terminated. width: bytes of an element. */
+#define DTYPE_DESCR_ROOM 24
+void dtype_descr(enum dtype dtype, uint64_t width, bool big_endian,
+                 char ret[static DTYPE_DESCR_ROOM]);
+
+#endif

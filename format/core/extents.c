@@ -1,0 +1,57 @@
+#include "format/core/extents.h"
+
+/* Where the bytes of one stored field of a sample are. */
+static bool stored_extent(const struct field *f, uint64_t sample, struct extent *ret)
+{
+    uint64_t off = f->offset + sample * f->stored_bytes;
+
+    if (!f->blob || !f->stored_bytes || off > f->blob->size ||
+        f->stored_bytes > f->blob->size - off)
+        return false;
+    *ret = (struct extent){f->blob, off, f->stored_bytes};
+    return true;
+}
+
+static unsigned stored_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                               struct extent ret[static EXTENTS_MOST])
+{
+    unsigned n = 0;
+
+    if (only)
+        return stored_extent(only, sample, ret);
+    for (unsigned i = 0; i < ds->n_fields && n < EXTENTS_MOST; i++)
+        if (!ds->field[i].of)
+            n += stored_extent(&ds->field[i], sample, &ret[n]);
+    return n;
+}
+
+/* Each once: two tables may name the same object. */
+static unsigned without_doubles(struct extent *extent, unsigned n)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned k = 0;
+
+        while (k < kept && (extent[k].blob != extent[i].blob || extent[k].off != extent[i].off ||
+                            extent[k].len != extent[i].len))
+            k++;
+        if (k == kept)
+            extent[kept++] = extent[i];
+    }
+    return kept;
+}
+
+unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                         struct extent ret[static EXTENTS_MOST])
+{
+    unsigned n;
+
+    if (only && only->of)
+        only = only->of;
+    if (ds->ops && ds->ops->extents)
+        n = ds->ops->extents(ds, sample, only, ret);
+    else
+        n = stored_extents(ds, sample, only, ret);
+    return n > 1 ? without_doubles(ret, n) : n;
+}

@@ -1,0 +1,405 @@
+/* Items of fields as bytes: any byte range of the concatenated items of a selection.
+ *
+ * Samples that follow one another in the selection and in the source are read in one piece; the
+ * numbers of the selection are fetched SAMPLES_AT_ONCE at a time. */
+#include "format/core/dataset.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/missing_ranges.h"
+
+#define SAMPLES_AT_ONCE 256
+#define PIECES_AT_ONCE  128
+#define CHUNK           16384 /* bytes converted at once */
+
+/* A walk over the items that a byte range touches, in runs of neighbours in the source. */
+struct walk {
+    const struct selection *sel;
+    uint64_t item_bytes;
+    uint64_t place;  /* of the next item */
+    uint64_t within; /* byte of that item */
+    size_t left;     /* bytes still to make */
+    uint64_t sample[SAMPLES_AT_ONCE];
+    uint64_t known_from; /* the place of sample[0] */
+    size_t known;
+};
+
+struct run {
+    uint64_t sample; /* the first */
+    uint64_t off;    /* byte, from the start of its item */
+    size_t len;
+};
+
+static void walk_init(struct walk *w, const struct selection *sel, uint64_t item_bytes,
+                      uint64_t off, size_t len)
+{
+    w->sel = sel;
+    w->item_bytes = item_bytes;
+    w->left = item_bytes ? len : 0;
+    w->place = w->left ? off / item_bytes : 0;
+    w->within = w->left ? off % item_bytes : 0;
+    w->known_from = w->place;
+    w->known = 0;
+}
+
+static void walk_know(struct walk *w)
+{
+    uint64_t items = ceil_div(w->within + w->left, w->item_bytes);
+
+    if (w->place < w->known_from + w->known)
+        return;
+    w->known_from = w->place;
+    w->known = (size_t)min_u64(min_u64(items, SAMPLES_AT_ONCE), w->sel->count - w->place);
+    w->sel->samples(w->sel, w->known_from, w->known, w->sample);
+}
+
+/* The next run of at most one piece of the source; false at the end. */
+static bool walk_next(struct walk *w, struct run *ret)
+{
+    size_t i, n;
+
+    if (!w->left)
+        return false;
+    walk_know(w);
+    i = (size_t)(w->place - w->known_from);
+    ret->sample = w->sample[i];
+    ret->off = w->within;
+    ret->len = (size_t)min_u64(w->item_bytes - w->within, w->left);
+    for (n = 1; i + n < w->known && ret->len < w->left && w->sample[i + n] == ret->sample + n; n++)
+        ret->len += (size_t)min_u64(w->item_bytes, w->left - ret->len);
+    w->left -= ret->len;
+    w->within = 0;
+    w->place += n;
+    return true;
+}
+
+static int read_source(const struct field *f, void *buf, size_t len, uint64_t off, struct diag *d)
+{
+    return blob_read(f->blob, buf, len, off, d);
+}
+
+int field_read_stored(const struct field *f, const struct selection *sel, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    struct blob_piece pieces[PIECES_AT_ONCE];
+    struct walk w;
+    struct run run;
+    bool more = true;
+    int all = 0;
+
+    walk_init(&w, sel, f->stored_bytes, off, len);
+    while (more) {
+        size_t n = 0;
+
+        while (n < PIECES_AT_ONCE && (more = walk_next(&w, &run))) {
+            pieces[n++] = (struct blob_piece){dst, run.len,
+                                              f->offset + run.sample * f->stored_bytes + run.off};
+            dst += run.len;
+        }
+        if (!wants_go_on(blob_read_many(f->blob, pieces, n, d), &all))
+            break;
+    }
+    return all;
+}
+
+static int read_as_stored(const struct dataset *ds, const struct field *f,
+                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                          struct diag *d)
+{
+    (void)ds;
+    return field_read_stored(f, sel, off, len, dst, d);
+}
+
+/* n elements from src (as stored) to dst (as shown). */
+typedef void convert_fn(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst);
+
+static void convert_swapped(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
+{
+    switch (f->width) {
+    case 2:
+        for (size_t i = 0; i < n; i++)
+            store_le16(dst + 2 * i, load_be16(src + 2 * i));
+        break;
+    case 4:
+        for (size_t i = 0; i < n; i++)
+            store_le32(dst + 4 * i, load_be32(src + 4 * i));
+        break;
+    case 8:
+        for (size_t i = 0; i < n; i++)
+            store_le64(dst + 8 * i, load_be64(src + 8 * i));
+        break;
+    default:
+        memcpy(dst, src, n * f->width);
+        break;
+    }
+}
+
+static void convert_unit(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
+{
+    (void)f;
+    for (size_t i = 0; i < n; i++) {
+        float v = (float)src[i] / 255.0f;
+        uint32_t bits;
+
+        memcpy(&bits, &v, sizeof(bits));
+        store_le32(dst + 4 * i, bits);
+    }
+}
+
+/* Convert the elements of one run; every item is a whole number of elements. */
+static int convert_run(const struct field *f, convert_fn *convert, const struct run *run,
+                       uint8_t *dst, struct diag *d)
+{
+    uint8_t src[CHUNK], out[CHUNK];
+    uint64_t base = f->offset + run->sample * f->stored_bytes;
+    uint64_t off = run->off;
+    size_t left = run->len;
+    int all = 0;
+
+    while (left) {
+        size_t skip = (size_t)(off % f->width);
+        size_t n = (size_t)min_u64(CHUNK / f->width, ceil_div(skip + left, f->width));
+        size_t made = (size_t)min_u64(left, n * f->width - skip);
+        int r =
+            read_source(f, src, n * f->stored_width, base + off / f->width * f->stored_width, d);
+
+        if (!wants_go_on(r, &all))
+            break;
+        if (r == 0) {
+            convert(f, n, src, out);
+            memcpy(dst, out + skip, made);
+        }
+        dst += made;
+        off += made;
+        left -= made;
+    }
+    return all;
+}
+
+static int read_converted(const struct field *f, convert_fn *convert, const struct selection *sel,
+                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    struct walk w;
+    struct run run;
+    int all = 0;
+
+    walk_init(&w, sel, f->item_bytes, off, len);
+    while (walk_next(&w, &run)) {
+        if (!wants_go_on(convert_run(f, convert, &run, dst, d), &all))
+            break;
+        dst += run.len;
+    }
+    return all;
+}
+
+static int read_swapped(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
+{
+    (void)ds;
+    return read_converted(f, convert_swapped, sel, off, len, dst, d);
+}
+
+static int read_unit(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)ds;
+    return read_converted(f, convert_unit, sel, off, len, dst, d);
+}
+
+/* Whole stored items are read, so that an item's axes can be exchanged; the caller of the format's
+ * open has bounded their size. */
+static int read_exchanged(const struct field *f, convert_fn *convert, const struct selection *sel,
+                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    uint64_t rows = f->dim[0], columns = f->dim[1]; /* as shown */
+    uint64_t old = UINT64_MAX;
+    AUTO_FREE uint8_t *item = NULL;
+    int r = 0, all = 0;
+
+    if (!len)
+        return 0;
+    item = malloc(f->stored_bytes);
+    if (!item)
+        return -ENOMEM;
+    while (len) {
+        uint64_t place = off / f->item_bytes, element = off % f->item_bytes / f->width;
+        size_t skip = (size_t)(off % f->width), n = (size_t)min_u64(len, f->width - skip);
+        uint64_t from = (element % columns) * rows + element / columns;
+        uint8_t shown[8];
+
+        if (place != old) {
+            uint64_t sample;
+
+            sel->samples(sel, place, 1, &sample);
+            r = read_source(f, item, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
+            if (!wants_go_on(r, &all))
+                break;
+            old = place;
+        }
+        if (r == 0) {
+            convert(f, 1, item + from * f->stored_width, shown);
+            memcpy(dst, shown + skip, n);
+        }
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return all;
+}
+
+static int read_transposed(const struct dataset *ds, const struct field *f,
+                           const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                           struct diag *d)
+{
+    (void)ds;
+    return read_exchanged(f, convert_swapped, sel, off, len, dst, d);
+}
+
+static int read_unit_transposed(const struct dataset *ds, const struct field *f,
+                                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                                struct diag *d)
+{
+    (void)ds;
+    return read_exchanged(f, convert_unit, sel, off, len, dst, d);
+}
+
+int64_t stored_integer(const struct field *f, const uint8_t *p)
+{
+    switch (f->stored_dtype) {
+    case DTYPE_U1:
+        return p[0];
+    case DTYPE_I1:
+        return (int8_t)p[0];
+    case DTYPE_I2:
+        return (int16_t)load_be16(p);
+    case DTYPE_I4:
+        return (int32_t)load_be32(p);
+    default:
+        assert(!"an integer field");
+        return 0;
+    }
+}
+
+int field_integer(const struct field *f, uint64_t sample, int64_t *ret, struct diag *d)
+{
+    uint8_t bytes[8];
+    int r = read_source(f, bytes, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
+
+    if (r == 0)
+        *ret = stored_integer(f, bytes);
+    return r;
+}
+
+/* A place at a time; make writes the item's bytes [off, off + len). */
+typedef int make_fn(const struct dataset *ds, const struct field *f, uint64_t sample, uint64_t off,
+                    size_t len, uint8_t *dst, struct diag *d);
+
+static int read_made(make_fn *make, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
+{
+    struct walk w;
+    struct run run;
+    int all = 0;
+
+    walk_init(&w, sel, f->item_bytes, off, len);
+    while (walk_next(&w, &run)) {
+        while (run.len) {
+            size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
+
+            if (!wants_go_on(make(ds, f, run.sample, run.off, n, dst, d), &all))
+                return all;
+            dst += n;
+            run.len -= n;
+            run.off = 0;
+            run.sample++;
+        }
+    }
+    return all;
+}
+
+static int make_one_hot(const struct dataset *ds, const struct field *f, uint64_t sample,
+                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    static const uint8_t one[4] = {0, 0, 0x80, 0x3f}; /* 1.0f, little-endian */
+    int64_t value = 0;
+    int r = field_integer(f, sample, &value, d);
+
+    (void)ds;
+    if (r < 0)
+        return r;
+    if (value < 0 || (uint64_t)value >= f->dim[0])
+        return diag_set(d, -EBADMSG, "%s: label of sample %llu: want 0 to %llu, found %lld",
+                        blob_name(f->blob), (unsigned long long)sample,
+                        (unsigned long long)f->dim[0] - 1, (long long)value);
+    memset(dst, 0, len);
+    for (uint64_t i = 0; i < 4; i++) {
+        uint64_t at = (uint64_t)value * 4 + i;
+
+        if (at >= off && at < off + len)
+            dst[at - off] = one[i];
+    }
+    return 0;
+}
+
+static int make_key(const struct dataset *ds, const struct field *f, uint64_t sample, uint64_t off,
+                    size_t len, uint8_t *dst, struct diag *d)
+{
+    uint8_t key[KEY_ROOM];
+
+    (void)f;
+    (void)d;
+    dataset_key(ds, sample, key);
+    memcpy(dst, key + off, len);
+    return 0;
+}
+
+static int read_one_hot(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
+{
+    return read_made(make_one_hot, ds, f, sel, off, len, dst, d);
+}
+
+/* Of runs of neighbours, so many at a time that a number costs little beside its copy. */
+static int read_number(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    uint8_t bytes[8 * SAMPLES_AT_ONCE];
+    struct walk w;
+    struct run run;
+
+    (void)ds;
+    (void)d;
+    walk_init(&w, sel, f->item_bytes, off, len);
+    while (walk_next(&w, &run)) {
+        size_t n = (size_t)ceil_div(run.off + run.len, 8); /* at most SAMPLES_AT_ONCE */
+
+        for (size_t i = 0; i < n; i++)
+            store_le64(bytes + 8 * i, run.sample + i);
+        memcpy(dst, bytes + run.off, run.len);
+        dst += run.len;
+    }
+    return 0;
+}
+
+static int read_key(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    return read_made(make_key, ds, f, sel, off, len, dst, d);
+}
+
+const struct field_ops field_as_stored = {.read = read_as_stored};
+const struct field_ops field_swapped = {.read = read_swapped};
+const struct field_ops field_unit = {.read = read_unit};
+const struct field_ops field_one_hot = {.read = read_one_hot};
+const struct field_ops field_transposed = {.read = read_transposed};
+const struct field_ops field_unit_transposed = {.read = read_unit_transposed};
+const struct field_ops field_number = {.read = read_number};
+const struct field_ops field_key = {.read = read_key};

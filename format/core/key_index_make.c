@@ -1,0 +1,541 @@
+/* Indexes of keys are made. Keys and numbers are packed as they come; what remains for the end is
+ * the table of buckets, and with it keys that stand twice. */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/core/key_index_bytes.h"
+
+struct memory {
+    uint8_t *bytes; /* owned */
+    size_t len, room;
+};
+
+struct key_index_builder {
+    unsigned columns;
+    uint64_t rows, renamed, key_bytes;
+    size_t key_most;
+    uint64_t *hash;                                 /* [rows] */
+    uint64_t number[KEY_INDEX_COLUMNS][GROUP_ROWS]; /* of the group that is filled */
+    uint8_t last[KEY_MAX];                          /* the key before, of the same block */
+    size_t last_len;
+    uint8_t header[HEADER_BYTES];
+    uint8_t *about;
+    size_t about_len;
+    struct memory part[N_PARTS];
+};
+
+int key_index_builder_new(unsigned columns, struct key_index_builder **ret)
+{
+    struct key_index_builder *b = calloc(1, sizeof(*b));
+
+    assert(columns <= KEY_INDEX_COLUMNS);
+    if (!b)
+        return -ENOMEM;
+    b->columns = columns;
+    *ret = b;
+    return 0;
+}
+
+void key_index_builder_free(struct key_index_builder *b)
+{
+    if (!b)
+        return;
+    for (unsigned i = 0; i < N_PARTS; i++)
+        free(b->part[i].bytes);
+    free(b->about);
+    free(b->hash);
+    free(b);
+}
+
+/* n more bytes. NULL: no memory. */
+static uint8_t *memory_add(struct memory *m, size_t n)
+{
+    if (!m->bytes || n > m->room - m->len) {
+        size_t room = m->room + m->room / 2 + n + 4096;
+        uint8_t *grown = realloc(m->bytes, room);
+
+        if (!grown)
+            return NULL;
+        m->bytes = grown;
+        m->room = room;
+    }
+    m->len += n;
+    return m->bytes + m->len - n;
+}
+
+static uint8_t *memory_add_zeros(struct memory *m, size_t n)
+{
+    uint8_t *at = memory_add(m, n);
+
+    return at ? memset(at, 0, n) : NULL;
+}
+
+/* Write bits of v at bit number bit of p, which is zero there. */
+static void put_bits(uint8_t *p, unsigned bit, uint64_t v)
+{
+    p += bit / 8;
+    for (v <<= bit % 8; v; v >>= 8)
+        *p++ |= (uint8_t)v;
+}
+
+static int pack_column(struct key_index_builder *b, unsigned column, unsigned n)
+{
+    const uint64_t *number = b->number[column];
+    uint8_t *group = b->part[GROUPS].bytes + b->part[GROUPS].len - group_bytes(b->columns), *packed;
+    uint64_t least = number[0], most = number[0];
+    unsigned width;
+
+    for (unsigned i = 1; i < n; i++) {
+        least = min_u64(least, number[i]);
+        most = max_u64(most, number[i]);
+    }
+    width = bit_width(most - least);
+    width = width > WIDTH_MAX ? 64 : width;
+    packed = memory_add_zeros(&b->part[NUMBERS], width * (GROUP_ROWS / 8));
+    if (!packed)
+        return -ENOMEM;
+    group[AT_WIDTHS + column] = (uint8_t)width;
+    store_le64(group + AT_WIDTHS + b->columns + 8 * column, least);
+    for (unsigned i = 0; i < n && width; i++)
+        put_bits(packed, i * width, number[i] - least);
+    return 0;
+}
+
+/* Pack the numbers of the group that is filled. */
+static int pack_group(struct key_index_builder *b)
+{
+    unsigned n = (unsigned)((b->rows - 1) % GROUP_ROWS) + 1;
+    int r = 0;
+
+    for (unsigned column = 0; column < b->columns && r == 0; column++)
+        r = pack_column(b, column, n);
+    return r;
+}
+
+static int add_group(struct key_index_builder *b)
+{
+    uint8_t *group = memory_add_zeros(&b->part[GROUPS], group_bytes(b->columns));
+
+    if (!group)
+        return -ENOMEM;
+    store_le64(group + AT_NUMBERS, b->part[NUMBERS].len);
+    return 0;
+}
+
+/* The keys of a block begin. */
+static void start_block(struct key_index_builder *b, uint64_t row)
+{
+    uint8_t *group = b->part[GROUPS].bytes + row / GROUP_ROWS * group_bytes(b->columns);
+    uint64_t at = b->part[KEYS].len;
+
+    if (row % GROUP_ROWS == 0)
+        store_le64(group + AT_KEYS, at);
+    store_le32(group + AT_BLOCKS + 4 * (row % GROUP_ROWS / BLOCK_ROWS),
+               (uint32_t)(at - load_le64(group + AT_KEYS)));
+    b->last_len = 0;
+}
+
+/* Write the key of row, behind that of the row before. */
+static int add_key(struct key_index_builder *b, uint64_t row, const uint8_t *key, size_t len)
+{
+    size_t shared = 0, rest, length_bytes, most;
+    uint8_t *at;
+
+    if (row % BLOCK_ROWS == 0)
+        start_block(b, row);
+    most = min_u64(min_u64(len, b->last_len), SHARED_MAX);
+    while (shared < most && key[shared] == b->last[shared])
+        shared++;
+    rest = len - shared;
+    length_bytes = rest < LONG_REST ? 1 : 5;
+    at = memory_add(&b->part[KEYS], 1 + length_bytes + rest);
+    if (!at)
+        return -ENOMEM;
+    at[0] = (uint8_t)shared;
+    at[1] = (uint8_t)min_u64(rest, LONG_REST);
+    if (rest >= LONG_REST)
+        store_le32(at + 2, (uint32_t)rest);
+    memcpy(at + 1 + length_bytes, key + shared, rest);
+    memcpy(b->last + shared, key + shared, rest);
+    b->last_len = len;
+    b->key_bytes += len;
+    b->key_most = max_u64(b->key_most, len);
+    return 0;
+}
+
+int key_index_add(struct key_index_builder *b, const void *key, size_t len, const uint64_t *number)
+{
+    int r = 0;
+
+    assert(len >= 1 && len <= KEY_MAX);
+    if (b->rows == UINT32_MAX)
+        return -E2BIG;
+    if (b->rows % GROUP_ROWS == 0) {
+        r = b->rows ? pack_group(b) : 0;
+        r = r == 0 ? add_group(b) : r;
+    }
+    if (r == 0)
+        r = array_room(&b->hash, b->rows, sizeof(*b->hash));
+    if (r == 0)
+        r = add_key(b, b->rows, key, len);
+    if (r < 0)
+        return r;
+    for (unsigned column = 0; column < b->columns; column++)
+        b->number[column][b->rows % GROUP_ROWS] = number[column];
+    b->hash[b->rows++] = key_hash(key, len);
+    return 0;
+}
+
+/* ---- finishing ---- */
+
+/* The number at p, which grows by one. */
+static uint32_t count_up(uint8_t *p)
+{
+    uint32_t n = load_le32(p);
+
+    store_le32(p, n + 1);
+    return n;
+}
+
+/* The table of buckets, of the hashes as they are; in a bucket, rows stand in their order. */
+static int make_table(struct key_index_builder *b)
+{
+    uint64_t buckets = n_buckets(b->rows), sum = 0;
+    uint8_t *start, *row_at, *print;
+
+    b->part[STARTS].len = b->part[ROWS].len = b->part[PRINTS].len = 0;
+    start = memory_add_zeros(&b->part[STARTS], 4 * (buckets + 1));
+    row_at = memory_add(&b->part[ROWS], 4 * b->rows);
+    print = memory_add(&b->part[PRINTS], b->rows);
+    if (!start || !row_at || !print)
+        return -ENOMEM;
+    for (uint64_t row = 0; row < b->rows; row++)
+        count_up(start + 4 * bucket_of(b->hash[row], buckets));
+    for (uint64_t i = 0; i <= buckets; i++) {
+        uint64_t n = load_le32(start + 4 * i);
+
+        store_le32(start + 4 * i, (uint32_t)sum);
+        sum += n;
+    }
+    for (uint64_t row = 0; row < b->rows; row++) {
+        uint32_t at = count_up(start + 4 * bucket_of(b->hash[row], buckets));
+
+        store_le32(row_at + 4 * (size_t)at, (uint32_t)row);
+        print[at] = print_of(b->hash[row]);
+    }
+    /* Each start has moved to its bucket's end, which is the next one's start. */
+    memmove(start + 4, start, 4 * buckets);
+    store_le32(start, 0);
+    return 0;
+}
+
+static struct key_index index_of(const struct key_index_builder *b)
+{
+    struct key_index index = {
+        .rows = b->rows,
+        .columns = b->columns,
+        .about = b->about,
+        .about_len = b->about_len,
+        .renamed = b->renamed,
+        .key_bytes = b->key_bytes,
+        .key_most = (unsigned)b->key_most,
+    };
+
+    for (unsigned i = 0; i < N_PARTS; i++) {
+        index.part[i] = b->part[i].bytes;
+        index.part_len[i] = b->part[i].len;
+    }
+    return index;
+}
+
+/* A row whose key stands at an earlier row too, and the number that makes its name. */
+struct repeat {
+    uint32_t row, first, number;
+};
+
+struct hashed_row {
+    uint64_t hash;
+    uint64_t row;
+};
+
+struct repeats {
+    struct repeat *repeat; /* [n] */
+    size_t n;
+    struct hashed_row *bucket; /* [room] */
+    uint64_t room;
+};
+
+static void repeats_release(struct repeats *repeats)
+{
+    free(repeats->repeat);
+    free(repeats->bucket);
+}
+
+static int by_hash_and_row(const void *pa, const void *pb)
+{
+    const struct hashed_row *a = pa, *b = pb;
+
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static int by_row(const void *pa, const void *pb)
+{
+    const struct repeat *a = pa, *b = pb;
+
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Rows of one hash, in their order, which are overwritten: those with the key of an earlier one. */
+static int find_in_rows(const struct key_index *index, struct hashed_row *row, uint64_t n,
+                        struct repeats *repeats)
+{
+    uint8_t first[KEY_MAX], other[KEY_MAX];
+    int r = 0;
+
+    while (n > 1 && r == 0) {
+        size_t len = key_index_key(index, row[0].row, first);
+        uint64_t first_row = row[0].row, others = 0;
+
+        for (uint64_t i = 1; i < n && r == 0; i++) {
+            if (key_index_key(index, row[i].row, other) != len || memcmp(first, other, len) != 0) {
+                row[others++] = row[i];
+                continue;
+            }
+            r = array_room(&repeats->repeat, repeats->n, sizeof(*repeats->repeat));
+            if (r == 0)
+                repeats->repeat[repeats->n++] =
+                    (struct repeat){.row = (uint32_t)row[i].row, .first = (uint32_t)first_row};
+        }
+        n = others;
+    }
+    return r;
+}
+
+static int find_in_bucket(const struct key_index_builder *b, const struct key_index *index,
+                          uint64_t start, uint64_t end, struct repeats *repeats)
+{
+    uint64_t n = end - start, next;
+    struct hashed_row *bucket = repeats->bucket;
+    int r = 0;
+
+    if (n > repeats->room) {
+        bucket = realloc(bucket, 2 * n * sizeof(*bucket));
+        if (!bucket)
+            return -ENOMEM;
+        repeats->bucket = bucket;
+        repeats->room = 2 * n;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t row = load_le32(index->part[ROWS] + 4 * (start + i));
+
+        bucket[i] = (struct hashed_row){.hash = b->hash[row], .row = row};
+    }
+    qsort(bucket, n, sizeof(*bucket), by_hash_and_row);
+    for (uint64_t i = 0; i < n && r == 0; i = next) {
+        next = i + 1;
+        while (next < n && bucket[next].hash == bucket[i].hash)
+            next++;
+        r = find_in_rows(index, bucket + i, next - i, repeats);
+    }
+    return r;
+}
+
+static bool has_print_twice(const uint8_t *print, uint64_t n)
+{
+    uint64_t seen[256 / 64] = {0};
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t bit = UINT64_C(1) << print[i] % 64;
+
+        if (seen[print[i] / 64] & bit)
+            return true;
+        seen[print[i] / 64] |= bit;
+    }
+    return false;
+}
+
+/* All repeats; those of one first row stand together, in the order of their rows. */
+static int find_repeats(const struct key_index_builder *b, const struct key_index *index,
+                        struct repeats *repeats)
+{
+    uint64_t buckets = n_buckets(b->rows);
+    int r = 0;
+
+    repeats->n = 0;
+    for (uint64_t i = 0; i < buckets && r == 0; i++) {
+        uint64_t start = load_le32(index->part[STARTS] + 4 * i);
+        uint64_t end = load_le32(index->part[STARTS] + 4 * (i + 1));
+
+        if (has_print_twice(index->part[PRINTS] + start, end - start))
+            r = find_in_bucket(b, index, start, end, repeats);
+    }
+    return r;
+}
+
+/* <key>~<number>, of a key that is cut where it would be too long. Returns its length. */
+static size_t make_name(const uint8_t *key, size_t len, uint32_t number,
+                        uint8_t ret[static KEY_MAX])
+{
+    char end[16];
+    size_t end_len = (size_t)snprintf(end, sizeof(end), "~%u", (unsigned)number);
+
+    len = min_u64(len, KEY_MAX - end_len);
+    memcpy(ret, key, len);
+    memcpy(ret + len, end, end_len);
+    return len + end_len;
+}
+
+/* Names of different keys differ, as their last ~ shows, unless a key was cut. */
+static void number_repeats(const struct key_index *index, struct repeats *repeats)
+{
+    uint8_t key[KEY_MAX], name[KEY_MAX];
+    uint32_t number = 0;
+    size_t len = 0;
+
+    for (size_t i = 0; i < repeats->n; i++) {
+        struct repeat *repeat = &repeats->repeat[i];
+        uint64_t row;
+
+        if (i && repeat->first == repeat[-1].first) {
+            number++;
+        } else {
+            len = key_index_key(index, repeat->first, key);
+            number = 2;
+        }
+        while (key_index_find(index, name, make_name(key, len, number, name), &row))
+            number++;
+        repeat->number = number;
+    }
+}
+
+/* Write all keys anew, with those names. */
+static int rename_repeats(struct key_index_builder *b, const struct repeats *repeats)
+{
+    struct memory old = b->part[KEYS];
+    const uint8_t *p = old.bytes, *end = old.bytes + old.len;
+    const struct repeat *repeat = repeats->repeat, *repeats_end = repeat + repeats->n;
+    uint8_t key[KEY_MAX], name[KEY_MAX];
+    size_t len = 0;
+    int r = 0;
+
+    b->part[KEYS] = (struct memory){0};
+    b->key_bytes = b->key_most = 0;
+    for (uint64_t row = 0; row < b->rows && r == 0; row++) {
+        p = key_index_next_key(p, end, key, &len);
+        assert(p);
+        if (repeat < repeats_end && repeat->row == row) {
+            size_t name_len = make_name(key, len, repeat++->number, name);
+
+            b->hash[row] = key_hash(name, name_len);
+            r = add_key(b, row, name, name_len);
+        } else {
+            r = add_key(b, row, key, len);
+        }
+    }
+    free(old.bytes);
+    return r;
+}
+
+/* Make the table of rows whose keys all differ. */
+static int make_distinct(struct key_index_builder *b,
+                         void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx)
+{
+    AUTO(repeats_release) struct repeats repeats = {0};
+
+    /* Once more where keys that were cut got the same name: only rows that have been told of. As
+     * new names are none that stood before, there are more different ones each time. */
+    for (bool again = false;; again = true) {
+        int r = make_table(b);
+        struct key_index index = index_of(b);
+
+        if (r == 0)
+            r = find_repeats(b, &index, &repeats);
+        if (r < 0 || !repeats.n)
+            return r;
+        number_repeats(&index, &repeats);
+        qsort(repeats.repeat, repeats.n, sizeof(*repeats.repeat), by_row);
+        r = rename_repeats(b, &repeats);
+        if (r < 0)
+            return r;
+        if (!again)
+            b->renamed = repeats.n;
+        for (size_t i = 0; i < repeats.n && renamed && !again; i++)
+            renamed(ctx, repeats.repeat[i].row, repeats.repeat[i].first);
+    }
+}
+
+static int copy_about(struct key_index_builder *b, const void *about, size_t about_len)
+{
+    b->about = malloc(about_len + 1);
+    if (!b->about)
+        return -ENOMEM;
+    if (about_len)
+        memcpy(b->about, about, about_len);
+    b->about_len = about_len;
+    return 0;
+}
+
+static void make_header(struct key_index_builder *b, const struct iovec *pieces)
+{
+    uint32_t crc = 0;
+
+    memcpy(b->header + AT_MAGIC, KEY_INDEX_MAGIC, MAGIC_BYTES);
+    store_le32(b->header + AT_VERSION, VERSION);
+    store_le32(b->header + AT_COLUMNS, b->columns);
+    store_le64(b->header + AT_ROWS, b->rows);
+    store_le64(b->header + AT_RENAMED, b->renamed);
+    store_le64(b->header + AT_KEY_BYTES, b->key_bytes);
+    store_le64(b->header + AT_ABOUT, b->about_len);
+    store_le64(b->header + AT_NUMBERS_LEN, b->part[NUMBERS].len);
+    store_le64(b->header + AT_KEYS_LEN, b->part[KEYS].len);
+    store_le32(b->header + AT_KEY_MOST, (uint32_t)b->key_most);
+    for (unsigned i = 2 + NUMBERS; i < KEY_INDEX_PIECES; i++)
+        crc = key_index_checksum(crc, pieces[i].iov_base, pieces[i].iov_len);
+    store_le32(b->header + AT_CRC_REST, crc);
+    crc = key_index_checksum(0, b->header + AT_CRC_REST, HEADER_BYTES - AT_CRC_REST);
+    crc = key_index_checksum(crc, pieces[1].iov_base, pieces[1].iov_len);
+    crc = key_index_checksum(crc, pieces[2 + GROUPS].iov_base, pieces[2 + GROUPS].iov_len);
+    store_le32(b->header + AT_CRC, crc);
+}
+
+int key_index_finish(struct key_index_builder *b,
+                     void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx,
+                     struct key_index *ret)
+{
+    int r = b->rows ? pack_group(b) : 0;
+
+    for (unsigned i = 0; i < N_PARTS && r == 0; i++) /* none stays NULL */
+        r = memory_add_zeros(&b->part[i], i == NUMBERS ? NUMBERS_PAD : 0) ? 0 : -ENOMEM;
+    if (r == 0)
+        r = make_distinct(b, renamed, ctx);
+    if (r < 0)
+        return r;
+    free(b->hash);
+    b->hash = NULL;
+    *ret = index_of(b);
+    return 0;
+}
+
+int key_index_bytes(struct key_index_builder *b, const void *about, size_t about_len,
+                    struct key_index *ret, struct iovec ret_pieces[static KEY_INDEX_PIECES])
+{
+    int r = copy_about(b, about, about_len);
+
+    if (r < 0)
+        return r;
+    *ret = index_of(b);
+    ret_pieces[0] = (struct iovec){b->header, HEADER_BYTES};
+    ret_pieces[1] = (struct iovec){b->about, b->about_len};
+    for (unsigned i = 0; i < N_PARTS; i++)
+        ret_pieces[2 + i] = (struct iovec){b->part[i].bytes, b->part[i].len};
+    make_header(b, ret_pieces);
+    return 0;
+}

@@ -1,0 +1,281 @@
+#include "format/core/layout.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/checked.h"
+#include "base/missing_ranges.h"
+
+void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
+                 const struct layout_host *host)
+{
+    l->dataset = ds;
+    l->selection = sel;
+    l->host = host;
+    l->size = 0;
+    l->n_parts = 0;
+    l->room = ARRAY_LEN(l->inside_part);
+    l->part = l->inside_part;
+}
+
+void layout_release(struct layout *l)
+{
+    for (unsigned i = 0; i < l->n_parts; i++)
+        free(l->part[i].bytes);
+    if (l->part != l->inside_part)
+        free(l->part);
+    l->n_parts = 0;
+}
+
+static int layout_grow(struct layout *l)
+{
+    unsigned room = l->room * 4;
+    struct part *part = malloc(room * sizeof(*part));
+
+    if (!part)
+        return -ENOMEM;
+    memcpy(part, l->part, l->n_parts * sizeof(*part));
+    if (l->part != l->inside_part)
+        free(l->part);
+    l->part = part;
+    l->room = room;
+    return 0;
+}
+
+int layout_add(struct layout *l, const struct part *part)
+{
+    uint64_t size;
+
+    if (!checked_add(l->size, part->size, &size) || size > INT64_MAX)
+        return -EFBIG;
+    if (l->n_parts == l->room) {
+        int r = layout_grow(l);
+
+        if (r < 0)
+            return r;
+    }
+    l->part[l->n_parts++] = *part;
+    l->size = size;
+    return 0;
+}
+
+static int read_bytes(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    (void)l;
+    (void)d;
+    memcpy(dst, p->bytes + off, len);
+    return 0;
+}
+
+int layout_add_bytes(struct layout *l, uint8_t *bytes, size_t len)
+{
+    int r = bytes ? layout_add(l, &(struct part){.size = len, .read = read_bytes, .bytes = bytes})
+                  : -ENOMEM;
+
+    if (r < 0)
+        free(bytes);
+    return r;
+}
+
+void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes)
+{
+    free(l->part[i].bytes);
+    l->part[i].bytes = bytes;
+    l->part[i].read = read_bytes;
+}
+
+static int read_zeros(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    (void)l;
+    (void)p;
+    (void)off;
+    (void)d;
+    memset(dst, 0, len);
+    return 0;
+}
+
+int layout_add_zeros(struct layout *l, uint64_t len)
+{
+    return layout_add(l, &(struct part){.size = len, .read = read_zeros});
+}
+
+static int read_field(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    return p->field->ops->read(l->dataset, p->field, l->selection, off, len, dst, d);
+}
+
+static int read_stored(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                       uint8_t *dst, struct diag *d)
+{
+    return field_read_stored(p->field, l->selection, off, len, dst, d);
+}
+
+int layout_add_field(struct layout *l, const struct field *f)
+{
+    struct part part = {.read = read_field, .field = f};
+    struct form form;
+    int r = field_form(l->dataset, f, l->selection, &form, &part.size);
+
+    return r < 0 ? r : layout_add(l, &part);
+}
+
+int layout_add_stored(struct layout *l, const struct field *f)
+{
+    struct part part = {.read = read_stored, .field = f};
+
+    if (!checked_mul(l->selection->count, f->stored_bytes, &part.size))
+        return -EFBIG;
+    return layout_add(l, &part);
+}
+
+int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    int all = 0;
+
+    for (unsigned i = 0; i < l->n_parts && len; i++) {
+        const struct part *p = &l->part[i];
+        size_t n;
+
+        if (off >= p->size) {
+            off -= p->size;
+            continue;
+        }
+        n = (size_t)min_u64(len, p->size - off);
+        if (!wants_go_on(p->read(l, p, off, n, dst, d), &all))
+            break;
+        dst += n;
+        len -= n;
+        off = 0;
+    }
+    return all;
+}
+
+/* A checksum under way. */
+struct streamed {
+    const struct layout_range *range;
+    uint64_t at; /* how far its range has been read, missing bytes included */
+    struct layout_sum sum, before;
+    int all; /* as of wants_go_on() */
+};
+
+static bool host_recall(const struct layout *l, unsigned slot, struct layout_sum *ret)
+{
+    return l->host && l->host->recall && l->host->recall(l->host, slot, ret);
+}
+
+static void host_remember(const struct layout *l, const struct streamed *s)
+{
+    if (s->sum.done > s->before.done && l->host && l->host->remember)
+        l->host->remember(l->host, s->range->slot, &s->sum);
+}
+
+/* Go on with a checksum, up to byte number to of its range. false: it cannot go on, s->all says
+ * why. */
+static bool stream(struct layout *l, struct streamed *s, uint64_t to, layout_update_fn *update,
+                   uint8_t *buf, struct diag *d)
+{
+    while (s->at < to) {
+        size_t n = (size_t)min_u64(to - s->at, LAYOUT_STREAM_BYTES);
+
+        if (l->host && l->host->cancelled && l->host->cancelled(l->host)) {
+            s->all = -EINTR;
+            return false;
+        }
+        if (!wants_go_on(layout_read(l, s->range->off + s->at, n, buf, d), &s->all))
+            return false;
+        if (s->all == 0)
+            s->sum = (struct layout_sum){s->at + n, update(s->sum.sum, s->at, buf, n)};
+        s->at += n;
+    }
+    return true;
+}
+
+/* How far one is after so many steps. */
+static uint64_t share_of(uint64_t len, uint64_t step, uint64_t steps)
+{
+    return min_u64(len, ceil_div(len, steps) * step);
+}
+
+/* Go on with all of them, an even share of each at a time. 0 or -errno. */
+static int stream_together(struct layout *l, struct streamed *s, unsigned n,
+                           layout_update_fn *update, uint8_t *buf, struct diag *d)
+{
+    uint64_t steps = 0;
+    int all = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        steps = max_u64(steps, ceil_div(s[i].range->len, LAYOUT_STREAM_BYTES));
+    for (uint64_t step = 1; step <= steps; step++)
+        for (unsigned i = 0; i < n; i++)
+            if (!stream(l, &s[i], share_of(s[i].range->len, step, steps), update, buf, d))
+                return s[i].all;
+    for (unsigned i = 0; i < n; i++)
+        all = all ? all : s[i].all;
+    return all;
+}
+
+int layout_checksums(struct layout *l, const struct layout_range *range, unsigned n, uint32_t start,
+                     layout_update_fn *update, uint32_t *ret, struct diag *d)
+{
+    AUTO_FREE uint8_t *buf = malloc(LAYOUT_STREAM_BYTES);
+    AUTO_FREE struct streamed *s = calloc(n, sizeof(*s));
+    struct wants *wants = wants_of_thread();
+    bool uses = wants && wants->uses;
+    int r;
+
+    if (!buf || !s)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        s[i] = (struct streamed){.range = &range[i], .sum = {.sum = start}};
+        if (host_recall(l, range[i].slot, &s[i].before))
+            s[i].sum = s[i].before;
+        s[i].at = s[i].sum.done;
+    }
+    if (wants) /* a checksum is no use: the reader gets the bytes when they are read again */
+        wants->uses = false;
+    r = stream_together(l, s, n, update, buf, d);
+    if (wants)
+        wants->uses = uses;
+    for (unsigned i = 0; i < n; i++) {
+        if (r == 0 || r == -EAGAIN)
+            host_remember(l, &s[i]);
+        if (r == 0)
+            ret[i] = s[i].sum.sum;
+    }
+    return r;
+}
+
+int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
+                    layout_update_fn *update, uint32_t *ret, struct diag *d)
+{
+    const struct layout_range range = {off, len, slot};
+    struct layout_sum sum;
+
+    if (host_recall(l, slot, &sum) && sum.done >= len) {
+        *ret = sum.sum;
+        return 0;
+    }
+    return layout_checksums(l, &range, 1, start, update, ret, d);
+}
+
+static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
+{
+    (void)at;
+    return (uint32_t)crc32_z(sum, bytes, n);
+}
+
+int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
+                 struct diag *d)
+{
+    return layout_checksum(l, off, len, slot, 0, update_crc32, ret, d);
+}
+
+int layout_crc32s(struct layout *l, const struct layout_range *range, unsigned n, uint32_t *ret,
+                  struct diag *d)
+{
+    return layout_checksums(l, range, n, 0, update_crc32, ret, d);
+}

@@ -1,0 +1,209 @@
+#include "format/core/prefix_sums.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+
+#define FEW        32    /* samples of a selection that is not worth remembering */
+#define EACH_MOST  65536 /* samples of a selection whose table has every one */
+#define BLOCK      256   /* else each so many */
+#define LOOK_EVERY 4096  /* samples of a walk between two looks at cancelled() */
+
+struct sums_table {
+    uint64_t most;
+    uint64_t step; /* places between two entries */
+    uint64_t n;    /* entries, the total not counted */
+    struct sums_pair before[];
+};
+
+/* The numbers of one more sample; *sum: those before it, then with it. */
+static int count(const struct sums *s, uint64_t sample, struct sums_pair *sum,
+                 struct sums_pair *ret_own)
+{
+    int r = s->number(s->ctx, sample, sum, ret_own);
+
+    if (r < 0)
+        return r;
+    return checked_add(sum->size, ret_own->size, &sum->size) &&
+                   checked_add(sum->other, ret_own->other, &sum->other) && sum->size <= INT64_MAX
+               ? 0
+               : -EFBIG;
+}
+
+/* A walk over places [from, to) that starts with sum. */
+static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pair *sum,
+                void (*visit)(void *ctx, uint64_t place, const struct sums_pair *before,
+                              const struct sums_pair *own),
+                void *ctx)
+{
+    uint64_t samples[BLOCK];
+
+    for (uint64_t place = from; place < to;) {
+        size_t n = (size_t)min_u64(BLOCK, to - place);
+
+        if (place % LOOK_EVERY < BLOCK && place != from && s->sel->cancelled &&
+            s->sel->cancelled(s->sel))
+            return -EINTR;
+        s->sel->samples(s->sel, place, n, samples);
+        for (size_t i = 0; i < n; i++, place++) {
+            struct sums_pair own = {0}, before = *sum;
+            int r = count(s, samples[i], sum, &own);
+
+            if (r == 0 && visit)
+                visit(ctx, place, &before, &own);
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+static void note(void *ctx, uint64_t place, const struct sums_pair *before,
+                 const struct sums_pair *own)
+{
+    struct sums_table *table = ctx;
+
+    if (place % table->step == 0)
+        table->before[place / table->step] = *before;
+    table->most = max_u64(table->most, own->size);
+}
+
+static int make_table(void *ctx, void **ret, size_t *ret_size)
+{
+    const struct sums *s = ctx;
+    uint64_t count = s->sel->count, step = count <= EACH_MOST ? 1 : BLOCK,
+             n = ceil_div(count, step);
+    struct sums_table *table;
+    struct sums_pair sum = {0};
+    int r;
+
+    if (n >= SIZE_MAX / sizeof(sum) / 2)
+        return -ENOMEM;
+    *ret_size = sizeof(*table) + (n + 1) * sizeof(sum);
+    table = malloc(*ret_size);
+    if (!table)
+        return -ENOMEM;
+    *table = (struct sums_table){.step = step, .n = n};
+    r = walk(s, 0, count, &sum, note, table);
+    if (r < 0) {
+        free(table);
+        return r;
+    }
+    table->before[n] = sum;
+    *ret = table;
+    return 0;
+}
+
+static bool is_cancelled(void *ctx)
+{
+    const struct sums *s = ctx;
+
+    return s->sel->cancelled && s->sel->cancelled(s->sel);
+}
+
+int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
+              const struct selection *sel, sums_fn *number, void *ctx)
+{
+    int r;
+
+    *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx, .window = {.sel = sel}};
+    if (sel->count <= FEW) {
+        size_t size;
+
+        r = make_table(ret, &ret->own, &size);
+        ret->table = ret->own;
+        return r;
+    }
+    r = memo_get(memo, key, &(struct memo_maker){make_table, is_cancelled, ret}, &ret->thing);
+    if (r == 0)
+        ret->table = memo_bytes(ret->thing);
+    return r;
+}
+
+void sums_close(struct sums *s)
+{
+    memo_let_go(s->thing);
+    free(s->own);
+    s->thing = NULL;
+    s->own = NULL;
+}
+
+struct sums_pair sums_total(const struct sums *s)
+{
+    return s->table->before[s->table->n];
+}
+
+uint64_t sums_most(const struct sums *s)
+{
+    return s->table->most;
+}
+
+int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret)
+{
+    uint64_t entry = place / s->table->step;
+
+    if (place == s->sel->count) {
+        *ret = sums_total(s);
+        return 0;
+    }
+    *ret = s->table->before[entry];
+    return walk(s, entry * s->table->step, place, ret, NULL, NULL);
+}
+
+int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
+               struct sums_pair *ret)
+{
+    struct sums_pair own = {0};
+
+    *ret = *before;
+    if (s->table->step > 1)
+        return count(s, sample_window_at(&s->window, place), ret, &own);
+    *ret = s->table->before[place + 1];
+    return 0;
+}
+
+/* The last place of a block whose sum before it is not above at. */
+struct search {
+    uint64_t at, place;
+    struct sums_pair before;
+};
+
+static void look(void *ctx, uint64_t place, const struct sums_pair *before,
+                 const struct sums_pair *own)
+{
+    struct search *search = ctx;
+
+    (void)own;
+    if (before->size > search->at)
+        return;
+    search->place = place;
+    search->before = *before;
+}
+
+int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sums_pair *ret_before)
+{
+    const struct sums_table *table = s->table;
+    uint64_t low = 0, high = table->n;
+    struct search search = {.at = at};
+    struct sums_pair sum;
+    int r = 0;
+
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (table->before[middle].size <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    sum = table->before[low];
+    search.place = low * table->step;
+    search.before = sum;
+    if (table->step > 1)
+        r = walk(s, search.place, min_u64(search.place + table->step, s->sel->count), &sum, look,
+                 &search);
+    *ret_place = search.place;
+    *ret_before = search.before;
+    return r;
+}

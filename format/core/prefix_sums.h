@@ -1,0 +1,52 @@
+/* Sums over the samples of a selection, one behind another: where in a file does a sample of
+ * differing size begin, and which one has byte number n?
+ *
+ * They take one walk over the selection, which is remembered. */
+#ifndef EPOCHFS_FORMAT_CORE_PREFIX_SUMS_H
+#define EPOCHFS_FORMAT_CORE_PREFIX_SUMS_H
+
+#include "base/memo.h"
+#include "format/core/sample_window.h"
+
+/* What is summed up: the first number decides where a sample is; the second goes with it. */
+struct sums_pair {
+    uint64_t size, other;
+};
+
+/* The numbers of one sample; before: the sums of those before it. 0 or -errno. */
+typedef int sums_fn(void *ctx, uint64_t sample, const struct sums_pair *before,
+                    struct sums_pair *ret);
+
+struct sums {
+    const struct selection *sel;
+    sums_fn *number;
+    void *ctx;
+    struct memo_thing *thing; /* NULL: of few samples, */
+    void *own;                /* the table, owned */
+    const struct sums_table *table;
+    struct sample_window window; /* for sums_after() */
+};
+
+/* memo, key: where the sums are remembered. 0, -EINTR: cancelled, -EFBIG: a sum passes 2^63,
+ * -ENOMEM, or what number() gave. */
+int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
+              const struct selection *sel, sums_fn *number, void *ctx);
+void sums_close(struct sums *s);
+#define AUTO_SUMS AUTO(sums_close) /* of one that starts as {0} */
+
+struct sums_pair sums_total(const struct sums *s);
+
+/* The largest size of a sample. */
+uint64_t sums_most(const struct sums *s);
+
+/* The sums before place, at most sel->count. 0 or what number() gave. */
+int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret);
+
+/* The sums behind place, from those before it, of which this is the quick way. */
+int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
+               struct sums_pair *ret);
+
+/* The place that has number at, below the total, and the sums before it. */
+int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sums_pair *ret_before);
+
+#endif

@@ -1,0 +1,59 @@
+/* A selection: the samples of one file of the mount, in order. Made by fs/ from a plan, read by
+ * the encoders. */
+#ifndef EPOCHFS_FORMAT_CORE_SELECTION_H
+#define EPOCHFS_FORMAT_CORE_SELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+
+struct selection {
+    uint64_t count;
+    bool single;   /* the file of one sample: its arrays have no batch axis */
+    bool in_order; /* the sample at place p is first + p */
+    uint64_t first;
+
+    /* Which selection of its dataset it is: another one has another id. */
+    uint64_t id[3];
+
+    const char *file;    /* the file that shows it: absolute, without the suffix; NULL: unknown */
+    struct diag *reason; /* why its form cannot be told; may be NULL */
+
+    /* Shall a long walk over the samples end? May be NULL: no. */
+    bool (*cancelled)(const struct selection *sel);
+
+    /* Write the sample numbers at places first .. first + n - 1, below count. After the first call,
+     * which may remember things, any thread. */
+    void (*samples)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
+};
+
+/* The selection of one sample. */
+struct one_sample {
+    struct selection sel;
+    uint64_t sample;
+};
+
+static inline void one_sample_samples(const struct selection *sel, uint64_t first, size_t n,
+                                      uint64_t *ret)
+{
+    (void)first;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = ((const struct one_sample *)sel)->sample;
+}
+
+static inline void one_sample_init(struct one_sample *ret, uint64_t sample)
+{
+    ret->sel = (struct selection){
+        .count = 1,
+        .single = true,
+        .in_order = true,
+        .first = sample,
+        .id = {0, sample, 1},
+        .samples = one_sample_samples,
+    };
+    ret->sample = sample;
+}
+
+#endif

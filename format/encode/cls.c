@@ -1,0 +1,71 @@
+/* Decimal text of integers, one line an item, every line of the same length so that the size of a
+ * file does not depend on its content.
+ *
+ * The line of a lone sample is filled up with newlines, which `$(cat FILE)`, int() and strtol()
+ * all drop; the lines of a batch are right-aligned columns. */
+#include "format/core/encoder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/missing_ranges.h"
+#include "format/core/sample_window.h"
+
+#define CLS_ROOM 16
+
+static unsigned cls_width(const struct field *f)
+{
+    switch (f->stored_dtype) {
+    case DTYPE_U1:
+        return 3; /* 255 */
+    case DTYPE_I1:
+        return 4; /* -128 */
+    case DTYPE_I2:
+        return 6; /* -32768 */
+    default:
+        return 11; /* -2147483648 */
+    }
+}
+
+static void cls_line(unsigned width, int64_t value, bool single, char ret[static CLS_ROOM])
+{
+    int n = snprintf(ret, CLS_ROOM, "%*lld", single ? 0 : (int)width, (long long)value);
+
+    memset(ret + n, '\n', CLS_ROOM - (size_t)n);
+}
+
+static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t len, uint8_t *dst,
+                    struct diag *d)
+{
+    unsigned width = cls_width(p->field), line = width + 1;
+    struct sample_window window = {.sel = l->selection};
+    int all = 0;
+
+    while (len) {
+        size_t skip = (size_t)(off % line), n = (size_t)min_u64(len, line - skip);
+        char text[CLS_ROOM];
+        int64_t value = 0;
+        int r;
+
+        r = field_integer(p->field, sample_window_at(&window, off / line), &value, d);
+        if (!wants_go_on(r, &all))
+            break;
+        cls_line(width, value, l->selection->single, text);
+        memcpy(dst, text + skip, n);
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return all;
+}
+
+int cls_add(struct layout *l, const struct field *f)
+{
+    struct part part = {.read = cls_read, .field = f};
+
+    if (!checked_mul(l->selection->count, cls_width(f) + 1, &part.size))
+        return -EFBIG;
+    return layout_add(l, &part);
+}

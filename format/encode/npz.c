@@ -1,0 +1,268 @@
+/* npz: all fields in one ZIP archive of .npy members, stored, not deflated.
+ *
+ * Readers trust the central directory at the end and check the CRC-32 of every member, so both
+ * headers of a member wait for its bytes to be read once; the host remembers the CRCs. Times are
+ * 1980-01-01, so that the same samples give the same bytes everywhere. ZIP64 where it is needed:
+ * PKWARE APPNOTE 6.3.9, 4.3 to 4.5. */
+#include "format/core/encoder.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/missing_ranges.h"
+
+#define ZIP_LOCAL     30u
+#define ZIP_CENTRAL   46u
+#define ZIP_END       22u
+#define ZIP64_END     56u
+#define ZIP64_LOCATOR 20u
+#define ZIP_DATE      0x21 /* 1980-01-01 */
+#define ZIP_MAX32     UINT32_C(0xffffffff)
+
+/* Of the part that is a member's local header. */
+enum { HEADER_OFFSET, CONTENT_BYTES, SLOT };
+
+static bool member_is_large(uint64_t bytes)
+{
+    return bytes >= ZIP_MAX32;
+}
+
+static size_t local_size(const struct field *f, uint64_t bytes)
+{
+    return ZIP_LOCAL + strlen(f->name) + 4 + (member_is_large(bytes) ? 20 : 0);
+}
+
+static size_t central_size(const struct field *f, uint64_t bytes, uint64_t offset)
+{
+    size_t extra = (member_is_large(bytes) ? 16u : 0) + (offset >= ZIP_MAX32 ? 8u : 0);
+
+    return ZIP_CENTRAL + strlen(f->name) + 4 + (extra ? 4 + extra : 0);
+}
+
+/* The fields that both headers share, from the version on. Returns what follows. */
+static uint8_t *put_common(uint8_t *at, bool zip64, uint32_t crc, uint64_t bytes, size_t name_len,
+                           size_t extra_len)
+{
+    uint32_t bytes32 = member_is_large(bytes) ? ZIP_MAX32 : (uint32_t)bytes;
+
+    store_le16(at, zip64 ? 45 : 20);
+    store_le16(at + 2, 0); /* flags */
+    store_le16(at + 4, 0); /* stored */
+    store_le16(at + 6, 0); /* time */
+    store_le16(at + 8, ZIP_DATE);
+    store_le32(at + 10, crc);
+    store_le32(at + 14, bytes32);
+    store_le32(at + 18, bytes32);
+    store_le16(at + 22, (uint16_t)name_len);
+    store_le16(at + 24, (uint16_t)extra_len);
+    return at + 26;
+}
+
+static uint8_t *put_name(uint8_t *at, const struct field *f)
+{
+    size_t len = strlen(f->name);
+
+    memcpy(at, f->name, len);
+    memcpy(at + len, ".npy", 4);
+    return at + len + 4;
+}
+
+static struct layout_range content_of(const struct part *header)
+{
+    return (struct layout_range){header->number[HEADER_OFFSET] + header->size,
+                                 header->number[CONTENT_BYTES], (unsigned)header->number[SLOT]};
+}
+
+static int local_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d);
+
+/* The CRC of a member. Whoever needs one needs all before long: the directory has them. So they are
+ * made together, where they can be remembered. */
+static int member_crc(struct layout *l, const struct part *header, uint32_t *ret, struct diag *d)
+{
+    bool together = l->host && l->host->remember;
+    AUTO_FREE struct layout_range *range = malloc(l->n_parts * sizeof(*range));
+    AUTO_FREE uint32_t *crc = malloc(l->n_parts * sizeof(*crc));
+    unsigned n = 0, wanted = 0;
+    int r;
+
+    if (!range || !crc)
+        return -ENOMEM;
+    for (unsigned i = 0; i < l->n_parts; i++) {
+        const struct part *part = &l->part[i];
+
+        if (part->read != local_read || !(together || part == header))
+            continue;
+        if (part == header)
+            wanted = n;
+        range[n++] = content_of(part);
+    }
+    r = layout_crc32s(l, range, n, crc, d);
+    if (r == 0)
+        *ret = crc[wanted];
+    return r;
+}
+
+static int local_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
+{
+    uint64_t bytes = p->number[CONTENT_BYTES];
+    bool zip64 = member_is_large(bytes);
+    uint8_t header[ZIP_LOCAL + FIELD_NAME_ROOM + 4 + 20], *at = header;
+    uint32_t crc = 0;
+    int r;
+
+    assert(p->size <= sizeof(header));
+    r = member_crc(l, p, &crc, d);
+    if (r < 0)
+        return r;
+    store_le32(at, UINT32_C(0x04034b50));
+    at = put_common(at + 4, zip64, crc, bytes, strlen(p->field->name) + 4, zip64 ? 20 : 0);
+    at = put_name(at, p->field);
+    if (zip64) {
+        store_le16(at, 1);
+        store_le16(at + 2, 16);
+        store_le64(at + 4, bytes);
+        store_le64(at + 12, bytes);
+    }
+    memcpy(dst, header + off, len);
+    return 0;
+}
+
+static uint8_t *put_central(uint8_t *at, const struct part *p, uint32_t crc)
+{
+    uint64_t bytes = p->number[CONTENT_BYTES], offset = p->number[HEADER_OFFSET];
+    size_t size = central_size(p->field, bytes, offset);
+    size_t name_len = strlen(p->field->name) + 4, extra = size - ZIP_CENTRAL - name_len;
+
+    store_le32(at, UINT32_C(0x02014b50));
+    store_le16(at + 4, 3 << 8 | 20); /* made by: Unix */
+    at = put_common(at + 6, extra > 0, crc, bytes, name_len, extra);
+    store_le16(at, 0);                           /* comment */
+    store_le16(at + 2, 0);                       /* disk */
+    store_le16(at + 4, 0);                       /* internal attributes */
+    store_le32(at + 6, UINT32_C(0100444) << 16); /* a regular file, read-only */
+    store_le32(at + 10, offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)offset);
+    at = put_name(at + 14, p->field);
+    if (!extra)
+        return at;
+    store_le16(at, 1);
+    store_le16(at + 2, (uint16_t)(extra - 4));
+    at += 4;
+    if (member_is_large(bytes)) {
+        store_le64(at, bytes);
+        store_le64(at + 8, bytes);
+        at += 16;
+    }
+    if (offset >= ZIP_MAX32) {
+        store_le64(at, offset);
+        at += 8;
+    }
+    return at;
+}
+
+static uint8_t *put_end(uint8_t *at, unsigned members, uint64_t offset, uint64_t size, bool zip64)
+{
+    if (zip64) {
+        memset(at, 0, ZIP64_END + ZIP64_LOCATOR);
+        store_le32(at, UINT32_C(0x06064b50));
+        store_le64(at + 4, ZIP64_END - 12);
+        store_le16(at + 12, 3 << 8 | 45);
+        store_le16(at + 14, 45);
+        store_le64(at + 24, members);
+        store_le64(at + 32, members);
+        store_le64(at + 40, size);
+        store_le64(at + 48, offset);
+        at += ZIP64_END;
+        store_le32(at, UINT32_C(0x07064b50));
+        store_le64(at + 8, offset + size);
+        store_le32(at + 16, 1);
+        at += ZIP64_LOCATOR;
+    }
+    memset(at, 0, ZIP_END);
+    store_le32(at, UINT32_C(0x06054b50));
+    store_le16(at + 8, (uint16_t)members);
+    store_le16(at + 10, (uint16_t)members);
+    store_le32(at + 12, zip64 ? ZIP_MAX32 : (uint32_t)size);
+    store_le32(at + 16, zip64 ? ZIP_MAX32 : (uint32_t)offset);
+    return at + ZIP_END;
+}
+
+/* The central directory and the end record: the last part, number[0] its offset. */
+static int directory_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                          uint8_t *dst, struct diag *d)
+{
+    uint64_t offset = p->number[0];
+    AUTO_FREE uint8_t *bytes = malloc(p->size);
+    uint8_t *at = bytes;
+    unsigned members = 0;
+    int all = 0;
+
+    if (!bytes)
+        return -ENOMEM;
+    for (unsigned i = 0; i < l->n_parts; i++) {
+        uint32_t crc = 0;
+
+        if (l->part[i].read != local_read)
+            continue;
+        if (!wants_go_on(member_crc(l, &l->part[i], &crc, d), &all))
+            return all;
+        at = put_central(at, &l->part[i], crc);
+        members++;
+    }
+    at = put_end(at, members, offset, (uint64_t)(at - bytes), offset >= ZIP_MAX32);
+    assert((uint64_t)(at - bytes) == p->size);
+    memcpy(dst, bytes + off, len);
+    return all;
+}
+
+/* A member's local header has the length of what follows it. */
+static int add_member(struct layout *l, const struct field *f, unsigned slot,
+                      uint64_t *directory_size)
+{
+    AUTO_FREE uint8_t *header = NULL;
+    uint64_t bytes;
+    size_t len;
+    int r = npy_header(l, f, &header, &len, &bytes);
+
+    if (r < 0)
+        return r;
+    *directory_size += central_size(f, bytes, l->size);
+    r = layout_add(
+        l, &(struct part){
+               .size = local_size(f, bytes),
+               .read = local_read,
+               .field = f,
+               .number = {[HEADER_OFFSET] = l->size, [CONTENT_BYTES] = bytes, [SLOT] = slot}});
+    return r < 0 ? r : npy_add_with(l, f, TAKE_PTR(header), len);
+}
+
+static int npz_layout(struct layout *l, const struct file_kind *kind)
+{
+    unsigned place = l->selection->single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES;
+    uint64_t directory = 0;
+
+    (void)kind;
+    for (unsigned i = 0; i < l->dataset->n_fields; i++) {
+        const struct field *f = &l->dataset->field[i];
+        int r = field_is_in(f, place) ? add_member(l, f, i, &directory) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    directory += ZIP_END + (l->size >= ZIP_MAX32 ? ZIP64_END + ZIP64_LOCATOR : 0);
+    return layout_add(
+        l, &(struct part){.size = directory, .read = directory_read, .number = {l->size}});
+}
+
+static int npz_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
+{
+    (void)ds;
+    (void)scope;
+    return offer(offers, NULL, "npz");
+}
+
+const struct encoder encoder_npz = {"npz", SHOWS_CONTAINER, npz_offer, npz_layout};

@@ -1,0 +1,24 @@
+/* raw: the bytes of a field as the source stores them, without a header. */
+#include "format/core/encoder.h"
+
+static int raw_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
+        const struct field *f = &ds->field[i];
+
+        /* Objects that differ cannot be told apart one behind another. */
+        if (f->role == FIELD_STORED || (f->role == FIELD_OBJECT && scope == SCOPE_SAMPLES))
+            r = offer(offers, f, "raw");
+    }
+    return r;
+}
+
+static int raw_layout(struct layout *l, const struct file_kind *kind)
+{
+    return kind->field->role == FIELD_OBJECT ? layout_add_field(l, kind->field)
+                                             : layout_add_stored(l, kind->field);
+}
+
+const struct encoder encoder_raw = {"raw", SHOWS_STORED, raw_offer, raw_layout};

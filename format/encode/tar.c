@@ -1,0 +1,353 @@
+/* tar: WebDataset's form. For each sample one member per field, next to each other:
+ * `<key>.<field>.npy`; `<key>.<field>.cls` (decimal text) for an integer per sample, `.wav` for
+ * audio, `.txt` for text.
+ *
+ * POSIX ustar, and pax for names that do not fit; owner, times and modes are constants, so that the
+ * same samples give the same bytes everywhere. WebDataset takes a name up to the first dot for the
+ * key, so dots of keys are escaped, and neighbours of one key for one sample: a sample that follows
+ * itself (tail=wrap fills up so) has its place behind the key, `<key>~<place>`. Where all samples
+ * take the same space any of them is found without the others, else by sums over the selection. */
+#include "format/core/encoder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/missing_ranges.h"
+#include "format/core/prefix_sums.h"
+
+#define TAR_BLOCK       512u
+#define TAR_END         1024u
+#define TAR_NAME        100u /* bytes of a name that ustar has room for */
+#define KEY_ROOM_PLACED (KEY_NAME_ROOM + 24)
+#define NAME_ROOM       (KEY_ROOM_PLACED + FIELD_NAME_ROOM + 8)
+
+/* Octal where it fits, else GNU's base-256 (sizes of 8 GiB and more). */
+static void put_number(uint8_t *at, size_t room, uint64_t v)
+{
+    if (v >> (3 * (room - 1)) == 0) {
+        char text[24];
+
+        snprintf(text, sizeof(text), "%0*llo", (int)room - 1, (unsigned long long)v);
+        memcpy(at, text, room - 1);
+        return;
+    }
+    at[0] = 0x80;
+    for (size_t i = room - 1; i > 0; i--, v >>= 8)
+        at[i] = (uint8_t)v;
+}
+
+static void put_header(uint8_t *h, const char *name, uint64_t size, char type)
+{
+    unsigned sum = 0;
+    char text[8];
+
+    memcpy(h, name, min_u64(strlen(name), TAR_NAME));
+    put_number(h + 100, 8, 0444);
+    put_number(h + 108, 8, 0);
+    put_number(h + 116, 8, 0);
+    put_number(h + 124, 12, size);
+    put_number(h + 136, 12, 0);
+    memset(h + 148, ' ', 8);
+    h[156] = (uint8_t)type;
+    memcpy(h + 257, "ustar\00000", 8);
+    for (size_t i = 0; i < TAR_BLOCK; i++)
+        sum += h[i];
+    snprintf(text, sizeof(text), "%06o", sum);
+    memcpy(h + 148, text, 7);
+}
+
+static bool name_is_long(const char *name)
+{
+    return strlen(name) > TAR_NAME;
+}
+
+static size_t header_bytes(const char *name)
+{
+    return name_is_long(name) ? 3 * TAR_BLOCK : TAR_BLOCK;
+}
+
+/* A pax record has its own length in front, which counts itself. */
+static void put_pax(uint8_t *h, const char *name)
+{
+    size_t rest = strlen(" path=\n") + strlen(name), len = rest + decimal_digits(rest);
+    char record[TAR_BLOCK];
+
+    len = rest + decimal_digits(len);
+    snprintf(record, sizeof(record), "%zu path=%s\n", len, name);
+    put_header(h, "././@PaxHeader", len, 'x');
+    memcpy(h + TAR_BLOCK, record, len);
+}
+
+static uint8_t *tar_header(const char *name, uint64_t size)
+{
+    uint8_t *h = calloc(1, header_bytes(name));
+
+    if (h && name_is_long(name))
+        put_pax(h, name);
+    if (h)
+        put_header(h + header_bytes(name) - TAR_BLOCK, name, size, '0');
+    return h;
+}
+
+static bool is_cls(const struct field *f)
+{
+    return f->role == FIELD_STORED && field_is_scalar_integer(f);
+}
+
+static void member_name(const struct field *f, const char *key, char ret[static NAME_ROOM])
+{
+    const char *ext = is_cls(f)                ? "cls"
+                      : f->role == FIELD_LINE  ? "txt"
+                      : f->role == FIELD_AUDIO ? "wav"
+                                               : "npy";
+    bool named = !f->unnamed || !strcmp(ext, "npy");
+
+    snprintf(ret, NAME_ROOM, "%s%s%s.%s", key, named ? "." : "", named ? f->name : "", ext);
+}
+
+static int add_content(struct layout *l, const struct field *f)
+{
+    if (is_cls(f))
+        return cls_add(l, f);
+    return f->role == FIELD_LINE || f->role == FIELD_AUDIO ? layout_add_field(l, f) : npy_add(l, f);
+}
+
+/* What one member holds, with a placeholder for its header: the size is not known before. */
+static int add_member(struct layout *l, const struct field *f, const char *key)
+{
+    unsigned header = l->n_parts;
+    char name[NAME_ROOM];
+    uint64_t content;
+    uint8_t *bytes;
+    int r;
+
+    member_name(f, key, name);
+    r = layout_add_zeros(l, header_bytes(name));
+    if (r < 0)
+        return r;
+    content = l->size;
+    r = add_content(l, f);
+    if (r < 0)
+        return r;
+    content = l->size - content;
+    bytes = tar_header(name, content);
+    if (!bytes)
+        return -ENOMEM;
+    layout_replace_bytes(l, header, bytes);
+    return layout_add_zeros(l, ceil_div(content, TAR_BLOCK) * TAR_BLOCK - content);
+}
+
+/* The sample at a place of a selection. */
+struct placed {
+    uint64_t sample;
+    uint64_t place;
+    bool follows_itself;
+};
+
+/* A walk over a selection, mostly forward. */
+struct tar_walk {
+    struct sample_window window;
+    uint64_t next; /* the place behind the last one that was asked for; 0: none was */
+    uint64_t last; /* the sample there */
+};
+
+/* What is known of the sample at a place. */
+static struct placed place_sample(struct tar_walk *walk, uint64_t place, uint64_t sample)
+{
+    const struct selection *sel = walk->window.sel;
+    uint64_t before = walk->last;
+
+    if (place && place != walk->next && !sel->in_order)
+        sel->samples(sel, place - 1, 1, &before);
+    walk->next = place + 1;
+    walk->last = sample;
+    return (struct placed){sample, place, place && !sel->in_order && before == sample};
+}
+
+static struct placed walk_to(struct tar_walk *walk, uint64_t place)
+{
+    return place_sample(walk, place, sample_window_at(&walk->window, place));
+}
+
+static int add_sample(struct layout *l, const struct placed *placed)
+{
+    const struct dataset *ds = l->dataset;
+    char key[KEY_ROOM_PLACED];
+    size_t len = dataset_name(ds, placed->sample, true, key);
+
+    if (placed->follows_itself)
+        snprintf(key + len, sizeof(key) - len, "~%llu", (unsigned long long)placed->place);
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        int r = field_is_in(&ds->field[i], IN_TAR) ? add_member(l, &ds->field[i], key) : 0;
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Bytes [off, off + len) of the members of one sample. */
+static int read_sample(struct layout *l, const struct placed *placed, uint64_t off, size_t len,
+                       uint8_t *dst, struct diag *d)
+{
+    AUTO_LAYOUT struct layout one = {0};
+    struct one_sample sel;
+    int r;
+
+    one_sample_init(&sel, placed->sample);
+    sel.sel.reason = d;
+    layout_init(&one, l->dataset, &sel.sel, l->host);
+    r = add_sample(&one, placed);
+    return r < 0 ? r : layout_read(&one, off, len, dst, d);
+}
+
+/* The members of all samples, alike (their keys are numbers, so no name is long); number[0]: bytes
+ * of a sample. */
+static int samples_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                        uint8_t *dst, struct diag *d)
+{
+    struct tar_walk walk = {.window.sel = l->selection};
+    uint64_t each = p->number[0];
+    int all = 0;
+
+    while (len) {
+        size_t n = (size_t)min_u64(len, each - off % each);
+        struct placed placed = walk_to(&walk, off / each);
+
+        if (!wants_go_on(read_sample(l, &placed, off % each, n, dst, d), &all))
+            break;
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return all;
+}
+
+static int add_alike(struct layout *l)
+{
+    struct part samples = {.read = samples_read};
+    AUTO_LAYOUT struct layout one = {0};
+    struct one_sample sel;
+    int r;
+
+    one_sample_init(&sel, 0);
+    layout_init(&one, l->dataset, &sel.sel, NULL);
+    r = add_sample(&one, &(struct placed){0});
+    if (r < 0)
+        return r;
+    samples.number[0] = one.size;
+    if (!checked_mul(one.size, l->selection->count, &samples.size))
+        return -EFBIG;
+    return layout_add(l, &samples);
+}
+
+struct counting {
+    const struct layout *l;
+    struct tar_walk walk;
+};
+
+/* other: counts the places. */
+static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *before,
+                        struct sums_pair *ret)
+{
+    struct counting *counting = ctx;
+    const struct layout *l = counting->l;
+    struct placed placed = place_sample(&counting->walk, before->other, sample);
+    AUTO_LAYOUT struct layout one = {0};
+    struct one_sample sel;
+    int r;
+
+    one_sample_init(&sel, sample);
+    sel.sel.reason = l->selection->reason;
+    layout_init(&one, l->dataset, &sel.sel, NULL);
+    r = add_sample(&one, &placed);
+    ret->size = one.size;
+    ret->other = 1;
+    return r;
+}
+
+/* counting: while the sums are used. */
+static int open_sums(const struct layout *l, struct counting *counting, struct sums *ret)
+{
+    const uint64_t *id = l->selection->id;
+    const struct memo_key key = {
+        {(uintptr_t)l->dataset, id[0], id[1], id[2], (uintptr_t)sample_bytes}};
+
+    *counting = (struct counting){.l = l, .walk.window.sel = l->selection};
+    return sums_open(ret, l->dataset->memo, &key, l->selection, sample_bytes, counting);
+}
+
+/* The members of samples that differ. */
+static int differing_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
+                          uint8_t *dst, struct diag *d)
+{
+    AUTO_SUMS struct sums sums = {0};
+    struct tar_walk walk = {.window.sel = l->selection};
+    struct sums_pair before, after;
+    uint64_t place = 0;
+    struct counting counting;
+    int r = open_sums(l, &counting, &sums), all = 0;
+
+    (void)p;
+    if (r == 0)
+        r = sums_find(&sums, off, &place, &before);
+    if (r < 0)
+        return r;
+    for (; len; place++, before = after) {
+        struct placed placed;
+        size_t n;
+
+        r = sums_after(&sums, place, &before, &after);
+        if (r < 0)
+            return r;
+        placed = walk_to(&walk, place);
+        n = (size_t)min_u64(len, after.size - off);
+        if (!wants_go_on(read_sample(l, &placed, off - before.size, n, dst, d), &all))
+            break;
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return all;
+}
+
+static int add_differing(struct layout *l)
+{
+    AUTO_SUMS struct sums sums = {0};
+    struct counting counting;
+    int r = open_sums(l, &counting, &sums);
+
+    return r < 0 ? r
+                 : layout_add(
+                       l, &(struct part){.size = sums_total(&sums).size, .read = differing_read});
+}
+
+/* Do all samples take the same space? */
+static bool samples_are_alike(const struct dataset *ds)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_in(&ds->field[i], IN_TAR) && ds->field[i].role != FIELD_STORED)
+            return false;
+    return true;
+}
+
+static int tar_layout(struct layout *l, const struct file_kind *kind)
+{
+    int r = samples_are_alike(l->dataset) ? add_alike(l) : add_differing(l);
+
+    (void)kind;
+    return r < 0 ? r : layout_add_zeros(l, TAR_END);
+}
+
+static int tar_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
+{
+    (void)scope;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_in(&ds->field[i], IN_TAR))
+            return offer(offers, NULL, "tar");
+    return 0;
+}
+
+const struct encoder encoder_tar = {"tar", SHOWS_CONTAINER, tar_offer, tar_layout};

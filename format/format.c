@@ -1,6 +1,0 @@
-#include "format/format.h"
-
-extern const struct format format_idx, format_libsvm, format_kaldi;
-
-const struct format *const formats[] = {&format_idx, &format_libsvm, &format_kaldi};
-const unsigned n_formats = ARRAY_LEN(formats);

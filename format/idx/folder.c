@@ -1,0 +1,402 @@
+/* The IDX files of a folder as datasets: images with their labels, everything else alone.
+ *
+ * Two files are a pair if their names are equal but for the word `images` or `labels` and for the
+ * `-idx3-ubyte` part, and if they have the same number of samples (the names of MNIST, Fashion-
+ * MNIST, KMNIST, EMNIST and QMNIST, also as `.idx3-ubyte`). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/diag.h"
+#include "format/core/encoder.h"
+#include "format/core/format.h"
+#include "format/idx/header.h"
+
+#define FIELDS_MAX       8
+#define TRANSPOSE_MAX    (UINT64_C(64) << 20) /* bytes of an item: one is held in memory */
+#define CLASSES_SCAN_MAX (UINT64_C(64) << 20) /* bytes of labels read to find the largest */
+#define CLASSES_MAX      65536
+#define SCAN_BYTES       65536
+
+enum role { ROLE_DATA, ROLE_IMAGES, ROLE_LABELS };
+
+static const char *const role_fields[] = {
+    [ROLE_DATA] = "data", [ROLE_IMAGES] = "image", [ROLE_LABELS] = "label"};
+
+/* What a file's name says: `<stem>images<rest>`. */
+struct idx_name {
+    bool named; /* it has one of the two words */
+    enum role role;
+    size_t stem_len;
+    char rest[256]; /* without [-._]idx<d>[-._]<type> */
+};
+
+static const char *find_last(const char *s, const char *word)
+{
+    const char *found = NULL;
+
+    for (const char *at = strstr(s, word); at; at = strstr(at + 1, word))
+        found = at;
+    return found;
+}
+
+static bool is_joint(char c)
+{
+    return c == '-' || c == '.' || c == '_';
+}
+
+/* The length of "-idx3-ubyte", or of "-idx3", at s, 0 if there is none. */
+static size_t idx_part(const char *s)
+{
+    size_t n = 1;
+
+    if (!is_joint(s[0]) || strncmp(s + 1, "idx", 3) != 0)
+        return 0;
+    n += 3 + strspn(s + 4, "0123456789");
+    if (n == 4)
+        return 0;
+    if (!is_joint(s[n]))
+        return n;
+    return n + 1 + strspn(s + n + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
+}
+
+static void idx_name_parse(const char *name, struct idx_name *ret)
+{
+    const char *images = find_last(name, "images"), *labels = find_last(name, "labels");
+    bool is_images = images && (!labels || images > labels);
+    const char *word = is_images ? images : labels;
+
+    *ret = (struct idx_name){.role = ROLE_DATA};
+    if (!word)
+        return;
+    ret->named = true;
+    ret->role = is_images ? ROLE_IMAGES : ROLE_LABELS;
+    ret->stem_len = (size_t)(word - name);
+    word += strlen("images");
+    snprintf(ret->rest, sizeof(ret->rest), "%s", word + idx_part(word));
+}
+
+struct idx_file {
+    struct source_file *source;
+    struct idx_name name;
+    struct idx_header header;
+    bool usable;
+    bool used;
+};
+
+static bool names_pair(const struct idx_file *a, const struct idx_file *b)
+{
+    return a->name.named && b->name.named && a->name.role == ROLE_IMAGES &&
+           b->name.role == ROLE_LABELS && a->name.stem_len == b->name.stem_len &&
+           !strncmp(a->source->name, b->source->name, a->name.stem_len) &&
+           !strcmp(a->name.rest, b->name.rest);
+}
+
+/* "train" of "train-images-idx3-ubyte"; the whole name where nothing would be left. */
+static void pair_name(const struct idx_file *images, char *ret, size_t room)
+{
+    size_t len = images->name.stem_len;
+
+    while (len && is_joint(images->source->name[len - 1]))
+        len--;
+    snprintf(ret, room, "%.*s%s", (int)len, images->source->name, images->name.rest);
+    if (!ret[0] || ret[0] == '.')
+        snprintf(ret, room, "%s", images->source->name);
+}
+
+static const struct field_ops *stored_ops(const struct field *f, bool exchange)
+{
+    if (exchange)
+        return &field_transposed;
+    return f->width == 1 ? &field_as_stored : &field_swapped;
+}
+
+static int add_stored(struct dataset *ds, const struct idx_file *file,
+                      const struct format_options *options)
+{
+    const struct idx_header *h = &file->header;
+    struct field *f = &ds->field[ds->n_fields];
+    unsigned ndim = h->axes - 1;
+    bool exchange = options->transpose && file->name.role == ROLE_IMAGES && ndim == 2 &&
+                    h->item_bytes <= TRANSPOSE_MAX;
+
+    *f = (struct field){.role = FIELD_STORED, .dtype = h->dtype, .ndim = ndim};
+    snprintf(f->name, sizeof(f->name), "%s", role_fields[file->name.role]);
+    f->dim = calloc(ndim ? ndim : 1, sizeof(*f->dim));
+    if (!f->dim)
+        return -ENOMEM;
+    ds->n_fields++;
+    for (unsigned i = 0; i < ndim; i++)
+        f->dim[exchange ? ndim - 1 - i : i] = h->dim[i + 1];
+    f->width = f->stored_width = dtype_info(h->dtype)->bytes;
+    f->item_bytes = f->stored_bytes = h->item_bytes;
+    f->stored_dtype = h->dtype;
+    f->stored_big_endian = true;
+    f->offset = h->payload;
+    f->ops = stored_ops(f, exchange);
+    f->blob = ds->blob[ds->n_blobs++] = file->source->blob;
+    file->source->blob = NULL;
+    return 0;
+}
+
+/* A field like `of`, made from the same bytes. */
+static struct field *add_derived(struct dataset *ds, const struct field *of, const char *suffix,
+                                 unsigned ndim)
+{
+    struct field *f = &ds->field[ds->n_fields];
+
+    *f = *of;
+    snprintf(f->name, sizeof(f->name), "%.8s%s", of->name, suffix);
+    f->role = FIELD_DERIVED;
+    f->of = of;
+    f->dtype = DTYPE_F4;
+    f->width = 4;
+    f->ndim = ndim;
+    f->dim = calloc(ndim ? ndim : 1, sizeof(*f->dim));
+    if (!f->dim)
+        return NULL;
+    ds->n_fields++;
+    return f;
+}
+
+static int add_unit(struct dataset *ds)
+{
+    const struct field *image = dataset_field(ds, "image");
+    struct field *f;
+
+    if (!image || image->dtype != DTYPE_U1 || image->item_bytes > UINT64_MAX / 4)
+        return 0;
+    f = add_derived(ds, image, "01", image->ndim);
+    if (!f)
+        return -ENOMEM;
+    if (image->ndim)
+        memcpy(f->dim, image->dim, image->ndim * sizeof(*f->dim));
+    f->item_bytes = image->item_bytes * 4;
+    f->ops = image->ops == &field_transposed ? &field_unit_transposed : &field_unit;
+    return 0;
+}
+
+/* The largest label, -1 where there is none or one is negative. */
+static int largest_label(const struct field *label, uint64_t samples, int64_t *ret, struct diag *d)
+{
+    uint64_t bytes = samples * label->stored_bytes;
+    AUTO_FREE uint8_t *buf = malloc(SCAN_BYTES);
+    int64_t largest = -1;
+
+    if (!buf)
+        return -ENOMEM;
+    for (uint64_t at = 0; at < bytes; at += SCAN_BYTES) {
+        size_t n = (size_t)min_u64(SCAN_BYTES, bytes - at);
+        int r = blob_pread(label->blob, buf, n, label->offset + at);
+
+        if (r < 0)
+            return diag_set(d, r, "%s: labels at byte %llu: %s", blob_name(label->blob),
+                            (unsigned long long)(label->offset + at), strerror(-r));
+        for (size_t i = 0; i < n; i += label->stored_bytes) {
+            int64_t v = stored_integer(label, buf + i);
+
+            if (v < 0) {
+                *ret = -1;
+                return 0;
+            }
+            largest = v > largest ? v : largest;
+        }
+    }
+    *ret = largest;
+    return 0;
+}
+
+static int add_one_hot(struct dataset *ds, const struct format_options *options, struct diag *d)
+{
+    const struct field *label = dataset_field(ds, "label");
+    uint64_t classes = options->classes;
+    struct field *f;
+
+    if (!label || !field_is_scalar_integer(label))
+        return 0;
+    if (!classes) {
+        int64_t largest = -1;
+        int r = ds->samples * label->stored_bytes <= CLASSES_SCAN_MAX
+                    ? largest_label(label, ds->samples, &largest, d)
+                    : 0;
+
+        if (r < 0)
+            return r;
+        if (largest < 0 || largest >= CLASSES_MAX)
+            return 0;
+        classes = (uint64_t)largest + 1;
+    }
+    f = add_derived(ds, label, "1h", 1);
+    if (!f)
+        return -ENOMEM;
+    f->dim[0] = classes;
+    f->item_bytes = classes * 4;
+    f->ops = &field_one_hot;
+    return 0;
+}
+
+static int dataset_make(struct idx_file *images, struct idx_file *labels,
+                        const struct format_options *options, struct dataset **ret, struct diag *d)
+{
+    extern const struct format format_idx;
+    AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
+    int r;
+
+    if (!ds)
+        return -ENOMEM;
+    ds->format = &format_idx;
+    ds->field = calloc(FIELDS_MAX, sizeof(*ds->field));
+    ds->blob = calloc(2, sizeof(struct blob *));
+    if (!ds->field || !ds->blob)
+        return -ENOMEM;
+    dataset_set_samples(ds, images->header.dim[0]);
+    r = add_stored(ds, images, options);
+    if (r == 0 && labels)
+        r = add_stored(ds, labels, options);
+    if (r == 0)
+        r = add_unit(ds);
+    if (r == 0)
+        r = add_one_hot(ds, options, d);
+    if (r == 0) {
+        dataset_add_numbering(ds);
+        r = dataset_add_folders(ds);
+    }
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(ds);
+    return 0;
+}
+
+/* Make a dataset of one file or of two; what cannot be read becomes an error of that name. */
+static int add_dataset(struct idx_file *images, struct idx_file *labels, const char *name,
+                       const struct format_options *options, struct finds *finds)
+{
+    struct diag d = DIAG_INIT;
+    struct dataset *ds = NULL;
+    int r = dataset_make(images, labels, options, &ds, &d);
+
+    images->used = true;
+    if (labels)
+        labels->used = true;
+    if (r == -ENOMEM)
+        return r;
+    return r < 0 ? finds->error(finds, name, diag_text(&d, r)) : finds->dataset(finds, name, ds);
+}
+
+static int add_pair(struct idx_file *images, struct idx_file *labels,
+                    const struct format_options *options, struct finds *finds)
+{
+    char name[256], reason[1024];
+
+    pair_name(images, name, sizeof(name));
+    if (images->header.dim[0] == labels->header.dim[0])
+        return add_dataset(images, labels, name, options, finds);
+    snprintf(reason, sizeof(reason),
+             "%s has %lu samples and %s has %lu labels at byte 4: want the same number. Each is "
+             "served alone under its own name.",
+             blob_name(images->source->blob), (unsigned long)images->header.dim[0],
+             blob_name(labels->source->blob), (unsigned long)labels->header.dim[0]);
+    return finds->error(finds, name, reason);
+}
+
+/* The first labels that fit images in name; those with the same number of samples first. */
+static struct idx_file *find_labels(struct idx_file *files, size_t n, const struct idx_file *images)
+{
+    struct idx_file *found = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!files[i].usable || files[i].used || !names_pair(images, &files[i]))
+            continue;
+        if (files[i].header.dim[0] == images->header.dim[0])
+            return &files[i];
+        if (!found)
+            found = &files[i];
+    }
+    return found;
+}
+
+/* What a file is whose name does not say it: the two magics that MNIST made familiar, 0x0803 of
+ * images and 0x0801 of labels. */
+static enum role role_of_magic(const struct idx_header *h)
+{
+    if (h->dtype != DTYPE_U1)
+        return ROLE_DATA;
+    return h->axes == 3 ? ROLE_IMAGES : h->axes == 1 ? ROLE_LABELS : ROLE_DATA;
+}
+
+static int read_headers(struct idx_file *files, struct source_file *sources, size_t n,
+                        struct finds *finds)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct diag d = DIAG_INIT;
+        int r;
+
+        files[i].source = &sources[i];
+        idx_name_parse(sources[i].name, &files[i].name);
+        r = idx_header_read(sources[i].blob, &files[i].header, &d);
+        files[i].usable = r == 0;
+        if (r == 0 && files[i].name.role == ROLE_DATA)
+            files[i].name.role = role_of_magic(&files[i].header);
+        if (r < 0)
+            r = finds->error(finds, sources[i].file_name, diag_text(&d, r));
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int idx_open_folder(struct source_file *sources, size_t n, const struct format_setup *setup,
+                           struct finds *finds)
+{
+    const struct format_options *options = &setup->options;
+    AUTO_FREE struct idx_file *files = calloc(n ? n : 1, sizeof(*files));
+    int r;
+
+    if (!files)
+        return -ENOMEM;
+    r = read_headers(files, sources, n, finds);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        struct idx_file *labels =
+            files[i].usable && files[i].name.named && files[i].name.role == ROLE_IMAGES
+                ? find_labels(files, n, &files[i])
+                : NULL;
+
+        if (labels)
+            r = add_pair(&files[i], labels, options, finds);
+    }
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (files[i].usable && !files[i].used)
+            r = add_dataset(&files[i], NULL, sources[i].name, options, finds);
+    return r;
+}
+
+static enum claim idx_probe(const struct probed_file *file)
+{
+    return file->len >= 2 && !file->head[0] && !file->head[1] ? CLAIM_STRONG : CLAIM_NONE;
+}
+
+static void idx_example(const struct dataset *ds, struct text *t)
+{
+    const char *field = ds->field[0].name;
+    bool has_labels = strcmp(field, "label") != 0 && dataset_field(ds, "label");
+    char key[KEY_NAME_ROOM];
+
+    text_add(t,
+             "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"
+             "  x, %sindex = batch['%s'], %sbatch['index']\n",
+             has_labels ? "y, " : "", field, has_labels ? "batch['label'], " : "");
+    if (!ds->samples)
+        return;
+    dataset_name(ds, 0, false, key);
+    text_add(t, "  one = np.load(root + '/samples/npy/%s.%s.npy')\n", key, field);
+}
+
+const struct format format_idx = {
+    .name = "idx",
+    .probe = idx_probe,
+    .open_folder = idx_open_folder,
+    .title = "IDX",
+    .start = "00 00 (IDX)",
+    .example = idx_example,
+};

@@ -1,0 +1,115 @@
+#include "format/idx/header.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/encode/idx_types.h"
+
+const struct idx_type idx_types[N_IDX_TYPES] = {
+    {0x08, DTYPE_U1}, {0x09, DTYPE_I1}, {0x0b, DTYPE_I2},
+    {0x0c, DTYPE_I4}, {0x0d, DTYPE_F4}, {0x0e, DTYPE_F8},
+};
+
+static int read_type(const struct blob *blob, uint8_t code, enum dtype *ret, struct diag *d)
+{
+    for (unsigned i = 0; i < N_IDX_TYPES; i++) {
+        if (idx_types[i].code == code) {
+            *ret = idx_types[i].dtype;
+            return 0;
+        }
+    }
+    return diag_set(d, -EBADMSG, "%s: type at byte 2: want 08, 09, 0b, 0c, 0d or 0e, found %02x",
+                    blob_name(blob), code);
+}
+
+/* The first four bytes: magic, type and number of axes. */
+static int read_start(const struct blob *blob, struct idx_header *h, struct diag *d)
+{
+    uint8_t start[4];
+    int r;
+
+    if (blob->size < sizeof(start))
+        return diag_set(d, -EBADMSG, "%s: header at byte 0: want at least 4 bytes, found %llu",
+                        blob_name(blob), (unsigned long long)blob->size);
+    r = blob_pread(blob, start, sizeof(start), 0);
+    if (r < 0)
+        return diag_set(d, r, "%s: header at byte 0: %s", blob_name(blob), strerror(-r));
+    if (start[0] || start[1])
+        return diag_set(d, -EBADMSG, "%s: magic at byte 0: want 00 00, found %02x %02x",
+                        blob_name(blob), start[0], start[1]);
+    if (!start[3])
+        return diag_set(d, -EBADMSG, "%s: number of dimensions at byte 3: want 1 to 255, found 0",
+                        blob_name(blob));
+    h->axes = start[3];
+    h->payload = 4 + 4 * (uint64_t)h->axes;
+    return read_type(blob, start[2], &h->dtype, d);
+}
+
+static int read_dims(const struct blob *blob, struct idx_header *h, struct diag *d)
+{
+    uint8_t dims[4 * IDX_AXES_MAX];
+    int r;
+
+    if (blob->size < h->payload)
+        return diag_set(d, -EBADMSG,
+                        "%s: header at byte 0: want %llu bytes for %u dimensions, found %llu",
+                        blob_name(blob), (unsigned long long)h->payload, h->axes,
+                        (unsigned long long)blob->size);
+    r = blob_pread(blob, dims, 4 * (size_t)h->axes, 4);
+    if (r < 0)
+        return diag_set(d, r, "%s: dimensions at byte 4: %s", blob_name(blob), strerror(-r));
+    for (unsigned i = 0; i < h->axes; i++)
+        h->dim[i] = load_be32(dims + 4 * i);
+    return 0;
+}
+
+/* The bytes of one sample; 0 where an axis has size 0, however large the others are. */
+static bool item_bytes(const struct idx_header *h, uint64_t *ret)
+{
+    uint64_t bytes = dtype_info(h->dtype)->bytes;
+    bool fits = true;
+
+    for (unsigned i = 1; i < h->axes; i++) {
+        if (!h->dim[i]) {
+            *ret = 0;
+            return true;
+        }
+    }
+    for (unsigned i = 1; i < h->axes && fits; i++)
+        fits = checked_mul(bytes, h->dim[i], &bytes);
+    *ret = bytes;
+    return fits;
+}
+
+static int check_payload(const struct blob *blob, struct idx_header *h, struct diag *d)
+{
+    uint64_t found = blob->size - h->payload, want = 0;
+    bool fits = item_bytes(h, &h->item_bytes) && checked_mul(h->item_bytes, h->dim[0], &want);
+
+    if (!fits)
+        return diag_set(d, -EBADMSG,
+                        "%s: dimensions at byte 4: want a product below 2^64 bytes, found "
+                        "more, and %llu bytes of data",
+                        blob_name(blob), (unsigned long long)found);
+    if (found != want)
+        return diag_set(d, -EBADMSG, "%s: data at byte %llu: want %llu bytes, found %llu (%s)",
+                        blob_name(blob), (unsigned long long)h->payload, (unsigned long long)want,
+                        (unsigned long long)found, found < want ? "cut short" : "too long");
+    return 0;
+}
+
+int idx_header_read(const struct blob *blob, struct idx_header *ret, struct diag *d)
+{
+    struct idx_header h;
+    int r = read_start(blob, &h, d);
+
+    if (r == 0)
+        r = read_dims(blob, &h, d);
+    if (r == 0)
+        r = check_payload(blob, &h, d);
+    if (r == 0)
+        *ret = h;
+    return r;
+}

@@ -1,0 +1,240 @@
+/* Kaldi's text in brackets: matrices, vectors and packed matrices, dense and sparse. */
+#include <string.h>
+
+#include "format/kaldi/object/text.h"
+
+#define PACKED_ROWS_MAX 46340 /* Kaldi counts the values of more wrongly, in 32 bits */
+
+/* Where a number may start inside of brackets: a plus and a point may not. */
+static inline bool starts_number(uint8_t c)
+{
+    return kaldi_is_digit(c) || c == '-';
+}
+
+static int end_row(struct kaldi_text *t, uint64_t *row_start)
+{
+    uint64_t columns = t->n[ARRAY_ONLY] - *row_start;
+
+    if (!columns)
+        return 0;
+    if (t->rows && columns != t->columns)
+        return kaldi_text_fail(t, "rows of one length");
+    if (t->rows == INT32_MAX || columns > INT32_MAX)
+        return kaldi_text_fail(t, "less than 2^31 rows and columns");
+    t->rows++;
+    t->columns = columns;
+    *row_start = t->n[ARRAY_ONLY];
+    return 0;
+}
+
+static int dense_matrix(struct kaldi_text *t)
+{
+    uint64_t row_start = 0;
+    bool closed;
+    int r = kaldi_take_open(t, &closed);
+
+    while (r == 0 && !closed) {
+        uint8_t c = kaldi_scan_peek(&t->s);
+
+        if (starts_number(c)) {
+            r = kaldi_take_into(t, ARRAY_ONLY);
+        } else if (c == '\n' || c == ';' || c == ']') {
+            r = end_row(t, &row_start);
+            t->s.p++;
+            closed = c == ']';
+            if (closed)
+                kaldi_take_line_end(t);
+        } else if (kaldi_is_blank(c)) {
+            t->s.p++;
+        } else {
+            r = kaldi_take_word(t, ARRAY_ONLY);
+        }
+    }
+    return r;
+}
+
+/* Kaldi wants all in one line, but does not see a newline between other blanks and a word: it
+ * reads `[ \f\n nan ]`. */
+int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
+{
+    bool closed;
+    int r = kaldi_take_open(t, &closed);
+
+    while (r == 0 && !closed) {
+        uint8_t c = kaldi_scan_peek(&t->s);
+
+        if (starts_number(c)) {
+            r = kaldi_take_into(t, array);
+            c = kaldi_scan_peek(&t->s);
+            if (r == 0 && !kaldi_is_blank(c) && c != ']')
+                r = kaldi_text_fail(t, "a blank or \"]\" behind the number");
+        } else if (c == ' ' || c == '\t') {
+            t->s.p++;
+        } else if (c == ']') {
+            closed = true;
+            t->s.p++;
+            kaldi_take_line_end(t);
+        } else if (c == '\n' || c == '\r') {
+            r = kaldi_text_fail(t, "\"]\" in the line of the vector");
+        } else {
+            r = kaldi_take_word(t, array);
+        }
+    }
+    return r;
+}
+
+/* `rows=3`, `dim=7`. Whatever follows the integer up to a blank is not looked at. */
+static int take_named_size(struct kaldi_text *t, const char *name, const char *want, uint64_t *ret)
+{
+    size_t len = strlen(name);
+    int32_t v;
+
+    kaldi_scan_skip_blanks(&t->s);
+    kaldi_scan_need(&t->s, len);
+    if ((size_t)(t->s.end - t->s.p) < len || memcmp(t->s.p, name, len) != 0)
+        return kaldi_text_fail(t, want);
+    t->s.p += len;
+    if (!kaldi_scan_int(&t->s, &v) || v < 0)
+        return kaldi_text_fail(t, want);
+    kaldi_scan_skip_token(&t->s);
+    *ret = (uint64_t)v;
+    return 0;
+}
+
+/* An index and a value. before: the index before, and then this one. */
+static int sparse_entry(struct kaldi_text *t, uint64_t row, uint64_t dim, int64_t *before)
+{
+    uint64_t place;
+    int32_t index;
+    double v;
+    int r = kaldi_text_int(t, &index);
+
+    if (r < 0)
+        return r;
+    if (index <= *before || (uint64_t)index >= dim)
+        return kaldi_text_fail(t, "indices that grow, below dim, before this");
+    *before = index;
+    place = row * dim + (uint64_t)index;
+    kaldi_scan_skip_blanks(&t->s);
+    r = kaldi_take_real(t, &v);
+    if (r == 0 && kaldi_is_kept(t, ARRAY_ONLY, place))
+        kaldi_store_real(t, place, v);
+    return r;
+}
+
+/* Row number row, which has *ret elements, of an array of zeros. */
+static int sparse_row(struct kaldi_text *t, uint64_t row, uint64_t *ret)
+{
+    int64_t before = -1;
+    uint64_t dim;
+    int r = take_named_size(t, "dim=", "dim= and a size up to 2147483647", &dim);
+
+    if (r == 0)
+        r = kaldi_take_open(t, NULL);
+    while (r == 0) {
+        kaldi_scan_skip_blanks(&t->s);
+        if (kaldi_scan_peek(&t->s) == ']') {
+            t->s.p++;
+            *ret = dim;
+            return 0;
+        }
+        r = sparse_entry(t, row, dim, &before);
+    }
+    return r;
+}
+
+static void zero_dst(struct kaldi_text *t)
+{
+    if (t->room)
+        memset(t->dst, 0, t->room * (t->wide ? 8 : 4));
+}
+
+/* It has no rows, or rows of one length that is not 0: others cannot be made dense by Kaldi. */
+static int sparse_matrix(struct kaldi_text *t)
+{
+    int r = take_named_size(t, "rows=", "rows= and a size up to 2147483647", &t->rows);
+
+    zero_dst(t);
+    for (uint64_t row = 0; r == 0 && row < t->rows; row++) {
+        uint64_t dim;
+
+        r = sparse_row(t, row, &dim);
+        if (r == 0 && (row ? dim != t->columns : !dim))
+            r = kaldi_text_fail(t, "rows of one dim, not 0, before this");
+        else if (r == 0)
+            t->columns = dim;
+    }
+    return r;
+}
+
+int kaldi_text_matrix(struct kaldi_text *t)
+{
+    kaldi_scan_skip_blanks(&t->s);
+    return kaldi_scan_peek(&t->s) == 'r' ? sparse_matrix(t) : dense_matrix(t);
+}
+
+int kaldi_text_vector(struct kaldi_text *t)
+{
+    kaldi_scan_skip_blanks(&t->s);
+    if (kaldi_scan_peek(&t->s) != 'd')
+        return kaldi_dense_vector(t, ARRAY_ONLY);
+    zero_dst(t);
+    return sparse_row(t, 0, &t->n[ARRAY_ONLY]);
+}
+
+/* The old form: FP or DP, the number of rows, the values. */
+static int packed_sized(struct kaldi_text *t)
+{
+    int32_t rows;
+    int r;
+
+    if (*t->s.p == 'D')
+        kaldi_expect_doubles(t);
+    t->s.p += 2;
+    r = kaldi_take_size(t, &rows);
+    if (r == 0 && rows > PACKED_ROWS_MAX)
+        r = kaldi_text_fail(t, "at most 46340 rows before this");
+    if (r < 0)
+        return r;
+    for (uint64_t left = (uint64_t)rows * ((uint64_t)rows + 1) / 2; r == 0 && left; left--) {
+        kaldi_scan_skip_blanks(&t->s);
+        r = kaldi_take_into(t, ARRAY_ONLY);
+    }
+    return r;
+}
+
+static bool is_triangle(uint64_t n)
+{
+    uint64_t rows = 0;
+
+    while (rows <= PACKED_ROWS_MAX && rows * (rows + 1) / 2 < n)
+        rows++;
+    return rows <= PACKED_ROWS_MAX && n == rows * (rows + 1) / 2;
+}
+
+int kaldi_text_packed(struct kaldi_text *t)
+{
+    int r;
+
+    kaldi_scan_skip_blanks(&t->s);
+    kaldi_scan_need(&t->s, 3);
+    if ((*t->s.p == 'F' || *t->s.p == 'D') && t->s.p[1] == 'P' && kaldi_is_blank(t->s.p[2]))
+        return packed_sized(t);
+    r = kaldi_take_open(t, NULL);
+    while (r == 0) {
+        uint8_t c;
+
+        kaldi_scan_skip_blanks(&t->s);
+        c = kaldi_scan_peek(&t->s);
+        if (c != ']') {
+            r = starts_number(c) ? kaldi_take_into(t, ARRAY_ONLY) : kaldi_take_word(t, ARRAY_ONLY);
+            continue;
+        }
+        if (!is_triangle(t->n[ARRAY_ONLY]))
+            return kaldi_text_fail(t, "the n (n + 1) / 2 numbers of a triangle before this");
+        t->s.p++;
+        kaldi_take_line_end(t);
+        return 0;
+    }
+    return r;
+}

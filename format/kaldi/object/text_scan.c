@@ -1,0 +1,226 @@
+#include "format/kaldi/object/text_scan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define STEP_LEAST 256 /* bytes that are copied at once: many objects are small */
+
+static void start(struct kaldi_scan *s, uint8_t *buffer)
+{
+    memset(buffer, 0, DECIMAL_PAD);
+    s->buffer = buffer;
+    s->p = s->end = buffer;
+    s->step = STEP_LEAST;
+}
+
+void kaldi_scan_blob(struct kaldi_scan *s, uint8_t *buffer, struct kaldi_in *in, uint64_t at)
+{
+    *s = (struct kaldi_scan){.in = in, .len = in->size, .next = at};
+    start(s, buffer);
+}
+
+void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *bytes, uint64_t len)
+{
+    *s = (struct kaldi_scan){.bytes = bytes, .len = len};
+    start(s, buffer);
+}
+
+/* Copy some bytes, up to room, behind those that wait. */
+static void fill(struct kaldi_scan *s, uint8_t *end, size_t room)
+{
+    size_t have = 0;
+    const uint8_t *from = NULL;
+
+    if (s->next < s->len) {
+        from = s->in ? kaldi_in_at(s->in, s->next, 1, &have) : s->bytes + s->next;
+        have = s->in ? have : (size_t)min_u64(s->len - s->next, SIZE_MAX);
+    }
+    have = from ? (size_t)min_u64(have, min_u64(room, s->step)) : 0;
+    if (have)
+        memcpy(end, from, have);
+    memset(end + have, 0, DECIMAL_PAD);
+    s->end = end + have;
+    s->next += have;
+    s->step = (size_t)min_u64(s->step * 2, KALDI_SCAN_ROOM);
+    s->last = !have;
+}
+
+void kaldi_scan_more(struct kaldi_scan *s, size_t n)
+{
+    size_t wait = (size_t)(s->end - s->p);
+
+    memmove(s->buffer, s->p, wait);
+    s->p = s->buffer;
+    s->end = s->buffer + wait;
+    for (; wait < n && !s->last; wait = (size_t)(s->end - s->p))
+        fill(s, s->buffer + wait, KALDI_SCAN_ROOM - wait);
+}
+
+void kaldi_scan_skip_blanks(struct kaldi_scan *s)
+{
+    do {
+        while (kaldi_is_blank(*s->p) && !(s->by_line && *s->p == '\n'))
+            s->p++;
+    } while (s->p == s->end && !kaldi_scan_ended(s));
+}
+
+void kaldi_scan_skip_token(struct kaldi_scan *s)
+{
+    while (!kaldi_scan_ended(s) && !kaldi_is_blank(*s->p))
+        s->p++;
+}
+
+static const uint8_t *skip_digits(const uint8_t *p)
+{
+    while (kaldi_is_digit(*p))
+        p++;
+    return p;
+}
+
+/* [+-] digits with or without a point, [(e|E) [+-] digits]. Returns where that ends or fails. */
+static const uint8_t *skip_number(const uint8_t *p, bool *ret_good)
+{
+    const uint8_t *start, *fraction;
+    bool digits;
+
+    p += *p == '-' || *p == '+';
+    start = p;
+    p = skip_digits(p);
+    digits = p > start;
+    if (*p == '.') {
+        fraction = p + 1;
+        p = skip_digits(fraction);
+        digits = digits || p > fraction;
+    }
+    *ret_good = digits;
+    if (digits && (*p == 'e' || *p == 'E')) {
+        p++;
+        p += *p == '-' || *p == '+';
+        start = p;
+        p = skip_digits(p);
+        *ret_good = p > start;
+    }
+    return p;
+}
+
+static const uint8_t *skip_int(const uint8_t *p, bool *ret_good)
+{
+    const uint8_t *digits = p + (*p == '-' || *p == '+');
+
+    p = skip_digits(digits);
+    *ret_good = p > digits;
+    return p;
+}
+
+/* The end of the number at p, all of which is in the buffer then. NULL: there is none. */
+static uint8_t *whole_number(struct kaldi_scan *s,
+                             const uint8_t *(*skip)(const uint8_t *p, bool *ret_good))
+{
+    const uint8_t *end;
+    bool good;
+
+    while ((end = skip(s->p, &good)) == s->end && !s->last) {
+        size_t len = (size_t)(end - s->p);
+
+        if (len == KALDI_SCAN_ROOM)
+            return NULL;
+        kaldi_scan_more(s, len + 1);
+    }
+    return good ? s->buffer + (end - s->buffer) : NULL;
+}
+
+static bool slow_int(struct kaldi_scan *s, int32_t *ret)
+{
+    const uint8_t *end = whole_number(s, skip_int), *p = s->p;
+    bool negative = *p == '-';
+    uint64_t v = 0, max = (uint64_t)INT32_MAX + negative;
+
+    if (!end)
+        return false;
+    for (p += negative || *p == '+'; p < end && v <= max; p++)
+        v = v * 10 + (uint64_t)(*p - '0');
+    if (v > max)
+        return false;
+    *ret = (int32_t)(negative ? -(int64_t)v : (int64_t)v);
+    s->p = end;
+    return true;
+}
+
+bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret)
+{
+    const uint8_t *digits;
+    uint32_t v = 0;
+    unsigned n;
+
+    kaldi_scan_need(s, KALDI_SCAN_SHORT);
+    digits = s->p + (*s->p == '-' || *s->p == '+');
+    n = decimal_digits8(digits, &v);
+    if (!n || n == 8)
+        return slow_int(s, ret);
+    *ret = *s->p == '-' ? -(int32_t)v : (int32_t)v;
+    s->p = digits + n;
+    return true;
+}
+
+bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret)
+{
+    const uint8_t *end = whole_number(s, skip_number);
+
+    if (!end || decimal_parse(s->p, end, ret) != end || (isinf(*ret) && !s->infinite))
+        return false;
+    s->p = end;
+    return true;
+}
+
+/* strtod would also read what Kaldi does not, such as 0x1, so it sees the number alone. */
+bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret)
+{
+    uint8_t *end = whole_number(s, skip_number), behind;
+
+    if (!end)
+        return false;
+    behind = *end;
+    *end = '\0';
+    *ret = strtod((const char *)s->p, NULL);
+    *end = behind;
+    if (isinf(*ret) && !s->infinite)
+        return false;
+    s->p = end;
+    return true;
+}
+
+/* [-] up to 7 digits [. up to 7 digits]: the digits and the power of ten are exact as double, and
+ * so their quotient is rounded once. NULL: ask strtod. */
+static const uint8_t *double_short(const uint8_t *p, double *ret)
+{
+    static const double power[2][8] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7},
+                                       {-1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7}};
+    bool negative = *p == '-';
+    const uint8_t *at = p + negative;
+    uint32_t whole = 0, fraction = 0;
+    unsigned n = decimal_digits8(at, &whole), k = 0;
+
+    at += n;
+    if (*at == '.')
+        k = decimal_digits8(at + 1, &fraction);
+    at += *at == '.' ? 1 + k : 0;
+    if (n == 8 || k == 8 || n + k == 0 || (*at | 0x20) == 'e')
+        return NULL;
+    *ret = ((double)whole * power[0][k] + fraction) / power[negative][k];
+    return at;
+}
+
+bool kaldi_scan_double(struct kaldi_scan *s, double *ret)
+{
+    const uint8_t *end;
+
+    kaldi_scan_need(s, KALDI_SCAN_SHORT);
+    end = double_short(s->p, ret);
+    if (!end)
+        return kaldi_scan_slow_double(s, ret);
+    s->p = end;
+    return true;
+}

@@ -1,0 +1,104 @@
+/* What the parser of Kaldi's text reads from: bytes of a blob or of memory, blanks, numbers.
+ *
+ * The bytes are copied in pieces into a small buffer that always ends with zeros, so that loops
+ * stop there by themselves and numbers may be looked at eight bytes at once. p goes from front to
+ * back; what is behind it is gone after the next kaldi_scan_need(). */
+#ifndef EPOCHFS_FORMAT_KALDI_OBJECT_TEXT_SCAN_H
+#define EPOCHFS_FORMAT_KALDI_OBJECT_TEXT_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/core/decimal.h"
+#include "format/kaldi/object/window.h"
+
+#define KALDI_SCAN_ROOM   16384 /* bytes that the buffer holds, and so of the longest number */
+#define KALDI_SCAN_BUFFER (KALDI_SCAN_ROOM + DECIMAL_PAD)
+
+struct kaldi_scan {
+    const uint8_t *p, *end; /* what was copied and not parsed yet; *end is 0 */
+    bool last;              /* nothing follows end */
+    bool by_line;           /* a newline is no blank */
+    bool infinite;          /* a real number that is too large is infinite, not an error */
+    /* for the functions here: */
+    struct kaldi_in *in; /* NULL: memory */
+    const uint8_t *bytes;
+    uint64_t len;
+    uint64_t next; /* the byte of the blob, or of bytes, that follows end */
+    size_t step;
+    uint8_t *buffer;
+};
+
+/* From byte at of a blob on. An error of reading is kept in in->error and looks like the end.
+ * buffer: [KALDI_SCAN_BUFFER], of any content, the caller's. */
+void kaldi_scan_blob(struct kaldi_scan *s, uint8_t *buffer, struct kaldi_in *in, uint64_t at);
+
+/* From the start of bytes on, [len]. */
+void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *bytes, uint64_t len);
+
+/* Where p is: the byte of the blob, or of bytes. */
+static inline uint64_t kaldi_scan_at(const struct kaldi_scan *s)
+{
+    return s->next - (uint64_t)(s->end - s->p);
+}
+
+/* See to it that n bytes (up to KALDI_SCAN_ROOM) or all the rest follow p. */
+void kaldi_scan_more(struct kaldi_scan *s, size_t n);
+
+static inline void kaldi_scan_need(struct kaldi_scan *s, size_t n)
+{
+    if ((size_t)(s->end - s->p) < n && !s->last)
+        kaldi_scan_more(s, n);
+}
+
+/* The byte at p; 0 at the end, too. */
+static inline uint8_t kaldi_scan_peek(struct kaldi_scan *s)
+{
+    kaldi_scan_need(s, 1);
+    return *s->p;
+}
+
+/* Is p at the end of all bytes? */
+static inline bool kaldi_scan_ended(struct kaldi_scan *s)
+{
+    kaldi_scan_need(s, 1);
+    return s->p == s->end;
+}
+
+static inline bool kaldi_is_blank(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static inline bool kaldi_is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+void kaldi_scan_skip_blanks(struct kaldi_scan *s);
+void kaldi_scan_skip_token(struct kaldi_scan *s); /* up to a blank */
+
+/* The numbers at p, by the rules of C++ streams; p moves behind them. What follows is the
+ * caller's to judge. False, and p stays: there is none, or one out of range. */
+bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret);
+bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret);
+bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret);
+
+#define KALDI_SCAN_SHORT 32 /* bytes, more than a number of the quick way has */
+
+static inline bool kaldi_scan_float(struct kaldi_scan *s, float *ret)
+{
+    const uint8_t *end;
+
+    kaldi_scan_need(s, KALDI_SCAN_SHORT);
+    end = decimal_parse_short(s->p, ret);
+    if (!end)
+        return kaldi_scan_slow_float(s, ret);
+    s->p = end;
+    return true;
+}
+
+bool kaldi_scan_double(struct kaldi_scan *s, double *ret);
+
+#endif

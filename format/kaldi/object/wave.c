@@ -1,0 +1,230 @@
+#include "format/kaldi/object/wave.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+
+#define PCM        1
+#define EXTENSIBLE 0xfffe
+#define FMT        16 /* bytes of the chunk that PCM has */
+#define FMT_LONG   40 /* and EXTENSIBLE */
+#define BITS       16
+
+struct reader {
+    struct kaldi_in *in;
+    struct diag *d;
+    uint64_t at; /* byte of the blob, <= in->size */
+    bool big_endian;
+};
+
+/* Sizes of a chunk that say "to the end of the file". */
+static bool is_endless(uint32_t riff, uint32_t data)
+{
+    return !riff || riff == UINT32_MAX || !data || data == UINT32_MAX ||
+           data == 0x7ffff000; /* SoX */
+}
+
+static uint16_t get16(const struct reader *r, const uint8_t *p)
+{
+    return r->big_endian ? load_be16(p) : load_le16(p);
+}
+
+static uint32_t get32(const struct reader *r, const uint8_t *p)
+{
+    return r->big_endian ? load_be32(p) : load_le32(p);
+}
+
+/* The next n bytes, valid until the next call; NULL, with a message: they are not there. */
+static const uint8_t *take(struct reader *r, size_t n, const char *what)
+{
+    uint64_t left = r->in->size - r->at;
+    const uint8_t *p = NULL;
+    size_t have;
+
+    if (n <= left)
+        p = kaldi_in_at(r->in, r->at, n, &have);
+    if (!p) {
+        kaldi_bad(r->in, r->at, r->d, "want %zu bytes of %s, found %llu", n, what,
+                  (unsigned long long)left);
+        return NULL;
+    }
+    r->at += n;
+    return p;
+}
+
+static int failed(const struct reader *r)
+{
+    return r->in->error ? r->in->error : -EBADMSG;
+}
+
+/* Step behind the next chunk of that name and its size, over all others. Kaldi goes on behind
+ * exactly as many bytes as a chunk says: there is no pad byte. */
+static int find_chunk(struct reader *r, const char *name, uint32_t *ret_size)
+{
+    char what[16];
+
+    snprintf(what, sizeof(what), "chunk \"%s\"", name);
+    for (;;) {
+        const uint8_t *p = take(r, 8, what);
+
+        if (!p)
+            return failed(r);
+        *ret_size = get32(r, p + 4);
+        if (!memcmp(p, name, 4))
+            return 0;
+        if (*ret_size > r->in->size - r->at)
+            return kaldi_bad(r->in, r->at - 4, r->d,
+                             "want %s, found one of %u bytes and the end of the file", what,
+                             *ret_size);
+        r->at += *ret_size;
+    }
+}
+
+/* fmt: [FMT_LONG] */
+static bool is_pcm_guid(const struct reader *r, const uint8_t *fmt)
+{
+    return get32(r, fmt + 24) == 0x00000001 && get32(r, fmt + 28) == 0x00100000 &&
+           get32(r, fmt + 32) == 0xaa000080 && get32(r, fmt + 36) == 0x719b3800;
+}
+
+static int check_format(const struct reader *r, const uint8_t *fmt, uint32_t size)
+{
+    uint64_t at = r->at - FMT;
+    unsigned format = get16(r, fmt);
+
+    if (format != PCM && format != EXTENSIBLE)
+        return kaldi_bad(r->in, at, r->d, "want PCM (format 1), found format %u%s", format,
+                         format == 3                  ? ", float"
+                         : format == 6 || format == 7 ? ", a-law or mu-law"
+                                                      : "");
+    if (size < (format == PCM ? FMT : FMT_LONG))
+        return kaldi_bad(r->in, at, r->d, "want a chunk \"fmt \" of at least %u bytes, found %u",
+                         format == PCM ? FMT : FMT_LONG, size);
+    return 0;
+}
+
+/* Channels, rate and what must fit to them. */
+static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kaldi_wave *wave)
+{
+    uint64_t at = r->at - FMT;
+    uint32_t channels = get16(r, fmt + 2), rate = get32(r, fmt + 4), bits = get16(r, fmt + 14);
+
+    if (!channels)
+        return kaldi_bad(r->in, at + 2, r->d, "want channels, found none");
+    if (bits != BITS)
+        return kaldi_bad(r->in, at + 14, r->d, "want samples of 16 bits, found %u", bits);
+    /* In 32 bits, as Kaldi. */
+    if (get32(r, fmt + 8) != rate * BITS / 8 * channels)
+        return kaldi_bad(r->in, at + 8, r->d, "want %u bytes a second, found %u",
+                         rate * BITS / 8 * channels, get32(r, fmt + 8));
+    if (get16(r, fmt + 12) != channels * BITS / 8)
+        return kaldi_bad(r->in, at + 12, r->d, "want %u bytes for all channels, found %u",
+                         channels * BITS / 8, get16(r, fmt + 12));
+    wave->channels = channels;
+    wave->rate = rate;
+    return 0;
+}
+
+/* The chunk "fmt ": r is behind its size. */
+static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
+{
+    const uint8_t *fmt = take(r, FMT, "chunk \"fmt \"");
+    uint64_t end = r->at - FMT + size;
+    int bad;
+
+    if (!fmt)
+        return failed(r);
+    bad = check_format(r, fmt, size);
+    if (bad == 0)
+        bad = check_numbers(r, fmt, wave);
+    if (bad < 0)
+        return bad;
+    if (get16(r, fmt) == EXTENSIBLE) {
+        r->at -= FMT;
+        fmt = take(r, FMT_LONG, "chunk \"fmt \"");
+        if (!fmt)
+            return failed(r);
+        if (get16(r, fmt + 16) < 22 || !is_pcm_guid(r, fmt))
+            return kaldi_bad(r->in, r->at - FMT_LONG, r->d,
+                             "want PCM, found another kind of WAVE_FORMAT_EXTENSIBLE");
+    }
+    if (end > r->in->size)
+        return kaldi_bad(r->in, r->at, r->d, "want a chunk \"fmt \" of %u bytes, found %llu", size,
+                         (unsigned long long)(r->in->size - (end - size)));
+    r->at = end;
+    return 0;
+}
+
+/* The chunk "data": r is behind its size. */
+static int read_data(struct reader *r, uint32_t riff, uint32_t size, struct kaldi_wave *wave)
+{
+    uint64_t left = r->in->size - r->at, frame = wave->channels * BITS / 8, bytes = left;
+
+    if (!is_endless(riff, size))
+        bytes = min_u64(left, size / frame * frame);
+    if (bytes < frame)
+        return kaldi_bad(r->in, r->at, r->d, "want samples, found %llu bytes of data",
+                         (unsigned long long)bytes);
+    wave->frames = bytes / frame;
+    wave->data = r->at;
+    wave->end = r->at + bytes;
+    return 0;
+}
+
+int kaldi_wave_measure(struct kaldi_in *in, uint64_t at, struct kaldi_wave *ret, struct diag *d)
+{
+    struct reader r = {.in = in, .d = d, .at = min_u64(at, in->size)};
+    struct kaldi_wave wave = {0};
+    uint32_t riff, size = 0;
+    const uint8_t *p = take(&r, 12, "a wave");
+    int bad;
+
+    if (!p)
+        return failed(&r);
+    wave.big_endian = r.big_endian = !memcmp(p, "RIFX", 4);
+    if ((!wave.big_endian && memcmp(p, "RIFF", 4) != 0) || memcmp(p + 8, "WAVE", 4) != 0)
+        return kaldi_bad(in, at, d,
+                         "want \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes behind it, found others");
+    riff = get32(&r, p + 4);
+    bad = find_chunk(&r, "fmt ", &size);
+    if (bad == 0)
+        bad = read_format(&r, size, &wave);
+    if (bad == 0)
+        bad = find_chunk(&r, "data", &size);
+    if (bad == 0)
+        bad = read_data(&r, riff, size, &wave);
+    if (bad == 0)
+        *ret = wave;
+    return bad;
+}
+
+/* ---- writing ---- */
+
+static void put_chunk(uint8_t *p, const char *name, uint64_t size)
+{
+    memcpy(p, name, 4);
+    store_le32(p + 4, (uint32_t)min_u64(size, UINT32_MAX));
+}
+
+void kaldi_wave_header(unsigned channels, uint32_t rate, uint64_t frames,
+                       uint8_t ret[static KALDI_WAVE_HEADER])
+{
+    uint32_t frame = channels * BITS / 8;
+    uint64_t data;
+
+    if (!checked_mul(frames, frame, &data) || data > UINT32_MAX - (KALDI_WAVE_HEADER - 8))
+        data = UINT32_MAX;
+    put_chunk(ret, "RIFF", data + KALDI_WAVE_HEADER - 8);
+    memcpy(ret + 8, "WAVE", 4);
+    put_chunk(ret + 12, "fmt ", FMT);
+    store_le16(ret + 20, PCM);
+    store_le16(ret + 22, (uint16_t)channels);
+    store_le32(ret + 24, rate);
+    store_le32(ret + 28, rate * frame);
+    store_le16(ret + 32, (uint16_t)frame);
+    store_le16(ret + 34, BITS);
+    put_chunk(ret + 36, "data", data);
+}

@@ -1,0 +1,442 @@
+/* Kaldi tables as a format: which files they are, and what datasets they make.
+ *
+ * A table is a dataset, called like its file; the known tables of a data directory are one, `all`.
+ * An archive that an scp file of the same folder names is not one of its own. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "base/text.h"
+#include "format/core/encoder.h"
+#include "format/core/format.h"
+#include "format/kaldi/set/set.h"
+#include "format/kaldi/table/scp.h"
+
+#define JOINED      "all"  /* the dataset of a data directory */
+#define ALONE       "data" /* the field of a table on its own */
+#define NAME_MOST   40     /* bytes of a field's name */
+#define PROBE_LINES 32
+#define SCAN_MOST   (16u << 20) /* bytes of an scp file in which archives are looked for */
+
+/* ---- which files ---- */
+
+/* The files of a data directory. */
+static const struct known_file {
+    const char *name;
+    enum kaldi_type type; /* of text; KALDI_UNKNOWN: it is an scp file */
+    enum { A_FIELD, SEGMENTS, NO_FIELD } use;
+} known_files[] = {
+    {"feats.scp", KALDI_UNKNOWN, A_FIELD},
+    {"cmvn.scp", KALDI_UNKNOWN, A_FIELD},
+    {"vad.scp", KALDI_UNKNOWN, A_FIELD},
+    {"wav.scp", KALDI_WAVE, A_FIELD},
+    {"text", KALDI_TOKENS, A_FIELD},
+    {"utt2spk", KALDI_TOKEN, A_FIELD},
+    {"spk2gender", KALDI_TOKEN, A_FIELD},
+    {"utt2lang", KALDI_TOKEN, A_FIELD},
+    {"utt2uniq", KALDI_TOKEN, A_FIELD},
+    {"utt2dur", KALDI_DOUBLE, A_FIELD},
+    {"utt2num_frames", KALDI_INT, A_FIELD},
+    {"reco2dur", KALDI_DOUBLE, A_FIELD},
+    {"reco2file_and_channel", KALDI_TOKENS, A_FIELD},
+    {"segments", KALDI_TOKENS, SEGMENTS},
+    {"spk2utt", KALDI_TOKENS, NO_FIELD}, /* utt2spk says the same */
+    {"frame_shift", KALDI_UNKNOWN, NO_FIELD},
+};
+
+static const struct known_file *known_file(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(known_files); i++)
+        if (!strcmp(known_files[i].name, name))
+            return &known_files[i];
+    return NULL;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+
+    return n > k && !memcmp(name + n - k, end, k);
+}
+
+static bool is_blank(uint8_t c)
+{
+    return memchr(" \t\n\v\f\r", c, 6);
+}
+
+/* The first key and what follows it. NULL: there is none. */
+static const uint8_t *behind_key(const uint8_t *head, size_t len, size_t *ret_left)
+{
+    size_t at = 0, key;
+
+    while (at < len && is_blank(head[at]))
+        at++;
+    key = at;
+    while (at < len && !is_blank(head[at]))
+        at++;
+    if (at == key || at - key > KEY_MAX || at == len)
+        return NULL;
+    at += head[at] != '\n';
+    *ret_left = len - at;
+    return head + at;
+}
+
+/* Do the first lines name objects, by offset or as the output of commands? */
+static bool is_script(const uint8_t *head, size_t len, bool whole)
+{
+    const uint8_t *at = head, *end;
+    unsigned n = 0;
+
+    for (; n < PROBE_LINES && at < head + len; at = end + 1, n++) {
+        struct scp_line line;
+
+        end = memchr(at, '\n', (size_t)(head + len - at));
+        if (!end && n && !whole)
+            break;
+        if (!end)
+            end = head + len;
+        if (scp_line_parse((const char *)at, (size_t)(end - at), &line) || line.kind == SCP_FILE)
+            return false;
+    }
+    return n;
+}
+
+/* Is that the start of a matrix, vector or posterior as text? */
+static bool is_bracket(const uint8_t *at, size_t left)
+{
+    size_t i = 0, number;
+
+    while (i < left && is_blank(at[i]))
+        i++;
+    if (left - i > 5 && !memcmp(at + i, "rows=", 5))
+        return at[i + 5] >= '0' && at[i + 5] <= '9';
+    if (i + 1 >= left || at[i] != '[' || !is_blank(at[i + 1]))
+        return false;
+    for (i++; i < left && is_blank(at[i]);)
+        i++;
+    for (number = i; i < left && memchr("0123456789+-.eE", at[i], 15);)
+        i++;
+    return i > number && (i == left || is_blank(at[i]) || at[i] == ']');
+}
+
+/* Does the name say that it is a table? */
+static bool is_named(const char *name)
+{
+    return known_file(name) || ends_in(name, ".scp") || ends_in(name, ".ark");
+}
+
+static enum claim kaldi_probe(const struct probed_file *file)
+{
+    const uint8_t *head = file->head, *object;
+    size_t left = 0;
+
+    if (file->len >= 4 && (!memcmp(head, "RIFF", 4) || !memcmp(head, "RIFX", 4)))
+        return CLAIM_ASIDE; /* audio, which scp files name */
+    if (file->len && is_named(file->name))
+        return CLAIM_NAMED;
+    object = behind_key(head, file->len, &left);
+    if (!object)
+        return CLAIM_NONE;
+    if (left >= 2 && object[0] == 0 && object[1] == 'B')
+        return CLAIM_STRONG;
+    if (left >= 4 && (!memcmp(object, "RIFF", 4) || !memcmp(object, "RIFX", 4)))
+        return CLAIM_STRONG;
+    if (memchr(head, 0, file->len))
+        return CLAIM_NONE;
+    return is_script(head, file->len, file->whole) || is_bracket(object, left) ? CLAIM_STRONG
+                                                                               : CLAIM_NONE;
+}
+
+/* ---- making datasets ---- */
+
+/* The files of a folder, while datasets are made of them. */
+struct folder_files {
+    struct source_file *file;
+    size_t n;
+    const struct format_setup *setup;
+    struct finds *finds;
+    bool is_directory; /* a data directory */
+};
+
+static enum kaldi_table_kind kind_of(const struct source_file *file)
+{
+    const struct known_file *known = known_file(file->name);
+    uint8_t head[FORMAT_HEAD];
+    size_t len = (size_t)min_u64(sizeof(head), file->blob->size);
+
+    if (known)
+        return ends_in(known->name, ".scp") ? KALDI_SCRIPT : KALDI_ARCHIVE;
+    if (ends_in(file->name, ".scp"))
+        return KALDI_SCRIPT;
+    if (ends_in(file->name, ".ark") || blob_pread(file->blob, head, len, 0) < 0)
+        return KALDI_ARCHIVE;
+    return !memchr(head, 0, len) && is_script(head, len, len == file->blob->size) ? KALDI_SCRIPT
+                                                                                  : KALDI_ARCHIVE;
+}
+
+/* The name of a field: of the file, without what says that it is an scp file. */
+static void field_name(const struct source_file *file, char ret[static FIELD_NAME_ROOM])
+{
+    size_t len = strlen(file->name);
+
+    if (ends_in(file->name, ".scp") || ends_in(file->name, ".ark"))
+        len -= 4;
+    snprintf(ret, FIELD_NAME_ROOM, "%.*s", (int)min_u64(len, NAME_MOST), file->name);
+}
+
+/* Open the table of a file. *ret NULL: it cannot be used, and that was told. */
+static int open_table(struct folder_files *files, struct source_file *file, const char *name,
+                      struct kaldi_table **ret)
+{
+    const struct known_file *known = files->is_directory ? known_file(file->name) : NULL;
+    struct kaldi_table_setup setup = {
+        .name = name,
+        .folder = file->folder,
+        .kind = kind_of(file),
+        .type = known ? known->type : KALDI_UNKNOWN,
+        .format = files->setup,
+    };
+    struct diag d = DIAG_INIT;
+    int r = kaldi_table_new(TAKE_PTR(file->blob), &setup, ret, &d);
+
+    if (r == 0)
+        return 0;
+    *ret = NULL;
+    return r == -ENOMEM ? r : files->finds->error(files->finds, file->file_name, diag_text(&d, r));
+}
+
+/* ---- archives that scp files of the folder name ---- */
+
+/* 1, 0, or -ENOMEM. */
+static int same_file(const struct blob *a, const struct blob *b)
+{
+    AUTO_FREE char *x = NULL, *y = NULL;
+    int r = blob_identity(a, &x);
+
+    if (r == 0)
+        r = blob_identity(b, &y);
+    return r == 0 ? !strcmp(x, y) : r == -ENOMEM ? r : 0;
+}
+
+/* The archive of the folder that a line names, if it is one; else *ret is NULL. 0, or what
+ * blob_says_nothing() is said of. */
+static int named_archive(struct folder_files *files, const struct scp_line *line,
+                         const char *folder, struct source_file **ret)
+{
+    AUTO_FREE char *path = strndup(line->path, line->path_len);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *name = slash ? slash + 1 : path;
+    AUTO_BLOB struct blob *blob = NULL;
+    int r;
+
+    *ret = NULL;
+    if (!path)
+        return -ENOMEM;
+    for (size_t i = 0; i < files->n; i++) {
+        struct source_file *file = &files->file[i];
+
+        if (!file->blob || strcmp(file->file_name, name) != 0)
+            continue;
+        r = opener_file(files->setup->opener, folder, path, &blob, NULL);
+        if (r == 0)
+            r = same_file(blob, file->blob);
+        *ret = r == 1 ? file : NULL;
+        return blob_says_nothing(r) ? r : 0;
+    }
+    return 0;
+}
+
+/* Take the archives that the scp file names out of the folder's files. */
+static int take_material(struct folder_files *files, const struct kaldi_table *script,
+                         struct kaldi_parts *parts)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    AUTO_FREE char *last = NULL;
+    uint64_t at = 0;
+    int r;
+
+    kaldi_in_init(&in, script->blob);
+    while (at < in.size && at < SCAN_MOST) {
+        size_t have = 0, len;
+        const uint8_t *text = kaldi_in_at(&in, at, 4096, &have), *end;
+        struct source_file *file;
+        struct scp_line line;
+
+        if (!text)
+            return blob_says_nothing(in.error) ? in.error : 0;
+        end = memchr(text, '\n', have);
+        len = end ? (size_t)(end - text) : have;
+        at += len + 1;
+        if (scp_line_parse((const char *)text, len, &line) || line.kind == SCP_COMMAND ||
+            (last && strlen(last) == line.path_len && !memcmp(last, line.path, line.path_len)))
+            continue;
+        free(last);
+        last = strndup(line.path, line.path_len);
+        r = named_archive(files, &line, script->folder, &file);
+        if (r < 0)
+            return r;
+        if (!file)
+            continue;
+        if (array_room(&parts->material, parts->n_material, sizeof(struct blob *)) < 0)
+            return -ENOMEM;
+        parts->material[parts->n_material++] = TAKE_PTR(file->blob);
+    }
+    return 0;
+}
+
+/* ---- folders ---- */
+
+/* Two known files make a data directory; one is a table on its own. */
+static bool is_directory(const struct folder_files *files)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < files->n; i++)
+        n += known_file(files->file[i].name) != NULL;
+    return n > 1;
+}
+
+/* A dataset of tables, to which come the archives that they name. */
+static int add_dataset(struct folder_files *files, const char *name, struct kaldi_parts *parts,
+                       bool is_alone)
+{
+    struct dataset *ds = NULL;
+    int r = 0;
+
+    for (unsigned i = 0; i < parts->n && r == 0; i++)
+        if (parts->table[i]->kind == KALDI_SCRIPT)
+            r = take_material(files, parts->table[i], parts);
+    if (r == 0)
+        r = kaldi_set_new(files->setup, parts, is_alone, &ds);
+    if (r == -E2BIG)
+        return files->finds->error(files->finds, name, "want fewer tables in one data directory");
+    return r < 0 ? r : files->finds->dataset(files->finds, name, ds);
+}
+
+/* The table of a file of the data directory, or what else it is. */
+static int take_known(struct folder_files *files, struct source_file *file,
+                      const struct known_file *known, struct kaldi_parts *parts)
+{
+    char name[FIELD_NAME_ROOM];
+    int r;
+
+    if (known->use == A_FIELD) {
+        field_name(file, name);
+        r = open_table(files, file, name, &parts->table[parts->n]);
+        parts->n += parts->table[parts->n] != NULL;
+        return r;
+    }
+    if (known->use == SEGMENTS && !parts->segments)
+        parts->segments = TAKE_PTR(file->blob);
+    blob_free(TAKE_PTR(file->blob));
+    return 0;
+}
+
+static int open_directory(struct folder_files *files)
+{
+    AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
+    int r = 0;
+
+    parts.table = calloc(files->n, sizeof(struct kaldi_table *));
+    if (!parts.table)
+        return -ENOMEM;
+    for (size_t i = 0; i < files->n && r == 0; i++) {
+        const struct known_file *known = known_file(files->file[i].name);
+
+        if (known && files->file[i].blob)
+            r = take_known(files, &files->file[i], known, &parts);
+    }
+    return r < 0 || !parts.n ? r : add_dataset(files, JOINED, &parts, false);
+}
+
+/* A dataset of one table, called like its file. */
+static int open_alone(struct folder_files *files, struct source_file *file)
+{
+    AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
+    int r;
+
+    parts.table = calloc(1, sizeof(struct kaldi_table *));
+    if (!parts.table)
+        return -ENOMEM;
+    r = open_table(files, file, ALONE, &parts.table[0]);
+    parts.n = parts.table[0] != NULL;
+    return r < 0 || !parts.n ? r : add_dataset(files, file->name, &parts, true);
+}
+
+static int open_kind(struct folder_files *files, enum kaldi_table_kind kind)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < files->n && r == 0; i++) {
+        struct source_file *file = &files->file[i];
+
+        if (file->blob && kind_of(file) == kind)
+            r = open_alone(files, file);
+    }
+    return r;
+}
+
+static int kaldi_open_folder(struct source_file *sources, size_t n,
+                             const struct format_setup *setup, struct finds *finds)
+{
+    struct folder_files files = {.file = sources, .n = n, .setup = setup, .finds = finds};
+    int r = 0;
+
+    files.is_directory = is_directory(&files);
+    if (files.is_directory)
+        r = open_directory(&files);
+    if (r == 0)
+        r = open_kind(&files, KALDI_SCRIPT); /* archives that they name are not tables */
+    return r < 0 ? r : open_kind(&files, KALDI_ARCHIVE);
+}
+
+/* The field that people come for: features, else audio, else the first. */
+static const struct field *main_field(const struct dataset *ds)
+{
+    static const char *const names[] = {"feats", "wav"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct field *f = dataset_field(ds, names[i]);
+
+        if (f)
+            return f;
+    }
+    return &ds->field[0];
+}
+
+static void kaldi_example(const struct dataset *ds, struct text *t)
+{
+    const struct field *f = main_field(ds);
+    char name[KEY_NAME_ROOM] = "<key>";
+
+    if (dataset_state(ds) == DATASET_READY && ds->samples)
+        dataset_name(ds, 0, false, name);
+    if (f->role == FIELD_RAGGED || f->role == FIELD_DECODED)
+        text_add(t,
+                 "  batch = root + '/batches/batch=32,seed=7/epoch=0/npy/000000'\n"
+                 "  x, lengths = np.load(batch + '.%s.npy'), np.load(batch + '.%s_len.npy')\n"
+                 "  one = np.load(root + '/samples/npy/%s.%s.npy')\n",
+                 f->name, f->name, name, f->name);
+    else
+        text_add(t,
+                 "  batch = np.load(root + '/batches/batch=32,seed=7/epoch=0/npz/000000.npz')\n"
+                 "  one = np.load(root + '/samples/npz/%s.npz')\n",
+                 name);
+    text_add(t,
+             "\n"
+             "  # the same batch for Kaldi, here: "
+             "scp:batches/batch=32,seed=7/epoch=0/ark/000000%s%s.scp\n",
+             f->unnamed ? "" : ".", f->unnamed ? "" : f->name);
+}
+
+const struct format format_kaldi = {
+    .name = "kaldi",
+    .probe = kaldi_probe,
+    .open_folder = kaldi_open_folder,
+    .title = "Kaldi tables",
+    .start = "a key and an object (Kaldi archive) or a key and where it is (scp)",
+    .example = kaldi_example,
+};

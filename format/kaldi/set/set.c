@@ -1,0 +1,409 @@
+/* What a dataset of Kaldi tables does, and how it is made of them. */
+#include "format/kaldi/set/set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/readers.h"
+#include "base/text.h"
+#include "format/core/encoder.h"
+#include "format/core/extents.h"
+#include "format/core/format.h"
+
+/* What is not as it should be: lines. */
+static void add_notes(const struct kaldi_set *set, struct text *t)
+{
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        const struct text *notes = &set->column[i].table->notes;
+
+        if (notes->len)
+            text_add_bytes(t, notes->data, notes->len);
+    }
+    if (set->join && *kaldi_join_notes(set->join))
+        text_add(t, "%s\n", kaldi_join_notes(set->join));
+    if (t->len)
+        t->data[t->len - 1] = '\0'; /* the last line's end */
+}
+
+/* Who may not read the files that an scp file names may not read what is made of them. What a
+ * command has put out is the cache folder's. */
+static unsigned denied_by(const struct blob *shown, const struct kaldi_table *table)
+{
+    unsigned denied = 0;
+
+    for (size_t i = 1; i < table->n_files; i++)
+        if (!table->file[i].is_output)
+            denied |= ~blob_readers(shown, table->file[i].blob) & 0777;
+    return denied;
+}
+
+/* All tables are ready: what they have in common. */
+static int set_finish(struct dataset *ds)
+{
+    struct kaldi_set *set = ds->own;
+    AUTO_TEXT struct text notes = {0};
+
+    set->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->index;
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        struct kaldi_column *c = &set->column[i];
+        const struct kaldi_totals *t = &c->table->totals;
+
+        c->real = c->table->type == KALDI_DOUBLE || t->any_double ? DTYPE_F8 : DTYPE_F4;
+        c->varies = t->varies[0];
+        c->tail = t->dim[0];
+        c->is_mono = c->table->type == KALDI_WAVE && (c->is_cut || (!c->varies && c->tail == 1));
+        ds->denied |= denied_by(ds->blob[0], c->table);
+    }
+    add_notes(set, &notes);
+    if (notes.len)
+        diag_set(&ds->note, 0, "%s", notes.data);
+    ds->samples = set->keys->rows;
+    return kaldi_fields_finish(ds);
+}
+
+static int set_prepare(struct dataset *ds, struct diag *d)
+{
+    struct kaldi_set *set = ds->own;
+    int r = 1;
+
+    for (unsigned i = 0; i < set->n_columns && r == 1; i++)
+        r = kaldi_table_prepare(set->column[i].table, d);
+    if (r == 1 && set->join)
+        r = kaldi_join_step(set->join, d);
+    if (r != 1)
+        return r;
+    r = set_finish(ds);
+    return r < 0 ? r : 1;
+}
+
+static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+
+    *ret_done = *ret_total = 0;
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        *ret_done += atomic_load_explicit(&set->column[i].table->seen, memory_order_relaxed);
+        *ret_total += set->column[i].table->blob->size;
+    }
+}
+
+static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM])
+{
+    return key_index_key(kaldi_set_of(ds)->keys, sample, ret);
+}
+
+/* A name that was cut: the sample whose name it is. */
+struct cut_name {
+    const struct dataset *ds;
+    const char *name;
+    size_t len;
+};
+
+static bool has_name(void *ctx, uint64_t row)
+{
+    const struct cut_name *want = ctx;
+    char name[KEY_NAME_ROOM];
+
+    return dataset_name(want->ds, row, false, name) == want->len &&
+           !memcmp(name, want->name, want->len);
+}
+
+static bool set_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
+{
+    const struct key_index *keys = kaldi_set_of(ds)->keys;
+    struct cut_name want = {ds, name, len};
+    uint8_t key[KEY_NAME_ROOM];
+    char again[KEY_NAME_ROOM];
+    size_t key_len;
+    uint64_t hash;
+
+    if (len > KEY_NAME_MAX)
+        return false;
+    if (key_name_is_cut(name, len, &hash))
+        return key_index_find_hash(keys, hash, has_name, &want, ret);
+    return key_of_name(name, len, key, &key_len) && key_name(key, key_len, false, again) == len &&
+           key_index_find(keys, key, key_len, ret);
+}
+
+/* Rows, or samples, and columns, as an scp file has them. */
+static void add_cut(const struct kaldi_cell *cell, struct text *t)
+{
+    const struct kaldi_row *row = &cell->row;
+
+    text_add(t, "[%llu:%llu", (unsigned long long)row->first[0],
+             (unsigned long long)(row->first[0] + row->n[0] - 1));
+    if (cell->table->type == KALDI_MATRIX && row->n[1] != row->object.dim[1])
+        text_add(t, ",%llu:%llu", (unsigned long long)row->first[1],
+                 (unsigned long long)(row->first[1] + row->n[1] - 1));
+    text_add(t, "]");
+}
+
+static void set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                       struct text *t)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    const struct kaldi_field *of = only ? only->own : NULL;
+
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        struct kaldi_cell cell;
+
+        if ((of && of->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0)
+            continue;
+        text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(cell.row.blob),
+                 (unsigned long long)cell.row.object.start,
+                 (unsigned long long)cell.row.object.len);
+        if (cell.row.is_cut)
+            add_cut(&cell, t);
+    }
+}
+
+/* The bytes that are read of a cell for a field. */
+static void field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
+                       uint64_t *ret_len)
+{
+    const struct kaldi_field *of = f->own;
+
+    switch (f->role) {
+    case FIELD_RAGGED:
+    case FIELD_DECODED:
+    case FIELD_PADDED:
+    case FIELD_VALUE:
+        kaldi_cell_array_span(cell, of->array, f->dtype, ret_off, ret_len);
+        break;
+    case FIELD_STRING:
+    case FIELD_LINE:
+        kaldi_cell_bytes_span(cell, KALDI_AS_LINE, ret_off, ret_len);
+        break;
+    case FIELD_AUDIO:
+        kaldi_cell_bytes_span(cell, KALDI_AS_WAV, ret_off, ret_len);
+        break;
+    case FIELD_ARCHIVE:
+        kaldi_cell_bytes_span(cell, KALDI_AS_ENTRY, ret_off, ret_len);
+        break;
+    case FIELD_OBJECT:
+        kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
+        break;
+    default: /* what the index says */
+        *ret_len = 0;
+        break;
+    }
+}
+
+/* What all fields read of a cell. */
+static void cell_span(const struct kaldi_column *c, const struct kaldi_cell *cell,
+                      uint64_t *ret_off, uint64_t *ret_len)
+{
+    uint64_t off, len, end;
+
+    kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
+    if (!cell->row.is_cut)
+        return;
+    /* A part may have to be decoded for one field, and be read as it stands for another. */
+    kaldi_cell_array_span(cell, 0, c->real, &off, &len);
+    end = max_u64(off + len, *ret_off + *ret_len);
+    *ret_off = min_u64(off, *ret_off);
+    *ret_len = end - *ret_off;
+}
+
+static unsigned set_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                            struct extent *ret)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    const struct kaldi_field *of = only ? only->own : NULL;
+    unsigned n = 0;
+
+    if (only && !of)
+        return 0;
+    for (unsigned i = 0; i < set->n_columns && n < EXTENTS_MOST; i++) {
+        struct kaldi_cell cell;
+
+        if ((of && of->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0 ||
+            cell.row.is_output)
+            continue;
+        ret[n].blob = cell.row.blob;
+        if (only)
+            field_span(&cell, only, &ret[n].off, &ret[n].len);
+        else
+            cell_span(&set->column[i], &cell, &ret[n].off, &ret[n].len);
+        n += ret[n].len > 0;
+    }
+    return n;
+}
+
+static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    AUTO_TEXT struct text notes = {0};
+    uint64_t bad = 0, left_out = 0;
+
+    text_add(t, "%s\"tables\": {", indent);
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        const struct kaldi_table *table = set->column[i].table;
+
+        text_add(t, "%s\"%s\": \"%s\"", i ? ", " : "", table->name, kaldi_types[table->type].name);
+        bad += table->totals.bad;
+        left_out += table->totals.left_out;
+    }
+    text_add(t, "},\n%s\"unreadable\": %llu,\n%s\"left_out\": %llu,\n", indent,
+             (unsigned long long)bad, indent, (unsigned long long)left_out);
+    if (set->join)
+        kaldi_join_describe(set->join, indent, t);
+    add_notes(set, &notes);
+    if (!notes.len)
+        return;
+    text_add(t, "%s\"note\": ", indent);
+    text_add_json(t, notes.data);
+    text_add(t, ",\n");
+}
+
+/* Decode every array of every cell. */
+static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
+                      uint8_t *buffer, size_t room, struct diag *d)
+{
+    const struct kaldi_column *c = &set->column[column];
+    const struct kaldi_type_info *info = &kaldi_types[c->table->type];
+    struct kaldi_cell cell;
+    int r = kaldi_cell(set, column, sample, &cell, d);
+
+    for (unsigned i = 0; i < info->n_arrays && r == 0; i++) {
+        enum dtype dtype = info->array[i].real ? c->real : info->array[i].dtype;
+        uint64_t dim[2], bytes;
+
+        kaldi_cell_form(&cell, i, dim);
+        bytes = dim[0] * dim[1] * dtype_info(dtype)->bytes;
+        for (uint64_t at = 0; at < bytes && r == 0; at += room)
+            r = kaldi_cell_array(set, &cell, i, dtype, at, (size_t)min_u64(room, bytes - at),
+                                 buffer, d);
+    }
+    return r;
+}
+
+static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                     void *ctx, struct diag *d)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    const size_t room = 1 << 20;
+    AUTO_FREE uint8_t *buffer = malloc(room);
+
+    if (!buffer)
+        return -ENOMEM;
+    for (unsigned i = 0; i < set->n_columns; i++)
+        if (set->column[i].table->totals.ends_early)
+            report(ctx, set->column[i].table->notes.data);
+    for (uint64_t sample = 0; sample < ds->samples; sample++) {
+        for (unsigned i = 0; i < set->n_columns; i++) {
+            struct diag reason = DIAG_INIT;
+            int r = check_cell(set, i, sample, buffer, room, &reason);
+
+            if (blob_says_nothing(r))
+                return diag_set(d, r, "%s", diag_text(&reason, r));
+            if (r < 0)
+                report(ctx, diag_text(&reason, r));
+        }
+    }
+    return 0;
+}
+
+static void set_free(struct dataset *ds)
+{
+    struct kaldi_set *set = ds->own;
+
+    ds->n_blobs = 0; /* they are the tables' and ours */
+    if (!set)
+        return;
+    kaldi_join_free(set->join);
+    for (unsigned i = 0; i < set->n_columns; i++)
+        kaldi_table_free(set->column[i].table);
+    for (size_t i = 0; i < set->n_material; i++)
+        blob_free(set->material[i]);
+    free(set->material);
+    free(set->column);
+    free(set->field);
+    free(set);
+}
+
+static const struct dataset_ops kaldi_ops = {
+    .prepare = set_prepare,
+    .progress = set_progress,
+    .check = set_check,
+    .describe = set_describe,
+    .locate = set_locate,
+    .extents = set_extents,
+    .key = set_key,
+    .find = set_find,
+    .free = set_free,
+    .checks_reads = true,
+    .walks = true,
+};
+
+void kaldi_parts_release(struct kaldi_parts *parts)
+{
+    for (unsigned i = 0; i < parts->n; i++)
+        kaldi_table_free(parts->table[i]);
+    free(parts->table);
+    for (size_t i = 0; i < parts->n_material; i++)
+        blob_free(parts->material[i]);
+    free(parts->material);
+    blob_free(parts->segments);
+    *parts = (struct kaldi_parts){0};
+}
+
+/* Give the tables and the material of parts to the set, which frees them from now on. */
+static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_parts *parts,
+                      bool is_alone)
+{
+    set->column = calloc(parts->n, sizeof(*set->column));
+    ds->blob = calloc(parts->n + parts->n_material + 1, sizeof(struct blob *));
+    if (!set->column || !ds->blob)
+        return -ENOMEM;
+    for (; set->n_columns < parts->n; set->n_columns++) {
+        struct kaldi_table *table = parts->table[set->n_columns];
+
+        set->column[set->n_columns] =
+            (struct kaldi_column){.table = table, .join = -1, .is_alone = is_alone};
+        ds->blob[ds->n_blobs++] = table->blob;
+    }
+    parts->n = 0;
+    set->n_material = parts->n_material;
+    set->material = TAKE_PTR(parts->material);
+    parts->n_material = 0;
+    for (size_t i = 0; i < set->n_material; i++)
+        ds->blob[ds->n_blobs++] = set->material[i];
+    if (parts->segments)
+        ds->blob[ds->n_blobs++] = parts->segments; /* the join's */
+    return 0;
+}
+
+int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, bool is_alone,
+                  struct dataset **ret)
+{
+    extern const struct format format_kaldi;
+    AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
+    struct kaldi_set *set = calloc(1, sizeof(*set));
+    bool joined = parts->n > 1 || parts->segments;
+    int r;
+
+    if (!ds || !set) {
+        free(set);
+        return -ENOMEM;
+    }
+    ds->own = set;
+    ds->format = &format_kaldi;
+    ds->ops = &kaldi_ops;
+    ds->memo = set->memo = setup->memo;
+    r = take_parts(ds, set, parts, is_alone);
+    if (r == 0 && joined)
+        r = kaldi_join_new(set, setup->keep, TAKE_PTR(parts->segments), &set->join);
+    if (r == 0)
+        r = kaldi_fields_init(ds);
+    if (r == 0)
+        r = dataset_add_folders(ds);
+    if (r < 0)
+        return r;
+    atomic_store(&ds->state, DATASET_PREPARING);
+    *ret = TAKE_PTR(ds);
+    return 0;
+}

@@ -1,0 +1,119 @@
+/* A dataset of Kaldi tables: one table, or those of a data directory joined by utterance.
+ *
+ * Each table is a column; a cell is what a column has for a sample. */
+#ifndef EPOCHFS_FORMAT_KALDI_SET_SET_H
+#define EPOCHFS_FORMAT_KALDI_SET_SET_H
+
+#include "base/memo.h"
+#include "format/kaldi/set/join.h"
+#include "format/kaldi/table/table.h"
+
+struct kaldi_column {
+    struct kaldi_table *table; /* owned */
+    bool is_alone;             /* the only one: files need not name it */
+    int join;                  /* which number of the joined rows is its row; -1: the sample is */
+    bool is_cut;               /* wave: the numbers behind that one say which part counts */
+    bool is_mono;              /* wave: each cell has one channel */
+    enum dtype real;           /* of real numbers: DTYPE_F4, or DTYPE_F8 if any is stored so */
+    bool varies;               /* cells differ in their second axis */
+    uint64_t tail;             /* else that */
+};
+
+/* An array of a column, as fields refer to it. */
+struct kaldi_field {
+    unsigned column;
+    unsigned array; /* of kaldi_types[] */
+};
+
+struct kaldi_set {
+    struct memo *memo;
+    unsigned n_columns;
+    struct kaldi_column *column; /* [n_columns] owned */
+    struct kaldi_join *join;     /* owned; NULL: one table */
+    struct kaldi_field *field;   /* owned; what dataset's fields refer to */
+    struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
+    size_t n_material;
+    bool is_ready;
+
+    const struct key_index *keys; /* once it is ready */
+};
+
+static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)
+{
+    return ds->own;
+}
+
+/* What a dataset is made of. */
+struct kaldi_parts {
+    struct kaldi_table **table; /* [n] owned */
+    unsigned n;
+    struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
+    size_t n_material;
+    struct blob *segments; /* owned; NULL: there are none */
+};
+
+void kaldi_parts_release(struct kaldi_parts *parts);
+#define AUTO_KALDI_PARTS AUTO(kaldi_parts_release) /* of one that starts as {0} */
+
+/* A dataset of one table or more, which are taken out of parts. is_alone: files of a field need not
+ * name it. 0, -ENOMEM, -E2BIG: too many tables. */
+int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, bool is_alone,
+                  struct dataset **ret);
+
+/* ---- cells (format/kaldi/set/cell.c) ---- */
+
+struct kaldi_cell {
+    const struct kaldi_table *table;
+    uint64_t number;      /* of the row in its table */
+    struct kaldi_row row; /* what counts of it, with a cut by segments */
+    unsigned channel;     /* wave: the one that counts, from 1; 0: all */
+    uint64_t data;        /* wave: where its samples begin in it */
+    bool is_mono;
+};
+
+/* Bytes of a source that may be given away: of the version that it was when it was opened. 0 or
+ * -errno with the reason in d. */
+int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* 0, or -EBADMSG with the reason in d: it cannot be read. */
+int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
+               struct kaldi_cell *ret, struct diag *d);
+
+/* The axes of array number i. Returns their number, 0 to 2. */
+unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret_dim[static 2]);
+
+/* Bytes [off, off + len) of that array, real numbers as dtype. 0 or -errno with the reason in d. */
+int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell, unsigned i,
+                     enum dtype dtype, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* Ways to show a cell as bytes, each with its size and content. */
+enum kaldi_bytes {
+    KALDI_AS_STORED, /* the object as it stands in its file; a cut one as Kaldi would write it */
+    KALDI_AS_ENTRY,  /* what follows the key in an archive */
+    KALDI_AS_LINE,   /* the tokens and a line's end */
+    KALDI_AS_WAV,    /* a .wav file */
+};
+
+uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way);
+int kaldi_cell_bytes(const struct kaldi_set *set, const struct kaldi_cell *cell,
+                     enum kaldi_bytes way, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* The bytes of cell->row.blob that these two read: *ret_len of them from *ret_off on. None are read
+ * to tell that. */
+void kaldi_cell_array_span(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
+                           uint64_t *ret_off, uint64_t *ret_len);
+void kaldi_cell_bytes_span(const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t *ret_off,
+                           uint64_t *ret_len);
+
+/* Is what follows the key in an archive there as it is stored? */
+bool kaldi_cell_is_stored(const struct kaldi_cell *cell);
+
+/* ---- fields (format/kaldi/set/fields.c) ---- */
+
+/* Fill in ds->field; the types of tables are known. 0 or -ENOMEM. */
+int kaldi_fields_init(struct dataset *ds);
+
+/* What is known once the rows are. 0 or -ENOMEM. */
+int kaldi_fields_finish(struct dataset *ds);
+
+#endif

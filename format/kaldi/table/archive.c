@@ -1,0 +1,111 @@
+/* An archive is hopped over from header to header. */
+#include "format/kaldi/table/pass_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define KEY_USUAL 64 /* bytes that are looked at first */
+
+/* The bytes of the key at the start of text; have: there is no end among these. */
+static size_t key_end(const uint8_t *text, size_t have)
+{
+    size_t len = 0;
+
+    while (len < have && len <= KEY_MAX && !memchr(" \t\n\v\f\r", text[len], 6))
+        len++;
+    return len;
+}
+
+int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
+                   uint8_t ret_key[static KEY_MAX], size_t *ret_len, bool *ret_plain,
+                   struct diag *d)
+{
+    const uint8_t *text = NULL;
+    size_t have = 0, len = 0;
+    uint64_t from = *at;
+
+    for (;; from++) {
+        text = kaldi_in_at(in, from, KEY_USUAL, &have);
+        if (!text)
+            return kaldi_bad(in, from, d, "cannot be read");
+        if (nuls && have >= nuls && !memcmp(text, "\0\0\0\0", nuls)) {
+            from += nuls - 1;
+            nuls = 0;
+            continue;
+        }
+        nuls = 0;
+        if (!have)
+            return 0;
+        if (!memchr(" \t\n\v\f\r", text[0], 6))
+            break;
+    }
+    len = key_end(text, have);
+    if (len == have) { /* a long one, or the last */
+        text = kaldi_in_at(in, from, KEY_MAX + 1, &have);
+        if (!text)
+            return kaldi_bad(in, from, d, "cannot be read");
+        len = key_end(text, have);
+    }
+    if (len > KEY_MAX)
+        return kaldi_bad(in, from, d, "want a key of at most %u bytes, found more", KEY_MAX);
+    if (len == have)
+        return 0; /* a key without anything behind it is an end to Kaldi, too */
+    if (text[len] != ' ' && text[len] != '\t' && text[len] != '\n')
+        return kaldi_bad(in, from + len, d, "want a space behind key '%.*s', found byte %02x",
+                         (int)min_u64(len, 60), (const char *)text, text[len]);
+    memcpy(ret_key, text, len);
+    *ret_len = len;
+    *ret_plain = text[len] == ' ';
+    *at = from + len + (text[len] != '\n');
+    return 1;
+}
+
+/* An archive ends where it cannot be read: what comes behind cannot be found. */
+static int end_archive(struct kaldi_pass *pass, const uint8_t *key, size_t len,
+                       const struct diag *reason)
+{
+    pass->ended = true;
+    if (!len) {
+        pass->table->totals.ends_early = true;
+        kaldi_note(pass->table, &pass->told_bad, reason->text);
+        return 0;
+    }
+    return kaldi_add_bad_row(pass, key, len, reason->text);
+}
+
+int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d)
+{
+    struct diag reason = DIAG_INIT;
+    struct kaldi_object object;
+    uint8_t key[KEY_MAX];
+    size_t len = 0;
+    uint64_t range[4] = {0}, at = pass->at;
+    bool is_plain = false;
+    unsigned flags = 0;
+    int r = kaldi_next_key(&pass->in, &at, pass->nuls, key, &len, &is_plain, &reason);
+
+    if (r == 0)
+        pass->ended = true;
+    if (r == -EBADMSG)
+        return end_archive(pass, NULL, 0, &reason);
+    if (r < 0)
+        return diag_set(d, r, "%s", reason.text);
+    if (r == 0)
+        return 0;
+    r = kaldi_measure(&pass->in, at, pass->table->type, &object, &reason);
+    if (r == -EBADMSG)
+        return end_archive(pass, key, len, &reason);
+    if (r < 0)
+        return diag_set(d, r, "%s", reason.text);
+    r = kaldi_look_at_text(&pass->in, &object, &flags);
+    if (r == 0)
+        r = kaldi_look_at_wave(&pass->in, &object, range);
+    if (r < 0)
+        return r;
+    pass->nuls = object.store == KALDI_CM && !object.dim[0] ? 4 : 0;
+    pass->at = object.start + object.len;
+    flags |= is_plain ? WHAT_PLAIN : 0;
+    return kaldi_add_good_row(pass, key, len, 0, &object, flags, range);
+}

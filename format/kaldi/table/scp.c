@@ -1,0 +1,325 @@
+/* What Kaldi makes of a line of an scp file and of a range in it. It looks at ranges only when an
+ * object is read; here a line is refused for them at once. */
+#include "format/kaldi/table/scp.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+struct piece {
+    const char *at;
+    size_t len;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool piece_is(struct piece p, const char *text)
+{
+    return p.len == strlen(text) && !memcmp(p.at, text, p.len);
+}
+
+static bool piece_has(struct piece p, char c)
+{
+    return p.len && memchr(p.at, c, p.len);
+}
+
+static struct piece trim(struct piece p)
+{
+    for (; p.len && is_blank(p.at[0]); p.at++)
+        p.len--;
+    while (p.len && is_blank(p.at[p.len - 1]))
+        p.len--;
+    return p;
+}
+
+/* Split p at the first byte of which is_end() says so, which belongs to neither: *p becomes what is
+ * behind. False: there is none, and *ret is all. */
+static bool split(struct piece *p, bool (*is_end)(char c), struct piece *ret)
+{
+    struct piece all = *p;
+    size_t n = 0;
+
+    while (n < all.len && !is_end(all.at[n]))
+        n++;
+    *ret = (struct piece){all.at, n};
+    *p = n < all.len ? (struct piece){all.at + n + 1, all.len - n - 1}
+                     : (struct piece){all.at + n, 0};
+    return n < all.len;
+}
+
+static bool is_colon(char c)
+{
+    return c == ':';
+}
+
+static bool is_comma(char c)
+{
+    return c == ',';
+}
+
+static bool is_comma_or_space(char c)
+{
+    return c == ',' || c == ' ';
+}
+
+/* Decimal digits, one at least, up to max. */
+static bool digits_parse(struct piece p, uint64_t max, uint64_t *ret)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < p.len; i++) {
+        if (!is_digit(p.at[i]) || !checked_mul(v, 10, &v) ||
+            !checked_add(v, (uint64_t)(p.at[i] - '0'), &v) || v > max)
+            return false;
+    }
+    if (p.len)
+        *ret = v;
+    return p.len > 0;
+}
+
+/* ---- ranges ---- */
+
+/* An int32 as strtoll() takes it, with blanks and a sign before it, which is not negative. */
+static bool range_number_parse(struct piece p, uint64_t *ret)
+{
+    bool negative;
+
+    for (; p.len && is_blank(p.at[0]); p.at++)
+        p.len--;
+    negative = p.len && p.at[0] == '-';
+    if (p.len && (p.at[0] == '+' || negative))
+        p = (struct piece){p.at + 1, p.len - 1};
+    return digits_parse(p, negative ? 0 : INT32_MAX, ret);
+}
+
+/* ":" or "first:last". */
+static const char *range_part_parse(struct piece part, uint64_t ret[static 2])
+{
+    struct piece first;
+    uint64_t v[2] = {0, UINT64_MAX};
+
+    if (!piece_is(part, ":")) {
+        if (!split(&part, is_colon, &first))
+            return "want two numbers with ':' between in a range, found no ':'";
+        if (!range_number_parse(first, &v[0]) || !range_number_parse(part, &v[1]))
+            return "want numbers from 0 to 2147483647 on both sides of ':' in a range, found "
+                   "something else";
+        if (v[0] > v[1])
+            return "want a range that does not end before it starts, found one that does";
+    }
+    memcpy(ret, v, sizeof(v));
+    return NULL;
+}
+
+static const char *range_parse(struct piece text, struct scp_range *ret)
+{
+    struct scp_range range = {.is_given = true, .column = {0, UINT64_MAX}};
+    struct piece rows;
+    const char *wrong;
+
+    if (!text.len)
+        return "want a range between '[' and ']', found nothing";
+    range.has_columns = split(&text, is_comma, &rows);
+    if (range.has_columns && piece_has(text, ','))
+        return "want rows, or rows and columns, in a range, found more than one ','";
+    wrong = range_part_parse(rows, range.row);
+    if (!wrong && range.has_columns)
+        wrong = range_part_parse(text, range.column);
+    if (!wrong)
+        *ret = range;
+    return wrong;
+}
+
+/* Take the range off the end of the place. Where Kaldi cannot do that, it reads no further; what is
+ * in the range it looks at when the object is there. */
+static const char *take_range(struct piece *place, struct scp_range *ret, bool *ret_ends_table)
+{
+    const char *bracket;
+    struct piece name, text;
+
+    *ret = (struct scp_range){.row = {0, UINT64_MAX}, .column = {0, UINT64_MAX}};
+    if (place->at[place->len - 1] != ']')
+        return NULL;
+    bracket = memchr(place->at, '[', place->len);
+    *ret_ends_table = true;
+    if (!bracket)
+        return "want '[' before the ']' at the end of the line, found none";
+    name = (struct piece){place->at, (size_t)(bracket - place->at)};
+    text = (struct piece){bracket + 1, place->len - name.len - 2};
+    if (piece_has(text, '['))
+        return "want one '[' in a line that ends with ']', found more";
+    *place = name;
+    *ret_ends_table = !text.len;
+    return range_parse(text, ret);
+}
+
+/* ---- places ---- */
+
+static const char *const reader_options[] = {"b", "t",  "o",  "no",  "p",  "np",
+                                             "s", "ns", "cs", "ncs", "bg", NULL};
+static const char *const writer_options[] = {"b", "t", "f", "nf", "p", NULL};
+
+static bool is_one_of(struct piece p, const char *const *text)
+{
+    while (*text && !piece_is(p, *text))
+        text++;
+    return *text;
+}
+
+/* Does it read like "b,ark:..." or "ark,scp:...,...", which Kaldi takes for a table and not for a
+ * file? It asks this only of what starts like the most common ones. */
+static bool is_specifier(struct piece place)
+{
+    unsigned arks = 0, scps = 0;
+    bool reader = true, writer = true, more;
+    struct piece options, option;
+
+    if (place.at[0] != 'a' && place.at[0] != 's')
+        return false;
+    if (!split(&place, is_colon, &options))
+        return false;
+    do {
+        more = split(&options, is_comma_or_space, &option);
+        if (piece_is(option, "ark")) {
+            writer = writer && !scps;
+            arks++;
+            continue;
+        }
+        if (piece_is(option, "scp")) {
+            scps++;
+            continue;
+        }
+        reader = reader && is_one_of(option, reader_options);
+        writer = writer && is_one_of(option, writer_options);
+    } while (more);
+    if (arks > 1 || scps > 1 || arks + scps == 0)
+        return false;
+    return arks + scps == 1 ? reader || writer : writer && piece_has(place, ',');
+}
+
+/* "path:digits": the length of path; SIZE_MAX: it is not that. */
+static size_t path_of_offset(struct piece place)
+{
+    size_t at = place.len;
+
+    while (at && is_digit(place.at[at - 1]))
+        at--;
+    return at && at < place.len && place.at[at - 1] == ':' ? at - 1 : SIZE_MAX;
+}
+
+/* What is neither standard input nor a command. */
+static const char *file_parse(struct piece place, struct scp_line *ret)
+{
+    size_t path_len = path_of_offset(place);
+
+    if (is_blank(place.at[place.len - 1]))
+        return "want no blank before the range, found one";
+    if (is_specifier(place))
+        return "want a file, found a specifier of a table such as \"ark:\" or \"scp:\"";
+    if (path_len == 0)
+        return "want a path before the ':' of an offset, found none";
+    if (path_len == SIZE_MAX) {
+        if (piece_has(place, '|'))
+            return "want '|' at the end of a command and nowhere in a path, found it inside";
+        ret->kind = SCP_FILE;
+        ret->path_len = place.len;
+        return NULL;
+    }
+    if (!digits_parse((struct piece){place.at + path_len + 1, place.len - path_len - 1}, INT64_MAX,
+                      &ret->offset))
+        return "want an offset of up to 9223372036854775807, found a larger one";
+    ret->kind = SCP_OFFSET;
+    ret->path_len = path_len;
+    return NULL;
+}
+
+static const char *place_parse(struct piece place, struct scp_line *ret)
+{
+    ret->path = place.at;
+    if (!place.len)
+        return "want a path before the range, found none";
+    if (piece_has(place, '\0'))
+        return "want a path or a command, found a NUL byte in it";
+    if (piece_is(place, "-"))
+        return "want a file or a command, found '-', which is standard input";
+    if (place.at[0] == '|')
+        return "want a file, or a command with '|' behind it, found '|' before it";
+    if (place.at[place.len - 1] != '|')
+        return file_parse(place, ret);
+    ret->kind = SCP_COMMAND;
+    ret->path_len = place.len - 1;
+    return NULL;
+}
+
+const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
+{
+    struct piece place = trim((struct piece){line, len}), key;
+    struct scp_line parsed = {0};
+    const char *wrong;
+
+    *ret = (struct scp_line){.ends_table = true};
+    if (!place.len)
+        return "want a key and where its object is, found a blank line";
+    split(&place, is_blank, &key);
+    place = trim(place);
+    parsed.key = ret->key = key.at;
+    parsed.key_len = ret->key_len = key.len;
+    if (!place.len)
+        return "want a path or a command behind the key, found nothing";
+    wrong = take_range(&place, &parsed.range, &ret->ends_table);
+    if (!wrong) {
+        ret->ends_table = false;
+        wrong = place_parse(place, &parsed);
+    }
+    if (!wrong)
+        *ret = parsed;
+    return wrong;
+}
+
+/* ---- what a range leaves ---- */
+
+/* The last one may be that far behind the end and is cut then. */
+static const char *range_of(const uint64_t range[static 2], uint64_t n, uint64_t behind,
+                            uint64_t *ret_first, uint64_t *ret_n)
+{
+    uint64_t last = range[1] == UINT64_MAX ? n - 1 : range[1];
+
+    if (!n)
+        return "want a range of an object with rows and columns, found an empty one";
+    if (last >= n && last - n >= behind)
+        return "want a range within the object, found one that ends behind it";
+    if (range[0] >= n)
+        return "want a range within the object, found one that starts behind it";
+    *ret_first = range[0];
+    *ret_n = min_u64(last, n - 1) - range[0] + 1;
+    return NULL;
+}
+
+static const char *all_of(uint64_t n, uint64_t *ret_first, uint64_t *ret_n)
+{
+    *ret_first = 0;
+    *ret_n = n;
+    return NULL;
+}
+
+const char *scp_range_rows(const struct scp_range *range, uint64_t rows, uint64_t *ret_first,
+                           uint64_t *ret_n)
+{
+    return range->is_given ? range_of(range->row, rows, 3, ret_first, ret_n)
+                           : all_of(rows, ret_first, ret_n);
+}
+
+const char *scp_range_columns(const struct scp_range *range, uint64_t columns, uint64_t *ret_first,
+                              uint64_t *ret_n)
+{
+    return range->has_columns ? range_of(range->column, columns, 0, ret_first, ret_n)
+                              : all_of(columns, ret_first, ret_n);
+}

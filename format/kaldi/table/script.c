@@ -1,0 +1,432 @@
+/* An scp file is read line by line, and the header of each object where it stands; lines with
+ * commands are read ahead, so that some can run at once. */
+#include "format/kaldi/table/pass_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+
+#define LINE_MOST  (1u << 20)
+#define LINE_SHOWN 200 /* bytes of a line in a message */
+#define RANGE_ROOM 200
+#define WAIT_MS    10 /* for a command, in a step */
+
+void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
+{
+    opener_stop(pass->table->opener, line->run);
+    free(line->text);
+    *line = (struct kaldi_line){0};
+}
+
+/* ---- files that lines name ---- */
+
+static size_t path_place(const struct kaldi_pass *pass, const char *path, size_t len)
+{
+    const struct path_table *t = &pass->paths;
+    size_t i = (size_t)key_hash(path, len) & (t->room - 1);
+
+    for (; t->number[i]; i = (i + 1) & (t->room - 1)) {
+        const char *known = pass->table->file[t->number[i] - 1].path;
+
+        if (strlen(known) == len && !memcmp(known, path, len))
+            break;
+    }
+    return i;
+}
+
+static int grow_paths(struct kaldi_pass *pass)
+{
+    struct path_table old = pass->paths, *t = &pass->paths;
+
+    if (t->room && t->used < t->room / 2)
+        return 0;
+    t->room = old.room ? old.room * 2 : 64;
+    t->number = calloc(t->room, sizeof(*t->number));
+    if (!t->number) {
+        *t = old;
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < old.room; i++) {
+        const char *path;
+
+        if (!old.number[i])
+            continue;
+        path = pass->table->file[old.number[i] - 1].path;
+        t->number[path_place(pass, path, strlen(path))] = old.number[i];
+    }
+    free(old.number);
+    return 0;
+}
+
+/* Remember a file; takes blob over. */
+static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struct blob *blob,
+                    size_t *ret)
+{
+    struct kaldi_table *table = pass->table;
+    struct kaldi_file file = {
+        .path = strndup(path, len), .blob = blob, .is_output = kaldi_is_command(path, len)};
+    int r = file.path ? array_room(&table->file, table->n_files, sizeof(file)) : -ENOMEM;
+
+    if (r < 0) {
+        free(file.path);
+        blob_free(blob);
+        return r;
+    }
+    table->file[table->n_files] = file;
+    *ret = table->n_files++;
+    r = grow_paths(pass);
+    if (r == 0) {
+        pass->paths.number[path_place(pass, path, len)] = (uint32_t)*ret + 1;
+        pass->paths.used++;
+    }
+    return r;
+}
+
+/* What a line names as files are known by: of a command with its '|'. */
+static size_t name_len(const struct kaldi_line *line)
+{
+    return line->parsed.path_len + (line->parsed.kind == SCP_COMMAND);
+}
+
+static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
+{
+    return name_len(a) == name_len(b) && !memcmp(a->parsed.path, b->parsed.path, name_len(a));
+}
+
+/* The file of a line, if an earlier one has named it; else 0, the table's own. */
+static size_t known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
+{
+    uint32_t known = 0;
+
+    if (pass->paths.room)
+        known = pass->paths.number[path_place(pass, line->parsed.path, name_len(line))];
+    return known ? known - 1 : 0;
+}
+
+static int open_file(struct kaldi_pass *pass, const struct kaldi_line *line, size_t *ret,
+                     struct diag *d)
+{
+    AUTO_FREE char *path = strndup(line->parsed.path, line->parsed.path_len);
+    struct blob *blob = NULL;
+    int r = path ? opener_file(pass->table->opener, pass->table->folder, path, &blob, d) : -ENOMEM;
+
+    return r < 0 ? r : add_file(pass, line->parsed.path, name_len(line), blob, ret);
+}
+
+/* ---- commands that lines name ---- */
+
+/* Why the command of a line has failed before; NULL: it has not. */
+static const char *failed_before(const struct kaldi_pass *pass, const struct kaldi_line *line)
+{
+    uint64_t hash = key_hash(line->parsed.path, name_len(line));
+
+    for (size_t i = 0; i < pass->n_failed; i++)
+        if (pass->failed[i].hash == hash && strlen(pass->failed[i].command) == name_len(line) &&
+            !memcmp(pass->failed[i].command, line->parsed.path, name_len(line)))
+            return pass->failed[i].reason;
+    return NULL;
+}
+
+static int remember_failed(struct kaldi_pass *pass, const struct kaldi_line *line,
+                           const char *reason)
+{
+    struct failed_command *failed;
+
+    if (array_room(&pass->failed, pass->n_failed, sizeof(*failed)) < 0)
+        return -ENOMEM;
+    failed = &pass->failed[pass->n_failed++];
+    failed->hash = key_hash(line->parsed.path, name_len(line));
+    failed->command = strndup(line->parsed.path, name_len(line));
+    failed->reason = strdup(reason);
+    return failed->command && failed->reason ? 0 : -ENOMEM;
+}
+
+/* Start the command of a line. 0, -EAGAIN: not now, or another -errno with the reason in d. */
+static int start_command(struct kaldi_pass *pass, struct kaldi_line *line, struct diag *d)
+{
+    AUTO_FREE char *command = strndup(line->parsed.path, line->parsed.path_len);
+
+    return command ? opener_start(pass->table->opener, command, &line->run, d) : -ENOMEM;
+}
+
+/* What the command of a line puts out. 0, -EAGAIN: not yet, or another -errno with the reason in d.
+ */
+static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t *ret,
+                       struct diag *d)
+{
+    const char *before = failed_before(pass, line);
+    struct blob *blob = NULL;
+    int r = 0;
+
+    if (before)
+        return diag_set(d, -EIO, "%s", before);
+    if (!line->run)
+        r = start_command(pass, line, d);
+    if (r == 0)
+        r = opener_poll(pass->table->opener, line->run, WAIT_MS, &blob, d);
+    if (r == 1)
+        return add_file(pass, line->parsed.path, name_len(line), blob, ret);
+    if (r == 0 || blob_says_nothing(r))
+        return r ? r : -EAGAIN;
+    return remember_failed(pass, line, diag_text(d, r)) < 0 ? -ENOMEM : r;
+}
+
+/* ---- scp files ---- */
+
+/* The parser's window on a file; the last one stays. */
+static void turn_to(struct kaldi_pass *pass, size_t file)
+{
+    if (pass->object_file == file && file)
+        return;
+    kaldi_in_release(&pass->object);
+    kaldi_in_init(&pass->object, pass->table->file[file].blob);
+    pass->object_file = file;
+}
+
+/* The end of the message on a line that makes no sense: what stands there. */
+static void show_line(const struct kaldi_line *line, char ret[static LINE_SHOWN + 16])
+{
+    size_t from = 0, len = line->len;
+
+    while (from < len && memchr(" \t\r\v\f", line->text[from], 5))
+        from++;
+    while (len > from && memchr(" \t\r\v\f", line->text[len - 1], 5))
+        len--;
+    *ret = '\0';
+    if (len > from)
+        snprintf(ret, LINE_SHOWN + 16, ": %.*s%s", (int)min_u64(len - from, LINE_SHOWN),
+                 line->text + from, len - from > LINE_SHOWN ? "..." : "");
+}
+
+static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
+{
+    char text[1400];
+
+    snprintf(text, sizeof(text), "%s:%llu: %s", blob_name(pass->table->blob),
+             (unsigned long long)line->number, what);
+    return kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, text);
+}
+
+/* The file is not there, or the command failed: that may be otherwise next time. */
+static int missing_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
+{
+    pass->table->may_differ = true;
+    return bad_line(pass, line, what);
+}
+
+/* What of the object counts. NULL, or what is wrong. */
+static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_range *range,
+                               const struct kaldi_object *object, uint64_t ret[static 4])
+{
+    enum kaldi_type type = pass->table->type;
+    const char *wrong;
+
+    if (type != KALDI_MATRIX && type != KALDI_VECTOR)
+        return "want a range of a matrix or a vector, found one of another object";
+    if (type == KALDI_VECTOR && range->has_columns)
+        return "want a range of one part for a vector, found two";
+    wrong = scp_range_rows(range, object->dim[0], &ret[0], &ret[2]);
+    if (!wrong && type == KALDI_MATRIX)
+        wrong = scp_range_columns(range, object->dim[1], &ret[1], &ret[3]);
+    return wrong;
+}
+
+/* The range, and what it is of: the end of the message on one that does not fit. */
+static void show_range(const struct scp_range *range, const struct kaldi_object *object,
+                       char ret[static RANGE_ROOM])
+{
+    const uint64_t *part[] = {range->row, range->column};
+    size_t len = (size_t)snprintf(ret, RANGE_ROOM, ": [");
+
+    for (unsigned i = 0; i < 1u + range->has_columns; i++) {
+        len += (size_t)snprintf(ret + len, RANGE_ROOM - len, "%s", i ? "," : "");
+        if (part[i][1] == UINT64_MAX)
+            len += (size_t)snprintf(ret + len, RANGE_ROOM - len, ":");
+        else
+            len += (size_t)snprintf(ret + len, RANGE_ROOM - len, "%llu:%llu",
+                                    (unsigned long long)part[i][0], (unsigned long long)part[i][1]);
+    }
+    len +=
+        (size_t)snprintf(ret + len, RANGE_ROOM - len, "] of a %s", kaldi_types[object->type].name);
+    if (object->type == KALDI_MATRIX)
+        snprintf(ret + len, RANGE_ROOM - len, " of %llu rows, %llu columns",
+                 (unsigned long long)object->dim[0], (unsigned long long)object->dim[1]);
+    else if (object->type == KALDI_VECTOR)
+        snprintf(ret + len, RANGE_ROOM - len, " of %llu numbers",
+                 (unsigned long long)object->dim[0]);
+}
+
+static int bad_range(struct kaldi_pass *pass, const struct kaldi_line *line,
+                     const struct kaldi_object *object, const char *wrong)
+{
+    char range[RANGE_ROOM], text[200 + RANGE_ROOM];
+
+    show_range(&line->parsed.range, object, range);
+    snprintf(text, sizeof(text), "%s%s", wrong, range);
+    return bad_line(pass, line, text);
+}
+
+/* The object of a line, in a file that is there. 0 or -errno; with the reason in d if it is one of
+ * a read that says nothing of the object. */
+static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file,
+                      struct diag *d)
+{
+    const struct scp_line *parsed = &line->parsed;
+    bool is_whole = parsed->kind != SCP_OFFSET;
+    struct diag reason = DIAG_INIT;
+    struct kaldi_object object;
+    unsigned flags = is_whole ? WHAT_WHOLE : 0;
+    uint64_t range[4] = {0};
+    const char *wrong = NULL;
+    int r;
+
+    turn_to(pass, file);
+    r = kaldi_measure(&pass->object, is_whole ? 0 : parsed->offset, pass->table->type, &object,
+                      &reason);
+    if (r == 0)
+        r = kaldi_look_at_text(&pass->object, &object, &flags);
+    if (r == 0)
+        r = kaldi_look_at_wave(&pass->object, &object, range);
+    if (r < 0) {
+        pass->object.error = 0;
+        return blob_says_nothing(r) ? diag_set(d, r, "%s", diag_text(&reason, r))
+                                    : bad_line(pass, line, diag_text(&reason, r));
+    }
+    if (parsed->range.is_given) {
+        wrong = cut_of_line(pass, &parsed->range, &object, range);
+        flags |= WHAT_CUT;
+    }
+    if (wrong)
+        return bad_range(pass, line, &object, wrong);
+    return kaldi_add_good_row(pass, (const uint8_t *)parsed->key, parsed->key_len, file, &object,
+                              flags, range);
+}
+
+/* The row of the first line that was read ahead. 1: done, 0: its command runs. */
+static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct diag *d)
+{
+    struct diag reason = DIAG_INIT;
+    size_t file = 0;
+    int r = 0;
+
+    if (line->wrong) {
+        char shown[LINE_SHOWN + 16], text[200 + LINE_SHOWN];
+
+        show_line(line, shown);
+        snprintf(text, sizeof(text), "%s%s", line->wrong, shown);
+        r = bad_line(pass, line, text);
+        return r < 0 ? r : 1;
+    }
+    file = known_file(pass, line);
+    if (!file && line->parsed.kind == SCP_COMMAND)
+        r = open_output(pass, line, &file, &reason);
+    else if (!file)
+        r = open_file(pass, line, &file, &reason);
+    if (r == -EAGAIN)
+        return 0;
+    if (r == 0)
+        r = object_row(pass, line, file, d);
+    else if (blob_says_nothing(r))
+        diag_set(d, r, "%s", diag_text(&reason, r));
+    else
+        r = missing_line(pass, line, diag_text(&reason, r));
+    return r < 0 ? r : 1;
+}
+
+/* The next line of the scp file as the last of those that wait. An scp file ends, as for Kaldi,
+ * where a line has no key and value. */
+static int read_line(struct kaldi_pass *pass, struct diag *d)
+{
+    struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
+    size_t have = 0, len = 0, want = 256;
+    const uint8_t *text, *end;
+    char reason[1400], shown[LINE_SHOWN + 16];
+
+    for (;; want *= 4) {
+        text = kaldi_in_at(&pass->in, pass->at, want, &have);
+        if (!text)
+            return kaldi_bad(&pass->in, pass->at, d, "cannot be read");
+        end = memchr(text, '\n', have);
+        if (end || have < want || want > LINE_MOST)
+            break;
+    }
+    if (!have) {
+        pass->ended = true;
+        return 0;
+    }
+    pass->lines++;
+    len = end ? (size_t)(end - text) : have;
+    *line = (struct kaldi_line){.text = malloc(len + 1), .len = len, .number = pass->lines};
+    if (!line->text)
+        return -ENOMEM;
+    memcpy(line->text, text, len);
+    line->text[len] = '\0';
+    pass->at += len + (end != NULL);
+    line->parsed.ends_table = true;
+    line->wrong = len > LINE_MOST ? "want a shorter line, found one of more than 1 MiB"
+                                  : scp_line_parse(line->text, len, &line->parsed);
+    if ((line->wrong && line->parsed.ends_table) || line->parsed.key_len > KEY_MAX) {
+        show_line(line, shown);
+        snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here%s",
+                 blob_name(pass->table->blob), (unsigned long long)line->number,
+                 line->wrong ? line->wrong : "want a key of at most 1024 bytes", shown);
+        kaldi_note(pass->table, &pass->told_bad, reason);
+        pass->table->totals.ends_early = true;
+        kaldi_line_release(pass, line);
+        pass->ended = true;
+        return 0;
+    }
+    pass->n_ahead++;
+    return 0;
+}
+
+/* Is a line before number i of those that wait about the same command? */
+static bool waits_already(const struct kaldi_pass *pass, unsigned i)
+{
+    const struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
+
+    while (i-- > 0)
+        if (name_same(&pass->ahead[(pass->first_ahead + i) % LINES_AHEAD], line))
+            return true;
+    return false;
+}
+
+/* Start the commands of the lines that wait, as many as may run; each once. */
+static int start_ahead(struct kaldi_pass *pass)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < pass->n_ahead && r == 0; i++) {
+        struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
+        struct diag d = DIAG_INIT;
+
+        if (!line->wrong && line->parsed.kind == SCP_COMMAND && !line->run &&
+            !known_file(pass, line) && !failed_before(pass, line) && !waits_already(pass, i))
+            r = start_command(pass, line, &d);
+    }
+    return r == -ENOMEM ? r : 0; /* why one cannot start is said when its turn comes */
+}
+
+int kaldi_script_row(struct kaldi_pass *pass, struct diag *d)
+{
+    struct kaldi_line *first;
+    int r = 0;
+
+    while (pass->n_ahead < LINES_AHEAD && !pass->ended && r == 0)
+        r = read_line(pass, d);
+    if (r == 0 && pass->n_ahead)
+        r = start_ahead(pass);
+    if (r < 0 || !pass->n_ahead)
+        return r;
+    first = &pass->ahead[pass->first_ahead];
+    r = line_row(pass, first, d);
+    if (r == 1) {
+        kaldi_line_release(pass, first);
+        pass->first_ahead = (pass->first_ahead + 1) % LINES_AHEAD;
+        pass->n_ahead--;
+    }
+    return r == 0 ? -EAGAIN : r < 0 ? r : 0;
+}

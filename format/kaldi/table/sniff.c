@@ -1,0 +1,379 @@
+/* What type the objects of a table have.
+ *
+ * Matrices, vectors and waves say so. Other binary objects do not: all candidates are tried, and
+ * the one is taken under which the objects can be read; where several are left only the user knows.
+ * What is text can be read in many ways: the most specific one is taken. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/text.h"
+#include "format/kaldi/table/table.h"
+
+#define BINARY_MOST (64u << 20) /* bytes of an archive that are looked at */
+#define TEXT_MOST   (1u << 20)
+#define OBJECT_MOST 65536 /* bytes of an object whose values are looked at */
+
+static const enum kaldi_type binary_types[] = {
+    KALDI_INT,       KALDI_FLOAT,     KALDI_DOUBLE,      KALDI_BOOL,      KALDI_INTS,
+    KALDI_INT_LISTS, KALDI_INT_PAIRS, KALDI_FLOAT_PAIRS, KALDI_POSTERIOR, KALDI_GAUSS_POST,
+};
+
+/* What an object must have to be taken for one of the type. */
+enum need { NEED_NOTHING, NEED_LINES, NEED_SEMICOLON, NEED_BRACKET };
+
+/* The most specific first. */
+static const struct text_type {
+    enum kaldi_type type;
+    enum need need; /* in one object at least */
+} text_types[] = {
+    {KALDI_MATRIX, NEED_LINES},          {KALDI_VECTOR, NEED_NOTHING},
+    {KALDI_POSTERIOR, NEED_BRACKET},     {KALDI_MATRIX, NEED_NOTHING},
+    {KALDI_INT_LISTS, NEED_SEMICOLON},   {KALDI_INT_PAIRS, NEED_SEMICOLON},
+    {KALDI_FLOAT_PAIRS, NEED_SEMICOLON}, {KALDI_INT, NEED_NOTHING},
+    {KALDI_DOUBLE, NEED_NOTHING},        {KALDI_BOOL, NEED_NOTHING},
+    {KALDI_INTS, NEED_NOTHING},          {KALDI_GAUSS_POST, NEED_BRACKET},
+    {KALDI_TOKEN, NEED_NOTHING},         {KALDI_TOKENS, NEED_NOTHING}, /* the last two */
+};
+
+/* One try. */
+struct attempt {
+    const struct blob *blob;
+    enum kaldi_type type;
+    enum need need;
+    uint64_t most;
+    bool has_need;
+    bool has_integer; /* a word that nobody would write as a float, and */
+    bool has_real;    /* one that nobody would write as an integer */
+    uint64_t reached; /* the end of the last object that could be read; 0: none */
+};
+
+/* Has it what its type needs? */
+static bool is_likely(const struct attempt *try)
+{
+    return !try->need || try->has_need;
+}
+
+/* Are the real numbers of the archive rather integers? Int 5 read as a float is 7e-45. */
+static bool is_odd(const struct attempt *try)
+{
+    return try->has_integer && !try->has_real;
+}
+
+/* What a word of 4 bytes would be. Small integers are denormal floats, and negative ones NaN that
+ * no arithmetic makes (it makes 0xffc00000). Zero, and an integer whose float is below 1e-33, fit
+ * both. */
+static void look_at_word(struct attempt *try, uint32_t word)
+{
+    if ((word && word < UINT32_C(1) << 23) || word > UINT32_C(0xffc00000))
+        try->has_integer = true;
+    else if (word >= UINT32_C(1) << 27)
+        try->has_real = true;
+}
+
+/* 0 or -ENOMEM. */
+static int look_at_reals(struct attempt *try, const struct kaldi_object *object,
+                         const uint8_t *bytes)
+{
+    const struct kaldi_type_info *info = &kaldi_types[object->type];
+    unsigned i = info->n_arrays - 1; /* the values come last */
+    AUTO_FREE uint8_t *values = NULL;
+    uint64_t size;
+
+    if (object->store != KALDI_BINARY || !info->n_arrays || !info->array[i].real ||
+        !kaldi_array_bytes(object, i, DTYPE_F4, &size) || size > OBJECT_MOST)
+        return 0;
+    values = malloc(size + 1);
+    if (!values)
+        return -ENOMEM;
+    if (kaldi_decode(object, bytes, i, DTYPE_F4, values, "", NULL) < 0)
+        return 0;
+    for (uint64_t at = 0; at + 4 <= size; at += 4)
+        look_at_word(try, load_le32(values + at));
+    return 0;
+}
+
+static bool has_need(enum need need, const struct kaldi_object *object, const uint8_t *bytes)
+{
+    const uint8_t *end = memrchr(bytes, ']', object->len);
+
+    switch (need) {
+    case NEED_LINES:
+        return end && memchr(bytes, '\n', (size_t)(end - bytes));
+    case NEED_SEMICOLON:
+        return memchr(bytes, ';', object->len);
+    case NEED_BRACKET:
+        return end;
+    default:
+        return true;
+    }
+}
+
+/* Bytes that stand in no text: words are what is left where nothing else fits. */
+static bool has_control(const uint8_t *bytes, uint64_t len)
+{
+    for (uint64_t i = 0; i < len; i++)
+        if (bytes[i] == 0x7f || (bytes[i] < 0x20 && !memchr("\t\n\v\f\r", bytes[i], 5)))
+            return true;
+    return false;
+}
+
+/* The store that the type has: a float of 8 bytes is a double. */
+static bool store_fits(const struct kaldi_object *object)
+{
+    if (object->type == KALDI_FLOAT)
+        return object->store != KALDI_BINARY8;
+    return object->type != KALDI_DOUBLE || object->store != KALDI_BINARY;
+}
+
+/* Read an object as the attempt has it. 0, or -EBADMSG and others. */
+static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
+                      struct kaldi_object *ret, struct diag *d)
+{
+    const uint8_t *bytes;
+    size_t have;
+    int r = kaldi_measure(in, at, try->type, ret, d);
+
+    if (r < 0)
+        return r;
+    if (!store_fits(ret))
+        return -EBADMSG;
+    if (ret->len > OBJECT_MOST && try->need != NEED_LINES)
+        return 0;
+    bytes = kaldi_in_at(in, ret->start, (size_t)min_u64(ret->len, OBJECT_MOST), &have);
+    if (!bytes)
+        return in->error;
+    if ((try->type == KALDI_TOKEN || try->type == KALDI_TOKENS) && has_control(bytes, ret->len))
+        return -EBADMSG;
+    if (have < ret->len) { /* a matrix: lines are at its start */
+        try->has_need = try->has_need || memchr(bytes, '\n', have);
+        return 0;
+    }
+    try->has_need = try->has_need || has_need(try->need, ret, bytes);
+    return look_at_reals(try, ret, bytes);
+}
+
+/* Numbers that are taken for keys, after a wrong guess, mostly have control bytes. */
+static bool key_is_sane(const uint8_t *key, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (key[i] < 0x21 || key[i] == 0x7f)
+            return false;
+    return true;
+}
+
+/* Kaldi takes a key without an object for the end of an archive: is what stands behind the last
+ * object nothing, or a key that somebody would write? */
+static int ends_sanely(const struct attempt *try, struct kaldi_in *in, uint64_t at)
+{
+    while (at < in->size && at < try->most) {
+        size_t have = 0, len = 0;
+        const uint8_t *rest = kaldi_in_at(in, at, KEY_MAX, &have);
+
+        if (!rest)
+            return in->error;
+        while (len < have && (memchr(" \t\n\v\f\r", rest[len], 6) || key_is_sane(rest + len, 1)))
+            len++;
+        if (len < have)
+            return -EBADMSG;
+        at += have;
+    }
+    return 0;
+}
+
+/* 0: all objects of the archive, or of its first bytes, can be read so; -EBADMSG: not. */
+static int try_archive(struct attempt *try, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    uint64_t at = 0;
+    uint8_t key[KEY_MAX];
+
+    kaldi_in_init(&in, try->blob);
+    while (at < try->most) {
+        struct kaldi_object object;
+        bool is_plain;
+        size_t len;
+        int r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
+
+        if (r == 0) {
+            r = ends_sanely(try, &in, at);
+            if (r < 0)
+                return r;
+            break;
+        }
+        if (r == 1 && !key_is_sane(key, len))
+            return -EBADMSG;
+        if (r == 1)
+            r = try_object(try, &in, at, &object, d);
+        if (r < 0)
+            return r;
+        try->reached = at = object.start + object.len;
+    }
+    return try->reached && is_likely(try) ? 0 : -EBADMSG;
+}
+
+/* One object that is all of its file. */
+static int try_whole(struct attempt *try, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object object;
+    int r;
+
+    kaldi_in_init(&in, try->blob);
+    r = try_object(try, &in, 0, &object, d);
+    if (r == 0 && object.len != in.size)
+        r = -EBADMSG;
+    return r == 0 && is_likely(try) ? 0 : r < 0 && r != -EBADMSG ? r : -EBADMSG;
+}
+
+typedef int try_fn(struct attempt *try, struct diag *d);
+
+/* How far an attempt got; r: what it returned. */
+static uint64_t reach(const struct attempt *try, int r)
+{
+    /* The start of a matrix that is cut, "FM ", reads as a false and a key. */
+    if (r < 0 && try->type == KALDI_BOOL)
+        return 0;
+    return r == 0 ? UINT64_MAX : is_likely(try) ? try->reached : 0;
+}
+
+/* Of the tries those that got to the end, or, of an archive that breaks, furthest; of these the
+ * ones whose numbers are likely, if there are any. */
+static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *ret, struct diag *d)
+{
+    struct attempt try[ARRAY_LEN(binary_types)];
+    uint64_t reached[ARRAY_LEN(binary_types)], furthest = 1;
+    AUTO_TEXT struct text names = {0};
+    unsigned n = 0;
+    bool all_odd = true;
+
+    for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
+        int r;
+
+        try[i] = (struct attempt){.blob = blob, .type = binary_types[i], .most = BINARY_MOST};
+        r = run(&try[i], NULL);
+        if (r < 0 && r != -EBADMSG)
+            return r;
+        reached[i] = reach(&try[i], r);
+        furthest = max_u64(furthest, reached[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(binary_types); i++)
+        all_odd = all_odd && (reached[i] < furthest || is_odd(&try[i]));
+    for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
+        if (reached[i] < furthest || (is_odd(&try[i]) && !all_odd))
+            continue;
+        *ret = n ? *ret : try[i].type;
+        text_add(&names, "%s%s", n++ ? " or " : "", kaldi_types[try[i].type].name);
+    }
+    if (n == 1)
+        return 0;
+    if (!n)
+        return -EBADMSG;
+    return diag_set(d, -EBADMSG,
+                    "%s: want objects that say what they are, found bytes that can be read as %s; "
+                    "mount with -o kaldi_type=<one of them>",
+                    blob_name(blob), names.data ? names.data : "");
+}
+
+/* brackets: the first object begins with one, so that it is no list of words. */
+static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum kaldi_type *ret,
+                      struct diag *d)
+{
+    size_t n = ARRAY_LEN(text_types) - (brackets ? 2 : 0);
+    enum kaldi_type best = KALDI_UNKNOWN; /* the first of those that got furthest */
+    uint64_t furthest = 0;
+    struct diag first = DIAG_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        struct attempt try = {.blob = blob,
+                              .type = text_types[i].type,
+                              .need = text_types[i].need,
+                              .most = TEXT_MOST};
+        int r = run(&try, &first);
+
+        *ret = text_types[i].type;
+        if (r != -EBADMSG)
+            return r;
+        if (reach(&try, r) > furthest) {
+            furthest = reach(&try, r);
+            best = try.type;
+        }
+    }
+    *ret = best;
+    if (best)
+        return 0;
+    return diag_set(d, -EBADMSG, "%s%s", first.set ? first.text : blob_name(blob),
+                    first.set ? "" : ": want objects as text, found bytes that are none");
+}
+
+static bool begins_with_bracket(const uint8_t *text, size_t len)
+{
+    while (len && memchr(" \t\n\r", *text, 4)) {
+        text++;
+        len--;
+    }
+    return len && *text == '[';
+}
+
+/* Do objects of that type say so? Who asks for one wants nothing else. */
+static bool says_itself(enum kaldi_type type)
+{
+    return type == KALDI_MATRIX || type == KALDI_VECTOR || type == KALDI_PACKED ||
+           type == KALDI_WAVE;
+}
+
+/* The object at byte at tells how to go on; run tries the file. */
+static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_type asked,
+                 enum kaldi_type *ret, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct diag reason = DIAG_INIT;
+    struct kaldi_object object;
+    const uint8_t *start;
+    size_t have;
+    int r;
+
+    kaldi_in_init(&in, blob);
+    start = kaldi_in_at(&in, at, 8, &have);
+    if (!start)
+        return kaldi_bad(&in, at, d, "cannot be read");
+    *ret = asked;
+    if (have && start[0] != 0 && start[0] != 'R')
+        return asked ? 0 : sniff_text(blob, begins_with_bracket(start, have), run, ret, d);
+    r = kaldi_measure(&in, at, KALDI_UNKNOWN, &object, &reason);
+    if (r == 0 && !says_itself(asked))
+        *ret = object.type;
+    if (r == 0 || (r == -EBADMSG && asked))
+        return 0;
+    if (r == -EBADMSG && have && start[0] == 'R')
+        r = sniff_text(blob, false, run, ret, NULL);
+    else if (r == -EBADMSG && have >= 2 && start[1] == 'B')
+        r = sniff_binary(blob, run, ret, d);
+    return r < 0 ? diag_set(d, r, "%s", reason.text) : r;
+}
+
+int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
+                        struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    uint8_t key[KEY_MAX];
+    uint64_t at = 0;
+    bool is_plain;
+    size_t len;
+    int r;
+
+    kaldi_in_init(&in, blob);
+    r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
+    if (r == 0)
+        return kaldi_bad(&in, 0, d, "want a key and an object, found the end of the file");
+    return r < 0 ? r : sniff(blob, at, try_archive, asked, ret, d);
+}
+
+int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,
+                       enum kaldi_type *ret, struct diag *d)
+{
+    return sniff(blob, at, at ? try_archive : try_whole, asked, ret, d);
+}

@@ -1,0 +1,499 @@
+/* libsvm text as a format: which files it is, and what datasets they make. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/core/encoder.h"
+#include "format/core/extents.h"
+#include "format/core/format.h"
+#include "format/libsvm/rows.h"
+
+#define JOINED     "all" /* the dataset of all files of a folder */
+#define PROBE_MOST 32    /* rows that a probe looks at */
+
+/* ---- which files ---- */
+
+/* What the first rows look like. */
+struct impression {
+    unsigned strong; /* rows with index:value */
+    unsigned weak;   /* other rows that can be read */
+    unsigned lists;  /* of these, with a list of labels: comma-separated values? */
+    unsigned alike;  /* rows that cannot be read, and are meant to be rows */
+    unsigned bad;    /* others that cannot */
+};
+
+static size_t number_len(const uint8_t *at, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && memchr("0123456789+-.eE", at[n], 15))
+        n++;
+    return n;
+}
+
+/* Is a line that is no row meant to be one? It has index:number, or a label and index:anything. */
+static bool is_alike(const uint8_t *line, size_t len)
+{
+    bool has_label = false, has_pair = false, is_first = true;
+
+    for (size_t at = 0, n; at < len; at += n + 1, is_first = false) {
+        const uint8_t *colon;
+        size_t index = 0;
+
+        for (n = 0; at + n < len && !libsvm_is_blank(line[at + n]);)
+            n++;
+        colon = memchr(line + at, ':', n);
+        while (index < n && line[at + index] >= '0' && line[at + index] <= '9')
+            index++;
+        if (is_first)
+            has_label = n && number_len(line + at, n) == n;
+        if (!colon || !index || colon != line + at + index || memchr(colon + 1, ':', n - index - 1))
+            continue;
+        has_pair = true;
+        if (n > index + 1 && number_len(colon + 1, n - index - 1) == n - index - 1)
+            return true;
+    }
+    return has_label && has_pair;
+}
+
+static void look_at_row(const uint8_t *line, size_t len, struct impression *seen)
+{
+    struct libsvm_row row = {0};
+    struct libsvm_fault fault;
+
+    if (!libsvm_is_row(line, len))
+        return;
+    if (libsvm_line_parse(line, len, LIBSVM_ANY, &row, &fault) < 0)
+        (*(is_alike(line, len) ? &seen->alike : &seen->bad))++;
+    else if (row.n && memchr(line, ':', len))
+        seen->strong++;
+    else
+        seen->weak++;
+    seen->lists += row.n_labels > 1 && !row.n;
+}
+
+static unsigned rows_of(const struct impression *seen)
+{
+    return seen->strong + seen->weak + seen->alike + seen->bad;
+}
+
+static enum claim libsvm_probe(const struct probed_file *file)
+{
+    const uint8_t *head = file->head;
+    size_t len = file->len;
+    struct impression seen = {0};
+    uint8_t line[FORMAT_HEAD + LIBSVM_PAD];
+    size_t at = len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+
+    while (at < len && rows_of(&seen) < PROBE_MOST) {
+        size_t n = 0;
+
+        while (at + n < len && head[at + n] != '\n' && head[at + n] != '\r')
+            n++;
+        memcpy(line, head + at, n);
+        at += n + 1;
+        if (at > len && !file->whole) { /* the line goes on: without its last word */
+            if (rows_of(&seen))
+                break;
+            while (n && !libsvm_is_blank(line[n - 1]))
+                n--;
+        }
+        memset(line + n, 0, LIBSVM_PAD);
+        look_at_row(line, n, &seen);
+    }
+    /* Rows that are meant to be some are told of best by what reads rows. */
+    if (seen.strong ? seen.strong + seen.alike >= seen.bad : seen.alike && !seen.bad)
+        return CLAIM_STRONG;
+    return seen.weak && !seen.bad && !seen.lists ? CLAIM_WEAK : CLAIM_NONE;
+}
+
+/* ---- what a dataset does ---- */
+
+/* All files are ready: put them one behind another. */
+static int rows_finish(struct dataset *ds)
+{
+    struct libsvm_rows *rows = ds->own;
+    uint32_t largest = 0;
+    bool any = false, from_one = rows->n_files > 0;
+
+    for (unsigned i = 0; i < rows->n_files; i++) {
+        const struct libsvm_file *file = rows->file[i];
+        struct row_sums sums = row_index_sums(&file->index, file->index.rows);
+
+        rows->first[i + 1] = rows->first[i] + file->index.rows;
+        rows->before[i + 1].text = rows->before[i].text + sums.text;
+        rows->before[i + 1].features = rows->before[i].features + sums.features;
+        rows->groups[i + 1] = rows->groups[i] + file->side[LIBSVM_SIDE_GROUP].n;
+        rows->labels = max_u64(rows->labels, file->totals.labels);
+        any = any || file->totals.has_features;
+        largest = file->totals.largest > largest ? file->totals.largest : largest;
+        from_one = from_one && file->totals.has_features && !file->totals.has_zero;
+    }
+    rows->shift = rows->base_one || (rows->base_auto && from_one);
+    rows->features = any ? (uint64_t)largest + 1 - rows->shift : 0;
+    if (rows->n_files == 1)
+        ds->note = rows->file[0]->note;
+    dataset_set_samples(ds, rows->first[rows->n_files]);
+    libsvm_fields_finish(ds);
+    return 1;
+}
+
+static int rows_prepare(struct dataset *ds, struct diag *d)
+{
+    struct libsvm_rows *rows = ds->own;
+
+    for (unsigned i = 0; i < rows->n_files; i++) {
+        int r = libsvm_file_prepare(rows->file[i], d);
+
+        if (r != 1)
+            return r;
+    }
+    return rows_finish(ds);
+}
+
+static void rows_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+
+    *ret_done = 0;
+    for (unsigned i = 0; i < rows->n_files; i++)
+        *ret_done += atomic_load_explicit(&rows->file[i]->seen, memory_order_relaxed);
+    *ret_total = rows->byte[rows->n_files];
+}
+
+/* Rows before byte at of the files one behind another. */
+static uint64_t rows_before_cut(const struct libsvm_rows *rows, uint64_t at)
+{
+    for (unsigned i = 0; i < rows->n_files; i++)
+        if (at < rows->byte[i + 1])
+            return rows->first[i] + libsvm_file_cut(rows->file[i], at - rows->byte[i]);
+    return rows->first[rows->n_files];
+}
+
+/* dmlc's rule for parts: input_split_base.cc, ResetPartition. */
+static void rows_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
+                       uint64_t *ret_length)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+    uint64_t total = rows->byte[rows->n_files], step = ceil_div(total, parts), begin, end;
+
+    if (!checked_mul(step, part, &begin) || begin > total)
+        begin = total;
+    end = min_u64(begin + step, total);
+    *ret_start = rows_before_cut(rows, begin);
+    *ret_length = rows_before_cut(rows, end) - *ret_start;
+}
+
+static int rows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                      void *ctx, struct diag *d)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+    int r = 0;
+
+    /* The files of a folder have datasets of their own. */
+    for (unsigned i = 0; i < rows->n_files && rows->n_files == 1 && r == 0; i++)
+        r = libsvm_file_check(rows->file[i], report, ctx, d);
+    return r;
+}
+
+static void rows_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+    uint64_t left_out = 0;
+
+    for (unsigned i = 0; i < rows->n_files; i++)
+        left_out += rows->file[i]->totals.skipped;
+    text_add(t, "%s\"features\": %llu,\n%s\"nonzeros\": %llu,\n%s\"index_base\": %u,\n", indent,
+             (unsigned long long)rows->features, indent,
+             (unsigned long long)rows->before[rows->n_files].features, indent, rows->shift);
+    text_add(t, "%s\"rows_left_out\": %llu,\n", indent, (unsigned long long)left_out);
+}
+
+static void rows_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                        struct text *t)
+{
+    struct libsvm_row_at at = libsvm_rows_find(libsvm_rows_of(ds), sample);
+
+    (void)only;
+    text_add(t, "%s:%llu+%llu", blob_name(at.file->blob), (unsigned long long)at.place.start,
+             (unsigned long long)at.place.len);
+}
+
+/* Side files are in memory once the dataset is ready. */
+static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                             struct extent *ret)
+{
+    struct libsvm_row_at at;
+
+    if (only && !libsvm_field_reads_rows(only))
+        return 0;
+    at = libsvm_rows_find(libsvm_rows_of(ds), sample);
+    *ret = (struct extent){at.file->blob, at.place.start, at.place.len};
+    return at.place.len > 0;
+}
+
+static void rows_free(struct dataset *ds)
+{
+    struct libsvm_rows *rows = ds->own;
+
+    ds->n_blobs = 0; /* they are the files' */
+    if (!rows)
+        return;
+    for (unsigned i = 0; rows->file && i < rows->n_files; i++)
+        libsvm_file_drop(rows->file[i]);
+    free(rows->file);
+    free(rows->first);
+    free(rows->before);
+    free(rows->byte);
+    free(rows->groups);
+    free(rows);
+}
+
+static const struct dataset_ops libsvm_ops = {
+    .prepare = rows_prepare,
+    .progress = rows_progress,
+    .share = rows_share,
+    .check = rows_check,
+    .describe = rows_describe,
+    .locate = rows_locate,
+    .extents = rows_extents,
+    .free = rows_free,
+    .checks_reads = true,
+};
+
+/* ---- making datasets ---- */
+
+static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
+{
+    struct libsvm_rows *rows = ds->own;
+
+    rows->file = calloc(n, sizeof(struct libsvm_file *));
+    rows->first = calloc(n + 1, sizeof(*rows->first));
+    rows->before = calloc(n + 1, sizeof(*rows->before));
+    rows->byte = calloc(n + 1, sizeof(*rows->byte));
+    rows->groups = calloc(n + 1, sizeof(*rows->groups));
+    ds->blob = calloc((size_t)n * (1 + N_LIBSVM_SIDES), sizeof(struct blob *));
+    if (!rows->file || !rows->first || !rows->before || !rows->byte || !rows->groups || !ds->blob)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        struct libsvm_file *file = files[i];
+
+        file->users++;
+        rows->file[rows->n_files++] = file;
+        rows->byte[i + 1] = rows->byte[i] + file->blob->size;
+        ds->blob[ds->n_blobs++] = file->blob;
+        for (unsigned k = 0; k < N_LIBSVM_SIDES; k++)
+            if (file->side[k].blob)
+                ds->blob[ds->n_blobs++] = file->side[k].blob;
+    }
+    return 0;
+}
+
+static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
+                            const struct format_setup *setup, struct dataset **ret)
+{
+    extern const struct format format_libsvm;
+    AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
+    struct libsvm_rows *rows;
+    int r;
+
+    if (!ds)
+        return -ENOMEM;
+    ds->format = &format_libsvm;
+    ds->ops = &libsvm_ops;
+    ds->shares_blobs = n > 1;
+    ds->own = rows = calloc(1, sizeof(*rows));
+    ds->field = calloc(LIBSVM_FIELDS_MAX, sizeof(*ds->field));
+    if (!rows || !ds->field)
+        return -ENOMEM;
+    rows->memo = setup->memo;
+    rows->pool = setup->pool;
+    rows->labels = 1;
+    rows->base_one = setup->options.index_base == INDEX_FROM_ONE;
+    rows->base_auto = setup->options.index_base == INDEX_AUTO;
+    r = rows_add_files(ds, files, n);
+    if (r == 0)
+        r = libsvm_fields_init(ds);
+    if (r == 0)
+        r = dataset_add_folders(ds);
+    if (r < 0)
+        return r;
+    atomic_store(&ds->state, DATASET_PREPARING);
+    *ret = TAKE_PTR(ds);
+    return 0;
+}
+
+/* The files of a folder, while datasets are made of them. */
+struct folder_files {
+    struct source_file *source;
+    size_t n_sources;
+    struct libsvm_file **file; /* [n] owned */
+    const char **name;         /* [n] */
+    unsigned n;
+};
+
+static void folder_files_release(struct folder_files *files)
+{
+    for (unsigned i = 0; i < files->n; i++)
+        libsvm_file_drop(files->file[i]);
+    free(files->file);
+    free(files->name);
+}
+
+/* The file that source is a side file of, NULL: none. */
+static const struct source_file *main_of_side(const struct folder_files *files,
+                                              const struct source_file *source,
+                                              enum libsvm_side_kind *ret_kind)
+{
+    for (size_t i = 0; i < files->n_sources; i++)
+        if (&files->source[i] != source &&
+            libsvm_side_find(source->name, files->source[i].name, ret_kind))
+            return &files->source[i];
+    return NULL;
+}
+
+/* Give the side files of a file to it; a second one of a kind is an error. */
+static int take_sides(struct folder_files *files, const struct source_file *of,
+                      struct libsvm_file *file, struct finds *finds)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < files->n_sources && r == 0; i++) {
+        struct source_file *source = &files->source[i];
+        enum libsvm_side_kind kind = N_LIBSVM_SIDES;
+        char reason[1024];
+
+        if (source == of || !source->blob || !libsvm_side_find(source->name, of->name, &kind))
+            continue;
+        if (!file->side[kind].blob) {
+            file->side[kind].blob = TAKE_PTR(source->blob);
+            continue;
+        }
+        snprintf(reason, sizeof(reason), "%s: %s says the same of the rows of %s; want one of them",
+                 blob_name(source->blob), blob_name(file->side[kind].blob), of->name);
+        r = finds->error(finds, source->file_name, reason);
+    }
+    return r;
+}
+
+static int open_file(struct folder_files *files, struct source_file *source,
+                     const struct format_setup *setup, struct finds *finds)
+{
+    const struct format_options *options = &setup->options;
+    struct diag d = DIAG_INIT;
+    struct libsvm_file *file = NULL;
+    struct dataset *ds = NULL;
+    int r = libsvm_file_new(TAKE_PTR(source->blob), options->index_base == INDEX_FROM_ONE,
+                            options->skip_bad_rows, setup->keep, &file, &d);
+
+    if (r < 0)
+        return r == -ENOMEM ? r : finds->error(finds, source->file_name, diag_text(&d, r));
+    files->file[files->n] = file;
+    files->name[files->n++] = source->name;
+    r = take_sides(files, source, file, finds);
+    if (r == 0)
+        r = dataset_of_files(&file, 1, setup, &ds);
+    return r < 0 ? r : finds->dataset(finds, source->name, ds);
+}
+
+static unsigned sides_of(const struct libsvm_file *file)
+{
+    unsigned sides = 0;
+
+    for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
+        sides |= file->side[i].blob ? 1u << i : 0;
+    return sides;
+}
+
+/* What a file has beside label and features, for people. */
+static void describe_columns(const struct libsvm_file *file, char *ret, size_t room)
+{
+    const struct {
+        bool is_there;
+        const char *name;
+    } columns[] = {
+        {file->columns & LIBSVM_WEIGHT, "weights"},
+        {file->columns & LIBSVM_QID, "qids"},
+        {file->side[LIBSVM_SIDE_WEIGHT].blob, "a file of weights"},
+        {file->side[LIBSVM_SIDE_GROUP].blob, "a file of groups"},
+        {file->side[LIBSVM_SIDE_MARGIN].blob, "a file of margins"},
+    };
+    size_t len = 0;
+
+    snprintf(ret, room, "nothing");
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        if (columns[i].is_there && len < room)
+            len +=
+                (size_t)snprintf(ret + len, room - len, "%s%s", len ? ", " : "", columns[i].name);
+}
+
+/* All files of the folder as one dataset, if they have the same columns. */
+static int join_files(const struct folder_files *files, const struct format_setup *setup,
+                      struct finds *finds)
+{
+    struct dataset *ds = NULL;
+    int r;
+
+    if (files->n < 2)
+        return 0;
+    for (unsigned i = 1; i < files->n; i++) {
+        const struct libsvm_file *a = files->file[0], *b = files->file[i];
+        char reason[2048], columns_a[128], columns_b[128];
+
+        if (a->columns == b->columns && sides_of(a) == sides_of(b))
+            continue;
+        describe_columns(a, columns_a, sizeof(columns_a));
+        describe_columns(b, columns_b, sizeof(columns_b));
+        snprintf(reason, sizeof(reason),
+                 "%s and %s cannot be one dataset: want the same beside label and features in all, "
+                 "in their rows or in side files, found %s in the first, %s in the second. Each is "
+                 "served alone.",
+                 blob_name(a->blob), blob_name(b->blob), columns_a, columns_b);
+        return finds->error(finds, JOINED, reason);
+    }
+    r = dataset_of_files(files->file, files->n, setup, &ds);
+    return r < 0 ? r : finds->dataset(finds, JOINED, ds);
+}
+
+static int libsvm_open_folder(struct source_file *sources, size_t n,
+                              const struct format_setup *setup, struct finds *finds)
+{
+    AUTO(folder_files_release) struct folder_files files = {.source = sources, .n_sources = n};
+    enum libsvm_side_kind kind;
+    int r = 0;
+
+    files.file = calloc(n, sizeof(struct libsvm_file *));
+    files.name = calloc(n, sizeof(char *));
+    if (!files.file || !files.name)
+        return -ENOMEM;
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (!main_of_side(&files, &sources[i], &kind))
+            r = open_file(&files, &sources[i], setup, finds);
+    return r < 0 ? r : join_files(&files, setup, finds);
+}
+
+static void libsvm_example(const struct dataset *ds, struct text *t)
+{
+    char key[KEY_NAME_ROOM];
+
+    text_add(t, "  import scipy.sparse\n"
+                "  path = root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz'\n"
+                "  x, batch = scipy.sparse.load_npz(path), np.load(path)\n"
+                "  label, index = batch['label'], batch['index']\n");
+    if (!ds->samples)
+        return;
+    dataset_name(ds, 0, false, key);
+    text_add(t, "  line = open(root + '/samples/svm/%s.svm').read()\n", key);
+}
+
+const struct format format_libsvm = {
+    .name = "libsvm",
+    .probe = libsvm_probe,
+    .open_folder = libsvm_open_folder,
+    .sides = libsvm_side_suffixes,
+    .title = "libsvm text",
+    .start = "a row `label index:value ...` (libsvm)",
+    .example = libsvm_example,
+};

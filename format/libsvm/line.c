@@ -1,0 +1,363 @@
+#include "format/libsvm/line.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+
+const char libsvm_too_long[] = "a row of at most 256 MiB";
+
+/* Where in the line we are. */
+struct cursor {
+    const uint8_t *line, *at, *end;
+    struct libsvm_fault *fault;
+};
+
+static int fail_at(struct cursor *c, const uint8_t *at, const char *want)
+{
+    *c->fault = (struct libsvm_fault){.at = (size_t)(at - c->line), .want = want};
+    return -EBADMSG;
+}
+
+static void skip_blanks(struct cursor *c)
+{
+    while (c->at < c->end && libsvm_is_blank(*c->at))
+        c->at++;
+}
+
+/* Does a token end here? */
+static bool at_break(const struct cursor *c)
+{
+    return c->at >= c->end || libsvm_is_blank(*c->at) || *c->at == '#';
+}
+
+static bool at_end(const struct cursor *c)
+{
+    return c->at >= c->end || *c->at == '#';
+}
+
+bool libsvm_is_row(const uint8_t *line, size_t len)
+{
+    struct cursor c = {.line = line, .at = line, .end = line + len};
+
+    skip_blanks(&c);
+    return !at_end(&c);
+}
+
+/* Skip blanks and a colon; false, and nothing skipped, where there is none. */
+static bool take_colon(struct cursor *c)
+{
+    const uint8_t *start = c->at;
+
+    skip_blanks(c);
+    if (c->at < c->end && *c->at == ':') {
+        c->at++;
+        skip_blanks(c);
+        return true;
+    }
+    c->at = start;
+    return false;
+}
+
+static int take_float(struct cursor *c, float *ret, const char *want)
+{
+    const uint8_t *start = c->at;
+    const uint8_t *end = start < c->end ? decimal_parse(start, c->end, ret) : NULL;
+
+    if (!end)
+        return fail_at(c, start, want);
+    c->at = end;
+    return 0;
+}
+
+/* An integer without a sign, up to max; false where there is none. */
+static bool take_integer(struct cursor *c, uint64_t max, uint64_t *ret)
+{
+    uint64_t v = 0;
+    const uint8_t *at = c->at;
+
+    for (; at < c->end && *at >= '0' && *at <= '9'; at++) {
+        unsigned digit = (unsigned)(*at - '0');
+
+        if (v > (max - digit) / 10)
+            return false;
+        v = v * 10 + digit;
+    }
+    if (at == c->at)
+        return false;
+    c->at = at;
+    *ret = v;
+    return true;
+}
+
+/* Is this the first feature of a row without a label: a blank, an index, a colon? */
+static bool label_is_missing(const struct cursor *c, unsigned columns)
+{
+    struct cursor ahead = *c;
+    uint64_t index;
+
+    return c->at > c->line && !(columns & LIBSVM_WEIGHT) &&
+           take_integer(&ahead, LIBSVM_INDEX_MAX, &index) && take_colon(&ahead);
+}
+
+static int take_labels(struct cursor *c, struct libsvm_row *row)
+{
+    for (;;) {
+        float v;
+        int r = take_float(c, &v, "a number as label");
+
+        if (r < 0)
+            return r;
+        if (row->n_labels < row->label_room)
+            row->label[row->n_labels] = v;
+        row->n_labels++;
+        if (c->at >= c->end || *c->at != ',')
+            return 0;
+        c->at++;
+    }
+}
+
+/* Labels and the weight. */
+static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row)
+{
+    int r = 0;
+
+    skip_blanks(c);
+    if (!label_is_missing(c, columns)) {
+        r = take_labels(c, row);
+        if (r == 0 && take_colon(c)) {
+            row->columns |= LIBSVM_WEIGHT;
+            r = take_float(c, &row->weight, "a number as weight");
+        }
+        if (r == 0 && !at_break(c))
+            r = fail_at(c, c->at, "a blank after the label");
+    }
+    for (uint64_t i = row->n_labels; i < row->label_room; i++)
+        row->label[i] = NAN;
+    return r;
+}
+
+static int take_qid(struct cursor *c, struct libsvm_row *row)
+{
+    const char *want = "an integer of 64 bits as qid";
+    const uint8_t *start;
+    bool negative;
+    uint64_t v;
+
+    skip_blanks(c);
+    if (c->end - c->at < 4 || memcmp(c->at, "qid:", 4) != 0)
+        return 0;
+    c->at += 4;
+    skip_blanks(c);
+    start = c->at;
+    negative = start < c->end && *start == '-';
+    if (start < c->end && (*start == '-' || *start == '+'))
+        c->at++;
+    if (!take_integer(c, (uint64_t)INT64_MAX + negative, &v) || !at_break(c))
+        return fail_at(c, start, want);
+    row->columns |= LIBSVM_QID;
+    row->qid = (int64_t)(negative ? 0 - v : v);
+    return 0;
+}
+
+/* The rows of a file have the same columns. */
+static int check_columns(struct cursor *c, unsigned columns, const struct libsvm_row *row)
+{
+    unsigned differ =
+        columns & LIBSVM_ANY ? 0 : (columns ^ row->columns) & (LIBSVM_WEIGHT | LIBSVM_QID);
+
+    if (differ & LIBSVM_WEIGHT)
+        return fail_at(c, c->line,
+                       columns & LIBSVM_WEIGHT
+                           ? "label:weight as in the first row, or no weight in any row"
+                           : "a label without a weight as in the first row, or a weight in every "
+                             "row");
+    if (differ & LIBSVM_QID)
+        return fail_at(c, c->at,
+                       columns & LIBSVM_QID ? "qid: as in the first row, or no qid in any row"
+                                            : "no qid as in the first row, or a qid in every row");
+    return 0;
+}
+
+/* The index at c->at. */
+static int take_index(struct cursor *c, uint32_t *ret)
+{
+    const uint8_t *start = c->at;
+    uint32_t v = 0;
+    uint64_t large;
+    unsigned n;
+
+    c->at += *start == '+';
+    n = decimal_digits8(c->at, &v);
+
+    if (n && n < 8 && c->at + n <= c->end) {
+        c->at += n;
+        *ret = v;
+        return 0;
+    }
+    if (!take_integer(c, LIBSVM_INDEX_MAX, &large))
+        return fail_at(c, start, "index:value with an index from 0 to 4294967295");
+    *ret = (uint32_t)large;
+    return 0;
+}
+
+/* Features have a value each, or none has: then they are 1. */
+static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare, float *ret)
+{
+    const uint8_t *start = c->at;
+    bool has_colon = c->at < c->end && *c->at == ':';
+    int r = 0;
+
+    if (has_colon && c->at + 1 < c->end && !libsvm_is_blank(c->at[1]))
+        c->at++;
+    else
+        has_colon = take_colon(c);
+    if (row->n && *bare == has_colon)
+        return fail_at(c, start,
+                       *bare ? "an index without a value as before" : "a colon and a value");
+    *bare = !has_colon;
+    *ret = 1;
+    if (has_colon)
+        r = take_float(c, ret, "a number as value");
+    if (r == 0 && !at_break(c))
+        r = fail_at(c, c->at, has_colon ? "a blank after the value" : "a colon after the index");
+    return r;
+}
+
+static void add_feature(struct libsvm_row *row, uint32_t index, float value, uint32_t before)
+{
+    if (row->n < row->room) {
+        row->index[row->n] = index;
+        row->value[row->n] = value;
+    }
+    row->n++;
+    row->sorted = row->sorted && index >= before;
+    row->has_zero = row->has_zero || !index;
+    row->largest = index > row->largest ? index : row->largest;
+}
+
+/* The plain way through features: a blank or none, few digits, a colon, few digits. Stops before
+ * the first that is anything else. *before: the index before, and then the last one. Works on
+ * copies: what is stored into the arrays could be the row itself for all the compiler knows. */
+static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *before)
+{
+    const uint8_t *done = c->at, *const end = c->end;
+    const uint64_t room = row->room;
+    uint32_t *const indexes = row->index, last = *before, largest = row->largest;
+    float *const values = row->value;
+    uint64_t n = row->n;
+    bool sorted = row->sorted, has_zero = row->has_zero;
+
+    for (;;) {
+        const uint8_t *at = done + (*done == ' ');
+        uint32_t index = 0;
+        unsigned digits = decimal_digits8(at, &index);
+        float value;
+
+        if (!digits || digits == 8 || at[digits] != ':')
+            break;
+        at = decimal_parse_short(at + digits + 1, &value);
+        if (!at || at > end || !(at == end || libsvm_is_blank(*at)))
+            break;
+        if (n < room) {
+            indexes[n] = index;
+            values[n] = value;
+        }
+        n++;
+        sorted = sorted && index >= last;
+        has_zero = has_zero || !index;
+        largest = index > largest ? index : largest;
+        last = index;
+        done = at;
+    }
+    c->at = done;
+    *before = last;
+    row->n = n;
+    row->sorted = sorted;
+    row->has_zero = has_zero;
+    row->largest = largest;
+}
+
+static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *row)
+{
+    bool bare = false;
+    uint32_t before = 0;
+
+    row->sorted = true;
+    for (;;) {
+        const uint8_t *start;
+        uint32_t index;
+        float value;
+        int r;
+
+        if (!bare && !(columns & LIBSVM_FROM_ONE))
+            take_plain(c, row, &before);
+        skip_blanks(c);
+        if (at_end(c))
+            return 0;
+        start = c->at;
+        r = take_index(c, &index);
+        if (r == 0 && !index && (columns & LIBSVM_FROM_ONE))
+            r = fail_at(c, start, "an index from 1 as index_base=1 says");
+        if (r == 0)
+            r = take_value(c, row, &bare, &value);
+        if (r < 0)
+            return r;
+        add_feature(row, index, value, before);
+        before = index;
+    }
+}
+
+int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct libsvm_row *row,
+                      struct libsvm_fault *fault)
+{
+    struct cursor c = {.line = line, .at = line, .end = line + len, .fault = fault};
+    int r;
+
+    row->n_labels = row->n = 0;
+    row->weight = 1;
+    row->qid = 0;
+    row->columns = 0;
+    row->largest = 0;
+    row->has_zero = false;
+    r = len > LIBSVM_LINE_MAX ? fail_at(&c, line, libsvm_too_long) : take_start(&c, columns, row);
+    if (r == 0)
+        r = take_qid(&c, row);
+    if (r == 0)
+        r = check_columns(&c, columns, row);
+    return r < 0 ? r : take_features(&c, columns, row);
+}
+
+/* A feature while its row is sorted. */
+struct entry {
+    uint32_t index;
+    float value;
+    uint64_t place; /* in the line */
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+int libsvm_row_sort(uint32_t *index, float *value, uint64_t n)
+{
+    AUTO_FREE struct entry *entries = calloc(n ? n : 1, sizeof(*entries));
+
+    if (!entries)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < n; i++)
+        entries[i] = (struct entry){.index = index[i], .value = value[i], .place = i};
+    qsort(entries, n, sizeof(*entries), compare_entries);
+    for (uint64_t i = 0; i < n; i++) {
+        index[i] = entries[i].index;
+        value[i] = entries[i].value;
+    }
+    return 0;
+}

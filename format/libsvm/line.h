@@ -1,0 +1,67 @@
+/* One line of libsvm text: docs/libsvm.md has the grammar and where readers of it disagree. */
+#ifndef EPOCHFS_FORMAT_LIBSVM_LINE_H
+#define EPOCHFS_FORMAT_LIBSVM_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/core/decimal.h"
+
+#define LIBSVM_PAD       DECIMAL_PAD
+#define LIBSVM_INDEX_MAX UINT32_MAX
+#define LIBSVM_LINE_MAX  (UINT64_C(256) << 20) /* bytes of a row that is read */
+
+/* The want of the fault of a row that is longer. */
+extern const char libsvm_too_long[];
+
+/* What the rows of a file have besides label and features; all have it, or none. */
+enum libsvm_columns {
+    LIBSVM_WEIGHT = 1,
+    LIBSVM_QID = 2,
+    LIBSVM_ANY = 4,      /* not known yet: take a row as it is */
+    LIBSVM_FROM_ONE = 8, /* and indexes start at 1 */
+};
+
+/* What a row says. The arrays are the caller's: NULL, or with room for what they get. */
+struct libsvm_row {
+    /* In: */
+    float *label;        /* filled up with NaN */
+    uint64_t label_room; /* labels beyond it are counted only */
+    uint32_t *index;     /* as written */
+    float *value;
+    uint64_t room; /* features beyond it are counted only */
+    /* Out: */
+    uint64_t n_labels;
+    uint64_t n; /* features */
+    float weight;
+    int64_t qid;
+    unsigned columns; /* LIBSVM_WEIGHT, LIBSVM_QID */
+    uint32_t largest; /* index; 0 without features */
+    bool has_zero;    /* an index 0 */
+    bool sorted;      /* indexes do not fall */
+};
+
+/* Why a line is no row. */
+struct libsvm_fault {
+    size_t at;        /* byte of the line, from 0 */
+    const char *want; /* static */
+};
+
+static inline bool libsvm_is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\v' || c == '\f';
+}
+
+/* Is there anything but blanks and a comment? */
+bool libsvm_is_row(const uint8_t *line, size_t len);
+
+/* Parse a line without its end; columns: what the file's rows have. LIBSVM_PAD bytes behind it are
+ * readable and the first of them is LF, CR or NUL. 0, or -EBADMSG with *fault set. */
+int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct libsvm_row *row,
+                      struct libsvm_fault *fault);
+
+/* Sort features by index; those of the same index stay in their order. 0 or -ENOMEM. */
+int libsvm_row_sort(uint32_t *index, float *value, uint64_t n);
+
+#endif

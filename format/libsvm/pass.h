@@ -1,0 +1,47 @@
+/* One pass over a file of libsvm text, a piece at a time: for its index, or to check it. */
+#ifndef EPOCHFS_FORMAT_LIBSVM_PASS_H
+#define EPOCHFS_FORMAT_LIBSVM_PASS_H
+
+#include "base/blob.h"
+#include "base/diag.h"
+#include "format/core/row_index.h"
+#include "format/libsvm/scan.h"
+
+#define LIBSVM_PASS_THREADS 4
+
+struct libsvm_pass {
+    const struct blob *blob;
+    unsigned threads; /* that scan a piece; 1: rows and faults come in order */
+    unsigned mark;    /* bytes of a byte order mark */
+    uint64_t at;      /* byte of the first line that was not seen */
+    uint64_t lines;   /* before it */
+    uint8_t *buffer;  /* owned */
+    size_t room;
+    size_t piece; /* bytes to read next */
+    /* Inside a line that is longer than a row may be: */
+    bool in_long_line, long_is_row;
+    struct row_place long_line; /* so far */
+    struct libsvm_scan scan[LIBSVM_PASS_THREADS];
+};
+
+/* Starts behind a byte order mark, of mark bytes. threads 0: as many as there are processors. */
+void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigned mark,
+                      unsigned columns, bool skip_bad, unsigned threads);
+void libsvm_pass_release(struct libsvm_pass *pass);
+
+/* Read on, and call row() for each row that was found, in order. lines: of the file, before it.
+ * 1 at the end of the file, 0 before, or -errno with the reason in d; after one of a read the next
+ * step goes on where the last good one ended. */
+int libsvm_pass_step(struct libsvm_pass *pass,
+                     int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
+                     void *ctx, struct diag *d);
+
+/* What all scans found. */
+struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass);
+
+/* The bytes of a byte order mark at the start of the file, 0 or 3. 0 or -errno with the reason in
+ * d.
+ */
+int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d);
+
+#endif

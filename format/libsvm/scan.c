@@ -1,0 +1,345 @@
+#include "format/libsvm/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* Bit i of a mask stands for byte i of a word of 64 bytes. */
+struct masks {
+    uint64_t end;   /* CR or LF */
+    uint64_t blank; /* as libsvm_is_blank() */
+    uint64_t colon;
+    uint64_t odd; /* not of plain numbers: see find_odd() */
+};
+
+/* Which bytes are what. */
+struct kinds {
+    uint64_t digit, sign, point;
+};
+
+#if defined(__SSE2__)
+
+static uint64_t equal16(__m128i bytes, char c)
+{
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
+}
+
+/* Bytes from first to first + n. */
+static uint64_t range16(__m128i bytes, char first, char n)
+{
+    __m128i above = _mm_subs_epu8(_mm_sub_epi8(bytes, _mm_set1_epi8(first)), _mm_set1_epi8(n));
+
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(above, _mm_setzero_si128()));
+}
+
+static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds)
+{
+    *ret = (struct masks){0};
+    *kinds = (struct kinds){0};
+    for (unsigned i = 0; i < 64; i += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
+        uint64_t control = range16(bytes, '\t', '\r' - '\t'); /* blanks but for CR and LF */
+        uint64_t end = control ? equal16(bytes, '\n') | equal16(bytes, '\r') : 0;
+
+        ret->end |= end << i;
+        ret->blank |= (equal16(bytes, ' ') | (control & ~end)) << i;
+        ret->colon |= equal16(bytes, ':') << i;
+        kinds->digit |= range16(bytes, '0', 9) << i;
+        kinds->sign |= (equal16(bytes, '-') | equal16(bytes, '+')) << i;
+        kinds->point |= equal16(bytes, '.') << i;
+    }
+}
+
+#else
+
+static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds)
+{
+    *ret = (struct masks){0};
+    *kinds = (struct kinds){0};
+    for (unsigned i = 0; i < 64; i++) {
+        uint8_t c = text[i];
+
+        ret->end |= (uint64_t)(c == '\n' || c == '\r') << i;
+        ret->blank |= (uint64_t)libsvm_is_blank(c) << i;
+        ret->colon |= (uint64_t)(c == ':') << i;
+        kinds->digit |= (uint64_t)(c >= '0' && c <= '9') << i;
+        kinds->sign |= (uint64_t)(c == '-' || c == '+') << i;
+        kinds->point |= (uint64_t)(c == '.') << i;
+    }
+}
+
+#endif
+
+/* What the word before says of this one's first byte: 0 or 1 each. */
+struct before {
+    uint64_t separator, sign, colon, point;
+    uint64_t fraction; /* digits behind a point go on */
+};
+
+/* A plain number is [+-] digits [. [digits]], and stands between blanks, colons and line ends. Mark
+ * what cannot be of plain numbers, and a byte behind a sign or colon where no number follows. */
+static void find_odd(struct masks *m, const struct kinds *k, struct before *before)
+{
+    uint64_t separator = m->blank | m->end | m->colon;
+    uint64_t number = ~separator, start = number & (separator << 1 | before->separator);
+    uint64_t behind_sign = (k->sign & start) << 1 | before->sign;
+    uint64_t behind_colon = m->colon << 1 | before->colon;
+    uint64_t behind_point = k->point << 1 | before->point;
+    /* Digits behind a point: adding a 1 at their first carries to the byte behind their last. */
+    uint64_t fraction = (behind_point | before->fraction) & k->digit, behind_fraction;
+    uint64_t carry = __builtin_add_overflow(fraction, k->digit, &behind_fraction);
+
+    behind_fraction = (behind_fraction & ~k->digit) | (before->fraction & ~k->digit);
+    m->odd = (number & ~(k->digit | k->sign | k->point)) | (k->sign & ~start) | (k->point & start) |
+             (behind_sign & ~k->digit) | (behind_colon & ~number) |
+             (k->point & (behind_point | behind_fraction));
+    *before = (struct before){
+        .separator = separator >> 63,
+        .sign = (k->sign & start) >> 63,
+        .colon = m->colon >> 63,
+        .point = k->point >> 63,
+        .fraction = carry,
+    };
+}
+
+/* What the plain way finds in the features of a row. */
+struct plain {
+    uint64_t tokens, colons;
+    uint64_t largest; /* digits of an index as a big-endian number: they sort as numbers do */
+    bool has_zero;
+    bool is_plain;
+};
+
+/* The index that ends before the colon at p. */
+static void see_index(const uint8_t *p, struct plain *plain)
+{
+    uint64_t v = load_be64(p - 8), x = v ^ UINT64_C(0x3030303030303030);
+    uint64_t others = ((x + UINT64_C(0x7676767676767676)) | x) & UINT64_C(0x8080808080808080);
+    unsigned bits = others ? (unsigned)__builtin_ctzll(others) & 56 : 0; /* of the digits */
+
+    /* 1 to 7 digits behind a blank, and no leading zero but in "0". */
+    if (!bits || !libsvm_is_blank((uint8_t)(v >> bits)) ||
+        (bits > 8 && (v >> (bits - 8) & 0xff) == '0')) {
+        plain->is_plain = false;
+        return;
+    }
+    v &= (UINT64_C(1) << bits) - 1;
+    plain->has_zero = plain->has_zero || v == '0';
+    plain->largest = v > plain->largest ? v : plain->largest;
+}
+
+/* Bytes [from, to) of the text; the first is a blank or there is none. */
+static void see_features(const uint8_t *text, const struct masks *masks, size_t from, size_t to,
+                         struct plain *plain)
+{
+    uint64_t in_token = 0; /* the byte before this word is of a token */
+
+    for (size_t word = from / 64; word * 64 < to; word++) {
+        const struct masks *m = &masks[word];
+        uint64_t inside = ~UINT64_C(0), token;
+
+        if (word * 64 < from)
+            inside <<= from % 64;
+        if (to - word * 64 < 64)
+            inside &= (UINT64_C(1) << (to - word * 64)) - 1;
+        token = ~m->blank & inside;
+        plain->tokens += (unsigned)__builtin_popcountll(token & ~(token << 1 | in_token));
+        for (uint64_t colon = m->colon & inside; colon; colon &= colon - 1) {
+            see_index(text + word * 64 + (unsigned)__builtin_ctzll(colon), plain);
+            plain->colons++;
+        }
+        if (!plain->is_plain)
+            return;
+        in_token = token >> 63;
+    }
+}
+
+/* Is there anything odd in bytes [from, to] of the text? */
+static bool has_odd(const struct masks *masks, size_t from, size_t to)
+{
+    for (size_t word = from / 64; word * 64 <= to; word++) {
+        uint64_t odd = masks[word].odd;
+
+        if (word * 64 < from)
+            odd &= ~UINT64_C(0) << from % 64;
+        if (to - word * 64 < 63)
+            odd &= (UINT64_C(2) << (to - word * 64)) - 1;
+        if (odd)
+            return true;
+    }
+    return false;
+}
+
+/* Where the features of a plain row start: behind one number, or two with a colon between if there
+ * are weights. 0: it is not plain. */
+static size_t features_start(const uint8_t *text, size_t at, size_t end, unsigned columns)
+{
+    unsigned colons = 0;
+
+    if (text[at] == ':')
+        return 0;
+    for (; at < end && !libsvm_is_blank(text[at]); at++)
+        colons += text[at] == ':';
+    return colons == !!(columns & LIBSVM_WEIGHT) ? at : 0;
+}
+
+static uint32_t digits_value(uint64_t digits)
+{
+    uint32_t v = 0;
+
+    for (int shift = 56; shift >= 0; shift -= 8)
+        if (digits >> shift & 0xff)
+            v = v * 10 + (uint32_t)((digits >> shift & 0xff) - '0');
+    return v;
+}
+
+static void add_totals(struct libsvm_totals *t, uint64_t labels, uint64_t features,
+                       uint32_t largest, bool has_zero)
+{
+    t->labels = labels > t->labels ? labels : t->labels;
+    if (!features)
+        return;
+    t->has_features = true;
+    t->largest = largest > t->largest ? largest : t->largest;
+    t->has_zero = t->has_zero || has_zero;
+}
+
+/* The plain way through row [start, end). False: it has to be parsed. What it takes can be read:
+ * a label, a weight if there are weights, and features, all plain numbers. */
+static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struct masks *masks,
+                      size_t start, size_t end, uint64_t *ret_features)
+{
+    struct plain plain = {.is_plain = true};
+    size_t from;
+
+    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || end - start > LIBSVM_LINE_MAX ||
+        libsvm_is_blank(text[start]) || has_odd(masks, start, end))
+        return false;
+    from = features_start(text, start, end, scan->columns);
+    if (!from)
+        return false;
+    see_features(text, masks, from, end, &plain);
+    if (!plain.is_plain || plain.tokens != plain.colons ||
+        (plain.has_zero && scan->columns & LIBSVM_FROM_ONE))
+        return false;
+    add_totals(&scan->totals, 1, plain.colons, digits_value(plain.largest), plain.has_zero);
+    *ret_features = plain.colons;
+    return true;
+}
+
+/* Parse row [start, end). False: it cannot be read. */
+static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t start, size_t end,
+                       uint64_t *ret_features)
+{
+    struct libsvm_row row = {0};
+    struct libsvm_fault fault;
+
+    *ret_features = 0;
+    if (libsvm_line_parse(text + start, end - start, scan->columns, &row, &fault) < 0) {
+        if (scan->bad)
+            scan->bad(scan, text + start, end - start, &fault);
+        return false;
+    }
+    add_totals(&scan->totals, row.n_labels, row.n, row.largest, row.has_zero);
+    *ret_features = row.n;
+    return true;
+}
+
+static int add_row(struct libsvm_scan *scan, const struct libsvm_span *span)
+{
+    if (scan->n == scan->room) {
+        size_t room = scan->room * 2 + 1024;
+        struct libsvm_span *grown = realloc(scan->row, room * sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        scan->row = grown;
+        scan->room = room;
+    }
+    scan->row[scan->n++] = *span;
+    return 0;
+}
+
+/* masks: of the words from text on. */
+static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct masks *masks,
+                    size_t start, size_t end, uint64_t base)
+{
+    struct libsvm_span span = {
+        .start = base + start, .len = end - start, .line = scan->totals.text_lines};
+
+    if (!libsvm_is_row(text + start, end - start))
+        return 0;
+    if (see_plain(scan, text, masks, start, end, &span.features) ||
+        see_parsed(scan, text, start, end, &span.features) || !scan->skip_bad)
+        return add_row(scan, &span);
+    scan->totals.skipped++;
+    return 0;
+}
+
+static int make_masks(struct libsvm_scan *scan, const uint8_t *text, size_t len)
+{
+    size_t words = len / 64 + 1;
+    struct before before = {.separator = 1};
+    struct masks *masks;
+
+    if (words > scan->mask_room) {
+        uint64_t *grown = realloc(scan->mask, words * sizeof(*masks));
+
+        if (!grown)
+            return -ENOMEM;
+        scan->mask = grown;
+        scan->mask_room = words;
+    }
+    masks = (struct masks *)scan->mask;
+    for (size_t word = 0; word < words; word++) {
+        struct kinds kinds;
+
+        masks_of(text + word * 64, &masks[word], &kinds);
+        find_odd(&masks[word], &kinds, &before);
+    }
+    return 0;
+}
+
+int libsvm_scan_text(struct libsvm_scan *scan, const uint8_t *text, size_t from, size_t to,
+                     bool last, size_t *ret_used)
+{
+    const uint8_t *slice = text + from;
+    size_t len = to - from, start = 0;
+    int r = make_masks(scan, slice, len);
+    const struct masks *masks = (const struct masks *)scan->mask;
+
+    for (size_t word = 0; word * 64 < len && r == 0; word++) {
+        uint64_t ends = masks[word].end;
+
+        if (len - word * 64 < 64)
+            ends &= (UINT64_C(1) << (len - word * 64)) - 1;
+        for (; ends && r == 0; ends &= ends - 1) {
+            size_t end = word * 64 + (unsigned)__builtin_ctzll(ends);
+
+            if (slice[end] == '\r' || slice[(ptrdiff_t)end - 1] != '\r') { /* else within CRLF */
+                r = see_line(scan, slice, masks, start, end, from);
+                scan->totals.text_lines++;
+            }
+            start = end + 1;
+        }
+    }
+    if (last && start < len && r == 0) {
+        r = see_line(scan, slice, masks, start, len, from);
+        start = len;
+    }
+    *ret_used = from + start;
+    return r;
+}
+
+void libsvm_scan_release(struct libsvm_scan *scan)
+{
+    free(scan->row);
+    free(scan->mask);
+    *scan = (struct libsvm_scan){0};
+}

@@ -1,0 +1,223 @@
+#include "format/libsvm/side.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "base/scope.h"
+#include "format/libsvm/line.h"
+
+#define PIECE 65536
+
+const char *const libsvm_side_suffixes[] = {".weight",      ".group", ".query",
+                                            ".base_margin", ".init",  NULL};
+static const enum libsvm_side_kind suffix_kinds[] = {LIBSVM_SIDE_WEIGHT, LIBSVM_SIDE_GROUP,
+                                                     LIBSVM_SIDE_GROUP, LIBSVM_SIDE_MARGIN,
+                                                     LIBSVM_SIDE_MARGIN};
+
+bool libsvm_side_find(const char *name, const char *of, enum libsvm_side_kind *ret)
+{
+    size_t len = strlen(of);
+
+    if (strncmp(name, of, len) != 0)
+        return false;
+    for (size_t i = 0; libsvm_side_suffixes[i]; i++) {
+        if (!strcmp(name + len, libsvm_side_suffixes[i])) {
+            *ret = suffix_kinds[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+void libsvm_sides_release(struct libsvm_side sides[static N_LIBSVM_SIDES])
+{
+    for (unsigned i = 0; i < N_LIBSVM_SIDES; i++) {
+        blob_free(sides[i].blob);
+        free(sides[i].value);
+        free(sides[i].end);
+        sides[i] = (struct libsvm_side){0};
+    }
+}
+
+static bool is_space(uint8_t c)
+{
+    return libsvm_is_blank(c) || c == '\n' || c == '\r';
+}
+
+/* How many rows a group has: added to those before. */
+static int add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
+{
+    uint64_t rows = 0, end = side->n ? side->end[side->n - 1] : 0;
+    int r;
+
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] < '0' || at[i] > '9' || !checked_mul(rows, 10, &rows) ||
+            !checked_add(rows, (uint64_t)(at[i] - '0'), &rows))
+            return -EBADMSG;
+    }
+    if (!len || !checked_add(end, rows, &end))
+        return -EBADMSG;
+    r = array_room(&side->end, side->n, sizeof(*side->end));
+    if (r == 0)
+        side->end[side->n++] = end;
+    return r;
+}
+
+static int add_value(struct libsvm_side *side, const uint8_t *at, size_t len)
+{
+    float v;
+    int r;
+
+    if (decimal_parse(at, at + len, &v) != at + len)
+        return -EBADMSG;
+    r = array_room(&side->value, side->n, sizeof(*side->value));
+    if (r == 0)
+        side->value[side->n++] = v;
+    return r;
+}
+
+/* The numbers of text[0, len), which ends with a space. at: of the text in the file. */
+static int add_numbers(struct libsvm_side *side, bool groups, const uint8_t *text, size_t len,
+                       uint64_t at)
+{
+    for (size_t i = 0, n; i < len; i += n + 1) {
+        int r = 0;
+
+        for (n = 0; !is_space(text[i + n]);)
+            n++;
+        if (n)
+            r = groups ? add_group(side, text + i, n) : add_value(side, text + i, n);
+        if (r == -EBADMSG)
+            return diag_set(&side->reason, r, "%s: byte %llu: want %s, found '%.*s'",
+                            blob_name(side->blob), (unsigned long long)(at + i),
+                            groups ? "a number of rows" : "a number", (int)min_u64(n, 40),
+                            (const char *)text + i);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The bytes of text up to its last space, and with it. */
+static size_t whole_numbers(const uint8_t *text, size_t len)
+{
+    while (len && !is_space(text[len - 1]))
+        len--;
+    return len;
+}
+
+static int side_read(struct libsvm_side *side, bool groups)
+{
+    AUTO_FREE uint8_t *text = malloc(PIECE + LIBSVM_PAD + 1);
+    uint64_t at = 0;
+    int r = 0;
+
+    if (!text)
+        return -ENOMEM;
+    side->n = 0;
+    while (at < side->blob->size && r == 0) {
+        size_t len = (size_t)min_u64(PIECE, side->blob->size - at), used;
+
+        r = blob_read(side->blob, text, len, at, &side->reason);
+        if (r < 0)
+            return r;
+        memset(text + len, '\n', LIBSVM_PAD + 1);
+        used = at + len == side->blob->size ? len + 1 : whole_numbers(text, len);
+        if (!used)
+            return diag_set(&side->reason, -EBADMSG,
+                            "%s: byte %llu: want a number, found a word of %zu bytes",
+                            blob_name(side->blob), (unsigned long long)at, len);
+        r = add_numbers(side, groups, text, used, at);
+        at += used;
+    }
+    return r == 0 ? blob_check(side->blob) : r;
+}
+
+/* Do the numbers fit the rows? */
+static int side_fit(struct libsvm_side *side, enum libsvm_side_kind kind,
+                    const struct libsvm_side *groups, uint64_t rows)
+{
+    const char *name = blob_name(side->blob);
+    bool has_groups = groups->blob && !groups->failed;
+
+    side->per_row = 1;
+    switch (kind) {
+    case LIBSVM_SIDE_GROUP:
+        if ((side->n ? side->end[side->n - 1] : 0) == rows)
+            return 0;
+        return diag_set(&side->reason, -EBADMSG,
+                        "%s: want groups of %llu rows in all, found groups of %llu", name,
+                        (unsigned long long)rows,
+                        (unsigned long long)(side->n ? side->end[side->n - 1] : 0));
+    case LIBSVM_SIDE_WEIGHT:
+        side->per_group = has_groups && side->n != rows;
+        if (side->n == (side->per_group ? groups->n : rows))
+            return 0;
+        return diag_set(
+            &side->reason, -EBADMSG, "%s: want %llu numbers, one for each row%s, found %llu", name,
+            (unsigned long long)rows, has_groups ? " or group" : "", (unsigned long long)side->n);
+    default:
+        side->per_row = rows ? side->n / rows : 1;
+        if (side->n && side->n == side->per_row * rows)
+            return 0;
+        return diag_set(&side->reason, -EBADMSG,
+                        "%s: want a multiple of %llu numbers, as many for each row, found %llu",
+                        name, (unsigned long long)rows, (unsigned long long)side->n);
+    }
+}
+
+int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t rows,
+                      uint64_t skipped, struct diag *d)
+{
+    /* Groups first: weights may be theirs. */
+    static const enum libsvm_side_kind kinds[] = {LIBSVM_SIDE_GROUP, LIBSVM_SIDE_WEIGHT,
+                                                  LIBSVM_SIDE_MARGIN};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct libsvm_side *side = &sides[kinds[i]];
+        int r;
+
+        if (!side->blob)
+            continue;
+        r = skipped ? diag_set(&side->reason, -EBADMSG,
+                               "%s: want a number for each row, but %llu bad rows are left out",
+                               blob_name(side->blob), (unsigned long long)skipped)
+                    : side_read(side, kinds[i] == LIBSVM_SIDE_GROUP);
+        if (r == 0)
+            r = side_fit(side, kinds[i], &sides[LIBSVM_SIDE_GROUP], rows);
+        if (blob_says_nothing(r)) {
+            diag_set(d, r, "%s", diag_text(&side->reason, r));
+            side->reason.set = false;
+            return r;
+        }
+        if (r < 0)
+            diag_set(&side->reason, r, "%s: %s", blob_name(side->blob), strerror(-r));
+        side->failed = r;
+    }
+    return 0;
+}
+
+uint64_t libsvm_side_group(const struct libsvm_side *groups, uint64_t row)
+{
+    uint64_t low = 0, high = groups->n;
+
+    while (low < high) { /* the first group that ends behind the row */
+        uint64_t middle = low + (high - low) / 2;
+
+        if (groups->end[middle] > row)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+float libsvm_side_weight(const struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t row)
+{
+    const struct libsvm_side *side = &sides[LIBSVM_SIDE_WEIGHT];
+
+    return side->value[side->per_group ? libsvm_side_group(&sides[LIBSVM_SIDE_GROUP], row) : row];
+}

@@ -1,0 +1,470 @@
+/* The rows of a selection: their sums by blocks, and slabs of decoded rows.
+ *
+ * Arrays of many rows are read a range at a time, so two questions come again and again: where in
+ * the selection is element number e, and what do the rows there say? The sums answer the first: in
+ * stored order they come from the index; else they take a walk over the selection, and are
+ * remembered. A block of rows is decoded at once, and remembered, for the next range, or another
+ * array of the same rows, needs it again. */
+#include "format/libsvm/rows.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/missing_ranges.h"
+
+#define SLAB_TEXT    (8u << 20) /* bytes; a block of more is decoded row by row */
+#define RUN_BYTES    (1u << 20) /* of neighbouring rows that are read at once */
+#define RUN_GAP      512        /* bytes between them */
+#define TABLE_ROWS   16384      /* of a selection whose table has its rows */
+#define AHEAD_BLOCKS 8          /* that are decoded at once, and their bytes: */
+#define AHEAD_TEXT   (4u << 20)
+#define LOOK_EVERY   64 /* blocks of a walk between two looks at cancelled() */
+
+enum { KEY_TABLE, KEY_BLOCK, KEY_ROW };
+
+static struct memo_key key_of(const struct libsvm_view *v, uint64_t what, uint64_t number)
+{
+    const uint64_t *id = v->sel->id;
+
+    return (struct memo_key){{(uintptr_t)v->rows, id[0], id[1], id[2], what, number}};
+}
+
+static bool is_cancelled(const struct libsvm_view *v)
+{
+    return v->sel->cancelled && v->sel->cancelled(v->sel);
+}
+
+/* ---- sums ---- */
+
+static uint64_t rows_of_block(const struct libsvm_view *v, uint64_t block,
+                              uint64_t samples[static LIBSVM_BLOCK])
+{
+    uint64_t first = block * LIBSVM_BLOCK, n = min_u64(LIBSVM_BLOCK, v->sel->count - first);
+
+    v->sel->samples(v->sel, first, (size_t)n, samples);
+    return n;
+}
+
+/* The table of a selection that is in no order: the sums before each block, and over all; then, of
+ * a batch of common size, where its rows are. */
+static int make_table(void *ctx, void **ret, size_t *ret_size)
+{
+    const struct libsvm_view *v = ctx;
+    uint64_t blocks = libsvm_view_blocks(v), samples[LIBSVM_BLOCK];
+    uint64_t rows = v->sel->count <= TABLE_ROWS ? v->sel->count : 0;
+    struct row_sums sums = {0}, *table;
+    struct libsvm_row_at *row;
+    size_t size;
+
+    if (blocks >= SIZE_MAX / sizeof(*table) / 2)
+        return -ENOMEM;
+    size = (blocks + 1) * sizeof(*table) + rows * sizeof(*row);
+    table = malloc(size);
+    if (!table)
+        return -ENOMEM;
+    row = (struct libsvm_row_at *)(void *)(table + blocks + 1);
+    for (uint64_t block = 0; block < blocks; block++) {
+        uint64_t n = rows_of_block(v, block, samples);
+
+        if (block % LOOK_EVERY == LOOK_EVERY - 1 && is_cancelled(v)) {
+            free(table);
+            return -EINTR;
+        }
+        table[block] = sums;
+        for (uint64_t i = 0; i < n; i++) {
+            struct libsvm_row_at at = libsvm_rows_find(v->rows, samples[i]);
+
+            sums.text += at.place.len + 1;
+            sums.features += at.place.features;
+            if (rows)
+                *row++ = at;
+        }
+    }
+    table[blocks] = sums;
+    *ret = table;
+    *ret_size = size;
+    return 0;
+}
+
+static bool table_cancelled(void *ctx)
+{
+    return is_cancelled(ctx);
+}
+
+int libsvm_view_open(struct libsvm_view *ret, const struct libsvm_rows *rows,
+                     const struct selection *sel)
+{
+    struct memo_key key;
+
+    *ret = (struct libsvm_view){.rows = rows, .sel = sel};
+    if (sel->in_order || !sel->count)
+        return 0;
+    key = key_of(ret, KEY_TABLE, 0);
+    return memo_get(rows->memo, &key, &(struct memo_maker){make_table, table_cancelled, ret},
+                    &ret->table);
+}
+
+void libsvm_view_close(struct libsvm_view *v)
+{
+    memo_let_go(v->table);
+    v->table = NULL;
+}
+
+struct row_sums libsvm_view_sums(const struct libsvm_view *v, uint64_t block)
+{
+    const struct row_sums *table = v->table ? memo_bytes(v->table) : NULL;
+    uint64_t place = min_u64(block * LIBSVM_BLOCK, v->sel->count);
+    struct row_sums sums, first;
+
+    if (table)
+        return table[block];
+    if (!v->sel->count)
+        return (struct row_sums){0};
+    sums = libsvm_rows_sums(v->rows, v->sel->first + place);
+    first = libsvm_rows_sums(v->rows, v->sel->first);
+    return (struct row_sums){sums.text - first.text, sums.features - first.features};
+}
+
+static uint64_t block_of(const struct libsvm_view *v, uint64_t at, bool text)
+{
+    uint64_t low = 0, high = libsvm_view_blocks(v);
+
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+        struct row_sums sums = libsvm_view_sums(v, middle);
+
+        if ((text ? sums.text : sums.features) <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t libsvm_view_text_block(const struct libsvm_view *v, uint64_t at)
+{
+    return block_of(v, at, true);
+}
+
+void libsvm_view_rows(const struct libsvm_view *v, uint64_t block,
+                      struct libsvm_row_at ret[static LIBSVM_BLOCK], unsigned *ret_n)
+{
+    const struct row_sums *table = v->table ? memo_bytes(v->table) : NULL;
+    uint64_t samples[LIBSVM_BLOCK], n;
+
+    if (table && v->sel->count <= TABLE_ROWS) {
+        const struct libsvm_row_at *row =
+            (const struct libsvm_row_at *)(const void *)(table + libsvm_view_blocks(v) + 1);
+
+        *ret_n = (unsigned)min_u64(LIBSVM_BLOCK, v->sel->count - block * LIBSVM_BLOCK);
+        memcpy(ret, row + block * LIBSVM_BLOCK, *ret_n * sizeof(*row));
+        return;
+    }
+    n = rows_of_block(v, block, samples);
+    for (uint64_t i = 0; i < n; i++)
+        ret[i] = libsvm_rows_find(v->rows, samples[i]);
+    *ret_n = (unsigned)n;
+}
+
+/* ---- slabs ---- */
+
+/* What a slab is made of: the block of place, or the row of place alone. */
+struct slab_work {
+    const struct libsvm_view *v;
+    uint64_t place;
+    bool whole;
+    struct diag *d;
+    /* Its rows, at places first and on: */
+    const struct libsvm_row_at *row;
+    uint64_t first;
+    unsigned n;
+    uint64_t features_before;
+};
+
+/* The slab with room for what its rows have, in one piece of memory. */
+static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
+{
+    size_t labels = (size_t)w->v->rows->labels, features = 0, n = w->n, size;
+    struct libsvm_slab *slab;
+    uint8_t *at;
+
+    for (size_t i = 0; i < n; i++)
+        features += (size_t)w->row[i].place.features;
+    size = sizeof(*slab) + n * (sizeof(uint64_t) + sizeof(int64_t) + sizeof(float)) +
+           n * labels * sizeof(float) + features * (sizeof(uint32_t) + sizeof(float));
+    slab = malloc(size);
+    if (!slab)
+        return NULL;
+    at = (uint8_t *)(slab + 1);
+    *slab =
+        (struct libsvm_slab){.first = w->first, .n = w->n, .features_before = w->features_before};
+    slab->end = (const uint64_t *)(const void *)at;
+    at += n * sizeof(uint64_t);
+    slab->qid = (const int64_t *)(const void *)at;
+    at += n * sizeof(int64_t);
+    slab->weight = (const float *)(const void *)at;
+    at += n * sizeof(float);
+    slab->label = (const float *)(const void *)at;
+    at += n * labels * sizeof(float);
+    slab->index = (const uint32_t *)(const void *)at;
+    at += features * sizeof(uint32_t);
+    slab->value = (const float *)(const void *)at;
+    *ret_size = size;
+    return slab;
+}
+
+static int not_as_indexed(const struct slab_work *w, const struct libsvm_row_at *at)
+{
+    return diag_set(w->d, -ESTALE,
+                    "%s: row %llu at byte %llu is not what it was when it was indexed",
+                    blob_name(at->file->blob), (unsigned long long)at->row,
+                    (unsigned long long)at->place.start);
+}
+
+/* Parse row i of the work into its place in the slab. */
+static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsigned i,
+                      const uint8_t *line)
+{
+    const struct libsvm_rows *rows = w->v->rows;
+    const struct libsvm_row_at *at = &w->row[i];
+    uint64_t before = i ? slab->end[i - 1] : 0;
+    struct libsvm_row row = {
+        .label = (float *)(uintptr_t)slab->label + i * rows->labels,
+        .label_room = rows->labels,
+        .index = (uint32_t *)(uintptr_t)slab->index + before,
+        .value = (float *)(uintptr_t)slab->value + before,
+        .room = at->place.features,
+    };
+    struct libsvm_fault fault;
+    int r = libsvm_line_parse(line, at->place.len, at->file->columns, &row, &fault);
+
+    if (r < 0)
+        return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, w->d);
+    if (row.n != at->place.features || row.n_labels > rows->labels)
+        return not_as_indexed(w, at);
+    ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;
+    ((float *)(uintptr_t)slab->weight)[i] = row.weight;
+    ((int64_t *)(uintptr_t)slab->qid)[i] = row.qid;
+    for (uint64_t k = 0; k < row.n && rows->shift; k++)
+        row.index[k] -= rows->shift;
+    return row.sorted ? 0 : libsvm_row_sort(row.index, row.value, row.n);
+}
+
+/* How many rows from i on are neighbours in their file, to be read at once. *ret_len: of the bytes
+ * from the first to the last. */
+static unsigned run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret_len)
+{
+    const struct row_place *first = &w->row[i].place;
+    uint64_t end = first->start + first->len;
+    unsigned n = 1;
+
+    for (; i + n < w->n; n++) {
+        const struct libsvm_row_at *next = &w->row[i + n];
+
+        if (next->file != w->row[i].file || next->place.start <= end ||
+            next->place.start - end > RUN_GAP ||
+            next->place.start + next->place.len - first->start > RUN_BYTES)
+            break;
+        end = next->place.start + next->place.len;
+    }
+    *ret_len = end - first->start;
+    return n;
+}
+
+static int grow(uint8_t **buffer, size_t *room, size_t need)
+{
+    if (need <= *room)
+        return 0;
+    free(*buffer);
+    *room = 0;
+    *buffer = malloc(need);
+    if (!*buffer)
+        return -ENOMEM;
+    *room = need;
+    return 0;
+}
+
+/* Read rows i .. i + n - 1, which are neighbours, and parse them, unless bytes of others are
+ * missing: then these are only read, to be wanted, too. len: of the bytes from the first to the
+ * last. */
+static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsigned i, unsigned n,
+                      size_t len, uint8_t *text, bool parse)
+{
+    const struct libsvm_row_at *first = &w->row[i];
+    int r = blob_read(first->file->blob, text, len, first->place.start, w->d);
+
+    if (blob_says_nothing(r))
+        return r;
+    if (r == 0)
+        memset(text + len, 0, LIBSVM_PAD);
+    for (unsigned k = i; k < i + n && r == 0 && parse; k++)
+        r = decode_row(w, slab, k, text + (w->row[k].place.start - first->place.start));
+    /* A file that has changed explains what was found better than the row does. */
+    if (r == 0 || r == -EBADMSG || r == -ESTALE) {
+        int changed = i + n == w->n || r < 0 || w->row[i + n].file != first->file
+                          ? blob_verify(first->file->blob, w->d)
+                          : 0;
+
+        r = changed < 0 ? changed : r;
+    }
+    return r;
+}
+
+static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
+{
+    AUTO_FREE uint8_t *text = NULL;
+    size_t room = 0;
+    int r, all = 0;
+
+    for (unsigned i = 0, n; i < w->n; i += n) {
+        const struct libsvm_row_at *first = &w->row[i];
+        uint64_t len = 0;
+
+        n = run_of_rows(w, i, &len);
+        if (len > LIBSVM_LINE_MAX)
+            return libsvm_file_fault(first->file, first->row, (const uint8_t *)"", 0,
+                                     &(struct libsvm_fault){0, libsvm_too_long}, w->d);
+        r = grow(&text, &room, (size_t)len + LIBSVM_PAD);
+        if (r == 0)
+            r = decode_run(w, slab, i, n, (size_t)len, text, all == 0);
+        if (!wants_go_on(r, &all))
+            break;
+    }
+    return all;
+}
+
+static int make_slab(void *ctx, void **ret, size_t *ret_size)
+{
+    struct libsvm_row_at row[LIBSVM_BLOCK];
+    struct slab_work *w = ctx;
+    uint64_t block = w->place / LIBSVM_BLOCK;
+    struct libsvm_slab *slab;
+    int r;
+
+    libsvm_view_rows(w->v, block, row, &w->n);
+    w->row = row;
+    w->first = block * LIBSVM_BLOCK;
+    w->features_before = libsvm_view_sums(w->v, block).features;
+    if (!w->whole) {
+        for (; w->first < w->place; w->first++, w->row++)
+            w->features_before += w->row->place.features;
+        w->n = 1;
+    }
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->row[i].place.features > w->row[i].place.len)
+            return not_as_indexed(w, &w->row[i]); /* before memory is asked for them */
+    slab = slab_new(w, ret_size);
+    if (!slab)
+        return -ENOMEM;
+    r = decode_rows(w, slab);
+    if (r < 0) {
+        free(slab);
+        return r;
+    }
+    *ret = slab;
+    return 0;
+}
+
+static bool slab_cancelled(void *ctx)
+{
+    return is_cancelled(((const struct slab_work *)ctx)->v);
+}
+
+/* Is the block decoded as a whole? */
+static bool block_is_slab(const struct libsvm_view *v, uint64_t block)
+{
+    return libsvm_view_sums(v, block + 1).text - libsvm_view_sums(v, block).text <= SLAB_TEXT;
+}
+
+/* The next blocks are mostly wanted next. */
+struct ahead {
+    const struct libsvm_view *v;
+    uint64_t block;
+    _Atomic unsigned missing; /* bit i: of block + i */
+};
+
+static void decode_ahead(void *ctx, unsigned i)
+{
+    struct ahead *ahead = ctx;
+    uint64_t block = ahead->block + i;
+    const struct memo_key key = key_of(ahead->v, KEY_BLOCK, block);
+    struct slab_work w = {.v = ahead->v, .place = block * LIBSVM_BLOCK, .whole = true};
+    AUTO_MEMO struct memo_thing *thing = NULL;
+
+    /* Who needs a block that cannot be decoded finds out, and says why. */
+    if (memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){make_slab, NULL, &w}, &thing) ==
+        -EAGAIN)
+        atomic_fetch_or(&ahead->missing, 1u << i);
+}
+
+/* Decode some blocks at once from this one on, which is not there. */
+static void decode_together(struct libsvm_view *v, uint64_t block)
+{
+    struct ahead ahead = {v, block, 0};
+    uint64_t start = libsvm_view_sums(v, block).text, sample;
+    unsigned n = 1;
+
+    while (n < AHEAD_BLOCKS && block + n < libsvm_view_blocks(v) &&
+           libsvm_view_sums(v, block + n + 1).text - start <= AHEAD_TEXT)
+        n++;
+    if (n < 2)
+        return;
+    v->sel->samples(v->sel, block * LIBSVM_BLOCK, 1, &sample); /* the first call is ours */
+    pool_run(v->rows->pool, n, decode_ahead, &ahead);
+    v->tried = block;
+    v->missing = ahead.missing;
+}
+
+/* Was a part of the block found to be missing, and is wanted now? */
+static bool is_missing(const struct libsvm_view *v, uint64_t block)
+{
+    return block >= v->tried && block - v->tried < AHEAD_BLOCKS &&
+           v->missing >> (block - v->tried) & 1;
+}
+
+int libsvm_view_slab(struct libsvm_view *v, uint64_t place, const struct libsvm_slab **ret_slab,
+                     struct memo_thing **ret, struct diag *d)
+{
+    uint64_t block = place / LIBSVM_BLOCK;
+    bool whole = block_is_slab(v, block);
+    struct memo_key key = key_of(v, whole ? KEY_BLOCK : KEY_ROW, whole ? block : place);
+    struct slab_work w = {.v = v, .place = place, .whole = whole, .d = d};
+    int r;
+
+    if (whole && !is_missing(v, block) && !memo_has(v->rows->memo, &key))
+        decode_together(v, block);
+    if (whole && is_missing(v, block))
+        return -EAGAIN;
+    r = memo_get(v->rows->memo, &key, &(struct memo_maker){make_slab, slab_cancelled, &w}, ret);
+    if (r == 0)
+        *ret_slab = memo_bytes(*ret);
+    return r;
+}
+
+uint64_t libsvm_view_slab_end(const struct libsvm_view *v, uint64_t place)
+{
+    uint64_t block = place / LIBSVM_BLOCK;
+
+    return block_is_slab(v, block) ? min_u64((block + 1) * LIBSVM_BLOCK, v->sel->count) : place + 1;
+}
+
+uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uint64_t *ret_end)
+{
+    uint64_t block = block_of(v, at, false), end = libsvm_view_sums(v, block).features;
+    struct libsvm_row_at row[LIBSVM_BLOCK];
+    unsigned n, i;
+
+    if (block_is_slab(v, block)) {
+        *ret_end = libsvm_view_sums(v, block + 1).features;
+        return block * LIBSVM_BLOCK;
+    }
+    libsvm_view_rows(v, block, row, &n);
+    end += row[0].place.features;
+    for (i = 0; i + 1 < n && end <= at; i++)
+        end += row[i + 1].place.features;
+    *ret_end = end;
+    return block * LIBSVM_BLOCK + i;
+}

@@ -1,0 +1,76 @@
+/* The kernel shows the memory in which it put the arguments when the program began: one behind the
+ * other, each with a NUL. They are written there anew, without secrets, and what is left over
+ * becomes NULs; the kernel takes anything else at the end for a name that the process has given
+ * itself. */
+#include "fs/cli/arguments.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+
+#define HIDDEN "..."
+
+/* How much of an argument may be seen: up to the first '?' behind a "://". */
+static size_t shown_len(const char *argument)
+{
+    const char *scheme = strstr(argument, "://"), *query = scheme ? strchr(scheme, '?') : NULL;
+
+    return query ? (size_t)(query + 1 - argument) : strlen(argument);
+}
+
+/* Bytes from argv[0] on that the arguments fill without a gap. */
+static size_t area_of(int argc, char *const *argv)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < argc && argv[i] == argv[0] + len; i++)
+        len += strlen(argv[i]) + 1;
+    return len;
+}
+
+/* What is seen of an argument, at `at`, where room bytes are left. Returns its bytes. */
+static size_t show(const char *argument, char *at, size_t room)
+{
+    size_t shown = shown_len(argument), n = 0;
+
+    if (shown < room)
+        memcpy(at, argument, n = shown);
+    if (argument[shown] && n + strlen(HIDDEN) < room) {
+        memcpy(at + n, HIDDEN, strlen(HIDDEN));
+        n += strlen(HIDDEN);
+    }
+    return n + 1;
+}
+
+int arguments_hide(int argc, char **argv)
+{
+    size_t room = area_of(argc, argv), used = 0;
+    static char **copy; /* stays as long as the process */
+    char *area = argv[0];
+    int copied = 0;
+
+    copy = calloc((size_t)argc + 1, sizeof(*copy));
+    while (copy && copied < argc && (copy[copied] = strdup(argv[copied])))
+        copied++;
+    if (!copy || copied < argc) {
+        while (copied > 0)
+            free(copy[--copied]);
+        free(copy);
+        copy = NULL;
+        return -ENOMEM;
+    }
+    for (int i = 0; i < argc; i++) { /* one that lies elsewhere is wiped where it is */
+        size_t shown = shown_len(argv[i]);
+
+        explicit_bzero(argv[i] + shown, strlen(argv[i] + shown));
+        argv[i] = copy[i];
+    }
+    if (room)
+        explicit_bzero(area, room);
+    for (int i = 0; i < argc && used < room; i++)
+        used += show(argv[i], area + used, room - used);
+    return 0;
+}

@@ -1,0 +1,432 @@
+/* epochfs cache: looks after a cache folder. All of it may be done while mounts use the folder. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "base/values.h"
+#include "cache/disk/inventory.h"
+#include "cache/disk/quota.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/progress.h"
+#include "fs/options/options.h"
+
+#define DAY 86400
+
+struct cache_call {
+    const struct verb *verb;
+    const char *folder; /* NULL: the default one */
+    bool json, progress, all, dry_run;
+    uint64_t older_than; /* days; UINT64_MAX: not given */
+    uint64_t to;         /* bytes; UINT64_MAX: not given */
+};
+
+struct verb {
+    const char *name;
+    const char *options; /* letters of those that it takes, see long_options */
+    int (*run)(const struct cache_call *call, const struct cache_folder *cache,
+               const struct inventory *inventory);
+};
+
+static void print_help(void)
+{
+    printf("usage: epochfs cache list [--json] [DIR]\n"
+           "       epochfs cache verify [--progress] [DIR]\n"
+           "       epochfs cache prune [--older-than DAYS] [--to SIZE] [--all] [--dry-run]\n"
+           "                           [DIR]\n\n"
+           "DIR: a cache folder; default as for `epochfs mount -o cache=DIR`. Mounts may\n"
+           "go on using it.\n\n"
+           "list: what is in it, the least recently used first.\n"
+           "verify: reads all of it and drops what is damaged; exit code 4 if there was any.\n"
+           "prune: removes what no process uses: damaged files, what dead processes left,\n"
+           "older versions of the same file, and\n"
+           "    --older-than DAYS  what was not used for so long\n"
+           "    --to SIZE          the least recently used, until SIZE (as 200G) or less is\n"
+           "                       left\n"
+           "    --all              everything; a mount with allow_commands has to make what\n"
+           "                       commands gave again: mount it anew\n"
+           "    --dry-run          removes nothing, and says what it would remove\n");
+}
+
+/* What a file is, for people. */
+#define TITLE_SIZE (ENTRY_SOURCE_MAX + 128)
+static const char *title(const struct inventory_file *file, char *ret, size_t room)
+{
+    if (file->is_staged && file->source)
+        snprintf(ret, room, "%s", file->source);
+    else
+        snprintf(ret, room, "%s/%s%s%s%s", file->kind, file->id, file->is_part ? ".part" : "",
+                 file->source ? " of " : "", file->source ? file->source : "");
+    text_plain(ret, "");
+    return ret;
+}
+
+static uint64_t age_of(const struct inventory_file *file)
+{
+    time_t now = time(NULL);
+
+    return now > file->used ? (uint64_t)(now - file->used) : 0;
+}
+
+/* What a mount takes at most, if cache_size= does not say otherwise. */
+static uint64_t default_limit(const struct inventory *inventory)
+{
+    AUTO_OPTIONS struct options defaults;
+    struct statvfs fs;
+
+    options_init(&defaults);
+    if (statvfs(inventory->path, &fs) < 0)
+        return 0;
+    return (uint64_t)fs.f_blocks * fs.f_frsize / 100 * defaults.source.stage.limit_percent;
+}
+
+/* ---- list ---- */
+
+static void add_source(struct text *t, const char *source)
+{
+    if (source)
+        text_add_json(t, source);
+    else
+        text_add(t, "null");
+}
+
+static void list_json(const struct inventory *inventory, struct text *t)
+{
+    text_add(t, "{\n  \"folder\": ");
+    text_add_json(t, inventory->path);
+    text_add(t, ",\n  \"files\": [");
+    for (size_t i = 0; i < inventory->n; i++) {
+        const struct inventory_file *f = &inventory->file[i];
+
+        text_add(t, "%s\n    {\"kind\": \"%s\", \"id\": \"%s\", \"url\": ", i ? "," : "", f->kind,
+                 f->id);
+        add_source(t, f->is_staged ? f->source : NULL);
+        text_add(t, ", \"source\": ");
+        add_source(t, f->source);
+        text_add(t, ", \"size\": %llu, \"staged\": ", (unsigned long long)f->size);
+        if (f->is_staged)
+            text_add(t, "%llu", (unsigned long long)f->present);
+        else
+            text_add(t, "null");
+        text_add(t,
+                 ", \"disk\": %llu, \"age_seconds\": %llu, \"in_use\": %s, \"damaged\": %s, "
+                 "\"part\": %s, \"superseded\": %s}",
+                 (unsigned long long)f->disk, (unsigned long long)age_of(f),
+                 f->in_use ? "true" : "false", f->is_damaged ? "true" : "false",
+                 f->is_part ? "true" : "false",
+                 inventory_superseded(inventory, f) ? "true" : "false");
+    }
+    text_add(t, "%s],\n  \"disk_bytes\": %llu,\n  \"default_limit_bytes\": %llu\n}\n",
+             inventory->n ? "\n  " : "", (unsigned long long)inventory->disk,
+             (unsigned long long)default_limit(inventory));
+}
+
+static void list_people(const struct inventory *inventory, struct text *t)
+{
+    char a[HUMAN_ROOM], b[HUMAN_ROOM], name[TITLE_SIZE], staged[16];
+
+    if (inventory->n)
+        text_add(t, "%10s %10s %7s %12s  %s\n", "disk", "size", "staged", "last used", "file");
+    for (size_t i = 0; i < inventory->n; i++) {
+        const struct inventory_file *f = &inventory->file[i];
+
+        snprintf(staged, sizeof(staged), f->is_staged && !f->is_damaged ? "%u %%" : "-",
+                 percent_of(f->present, f->size));
+        text_add(t, "%10s %10s %7s", human_bytes(f->disk, a), human_bytes(f->size, b), staged);
+        text_add(t, " %12s  %s%s%s%s%s\n", human_seconds(age_of(f), a),
+                 title(f, name, sizeof(name)), f->in_use ? ", in use" : "",
+                 f->is_damaged ? ", damaged" : "",
+                 f->is_part && !f->in_use ? ", left by a process that died" : "",
+                 inventory_superseded(inventory, f) ? ", an older version" : "");
+    }
+    text_add(t, "%s: %zu file%s, %s", inventory->path, inventory->n, inventory->n == 1 ? "" : "s",
+             human_bytes(inventory->disk, a));
+    text_add(t, " of the %s that a mount takes without cache_size=\n",
+             human_bytes(default_limit(inventory), a));
+}
+
+static int list(const struct cache_call *call, const struct cache_folder *cache,
+                const struct inventory *inventory)
+{
+    AUTO_TEXT struct text t = {0};
+
+    (void)cache;
+    if (call->json)
+        list_json(inventory, &t);
+    else
+        list_people(inventory, &t);
+    if (t.failed)
+        return fail(EXIT_CACHE, "%s", strerror(ENOMEM));
+    fputs(t.data, stdout);
+    return EXIT_DONE;
+}
+
+/* ---- verify ---- */
+
+/* What is found of all files. */
+struct verified {
+    size_t bad;  /* damaged, or they cannot be read */
+    size_t left; /* of them: damaged, and could not be changed */
+};
+
+static void verify_one(const struct inventory *inventory, const struct inventory_file *file,
+                       struct progress *progress, struct verified *all)
+{
+    uint64_t good = 0, bad = 0;
+    int r = inventory_verify(inventory, file, &good, &bad);
+    char name[TITLE_SIZE];
+
+    if (r == -ENOENT || (r == 0 && !bad))
+        return;
+    all->bad++;
+    all->left += r < 0 && bad;
+    if (progress->line_is_open)
+        fputc('\n', stderr);
+    progress->line_is_open = false;
+    title(file, name, sizeof(name));
+    if (r < 0)
+        fail(EXIT_CACHE, "%s/%s/%s: %s: %s, found: %s", inventory->path, file->kind, file->id, name,
+             bad ? "damaged; want to drop that" : "want to read it", strerror(-r));
+    else if (good)
+        fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong, and are dropped",
+             inventory->path, file->kind, file->id, name, (unsigned long long)bad,
+             (unsigned long long)(good + bad));
+    else
+        fail(EXIT_CACHE, "%s/%s/%s: %s: damaged, and removed or emptied", inventory->path,
+             file->kind, file->id, name);
+}
+
+static int verify(const struct cache_call *call, const struct cache_folder *cache,
+                  const struct inventory *inventory)
+{
+    struct progress progress;
+    uint64_t done = 0;
+    struct verified found = {0};
+    char all[HUMAN_ROOM];
+
+    (void)cache;
+    progress_init(&progress, "checked", call->progress);
+    for (size_t i = 0; i < inventory->n; i++) {
+        progress_show(&progress, done, inventory->disk);
+        verify_one(inventory, &inventory->file[i], &progress, &found);
+        done += inventory->file[i].disk;
+    }
+    progress_end(&progress, done, inventory->disk);
+    if (found.left)
+        return fail(EXIT_CACHE,
+                    "%s: %zu of %zu files are damaged, or cannot be read; %zu could not be dropped",
+                    inventory->path, found.bad, inventory->n, found.left);
+    if (found.bad)
+        return fail(EXIT_CACHE,
+                    "%s: %zu of %zu files are damaged, or cannot be read; what is damaged was "
+                    "dropped",
+                    inventory->path, found.bad, inventory->n);
+    printf("%s: %zu file%s, %s: all right\n", inventory->path, inventory->n,
+           inventory->n == 1 ? "" : "s", human_bytes(inventory->disk, all));
+    return EXIT_DONE;
+}
+
+/* ---- prune ---- */
+
+/* Why a file is removed, NULL: it stays. left: bytes that all files take now. */
+static const char *why_remove(const struct cache_call *call, const struct inventory *inventory,
+                              const struct inventory_file *file, uint64_t left)
+{
+    if (file->in_use)
+        return NULL;
+    if (file->is_damaged)
+        return "damaged";
+    if (file->is_part)
+        return "left by a process that died";
+    if (inventory_superseded(inventory, file))
+        return "an older version";
+    if (call->all)
+        return "not in use";
+    if (call->older_than != UINT64_MAX && age_of(file) / DAY >= call->older_than)
+        return "not used for long";
+    if (left > call->to)
+        return "the least recently used";
+    return NULL;
+}
+
+/* Removes what each round finds, the oldest first; what is no good to anyone goes before what is.
+ * Returns how many files could not be removed. */
+static size_t prune_all(const struct cache_call *call, const struct inventory *inventory,
+                        size_t *ret_removed, uint64_t *ret_bytes)
+{
+    AUTO_FREE bool *gone = calloc(inventory->n + 1, sizeof(*gone));
+    const struct cache_call no_good = {.older_than = UINT64_MAX, .to = UINT64_MAX};
+    size_t failed = 0;
+
+    for (unsigned round = 0; gone && round < 2; round++) {
+        for (size_t i = 0; i < inventory->n; i++) {
+            const struct inventory_file *file = &inventory->file[i];
+            const char *why =
+                why_remove(round ? call : &no_good, inventory, file, inventory->disk - *ret_bytes);
+            char name[TITLE_SIZE], bytes[HUMAN_ROOM];
+            int r;
+
+            if (gone[i] || !why)
+                continue;
+            gone[i] = true;
+            r = call->dry_run ? 0 : inventory_remove(inventory, file);
+            if (r == -EBUSY || r == -ENOENT)
+                continue;
+            title(file, name, sizeof(name));
+            if (r < 0) {
+                fail(EXIT_CACHE, "%s/%s/%s: %s", inventory->path, file->kind, file->id,
+                     strerror(-r));
+                failed++;
+                continue;
+            }
+            printf("%s %s (%s, %s)\n", call->dry_run ? "would remove" : "removed", name,
+                   human_bytes(file->disk, bytes), why);
+            ++*ret_removed;
+            *ret_bytes += file->disk;
+        }
+    }
+    return failed;
+}
+
+/* Mounts that use the folder shall know of the room. */
+static void recount(const struct cache_folder *cache)
+{
+    struct room *room;
+
+    if (room_open(cache, UINT64_MAX, 0, &room, NULL) < 0)
+        return;
+    room_recount(room);
+    room_close(room);
+}
+
+static int prune(const struct cache_call *call, const struct cache_folder *cache,
+                 const struct inventory *inventory)
+{
+    size_t removed = 0, in_use = 0, failed;
+    uint64_t bytes = 0;
+    char freed[HUMAN_ROOM], left[HUMAN_ROOM];
+
+    failed = prune_all(call, inventory, &removed, &bytes);
+    if (removed && !call->dry_run)
+        recount(cache);
+    for (size_t i = 0; i < inventory->n; i++)
+        in_use += inventory->file[i].in_use;
+    printf("%s: %zu file%s %s, %s; %s left, %zu file%s in use\n", inventory->path, removed,
+           removed == 1 ? "" : "s", call->dry_run ? "to remove" : "removed",
+           human_bytes(bytes, freed), human_bytes(inventory->disk - bytes, left), in_use,
+           in_use == 1 ? "" : "s");
+    return failed ? EXIT_CACHE : EXIT_DONE;
+}
+
+/* ---- the command line ---- */
+
+static const struct verb verbs[] = {
+    {"list", "j", list},
+    {"verify", "p", verify},
+    {"prune", "otan", prune},
+};
+
+static int run(const struct cache_call *call)
+{
+    AUTO(cache_folder_release) struct cache_folder cache = {0};
+    AUTO_INVENTORY struct inventory inventory = {0};
+    struct diag d = DIAG_INIT;
+    int r = cache_folder_init(&cache, call->folder);
+
+    if (r == 0)
+        r = inventory_take(&cache, &inventory, &d);
+    if (r == -ENOENT && !call->folder && !call->json) {
+        printf("%s: there is no cache folder yet\n", cache.path);
+        return EXIT_DONE;
+    }
+    return r < 0 ? fail(EXIT_CACHE, "%s", diag_text(&d, r))
+                 : call->verb->run(call, &cache, &inventory);
+}
+
+static int take_option(struct cache_call *call, int letter, const char *word)
+{
+    struct diag d = DIAG_INIT;
+    int r = 0;
+
+    if (letter == '?' || letter == ':' || !strchr(call->verb->options, letter))
+        return fail(EXIT_USAGE, "cache %s: cannot make sense of '%s'; see `epochfs cache --help`",
+                    call->verb->name, word);
+    if (letter == 'j')
+        call->json = true;
+    else if (letter == 'p')
+        call->progress = true;
+    else if (letter == 'a')
+        call->all = true;
+    else if (letter == 'n')
+        call->dry_run = true;
+    else if (letter == 'o')
+        r = value_count("--older-than", optarg, 0, 36500, &call->older_than, &d);
+    else
+        r = value_size("--to", optarg, &call->to, &d);
+    return r < 0 ? fail(EXIT_USAGE, "%s", diag_text(&d, r)) : EXIT_DONE;
+}
+
+static int parse_options(int argc, char **argv, struct cache_call *call)
+{
+    static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
+                                                 {"progress", no_argument, NULL, 'p'},
+                                                 {"older-than", required_argument, NULL, 'o'},
+                                                 {"to", required_argument, NULL, 't'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"dry-run", no_argument, NULL, 'n'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {0}};
+    int c;
+
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+        int code;
+
+        if (c == 'h') {
+            print_help();
+            exit(EXIT_DONE);
+        }
+        code = take_option(call, c, argv[optind - 1]);
+        if (code != EXIT_DONE)
+            return code;
+    }
+    if (argc - optind > 1)
+        return fail(EXIT_USAGE, "want one DIR, found %d; see `epochfs cache --help`",
+                    argc - optind);
+    call->folder = argv[optind];
+    return EXIT_DONE;
+}
+
+static int fail_unknown(const char *word)
+{
+    struct guess guess;
+
+    guess_init(&guess, word);
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        guess_at(&guess, verbs[i].name);
+    return fail(EXIT_USAGE, "want list, verify or prune%s%s%s%s%s; see `epochfs cache --help`",
+                *word ? ", found " : "", word, guess.name ? " (is it '" : "",
+                guess.name ? guess.name : "", guess.name ? "'?)" : "");
+}
+
+int command_cache(int argc, char **argv)
+{
+    struct cache_call call = {.older_than = UINT64_MAX, .to = UINT64_MAX};
+    int code;
+
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        print_help();
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
+        if (!strcmp(argv[1], verbs[i].name))
+            call.verb = &verbs[i];
+    if (!call.verb)
+        return fail_unknown(argc > 1 ? argv[1] : "");
+    code = parse_options(argc - 1, argv + 1, &call);
+    return code == EXIT_DONE ? run(&call) : code;
+}

@@ -1,0 +1,251 @@
+/* What the commands share. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/values.h"
+#include "cache/http/url.h"
+#include "cache/pack/unpack.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/progress.h"
+#include "fs/life/privileges.h"
+#include "fs/log/log.h"
+
+#define QUIET_NS                                                                                   \
+    INT64_C(600000000) /* before unpacking is shown, beside the time between two lines */
+
+static void print_line(const char *format, va_list args)
+{
+    fputs("epochfs: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+}
+
+int fail(int code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+    return code;
+}
+
+/* EIO: remotes fail with others. */
+bool is_cache_error(int r)
+{
+    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO || r == -EBUSY;
+}
+
+/* The flag that was meant, NULL: none is like it. */
+static const char *guess_flag(const struct command_line *line, const char *word)
+{
+    struct guess guess;
+
+    guess_init(&guess, word);
+    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
+        guess_at(&guess, line->flag[i].name);
+    return guess.name;
+}
+
+static int say_unknown(const struct command_line *line, const char *word)
+{
+    const char *guess = !strncmp(word, "--", 2) ? guess_flag(line, word + 2) : NULL;
+
+    if (line->options && !strcmp(word, "-o"))
+        return fail(EXIT_USAGE, "want -o OPTIONS, found nothing behind -o; see `epochfs %s --help`",
+                    line->name);
+    return fail(EXIT_USAGE, "%s: cannot make sense of '%s'%s%s%s; see `epochfs %s --help`",
+                line->name, word, guess ? " (is it '--" : "", guess ? guess : "",
+                guess ? "'?)" : "", line->name);
+}
+
+/* What getopt_long() gives for --help, and for the first flag: no letters. */
+#define HELP_FLAG  1000
+#define FIRST_FLAG 1001
+
+int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word)
+{
+    struct option known[ARRAY_LEN(line->flag) + 2] = {{"help", no_argument, NULL, HELP_FLAG}};
+    struct diag d = DIAG_INIT;
+    int c;
+
+    for (size_t i = 0; i < ARRAY_LEN(line->flag) && line->flag[i].name; i++)
+        known[i + 1] = (struct option){line->flag[i].name,
+                                       line->flag[i].text ? required_argument : no_argument, NULL,
+                                       FIRST_FLAG + (int)i};
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, line->options ? "ho:" : "h", known, NULL)) != -1) {
+        if (c >= FIRST_FLAG && line->flag[c - FIRST_FLAG].text) {
+            *line->flag[c - FIRST_FLAG].text = optarg;
+        } else if (c >= FIRST_FLAG) {
+            *line->flag[c - FIRST_FLAG].set = true;
+        } else if (c == '?' && optopt >= FIRST_FLAG && line->flag[optopt - FIRST_FLAG].text) {
+            return fail(EXIT_USAGE, "%s: want --%s=VALUE; see `epochfs %s --help`", line->name,
+                        line->flag[optopt - FIRST_FLAG].name, line->name);
+        } else if (c == 'h' || c == HELP_FLAG) {
+            line->help();
+            return EXIT_DONE;
+        } else if (c != 'o') {
+            const char letter[] = {'-', (char)optopt, '\0'};
+            bool is_letter = optopt > 0 && optopt < HELP_FLAG; /* perhaps one of some in a word */
+
+            return say_unknown(line, is_letter ? letter : argv[optind - 1]);
+        } else if (options_parse(line->options, optarg, &d) < 0) {
+            return fail(EXIT_USAGE, "%s", diag_text(&d, -ENOMEM));
+        }
+    }
+    if (argc - optind != 1)
+        return fail(EXIT_USAGE, "want one %s, found %d arguments; see `epochfs %s --help`",
+                    line->word, argc - optind, line->name);
+    *ret_word = argv[optind];
+    return -1;
+}
+
+const char *shown_source(const char *spec, char ret[static PATH_MAX])
+{
+    bool is_url = !strncasecmp(spec, "http://", 7) || !strncasecmp(spec, "https://", 8);
+
+    snprintf(ret, PATH_MAX, "%.*s", (int)(is_url ? strcspn(spec, "?") : strlen(spec)), spec);
+    return ret;
+}
+
+void log_source_note(const struct source *source)
+{
+    log_lines(LOG_LEVEL_WARNING, source_note(source));
+}
+
+/* Every source file keeps a descriptor open. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+void opened_release(struct opened *opened)
+{
+    catalog_release(&opened->catalog);
+    source_free(opened->source);
+    cache_folder_release(&opened->cache);
+    *opened = (struct opened){0};
+}
+
+static bool is_far(const char *spec)
+{
+    return strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
+}
+
+/* Will there be files in the cache folder for sure? Then it is made now, and what is wrong with it
+ * is told as that. */
+static int make_cache_folder(const char *spec, const struct options *options,
+                             const struct cache_folder *cache, struct diag *d)
+{
+    static const char *const subs[] = {"unpacked", "staged"};
+    char path[PATH_MAX];
+    int r = 0;
+
+    if (!options->cache && !options->stages_local && !is_far(spec))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(subs) && r == 0; i++) {
+        r = cache_folder_sub(cache, subs[i], path, sizeof(path), d);
+        if (r == 0 && access(path, R_OK | W_OK | X_OK) < 0)
+            r = diag_set(d, -errno,
+                         "cache folder %s: want to write to %s, found: %s; choose another with "
+                         "-o cache=DIR",
+                         cache->path, subs[i], strerror(errno));
+    }
+    return r;
+}
+
+int open_source(const char *spec, const struct options *options, struct opened *ret, struct diag *d)
+{
+    struct source_options how;
+    char shown[PATH_MAX];
+    int r;
+
+    if (cache_folder_init(&ret->cache, options->cache) < 0 ||
+        make_cache_folder(spec, options, &ret->cache, d) < 0)
+        return EXIT_CACHE;
+    raise_file_limit();
+    if (is_far(spec)) /* there may be credentials for it */
+        privileges_hide_memory();
+    options_source(options, &ret->cache, &how);
+    r = source_open(spec, &how, &ret->source, d);
+    if (r < 0)
+        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
+    else
+        ret->cache.room = ret->source->cache.room;
+    return r == 0 ? EXIT_DONE : is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE;
+}
+
+/* Unpacking on a terminal: a line for each file that takes longer than a second. */
+struct unpack_display {
+    struct unpack_watch watch; /* first */
+    struct progress progress;
+    char what[80];
+};
+
+/* Leave a line that is begun: other messages may come. */
+static void end_display(struct unpack_display *display)
+{
+    if (display->progress.line_is_open)
+        fputc('\n', stderr);
+    display->progress.line_is_open = false;
+}
+
+static void show_unpacking(struct unpack_watch *watch, const struct blob *packed, uint64_t bytes)
+{
+    struct unpack_display *display = (struct unpack_display *)watch;
+    struct progress *p = &display->progress;
+    char name[61];
+
+    if (!bytes) {
+        end_display(display);
+        name_show(blob_name(packed), name, sizeof(name));
+        snprintf(display->what, sizeof(display->what), "unpacked of %s:", name);
+        progress_init(p, display->what, false);
+        p->last_ns = monotonic_ns() + QUIET_NS;
+    }
+    progress_show(p, bytes, packed->size);
+    if (bytes == packed->size && p->line_is_open)
+        progress_end(p, bytes, packed->size);
+}
+
+int open_catalog(const char *spec, const struct options *options, struct opened *ret,
+                 struct diag *d)
+{
+    struct unpack_display display = {.watch = {show_unpacking}};
+    int code = open_source(spec, options, ret, d), r;
+    char shown[PATH_MAX];
+
+    if (code != EXIT_DONE)
+        return code;
+    ret->source->watch = &display.watch;
+    r = catalog_open(ret->source, options, &ret->catalog, d);
+    ret->source->watch = NULL;
+    end_display(&display);
+    if (r < 0)
+        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
+    return r < 0 ? EXIT_SOURCE : EXIT_DONE;
+}

@@ -1,0 +1,75 @@
+/* The commands of epochfs. Each takes its arguments from its own name on and returns the exit
+ * code of the program. */
+#ifndef EPOCHFS_FS_CLI_COMMANDS_H
+#define EPOCHFS_FS_CLI_COMMANDS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/diag.h"
+#include "cache/disk/folder.h"
+#include "fs/options/options.h"
+#include "fs/tree/catalog.h"
+
+enum exit_code { EXIT_DONE, EXIT_USAGE, EXIT_SOURCE, EXIT_MOUNT, EXIT_CACHE };
+
+int command_mount(int argc, char **argv);
+int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mount(8) */
+int command_umount(int argc, char **argv);
+int command_info(int argc, char **argv);
+int command_plan(int argc, char **argv);
+int command_stage(int argc, char **argv);
+int command_status(int argc, char **argv);
+int command_cache(int argc, char **argv);
+
+/* What a command takes beside --help: flags, perhaps with values, -o, and one word. */
+struct command_line {
+    const char *name;        /* of the command */
+    const char *word;        /* "SOURCE": what its one word is */
+    void (*help)(void);      /* prints it */
+    struct options *options; /* -o is added to them; NULL: it has no -o */
+    struct {
+        const char *name;  /* without "--" */
+        bool *set;         /* or: */
+        const char **text; /* it has a value, --name=VALUE */
+    } flag[4];             /* the last ones may be missing */
+};
+
+/* Take the arguments of a command, argv[0] being its name. -1 and its word; or the exit code of the
+ * program: what is wrong, or the help, has been said. */
+int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
+
+/* SOURCE, opened for a command: {0} before, and released also after an error, when all blobs are
+ * gone. Does not move: the source points into it. */
+struct opened {
+    struct cache_folder cache;
+    struct source *source;
+    struct catalog catalog;
+};
+
+/* Open SOURCE. EXIT_DONE, or the exit code of the program with the reason in d. */
+int open_source(const char *spec, const struct options *options, struct opened *ret,
+                struct diag *d);
+
+/* The same, and the catalog of what is in it. */
+int open_catalog(const char *spec, const struct options *options, struct opened *ret,
+                 struct diag *d);
+void opened_release(struct opened *opened);
+#define AUTO_OPENED AUTO(opened_release)
+
+/* SOURCE as it may be shown: without the query of a URL, which may be a secret. Returns ret. */
+const char *shown_source(const char *spec, char ret[static PATH_MAX]);
+
+/* Log what was odd about SOURCE when it was opened. */
+void log_source_note(const struct source *source);
+
+/* Is that what a stage fails with because of its cache, not of the remote? */
+bool is_cache_error(int r);
+
+/* Say "epochfs: <what>" on stderr. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Say "epochfs: <reason>" and return code. */
+int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

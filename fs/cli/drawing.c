@@ -1,0 +1,513 @@
+/* What is drawn follows from the fields: the first one that has axes is the picture, and what has
+ * none is the caption. An array of two axes or more is a panel of pixels, several side by side; one
+ * of one axis is a line of bars, and so are audio and the rows of a sparse matrix.
+ *
+ * Nothing is read but the first samples, and of each no more than READ_MOST. */
+#include "fs/cli/drawing.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "fs/tree/pages.h"
+
+#define INDENT        4
+#define GAP           2  /* columns between two panels */
+#define PANELS        8  /* at most */
+#define PANEL_HEIGHT  20 /* pixels, two in a line */
+#define PANEL_WIDTH   64
+#define TIME_WIDTH    36 /* of a matrix whose first axis is time */
+#define CAPTION_WIDTH 20 /* columns, at least, and more if the panel has them */
+#define BARS          64 /* at most */
+#define BAR_LINES     5
+#define WORDS_MOST    40         /* columns of what stands before bars */
+#define READ_MOST     (8u << 20) /* bytes of one array */
+#define TEXT_MOST     400        /* bytes of one text */
+
+/* ---- what a field holds of one sample ---- */
+
+struct array {
+    struct form form;
+    uint8_t *bytes; /* owned */
+    uint64_t n;     /* elements that were read: all, or the first ones */
+};
+
+static void array_release(struct array *a)
+{
+    free(a->bytes);
+}
+#define AUTO_ARRAY AUTO(array_release) /* of an array that starts as {0} */
+
+/* Read it, or as many elements of it as most bytes hold. 0 or -errno. */
+static int array_read(const struct dataset *ds, const struct field *f, uint64_t sample,
+                      uint64_t most, struct array *ret, struct diag *d)
+{
+    struct one_sample one;
+    uint64_t bytes;
+    int r;
+
+    one_sample_init(&one, sample);
+    one.sel.reason = d;
+    r = field_form(ds, f, &one.sel, &ret->form, &bytes);
+    if (r < 0)
+        return r;
+    if (ret->form.dtype != DTYPE_TEXT)
+        most -= most % ret->form.width;
+    bytes = min_u64(bytes, most);
+    ret->n = ret->form.dtype == DTYPE_TEXT ? bytes : bytes / ret->form.width;
+    ret->bytes = malloc(bytes ? bytes : 1);
+    if (!ret->bytes)
+        return -ENOMEM;
+    return bytes ? f->ops->read(ds, f, &one.sel, 0, bytes, ret->bytes, d) : 0;
+}
+
+static float load_float(const uint8_t *p)
+{
+    uint32_t bits = load_le32(p);
+    float v;
+
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
+static double load_double(const uint8_t *p)
+{
+    uint64_t bits = load_le64(p);
+    double v;
+
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
+static double element(const struct array *a, uint64_t i)
+{
+    const uint8_t *p = a->bytes + i * a->form.width;
+
+    switch (a->form.dtype) {
+    case DTYPE_U1:
+    case DTYPE_BOOL:
+        return p[0];
+    case DTYPE_I1:
+        return (int8_t)p[0];
+    case DTYPE_I2:
+        return (int16_t)load_le16(p);
+    case DTYPE_I4:
+        return (int32_t)load_le32(p);
+    case DTYPE_I8:
+        return (double)(int64_t)load_le64(p);
+    case DTYPE_F4:
+        return load_float(p);
+    case DTYPE_F8:
+        return load_double(p);
+    default:
+        return 0;
+    }
+}
+
+/* ---- captions ---- */
+
+static void caption_add(const struct dataset *ds, const struct field *f, uint64_t sample,
+                        struct text *t)
+{
+    AUTO_ARRAY struct array a = {0};
+    struct diag d = DIAG_INIT;
+
+    if (array_read(ds, f, sample, TEXT_MOST, &a, &d) < 0) {
+        text_add(t, "  %s ?", f->name);
+        return;
+    }
+    if (a.form.ndim || !a.n)
+        return;
+    if (a.form.dtype != DTYPE_TEXT) {
+        text_add(t, "  %s %.6g", f->name, element(&a, 0));
+        return;
+    }
+    while (a.n && (a.bytes[a.n - 1] == '\0' || a.bytes[a.n - 1] == '\n'))
+        a.n--;
+    text_add(t, "  ");
+    text_add_bytes(t, (const char *)a.bytes, a.n);
+}
+
+/* The key of a sample, and what is to be said in numbers and text. */
+static void caption(const struct dataset *ds, uint64_t sample, struct text *t)
+{
+    char key[KEY_NAME_ROOM];
+
+    dataset_name(ds, sample, false, key);
+    text_add(t, "%s", key);
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+
+        if (page_shows(f) && f->role != FIELD_DERIVED && !f->ndim)
+            caption_add(ds, f, sample, t);
+    }
+}
+
+/* ---- panels ---- */
+
+/* A rectangle of an array: the element at (x, y) is origin + x * step_x + y * step_y. */
+struct plane {
+    uint64_t width, height;
+    uint64_t origin;
+    int64_t step_x, step_y;
+};
+
+struct panel {
+    unsigned width, height; /* pixels */
+    unsigned columns;       /* with the caption below */
+    struct text caption;
+    float pixel[PANEL_HEIGHT * PANEL_WIDTH];
+};
+
+/* Is its first axis time? Then it runs to the right, and the second one upwards. Anything else
+ * stands as it is stored. */
+static bool is_timed(const struct field *f)
+{
+    return f->ndim && f->dim[0] == DIM_VARIES;
+}
+
+/* The last two axes of the array, as far as it was read. */
+static void plane_of(const struct field *f, const struct array *a, struct plane *ret)
+{
+    uint64_t columns = a->form.dim[a->form.ndim - 1];
+    uint64_t rows = columns ? min_u64(a->form.dim[a->form.ndim - 2], a->n / columns) : 0;
+
+    if (is_timed(f))
+        *ret = (struct plane){rows, columns, columns ? columns - 1 : 0, (int64_t)columns, -1};
+    else
+        *ret = (struct plane){columns, rows, 0, 1, (int64_t)columns};
+}
+
+/* The mean of the numbers between two corners; NaN: there is none. */
+static float mean(const struct array *a, const struct plane *p, const uint64_t x[static 2],
+                  const uint64_t y[static 2])
+{
+    double sum = 0;
+    uint64_t n = 0;
+
+    for (uint64_t j = y[0]; j < y[1]; j++)
+        for (uint64_t i = x[0]; i < x[1]; i++) {
+            int64_t at = (int64_t)p->origin + (int64_t)i * p->step_x + (int64_t)j * p->step_y;
+            double v = element(a, (uint64_t)at);
+
+            if (isfinite(v)) {
+                sum += v;
+                n++;
+            }
+        }
+    return n ? (float)(sum / (double)n) : NAN;
+}
+
+/* Part i of n of an axis; none is empty, for n is no more than length. */
+static void cut(uint64_t length, unsigned i, unsigned n, uint64_t ret[static 2])
+{
+    ret[0] = length * i / n;
+    ret[1] = length * (i + 1) / n;
+}
+
+static void shrink(const struct array *a, const struct plane *p, struct panel *ret)
+{
+    uint64_t x[2], y[2];
+
+    for (unsigned j = 0; j < ret->height; j++) {
+        cut(p->height, j, ret->height, y);
+        for (unsigned i = 0; i < ret->width; i++) {
+            cut(p->width, i, ret->width, x);
+            ret->pixel[j * ret->width + i] = mean(a, p, x, y);
+        }
+    }
+}
+
+/* To 0 .. 1, from what bytes can be, or else from the least to the most. */
+static void stretch(float *v, unsigned n, bool are_bytes)
+{
+    float least = are_bytes ? 0 : INFINITY, most = are_bytes ? UINT8_MAX : -INFINITY;
+
+    for (unsigned i = 0; i < n && !are_bytes; i++) {
+        least = fminf(least, v[i]);
+        most = fmaxf(most, v[i]);
+    }
+    for (unsigned i = 0; i < n; i++)
+        v[i] = most > least && isfinite(v[i]) ? (v[i] - least) / (most - least) : 0;
+}
+
+/* Never larger than the plane, and with its proportions unless one axis is time. */
+static void panel_size(const struct field *f, const struct plane *p, unsigned room,
+                       struct panel *ret)
+{
+    uint64_t widest = min_u64(is_timed(f) ? TIME_WIDTH : PANEL_WIDTH, room);
+    double down = fmax((double)p->height / PANEL_HEIGHT, (double)p->width / (double)widest);
+    double by = is_timed(f) ? 1 : fmax(down, 1);
+
+    ret->width = (unsigned)min_u64((uint64_t)((double)p->width / by), widest);
+    ret->height = (unsigned)min_u64((uint64_t)((double)p->height / by), PANEL_HEIGHT);
+    ret->width = ret->width ? ret->width : 1;
+    ret->height = ret->height ? ret->height : 1;
+    ret->columns = (unsigned)max_u64(ret->width, CAPTION_WIDTH);
+}
+
+/* Draw one sample into a panel of up to room columns; what has no elements stays without pixels. 0
+ * or -errno. */
+static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t sample,
+                      unsigned room, struct panel *ret, struct diag *d)
+{
+    AUTO_ARRAY struct array a = {0};
+    struct plane p;
+    int r = array_read(ds, f, sample, READ_MOST, &a, d);
+
+    *ret = (struct panel){.columns = CAPTION_WIDTH};
+    if (r < 0)
+        return r;
+    plane_of(f, &a, &p);
+    if (p.width && p.height) {
+        panel_size(f, &p, room, ret);
+        shrink(&a, &p, ret);
+        stretch(ret->pixel, ret->width * ret->height, a.form.dtype == DTYPE_U1);
+    }
+    caption(ds, sample, &ret->caption);
+    return 0;
+}
+
+/* Line number line of a panel. */
+static void panel_line(const struct glyphs *g, const struct panel *p, unsigned line, struct text *t)
+{
+    static const float nothing[PANEL_WIDTH];
+    unsigned y = 2 * line;
+    unsigned width = y < p->height ? p->width : 0;
+
+    if (width)
+        glyphs_add_pixels(g, p->pixel + y * width,
+                          y + 1 < p->height ? p->pixel + (y + 1) * width : nothing, width, t);
+    text_add(t, "%*s", (int)(p->columns - width), "");
+}
+
+static void add_panels(const struct glyphs *g, const struct panel *panel, unsigned n,
+                       struct text *t)
+{
+    unsigned lines = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        lines = (unsigned)max_u64(lines, (panel[i].height + 1) / 2);
+    for (unsigned line = 0; line < lines; line++) {
+        for (unsigned i = 0; i < n; i++) {
+            text_add(t, "%*s", i ? GAP : INDENT, "");
+            panel_line(g, &panel[i], line, t);
+        }
+        text_add(t, "\n");
+    }
+    for (unsigned i = 0; i < n; i++) {
+        text_add(t, "%*s", i ? GAP : INDENT, "");
+        glyphs_add_words(g, panel[i].caption.data, panel[i].caption.len, panel[i].columns, t);
+    }
+    text_add(t, "\n");
+}
+
+/* As many of the first samples, side by side, as there is room for. */
+static int draw_panels(const struct dataset *ds, const struct field *f, const struct glyphs *g,
+                       struct text *t, struct diag *d)
+{
+    unsigned n = 0, left = g->columns - INDENT;
+    struct panel panel[PANELS];
+    int r = 0;
+
+    while (n < min_u64(PANELS, ds->samples) && left) {
+        r = panel_draw(ds, f, n, g->columns - INDENT, &panel[n], d);
+        if (r < 0 || panel[n].columns > left) {
+            text_release(&panel[n].caption);
+            break;
+        }
+        left -= (unsigned)min_u64(panel[n++].columns + GAP, left);
+    }
+    if (n)
+        add_panels(g, panel, n, t);
+    for (unsigned i = 0; i < n; i++)
+        text_release(&panel[i].caption);
+    return r;
+}
+
+/* ---- lines of bars ---- */
+
+struct line {
+    struct text caption;
+    unsigned n; /* bars */
+    float height[BARS];
+};
+
+/* Divide by what is most, unless that is 0. */
+static void level(float *v, unsigned n)
+{
+    float most = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        most = fmaxf(most, v[i]);
+    for (unsigned i = 0; i < n && most > 0; i++)
+        v[i] = isfinite(v[i]) ? v[i] / most : 0;
+}
+
+/* The loudest of each part. */
+static int draw_audio(const struct dataset *ds, const struct field *f, uint64_t sample,
+                      struct line *ret, struct diag *d)
+{
+    AUTO_ARRAY struct array a = {0};
+    int r = array_read(ds, f, sample, READ_MOST, &a, d);
+
+    if (r < 0)
+        return r;
+    ret->n = (unsigned)min_u64(ret->n, a.n);
+    for (unsigned i = 0; i < ret->n; i++) {
+        uint64_t part[2];
+
+        cut(a.n, i, ret->n, part);
+        ret->height[i] = 0;
+        for (uint64_t k = part[0]; k < part[1]; k++)
+            ret->height[i] = fmaxf(ret->height[i], (float)fabs(element(&a, k)));
+    }
+    level(ret->height, ret->n);
+    return 0;
+}
+
+/* The means of a vector's parts. */
+static int draw_vector(const struct dataset *ds, const struct field *f, uint64_t sample,
+                       struct line *ret, struct diag *d)
+{
+    AUTO_ARRAY struct array a = {0};
+    int r = array_read(ds, f, sample, READ_MOST, &a, d);
+    const struct plane p = {.width = a.n, .height = 1, .step_x = 1};
+    const uint64_t whole[2] = {0, 1};
+
+    if (r < 0)
+        return r;
+    ret->n = (unsigned)min_u64(ret->n, a.n);
+    for (unsigned i = 0; i < ret->n; i++) {
+        uint64_t part[2];
+
+        cut(a.n, i, ret->n, part);
+        ret->height[i] = mean(&a, &p, part, whole);
+    }
+    stretch(ret->height, ret->n, false);
+    return 0;
+}
+
+/* The largest feature of each part of a row of `features`. */
+static int draw_row(const struct dataset *ds, const struct field *values, uint64_t sample,
+                    struct line *ret, struct diag *d)
+{
+    AUTO_ARRAY struct array value = {0}, index = {0};
+    uint64_t features = dataset_field(ds, "x")->dim[0];
+    int r = array_read(ds, values, sample, READ_MOST, &value, d);
+
+    if (r == 0)
+        r = array_read(ds, dataset_field(ds, "indices"), sample, READ_MOST, &index, d);
+    if (r < 0)
+        return r;
+    ret->n = (unsigned)min_u64(ret->n, features);
+    for (unsigned i = 0; i < ret->n; i++)
+        ret->height[i] = 0;
+    for (uint64_t k = 0; k < min_u64(value.n, index.n); k++) {
+        double place = element(&index, k) / (double)features * ret->n;
+        unsigned i = (unsigned)min_u64((uint64_t)place, ret->n - 1);
+
+        ret->height[i] = fmaxf(ret->height[i], (float)fabs(element(&value, k)));
+    }
+    level(ret->height, ret->n);
+    return 0;
+}
+
+/* Makes up to ret->n bars of one sample. 0 or -errno. */
+typedef int draw_fn(const struct dataset *ds, const struct field *f, uint64_t sample,
+                    struct line *ret, struct diag *d);
+
+/* What has no axes: words are all there is. */
+static int draw_nothing(const struct dataset *ds, const struct field *f, uint64_t sample,
+                        struct line *ret, struct diag *d)
+{
+    (void)ds;
+    (void)f;
+    (void)sample;
+    (void)d;
+    ret->n = 0;
+    return 0;
+}
+
+static void add_line(const struct glyphs *g, const struct line *line, unsigned words,
+                     struct text *t)
+{
+    text_add(t, "%*s", INDENT, "");
+    glyphs_add_words(g, line->caption.data, line->caption.len, words, t);
+    text_add(t, "%*s", GAP, "");
+    glyphs_add_bars(g, line->height, line->n, t);
+    text_add(t, "\n");
+}
+
+/* A line for each of the first samples. */
+static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *draw,
+                      const struct glyphs *g, struct text *t, struct diag *d)
+{
+    unsigned n = 0, words = 0, widest = g->columns - INDENT - GAP;
+    struct line line[BAR_LINES];
+    int r = 0;
+
+    if (draw != draw_nothing)
+        widest = (unsigned)min_u64(widest / 2, WORDS_MOST);
+    while (n < min_u64(BAR_LINES, ds->samples) && r == 0) {
+        line[n] = (struct line){.n = (unsigned)min_u64(g->columns - INDENT - GAP - widest, BARS)};
+        r = draw(ds, f, n, &line[n], d);
+        if (r < 0)
+            break;
+        caption(ds, n, &line[n].caption);
+        words =
+            (unsigned)max_u64(words, glyphs_columns(g, line[n].caption.data, line[n].caption.len));
+        n++;
+    }
+    words = (unsigned)min_u64(words, widest);
+    for (unsigned i = 0; i < n; i++) {
+        add_line(g, &line[i], words, t);
+        text_release(&line[i].caption);
+    }
+    return r;
+}
+
+/* ---- what is drawn ---- */
+
+static bool is_sparse(const struct field *f)
+{
+    return f && f->role == FIELD_MEMBER;
+}
+
+/* The first field with axes that is no row of a matrix. NULL: there is none. */
+static const struct field *field_with_axes(const struct dataset *ds)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+
+        if (page_shows(f) && f->role != FIELD_DERIVED && f->dtype != DTYPE_TEXT && f->ndim)
+            return f;
+    }
+    return NULL;
+}
+
+void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct text *t)
+{
+    const struct field *values = dataset_field(ds, "data"), *f = field_with_axes(ds);
+    struct diag d = DIAG_INIT;
+    int r;
+
+    if (!ds->samples || glyphs->columns < INDENT + CAPTION_WIDTH + GAP)
+        return;
+    text_add(t, "\n");
+    if (is_sparse(values))
+        r = draw_lines(ds, values, draw_row, glyphs, t, &d);
+    else if (!f)
+        r = draw_lines(ds, NULL, draw_nothing, glyphs, t, &d);
+    else if (f->role == FIELD_DECODED)
+        r = draw_lines(ds, f, draw_audio, glyphs, t, &d);
+    else if (f->ndim == 1)
+        r = draw_lines(ds, f, draw_vector, glyphs, t, &d);
+    else
+        r = draw_panels(ds, f, glyphs, t, &d);
+    if (r < 0)
+        text_add(t, "%*s(not drawn: %s)\n", INDENT, "", diag_text(&d, r));
+}

@@ -1,0 +1,14 @@
+/* A few samples of a dataset as a terminal can show them: pictures and matrices side by side, rows,
+ * vectors and audio as a line of bars each, with their keys, numbers and text. */
+#ifndef EPOCHFS_FS_CLI_DRAWING_H
+#define EPOCHFS_FS_CLI_DRAWING_H
+
+#include "format/core/dataset.h"
+#include "fs/cli/glyphs.h"
+
+/* Add lines that show the first samples of a dataset that is ready; none if it has no samples or
+ * the terminal is too narrow. Reads these samples, and waits for that; what cannot be read is told
+ * in a line of its own. */
+void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct text *t);
+
+#endif

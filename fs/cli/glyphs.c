@@ -1,0 +1,163 @@
+#include "fs/cli/glyphs.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/scope.h"
+
+#define COLUMNS_USUAL 80
+#define COLUMNS_MOST  132
+#define GREY_FIRST    232 /* of the 256 colours, dark to light */
+#define GREYS         24
+#define NO_COLOUR     (-1)
+
+/* Dark to light, and low to high. */
+static const char *const ascii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "%", "@"};
+static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
+static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+/* ---- what there is ---- */
+
+static bool locale_is_utf8(void)
+{
+    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    bool is = locale && !strcmp(nl_langinfo_l(CODESET, locale), "UTF-8");
+
+    if (locale)
+        freelocale(locale);
+    return is;
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value && *value;
+}
+
+/* NO_COLOR: https://no-color.org; the others are what programs go by. */
+static bool has_greys(void)
+{
+    const char *term = getenv("TERM");
+
+    if (is_set("NO_COLOR") || !term || !strcmp(term, "dumb"))
+        return false;
+    return is_set("COLORTERM") || strstr(term, "256color") || strstr(term, "direct");
+}
+
+bool glyphs_init(struct glyphs *ret, int fd)
+{
+    struct winsize size = {0};
+
+    if (!isatty(fd))
+        return false;
+    if (ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+        size.ws_col = COLUMNS_USUAL;
+    *ret = (struct glyphs){
+        .columns = (unsigned)min_u64(size.ws_col, COLUMNS_MOST),
+        .unicode = locale_is_utf8(),
+        .greys = has_greys(),
+    };
+    return true;
+}
+
+/* ---- pixels and bars ---- */
+
+/* The place of v, from 0 to 1, among n steps. */
+static unsigned step_of(float v, unsigned n)
+{
+    if (!(v > 0)) /* nor NaN */
+        return 0;
+    return v >= 1 ? n - 1 : (unsigned)(v * (float)(n - 1) + 0.5f);
+}
+
+static void set_colour(int which, int grey, int *has, struct text *t)
+{
+    if (*has != grey)
+        text_add(t, "\033[%d;5;%dm", which, grey);
+    *has = grey;
+}
+
+/* An upper half in the colour of the text, the lower one in that of what is behind it. */
+static void add_greys(const float *upper, const float *lower, unsigned n, struct text *t)
+{
+    int front = NO_COLOUR, back = NO_COLOUR;
+
+    for (unsigned i = 0; i < n; i++) {
+        set_colour(38, GREY_FIRST + (int)step_of(upper[i], GREYS), &front, t);
+        set_colour(48, GREY_FIRST + (int)step_of(lower[i], GREYS), &back, t);
+        text_add(t, "%s", "▀");
+    }
+    text_add(t, "\033[0m");
+}
+
+void glyphs_add_pixels(const struct glyphs *g, const float *upper, const float *lower, unsigned n,
+                       struct text *t)
+{
+    if (g->greys && g->unicode) {
+        add_greys(upper, lower, n, t);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        float v = (upper[i] + lower[i]) / 2;
+
+        text_add(t, "%s",
+                 g->unicode ? shades[step_of(v, ARRAY_LEN(shades))]
+                            : ascii[step_of(v, ARRAY_LEN(ascii))]);
+    }
+}
+
+void glyphs_add_bars(const struct glyphs *g, const float *height, unsigned n, struct text *t)
+{
+    for (unsigned i = 0; i < n; i++)
+        text_add(t, "%s",
+                 g->unicode ? bars[step_of(height[i], ARRAY_LEN(bars))]
+                            : ascii[step_of(height[i], ARRAY_LEN(ascii))]);
+}
+
+/* ---- words ---- */
+
+/* Bytes of the character at bytes, of UTF-8 if it is shown; 0: it cannot be shown. */
+static size_t character(const struct glyphs *g, const char *bytes, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+
+    if (n == 1)
+        return p[0] >= ' ' && p[0] != 0x7f;
+    if (!g->unicode || p[0] < 0xc2 || p[0] > 0xf4 || n > len || (p[0] == 0xc2 && p[1] < 0xa0))
+        return 0; /* c2 80 .. c2 9f are commands, too */
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+unsigned glyphs_columns(const struct glyphs *g, const char *bytes, size_t len)
+{
+    unsigned n = 0;
+
+    for (size_t at = 0; at < len; n++)
+        at += (size_t)max_u64(character(g, bytes + at, len - at), 1);
+    return n;
+}
+
+void glyphs_add_words(const struct glyphs *g, const char *bytes, size_t len, unsigned columns,
+                      struct text *t)
+{
+    for (size_t at = 0; at < len && columns; columns--) {
+        size_t n = character(g, bytes + at, len - at);
+
+        if (n)
+            text_add_bytes(t, bytes + at, n);
+        else
+            text_add(t, "?");
+        at += n ? n : 1;
+    }
+    text_add(t, "%*s", (int)columns, "");
+}

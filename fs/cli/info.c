@@ -1,0 +1,274 @@
+/* epochfs info: what a source has, without mounting it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/drawing.h"
+#include "fs/log/log.h"
+#include "fs/tree/pages.h"
+#include "fs/tree/tree.h"
+
+#define CHECK_BYTES (1 << 20)
+#define ORIGIN_ROOM 400
+#define DRAWN       8 /* datasets of one source, at most */
+
+struct info_call {
+    bool json, check;
+    const char *source;
+};
+
+static void print_help(void)
+{
+    printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
+           "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
+           "and parses everything, and lists what cannot be read; exit code 2 if there is\n"
+           "any. On a terminal a few samples are drawn, too; without colours if NO_COLOR is\n"
+           "set.\n\n"
+           "OPTIONS as for `epochfs mount`.\n");
+}
+
+static bool is_usable(const struct catalog_item *item)
+{
+    return item->ds && dataset_state(item->ds) == DATASET_READY;
+}
+
+static const char *why_unusable(const struct catalog_item *item)
+{
+    return item->ds ? item->ds->reason.text : item->error;
+}
+
+/* A few samples; reading them may take a while, so all else is seen before. */
+static void print_drawing(const struct dataset *ds, const struct glyphs *glyphs)
+{
+    AUTO_TEXT struct text t = {0};
+
+    fflush(stdout);
+    drawing_add(ds, glyphs, &t);
+    fputs(t.data ? t.data : "", stdout);
+}
+
+/* Lines that say what is not as it should be. */
+static void print_note(const char *note)
+{
+    while (*note) {
+        int len = (int)strcspn(note, "\n");
+
+        printf("    note     %.*s\n", len, note);
+        note += len + (note[len] != '\0');
+    }
+}
+
+static void print_item(const struct catalog_item *item, const struct glyphs *glyphs)
+{
+    char path[TREE_NAME_ROOM * 4];
+    AUTO_TEXT struct text t = {0};
+
+    item_path(item, path, sizeof(path));
+    text_plain(path, "");
+    if (!is_usable(item)) {
+        printf("%s\n    not usable: %s\n", path, why_unusable(item));
+        return;
+    }
+    printf("%s\n    format   %s\n    samples  %llu\n", path, item->ds->format->name,
+           (unsigned long long)item->ds->samples);
+    for (unsigned i = 0; i < item->ds->n_fields; i++) {
+        const struct field *f = &item->ds->field[i];
+
+        if (!page_shows(f) && f->role != FIELD_DERIVED)
+            continue;
+        text_add(&t, "    %-8s ", f->name);
+        page_dtype(f, &t);
+        text_add(&t, ", ");
+        page_shape(f, &t);
+        text_add(&t, "%s%s%s\n", f->of ? " (from " : "", f->of ? f->of->name : "",
+                 f->of ? ")" : "");
+    }
+    fputs(t.data ? t.data : "", stdout);
+    print_note(item->ds->note.set ? item->ds->note.text : "");
+    if (glyphs)
+        print_drawing(item->ds, glyphs);
+}
+
+/* What there is to say of the source itself. */
+static void print_source(const struct source *source, const char *spec)
+{
+    char origin[ORIGIN_ROOM], shown[PATH_MAX];
+
+    source_credentials(source, origin, sizeof(origin));
+    if (!*origin && !*source_note(source))
+        return;
+    printf("%s\n", shown_source(spec, shown));
+    if (*origin)
+        printf("    credentials  %s\n", origin);
+    print_note(source_note(source));
+}
+
+static void print_all(const struct catalog *catalog, const struct source *source, const char *spec)
+{
+    struct glyphs glyphs;
+    bool draws = glyphs_init(&glyphs, STDOUT_FILENO);
+
+    print_source(source, spec);
+    for (size_t i = 0; i < catalog->n; i++)
+        print_item(&catalog->item[i], draws && i < DRAWN ? &glyphs : NULL);
+}
+
+static void json_source(const struct source *source, const char *spec, struct text *t)
+{
+    const char *note = source_note(source);
+    char origin[ORIGIN_ROOM], shown[PATH_MAX];
+
+    source_credentials(source, origin, sizeof(origin));
+    text_add(t, "  \"source\": ");
+    text_add_json(t, shown_source(spec, shown));
+    text_add(t, ",\n  \"credentials\": ");
+    if (*origin)
+        text_add_json(t, origin);
+    else
+        text_add(t, "null");
+    text_add(t, ",\n  \"notes\": [");
+    for (bool any = false; *note; any = true) {
+        AUTO_FREE char *line = strndup(note, strcspn(note, "\n"));
+
+        text_add(t, any ? ", " : "");
+        text_add_json(t, line ? line : "");
+        note += strcspn(note, "\n");
+        note += *note == '\n';
+    }
+    text_add(t, "]");
+}
+
+static void print_json(const struct catalog *catalog, const struct source *source, const char *spec)
+{
+    AUTO_TEXT struct text t = {0};
+    char path[TREE_NAME_ROOM * 4];
+    bool any = false;
+
+    text_add(&t, "{\n");
+    json_source(source, spec, &t);
+    text_add(&t, ",\n  \"datasets\": [");
+    for (size_t i = 0; i < catalog->n; i++) {
+        if (!is_usable(&catalog->item[i]))
+            continue;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_add(&t, "%s\n    {\n      \"dataset\": ", any ? "," : "");
+        text_add_json(&t, path);
+        text_add(&t, ",\n");
+        page_dataset_members(catalog->item[i].ds, "      ", &t);
+        text_add(&t, "    }");
+        any = true;
+    }
+    text_add(&t, "\n  ],\n  \"unusable\": [");
+    any = false;
+    for (size_t i = 0; i < catalog->n; i++) {
+        if (is_usable(&catalog->item[i]))
+            continue;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_add(&t, "%s\n    {\"name\": ", any ? "," : "");
+        text_add_json(&t, path);
+        text_add(&t, ", \"reason\": ");
+        text_add_json(&t, why_unusable(&catalog->item[i]));
+        text_add(&t, "}");
+        any = true;
+    }
+    text_add(&t, "%s]\n}\n", any ? "\n  " : "");
+    fputs(t.data ? t.data : "", stdout);
+}
+
+/* Read all of a source file. */
+static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
+{
+    for (uint64_t at = 0; at < blob->size; at += CHECK_BYTES) {
+        size_t n = (size_t)min_u64(CHECK_BYTES, blob->size - at);
+        int r = blob_read(blob, buf, n, at, d);
+
+        if (r < 0)
+            return r;
+    }
+    return blob_verify(blob, d);
+}
+
+/* A row that cannot be read, or the like. */
+static void report_bad(void *ctx, const char *text)
+{
+    bool *good = ctx;
+
+    fail(EXIT_SOURCE, "%s", text);
+    *good = false;
+}
+
+static bool check_dataset(const struct dataset *ds, uint8_t *buf)
+{
+    struct diag d = DIAG_INIT;
+    bool good = true;
+    int r = 0;
+
+    if (dataset_state(ds) == DATASET_FAILED)
+        return false; /* as was shown */
+    for (unsigned k = 0; k < ds->n_blobs && r == 0 && !(ds->ops && ds->ops->check); k++)
+        r = check_blob(ds->blob[k], buf, &d);
+    if (ds->ops && ds->ops->check)
+        r = ds->ops->check(ds, report_bad, &good, &d);
+    if (r < 0)
+        fail(EXIT_SOURCE, "%s", diag_text(&d, r));
+    return r == 0 && good;
+}
+
+static int check_catalog(const struct catalog *catalog)
+{
+    AUTO_FREE uint8_t *buf = malloc(CHECK_BYTES);
+    size_t bad = catalog->n - catalog->n_datasets;
+
+    if (!buf)
+        return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        bad += ds && !check_dataset(ds, buf);
+    }
+    if (bad)
+        return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used, or not as a whole", bad,
+                    catalog->n);
+    return EXIT_DONE;
+}
+
+static int show(const struct info_call *call, const struct options *options)
+{
+    AUTO_OPENED struct opened opened = {0};
+    struct catalog *catalog = &opened.catalog;
+    struct diag d = DIAG_INIT;
+    int code = open_catalog(call->source, options, &opened, &d);
+
+    if (code != EXIT_DONE)
+        return fail(code, "%s", diag_text(&d, -ENOMEM));
+    catalog_prepare(catalog, INT64_MAX);
+    if (call->json)
+        print_json(catalog, opened.source, call->source);
+    else
+        print_all(catalog, opened.source, call->source);
+    fflush(stdout);
+    return call->check ? check_catalog(catalog) : EXIT_DONE;
+}
+
+int command_info(int argc, char **argv)
+{
+    AUTO_OPTIONS struct options options;
+    struct info_call call = {0};
+    const struct command_line line = {"info",
+                                      "SOURCE",
+                                      print_help,
+                                      &options,
+                                      {{"json", .set = &call.json}, {"check", .set = &call.check}}};
+    int code;
+
+    options_init(&options);
+    code = parse_command(argc, argv, &line, &call.source);
+    if (code >= 0)
+        return code;
+    log_set_level(options.log_level);
+    return show(&call, &options);
+}

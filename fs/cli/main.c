@@ -1,0 +1,136 @@
+/* epochfs: the command line. */
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "base/values.h"
+#include "fs/cli/arguments.h"
+#include "fs/cli/commands.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+};
+
+static const struct command commands[] = {
+    {"mount", command_mount, "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"},
+    {"umount", command_umount, "umount MOUNTPOINT"},
+    {"info", command_info, "info   [--json] [--check] [-o OPTIONS] SOURCE"},
+    {"plan", command_plan,
+     "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
+     "                      [-o OPTIONS] SOURCE"},
+    {"stage", command_stage, "stage  [--check] [--progress] [-o OPTIONS] SOURCE"},
+    {"status", command_status, "status [--json] [--watch] MOUNTPOINT"},
+    {"cache", command_cache, "cache  list|verify|prune [DIR]"},
+};
+
+static void print_help(FILE *out)
+{
+    fputs("epochfs mounts machine-learning datasets as files: one per sample, one per\n"
+          "batch, in a reproducible shuffled order that is part of the path.\n\n",
+          out);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
+    fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
+          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or where one is: http://,\n"
+          "https://, s3://bucket/prefix. It has IDX data (MNIST and its relatives), libsvm\n"
+          "text or Kaldi tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt\n"
+          "next.\n\n"
+          "exit codes: 0 done, 1 usage, 2 source, 3 mount, 4 cache\n",
+          out);
+}
+
+/* Words that other programs have for the same, and that are not told of in the help. */
+static const struct synonym {
+    const char *word, *name;
+} synonyms[] = {
+    {"unmount", "umount"}, {"version", "--version"}, {"-v", "--version"},
+    {"-V", "--version"},   {"help", "--help"},       {"-h", "--help"},
+};
+
+static const char *name_of(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+        if (!strcmp(word, synonyms[i].word))
+            return synonyms[i].name;
+    return word;
+}
+
+static int fail_unknown(const char *word)
+{
+    struct guess guess;
+
+    guess_init(&guess, word);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        guess_at(&guess, commands[i].name);
+    for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+        guess_at(&guess, synonyms[i].word);
+    guess_at(&guess, "--help");
+    guess_at(&guess, "--version");
+    return fail(EXIT_USAGE, "'%s' is not a command%s%s%s; `epochfs --help` lists them", word,
+                guess.name ? " (is it '" : "", guess.name ? guess.name : "",
+                guess.name ? "'?)" : "");
+}
+
+static int run_command(int argc, char **argv, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (!strcmp(name, commands[i].name))
+            return commands[i].run(argc, argv);
+    return fail_unknown(name);
+}
+
+/* epochfs help [COMMAND] */
+static int help(int argc, char **argv)
+{
+    static char flag[] = "--help";
+
+    if (argc > 1) {
+        char *words[] = {argv[1], flag, NULL};
+
+        return run_command(2, words, name_of(argv[1]));
+    }
+    print_help(stdout);
+    return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/'), *name;
+
+    if (!strcmp(slash ? slash + 1 : argv[0], "mount.epochfs"))
+        return command_mount_helper(argc, argv);
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    name = name_of(argv[1]);
+    if (!strcmp(name, "--help"))
+        return help(argc - 1, argv + 1);
+    if (!strcmp(name, "--version")) {
+        printf("epochfs %s\n", EPOCHFS_VERSION);
+        return EXIT_DONE;
+    }
+    return run_command(argc - 1, argv + 1, name);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+
+    if (arguments_hide(argc, argv) < 0)
+        return fail(EXIT_USAGE, "%s", strerror(ENOMEM));
+    signal(SIGCHLD, SIG_DFL); /* some callers ignore it, and we could not wait for children */
+    /* A daemon of many threads: what is large goes back to the system when it is freed. */
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    mallopt(M_ARENA_MAX, 2);
+
+    code = run(argc, argv);
+    if (code == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout)))
+        return fail(EXIT_USAGE, "standard output: %s", strerror(errno));
+    return code;
+}

@@ -1,0 +1,396 @@
+/* epochfs mount, and the same as a helper of mount(8).
+ *
+ * Sources are opened and the file system is mounted before the process divides, so that whatever
+ * goes wrong is said on the caller's terminal and in the exit code. The child serves; the parent
+ * waits for its word and for the mount to answer. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "fs/cli/commands.h"
+#include "fs/life/beacon.h"
+#include "fs/life/daemon.h"
+#include "fs/life/detach.h"
+#include "fs/life/mounts.h"
+#include "fs/life/notify.h"
+#include "fs/life/privileges.h"
+#include "fs/life/watched_child.h"
+#include "fs/log/log.h"
+#include "fs/serve/server.h"
+
+#define LOCK_NS    INT64_C(5000000000) /* that a mount waits for another that begins there */
+#define REPORTED   20                  /* unusable files that are named on the terminal */
+#define ANSWER_MS  5000                /* that what is mounted there may take for an answer */
+#define PREPARE_NS INT64_C(300000000)  /* that a mount waits for datasets to be ready */
+
+struct mount_call {
+    const char *source;
+    const char *mountpoint;
+    bool foreground;
+    bool fake; /* mount -f: do all but mount */
+};
+
+static void print_mount_help(FILE *out)
+{
+    fprintf(out,
+            "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
+            "Returns when the mount answers. -f: stay in front, messages on the terminal.\n\n"
+            "OPTIONS, joined by commas:\n%s"
+            "\nin /etc/fstab: /data/mnist /mnt epochfs ro,plan=batch=128 0 0\n",
+            options_help());
+}
+
+static int fail_hanging(const char *path, const char *real, const struct mount_entry *mount)
+{
+    char process[40] = "";
+    AUTO_CLOSE int fd = -1;
+    pid_t pid;
+
+    fd = beacon_find(real, mount, &pid);
+    if (fd >= 0)
+        snprintf(process, sizeof(process), ", process %ld,", (long)pid);
+    return fail(EXIT_MOUNT,
+                "mountpoint %s: an epochfs is mounted there, and its daemon%s has not answered for "
+                "%d s; `epochfs umount` it",
+                path, process, ANSWER_MS / 1000);
+}
+
+/* An epochfs is mounted there: that is all right only if its daemon is dead. path: as the user gave
+ * it. */
+static int take_dead_away(const char *path, const char *real, const struct mount_entry *mount)
+{
+    int asked = mounts_ask(real, mount, ANSWER_MS), r;
+    struct diag d = DIAG_INIT;
+
+    if (asked == -ETIMEDOUT)
+        return fail_hanging(path, real, mount);
+    if (asked != -ENOTCONN)
+        return fail(EXIT_MOUNT, "mountpoint %s: an epochfs is mounted there; `epochfs umount` it",
+                    path);
+    r = detach(real, DETACH_LAZILY, &d);
+    if (r < 0 && !mounts_is_gone(real, mount)) /* it may have been slow, and worked */
+        return fail(EXIT_MOUNT, "mountpoint %s: an epochfs whose daemon has died: %s", path,
+                    diag_text(&d, r));
+    say("mountpoint %s: an epochfs whose daemon had died was there; it was unmounted", path);
+    return EXIT_DONE;
+}
+
+/* Is it a folder, and is anything in it? Then a byte is written. In a child. Returns an errno. */
+static int look_at_folder(const void *path, int out)
+{
+    struct dirent *entry;
+    struct stat st;
+    ssize_t n;
+    DIR *dir;
+
+    if (stat(path, &st) < 0)
+        return errno;
+    if (!S_ISDIR(st.st_mode))
+        return ENOTDIR;
+    dir = opendir(path);
+    while (dir && (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            n = write(out, "x", 1);
+            (void)n;
+            break;
+        }
+    if (dir)
+        closedir(dir);
+    return 0;
+}
+
+/* Whatever is mounted there, or on the way there, may hang. */
+static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
+{
+    const struct patient_work look = {look_at_folder, ret_real, ANSWER_MS, NULL};
+    AUTO_TEXT struct text content = {0};
+    struct mount_entry mount;
+    int code, r = mounts_real_path(path, ret_real);
+
+    while (r == 0 && mounts_find(ret_real, &mount)) {
+        code = take_dead_away(path, ret_real, &mount);
+        if (code != EXIT_DONE)
+            return code;
+    }
+    if (r == 0)
+        r = patient_do(&look, &content);
+    if (r == -ENOTDIR)
+        return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
+    if (r == -ETIMEDOUT)
+        return fail(EXIT_MOUNT, "mountpoint %s: the file system there does not answer", path);
+    if (r < 0)
+        return fail(EXIT_MOUNT, "mountpoint %s: %s", path, strerror(-r));
+    if (content.len)
+        log_warning("mountpoint %s: it is not empty; what is in it is hidden until it is unmounted",
+                    path);
+    return EXIT_DONE;
+}
+
+static void report_unusable(const struct catalog *catalog)
+{
+    size_t unusable = catalog->n - catalog->n_datasets, told = 0;
+
+    for (size_t i = 0; i < catalog->n && told < REPORTED; i++) {
+        if (!catalog->item[i].error)
+            continue;
+        log_warning("not used: %s", catalog->item[i].error);
+        told++;
+    }
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        if (ds && dataset_state(ds) == DATASET_FAILED)
+            log_error("%s", ds->reason.text);
+        else if (ds && dataset_state(ds) == DATASET_READY && ds->note.set)
+            log_lines(LOG_LEVEL_WARNING, ds->note.text);
+    }
+    if (unusable > told)
+        log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - told);
+}
+
+/* What the serving process has to do when the kernel was answered first. */
+struct readiness {
+    int pipe; /* to the parent, -1 in front */
+    const char *mountpoint;
+};
+
+static void say_ready(void *ctx)
+{
+    struct readiness *ready = ctx;
+    ssize_t n;
+
+    notify_ready();
+    if (ready->pipe < 0)
+        return;
+    log_to_syslog(ready->mountpoint);
+    daemon_leave_files();
+    n = write(ready->pipe, "r", 1);
+    (void)n;
+    close(ready->pipe);
+    ready->pipe = -1;
+}
+
+/* The parent: wait for the child's word, then for the mount's answer. */
+static int wait_for_mount(int pipe_fd, pid_t child, const char *mountpoint)
+{
+    struct stat st;
+    ssize_t n;
+    char word;
+
+    do
+        n = read(pipe_fd, &word, 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1) {
+        int status = 0;
+
+        waitpid(child, &status, 0);
+        return fail(EXIT_MOUNT, "mount on %s: the daemon ended before it served (%s %d)",
+                    mountpoint, WIFSIGNALED(status) ? "signal" : "exit code",
+                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    if (stat(mountpoint, &st) < 0)
+        return fail(EXIT_MOUNT, "mount on %s does not answer: %s", mountpoint, strerror(errno));
+    return EXIT_DONE;
+}
+
+static int serve_here(struct server *server, struct source *source)
+{
+    int r;
+
+    source_rest(source); /* threads would keep their privileges */
+    privileges_spare_from_oom();
+    r = privileges_reduce();
+    if (r < 0)
+        log_warning("privileges are kept that are not needed: %s", strerror(-r));
+    log_begin();
+    r = server_run(server);
+    server_free(server);
+    log_end();
+    return r < 0 ? fail(EXIT_MOUNT, "serving ended: %s", strerror(-r)) : EXIT_DONE;
+}
+
+/* opened: what is served; the child ends it. */
+static int serve_in_background(struct server *server, struct readiness *ready,
+                               const char *mountpoint, struct opened *opened)
+{
+    int ends[2], code;
+    pid_t child;
+
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        server_free(server);
+        return fail(EXIT_MOUNT, "pipe: %s", strerror(errno));
+    }
+    child = fork();
+    if (child < 0) {
+        server_free(server);
+        return fail(EXIT_MOUNT, "fork: %s", strerror(errno));
+    }
+    if (child > 0) {
+        close(ends[1]);
+        /* The server is the child's now; to free it here would unmount it. If the child ends, who
+         * waits for an answer is told only when nobody has the connection any more. */
+        server_leave(server);
+        _exit(wait_for_mount(ends[0], child, mountpoint));
+    }
+    close(ends[0]);
+    ready->pipe = ends[1];
+    if (daemon_leave_session() < 0)
+        _exit(EXIT_MOUNT);
+    code = serve_here(server, opened->source);
+    opened_release(opened);
+    _exit(code);
+}
+
+/* Of mounts that begin at the same moment one is first. Returns a descriptor, or -1: whose folder
+ * cannot be opened has no rivals. */
+static int lock_mountpoint(const char *mountpoint)
+{
+    AUTO_CLOSE int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+    int64_t until = monotonic_ns() + LOCK_NS;
+
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && monotonic_ns() < until)
+        poll(NULL, 0, 10);
+    return TAKE_FD(fd);
+}
+
+static int mount_first(const struct server_setup *setup, struct server **ret, struct diag *d)
+{
+    AUTO_CLOSE int lock = lock_mountpoint(setup->mountpoint);
+
+    if (mounts_find(setup->mountpoint, NULL))
+        return diag_set(d, -EBUSY, "mountpoint %s: an epochfs is mounted there, just now",
+                        setup->mountpoint);
+    return server_mount(setup, ret, d);
+}
+
+static int mount_opened(const struct mount_call *call, const struct options *options,
+                        struct opened *opened, const char *source, const char *mountpoint)
+{
+    struct readiness ready = {.pipe = -1, .mountpoint = mountpoint};
+    const struct server_setup setup = {
+        .catalog = &opened->catalog,
+        .options = options,
+        .source = source,
+        .mountpoint = mountpoint,
+        .stage = opened->source->stage,
+        .ready = say_ready,
+        .ctx = &ready,
+    };
+    struct diag d = DIAG_INIT;
+    struct server *server;
+    int r = mount_first(&setup, &server, &d);
+
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+    if (call->foreground)
+        return serve_here(server, opened->source);
+    source_rest(opened->source); /* threads do not go with a fork() */
+    return serve_in_background(server, &ready, mountpoint, opened);
+}
+
+/* Small files are known before anyone can ask; the others are prepared while we serve. Commands
+ * wait for the daemon: they would not be its children. */
+static void prepare_small(struct catalog *catalog)
+{
+    cache_opener_pause(&catalog->tools->opener, true);
+    catalog_prepare(catalog, monotonic_ns() + PREPARE_NS);
+    cache_opener_pause(&catalog->tools->opener, false);
+}
+
+static int mount_source(const struct mount_call *call, const struct options *options)
+{
+    AUTO_OPENED struct opened opened = {0};
+    AUTO_FREE char *name = NULL;
+    char mountpoint[PATH_MAX];
+    struct diag d = DIAG_INIT;
+    int code;
+
+    daemon_close_inherited();
+    log_set_level(options->log_level);
+    code = check_mountpoint(call->mountpoint, mountpoint);
+    if (code != EXIT_DONE)
+        return code;
+    code = open_catalog(call->source, options, &opened, &d);
+    if (code != EXIT_DONE)
+        return fail(code, "%s", diag_text(&d, -ENOMEM));
+    if (!call->fake)
+        prepare_small(&opened.catalog);
+    log_source_note(opened.source);
+    report_unusable(&opened.catalog);
+    name = source_name(opened.source);
+    if (!name)
+        return fail(EXIT_SOURCE, "%s", strerror(ENOMEM));
+    return call->fake ? EXIT_DONE : mount_opened(call, options, &opened, name, mountpoint);
+}
+
+static int parse_call(int argc, char **argv, const char *letters, struct mount_call *call,
+                      struct options *options, bool helper)
+{
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    struct diag d = DIAG_INIT;
+    int c, r;
+
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
+        switch (c) {
+        case 'f':
+            *(helper ? &call->fake : &call->foreground) = true;
+            break;
+        case 'o':
+            r = options_parse(options, optarg, &d);
+            if (r < 0)
+                return fail(EXIT_USAGE, "%s", diag_text(&d, r));
+            break;
+        case 'h':
+            print_mount_help(stdout);
+            exit(EXIT_DONE);
+        case 's':
+        case 'n':
+        case 'v':
+        case 'N':
+        case 't':
+            break; /* mount(8)'s own */
+        default:
+            return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs mount --help`",
+                        argv[optind - 1]);
+        }
+    }
+    if (argc - optind != 2)
+        return fail(EXIT_USAGE,
+                    "want SOURCE and MOUNTPOINT, found %d argument%s; see `epochfs mount --help`",
+                    argc - optind, argc - optind == 1 ? "" : "s");
+    call->source = argv[optind];
+    call->mountpoint = argv[optind + 1];
+    return EXIT_DONE;
+}
+
+static int run_mount(int argc, char **argv, const char *letters, bool helper)
+{
+    AUTO_OPTIONS struct options options;
+    struct mount_call call = {0};
+    int code;
+
+    options_init(&options);
+    code = parse_call(argc, argv, letters, &call, &options, helper);
+    return code == EXIT_DONE ? mount_source(&call, &options) : code;
+}
+
+int command_mount(int argc, char **argv)
+{
+    return run_mount(argc, argv, "fho:", false);
+}
+
+int command_mount_helper(int argc, char **argv)
+{
+    return run_mount(argc, argv, "sfnvho:N:t:", true);
+}

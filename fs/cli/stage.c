@@ -1,0 +1,315 @@
+/* epochfs stage: fills the cache before a mount needs it.
+ *
+ * All files are given to the stage as they are stored, whether or not a format takes them, and it
+ * brings them here. Everything is compared with its checksums then, for what lay in the cache from
+ * before counts only if it is right; and packed files are unpacked, from what is here. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/pack/unpack.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/progress.h"
+#include "fs/log/log.h"
+
+#define WAIT_MS    200
+#define READ_BYTES (1 << 20)
+
+struct stage_call {
+    bool check, progress;
+    const char *source;
+};
+
+struct staging {
+    const struct stage_call *call;
+    struct opened opened;
+    struct source_list list;
+    struct blob **blob; /* [list.n]; NULL: it cannot be opened */
+    size_t unreadable;
+    char shown[PATH_MAX]; /* SOURCE */
+    struct progress progress;
+};
+
+static const char resumable[] = "what is staged stays, and the same command goes on with it";
+
+/* The signal that shall end us. */
+static volatile sig_atomic_t caught;
+static volatile sig_atomic_t is_looked_at; /* soon enough; else the handler ends us */
+
+static void on_signal(int number)
+{
+    caught = number;
+    if (!is_looked_at) {
+        ssize_t n = write(STDERR_FILENO, "\nepochfs: ended; ", 17);
+
+        n = n < 0 ? n : write(STDERR_FILENO, resumable, sizeof(resumable) - 1);
+        n = n < 0 ? n : write(STDERR_FILENO, "\n", 1);
+        _exit(128 + number);
+    }
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void print_help(void)
+{
+    printf("usage: epochfs stage [--check] [--progress] [-o OPTIONS] SOURCE\n\n"
+           "Brings all of SOURCE into the cache, a local one, too. Exit code 0: every byte\n"
+           "is there and right; 2: the remote, or a file of it, could not be read; 4: there\n"
+           "is no room in the cache (cache_size=). Ended before, it goes on the next time.\n\n"
+           "--check: fetches nothing; reads what is there. Exit code 4 if any of it is\n"
+           "missing or wrong.\n"
+           "--progress: also if stderr is not a terminal; a line a second.\n\n"
+           "OPTIONS as for `epochfs mount`.\n");
+}
+
+static void staging_release(struct staging *s)
+{
+    for (size_t i = 0; s->blob && i < s->list.n; i++)
+        blob_free(s->blob[i]);
+    free(s->blob);
+    source_list_release(&s->list);
+    opened_release(&s->opened);
+}
+
+/* Give all files to the stage. */
+static int open_files(struct staging *s, struct diag *d)
+{
+    int r = catalog_list(s->opened.source, &s->list, d);
+
+    if (r < 0)
+        return r;
+    if (!s->list.n)
+        return diag_set(d, -ENODATA, "%s: no files found", s->shown);
+    s->blob = calloc(s->list.n, sizeof(*s->blob));
+    if (!s->blob)
+        return -ENOMEM;
+    for (size_t i = 0; i < s->list.n; i++) {
+        struct diag reason = DIAG_INIT;
+
+        r = source_blob_packed(s->opened.source, &s->list.entry[i], &s->blob[i], &reason);
+        if (r == 0) { /* what was unpacked before need not come again */
+            r = unpack_find(&s->blob[i], &s->opened.cache, &reason);
+            r = r == -ENOENT ? 0 : r;
+        }
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0) {
+            s->unreadable++;
+            fail(EXIT_SOURCE, "%s", diag_text(&reason, r));
+        }
+    }
+    return 0;
+}
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* What is under way is staged first, and what other processes have staged is counted: none of it
+ * was looked at if there was no room before. */
+static int say_no_room(const struct staging *s)
+{
+    struct stage *stage = s->opened.source->stage;
+    const struct stage_counters *c = stage_counters(stage);
+    uint64_t staged, total;
+    char want[HUMAN_ROOM], have[HUMAN_ROOM], all[HUMAN_ROOM], limit[HUMAN_ROOM], used[HUMAN_ROOM];
+    char left[HUMAN_ROOM] = "?";
+    struct statvfs fs;
+
+    stage_rest(stage);
+    stage_count(stage);
+    staged = load(&c->staged_bytes);
+    total = load(&c->total_bytes);
+    if (statvfs(s->opened.cache.path, &fs) == 0)
+        human_bytes((uint64_t)fs.f_bavail * fs.f_frsize, left);
+    return fail(EXIT_CACHE,
+                "%s: no room in the cache %s: want %s more (%s of %s are staged), found %s in use "
+                "of %s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
+                s->shown, s->opened.cache.path,
+                human_bytes(total > staged ? total - staged : 0, want), human_bytes(staged, have),
+                human_bytes(total, all), human_bytes(stage_room_used(stage), used),
+                human_bytes(stage_room_limit(stage), limit), left);
+}
+
+static int say_failed(const struct staging *s, int r, const struct diag *d)
+{
+    if (r == -ENOSPC)
+        return say_no_room(s);
+    return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", s->shown, diag_text(d, r));
+}
+
+/* Until all is here. EXIT_DONE or the exit code of the program. */
+static int bring(struct staging *s)
+{
+    struct stage *stage = s->opened.source->stage;
+    const struct stage_counters *c = stage_counters(stage);
+    struct diag d = DIAG_INIT;
+    int r;
+
+    progress_init(&s->progress, "staged", s->call->progress);
+    is_looked_at = 1;
+    while ((r = stage_wait(stage, WAIT_MS, &d)) == 0 && !caught)
+        progress_show(&s->progress, load(&c->staged_bytes), load(&c->total_bytes));
+    progress_end(&s->progress, load(&c->staged_bytes), load(&c->total_bytes));
+    is_looked_at = 0;
+    if (r == 0) {
+        stage_end(stage);
+        return fail(128 + caught, "%s: ended; %s", s->shown, resumable);
+    }
+    return r < 0 ? say_failed(s, r, &d) : EXIT_DONE;
+}
+
+static void show_checked(void *ctx, uint64_t bytes)
+{
+    struct staging *s = ctx;
+
+    progress_show(&s->progress, bytes, load(&stage_counters(s->opened.source->stage)->total_bytes));
+}
+
+/* 0 or what stage_verify() says. */
+static int verify(struct staging *s, struct diag *d)
+{
+    struct stage *stage = s->opened.source->stage;
+    uint64_t total = load(&stage_counters(stage)->total_bytes);
+    int64_t quiet_until = s->call->check ? 0 : monotonic_ns();
+    int r;
+
+    progress_init(&s->progress, "checked", s->call->progress);
+    s->progress.last_ns = quiet_until; /* mostly it has been done already, and takes no time */
+    r = stage_verify(stage, show_checked, s, d);
+    if (r == 0 && (s->call->check || s->progress.last_ns != quiet_until))
+        progress_end(&s->progress, total, total);
+    else if (s->progress.line_is_open)
+        fputc('\n', stderr);
+    return r;
+}
+
+/* Unpack what is packed, now that it is here. */
+static int unpack_all(struct staging *s)
+{
+    for (size_t i = 0; i < s->list.n; i++) {
+        struct diag d = DIAG_INIT;
+        int r = s->blob[i] ? unpack_blob(&s->blob[i], &s->opened.cache, NULL, &d) : 0;
+
+        if (r < 0 && is_cache_error(r))
+            return fail(EXIT_CACHE, "%s", diag_text(&d, r));
+        if (r < 0) {
+            s->unreadable++;
+            fail(EXIT_SOURCE, "%s", diag_text(&d, r));
+        }
+    }
+    return EXIT_DONE;
+}
+
+static int say_done(const struct staging *s)
+{
+    char all[HUMAN_ROOM];
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < s->list.n; i++)
+        bytes += s->blob[i] ? s->blob[i]->size : 0;
+    if (s->unreadable)
+        return fail(EXIT_SOURCE, "%s: %zu of %zu files could not be read", s->shown, s->unreadable,
+                    s->list.n);
+    printf("%s: %zu file%s, %s: all here and right, in %s\n", s->shown, s->list.n,
+           s->list.n == 1 ? "" : "s", human_bytes(bytes, all), s->opened.cache.path);
+    return EXIT_DONE;
+}
+
+/* Read everything: blocks that are wrong are fetched again because somebody waits for them. */
+static int read_all(const struct staging *s, struct diag *d)
+{
+    AUTO_FREE uint8_t *buf = malloc(READ_BYTES);
+    int r = buf ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < s->list.n; i++)
+        for (uint64_t at = 0; r == 0 && s->blob[i] && at < s->blob[i]->size; at += READ_BYTES)
+            r = blob_read(s->blob[i], buf, (size_t)min_u64(READ_BYTES, s->blob[i]->size - at), at,
+                          d);
+    return r;
+}
+
+static int fill(struct staging *s)
+{
+    struct diag d = DIAG_INIT;
+    int r, code;
+
+    stage_begin(s->opened.source->stage);
+    code = bring(s);
+    if (code ==
+        EXIT_DONE) /* before the rest is looked at: other processes may have done it already */
+        code = unpack_all(s);
+    if (code != EXIT_DONE)
+        return code;
+    r = verify(s, &d);
+    if (r == -ENODATA) { /* damaged on disk */
+        d = DIAG_INIT;
+        r = read_all(s, &d);
+        if (r == 0)
+            r = verify(s, &d);
+    }
+    if (r < 0)
+        return r == -ENODATA ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_failed(s, r, &d);
+    return say_done(s);
+}
+
+static int check(struct staging *s)
+{
+    struct diag d = DIAG_INIT;
+    int r = verify(s, &d);
+
+    return r < 0 ? fail(EXIT_CACHE, "%s", diag_text(&d, r)) : say_done(s);
+}
+
+static int stage_source(const struct stage_call *call, struct options *options)
+{
+    AUTO(staging_release) struct staging s = {.call = call};
+    struct diag d = DIAG_INIT;
+    int code, r;
+
+    options->stages_local = true;
+    options->source.stage.background = !call->check;
+    shown_source(call->source, s.shown);
+    log_set_level(options->log_level);
+    catch_signals();
+    code = open_source(call->source, options, &s.opened, &d);
+    if (code != EXIT_DONE)
+        return fail(code, "%s", diag_text(&d, -ENOMEM));
+    if (!s.opened.source->stage)
+        return fail(EXIT_SOURCE, "%s: want a source that can be staged, found one that is not",
+                    s.shown);
+    log_source_note(s.opened.source);
+    r = open_files(&s, &d);
+    if (r < 0)
+        return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s", diag_text(&d, r));
+    return call->check ? check(&s) : fill(&s);
+}
+
+int command_stage(int argc, char **argv)
+{
+    AUTO_OPTIONS struct options options;
+    struct stage_call call = {0};
+    const struct command_line line = {
+        "stage",
+        "SOURCE",
+        print_help,
+        &options,
+        {{"check", .set = &call.check}, {"progress", .set = &call.progress}}};
+    int code;
+
+    options_init(&options);
+    code = parse_command(argc, argv, &line, &call.source);
+    return code >= 0 ? code : stage_source(&call, &options);
+}

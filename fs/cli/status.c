@@ -1,0 +1,213 @@
+/* epochfs status: what a mount is doing.
+ *
+ * A file of a mount whose daemon hangs cannot be read, and who tries may not even be killed. So a
+ * child reads, and is left alone if it takes too long. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/json.h"
+#include "fs/cli/status_show.h"
+#include "fs/life/mounts.h"
+#include "fs/life/watched_child.h"
+
+#define ANSWER_MS  5000 /* that the daemon may take */
+#define WATCH_MS   1000
+#define READ_BYTES (1 << 18)
+
+struct status_call {
+    bool json, watch;
+    const char *mountpoint; /* as the user gave it */
+    char path[PATH_MAX];    /* the real one */
+    /* For --watch: */
+    bool rewrites;  /* on a terminal */
+    unsigned lines; /* that stand there */
+    struct status_look last;
+    struct status_lines shown; /* not on a terminal */
+};
+
+/* Ctrl-C: a watch ends. */
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught = number;
+}
+
+static void print_help(void)
+{
+    printf("usage: epochfs status [--json] [--watch] MOUNTPOINT\n\n"
+           "Says how far a mount has come: datasets, reads, what is staged, errors.\n"
+           "--json: all that is known, for programs (MOUNTPOINT/.epochfs/status.json).\n"
+           "--watch: again each second, with rates, until Ctrl-C or until it is unmounted:\n"
+           "on a terminal in place, else a line with the time for each plan that has got\n"
+           "further.\n");
+}
+
+/* In a child. All of it is read at once, for each read looks at the time of the file, which has
+ * changed then. */
+static int copy_file(const void *path, int out)
+{
+    static char bytes[READ_BYTES];
+    ssize_t n;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno;
+    while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+        if (write(out, bytes, (size_t)n) != n)
+            return EPIPE;
+    return n < 0 ? errno : 0;
+}
+
+static int read_status(const struct status_call *call, struct text *ret)
+{
+    char path[PATH_MAX + 32];
+    const struct patient_work work = {copy_file, path, ANSWER_MS, &caught};
+    int r;
+
+    snprintf(path, sizeof(path), "%s/.epochfs/status.json", call->path);
+    r = patient_do(&work, ret);
+    if (r == 0 && json_find(ret->data ? ret->data : "", "pid"))
+        return EXIT_DONE;
+    if (r == -EINTR)
+        return EXIT_DONE; /* it is to end */
+    if (r == -ETIMEDOUT)
+        return fail(EXIT_MOUNT, "%s: the daemon has not answered for %d s", call->mountpoint,
+                    ANSWER_MS / 1000);
+    if (r == -ENOTCONN || r == -ECONNABORTED)
+        return fail(EXIT_MOUNT, "%s: its daemon has died; `epochfs umount` it", call->mountpoint);
+    return fail(EXIT_MOUNT, "%s: %s", path, r ? strerror(-r) : "want its status, found other text");
+}
+
+/* So many lines of the terminal may be taken; they are cut if there are more. */
+static unsigned terminal_lines(void)
+{
+    struct winsize size;
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row - 1u
+                                                                           : UINT_MAX;
+}
+
+/* The page over the one before. Lines that are too long for the terminal are cut, else there were
+ * more of them. */
+static void draw(struct status_call *call, const char *page)
+{
+    unsigned lines = 0, most = terminal_lines();
+    const char *end = page;
+
+    for (; *end && lines < most; end++)
+        lines += *end == '\n';
+    if (call->lines)
+        printf("\033[%uA\033[J", call->lines); /* so many lines up, and clear what is below */
+    printf("\033[?7l%.*s\033[?7h", (int)(end - page), page);
+    call->lines = lines;
+}
+
+static void show_json(struct status_call *call, const char *json)
+{
+    AUTO_TEXT struct text t = {0};
+    int64_t now = monotonic_ns();
+
+    if (call->json) {
+        fputs(json, stdout);
+    } else if (call->watch && !call->rewrites) {
+        status_show_lines(json, &call->last, now, now_ns(), &call->shown, &t);
+        fputs(t.data ? t.data : "", stdout);
+    } else {
+        status_show_page(json, &call->last, now, &t);
+        if (call->rewrites)
+            draw(call, t.data ? t.data : "");
+        else
+            fputs(t.data ? t.data : "", stdout);
+    }
+    status_look_init(&call->last, json, now);
+}
+
+static int show_once(struct status_call *call)
+{
+    AUTO_TEXT struct text t = {0};
+    int code = read_status(call, &t);
+
+    if (code == EXIT_DONE && t.data && !caught)
+        show_json(call, t.data);
+    fflush(stdout);
+    return code;
+}
+
+static int say_gone(const struct status_call *call)
+{
+    AUTO_TEXT struct text event = {0};
+    AUTO_TEXT struct text t = {0};
+
+    text_add(&event, "%s: unmounted", call->path);
+    if (call->json || event.failed)
+        return EXIT_DONE;
+    if (call->rewrites)
+        text_add(&t, "%s\n", event.data);
+    else
+        status_show_event(now_ns(), event.data, &t);
+    fputs(t.data ? t.data : "", stdout);
+    return EXIT_DONE;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* The kernel tells when the table of mounts changes, so the end of a mount is seen at once. */
+static int watch(struct status_call *call)
+{
+    AUTO_CLOSE int table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    struct pollfd p = {.fd = table, .events = POLLPRI};
+    int code = EXIT_DONE;
+
+    catch_signals();
+    call->rewrites = isatty(STDOUT_FILENO) && !call->json;
+    while (code == EXIT_DONE && !caught && mounts_find(call->path, NULL)) {
+        int64_t next = monotonic_ns() + WATCH_MS * INT64_C(1000000), left;
+
+        code = show_once(call);
+        while (code == EXIT_DONE && !caught && (left = (next - monotonic_ns()) / 1000000) > 0)
+            if (poll(&p, 1, (int)left) > 0 && !mounts_find(call->path, NULL))
+                return say_gone(call);
+    }
+    if (caught)
+        return EXIT_DONE;
+    return mounts_find(call->path, NULL) ? code : say_gone(call);
+}
+
+int command_status(int argc, char **argv)
+{
+    struct status_call call = {0};
+    const struct command_line line = {"status",
+                                      "MOUNTPOINT",
+                                      print_help,
+                                      NULL,
+                                      {{"json", .set = &call.json}, {"watch", .set = &call.watch}}};
+    int code = parse_command(argc, argv, &line, &call.mountpoint), r;
+
+    if (code >= 0)
+        return code;
+    r = mounts_real_path(call.mountpoint, call.path);
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s: %s", call.mountpoint, strerror(-r));
+    if (!mounts_find(call.path, NULL))
+        return fail(EXIT_MOUNT, "%s: want an epochfs that is mounted there, found none",
+                    call.mountpoint);
+    code = call.watch ? watch(&call) : show_once(&call);
+    status_lines_release(&call.shown);
+    return code;
+}

@@ -1,0 +1,198 @@
+/* epochfs umount: the mount goes, whatever state it is in, within seconds.
+ *
+ *   nobody uses it               it is unmounted
+ *   its daemon is dead           the same, whoever uses it
+ *   somebody does, for BUSY_NS   its name is taken away; what is left ends with its users
+ *   its daemon hangs             the same at once, and its readers get errors: it is aborted
+ *
+ * The daemon itself lists folders of its mount for a moment now and then, as long as it reads ahead
+ * of readers that may have just ended; indexers and shells do alike. So a mount that is in use is
+ * tried again for a while. Nothing here asks the mount itself, but in a child that is left alone if
+ * it takes too long. Who unmounts may rely on it that the daemon has ended, and let go its cache.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fs/cli/commands.h"
+#include "fs/life/beacon.h"
+#include "fs/life/detach.h"
+#include "fs/life/mount_users.h"
+
+#define BUSY_NS   INT64_C(2000000000)
+#define PAUSE_MS  20   /* between two tries */
+#define ASK_MS    2000 /* that the daemon may take for an answer */
+#define USERS_MS  2000 /* that the search for users may take */
+#define ENDING_MS 5000 /* that the daemon may take for its end */
+
+struct daemon {
+    int fd;    /* readable when it has ended; -1: not known, as is: */
+    pid_t pid; /* 0 */
+};
+
+/* As soon as nobody uses it. */
+static int unmount_unused(const char *path, struct diag *d)
+{
+    int64_t until = monotonic_ns() + BUSY_NS;
+    int r;
+
+    for (;;) {
+        struct diag reason = DIAG_INIT;
+
+        r = detach(path, DETACH_UNUSED, &reason);
+        if (r != -EBUSY || monotonic_ns() >= until)
+            return r < 0 ? diag_set(d, r, "%s", reason.text) : 0;
+        poll(NULL, 0, PAUSE_MS);
+    }
+}
+
+/* What /proc says that it does: 'T' is stopped; '\0': nothing. */
+static char state_of(pid_t pid)
+{
+    char path[40], state = '\0';
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    f = fopen(path, "re");
+    if (f) {
+        if (fscanf(f, "%*[^)]) %c", &state) != 1)
+            state = '\0';
+        fclose(f);
+    }
+    return state;
+}
+
+static void say_left(const char *path, const struct daemon *daemon)
+{
+    bool is_stopped = state_of(daemon->pid) == 'T';
+
+    say("%s: its daemon, process %ld, %s", path, (long)daemon->pid,
+        is_stopped ? "is left: it is stopped (kill -CONT lets it end)"
+                   : "has not ended yet: is it mounted in a container, too?");
+}
+
+static void wait_for_end(const char *path, const struct daemon *daemon)
+{
+    struct pollfd p = {.fd = daemon->fd, .events = POLLIN};
+
+    if (daemon->fd >= 0 && poll(&p, 1, ENDING_MS) == 0)
+        say_left(path, daemon);
+}
+
+/* The readers of a mount whose daemon hangs would hang with it. */
+static void release_readers(const char *path, const struct mount_entry *mount,
+                            const struct daemon *daemon)
+{
+    int r = detach_abort(mount);
+
+    if (r == 0)
+        say("%s: its daemon does not answer; who reads in it gets an error now", path);
+    else
+        say("%s: its daemon does not answer, and who reads in it waits until it has ended: "
+            "/sys/fs/fuse/connections/%u/abort: %s",
+            path, mount->device_minor, strerror(-r));
+    wait_for_end(path, daemon);
+}
+
+/* Nobody is seen to use it. Then it is the daemon itself, which waits for a remote with a folder of
+ * its mount open, and need not wait any more. But an ordinary user does not see others. */
+static bool end_daemon(const struct mount_entry *mount, const struct daemon *daemon)
+{
+    return daemon->fd >= 0 && (geteuid() == 0 || !mount->is_for_all) &&
+           syscall(SYS_pidfd_send_signal, daemon->fd, SIGTERM, NULL, 0) == 0;
+}
+
+/* hangs: the mount does not answer. */
+static int unmount_lazily(const char *path, const struct mount_entry *mount,
+                          const struct daemon *daemon, bool hangs)
+{
+    AUTO_TEXT struct text users = {0};
+    struct diag d = DIAG_INIT;
+    int r;
+
+    mount_users(path, mount, USERS_MS, &users);
+    r = detach(path, DETACH_LAZILY, &d);
+    if (r == -ETIMEDOUT && detach_abort(mount) == 0)
+        r = detach(path, DETACH_LAZILY, NULL);
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+    if (!hangs && !users.len && end_daemon(mount, daemon)) {
+        wait_for_end(path, daemon);
+        return EXIT_DONE;
+    }
+    say("%s: detached, for it was in use by %s; nobody can open it any more, and it ends when they "
+        "let "
+        "go",
+        path, users.len ? users.data : "processes that cannot be seen from here");
+    if (hangs)
+        release_readers(path, mount, daemon);
+    return EXIT_DONE;
+}
+
+static int unmount(const char *path, const struct mount_entry *mount)
+{
+    struct daemon daemon = {.fd = -1};
+    struct diag d = DIAG_INIT;
+    bool hangs = false;
+    int r;
+
+    daemon.fd = beacon_find(path, mount, &daemon.pid);
+    r = detach(path, DETACH_UNUSED, &d);
+    if (r == -EBUSY ||
+        (r == -ETIMEDOUT && !mounts_is_gone(path, mount))) { /* the machine may be slow */
+        int asked = mounts_ask(path, mount, ASK_MS);
+
+        hangs = asked == -ETIMEDOUT || state_of(daemon.pid) == 'T';
+        d = DIAG_INIT;
+        if (asked == -ENOTCONN)
+            r = detach(path, DETACH_LAZILY, &d);
+        else if (!hangs)
+            r = unmount_unused(path, &d);
+    }
+    /* Unmounted, but the kernel waits for a page that the daemon stores while a read of it waits
+     * for the remote: the daemon lets both go when it is told to end. */
+    if (r == -ETIMEDOUT && mounts_is_gone(path, mount))
+        r = end_daemon(mount, &daemon) ? 0 : detach_abort(mount);
+    if (r == -EBUSY || r == -ETIMEDOUT)
+        return unmount_lazily(path, mount, &daemon, hangs);
+    if (r < 0 && !mounts_is_gone(path, mount))
+        return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
+    wait_for_end(path, &daemon);
+    return EXIT_DONE;
+}
+
+static void print_help(void)
+{
+    puts("usage: epochfs umount MOUNTPOINT\n\n"
+         "Unmounts it, and returns when its daemon has ended. A mount that is in use for\n"
+         "longer than two seconds is taken away from its users: nobody can open it any\n"
+         "more, and it ends when they let go. It says that it detached it, and by whom it\n"
+         "is used; the exit code is 0, for the name is free. A mount whose daemon is dead\n"
+         "or hangs goes, too.");
+}
+
+int command_umount(int argc, char **argv)
+{
+    const struct command_line line = {.name = "umount", .word = "MOUNTPOINT", .help = print_help};
+    const char *mountpoint = NULL;
+    struct mount_entry mount;
+    char path[PATH_MAX];
+    int code = parse_command(argc, argv, &line, &mountpoint), r;
+
+    if (code >= 0)
+        return code;
+    r = mounts_real_path(mountpoint, path);
+    if (r < 0)
+        return fail(EXIT_MOUNT, "%s: %s", mountpoint, strerror(-r));
+    if (!mounts_find(path, &mount))
+        return fail(EXIT_MOUNT, "%s: no epochfs is mounted there", mountpoint);
+    r = chdir("/"); /* not to be one who uses it */
+    (void)r;
+    return unmount(path, &mount);
+}

@@ -1,0 +1,21 @@
+/* The guide of the stage: what the active plans will read next, and when bytes are needed.
+ *
+ * Times are elements: of the reader that is fastest, and of others as far as is known how much
+ * slower they are. Memory is per active plan and per 64 KiB of a source, never per sample. */
+#ifndef EPOCHFS_FS_DRIVE_NEEDS_H
+#define EPOCHFS_FS_DRIVE_NEEDS_H
+
+#include "cache/stage/stage.h"
+#include "fs/drive/active_plans.h"
+
+struct guide;
+
+/* actives and catalog must outlive it. 0 or -ENOMEM. */
+int guide_new(struct actives *actives, const struct catalog *catalog, struct guide **ret);
+void guide_free(struct guide *guide); /* takes NULL; the stage's threads have ended */
+
+/* For stage_set_guide(); lives as long as guide. next() looks at the actives each time, when() at
+ * most every few milliseconds. */
+const struct stage_guide *guide_for_stage(struct guide *guide);
+
+#endif

@@ -1,0 +1,314 @@
+/* Times. Each course has a clock: the time at which its next element is read. It goes forward with
+ * the reader, one for an element of the fastest; one of a slower reader counts for more, if both
+ * speeds are known. So the time of an element stays the same while its reader comes closer, and
+ * what is needed sooner has the smaller one, whoever needs it. Clocks of readers whose speeds are
+ * not known drift apart; one that is too far behind the latest is set forward. */
+#include "fs/drive/needs_cursors.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+#define LAG        4096 /* elements that a clock may be behind the latest, or two units */
+#define SCALE_MOST 4096.0
+#define WRAPS_MOST 64   /* that are looked at */
+#define LOOK_ALL   4096 /* samples; of more: */
+#define LOOK_RUNS  32   /* runs of neighbours, evenly spaced, */
+#define LOOK_EACH  8    /* of so many samples */
+
+/* ---- making them ---- */
+
+static void add_field(struct course *c, const struct field *f)
+{
+    for (unsigned i = 0; i < c->n_fields; i++)
+        if (c->field[i] == f)
+            return;
+    c->field[c->n_fields++] = f;
+}
+
+/* The fields of the files that are read. */
+static void set_fields(struct course *c, const struct active_course *active)
+{
+    enum scope scope = active->is_samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    const struct folder *folder = active->folder;
+
+    c->n_fields = 0;
+    for (unsigned i = 0; folder && i < folder->n_kinds[scope]; i++) {
+        const struct field *f = folder->kind[scope][i].field;
+
+        if (!(active->kinds >> i & 1))
+            continue;
+        if (!f) {
+            c->n_fields = 0;
+            return;
+        }
+        add_field(c, f->of ? f->of : f);
+    }
+}
+
+static void set_list(struct course *c, const struct active_course *active)
+{
+    const struct plan_entry *entry = active->plan;
+    const struct schedule *s = entry ? &entry->schedule : NULL;
+    uint64_t all;
+
+    c->start = s ? s->start : 0;
+    c->length = s ? s->length : c->ds->samples;
+    c->elements = !s ? c->ds->samples : s->length ? s->elements : 0;
+    c->unit = active->is_samples || !s ? 1 : max_u64(s->batch, 1);
+    c->ranks = s ? s->plan->ranks : 1;
+    c->rank = s ? s->plan->rank : 0;
+    c->is_seeded = s && s->plan->seeded;
+    c->wraps = 0;
+    if (c->length && s && s->plan->tail == TAIL_WRAP)
+        c->wraps = checked_mul(c->elements, c->ranks, &all) ? (all - 1) / c->length : WRAPS_MOST;
+    c->at = min_u64(active->at, c->elements);
+}
+
+static void set_orders(struct course *c, const struct course *before)
+{
+    if (!c->is_seeded)
+        return;
+    if (before && before->plan == c->plan && before->epoch == c->epoch) {
+        memcpy(c->order, before->order, sizeof(c->order));
+        return;
+    }
+    for (unsigned i = 0; i < 2; i++)
+        order_init(&c->order[i], c->plan->plan.seed, c->epoch + i, c->length, c->plan->plan.window);
+}
+
+static const struct course *find_id(const struct courses *courses, uint64_t id)
+{
+    for (size_t i = 0; i < courses->n; i++)
+        if (courses->course[i].id == id)
+            return &courses->course[i];
+    return NULL;
+}
+
+/* The course of another epoch of the plan of c. */
+static const struct course *find_epoch(const struct courses *courses, const struct course *c,
+                                       uint64_t epoch)
+{
+    for (size_t i = 0; i < courses->n; i++)
+        if (courses->course[i].plan == c->plan && courses->course[i].item == c->item &&
+            courses->course[i].epoch == epoch && courses->course[i].id != c->id)
+            return &courses->course[i];
+    return NULL;
+}
+
+/* Take over where the reader was, and what it has passed since. */
+static void go_forward(struct course *c, const struct course *before, uint64_t passed)
+{
+    c->passed = before->passed + passed;
+    c->scale = before->scale;
+    c->clock = course_time(before, passed);
+}
+
+static void set_progress(struct course *c, const struct courses *before, struct courses *courses)
+{
+    const struct course *same = find_id(before, c->id), *last = NULL;
+
+    set_orders(c, same);
+    if (same && same->jumps == c->jumps && same->epoch == c->epoch &&
+        (c->at >= same->at || !c->is_seeded)) {
+        c->run = same->run;
+        c->from_run = same->from_run;
+        /* Without a seed each round is as the one before. */
+        go_forward(c, same, c->at >= same->at ? c->at - same->at : c->elements - same->at + c->at);
+        return;
+    }
+    if (!same && c->is_seeded && c->epoch)
+        last = find_epoch(before, c, c->epoch - 1);
+    c->run = ++courses->runs;
+    c->from_run = last ? last->run : 0;
+    if (last) {
+        go_forward(c, last, last->elements - last->at + c->at);
+        return;
+    }
+    courses->jumps++;
+    c->passed = 0;
+    c->clock = before->latest;
+    c->scale = same ? same->scale : 1;
+}
+
+/* What an element of each counts for, beside one of the fastest. Speeds are not steady: it stays
+ * until it is far off. */
+static void set_scales(struct courses *courses)
+{
+    uint64_t fastest = 0;
+
+    for (size_t i = 0; i < courses->n; i++)
+        fastest = max_u64(fastest, courses->course[i].speed);
+    for (size_t i = 0; i < courses->n; i++) {
+        struct course *c = &courses->course[i];
+        double scale = c->speed ? (double)fastest / (double)c->speed : 1;
+
+        scale = scale > SCALE_MOST ? SCALE_MOST : scale;
+        if (scale > c->scale * 1.5 || scale * 1.5 < c->scale)
+            c->scale = scale;
+    }
+}
+
+static void set_clocks(struct courses *courses)
+{
+    for (size_t i = 0; i < courses->n; i++)
+        courses->latest = max_u64(courses->latest, courses->course[i].clock);
+    for (size_t i = 0; i < courses->n; i++) {
+        struct course *c = &courses->course[i];
+        uint64_t elements = max_u64(LAG, min_u64(2 * c->unit, c->elements));
+        uint64_t lag = course_time(c, elements) - c->clock;
+
+        if (courses->latest - c->clock > lag)
+            c->clock = courses->latest - lag;
+    }
+}
+
+static bool is_same(const struct course *a, const struct course *b)
+{
+    return a->run == b->run && a->epoch == b->epoch && a->n_fields == b->n_fields &&
+           a->scale == b->scale && !memcmp(a->field, b->field, a->n_fields * sizeof(a->field[0]));
+}
+
+void courses_make(const struct courses *before, const struct active_course *active, size_t n,
+                  struct courses *ret)
+{
+    bool same = true;
+
+    ret->n = 0;
+    ret->runs = before->runs;
+    ret->jumps = before->jumps;
+    ret->latest = before->latest;
+    for (size_t i = 0; i < n; i++) {
+        struct course *c = &ret->course[ret->n];
+
+        if (!active[i].item->ds || dataset_state(active[i].item->ds) != DATASET_READY)
+            continue;
+        c->id = active[i].id;
+        c->jumps = active[i].jumps;
+        c->goes_on = !active[i].is_last;
+        c->epoch = active[i].epoch;
+        c->item = active[i].item;
+        c->plan = active[i].plan;
+        c->speed = active[i].speed;
+        c->ds = c->item->ds;
+        set_list(c, &active[i]);
+        if (!c->elements || !c->length)
+            continue;
+        set_fields(c, &active[i]);
+        set_progress(c, before, ret);
+        ret->n++;
+    }
+    set_scales(ret);
+    set_clocks(ret);
+    for (size_t i = 0; i < ret->n; i++) {
+        struct course *c = &ret->course[i];
+
+        c->goes_on = c->goes_on && (!c->is_seeded || !find_epoch(ret, c, c->epoch + 1));
+        same = same && i < before->n && is_same(c, &before->course[i]);
+    }
+    ret->version = before->version + !(same && ret->n == before->n);
+}
+
+/* ---- elements and samples ---- */
+
+void course_samples(const struct course *c, uint64_t distance, size_t count, uint64_t *ret)
+{
+    uint64_t place = c->at + distance;
+    bool next = place >= c->elements;
+    uint64_t element = next ? place - c->elements : place;
+
+    if (c->plan) {
+        schedule_samples(&c->plan->schedule, c->is_seeded ? &c->order[next] : NULL, 0, element,
+                         count, ret);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        ret[i] = element + i;
+}
+
+#define NONE UINT64_MAX
+
+/* The first element from `from` on that reads one of positions first .. last of the list. */
+static uint64_t element_of(const struct course *c, uint64_t first, uint64_t last, uint64_t from)
+{
+    uint64_t passed, skip = 0;
+
+    if (c->wraps && checked_mul(from, c->ranks, &passed))
+        skip = passed / c->length;
+    first += skip * c->length;
+    last += skip * c->length;
+    for (uint64_t i = skip; i <= c->wraps && i <= skip + WRAPS_MOST; i++) {
+        uint64_t element = first > c->rank ? ceil_div(first - c->rank, c->ranks) : 0;
+
+        element = max_u64(element, from);
+        if (element >= c->elements)
+            break;
+        if (last >= c->rank && element <= (last - c->rank) / c->ranks)
+            return element;
+        first += c->length;
+        last += c->length;
+    }
+    return NONE;
+}
+
+/* The same of one position; by far the most are of no wrap and one rank. */
+static inline uint64_t element_at(const struct course *c, uint64_t position, uint64_t from)
+{
+    if (c->wraps || c->ranks > 1)
+        return element_of(c, position, position, from);
+    return position >= from && position < c->elements ? position : NONE;
+}
+
+/* Positions of samples, of which the smallest elements are kept. */
+struct look {
+    const struct course *c;
+    unsigned epoch; /* 0: this one, from `at` on; 1: the next */
+    uint64_t least; /* element */
+};
+
+static void look_at(struct look *look, uint64_t sample, uint64_t count)
+{
+    uint64_t from = look->epoch ? 0 : look->c->at, position[64];
+
+    while (count) {
+        size_t n = (size_t)min_u64(count, ARRAY_LEN(position));
+
+        order_positions(&look->c->order[look->epoch], sample, n, position);
+        for (size_t i = 0; i < n; i++)
+            look->least = min_u64(look->least, element_at(look->c, position[i], from));
+        sample += n;
+        count -= n;
+    }
+}
+
+/* The first element of an epoch that reads one of samples first .. last of the list. */
+static uint64_t least_element(const struct course *c, unsigned epoch, uint64_t first, uint64_t last)
+{
+    struct look look = {c, epoch, NONE};
+    uint64_t count = last - first + 1;
+
+    if (!c->is_seeded)
+        return element_of(c, first, last, epoch ? 0 : c->at);
+    if (count <= LOOK_ALL) {
+        look_at(&look, first, count);
+        return look.least;
+    }
+    for (uint64_t i = 0; i < LOOK_RUNS; i++)
+        look_at(&look, first + (count - LOOK_EACH) / (LOOK_RUNS - 1) * i, LOOK_EACH);
+    return look.least;
+}
+
+uint64_t course_distance(const struct course *c, uint64_t first, uint64_t last)
+{
+    uint64_t element;
+
+    if (last < c->start || first >= c->start + c->length)
+        return NONE;
+    first = first > c->start ? first - c->start : 0;
+    last = min_u64(last - c->start, c->length - 1);
+    element = least_element(c, 0, first, last);
+    if (element != NONE)
+        return element - c->at;
+    element = least_element(c, 1, first, last);
+    return element == NONE ? NONE : c->elements - c->at + element;
+}

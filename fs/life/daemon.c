@@ -1,0 +1,52 @@
+#include "fs/life/daemon.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Kernels before 5.9 have no close_range(2). */
+static void close_one_by_one(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        long fd = strtol(entry->d_name, NULL, 10);
+
+        if (fd > STDERR_FILENO && fd != dirfd(dir))
+            close((int)fd);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void daemon_close_inherited(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+
+    while (fd >= 0 && fd <= STDERR_FILENO) /* the lowest that is free: it was closed */
+        fd = dup(fd);
+    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
+        close_one_by_one();
+}
+
+int daemon_leave_session(void)
+{
+    setsid();
+    return chdir("/") < 0 ? -errno : 0;
+}
+
+void daemon_leave_files(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0)
+        return;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    if (null > STDERR_FILENO)
+        close(null);
+}

@@ -1,0 +1,22 @@
+/* Taking mounts away, by umount2(2) where we may, else by fusermount3; each step in a child with a
+ * time limit. */
+#ifndef EPOCHFS_FS_LIFE_DETACH_H
+#define EPOCHFS_FS_LIFE_DETACH_H
+
+#include "base/diag.h"
+#include "fs/life/mounts.h"
+
+enum detach_how {
+    DETACH_UNUSED, /* -EBUSY if anybody uses it */
+    DETACH_LAZILY, /* its name goes now, the mount when nobody uses it any more */
+};
+
+/* Take away what is mounted on path, an absolute real one. 0; -EBUSY; -ETIMEDOUT: it hangs; or
+ * -errno with the reason in d. */
+int detach(const char *path, enum detach_how how, struct diag *d);
+
+/* End the connection of a mount that does not answer: its readers get errors. 0, or -errno: we may
+ * not, or /sys/fs/fuse/connections is not mounted. */
+int detach_abort(const struct mount_entry *mount);
+
+#endif

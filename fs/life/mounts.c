@@ -1,0 +1,204 @@
+#include "fs/life/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "fs/life/watched_child.h"
+
+#define PATH_MS    3000                /* that finding a path may take */
+#define DYING_NS   INT64_C(1000000000) /* that EIO may be the answer while a daemon dies */
+#define DYING_LOOK 10                  /* ms between two looks */
+
+static int find_real_path(const char *path, char ret[static PATH_MAX])
+{
+    AUTO_FREE char *for_dir = strdup(path);
+    AUTO_FREE char *for_base = strdup(path);
+    char folder[PATH_MAX];
+    const char *base;
+
+    if (realpath(path, ret))
+        return 0;
+    if (errno != ENOTCONN || !for_dir || !for_base)
+        return -errno;
+    base = basename(for_base);
+    if (!strcmp(base, ".") || !strcmp(base, "..") || !strcmp(base, "/"))
+        return -ENOTCONN;
+    if (!realpath(dirname(for_dir), folder))
+        return -errno;
+    if (snprintf(ret, PATH_MAX, "%s/%s", strcmp(folder, "/") ? folder : "", base) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    return 0;
+}
+
+/* In a child. */
+static int write_real_path(const void *path, int out)
+{
+    char real[PATH_MAX];
+    int r = find_real_path(path, real);
+    ssize_t len = r < 0 ? 0 : (ssize_t)strlen(real);
+
+    return r < 0 ? -r : write(out, real, (size_t)len) == len ? 0 : EPIPE;
+}
+
+/* "M/" is M here: the slash would have the mount asked whether it is a folder. */
+int mounts_real_path(const char *path, char ret[static PATH_MAX])
+{
+    AUTO_FREE char *bare = strdup(path);
+    const struct patient_work work = {write_real_path, bare, PATH_MS, NULL};
+    AUTO_TEXT struct text real = {0};
+    int r = bare ? 0 : -ENOMEM;
+
+    for (size_t len = strlen(path); r == 0 && len > 1 && bare[len - 1] == '/'; len--)
+        bare[len - 1] = '\0';
+    if (r == 0)
+        r = patient_do(&work, &real);
+    if (r == 0)
+        snprintf(ret, PATH_MAX, "%s", real.data);
+    return r;
+}
+
+struct question {
+    const char *path;
+    const struct mount_entry *mount;
+};
+
+/* The kernel answers others than the owner by itself: nothing. */
+static int be_owner(const struct mount_entry *mount)
+{
+    if (geteuid() != 0 || mount->is_for_all || !mount->owner)
+        return 0;
+    return setresgid(mount->group, mount->group, mount->group) < 0 ||
+                   setresuid(mount->owner, mount->owner, mount->owner) < 0
+               ? -errno
+               : 0;
+}
+
+/* In a child. A thread that is killed while it takes a request over leaves EIO as the answer. */
+static int ask(const void *ctx, int out)
+{
+    const struct question *question = ctx;
+    int64_t until = monotonic_ns() + DYING_NS;
+    struct statfs fs;
+    int fd;
+
+    (void)out;
+    fd = open(question->path, O_PATH | O_CLOEXEC); /* the way there may be root's only */
+    if (fd < 0)
+        return errno;
+    if (be_owner(question->mount) < 0)
+        return 0;
+    while (fstatfs(fd, &fs) < 0) {
+        if (errno == ECONNABORTED)
+            return ENOTCONN;
+        if (errno != EIO || monotonic_ns() > until)
+            return errno;
+        poll(NULL, 0, DYING_LOOK);
+    }
+    return 0;
+}
+
+int mounts_ask(const char *path, const struct mount_entry *mount, int ms)
+{
+    const struct question question = {path, mount};
+    const struct patient_work work = {ask, &question, ms, NULL};
+    AUTO_TEXT struct text nothing = {0};
+
+    return patient_do(&work, &nothing);
+}
+
+/* "\040" in mountinfo is a blank. */
+static void unescape(char *s)
+{
+    char *to = s;
+
+    for (; *s; s++) {
+        if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
+            *to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+            s += 3;
+        } else {
+            *to++ = *s;
+        }
+    }
+    *to = '\0';
+}
+
+/* Who mounted it, and for whom: from the options of the file system, the last word of the line. */
+static void read_users(const char *type, struct mount_entry *ret)
+{
+    const char *last = strrchr(type, ' '), *owner = strstr(last, "user_id="),
+               *group = strstr(last, "group_id=");
+
+    ret->owner = owner ? (uid_t)strtoul(owner + strlen("user_id="), NULL, 10) : 0;
+    ret->group = group ? (gid_t)strtoul(group + strlen("group_id="), NULL, 10) : 0;
+    ret->is_for_all = strstr(last, "allow_other") != NULL;
+}
+
+bool mounts_has_device(dev_t device)
+{
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    unsigned major, minor;
+    char *line = NULL;
+    size_t room = 0;
+    bool found = !mounts;
+
+    while (!found && getline(&line, &room, mounts) > 0)
+        found =
+            sscanf(line, "%*s %*s %u:%u", &major, &minor) == 2 && makedev(major, minor) == device;
+    free(line);
+    if (mounts)
+        fclose(mounts);
+    return found;
+}
+
+int mounts_watch(void)
+{
+    int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+bool mounts_find(const char *path, struct mount_entry *ret)
+{
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+
+    while (mounts && getline(&line, &room, mounts) > 0) {
+        const char *type = strstr(line, " - ");
+        struct mount_entry entry;
+        char where[PATH_MAX];
+
+        if (!type || sscanf(line, "%*s %*s %u:%u %*s %4095s", &entry.device_major,
+                            &entry.device_minor, where) != 3)
+            continue;
+        unescape(where);
+        if (strcmp(where, path) != 0)
+            continue;
+        read_users(type, &entry);
+        found = !strncmp(type + 3, "fuse.epochfs ", 13); /* later mounts lie on top */
+        if (found && ret)
+            *ret = entry;
+    }
+    free(line);
+    if (mounts)
+        fclose(mounts);
+    return found;
+}
+
+bool mounts_is_gone(const char *path, const struct mount_entry *mount)
+{
+    struct mount_entry now;
+
+    return !mounts_find(path, &now) || now.device_minor != mount->device_minor;
+}

@@ -1,0 +1,119 @@
+#include "fs/life/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fs/life/privileges.h"
+
+#define REQUEST_MAX ((1 << 20) + 4096)
+
+static uint8_t request[REQUEST_MAX]; /* only the warden touches it */
+
+/* Answer one as the kernel itself does when there is no daemon. Those that want no answer are just
+ * taken. */
+static void refuse(int fuse)
+{
+    const struct fuse_in_header *in = (const void *)request;
+    struct fuse_out_header out = {.len = sizeof(out), .error = -ENOTCONN};
+    ssize_t n = read(fuse, request, sizeof(request));
+
+    if (n < (ssize_t)sizeof(*in))
+        return;
+    out.unique = in->unique;
+    while (write(fuse, &out, sizeof(out)) < 0 && errno == EINTR) {
+    }
+}
+
+/* The process. Only system calls: there may have been threads. */
+static _Noreturn void warden(int fuse, int daemon, int pipe_end)
+{
+    struct pollfd waits[] = {{.fd = daemon, .events = POLLIN}, {.fd = fuse, .events = POLLIN}};
+    uint8_t byte;
+
+    while (read(pipe_end, &byte, 1) < 0 && errno == EINTR) {
+    }
+    while (poll(waits, 2, -1) > 0 && !waits[0].revents) {
+        if (waits[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* unmounted, or aborted */
+            waits[1].fd = -1;
+        else
+            refuse(fuse);
+    }
+    _exit(0);
+}
+
+static int clone_of(int session)
+{
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0)
+        return -errno;
+    if (ioctl(fd, FUSE_DEV_IOC_CLONE, &session) < 0) {
+        close(fd);
+        return -errno;
+    }
+    return fd;
+}
+
+/* Leave all of the daemon but 3 descriptors, which become 3 to 5. */
+static _Noreturn void begin(int fuse, int daemon, int pipe_end)
+{
+    int from[] = {fuse, daemon, pipe_end}, null = open("/dev/null", O_RDWR);
+    sigset_t all;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setsid();
+    for (int i = 0; i < 3; i++) /* out of the way first */
+        from[i] = fcntl(from[i], F_DUPFD, 16);
+    for (int i = 0; i < 3; i++)
+        if (null < 0 || from[i] < 0 || dup2(null, i) < 0 || dup2(from[i], 3 + i) < 0)
+            _exit(1);
+    close_range(6, ~0U, 0);
+    privileges_give_up();
+    warden(3, 4, 5);
+}
+
+int warden_start(int session, struct warden *ret)
+{
+    int ends[2], fuse = clone_of(session), daemon;
+    pid_t pid;
+
+    if (fuse < 0)
+        return fuse;
+    daemon = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (daemon < 0 || pipe2(ends, O_CLOEXEC) < 0) {
+        close(fuse);
+        return -errno;
+    }
+    pid = fork();
+    if (pid == 0)
+        begin(fuse, daemon, ends[0]);
+    close(fuse);
+    close(daemon);
+    close(ends[0]);
+    if (pid < 0) {
+        close(ends[1]);
+        return -EAGAIN;
+    }
+    *ret = (struct warden){pid, ends[1]};
+    return 0;
+}
+
+void warden_stop(struct warden *warden)
+{
+    if (!warden->pid)
+        return;
+    kill(warden->pid, SIGKILL);
+    while (waitpid(warden->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    close(warden->fd);
+    *warden = (struct warden){0};
+}

@@ -1,0 +1,30 @@
+/* Messages: to stderr in front, to syslog in the background. Only fs/ logs. */
+#ifndef EPOCHFS_FS_LOG_LOG_H
+#define EPOCHFS_FS_LOG_LOG_H
+
+#include "fs/log/filter.h"
+
+/* Messages above level are dropped. Set before threads start. */
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+
+/* From now on to syslog, each with the mountpoint, which stays as it is until the end. */
+void log_to_syslog(const char *mountpoint);
+
+/* A daemon serves from now on, and its messages pass the filter of fs/log/filter.h; until the end,
+ * when no other thread logs any more. With log=debug all are said. */
+void log_begin(void);
+void log_end(void);
+
+/* Each line of a text. */
+void log_lines(enum log_level level, const char *text);
+
+/* One line. Any thread. */
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...)   log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...)    log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)   log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+#endif

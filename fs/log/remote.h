@@ -1,0 +1,47 @@
+/* What is logged of a remote that fails: each failure once, by file and reason, as long as it goes
+ * on; how often it came, and when the remote answers again. */
+#ifndef EPOCHFS_FS_LOG_REMOTE_H
+#define EPOCHFS_FS_LOG_REMOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+
+#define REMOTE_FAILURES 32                   /* that are remembered */
+#define REMOTE_QUIET_NS INT64_C(60000000000) /* without any: they are forgotten */
+#define REMOTE_GONE_NS  INT64_C(1000000000)  /* it has failed for so long: its answer is news */
+
+struct remote_failure {
+    char *text; /* as it was first seen */
+    uint64_t more;
+};
+
+struct remote_log {
+    /* Set by remote_log_init(), then constant: where lines go to. */
+    void (*say)(void *ctx, const char *text);
+    void *ctx;
+    struct lock lock;
+    /* Guarded by lock, under which say() is called: */
+    struct remote_failure failure[REMOTE_FAILURES];
+    unsigned n;
+    uint64_t others;  /* failures for which there was no place */
+    bool fails;       /* nothing has come since: */
+    int64_t since;    /* monotonic_ns(), as is: */
+    int64_t last;     /* failure */
+    uint64_t n_since; /* failures */
+};
+
+void remote_log_init(struct remote_log *log, void (*say)(void *ctx, const char *text), void *ctx);
+
+/* A file could not be had: "<file>: <reason>". Numbers in a reason, bytes mostly, make it no other
+ * one. is_gone: and nothing else may be had, either. Any thread. */
+void remote_log_failed(struct remote_log *log, const char *text, bool is_gone, int64_t now);
+
+/* It gave what it was asked for. Any thread. */
+void remote_log_answered(struct remote_log *log, int64_t now);
+
+/* Tell what was only counted, and release. */
+void remote_log_end(struct remote_log *log);
+
+#endif

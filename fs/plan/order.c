@@ -1,0 +1,280 @@
+/* Order version 1: a swap-or-not shuffle (Hoang, Morris, Rogaway, CRYPTO 2012) per epoch.
+ *
+ * Each round pairs every x with (mirror - x) mod n and swaps the two where the coin of the pair
+ * says so. A round is its own inverse, any n is as good as any other (no cycle walking, no
+ * rounding up to a power of two), and odd permutations are reached. docs/order.md has the
+ * definition and what 48 rounds give. */
+#include "fs/plan/order.h"
+
+#include "base/checked.h"
+
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+enum {
+    LANE_WHOLE = 0,
+    LANE_BLOCKS = 1,
+    LANE_GROUPS = 2, /* + the number of the group */
+};
+
+static inline uint64_t mix(uint64_t z)
+{
+    z ^= z >> 30;
+    z *= UINT64_C(0xbf58476d1ce4e5b9);
+    z ^= z >> 27;
+    z *= UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return z;
+}
+
+static void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
+                             uint64_t n)
+{
+    uint64_t s = mix(seed + GOLDEN);
+
+    s = mix((s ^ epoch) + GOLDEN);
+    s = mix((s ^ lane) + GOLDEN);
+    s = mix((s ^ n) + GOLDEN);
+    ret->n = n;
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++) {
+        ret->mirror[r] = n ? mix(s + (2 * r + 1) * GOLDEN) % n : 0;
+        ret->coin[r] = mix(s + (2 * r + 2) * GOLDEN);
+    }
+}
+
+static inline uint64_t permutation_round(const struct permutation *p, unsigned r, uint64_t x)
+{
+    uint64_t y = p->mirror[r] - x;
+    uint64_t larger;
+
+    y += p->mirror[r] < x ? p->n : 0;
+    larger = x > y ? x : y;
+    /* Without a branch: the coin is random by design, a jump would be mispredicted half the
+     * time. */
+    return x ^ ((x ^ y) & -(mix(larger ^ p->coin[r]) >> 63));
+}
+
+static uint64_t permutation_forward(const struct permutation *p, uint64_t x)
+{
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+        x = permutation_round(p, r, x);
+    return x;
+}
+
+static uint64_t permutation_backward(const struct permutation *p, uint64_t x)
+{
+    for (unsigned r = ORDER_ROUNDS; r-- > 0;)
+        x = permutation_round(p, r, x);
+    return x;
+}
+
+void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, uint64_t window)
+{
+    ret->seed = seed;
+    ret->epoch = epoch;
+    ret->n = n;
+    ret->window = window;
+    ret->blocks = 0;
+    ret->short_slot = 0;
+    ret->short_missing = 0;
+    if (!window) {
+        permutation_init(&ret->whole, seed, epoch, LANE_WHOLE, n);
+        return;
+    }
+    ret->blocks = ceil_div(n, window);
+    permutation_init(&ret->whole, seed, epoch, LANE_BLOCKS, ret->blocks);
+    if (ret->blocks) {
+        ret->short_slot = permutation_backward(&ret->whole, ret->blocks - 1);
+        ret->short_missing = (window - n % window) % window;
+    }
+}
+
+/* The samples that stand before slot in a window shuffle. */
+static uint64_t slot_start(const struct order *o, uint64_t slot)
+{
+    return slot * o->window - (slot > o->short_slot ? o->short_missing : 0);
+}
+
+/* The slot that holds the sample number place of the list of blocks, before groups are mixed. */
+static uint64_t slot_at(const struct order *o, uint64_t place)
+{
+    uint64_t slot = place / o->window;
+
+    /* Behind the short block everything stands short_missing earlier. */
+    if (slot >= o->short_slot && place >= slot_start(o, o->short_slot + 1))
+        slot = (place + o->short_missing) / o->window;
+    return slot;
+}
+
+/* A group of a window shuffle: blocks whose samples are mixed. */
+struct group {
+    uint64_t start; /* its first place */
+    uint64_t end;   /* behind its last */
+    struct permutation permutation;
+    unsigned known;                      /* bits: of its slots, those whose */
+    uint64_t sample[ORDER_GROUP_BLOCKS]; /* first sample is known */
+};
+
+/* Make *ret the group that place belongs to; it may be that already. */
+static void group_at(const struct order *o, uint64_t place, struct group *ret)
+{
+    uint64_t number, last;
+
+    if (place >= ret->start && place < ret->end)
+        return;
+    number = slot_at(o, place) / ORDER_GROUP_BLOCKS;
+    last = min_u64((number + 1) * ORDER_GROUP_BLOCKS, o->blocks);
+    ret->start = slot_start(o, number * ORDER_GROUP_BLOCKS);
+    ret->end = slot_start(o, last);
+    ret->known = 0;
+    permutation_init(&ret->permutation, o->seed, o->epoch, LANE_GROUPS + number,
+                     ret->end - ret->start);
+}
+
+/* The first sample of the block that a slot of the group holds. */
+static uint64_t slot_sample(const struct order *o, uint64_t slot, struct group *group)
+{
+    unsigned i = slot % ORDER_GROUP_BLOCKS;
+
+    if (!(group->known >> i & 1)) {
+        group->sample[i] = permutation_forward(&o->whole, slot) * o->window;
+        group->known |= 1u << i;
+    }
+    return group->sample[i];
+}
+
+/* The sample at a place of the list of blocks, in this group. */
+static uint64_t place_sample(const struct order *o, uint64_t place, struct group *group)
+{
+    uint64_t slot = slot_at(o, place);
+
+    return slot_sample(o, slot, group) + (place - slot_start(o, slot));
+}
+
+static uint64_t window_sample(const struct order *o, uint64_t position, struct group *group)
+{
+    group_at(o, position, group);
+    return place_sample(
+        o, group->start + permutation_forward(&group->permutation, position - group->start), group);
+}
+
+static uint64_t window_position(const struct order *o, uint64_t sample)
+{
+    uint64_t slot = permutation_backward(&o->whole, sample / o->window);
+    uint64_t place = slot_start(o, slot) + sample % o->window;
+    struct group group;
+
+    group.start = group.end = 0;
+    group_at(o, place, &group);
+    return group.start + permutation_backward(&group.permutation, place - group.start);
+}
+
+uint64_t order_sample(const struct order *o, uint64_t position)
+{
+    struct group group;
+
+    if (!o->window)
+        return permutation_forward(&o->whole, position);
+    group.start = group.end = 0;
+    return window_sample(o, position, &group);
+}
+
+uint64_t order_position(const struct order *o, uint64_t sample)
+{
+    return o->window ? window_position(o, sample) : permutation_backward(&o->whole, sample);
+}
+
+/* Positions side by side, so that the processor works on several chains of rounds at once. */
+#define LANES 8
+
+/* LANES numbers become those that they are sent to; backward: that are sent to them. Inline, so
+ * that there is a loop of its own for each way. */
+static inline void send_lanes(const struct permutation *p, bool backward, uint64_t *x)
+{
+    uint64_t lane[LANES];
+
+    for (unsigned i = 0; i < LANES; i++)
+        lane[i] = x[i];
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++)
+        for (unsigned i = 0; i < LANES; i++)
+            lane[i] = permutation_round(p, backward ? ORDER_ROUNDS - 1 - r : r, lane[i]);
+    for (unsigned i = 0; i < LANES; i++)
+        x[i] = lane[i];
+}
+
+/* The same for count numbers. Left to itself, gcc has one slower function for both ways. */
+static inline __attribute__((always_inline)) void send_all(const struct permutation *p,
+                                                           bool backward, size_t count, uint64_t *x)
+{
+    size_t i = 0;
+
+    for (; count - i >= LANES; i += LANES)
+        send_lanes(p, backward, x + i);
+    for (; i < count; i++)
+        x[i] = backward ? permutation_backward(p, x[i]) : permutation_forward(p, x[i]);
+}
+
+/* The samples at positions x[0 .. count - 1], which mostly stand in one group. */
+static void window_samples(const struct order *o, size_t count, uint64_t *x)
+{
+    struct group group;
+
+    group.start = group.end = 0;
+    while (count) {
+        size_t n = 0;
+
+        group_at(o, x[0], &group);
+        for (; n < count && x[n] >= group.start && x[n] < group.end; n++)
+            x[n] -= group.start;
+        send_all(&group.permutation, false, n, x);
+        for (size_t i = 0; i < n; i++)
+            x[i] = place_sample(o, group.start + x[i], &group);
+        x += n;
+        count -= n;
+    }
+}
+
+void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
+                   uint64_t *ret)
+{
+    uint64_t position = first % o->n;
+
+    stride %= o->n;
+    for (size_t k = 0; k < count; k++) {
+        ret[k] = position;
+        position = position >= o->n - stride ? position - (o->n - stride) : position + stride;
+    }
+    if (o->window)
+        window_samples(o, count, ret);
+    else
+        send_all(&o->whole, false, count, ret);
+}
+
+void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret)
+{
+    struct group group;
+
+    group.start = group.end = 0;
+    if (!o->window) {
+        for (size_t i = 0; i < count; i++)
+            ret[i] = first + i;
+        send_all(&o->whole, true, count, ret);
+        return;
+    }
+    /* Neighbours stand in blocks, and all of a block in one group. */
+    while (count) {
+        uint64_t within = first % o->window;
+        size_t n = (size_t)min_u64(count, o->window - within);
+        uint64_t slot = permutation_backward(&o->whole, first / o->window);
+        uint64_t place = slot_start(o, slot) + within;
+
+        group_at(o, place, &group);
+        for (size_t i = 0; i < n; i++)
+            ret[i] = place - group.start + i;
+        send_all(&group.permutation, true, n, ret);
+        for (size_t i = 0; i < n; i++)
+            ret[i] += group.start;
+        first += n;
+        count -= n;
+        ret += n;
+    }
+}

@@ -1,0 +1,49 @@
+/* The order of an epoch: a permutation that is computed, not stored.
+ *
+ * Order version 1 of docs/order.md, which is the definition; it never changes. Position to sample
+ * and back cost the same for any n up to 2^48 and need no memory beyond struct order. */
+#ifndef EPOCHFS_FS_PLAN_ORDER_H
+#define EPOCHFS_FS_PLAN_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ORDER_VERSION      1
+#define ORDER_ROUNDS       48
+#define ORDER_GROUP_BLOCKS 8 /* blocks of a window shuffle whose samples are mixed */
+#define ORDER_MAX          (UINT64_C(1) << 48)
+
+/* The keys of one permutation of 0..n-1. */
+struct permutation {
+    uint64_t n;
+    uint64_t mirror[ORDER_ROUNDS]; /* < n: x is paired with mirror - x mod n */
+    uint64_t coin[ORDER_ROUNDS];
+};
+
+struct order {
+    uint64_t seed, epoch;
+    uint64_t n;               /* samples */
+    uint64_t window;          /* samples of a block; 0: full shuffle */
+    uint64_t blocks;          /* of a window shuffle */
+    uint64_t short_slot;      /* the slot that the last, perhaps short, block stands in */
+    uint64_t short_missing;   /* how many samples that block lacks */
+    struct permutation whole; /* of the samples, or of the blocks of a window shuffle */
+};
+
+/* n from 0 to ORDER_MAX; window 0 = full. Any seed, any epoch. */
+void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, uint64_t window);
+
+/* The sample that stands at position, and the position at which sample stands; both < n. */
+uint64_t order_sample(const struct order *o, uint64_t position);
+uint64_t order_position(const struct order *o, uint64_t sample);
+
+/* The samples at positions first, first + stride, ... (count of them, each modulo n; n > 0).
+ * Several times as fast as one by one. */
+void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
+                   uint64_t *ret);
+
+/* The positions of samples first .. first + count - 1, all < n. Several times as fast as one by
+ * one. */
+void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret);
+
+#endif

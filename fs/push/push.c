@@ -1,0 +1,462 @@
+#include "fs/push/push.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/scope.h"
+#include "cache/stage/stage.h"
+#include "fs/log/log.h"
+#include "fs/push/store_thread.h"
+#include "fs/serve/parts.h"
+
+#define THREADS      2
+#define PIECE        READ_MAX /* bytes that are made and stored at a time */
+#define PAGE         UINT64_C(4096)
+#define SMALL        (UINT64_C(64) << 10)
+#define STORES       (HAND_QUEUE + 1)
+#define ROUNDS       8   /* that a piece is tried again when bytes come and go */
+#define LOOKED_UP    256 /* files that the kernel is made to know at a time */
+#define LIST_BYTES   32768
+#define MEMORY_NS    INT64_C(100000000) /* between two looks at what is free */
+#define MEMORY_SHARE 4                  /* of what is free, that may be pushed: 1 of so many */
+
+struct push;
+
+/* What a hand is to store, or to drop. */
+struct store {
+    struct push *push;
+    struct push_file file;
+    uint64_t off;
+    size_t len;
+    uint8_t *bytes;
+    bool is_whole; /* its result is told to actives_stored(), */
+    int result;    /* else it is here */
+};
+
+/* A thread that makes, with a hand that stores what it has made: small files while the next ones
+ * are made, large ones piece by piece in turn. */
+struct pusher {
+    struct push *push;
+    struct hand *hand;
+    pthread_t thread;
+    uint8_t *buffer; /* PIECE */
+    uint8_t *small;  /* SMALL for each of: */
+    struct store store[STORES];
+    uint64_t n_stores; /* that have been put; the next takes the place of one that is done */
+};
+
+struct push {
+    struct server *server;
+    struct pusher pusher[THREADS];
+    unsigned n_threads;
+    struct lock lock;
+    pthread_cond_t wake;
+    _Atomic bool ending;
+    /* Guarded by lock: */
+    uint64_t kicks;
+    uint64_t room; /* bytes that may be pushed, for memory's sake */
+    int64_t room_until;
+};
+
+/* ---- bytes ---- */
+
+/* Bytes of the remote that are waited for. */
+struct coming {
+    struct waiter waiter; /* its head */
+    struct lock lock;
+    pthread_cond_t over_now;
+    bool over; /* guarded by lock */
+};
+
+static void coming_done(struct waiter *waiter)
+{
+    struct coming *coming = (struct coming *)waiter;
+    LOCK_SCOPE(&coming->lock);
+
+    coming->over = true;
+    pthread_cond_signal(&coming->over_now);
+}
+
+/* Have what is wanted brought here, behind what readers wait for. 0 or -errno. */
+static int bring(struct wants *wants)
+{
+    struct coming coming = {.waiter = {.done = coming_done, .ahead = true, .reason = DIAG_INIT}};
+
+    lock_init(&coming.lock);
+    condition_init(&coming.over_now);
+    wants_fetch(wants, &coming.waiter);
+    lock_take(&coming.lock);
+    while (!coming.over)
+        lock_wait(&coming.lock, &coming.over_now);
+    lock_drop(&coming.lock);
+    pthread_cond_destroy(&coming.over_now);
+    lock_release(&coming.lock);
+    return atomic_load(&coming.waiter.error);
+}
+
+static bool push_ends(void *ctx)
+{
+    return atomic_load_explicit(&((struct push *)ctx)->ending, memory_order_relaxed);
+}
+
+/* Make bytes [off, off + len) of a file. 0; -EAGAIN: some were missing, and have come unless there
+ * is a rate=, by which they come in the background; or -errno. */
+static int try_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
+                     uint8_t *buffer, bool again)
+{
+    const struct view_patience patience = {.ends = push_ends, .ctx = push};
+    const struct server *s = push->server;
+    const struct stage_options *stage = &s->setup.options->source.stage;
+    struct wants wants, *before;
+    size_t n = 0;
+    bool uses;
+    int r;
+
+    wants_init(&wants, s->setup.stage != NULL);
+    wants.uses = stage->keep == STAGE_ONCE;
+    wants.again = again;
+    before = wants_set(&wants);
+    r = view_read(s->view, &file->node, off, len, buffer, &n, &patience, NULL);
+    wants_set(before);
+    uses = r == 0 && wants.uses && actives_push_uses(s->actives, file, off, len);
+    wants_use(&wants, uses ? WANTS_USED : WANTS_UNUSED);
+    /* What its reader has used meanwhile is not fetched again for this. */
+    if (r == -EAGAIN && wants.n && !stage->rate && actives_is_due(s->actives, file)) {
+        int came = bring(&wants);
+
+        r = came < 0 ? came : r;
+    }
+    wants_release(&wants);
+    return r == 0 && n != len ? -EIO : r;
+}
+
+static int make_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
+                      uint8_t *buffer)
+{
+    unsigned rounds = push->server->setup.options->source.stage.rate ? 1 : ROUNDS;
+    int r = -EAGAIN;
+
+    for (unsigned round = 0; round < rounds && r == -EAGAIN && !push->ending &&
+                             actives_is_due(push->server->actives, file);
+         round++)
+        r = try_piece(push, file, off, len, buffer, round > 0);
+    return r;
+}
+
+/* ---- files that the kernel does not know ---- */
+
+/* Open the folder of a file as any process would; only if it is ours. */
+static int open_folder(const struct server *s, const struct node *node)
+{
+    char below[NODE_PATH_ROOM], path[PATH_MAX];
+    struct stat st;
+    long fd;
+
+    node_folder_path(node, below, sizeof(below));
+    if (snprintf(path, sizeof(path), "%s/%s", s->setup.mountpoint, below) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -errno;
+    if (fstat((int)fd, &st) < 0 || st.st_dev != s->device) {
+        syscall(SYS_close, (int)fd);
+        return -ENODEV;
+    }
+    return (int)fd;
+}
+
+/* List the folder from the file on. */
+static void list_from(struct push *push, int fd, const struct node *node)
+{
+    char *entries = malloc(LIST_BYTES);
+    ssize_t n = 1;
+
+    if (entries && lseek(fd, (off_t)node_list_place(node), SEEK_SET) >= 0)
+        for (unsigned got = 0; got < LOOKED_UP && n > 0 && !push->ending;) {
+            n = getdents64(fd, entries, LIST_BYTES);
+            for (ssize_t at = 0; at < n; got++)
+                at += ((struct dirent64 *)(void *)(entries + at))->d_reclen;
+        }
+    free(entries);
+}
+
+/* Have the kernel list the folder from the file on: with the names it gets to know the files. A
+ * listing that it has kept tells it nothing new, so the file itself is looked up, too. */
+static int make_known(struct push *push, const struct node *node)
+{
+    char name[TREE_NAME_ROOM], stem[KEY_NAME_ROOM];
+    int fd = open_folder(push->server, node), r = fd;
+    struct stat st;
+
+    if (fd < 0)
+        return r;
+    list_from(push, fd, node);
+    node_name(node, stem);
+    snprintf(name, sizeof(name), "%s%s", stem, node->file->suffix);
+    r = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+    syscall(SYS_close, fd);
+    return r;
+}
+
+/* ---- a file ---- */
+
+/* How much of it is stored: of a marked one the last page is not. */
+static int stored_size(struct push *push, const struct push_file *file, uint64_t *ret)
+{
+    const struct view_patience patience = {.ends = push_ends, .ctx = push};
+    int r = view_size(push->server->view, &file->node, &patience, ret, NULL);
+
+    if (r == 0 && file->is_marked)
+        *ret = *ret ? (*ret - 1) / PAGE * PAGE : 0;
+    return r;
+}
+
+static int store_bytes(const struct store *store)
+{
+    struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(store->len);
+
+    bytes.buf[0].mem = store->bytes;
+    return fuse_lowlevel_notify_store(store->push->server->session, store->file.node.ino,
+                                      (off_t)store->off, &bytes, (enum fuse_buf_copy_flags)0);
+}
+
+static void store_by_hand(void *ctx)
+{
+    struct store *store = ctx;
+    struct push *push = store->push;
+    int r = push->ending ? -EINTR : store->len ? store_bytes(store) : 0;
+
+    if (r == -ENOENT && !push->ending) {
+        r = make_known(push, &store->file.node);
+        if (r == 0)
+            r = store_bytes(store);
+    }
+    if (store->is_whole)
+        actives_stored(push->server->actives, &store->file, r < 0 ? r : (int64_t)store->len);
+    store->result = r;
+}
+
+static void drop_by_hand(void *ctx)
+{
+    const struct store *store = ctx;
+
+    if (!store->push->ending)
+        fuse_lowlevel_notify_inval_inode(store->push->server->session, store->file.node.ino, 0, 0);
+}
+
+/* The next store, of bytes that have a place of their own if they are few. It is put(), or its
+ * place is given again: the hand still has those before. */
+static struct store *next_store(struct pusher *self, const struct push_file *file, uint64_t off,
+                                size_t len)
+{
+    size_t i = self->n_stores % STORES;
+
+    self->store[i] = (struct store){
+        .push = self->push,
+        .file = *file,
+        .off = off,
+        .len = len,
+        .bytes = len <= SMALL ? self->small + i * SMALL : self->buffer,
+    };
+    return &self->store[i];
+}
+
+static void put(struct pusher *self, void (*job)(void *ctx), struct store *store)
+{
+    self->n_stores++;
+    hand_put(self->hand, job, store);
+}
+
+/* Returns what actives_made() is told: the hand has it then. */
+static int64_t store_small(struct pusher *self, const struct push_file *file, uint64_t size)
+{
+    struct store *store = next_store(self, file, 0, (size_t)size);
+    int r = size ? make_piece(self->push, file, 0, store->len, store->bytes) : 0;
+
+    if (r < 0)
+        return r;
+    store->is_whole = true;
+    actives_made(self->push->server->actives, file, (int64_t)size);
+    put(self, store_by_hand, store);
+    return 0;
+}
+
+static int64_t store_large(struct pusher *self, const struct push_file *file, uint64_t size)
+{
+    struct push *push = self->push;
+    int r = 0;
+
+    for (uint64_t off = 0; off < size && r == 0 && !push->ending;) {
+        struct store *store = next_store(self, file, off, (size_t)min_u64(PIECE, size - off));
+
+        r = make_piece(push, file, off, store->len, store->bytes);
+        if (r < 0)
+            return r;
+        put(self, store_by_hand, store);
+        hand_wait(self->hand);
+        r = store->result;
+        off += store->len;
+    }
+    actives_made(push->server->actives, file, (int64_t)size);
+    actives_stored(push->server->actives, file, r < 0 ? r : push->ending ? -EINTR : (int64_t)size);
+    return 0;
+}
+
+static void store_file(struct pusher *self, const struct push_file *file)
+{
+    struct actives *actives = self->push->server->actives;
+    uint64_t size = 0;
+    int64_t r = stored_size(self->push, file, &size);
+
+    if (r == 0 && !actives_may_store(actives, file, size))
+        r = -EFBIG;
+    if (r == 0)
+        r = size <= SMALL ? store_small(self, file, size) : store_large(self, file, size);
+    if (r == 0)
+        return;
+    if (r != -EFBIG && r != -EINTR)
+        log_debug("push: %s", strerror((int)-r));
+    actives_made(actives, file, r);
+}
+
+static uint64_t room_for_more(struct push *push)
+{
+    int64_t now = monotonic_ns();
+    LOCK_SCOPE(&push->lock);
+
+    if (now >= push->room_until) {
+        push->room = memory_free() / MEMORY_SHARE;
+        push->room_until = now + MEMORY_NS;
+    }
+    return push->room;
+}
+
+/* ---- threads ---- */
+
+static void wait_for_kick(struct push *push, uint64_t kicks)
+{
+    int64_t next = actives_next_look(push->server->actives), left = INT64_MAX;
+    LOCK_SCOPE(&push->lock);
+
+    if (next != INT64_MAX)
+        left = next - monotonic_ns();
+    if (push->kicks == kicks && !push->ending && left > 0)
+        lock_wait_for(&push->lock, &push->wake, left);
+}
+
+static uint64_t kicks_of(struct push *push)
+{
+    LOCK_SCOPE(&push->lock);
+
+    return push->kicks;
+}
+
+static void *push_main(void *arg)
+{
+    struct pusher *self = arg;
+    struct push *push = self->push;
+    struct actives *actives = push->server->actives;
+
+    while (!push->ending) {
+        uint64_t kicks = kicks_of(push);
+        struct push_file file;
+
+        switch (actives_next_push(actives, room_for_more(push), &file)) {
+        case PUSH_STORE:
+            store_file(self, &file);
+            if (push->server->setup.stage)
+                stage_guide_changed(push->server->setup.stage, false);
+            break;
+        case PUSH_DROP:
+            put(self, drop_by_hand, next_store(self, &file, 0, 0));
+            break;
+        default:
+            wait_for_kick(push, kicks);
+            break;
+        }
+    }
+    return NULL;
+}
+
+void push_kick(struct push *push)
+{
+    if (!push)
+        return;
+    LOCK_SCOPE(&push->lock);
+
+    push->kicks++;
+    pthread_cond_broadcast(&push->wake);
+}
+
+int push_start(struct server *server, struct push **ret)
+{
+    struct push *push = calloc(1, sizeof(*push));
+
+    *ret = push;
+    if (!push)
+        return -ENOMEM;
+    push->server = server;
+    lock_init(&push->lock);
+    condition_init(&push->wake);
+    for (unsigned i = 0; i < THREADS; i++) {
+        struct pusher *pusher = &push->pusher[i];
+        int r = -ENOMEM;
+
+        pusher->push = push;
+        pusher->buffer = malloc(PIECE);
+        pusher->small = malloc(STORES * SMALL);
+        if (pusher->buffer && pusher->small)
+            r = hand_new(server, &pusher->hand);
+        if (r == 0)
+            r = server_thread(&pusher->thread, push_main, pusher);
+        if (r < 0)
+            return r;
+        push->n_threads++;
+    }
+    return 0;
+}
+
+void push_quit(struct push *push)
+{
+    if (!push)
+        return;
+    atomic_store(&push->ending, true);
+    push_kick(push);
+}
+
+void push_stop(struct push *push)
+{
+    if (!push)
+        return;
+    push_quit(push);
+    for (unsigned i = 0; i < push->n_threads; i++)
+        pthread_join(push->pusher[i].thread, NULL);
+    push->n_threads = 0;
+    for (unsigned i = 0; i < THREADS; i++) {
+        hand_free(push->pusher[i].hand);
+        push->pusher[i].hand = NULL;
+    }
+}
+
+void push_free(struct push *push)
+{
+    if (!push)
+        return;
+    for (unsigned i = 0; i < THREADS; i++) {
+        free(push->pusher[i].buffer);
+        free(push->pusher[i].small);
+    }
+    pthread_cond_destroy(&push->wake);
+    lock_release(&push->lock);
+    free(push);
+}

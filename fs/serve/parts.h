@@ -1,0 +1,156 @@
+/* What fs/serve/requests.c (requests) and fs/serve/server.c (life) share; the only files that know
+ * libfuse. */
+#ifndef EPOCHFS_FS_SERVE_PARTS_H
+#define EPOCHFS_FS_SERVE_PARTS_H
+
+#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 12)
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/missing_ranges.h"
+#include "cache/stage/stage.h"
+#include "fs/drive/active_plans.h"
+#include "fs/drive/needs.h"
+#include "fs/drive/promises.h"
+#include "fs/life/supervisor.h"
+#include "fs/log/remote.h"
+#include "fs/push/push.h"
+#include "fs/serve/server.h"
+#include "fs/tree/tree.h"
+#include "fs/tree/view.h"
+
+#define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
+
+#define SLOW_THREADS 8
+#define PATIENCE_NS  INT64_C(20000000) /* of a serving thread */
+
+/* A request that may take long, or may have to wait. */
+enum call_kind {
+    CALL_LOOKUP,
+    CALL_GETATTR,
+    CALL_READ,
+    CALL_LIST,
+    CALL_LIST_PLUS,
+    CALL_GETXATTR,
+    N_CALLS
+};
+
+struct call {
+    enum call_kind kind;
+    fuse_ino_t ino;
+    size_t size;
+    off_t off;
+    const char *name; /* of lookup and getxattr */
+    unsigned rounds;  /* how often it has waited for bytes */
+};
+
+/* After so many rounds a request reads on a slow thread that waits for each piece, so that it ends
+ * even if blocks go as fast as they come. */
+#define ROUNDS_MOST  6
+#define WAITING_MOST (SLOW_THREADS / 2) /* slow threads that may do that at the same time */
+
+struct slow_thread {
+    pthread_t id;
+    struct server *server;
+    unsigned number;
+};
+
+/* Requests that are parked, see fs/serve/slow.c. */
+struct slow {
+    struct slow_thread thread[SLOW_THREADS];
+    unsigned n_threads; /* that run */
+    pthread_t preparer;
+    bool prepares; /* preparer runs */
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    /* Guarded by lock: */
+    struct parked *first, *last;
+    unsigned waiting;              /* requests that wait for bytes */
+    unsigned n_patient;            /* threads that wait for them, see ROUNDS_MOST */
+    fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */
+    _Atomic bool ending;           /* read without the lock by requests under way */
+};
+
+struct server {
+    struct server_setup setup;
+    struct tree *tree;
+    struct view *view;
+    struct promises *promises; /* NULL: nothing was promised */
+    struct actives *actives;
+    struct guide *guide; /* of the stage; NULL: none */
+    struct push *push;   /* NULL: nothing is pushed */
+    struct warden warden;
+    dev_t device; /* of the mount, as stat() tells it; 0: not known */
+    struct fuse_session *session;
+    bool mounted;
+    bool has_buffers;       /* the key is made */
+    bool signals;           /* handlers are set */
+    pthread_t main, ender;  /* see server.c */
+    int events;             /* the ender's */
+    int beacon;             /* see beacon.h; -1: none */
+    _Atomic bool has_ended; /* the loop */
+    bool no_open;           /* the kernel can do without open requests */
+    bool parallel;          /* the kernel can have several requests for one folder at a time */
+    bool init_replied;
+    bool is_ready;
+    pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
+    struct slow slow;
+    struct status status;
+    struct remote_log remote_log;
+    struct stage_listener listener; /* which tells it */
+    _Atomic unsigned (*told)[2];    /* [catalog->n] failed reads, of bad samples in [1] */
+    _Atomic bool *wanted;           /* [catalog->n] a request waits for it to be ready */
+    _Atomic int64_t changed;        /* when a listing last grew, ns since 1970 */
+};
+
+extern const struct fuse_lowlevel_ops serve_operations;
+
+/* Start a thread that gets no signals: those are for the main thread. 0 or -EAGAIN. */
+int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg);
+
+/* Answer a request, or park it: if it is still at work at that time (monotonic_ns()), or its
+ * dataset has to be ready first. */
+void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until);
+
+/* Tell of, and reply, the error that kept bytes of a request from getting here. */
+void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,
+                  const struct diag *reason);
+
+/* A name in batches/ or in a plan that nothing has, and why. */
+void refused_name(struct server *s, const struct node *parent, const char *name,
+                  const struct diag *reason);
+
+/* A file of a batch that cannot be made, and why. */
+void refused_file(struct server *s, const struct node *node, const struct diag *reason);
+
+/* Is an entry left out of its listing? 1: yes, status names it; 0; or -EINTR. may_end: the listing
+ * may be replied as far as it is, so that patience counts between entries, too. */
+int refused_in_list(struct server *s, const struct node *node, bool may_end,
+                    const struct view_patience *patience);
+
+/* A listing has grown: the kernel's copy of that folder is old. ino 0: none has. */
+void serve_tell_changed(struct server *s, uint64_t ino);
+
+/* Finish the request later; takes req over. waits_for: when that item is open; NULL: as soon as a
+ * slow thread is free. */
+void slow_park(struct server *s, fuse_req_t req, const struct call *call,
+               const struct catalog_item *waits_for);
+
+/* The same when the bytes are here that are wanted. */
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct wants *wants);
+
+/* Plans of the options that the item has are active from now on. */
+void serve_announce(struct server *s, const struct catalog_item *item);
+
+/* The threads run from start to stop: those that finish what is parked, and the one that prepares
+ * datasets. stop makes requests under way end, with EINTR, and all that come later and would have
+ * to wait. start: 0 or -errno, stop it then, too. stop may be called again, by one thread at a
+ * time. */
+int slow_start(struct server *s);
+void slow_stop(struct server *s);
+
+#endif

@@ -1,0 +1,56 @@
+/* What is not there, though somebody may look for it: names that are no plans, and files of batches
+ * whose samples cannot be one array. Status names the latest. */
+#include "fs/serve/parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fs/log/log.h"
+
+/* A name in batches/ or in a plan, and why nothing has it. Who mistypes a plan gets no more than
+ * ENOENT; but programs look for many things everywhere, and those are no plans. */
+void refused_name(struct server *s, const struct node *parent, const char *name,
+                  const struct diag *reason)
+{
+    AUTO_TEXT struct text t = {0};
+    char path[TREE_NAME_ROOM * 4];
+    bool is_meant = *name != '.' && (parent->kind == NODE_PLAN || strchr(name, '='));
+
+    item_path(parent->item, path, sizeof(path));
+    text_add(&t, "%s/batches/%s%s%s: %s", path, parent->plan ? parent->plan->name : "",
+             parent->plan ? "/" : "", name, reason->text);
+    if (t.failed)
+        return;
+    log_line(is_meant ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "no such name: %s", t.data);
+    if (is_meant)
+        status_refused(&s->status, t.data);
+}
+
+void refused_file(struct server *s, const struct node *node, const struct diag *reason)
+{
+    AUTO_TEXT struct text t = {0};
+    char path[NODE_PATH_ROOM], name[KEY_NAME_ROOM];
+
+    node_folder_path(node, path, sizeof(path));
+    node_name(node, name);
+    text_add(&t, "%s/%s%s: %s", path, name, node->file->suffix, reason->text);
+    if (!t.failed)
+        status_refused(&s->status, t.data);
+}
+
+int refused_in_list(struct server *s, const struct node *node, bool may_end,
+                    const struct view_patience *patience)
+{
+    struct diag d = DIAG_INIT;
+    int r;
+
+    if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
+        return 0;
+    /* Each walk may be short, and all of them long. */
+    if (may_end && patience->ends(patience->ctx))
+        return -EINTR;
+    r = view_is_mixed(s->view, node, patience, &d);
+    if (r > 0)
+        refused_file(s, node, &d);
+    return r;
+}

@@ -1,0 +1,538 @@
+/* The life of a mount: made, mounted, served, unmounted.
+ *
+ * The end: a store into the page cache may wait for a page that a read has locked, so what pushes
+ * must be over while reads are still answered. Therefore signals do not end the loop of libfuse,
+ * but are told to a thread, the ender: it has those let go who wait for the remote, ends the push,
+ * and then the loop. */
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/memo.h"
+#include "base/memory.h"
+#include "base/scope.h"
+#include "fs/life/beacon.h"
+#include "fs/life/mounts.h"
+#include "fs/log/log.h"
+#include "fs/serve/parts.h"
+#include "fs/tree/pages.h"
+
+#define THREADS      10
+#define READAHEAD_KB 1024
+
+#define LOOK_MS         1000 /* between two looks at what memory there is, and who is left */
+#define LEFT_PATIENCE_S 5    /* for the remote, of those who still read in what was unmounted */
+#define SHORT_SHARE     16   /* it is short if less than one of so many parts is free */
+
+/* libfuse's words go where ours go; its own are many at debug level. */
+static void log_libfuse(enum fuse_log_level level, const char *format, va_list args)
+{
+    char text[1024];
+
+    vsnprintf(text, sizeof(text), format, args);
+    text[strcspn(text, "\n")] = '\0';
+    log_line(level <= FUSE_LOG_ERR       ? LOG_LEVEL_ERROR
+             : level <= FUSE_LOG_WARNING ? LOG_LEVEL_WARNING
+                                         : LOG_LEVEL_DEBUG,
+             "%s", text);
+}
+
+/* ---- what the remote does ---- */
+
+static void say_of_remote(void *ctx, const char *text)
+{
+    (void)ctx;
+    log_warning("%s", text);
+}
+
+static void remote_failed(void *ctx, int error, const char *reason)
+{
+    struct server *s = ctx;
+
+    remote_log_failed(&s->remote_log, reason, error == -EREMOTEIO, monotonic_ns());
+}
+
+static void remote_answered(void *ctx)
+{
+    struct server *s = ctx;
+
+    remote_log_answered(&s->remote_log, monotonic_ns());
+}
+
+static void listen_to_stage(struct server *s)
+{
+    remote_log_init(&s->remote_log, say_of_remote, NULL);
+    s->listener = (struct stage_listener){remote_failed, remote_answered, s};
+    if (s->setup.stage)
+        stage_set_listener(s->setup.stage, &s->listener);
+}
+
+/* ---- making ---- */
+
+/* What knows which plans are read, and tells the stage. */
+static int make_actives(struct server *s)
+{
+    const struct options *o = s->setup.options;
+    const bool once = o->source.stage.keep == STAGE_ONCE;
+    const struct actives_options options = {
+        .ahead = o->ahead,
+        .drops = once || o->reads_once,
+        /* What has been used is fetched again for an epoch that is read, or was announced. */
+        .last_epoch = once ? max_u64(o->epochs, 1) - 1 : UINT64_MAX,
+        .now = monotonic_ns,
+    };
+    int r = actives_new(&options, &s->actives);
+
+    if (r == 0 && s->setup.stage)
+        r = guide_new(s->actives, s->setup.catalog, &s->guide);
+    if (r < 0)
+        return r;
+    s->status.actives = s->actives;
+    if (s->guide)
+        stage_set_guide(s->setup.stage, guide_for_stage(s->guide));
+    for (size_t i = 0; i < s->setup.catalog->n; i++)
+        serve_announce(s, &s->setup.catalog->item[i]);
+    return 0;
+}
+
+static int make_tree(struct server *s, struct diag *d)
+{
+    const struct server_setup *setup = &s->setup;
+    const struct tree_options options = {
+        .plan = setup->options->plan,
+        .n_plans = setup->options->n_plans,
+        .epochs = setup->options->epochs,
+    };
+    char *readme = page_readme(setup->catalog, setup->source, setup->mountpoint);
+    int r = readme ? tree_new(setup->catalog, &options, readme, page_item, &s->tree) : -ENOMEM;
+
+    if (r == 0)
+        r = view_new(setup->mountpoint, &s->view);
+    return r < 0 ? diag_set(d, r, "cannot make the tree: %s", strerror(-r)) : 0;
+}
+
+/* "-o fsname=...,subtype=epochfs,..." with commas in values escaped. */
+static int mount_options(const struct server_setup *setup, char **ret)
+{
+    AUTO_TEXT struct text t = {0};
+
+    text_add(&t, "ro,default_permissions,nosuid,nodev,subtype=epochfs");
+    if (!setup->options->for_fuse.data || !strstr(setup->options->for_fuse.data, "fsname=")) {
+        text_add(&t, ",fsname=");
+        for (const char *c = setup->source; *c; c++)
+            text_add(&t, "%s%c", *c == ',' || *c == '\\' ? "\\" : "", *c);
+    }
+    if (setup->options->for_fuse.len)
+        text_add(&t, ",%s", setup->options->for_fuse.data);
+    return text_finish(&t, ret, NULL);
+}
+
+static int make_session(struct server *s, struct diag *d)
+{
+    AUTO_FREE char *options = NULL;
+    int r = mount_options(&s->setup, &options);
+    char *argv[] = {(char *)"epochfs", (char *)"-o", options, NULL};
+    struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+
+    if (r < 0)
+        return r;
+    fuse_set_log_func(log_libfuse);
+    s->session = fuse_session_new(&args, &serve_operations, sizeof(serve_operations), s);
+    fuse_opt_free_args(&args);
+    return s->session ? 0 : diag_set(d, -EINVAL, "libfuse refused the options %s", options);
+}
+
+/* Larger reads for large files: the kernel's default of 128 KiB can only be raised by root, and
+ * only from outside of FUSE. Without it everything works, a little slower. */
+static void raise_readahead(const struct mount_entry *entry)
+{
+    char path[64];
+    FILE *setting;
+
+    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", entry->device_major,
+             entry->device_minor);
+    setting = fopen(path, "we");
+    if (!setting)
+        return;
+    fprintf(setting, "%d\n", READAHEAD_KB);
+    fclose(setting);
+}
+
+#if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
+
+/* This libfuse takes FUSE_CAP_PARALLEL_DIROPS and does not tell the kernel, which then lets one
+ * lookup or listing of a folder wait for another: a lookup that is parked would keep all others in
+ * its folder, and they could not even be interrupted. So the reply to INIT, the first of a
+ * session, is completed on its way. */
+static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
+{
+    struct server *s = userdata;
+
+    if (!s->init_replied && count == 2 &&
+        iov[1].iov_len >= offsetof(struct fuse_init_out, unused)) {
+        struct fuse_init_out *reply = iov[1].iov_base;
+
+        s->init_replied = true;
+        reply->flags |= s->parallel ? FUSE_PARALLEL_DIROPS : 0;
+    }
+    return writev(fd, iov, count);
+}
+
+static ssize_t read_request(int fd, void *buffer, size_t len, void *userdata)
+{
+    (void)userdata;
+    return read(fd, buffer, len);
+}
+
+static int complete_replies(struct server *s)
+{
+    const struct fuse_custom_io io = {.writev = write_reply, .read = read_request};
+
+    return fuse_session_custom_io(s->session, &io, fuse_session_fd(s->session));
+}
+
+#else
+
+static int complete_replies(struct server *s)
+{
+    (void)s;
+    return 0;
+}
+
+#endif
+
+/* ---- signals ---- */
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+static int signal_events = -1; /* of the server */
+
+static void note_signal(int number)
+{
+    const uint64_t one = 1;
+    int error = errno;
+
+    (void)number;
+    if (write(signal_events, &one, sizeof(one)) < 0) {
+        /* It is full: somebody has been told. */
+    }
+    errno = error;
+}
+
+/* Not SIG_IGN, which commands that we run would have, too. */
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+/* What is sent to all of a job, for its programs to save their work, say, is none of ours. */
+static const int others_signals[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
+
+/* nohup(1) has SIGHUP ignored, and that it stays. */
+static void handle_signals(bool on)
+{
+    struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL}, before;
+    const struct sigaction ignored = {.sa_handler = on ? ignore_signal : SIG_DFL};
+
+    for (size_t i = 0; i < ARRAY_LEN(others_signals); i++)
+        sigaction(others_signals[i], &ignored, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(end_signals); i++) {
+        sigaction(end_signals[i], NULL, &before);
+        if (end_signals[i] != SIGHUP || before.sa_handler != SIG_IGN)
+            sigaction(end_signals[i], &action, NULL);
+    }
+}
+
+/* From before it is mounted until it is unmounted: who ends it must not leave a mount behind. What
+ * comes before the ender listens is noted. A process that forks shares it with the child that
+ * serves, so that what is sent to either ends the mount. */
+static int take_signals(struct server *s)
+{
+    s->events = eventfd(0, EFD_CLOEXEC);
+    if (s->events < 0)
+        return -errno;
+    signal_events = s->events;
+    s->signals = true;
+    handle_signals(true);
+    return 0;
+}
+
+/* ---- mounting ---- */
+
+/* What to do if it was for the device that a mount has failed; "": it is all right. */
+static const char *device_advice(void)
+{
+    AUTO_CLOSE int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+    if (fd >= 0)
+        return "";
+    if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
+        return ": there is no /dev/fuse; load the module (modprobe fuse), or start the container "
+               "with it (--device /dev/fuse --cap-add SYS_ADMIN)";
+    return ": /dev/fuse cannot be opened; let its users read and write it (chmod 666 /dev/fuse), "
+           "or "
+           "start the container with it (--device /dev/fuse --cap-add SYS_ADMIN)";
+}
+
+int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    int r;
+
+    if (!s)
+        return -ENOMEM;
+    s->setup = *setup;
+    status_init(&s->status);
+    s->beacon = -1;
+    s->status.catalog = setup->catalog;
+    s->status.source = setup->source;
+    s->status.mountpoint = setup->mountpoint;
+    s->status.stage = setup->stage;
+    s->status.started = now_ns() / 1000000000;
+    atomic_store(&s->changed, now_ns());
+    pthread_mutex_init(&s->slow.lock, NULL);
+    pthread_cond_init(&s->slow.wake, NULL);
+    listen_to_stage(s);
+    s->told = calloc(setup->catalog->n, sizeof(*s->told));
+    s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
+    r = s->told && s->wanted ? make_tree(s, d) : -ENOMEM;
+    if (r == 0)
+        r = promises_new(setup->options->reads_once, setup->options->reads_sorted, &s->promises);
+    if (r == 0)
+        r = make_actives(s);
+    if (r == 0)
+        r = make_session(s, d);
+    if (r == 0) {
+        s->has_buffers = pthread_key_create(&s->buffer, free) == 0;
+        r = s->has_buffers ? 0 : -ENOMEM;
+    }
+    if (r == 0)
+        r = take_signals(s);
+    if (r == 0 && fuse_session_mount(s->session, setup->mountpoint) != 0)
+        r = diag_set(d, -EIO, "cannot mount on %s%s", setup->mountpoint, device_advice());
+    s->mounted = r == 0;
+    if (r == 0)
+        r = complete_replies(s);
+    if (r < 0) {
+        server_free(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void server_leave(const struct server *s)
+{
+    close(fuse_session_fd(s->session));
+}
+
+/* ---- threads and the end ---- */
+
+int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg)
+{
+    sigset_t all, before;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pthread_create(ret, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r ? -EAGAIN : 0;
+}
+
+/* The main thread waits in the loop of libfuse; a signal makes it look whether that is over. */
+static void end_loop(struct server *s)
+{
+    const struct timespec a_while = {.tv_nsec = 5000000};
+
+    fuse_session_exit(s->session);
+    while (!atomic_load(&s->has_ended)) {
+        pthread_kill(s->main, SIGTERM);
+        nanosleep(&a_while, NULL);
+    }
+}
+
+/* Memory is short for all: half of what we remember goes, until that has been enough. */
+static void let_memory_go(const struct server *s)
+{
+    if (memory_free() < memory_total() / SHORT_SHARE &&
+        memo_halve(s->setup.catalog->tools->setup.memo))
+        malloc_trim(0);
+}
+
+static void light_beacon(struct server *s)
+{
+    const struct mount_entry mount = {.device_major = major(s->device),
+                                      .device_minor = minor(s->device)};
+
+    s->beacon = s->device ? beacon_light(s->setup.mountpoint, &mount) : -1;
+}
+
+/* It was unmounted, and has users still (umount -l). They may go on, but the end of the last one
+ * would wait for a store that waits for a page that a read has locked, which waits for the remote:
+ * that must not take long. */
+static void serve_the_rest(struct server *s)
+{
+    log_info("unmounted while in use; it ends when its users let go");
+    push_quit(s->push);
+    if (s->setup.stage)
+        stage_limit_patience(s->setup.stage, LEFT_PATIENCE_S);
+}
+
+/* Until a signal has come, or the loop is over. */
+static void wait_for_event(struct server *s)
+{
+    AUTO_CLOSE int watch = s->device ? mounts_watch() : -1;
+    struct pollfd p[] = {
+        {.fd = s->events, .events = POLLIN}, {.fd = watch, .events = POLLPRI}, {.events = POLLIN}};
+    bool all_answered = true, is_gone = false;
+
+    while (!p[0].revents) {
+        if (s->beacon < 0)
+            light_beacon(s);
+        p[2].fd = all_answered ? s->beacon : -1; /* else after a rest, or this were a busy loop */
+        p[1].revents = p[2].revents = 0;
+        if (poll(p, ARRAY_LEN(p), LOOK_MS) == 0) {
+            let_memory_go(s);
+            if (is_gone) /* for as long as this */
+                serve_the_rest(s);
+            is_gone = false;
+        }
+        all_answered = !p[2].revents || beacon_answer(s->beacon);
+        if (p[1].revents && !mounts_has_device(s->device)) {
+            is_gone = true;
+            p[1].fd = -1;
+        }
+    }
+}
+
+static void *ender_main(void *arg)
+{
+    struct server *s = arg;
+
+    wait_for_event(s);
+    if (atomic_load(&s->has_ended))
+        return NULL;
+    slow_stop(s);
+    push_stop(s->push);
+    end_loop(s);
+    return NULL;
+}
+
+static int start_threads(struct server *s)
+{
+    int r = slow_start(s), pushes;
+
+    if (r < 0 || !s->setup.options->ahead)
+        return r;
+    pushes = warden_start(fuse_session_fd(s->session), &s->warden);
+    if (pushes == 0)
+        pushes = push_start(s, &s->push);
+    if (pushes < 0)
+        log_info("nothing is read ahead into the page cache: %s", strerror(-pushes));
+    return 0;
+}
+
+/* libfuse ends its threads by pthread_cancel(), for which glibc opens a library when it is first
+ * called. There might be no descriptor left then, and it would abort. */
+static void load_unwinder(void)
+{
+    void *frame;
+
+    backtrace(&frame, 1);
+}
+
+/* Threads, the loop, and their end. */
+static int serve(struct server *s, struct fuse_loop_config *config)
+{
+    const uint64_t one = 1;
+    int r = start_threads(s);
+    bool has_ender;
+
+    if (s->setup.stage)
+        stage_begin(s->setup.stage);
+    /* Last: a signal that came before this is noted, and what it ends is all there. */
+    has_ender = r == 0 && server_thread(&s->ender, ender_main, s) == 0;
+    if (r == 0)
+        r = has_ender ? fuse_session_loop_mt(s->session, config) : -EAGAIN;
+    atomic_store(&s->has_ended, true);
+    if (has_ender) {
+        if (write(s->events, &one, sizeof(one)) < 0)
+            log_error("eventfd: %s", strerror(errno));
+        pthread_join(s->ender, NULL);
+    }
+    slow_stop(s);
+    push_stop(s->push);
+    scope_close(&s->beacon); /* the next mount may get this one's device number any time now */
+    s->beacon = -1;
+    warden_stop(&s->warden);
+    return r < 0 ? r : 0;
+}
+
+int server_run(struct server *s)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    struct mount_entry entry;
+    int r = -ENOMEM;
+
+    s->main = pthread_self();
+    if (config) {
+        fuse_loop_cfg_set_max_threads(config, THREADS);
+        fuse_loop_cfg_set_idle_threads(config, THREADS);
+        fuse_loop_cfg_set_clone_fd(config, 0);
+        if (mounts_find(s->setup.mountpoint, &entry)) {
+            s->device = makedev(entry.device_major, entry.device_minor);
+            raise_readahead(&entry);
+            light_beacon(s);
+        }
+        load_unwinder();
+        r = serve(s, config);
+        fuse_loop_cfg_destroy(config);
+    }
+    return r;
+}
+
+void server_free(struct server *s)
+{
+    if (!s)
+        return;
+    if (s->mounted)
+        fuse_session_unmount(s->session);
+    if (s->signals) {
+        handle_signals(false);
+        close(s->events);
+    }
+    if (s->session)
+        fuse_session_destroy(s->session);
+    if (s->has_buffers)
+        pthread_key_delete(s->buffer);
+    if (s->setup.stage) { /* it goes later, and asks and tells until then */
+        stage_rest(s->setup.stage);
+        stage_set_guide(s->setup.stage, NULL);
+        stage_set_listener(s->setup.stage, NULL);
+    }
+    remote_log_end(&s->remote_log);
+    scope_close(&s->beacon);
+    push_free(s->push);
+    guide_free(s->guide);
+    actives_free(s->actives);
+    promises_free(s->promises);
+    view_free(s->view);
+    tree_free(s->tree);
+    pthread_cond_destroy(&s->slow.wake);
+    pthread_mutex_destroy(&s->slow.lock);
+    status_release(&s->status);
+    free(s->told);
+    free(s->wanted);
+    free(s);
+}

@@ -1,0 +1,37 @@
+/* The server: a mounted file system, answering the kernel from the tree and the view. */
+#ifndef EPOCHFS_FS_SERVE_SERVER_H
+#define EPOCHFS_FS_SERVE_SERVER_H
+
+#include "base/diag.h"
+#include "fs/options/options.h"
+#include "fs/status/status.h"
+#include "fs/tree/catalog.h"
+
+struct server;
+
+/* What is served. All of it must outlive the server, but readme and page: see tree_new(). */
+struct server_setup {
+    const struct catalog *catalog;
+    const struct options *options;
+    const char *source;     /* as shown in mount tables and texts */
+    const char *mountpoint; /* absolute */
+    struct stage *stage;    /* of the source; NULL: it is read in place */
+    /* Called once, by a serving thread, when the kernel has been answered first. May be NULL. */
+    void (*ready)(void *ctx);
+    void *ctx;
+};
+
+/* Make the file system and mount it. 0, or -errno with the reason in d. No thread is started. */
+int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d);
+
+/* In a process that has forked, and whose child serves: keep nothing of the mount, so that it ends
+ * with the child. server is not to be used any more, nor freed. */
+void server_leave(const struct server *server);
+
+/* Serve until it is unmounted, or SIGTERM, SIGINT or SIGHUP comes; then unmount. 0 or -errno. */
+int server_run(struct server *server);
+
+/* Unmount, if that is still to do, and free. Takes NULL. */
+void server_free(struct server *server);
+
+#endif

@@ -1,0 +1,394 @@
+/* Requests that take long, such as a read that needs the checksum of a very large archive, or that
+ * have to wait until a dataset is ready; and the thread that makes datasets ready.
+ *
+ * A serving thread tries for a while; a request that would go on is parked here and finished by
+ * one of some threads of its own, so that everything else is answered meanwhile. Two requests for
+ * one file are never worked on at the same time: the second finds what the first has remembered.
+ * What waits for a dataset is finished by the preparing thread.
+ *
+ * A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
+ *                    QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
+ *                    WAITING -> QUEUED   bytes_came()   those that were missing are here, or failed
+ *                    WAITING -> DEAD     slow_interrupted()   the same; it is freed by bytes_came()
+ *
+ * libfuse holds the request's own lock around slow_interrupted(), which takes slow.lock; so
+ * slow.lock is never held around fuse_req_interrupt_func(). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/log/log.h"
+#include "fs/serve/parts.h"
+
+enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARKED_TAKEN };
+
+#define TROUBLE_ROOM 400
+
+struct parked {
+    struct waiter waiter; /* its head */
+    int64_t since;
+    struct parked *next, *previous; /* in the queue */
+    struct server *server;
+    fuse_req_t req;
+    struct call call;                     /* its name is owned */
+    const struct catalog_item *waits_for; /* NULL: nothing */
+    /* Guarded by slow.lock: */
+    enum parked_state state;
+    bool interrupted; /* while it was new */
+};
+
+static void parked_free(struct parked *parked)
+{
+    free((char *)(uintptr_t)parked->call.name);
+    free(parked);
+}
+
+/* NULL: no memory. */
+static struct parked *parked_new(struct server *s, fuse_req_t req, const struct call *call,
+                                 const struct catalog_item *waits_for)
+{
+    struct parked *parked = malloc(sizeof(*parked));
+
+    if (!parked)
+        return NULL;
+    *parked = (struct parked){.server = s, .req = req, .call = *call, .waits_for = waits_for};
+    parked->waiter.reason = DIAG_INIT;
+    parked->call.name = call->name ? strdup(call->name) : NULL;
+    if (call->name && !parked->call.name) {
+        free(parked);
+        return NULL;
+    }
+    return parked;
+}
+
+/* Take parked out of the queue. slow.lock held. */
+static void unlink_locked(struct slow *slow, struct parked *parked)
+{
+    *(parked->previous ? &parked->previous->next : &slow->first) = parked->next;
+    *(parked->next ? &parked->next->previous : &slow->last) = parked->previous;
+    parked->state = PARKED_TAKEN;
+}
+
+static void queue_locked(struct slow *slow, struct parked *parked)
+{
+    parked->next = NULL;
+    parked->previous = slow->last;
+    *(slow->last ? &slow->last->next : &slow->first) = parked;
+    slow->last = parked;
+    parked->state = PARKED_QUEUED;
+    pthread_cond_broadcast(&slow->wake);
+}
+
+static void slow_interrupted(fuse_req_t req, void *data)
+{
+    struct parked *parked = data;
+    struct slow *slow = &parked->server->slow;
+    enum parked_state state;
+
+    pthread_mutex_lock(&slow->lock);
+    state = parked->state;
+    if (state == PARKED_QUEUED)
+        unlink_locked(slow, parked);
+    else if (state == PARKED_WAITING)
+        parked->state = PARKED_DEAD;
+    else
+        parked->interrupted = true;
+    pthread_mutex_unlock(&slow->lock);
+    if (state != PARKED_QUEUED && state != PARKED_WAITING)
+        return; /* not parked yet, or a slow thread has it and sees for itself */
+    fuse_reply_err(req, EINTR);
+    if (state == PARKED_QUEUED)
+        parked_free(parked);
+}
+
+/* It is not to be parked any more. */
+static void refuse(struct parked *parked)
+{
+    fuse_req_interrupt_func(parked->req, NULL, NULL);
+    fuse_reply_err(parked->req, EINTR);
+    parked_free(parked);
+}
+
+void slow_park(struct server *s, fuse_req_t req, const struct call *call,
+               const struct catalog_item *waits_for)
+{
+    struct parked *parked = parked_new(s, req, call, waits_for);
+    bool refused;
+
+    if (!parked) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    if (waits_for)
+        atomic_store(&s->wanted[waits_for - s->setup.catalog->item], true);
+    fuse_req_interrupt_func(req, slow_interrupted, parked);
+    pthread_mutex_lock(&s->slow.lock);
+    refused = parked->interrupted || s->slow.ending;
+    if (!refused) {
+        if (waits_for && tree_item_is_open(s->tree, waits_for))
+            parked->waits_for = NULL; /* meanwhile */
+        queue_locked(&s->slow, parked);
+    }
+    pthread_mutex_unlock(&s->slow.lock);
+    if (refused)
+        refuse(parked);
+}
+
+/* A reader of the file has waited for the remote. */
+static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
+{
+    struct node node;
+
+    stage_waited(s->setup.stage, ns);
+    if (tree_node(s->tree, ino, &node) == 0 &&
+        (node.kind == NODE_SAMPLE || node.kind == NODE_BATCH))
+        actives_waited(s->actives, &node, ns);
+}
+
+/* What was waited for is here, or it failed. */
+static void bytes_came(struct waiter *waiter)
+{
+    struct parked *parked = (struct parked *)waiter;
+    struct server *s = parked->server;
+    bool dead;
+
+    tell_wait(s, parked->call.ino, monotonic_ns() - parked->since);
+    pthread_mutex_lock(&s->slow.lock);
+    dead = parked->state == PARKED_DEAD;
+    if (!dead)
+        queue_locked(&s->slow, parked);
+    s->slow.waiting--;
+    pthread_cond_broadcast(&s->slow.wake); /* slow_stop() may wait, and then nothing is ours */
+    pthread_mutex_unlock(&s->slow.lock);
+    if (dead)
+        parked_free(parked);
+}
+
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct wants *wants)
+{
+    struct parked *parked = parked_new(s, req, call, NULL);
+    bool refused;
+
+    if (!parked) {
+        fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    parked->call.rounds++;
+    parked->waiter.done = bytes_came;
+    parked->since = monotonic_ns();
+    fuse_req_interrupt_func(req, slow_interrupted, parked);
+    pthread_mutex_lock(&s->slow.lock);
+    refused = parked->interrupted || s->slow.ending;
+    if (!refused) {
+        parked->state = PARKED_WAITING;
+        s->slow.waiting++;
+    }
+    pthread_mutex_unlock(&s->slow.lock);
+    if (refused)
+        refuse(parked);
+    else
+        wants_fetch(wants, &parked->waiter);
+}
+
+/* The first parked request that can be worked on: what it needs is there, and no other slow thread
+ * is at the same file. NULL: none. slow.lock held. */
+static struct parked *next_locked(struct slow *slow)
+{
+    for (struct parked *parked = slow->first; parked; parked = parked->next) {
+        bool busy = parked->waits_for != NULL ||
+                    (parked->call.rounds >= ROUNDS_MOST && slow->n_patient >= WAITING_MOST);
+
+        for (unsigned i = 0; i < SLOW_THREADS; i++)
+            busy = busy || slow->busy[i] == parked->call.ino;
+        if (!busy)
+            return parked;
+    }
+    return NULL;
+}
+
+/* Wait for work and mark its file as busy. NULL: the server ends. */
+static struct parked *slow_take(struct slow *slow, unsigned self)
+{
+    struct parked *parked = NULL;
+
+    pthread_mutex_lock(&slow->lock);
+    while (!slow->ending && !(parked = next_locked(slow)))
+        pthread_cond_wait(&slow->wake, &slow->lock);
+    if (parked) {
+        unlink_locked(slow, parked);
+        slow->busy[self] = parked->call.ino;
+        slow->n_patient += parked->call.rounds >= ROUNDS_MOST;
+    }
+    pthread_mutex_unlock(&slow->lock);
+    return parked;
+}
+
+static void slow_done(struct slow *slow, unsigned self, bool was_patient)
+{
+    pthread_mutex_lock(&slow->lock);
+    slow->busy[self] = 0;
+    slow->n_patient -= was_patient;
+    pthread_cond_broadcast(&slow->wake);
+    pthread_mutex_unlock(&slow->lock);
+}
+
+/* Work on a request that has been taken. */
+static void finish(struct parked *parked, int64_t until)
+{
+    int error = atomic_load(&parked->waiter.error);
+
+    fuse_req_interrupt_func(parked->req, NULL, NULL);
+    if (error < 0)
+        serve_failed(parked->server, parked->req, &parked->call, error, &parked->waiter.reason);
+    else
+        serve_call(parked->server, parked->req, &parked->call, until);
+    parked_free(parked);
+}
+
+static void *slow_main(void *arg)
+{
+    struct slow_thread *self = arg;
+    struct server *s = self->server;
+    struct parked *parked;
+
+    while ((parked = slow_take(&s->slow, self->number))) {
+        bool is_patient = parked->call.rounds >= ROUNDS_MOST;
+
+        finish(parked, INT64_MAX);
+        slow_done(&s->slow, self->number, is_patient);
+    }
+    return NULL;
+}
+
+/* ---- preparing ---- */
+
+/* A request that waits for the item, NULL: none, or the server ends. */
+static struct parked *take_released(struct slow *slow, const struct catalog_item *item)
+{
+    struct parked *parked;
+
+    pthread_mutex_lock(&slow->lock);
+    parked = slow->ending ? NULL : slow->first;
+    while (parked && parked->waits_for != item)
+        parked = parked->next;
+    if (parked)
+        unlink_locked(slow, parked);
+    pthread_mutex_unlock(&slow->lock);
+    return parked;
+}
+
+/* The dataset to go on with: one that a request waits for, each of them in turn, else the first.
+ * NULL: all are ready. */
+static const struct catalog_item *next_to_prepare(struct server *s,
+                                                  const struct catalog_item *before)
+{
+    const struct catalog *catalog = s->setup.catalog;
+    const struct catalog_item *first = NULL;
+    size_t start = before ? (size_t)(before - catalog->item) + 1 : 0;
+
+    for (size_t k = 0; k < catalog->n; k++) {
+        size_t i = (start + k) % catalog->n;
+        const struct catalog_item *item = &catalog->item[i];
+
+        if (!item->ds || tree_item_is_open(s->tree, item))
+            continue;
+        if (atomic_load(&s->wanted[i]))
+            return item;
+        first = first && first < item ? first : item;
+    }
+    return first;
+}
+
+static void report_failed(struct server *s, const struct dataset *ds)
+{
+    log_error("%s", ds->reason.text);
+    status_read_error(&s->status, ds->reason.text);
+}
+
+/* Why a dataset is not ready yet, if that was not told before. */
+static void report_trouble(const struct dataset *ds, char (*told)[TROUBLE_ROOM])
+{
+    if (!ds->trouble.set || !strncmp(*told, ds->trouble.text, sizeof(*told) - 1))
+        return;
+    snprintf(*told, sizeof(*told), "%s", ds->trouble.text);
+    log_warning("%s; tried again", ds->trouble.text);
+}
+
+static void *prepare_main(void *arg)
+{
+    struct server *s = arg;
+    const struct catalog_item *item = NULL;
+    char told[TROUBLE_ROOM] = "";
+
+    while (!s->slow.ending && (item = next_to_prepare(s, item))) {
+        struct parked *parked;
+        int r;
+
+        if (!dataset_prepare(item->ds)) {
+            report_trouble(item->ds, &told);
+            continue;
+        }
+        if (dataset_state(item->ds) == DATASET_FAILED)
+            report_failed(s, item->ds);
+        else if (item->ds->note.set)
+            log_lines(LOG_LEVEL_WARNING, item->ds->note.text);
+        r = tree_open_item(s->tree, item);
+        if (r < 0)
+            log_error("%s: %s", item->name, strerror(-r));
+        if (s->setup.options->n_plans)
+            serve_tell_changed(s, tree_batches(s->tree, item));
+        serve_announce(s, item);
+        while ((parked = take_released(&s->slow, item)))
+            finish(parked, monotonic_ns() + PATIENCE_NS);
+    }
+    return NULL;
+}
+
+int slow_start(struct server *s)
+{
+    for (unsigned i = 0; i < SLOW_THREADS; i++) {
+        struct slow_thread *thread = &s->slow.thread[i];
+
+        *thread = (struct slow_thread){.server = s, .number = i};
+        if (server_thread(&thread->id, slow_main, thread) < 0)
+            return -EAGAIN;
+        s->slow.n_threads++;
+    }
+    s->slow.prepares = next_to_prepare(s, NULL) != NULL;
+    if (s->slow.prepares && server_thread(&s->slow.preparer, prepare_main, s) < 0) {
+        s->slow.prepares = false;
+        return -EAGAIN;
+    }
+    return 0;
+}
+
+void slow_stop(struct server *s)
+{
+    struct slow *slow = &s->slow;
+
+    pthread_mutex_lock(&slow->lock);
+    slow->ending = true;
+    pthread_cond_broadcast(&slow->wake);
+    pthread_mutex_unlock(&slow->lock);
+    if (s->setup.stage)
+        stage_end(s->setup.stage);
+    for (unsigned i = 0; i < slow->n_threads; i++)
+        pthread_join(slow->thread[i].id, NULL);
+    slow->n_threads = 0;
+    if (slow->prepares)
+        pthread_join(slow->preparer, NULL);
+    slow->prepares = false;
+    pthread_mutex_lock(&slow->lock);
+    while (slow->waiting)
+        pthread_cond_wait(&slow->wake, &slow->lock);
+    while (slow->first) { /* serving threads may still be told of interrupts */
+        struct parked *parked = slow->first;
+
+        unlink_locked(slow, parked);
+        pthread_mutex_unlock(&slow->lock);
+        refuse(parked);
+        pthread_mutex_lock(&slow->lock);
+    }
+    pthread_mutex_unlock(&slow->lock);
+}

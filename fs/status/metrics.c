@@ -1,0 +1,57 @@
+#include "fs/status/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void metrics_begin(struct text *t, const char *metric, const char *type, const char *help)
+{
+    int len = (int)strcspn(metric, "{");
+    bool counts = len > 6 && !strncmp(metric + len - 6, "_total", 6);
+
+    text_add(t, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, metric, help, len, metric,
+             type     ? type
+             : counts ? "counter"
+                      : "gauge");
+}
+
+void metrics_add(struct text *t, const char *name, const char *help, uint64_t value)
+{
+    metrics_begin(t, name, NULL, help);
+    text_add(t, "%s %llu\n", name, (unsigned long long)value);
+}
+
+/* A character that JSON has as \uXXXX: a control character, or U+FFFD. */
+static void add_coded(struct text *t, const char *digits)
+{
+    char hex[5] = "";
+    unsigned long code;
+
+    memcpy(hex, digits, 4);
+    code = strtoul(hex, NULL, 16);
+    if (code == '\n')
+        text_add(t, "\\n");
+    else if (code < 0x80)
+        text_add_bytes(t, &(char){(char)code}, 1);
+    else
+        text_add(t, "\xef\xbf\xbd");
+}
+
+void metrics_add_label(struct text *t, const char *name, const char *value)
+{
+    AUTO_TEXT struct text json = {0};
+    const char *c;
+
+    text_add_json(&json, value);
+    t->failed = t->failed || json.failed;
+    text_add(t, "%s=", name);
+    for (c = json.failed ? "\"\"" : json.data; *c; c++) {
+        if (c[0] == '\\' && c[1] == 'u') {
+            add_coded(t, c + 2);
+            c += 5;
+        } else {
+            text_add_bytes(t, c, 1);
+            if (*c == '\\')
+                text_add_bytes(t, ++c, 1);
+        }
+    }
+}

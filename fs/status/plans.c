@@ -1,0 +1,303 @@
+/* Plans of the same labels are shown once: no two samples of a metric may have the same. */
+#include "fs/status/plans.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cache/stage/stage.h"
+#include "fs/status/metrics.h"
+
+#define NUMBER_MOST 1e12 /* that a number with a fraction can be */
+
+/* What is shown of a plan. */
+struct shown {
+    const char *dataset, *plan, *encoding; /* NULL: none */
+    uint64_t epoch, batch, batches, samples, pushed;
+    double rate, wait_s, wait_share, since_s, quiet_s, staged;
+    double left_s; /* NAN: not known */
+    bool was_read;
+};
+
+/* ---- what there is to show ---- */
+
+static double bounded(double v)
+{
+    return v >= 0 ? fmin(v, NUMBER_MOST - 1) : 0; /* NAN, too */
+}
+
+static double staged_share(const struct dataset *ds)
+{
+    double here = 0, all = 0;
+
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        here += (double)stage_staged(ds->blob[i]);
+        all += (double)ds->blob[i]->size;
+    }
+    return all > 0 ? fmin(here / all, 1) : 1;
+}
+
+static struct shown shown_of(const struct active_info *info, const char *dataset)
+{
+    uint64_t left = info->units > info->unit ? info->units - info->unit : 0;
+    struct shown s = {
+        .dataset = dataset,
+        .plan = info->plan ? info->plan->name : NULL,
+        .encoding = info->folder ? info->folder->encoder->name : NULL,
+        .epoch = info->epoch,
+        .batch = info->unit,
+        .batches = info->units,
+        .samples = info->samples,
+        .pushed = info->pushed,
+        .rate = bounded(info->units_per_s),
+        .wait_s = bounded(info->wait_s),
+        .since_s = bounded(info->since_s),
+        .quiet_s = bounded(info->quiet_s),
+        .staged = staged_share(info->item->ds),
+        .left_s = NAN,
+        .was_read = info->was_read,
+    };
+
+    s.wait_share = s.since_s > 0 ? fmin(s.wait_s / s.since_s, 1) : 0;
+    if (!left || s.rate > 0)
+        s.left_s = left ? bounded((double)left / s.rate) : 0;
+    return s;
+}
+
+/* Do both have the same labels? Two samples of a metric must not. */
+static bool is_same(const struct active_info *a, const struct active_info *b)
+{
+    return a->item == b->item && a->plan == b->plan && a->epoch == b->epoch &&
+           a->folder == b->folder;
+}
+
+/* The first ones that differ. */
+static size_t list_plans(struct actives *actives, struct active_info ret[static ACTIVES_MOST])
+{
+    size_t all = actives_list(actives, ret), n = 0;
+
+    for (size_t i = 0; i < all && n < STATUS_PLANS_MOST; i++) {
+        bool is_new = true;
+
+        for (size_t k = 0; k < n; k++)
+            is_new = is_new && !is_same(&ret[k], &ret[i]);
+        if (is_new)
+            ret[n++] = ret[i];
+    }
+    return n;
+}
+
+/* ---- status.json ---- */
+
+static void json_string(struct text *t, const char *name, const char *value)
+{
+    text_add(t, "\"%s\": ", name);
+    if (value)
+        text_add_json(t, value);
+    else
+        text_add(t, "null");
+}
+
+/* v: NAN: not known. */
+static void json_seconds(struct text *t, const char *name, double v)
+{
+    if (isnan(v))
+        text_add(t, "\"%s\": %s", name, "null");
+    else
+        text_add(t, "\"%s\": %.6f", name, v);
+}
+
+static void json_plan(const struct shown *s, struct text *t)
+{
+    text_add(t, "\n    {");
+    json_string(t, "dataset", s->dataset);
+    text_add(t, ", ");
+    json_string(t, "plan", s->plan);
+    text_add(t, ", ");
+    json_string(t, "encoding", s->encoding);
+    text_add(t,
+             ",\n     \"epoch\": %llu, \"batch\": %llu, \"batches\": %llu,\n"
+             "     \"samples_per_batch\": %llu, \"pushed_batches\": %llu,\n",
+             (unsigned long long)s->epoch, (unsigned long long)s->batch,
+             (unsigned long long)s->batches, (unsigned long long)s->samples,
+             (unsigned long long)s->pushed);
+    text_add(t,
+             "     \"batches_per_second\": %.6f, \"wait_seconds\": %.6f,\n"
+             "     \"wait_share\": %.6f, ",
+             s->rate, s->wait_s, s->wait_share);
+    json_seconds(t, "seconds_since_first_read", s->was_read ? s->since_s : NAN);
+    text_add(t, ",\n     ");
+    json_seconds(t, "seconds_since_last_read", s->was_read ? s->quiet_s : NAN);
+    text_add(t, ", ");
+    json_seconds(t, "seconds_left", s->left_s);
+    text_add(t, ", \"staged_share\": %.6f}", s->staged);
+}
+
+/* The counters of what is pushed. */
+static const struct count {
+    const char *name, *metric, *help;
+    size_t offset;
+} counts[] = {
+#define AT(member) offsetof(struct actives_counters, member)
+    {"files", "epochfs_push_files_total", "Files put into the page cache before they were read.",
+     AT(pushed_files)},
+    {"bytes", "epochfs_push_bytes_total", "Bytes of them.", AT(pushed_bytes)},
+    {"unknown_files", "epochfs_push_unknown_files_total",
+     "Files that were not pushed, for the kernel did not know them.", AT(unknown_files)},
+    {"overtaken", "epochfs_push_overtaken_total", "Reads of what was just to be pushed.",
+     AT(overtaken)},
+    {"lost", "epochfs_push_lost_total", "Reads of what had been pushed: memory was short.",
+     AT(lost)},
+    {"jumps", "epochfs_push_jumps_total", "Times that a reader went on somewhere else.", AT(jumps)},
+#undef AT
+};
+
+static unsigned long long value(const struct actives_counters *c, const struct count *count)
+{
+    const _Atomic uint64_t *counter =
+        (const _Atomic uint64_t *)(const void *)((const char *)c + count->offset);
+
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void status_plans_json(struct actives *actives, struct text *t)
+{
+    const struct actives_counters *c = actives_counters(actives);
+    struct active_info info[ACTIVES_MOST];
+    size_t n = list_plans(actives, info);
+    char dataset[TREE_NAME_ROOM * 4];
+
+    text_add(t, "\"plans\": [");
+    for (size_t i = 0; i < n; i++) {
+        struct shown s;
+
+        item_path(info[i].item, dataset, sizeof(dataset));
+        s = shown_of(&info[i], dataset);
+        text_add(t, "%s", i ? "," : "");
+        json_plan(&s, t);
+    }
+    text_add(t, "\n  ],\n  \"push\": {\n");
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        text_add(t, "    \"%s\": %llu%s\n", counts[i].name, value(c, &counts[i]),
+                 i + 1 < ARRAY_LEN(counts) ? "," : "");
+    text_add(t, "  }");
+}
+
+/* ---- metrics ---- */
+
+static const struct gauge {
+    const char *metric, *help;
+    bool of_reads; /* there is none before the first read */
+} gauges[] = {
+    {"epochfs_plan_batch", "Where the reader of an epoch is, as far as is known.", false},
+    {"epochfs_plan_batches", "Batches of the epoch; samples, if those are what is read.", false},
+    {"epochfs_plan_batch_samples", "Samples of a batch.", false},
+    {"epochfs_plan_pushed_batches", "Batches before this one have been pushed, or read.", false},
+    {"epochfs_plan_batches_per_second", "How fast it is read; 0: not known.", false},
+    {"epochfs_plan_wait_seconds", "That readers waited for the remote, in this epoch.", false},
+    {"epochfs_plan_wait_ratio", "The same as a share of the time since its first read.", false},
+    {"epochfs_plan_age_seconds", "Since the first read of this epoch.", true},
+    {"epochfs_plan_quiet_seconds", "Since the last read that has reached us.", true},
+    {"epochfs_plan_left_seconds", "Until its end, at this speed; NaN: not known.", false},
+    {"epochfs_plan_staged_ratio", "Share of the dataset's source bytes that are staged.", false},
+};
+
+static void gauge_values(const struct shown *s, double ret[static ARRAY_LEN(gauges)])
+{
+    const double v[ARRAY_LEN(gauges)] = {
+        (double)s->batch, (double)s->batches, (double)s->samples, (double)s->pushed,
+        s->rate,          s->wait_s,          s->wait_share,      s->since_s,
+        s->quiet_s,       s->left_s,          s->staged};
+
+    memcpy(ret, v, sizeof(v));
+}
+
+static void add_labels(const struct shown *s, struct text *t)
+{
+    metrics_add_label(t, "dataset", s->dataset);
+    text_add(t, ",");
+    metrics_add_label(t, "plan", s->plan ? s->plan : "");
+    text_add(t, ",epoch=\"%llu\",", (unsigned long long)s->epoch);
+    metrics_add_label(t, "encoding", s->encoding ? s->encoding : "");
+}
+
+/* A plan in the metrics: labels, and a value for each of gauges[]. */
+struct series {
+    struct text labels;
+    double value[ARRAY_LEN(gauges)];
+    bool was_read;
+};
+
+struct series_list {
+    struct series item[STATUS_PLANS_MOST];
+    size_t n;
+};
+
+static void series_list_release(struct series_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        text_release(&list->item[i].labels);
+}
+
+/* Names may differ in bytes that are not UTF-8, and have the same labels. No two series may. */
+static bool is_new_series(const struct series_list *list)
+{
+    const struct text *last = &list->item[list->n].labels;
+
+    if (last->failed)
+        return false;
+    for (size_t i = 0; i < list->n; i++)
+        if (!strcmp(list->item[i].labels.data, last->data))
+            return false;
+    return true;
+}
+
+static void list_series(struct actives *actives, struct series_list *ret)
+{
+    struct active_info info[ACTIVES_MOST];
+    size_t n = list_plans(actives, info);
+    char dataset[TREE_NAME_ROOM * 4];
+
+    for (size_t i = 0; i < n; i++) {
+        struct series *series = &ret->item[ret->n];
+        struct shown s;
+
+        item_path(info[i].item, dataset, sizeof(dataset));
+        s = shown_of(&info[i], dataset);
+        *series = (struct series){0};
+        add_labels(&s, &series->labels);
+        gauge_values(&s, series->value);
+        series->was_read = s.was_read;
+        if (is_new_series(ret))
+            ret->n++;
+        else
+            text_release(&series->labels);
+    }
+}
+
+static void add_sample(const struct series *series, size_t gauge, struct text *t)
+{
+    if (gauges[gauge].of_reads && !series->was_read)
+        return;
+    text_add(t, "%s{%s} ", gauges[gauge].metric, series->labels.data);
+    if (isnan(series->value[gauge]))
+        text_add(t, "%s\n", "NaN");
+    else
+        text_add(t, "%.6f\n", series->value[gauge]);
+}
+
+void status_plans_metrics(struct actives *actives, struct text *t)
+{
+    const struct actives_counters *c = actives_counters(actives);
+    AUTO(series_list_release) struct series_list list = {.n = 0};
+
+    list_series(actives, &list);
+    for (size_t g = 0; g < ARRAY_LEN(gauges); g++) {
+        metrics_begin(t, gauges[g].metric, NULL, gauges[g].help);
+        for (size_t i = 0; i < list.n; i++)
+            add_sample(&list.item[i], g, t);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        metrics_add(t, counts[i].metric, counts[i].help, value(c, &counts[i]));
+}

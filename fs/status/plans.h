@@ -1,0 +1,17 @@
+/* The part of the live texts that is about active plans: how far their readers are, and what was
+ * pushed ahead of them. */
+#ifndef EPOCHFS_FS_STATUS_PLANS_H
+#define EPOCHFS_FS_STATUS_PLANS_H
+
+#include "base/text.h"
+#include "fs/drive/active_plans.h"
+
+#define STATUS_PLANS_MOST 8 /* that are shown, the one read last first */
+
+/* Add the members "plans" and "push" of status.json, without a comma at either end. */
+void status_plans_json(struct actives *actives, struct text *t);
+
+/* The same as Prometheus text. */
+void status_plans_metrics(struct actives *actives, struct text *t);
+
+#endif

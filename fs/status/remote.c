@@ -1,0 +1,135 @@
+/* rows[] says how each number of the stage is called in both texts; both take them from one
+ * snapshot each. Counts of waiting times are cumulative, as in Prometheus: those that took so long
+ * at most. */
+#include "fs/status/remote.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cache/stage/stage.h"
+#include "fs/status/metrics.h"
+
+static const struct row {
+    const char *name;   /* in status.json */
+    const char *metric; /* with its labels; NULL: in JSON only */
+    const char *help;   /* NULL: the same metric as the row before */
+    size_t offset;      /* in struct stage_counters */
+} rows[] = {
+#define AT(member) offsetof(struct stage_counters, member)
+    {"demand_bytes", "epochfs_remote_bytes_total{why=\"demand\"}",
+     "Bytes received from the remote: because somebody waited, or in the background.",
+     AT(demand_bytes)},
+    {"background_bytes", "epochfs_remote_bytes_total{why=\"background\"}", NULL,
+     AT(background_bytes)},
+    {"distinct_bytes", "epochfs_remote_distinct_bytes_total",
+     "Bytes of blocks that were fetched at least once.", AT(distinct_bytes)},
+    {"served_bytes", "epochfs_remote_served_bytes_total", "Bytes of the remote's files given on.",
+     AT(served_bytes)},
+    {"hits", "epochfs_remote_hits_total", "Reads whose bytes were all staged.", AT(hits)},
+    {"misses", "epochfs_remote_misses_total", "Reads whose bytes were not all staged.", AT(misses)},
+    {"waits", NULL, NULL, AT(waits)},
+    {"requests", "epochfs_remote_requests_total", "Transfers begun.", AT(requests)},
+    {"retries", "epochfs_remote_retries_total", "Transfers begun again after a failure.",
+     AT(retries)},
+    {"errors", "epochfs_remote_errors_total", "Readers that were told of a failure.", AT(errors)},
+    {"evictions", "epochfs_remote_evictions_total", "Blocks dropped from the cache.",
+     AT(evictions)},
+    {"refused_inserts", "epochfs_remote_refused_inserts_total",
+     "Blocks not kept, for want of room in the cache.", AT(refused)},
+    {"bad_blocks", "epochfs_remote_bad_blocks_total", "Blocks whose checksum was wrong.",
+     AT(bad_blocks)},
+    {"bad_files", "epochfs_remote_bad_files_total", "Files that differ from SHA256SUMS.",
+     AT(bad_files)},
+    {"staged_bytes", "epochfs_remote_staged_bytes", "Bytes of the source that are staged.",
+     AT(staged_bytes)},
+    {"total_bytes", "epochfs_remote_source_bytes", "Bytes of the source.", AT(total_bytes)},
+#undef AT
+};
+
+static unsigned long long value(const struct stage_counters *c, const struct row *row)
+{
+    const _Atomic uint64_t *counter =
+        (const _Atomic uint64_t *)(const void *)((const char *)c + row->offset);
+
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* How many waits took as long as that class at most. */
+static void sum_waits(const struct stage_counters *c,
+                      unsigned long long ret[static STAGE_WAIT_CLASSES + 1])
+{
+    unsigned long long sum = 0;
+
+    for (unsigned i = 0; i <= STAGE_WAIT_CLASSES; i++)
+        ret[i] = sum += atomic_load_explicit(&c->wait_class[i], memory_order_relaxed);
+}
+
+static double wait_seconds(const struct stage_counters *c)
+{
+    return (double)atomic_load_explicit(&c->wait_ns, memory_order_relaxed) / 1e9;
+}
+
+void status_add_reason(struct text *t, const char *reason)
+{
+    char cut[STATUS_REASON_ROOM];
+
+    snprintf(cut, sizeof(cut), "%s", reason);
+    text_add_json(t, cut);
+}
+
+void status_remote_json(struct stage *stage, struct text *t)
+{
+    const struct stage_counters *c = stage_counters(stage);
+    unsigned long long waits[STAGE_WAIT_CLASSES + 1];
+    char trouble[STATUS_REASON_ROOM];
+
+    text_add(t, "{\n");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        text_add(t, "    \"%s\": %llu,\n", rows[i].name, value(c, &rows[i]));
+    text_add(t, "    \"wait_seconds\": %.6f,\n    \"wait_histogram\": [\n", wait_seconds(c));
+    sum_waits(c, waits);
+    for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++)
+        text_add(t, "      {\"le_ms\": %u, \"count\": %llu},\n", stage_wait_ms[i], waits[i]);
+    text_add(t, "      {\"le_ms\": null, \"count\": %llu}\n    ],\n", waits[STAGE_WAIT_CLASSES]);
+    text_add(t, "    \"cache_used_bytes\": %llu,\n    \"cache_limit_bytes\": %llu,\n",
+             (unsigned long long)stage_room_used(stage),
+             (unsigned long long)stage_room_limit(stage));
+    stage_trouble(stage, trouble, sizeof(trouble));
+    text_add(t, "    \"last_error\": ");
+    status_add_reason(t, trouble);
+    text_add(t, "\n  }");
+}
+
+static void add_histogram(const struct stage_counters *c, struct text *t)
+{
+    static const char name[] = "epochfs_remote_wait_seconds";
+    unsigned long long waits[STAGE_WAIT_CLASSES + 1];
+
+    sum_waits(c, waits);
+    metrics_begin(t, name, "histogram", "How long reads waited for the remote.");
+    for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++)
+        text_add(t, "%s_bucket{le=\"%g\"} %llu\n", name, stage_wait_ms[i] / 1e3, waits[i]);
+    text_add(t, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.6f\n%s_count %llu\n", name,
+             waits[STAGE_WAIT_CLASSES], name, wait_seconds(c), name, waits[STAGE_WAIT_CLASSES]);
+}
+
+void status_remote_metrics(struct stage *stage, struct text *t)
+{
+    const struct stage_counters *c = stage_counters(stage);
+    char trouble[2];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (!rows[i].metric)
+            continue;
+        if (rows[i].help)
+            metrics_begin(t, rows[i].metric, NULL, rows[i].help);
+        text_add(t, "%s %llu\n", rows[i].metric, value(c, &rows[i]));
+    }
+    add_histogram(c, t);
+    metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
+                stage_room_used(stage));
+    metrics_add(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
+                stage_room_limit(stage));
+    stage_trouble(stage, trouble, sizeof(trouble));
+    metrics_add(t, "epochfs_remote_failing", "1 while the remote fails.", *trouble != '\0');
+}

@@ -1,0 +1,274 @@
+#include "fs/status/status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "fs/status/metrics.h"
+
+static const char *const request_names[N_REQUESTS] = {
+    [REQUEST_LOOKUP] = "lookup",     [REQUEST_GETATTR] = "getattr",
+    [REQUEST_READLINK] = "readlink", [REQUEST_OPEN] = "open",
+    [REQUEST_READ] = "read",         [REQUEST_READDIR] = "readdir",
+    [REQUEST_GETXATTR] = "getxattr", [REQUEST_LISTXATTR] = "listxattr",
+    [REQUEST_IOCTL] = "ioctl",       [REQUEST_OTHER] = "other",
+};
+
+static unsigned long long value(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* How much of the sources has been gone through, of those that need it. */
+static void sum_progress(const struct status *s, uint64_t *ret_done, uint64_t *ret_total)
+{
+    *ret_done = *ret_total = 0;
+    for (size_t i = 0; i < s->catalog->n; i++) {
+        const struct dataset *ds = s->catalog->item[i].ds;
+        uint64_t done, total;
+
+        if (!ds || !ds->ops || !ds->ops->progress || ds->shares_blobs)
+            continue;
+        ds->ops->progress(ds, &done, &total);
+        *ret_done += done;
+        *ret_total += total;
+    }
+}
+
+static size_t count_ready(const struct status *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->catalog->n; i++)
+        n += s->catalog->item[i].ds && dataset_state(s->catalog->item[i].ds) == DATASET_READY;
+    return n;
+}
+
+void status_read_error(struct status *s, const char *reason)
+{
+    LOCK_SCOPE(&s->lock);
+
+    atomic_fetch_add_explicit(&s->read_errors, 1, memory_order_relaxed);
+    snprintf(s->last_error, sizeof(s->last_error), "%s", reason);
+}
+
+void status_refused(struct status *s, const char *what)
+{
+    LOCK_SCOPE(&s->lock);
+
+    snprintf(s->last_refused, sizeof(s->last_refused), "%s", what);
+}
+
+void status_promise(struct status *s, const char *format, ...)
+{
+    va_list args;
+    LOCK_SCOPE(&s->lock);
+
+    va_start(args, format);
+    vsnprintf(s->last_promise, sizeof(s->last_promise), format, args);
+    va_end(args);
+}
+
+static void add_last(struct status *s, const char *reason, struct text *t)
+{
+    LOCK_SCOPE(&s->lock);
+
+    status_add_reason(t, reason);
+}
+
+static void add_plans(struct status *s, enum live which, struct text *t)
+{
+    if (which == LIVE_METRICS) {
+        status_plans_metrics(s->actives, t);
+        return;
+    }
+    text_add(t, ",\n  ");
+    status_plans_json(s->actives, t);
+}
+
+static void add_json(struct status *s, struct text *t)
+{
+    uint64_t done, total;
+
+    sum_progress(s, &done, &total);
+    text_add(t, "{\n  \"version\": \"%s\",\n  \"pid\": %ld,\n  \"source\": ", EPOCHFS_VERSION,
+             (long)getpid());
+    text_add_json(t, s->source);
+    text_add(t, ",\n  \"mountpoint\": ");
+    text_add_json(t, s->mountpoint);
+    text_add(t, ",\n  \"started\": %lld,\n  \"datasets\": %zu,\n  \"unusable_files\": %zu,\n",
+             (long long)s->started, s->catalog->n_datasets, s->catalog->n - s->catalog->n_datasets);
+    text_add(t,
+             "  \"datasets_ready\": %zu,\n  \"index_bytes_done\": %llu,\n"
+             "  \"index_bytes_total\": %llu,\n",
+             count_ready(s), (unsigned long long)done, (unsigned long long)total);
+    text_add(t, "  \"plans_opened\": %llu,\n  \"requests\": {\n", value(&s->plans_opened));
+    for (unsigned i = 0; i < N_REQUESTS; i++)
+        text_add(t, "    \"%s\": %llu%s\n", request_names[i], value(&s->request[i]),
+                 i + 1 < N_REQUESTS ? "," : "");
+    text_add(t, "  },\n  \"bytes_served\": %llu,\n  \"read_errors\": %llu,\n",
+             value(&s->bytes_served), value(&s->read_errors));
+    text_add(t, "  \"last_read_error\": ");
+    add_last(s, s->last_error, t);
+    text_add(t, ",\n  \"read_twice\": %llu,\n  \"read_backwards\": %llu,\n", value(&s->read_twice),
+             value(&s->read_backwards));
+    text_add(t, "  \"last_broken_promise\": ");
+    add_last(s, s->last_promise, t);
+    text_add(t, ",\n  \"last_refused_name\": ");
+    add_last(s, s->last_refused, t);
+    if (s->actives)
+        add_plans(s, LIVE_STATUS, t);
+    if (s->stage) {
+        text_add(t, ",\n  \"remote\": ");
+        status_remote_json(s->stage, t);
+    }
+    text_add(t, "\n}\n");
+}
+
+/* What never changes: who serves what, and where. */
+static void add_info(const struct status *s, struct text *t)
+{
+    metrics_begin(t, "epochfs_info", NULL, "The mount: what serves it, its source, where it is.");
+    text_add(t, "epochfs_info{");
+    metrics_add_label(t, "version", EPOCHFS_VERSION);
+    text_add(t, ",");
+    metrics_add_label(t, "source", s->source);
+    text_add(t, ",");
+    metrics_add_label(t, "mountpoint", s->mountpoint);
+    text_add(t, "} 1\n");
+}
+
+static void add_metrics(struct status *s, struct text *t)
+{
+    uint64_t done, total;
+
+    sum_progress(s, &done, &total);
+    add_info(s, t);
+    metrics_begin(t, "epochfs_requests_total", NULL,
+                  "Requests of the kernel; warm reads do not cause any.");
+    for (unsigned i = 0; i < N_REQUESTS; i++)
+        text_add(t, "epochfs_requests_total{type=\"%s\"} %llu\n", request_names[i],
+                 value(&s->request[i]));
+    metrics_add(t, "epochfs_served_bytes_total", "Bytes given to the kernel by reads.",
+                value(&s->bytes_served));
+    metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
+    metrics_add(t, "epochfs_read_twice_total",
+                "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));
+    metrics_add(t, "epochfs_read_backwards_total",
+                "Utterances read behind a greater key, against kaldi=cs.",
+                value(&s->read_backwards));
+    metrics_add(t, "epochfs_plans_opened_total", "Plans and epochs that were opened.",
+                value(&s->plans_opened));
+    metrics_add(t, "epochfs_datasets", "Datasets of the mount.", s->catalog->n_datasets);
+    metrics_add(t, "epochfs_datasets_ready", "Datasets whose samples are known.", count_ready(s));
+    metrics_add(t, "epochfs_index_bytes", "Bytes of text that have an index to be made.", total);
+    metrics_add(t, "epochfs_indexed_bytes", "Bytes of text that have been indexed.", done);
+    metrics_add(t, "epochfs_start_time_seconds", "When the mount was made, Unix time.",
+                (uint64_t)s->started);
+    if (s->actives)
+        add_plans(s, LIVE_METRICS, t);
+    if (s->stage)
+        status_remote_metrics(s->stage, t);
+}
+
+void status_text(struct status *s, enum live which, struct text *ret)
+{
+    if (which == LIVE_STATUS)
+        add_json(s, ret);
+    else
+        add_metrics(s, ret);
+}
+
+/* ---- looks ---- */
+
+void status_init(struct status *s)
+{
+    lock_init(&s->lock);
+}
+
+void status_release(struct status *s)
+{
+    for (unsigned which = 0; which < N_LIVES; which++)
+        for (unsigned i = 0; i < TREE_LOOKS; i++)
+            text_release(&s->look[which][i].text);
+    lock_release(&s->lock);
+}
+
+/* Keep a text as that look's. *text is what it had. */
+static void keep_locked(struct status *s, enum live which, unsigned look, struct text *text)
+{
+    struct status_look *place = &s->look[which][look];
+    struct text before = place->text;
+
+    lock_assert_held(&s->lock);
+    *place = (struct status_look){.text = *text, .made_ns = monotonic_ns(), .time_ns = now_ns()};
+    *text = before;
+}
+
+int status_look_new(struct status *s, enum live which, unsigned *ret_look)
+{
+    AUTO_TEXT struct text t = {0};
+
+    status_text(s, which, &t);
+    if (t.failed)
+        return -ENOMEM;
+    LOCK_SCOPE(&s->lock);
+    *ret_look = s->last_look[which] = s->last_look[which] % (TREE_LOOKS - 1) + 1;
+    keep_locked(s, which, *ret_look, &t);
+    return 0;
+}
+
+static bool is_old(struct status *s, enum live which, unsigned look, int64_t most_ns)
+{
+    const struct status_look *l = &s->look[which][look];
+    LOCK_SCOPE(&s->lock);
+
+    return !l->made_ns || monotonic_ns() - l->made_ns >= most_ns;
+}
+
+/* See that the look has a text, and none that is older. */
+static int renew(struct status *s, enum live which, unsigned look, int64_t most_ns)
+{
+    AUTO_TEXT struct text t = {0};
+
+    if (!is_old(s, which, look, most_ns))
+        return 0;
+    status_text(s, which, &t);
+    if (t.failed)
+        return -ENOMEM;
+    LOCK_SCOPE(&s->lock);
+    keep_locked(s, which, look, &t);
+    return 0;
+}
+
+int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
+                     int64_t *ret_time_ns)
+{
+    int r = renew(s, which, look, STATUS_LOOK_NS);
+
+    if (r < 0)
+        return r;
+    LOCK_SCOPE(&s->lock);
+    *ret_size = s->look[which][look].text.len;
+    *ret_time_ns = s->look[which][look].time_ns;
+    return 0;
+}
+
+int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
+                void *dst, size_t *ret_len)
+{
+    const struct text *t = &s->look[which][look].text;
+    int r = renew(s, which, look, INT64_MAX);
+
+    if (r < 0)
+        return r;
+    LOCK_SCOPE(&s->lock);
+    *ret_len = off < t->len ? (size_t)min_u64(len, t->len - off) : 0;
+    if (*ret_len)
+        memcpy(dst, t->data + off, *ret_len);
+    return 0;
+}

@@ -1,0 +1,99 @@
+/* What the daemon counts, and the live texts that show it: .epochfs/status.json and metrics.
+ *
+ * A text changes its size from one moment to the next, and all readers of an inode share one page
+ * cache: two texts in it would mix. So each lookup of a live text gets an inode of its own, a look,
+ * and the text of that moment. Looks are reused in turn. */
+#ifndef EPOCHFS_FS_STATUS_STATUS_H
+#define EPOCHFS_FS_STATUS_STATUS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/lock.h"
+#include "base/text.h"
+#include "fs/status/plans.h"
+#include "fs/status/remote.h"
+#include "fs/tree/tree.h"
+
+enum request {
+    REQUEST_LOOKUP,
+    REQUEST_GETATTR,
+    REQUEST_READLINK,
+    REQUEST_OPEN,
+    REQUEST_READ,
+    REQUEST_READDIR,
+    REQUEST_GETXATTR,
+    REQUEST_LISTXATTR,
+    REQUEST_IOCTL,
+    REQUEST_OTHER,
+    N_REQUESTS,
+};
+
+#define STATUS_LOOK_NS INT64_C(2000000000) /* then a file that stays open shows a new text */
+
+/* A text as it was at a lookup. */
+struct status_look {
+    struct text text;
+    int64_t made_ns; /* monotonic_ns(); 0: there is none */
+    int64_t time_ns; /* now_ns(), what the file has as its time */
+};
+
+struct status {
+    /* Set before serving, then constant: */
+    const struct catalog *catalog;
+    const char *source;
+    const char *mountpoint;
+    struct stage *stage;     /* NULL: the source is read in place */
+    struct actives *actives; /* NULL: none */
+    int64_t started;         /* seconds since 1970 */
+    /* Any thread: */
+    _Atomic uint64_t request[N_REQUESTS];
+    _Atomic uint64_t bytes_served; /* replies to reads */
+    _Atomic uint64_t read_errors;
+    _Atomic uint64_t plans_opened;   /* plans and epochs, since the mount */
+    _Atomic uint64_t read_twice;     /* utterances, against kaldi=o */
+    _Atomic uint64_t read_backwards; /* against kaldi=cs */
+
+    struct lock lock;
+    /* Guarded by lock: */
+    char last_error[STATUS_REASON_ROOM];   /* of a read */
+    char last_promise[STATUS_REASON_ROOM]; /* that a read has broken */
+    char last_refused[STATUS_REASON_ROOM]; /* name, and why it is none of a plan or epoch */
+    struct status_look look[N_LIVES][TREE_LOOKS];
+    unsigned last_look[N_LIVES];
+};
+
+/* From all zero, but for what is set before serving. */
+void status_init(struct status *s);
+void status_release(struct status *s);
+
+/* Remember why a read has failed. */
+void status_read_error(struct status *s, const char *reason);
+
+/* Remember the name of a plan or epoch that is none. */
+void status_refused(struct status *s, const char *what);
+
+/* Remember what a read has broken, see fs/drive/promises.h. */
+void status_promise(struct status *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static inline void status_count(struct status *s, enum request request)
+{
+    atomic_fetch_add_explicit(&s->request[request], 1, memory_order_relaxed);
+}
+
+void status_text(struct status *s, enum live which, struct text *ret);
+
+/* A lookup: make the text, in place of the oldest look's. 0 or -ENOMEM. */
+int status_look_new(struct status *s, enum live which, unsigned *ret_look);
+
+/* What a look has: the size of its text, and its time. 0 or -ENOMEM. */
+int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
+                     int64_t *ret_time_ns);
+
+/* At most len bytes of a look, from off on. 0 or -ENOMEM. */
+int status_read(struct status *s, enum live which, unsigned look, uint64_t off, size_t len,
+                void *dst, size_t *ret_len);
+
+#endif

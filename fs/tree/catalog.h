@@ -1,0 +1,59 @@
+/* The catalog: what a source has to offer. Made once at mount, then constant. */
+#ifndef EPOCHFS_FS_TREE_CATALOG_H
+#define EPOCHFS_FS_TREE_CATALOG_H
+
+#include "base/diag.h"
+#include "cache/disk/index_files.h"
+#include "cache/named/opener.h"
+#include "cache/source/source.h"
+#include "format/core/format.h"
+#include "fs/options/options.h"
+
+/* A dataset, or a file that cannot be used. */
+struct catalog_item {
+    char *folder;       /* relative to SOURCE, "" for SOURCE itself */
+    char *name;         /* unique among the items and folders of folder */
+    struct dataset *ds; /* NULL: */
+    char *error;        /* why not, for people */
+    /* With allow_other: */
+    struct access access; /* of a file that cannot be used: who may know why */
+    bool is_hidden;       /* not everybody may know that it is there, and what is in it */
+};
+
+/* What the datasets work with. */
+struct catalog_tools {
+    struct cache_folder cache;
+    struct cache_opener opener;
+    struct cache_keep keep;
+    struct format_setup setup;
+};
+
+struct catalog {
+    size_t n;
+    struct catalog_item *item; /* sorted by folder, then name */
+    size_t n_datasets;
+    struct catalog_tools *tools; /* owned */
+    const struct source *source; /* with allow_other, and only to ask who may see what; else NULL */
+};
+
+/* All files of the source, and side files that stand beside those it names. 0, or -errno with the
+ * reason in d. */
+int catalog_list(const struct source *source, struct source_list *ret, struct diag *d);
+
+/* Look at all files of the source. 0; -ENODATA where nothing can be used, or -errno, with the
+ * reason in d. Blocks for as long as packed files are unpacked. */
+int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
+                 struct diag *d);
+
+/* Prepare datasets until all are ready, or that time (monotonic_ns()) has come. true: all are. By
+ * one thread at a time. */
+bool catalog_prepare(struct catalog *catalog, int64_t until);
+
+/* With allow_other: who may read what is shown of the item; no more than those who may read all of
+ * its source files. */
+void catalog_item_access(const struct catalog_item *item, struct access *ret);
+
+void catalog_release(struct catalog *catalog);
+#define AUTO_CATALOG AUTO(catalog_release)
+
+#endif

@@ -1,0 +1,55 @@
+/* What follows from a node of a sample or batch alone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "fs/tree/span.h"
+#include "fs/tree/tree.h"
+
+static enum scope scope_of(const struct node *node)
+{
+    return node->kind == NODE_SAMPLE ? SCOPE_SAMPLES : SCOPE_BATCHES;
+}
+
+unsigned node_kinds(const struct node *node)
+{
+    return node->folder->n_kinds[scope_of(node)];
+}
+
+unsigned node_kind(const struct node *node)
+{
+    return (unsigned)(node->file - node->folder->kind[scope_of(node)]);
+}
+
+uint64_t node_units(const struct node *node)
+{
+    return node->kind == NODE_SAMPLE ? node->item->ds->samples : node->plan->schedule.batches;
+}
+
+void node_sibling(const struct node *node, uint64_t number, unsigned kind, struct node *ret)
+{
+    uint64_t first = span_file_ino(node->ino, 0 - node->number, 0) - node_kind(node);
+
+    *ret = *node;
+    ret->number = number;
+    ret->file = &node->folder->kind[scope_of(node)][kind];
+    ret->ino = span_file_ino(first, number, kind);
+}
+
+void node_folder_path(const struct node *node, char *ret, size_t room)
+{
+    char path[TREE_NAME_ROOM * 4], epoch[32] = "";
+
+    item_path(node->item, path, sizeof(path));
+    if (node->plan && node->plan->plan.seeded)
+        snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)node->epoch);
+    if (node->kind == NODE_SAMPLE)
+        snprintf(ret, room, "%s/samples/%s", path, node->folder->encoder->name);
+    else
+        snprintf(ret, room, "%s/batches/%s%s/%s", path, node->plan->name, epoch,
+                 node->folder->encoder->name);
+}
+
+uint64_t node_list_place(const struct node *node)
+{
+    return 2 + node->number * node_kinds(node) + node_kind(node);
+}

@@ -1,0 +1,278 @@
+#include "fs/tree/pages.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "format/core/encoder.h"
+#include "fs/plan/order.h"
+#include "fs/tree/tree.h"
+
+#define SHAPE_AXES 8 /* that people want to read */
+
+bool page_shows(const struct field *f)
+{
+    return field_is_in(f, IN_PAGES) && f->role != FIELD_NUMBER && f->role != FIELD_KEY && !f->of;
+}
+
+void page_dtype(const struct field *f, struct text *t)
+{
+    text_add(t, "%s", dtype_info(f->dtype)->name);
+    if (f->dtype == DTYPE_TEXT && f->width)
+        text_add(t, "%llu", (unsigned long long)f->width);
+}
+
+void page_shape(const struct field *f, struct text *t)
+{
+    if (!f->ndim)
+        text_add(t, "scalar");
+    if (f->ndim > SHAPE_AXES) {
+        text_add(t, "%u dimensions", f->ndim);
+        return;
+    }
+    for (unsigned i = 0; i < f->ndim; i++) {
+        text_add(t, i ? " x " : "");
+        text_add(t, f->dim[i] == DIM_VARIES ? "any" : "%llu", (unsigned long long)f->dim[i]);
+    }
+}
+
+static void add_field(const struct field *f, const char *indent, bool last, struct text *t)
+{
+    char descr[DTYPE_DESCR_ROOM];
+
+    if (f->dtype == DTYPE_TEXT && !f->width) /* as wide as the longest of its file */
+        snprintf(descr, sizeof(descr), "|S");
+    else
+        dtype_descr(f->dtype, f->width, false, descr);
+    text_add(t, "%s  {\"name\": ", indent);
+    text_add_json(t, f->name);
+    text_add(t, ", \"dtype\": \"%s\", \"descr\": \"%s\", \"shape\": [", dtype_info(f->dtype)->name,
+             descr);
+    for (unsigned i = 0; i < f->ndim; i++) {
+        text_add(t, i ? ", " : "");
+        text_add(t, f->dim[i] == DIM_VARIES ? "null" : "%llu", (unsigned long long)f->dim[i]);
+    }
+    text_add(t, "], \"derived\": %s}%s\n",
+             page_shows(f) && f->role != FIELD_DERIVED ? "false" : "true", last ? "" : ",");
+}
+
+static void add_encodings(const struct dataset *ds, enum scope scope, struct text *t)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < ds->n_folders; i++) {
+        if (!ds->folder[i].n_kinds[scope])
+            continue;
+        text_add(t, "%s\"%s\"", any ? ", " : "", ds->folder[i].encoder->name);
+        any = true;
+    }
+}
+
+void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t)
+{
+    text_add(t, "%s\"format\": \"%s\",\n%s\"samples\": %llu,\n", indent, ds->format->name, indent,
+             (unsigned long long)ds->samples);
+    text_add(t, "%s\"fields\": [\n", indent);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_in(&ds->field[i], IN_PAGES)) /* index and key come last, and are */
+            add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
+    text_add(t, "%s],\n", indent);
+    if (ds->ops && ds->ops->describe)
+        ds->ops->describe(ds, indent, t);
+    text_add(t, "%s\"encodings\": [", indent);
+    add_encodings(ds, SCOPE_SAMPLES, t);
+    text_add(t, "],\n%s\"order_version\": %d,\n%s\"sources\": [\n", indent, ORDER_VERSION, indent);
+    for (unsigned i = 0; i < ds->n_blobs; i++) {
+        text_add(t, "%s  {\"file\": ", indent);
+        text_add_json(t, blob_name(ds->blob[i]));
+        text_add(t, ", \"bytes\": %llu}%s\n", (unsigned long long)ds->blob[i]->size,
+                 i + 1 < ds->n_blobs ? "," : "");
+    }
+    text_add(t, "%s]\n", indent);
+}
+
+char *page_item(const struct catalog_item *item)
+{
+    AUTO_TEXT struct text t = {0};
+    char *ret;
+
+    if (item->error) {
+        text_add(&t, "%s\n", item->error);
+    } else {
+        text_add(&t, "{\n  \"dataset\": ");
+        text_add_json(&t, item->name);
+        text_add(&t, ",\n");
+        if (dataset_state(item->ds) == DATASET_FAILED) {
+            text_add(&t, "  \"error\": ");
+            text_add_json(&t, item->ds->reason.text);
+            text_add(&t, "\n");
+        } else {
+            page_dataset_members(item->ds, "  ", &t);
+        }
+        text_add(&t, "}\n");
+    }
+    return text_finish(&t, &ret, NULL) < 0 ? NULL : ret;
+}
+
+/* One line about a dataset. */
+static void list_fields(const char *path, const struct dataset *ds, struct text *t)
+{
+    const char *joint = ":";
+
+    if (dataset_state(ds) == DATASET_FAILED) {
+        text_add(t, "  %s/  cannot be used: %s\n", path, ds->reason.text);
+        return;
+    }
+    if (dataset_state(ds) != DATASET_READY) {
+        text_add(t, "  %s/  %s; its samples were still being counted when this was written\n", path,
+                 ds->format->name);
+        return;
+    }
+    text_add(t, "  %s/  %llu samples", path, (unsigned long long)ds->samples);
+    for (unsigned k = 0; k < ds->n_fields; k++) {
+        if (!page_shows(&ds->field[k]))
+            continue;
+        text_add(t, "%s %s (", joint, ds->field[k].name);
+        page_dtype(&ds->field[k], t);
+        text_add(t, ", ");
+        page_shape(&ds->field[k], t);
+        text_add(t, ")");
+        joint = ",";
+    }
+    text_add(t, "\n");
+}
+
+static void list_items(const struct catalog *catalog, struct text *t)
+{
+    char path[TREE_NAME_ROOM * 4];
+    bool any = false;
+
+    text_add(t, "Datasets\n\n");
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        if (!ds || catalog->item[i].is_hidden)
+            continue;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_plain(path, "");
+        list_fields(path, ds, t);
+    }
+    for (size_t i = 0; i < catalog->n; i++) {
+        if (!catalog->item[i].error || catalog->item[i].is_hidden)
+            continue;
+        if (!any)
+            text_add(t, "\nFiles that could not be used; the reason is in <name>/ERROR.txt\n\n");
+        any = true;
+        item_path(&catalog->item[i], path, sizeof(path));
+        text_plain(path, "");
+        text_add(t, "  %s\n", path);
+    }
+}
+
+static uint64_t example_rank(const struct catalog_item *item)
+{
+    bool known = dataset_state(item->ds) == DATASET_READY && item->ds->field[0].item_bytes;
+
+    return known ? item->ds->samples : 0;
+}
+
+/* The dataset that the examples use: the largest whose samples hold anything. NULL: none that
+ * everybody may know of. */
+static const struct catalog_item *example_item(const struct catalog *catalog)
+{
+    const struct catalog_item *best = NULL;
+
+    for (size_t i = 0; i < catalog->n; i++)
+        if (catalog->item[i].ds && !catalog->item[i].is_hidden &&
+            (!best || example_rank(&catalog->item[i]) > example_rank(best)))
+            best = &catalog->item[i];
+    return best;
+}
+
+/* As words of a shell and of Python, for who pastes them: names are given by the source. */
+static void add_for_shell(const char *s, struct text *t)
+{
+    text_add(t, "'");
+    for (; *s; s++) {
+        if (*s == '\'')
+            text_add(t, "'\\'");
+        text_add_bytes(t, s, 1);
+    }
+    text_add(t, "'");
+}
+
+static void add_for_python(const char *s, struct text *t)
+{
+    text_add(t, "'");
+    for (; *s; s++) {
+        if ((unsigned char)*s < ' ' || *s == 0x7f) {
+            text_add(t, "\\x%02x", *s);
+            continue;
+        }
+        if (*s == '\'' || *s == '\\')
+            text_add(t, "\\");
+        text_add_bytes(t, s, 1);
+    }
+    text_add(t, "'");
+}
+
+static void add_examples(const struct catalog *catalog, const char *mountpoint, struct text *t)
+{
+    const struct catalog_item *item = example_item(catalog);
+    const char *encoder = item ? item->ds->folder[0].encoder->name : NULL;
+    AUTO_TEXT struct text shell = {0}, python = {0}, where = {0};
+    char path[TREE_NAME_ROOM * 4], whole[TREE_NAME_ROOM * 4 + PATH_MAX];
+
+    if (!item)
+        return;
+    item_path(item, path, sizeof(path));
+    snprintf(whole, sizeof(whole), "%s/%s", mountpoint, path);
+    add_for_shell(whole, &shell);
+    add_for_python(whole, &python);
+    add_for_shell(mountpoint, &where);
+    if (shell.failed || python.failed || where.failed) {
+        t->failed = true;
+        return;
+    }
+    for (unsigned i = 0; i < item->ds->n_folders; i++)
+        if (!strcmp(item->ds->folder[i].encoder->name, "npy"))
+            encoder = "npy";
+    text_add(t,
+             "\nRead it\n\n"
+             "  cd %s\n"
+             "  ls                                        # what there is\n"
+             "  cat dataset.json                          # fields, types, shapes\n"
+             "  ls samples/%s | head                     # a file for each sample and field\n"
+             "  ls batches/batch=128,seed=7/epoch=0/npz   # a file for each batch, shuffled\n\n",
+             shell.data, encoder);
+    text_add(t,
+             "  import numpy as np                        # Python\n"
+             "  root = %s\n",
+             python.data);
+    item->ds->format->example(item->ds, t);
+    text_add(t,
+             "\nA batch is named by its plan. Any plan and any epoch opens; `ls` shows those that\n"
+             "were opened before:\n\n"
+             "  batch=<n|all>     samples of a batch\n"
+             "  part=KofN         share K of N of the stored order, before the shuffle\n"
+             "  rank=KofN         every Nth sample from K on, after the shuffle\n"
+             "  seed=S            shuffled, differently in every epoch=<E>\n"
+             "  shuffle=window:M  shuffled in blocks of M neighbours\n"
+             "  tail=keep|drop|wrap   a short last batch, none, or one filled up from the start\n\n"
+             "The same path holds the same bytes on every machine. Unmount: epochfs umount %s\n",
+             where.data);
+}
+
+char *page_readme(const struct catalog *catalog, const char *source, const char *mountpoint)
+{
+    AUTO_TEXT struct text t = {0};
+    char *ret;
+
+    text_add(&t,
+             "This is %s, mounted by epochfs: samples and shuffled batches as files.\n"
+             "Nothing here can be written; everything is made when it is read.\n\n",
+             source);
+    list_items(catalog, &t);
+    add_examples(catalog, mountpoint, &t);
+    return text_finish(&t, &ret, NULL) < 0 ? NULL : ret;
+}

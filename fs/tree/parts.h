@@ -1,0 +1,57 @@
+/* What the files of the tree (fs/tree*.c) share; nobody else includes this. */
+#ifndef EPOCHFS_FS_TREE_PARTS_H
+#define EPOCHFS_FS_TREE_PARTS_H
+
+#include "fs/tree/span.h"
+#include "fs/tree/tree.h"
+
+struct fixed {
+    enum node_kind kind;
+    char *name; /* owned */
+    uint32_t parent;
+    uint32_t first_child, n_children; /* children are neighbours, sorted by name */
+    const struct catalog_item *item;
+    const struct folder *folder;
+    uint64_t number;
+    char *text; /* NODE_PAGE; owned */
+    size_t text_len;
+    bool has_access; /* a folder of the source, with allow_other: */
+    struct access access;
+};
+
+/* The plans of one dataset, in the order of their opening. */
+struct item_plans {
+    struct plan_entry **entry;
+    size_t n;
+};
+
+struct tree {
+    /* Constant once made: */
+    const struct catalog *catalog;
+    struct fixed *fixed;
+    size_t n_fixed;
+    struct tree_options options;
+    char *(*page)(const struct catalog_item *item);
+
+    /* Set by tree_open_item(), constant once the item is open: */
+    uint64_t *sample_base; /* [catalog->n] base of the span of samples */
+    _Atomic int *opened;   /* [catalog->n] 0: not yet, 1, or -errno: it cannot be */
+    size_t *page_of;       /* [catalog->n] number of its page in fixed; constant */
+
+    pthread_rwlock_t lock;
+    /* Guarded by lock: */
+    struct spans spans;
+    struct item_plans *plans; /* [catalog->n] */
+    size_t n_epochs;          /* in all plans' lists */
+};
+
+/* Open the plan, or find it opened. *ret_new: it was not known before. 0, -ENFILE, -ENOMEM. */
+int tree_open_plan(struct tree *tree, const struct catalog_item *item, const struct plan *plan,
+                   struct plan_entry **ret, bool *ret_new);
+
+/* Open an epoch: give it a span and remember it for listings. *ret_new: it was not listed before.
+ */
+int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
+                    struct span *ret_span, bool *ret_new);
+
+#endif

@@ -1,0 +1,103 @@
+/* The plans and epochs that were opened: all the memory that the tree takes while it serves. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/scope.h"
+#include "fs/tree/parts.h"
+
+static void plan_entry_init(struct plan_entry *ret, const struct catalog_item *item,
+                            const struct plan *plan)
+{
+    uint64_t start, length;
+
+    *ret = (struct plan_entry){.item = item, .plan = *plan};
+    plan_name(plan, ret->name);
+    if (item->ds->ops && item->ds->ops->share)
+        item->ds->ops->share(item->ds, plan->part, plan->parts, &start, &length);
+    else
+        plan_share(plan->part, plan->parts, item->ds->samples, &start, &length);
+    schedule_init(&ret->schedule, &ret->plan, start, length);
+}
+
+/* Make entry the next plan of its dataset and give it a span. */
+static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
+{
+    struct item_plans *plans = &tree->plans[entry->item - tree->catalog->item];
+    struct span want = span_of_plan(entry, 0), span;
+    int r;
+
+    if (array_room(&plans->entry, plans->n, sizeof(struct plan_entry *)) < 0)
+        return -ENOMEM;
+    r = spans_take(&tree->spans, &want, &span);
+    if (r < 0)
+        return r;
+    entry->ino = span_ino(&span, &(struct span_place){.folder = SPAN_SELF, .file = SELF_PLAN});
+    plans->entry[plans->n++] = entry;
+    return 0;
+}
+
+int tree_open_plan(struct tree *tree, const struct catalog_item *item, const struct plan *plan,
+                   struct plan_entry **ret, bool *ret_new)
+{
+    AUTO_FREE struct plan_entry *entry = calloc(1, sizeof(*entry));
+    struct span want, span;
+    int r;
+
+    if (!entry)
+        return -ENOMEM;
+    plan_entry_init(entry, item, plan);
+    want = span_of_plan(entry, 0);
+    pthread_rwlock_wrlock(&tree->lock);
+    r = spans_find(&tree->spans, &want, &span);
+    *ret_new = r == -ENOENT;
+    if (*ret_new)
+        r = plan_add_locked(tree, entry);
+    pthread_rwlock_unlock(&tree->lock);
+    if (r < 0)
+        return r;
+    *ret = *ret_new ? TAKE_PTR(entry) : span.plan;
+    return 0;
+}
+
+static bool epoch_is_listed(const struct plan_entry *entry, uint64_t epoch)
+{
+    if (epoch < entry->listed_epochs)
+        return true;
+    for (size_t i = 0; i < entry->n_epochs; i++)
+        if (entry->epoch[i] == epoch)
+            return true;
+    return false;
+}
+
+int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
+                    struct span *ret_span, bool *ret_new)
+{
+    struct span want = span_of_plan(entry, epoch);
+    int r;
+
+    *ret_new = false;
+    pthread_rwlock_wrlock(&tree->lock);
+    r = spans_take(&tree->spans, &want, ret_span);
+    /* Without memory it is opened, but not listed. */
+    if (r == 0 && tree->n_epochs < PLANS_MAX && !epoch_is_listed(entry, epoch) &&
+        array_room(&entry->epoch, entry->n_epochs, sizeof(epoch)) == 0) {
+        entry->epoch[entry->n_epochs++] = epoch;
+        tree->n_epochs++;
+        *ret_new = true;
+    }
+    pthread_rwlock_unlock(&tree->lock);
+    return r;
+}
+
+const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item *item, size_t i)
+{
+    const struct item_plans *plans = &tree->plans[item - tree->catalog->item];
+    const struct plan_entry *entry;
+
+    pthread_rwlock_rdlock(&tree->lock);
+    entry = i < plans->n ? plans->entry[i] : NULL;
+    pthread_rwlock_unlock(&tree->lock);
+    return entry;
+}

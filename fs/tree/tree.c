@@ -1,0 +1,540 @@
+/* Names to nodes and back, and listings. fs/tree/span.c has the inode numbers, fs/tree/build.c what
+ * is fixed, fs/tree/plans.c what is opened. */
+#include "fs/tree/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "fs/tree/parts.h"
+
+const char *const live_names[N_LIVES] = {[LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
+
+/* Looks at live texts lie below the spans and far above what is fixed. */
+#define LOOK_BASE_BIT 61
+#define LOOK_BASE     (UINT64_C(1) << LOOK_BASE_BIT)
+#define LOOK_SHIFT    32
+
+/* ---- nodes from numbers ---- */
+
+static void node_of_fixed(const struct tree *tree, size_t i, struct node *ret)
+{
+    const struct fixed *f = &tree->fixed[i];
+
+    *ret = (struct node){
+        .kind = f->kind,
+        .ino = TREE_ROOT + i,
+        .fixed = f,
+        .item = f->item,
+        .folder = f->folder,
+        .number = f->number,
+    };
+}
+
+/* Check what an inode number says against what there is. */
+static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
+{
+    enum scope scope = s->plan ? SCOPE_BATCHES : SCOPE_SAMPLES;
+    const struct dataset *ds = s->item->ds;
+    struct span_place place;
+
+    span_place_of(s, ino, &place);
+    *ret = (struct node){.ino = ino, .item = s->item, .plan = s->plan, .epoch = place.epoch};
+    if (s->plan && !place.slot && place.folder == SPAN_SELF) {
+        ret->kind = place.file == SELF_EPOCH  ? NODE_EPOCH
+                    : place.file == SELF_PLAN ? NODE_PLAN
+                                              : NODE_PLAN_LINK;
+        return place.file >= SELF_EPOCH && place.file <= SELF_LINK ? 0 : -ESTALE;
+    }
+    if (place.folder >= ds->n_folders)
+        return -ESTALE;
+    ret->folder = &ds->folder[place.folder];
+    if (s->plan && !place.slot) {
+        ret->kind = NODE_BATCH_FOLDER;
+        return place.file == 0 ? 0 : -ESTALE;
+    }
+    if (place.file >= ret->folder->n_kinds[scope])
+        return -ESTALE;
+    ret->kind = s->plan ? NODE_BATCH : NODE_SAMPLE;
+    ret->file = &ret->folder->kind[scope][place.file];
+    ret->number = s->plan ? place.slot - 1 : place.slot;
+    return ret->number < (s->plan ? s->plan->schedule.batches : ds->samples) ? 0 : -ESTALE;
+}
+
+uint64_t tree_look_ino(const struct node *live, unsigned look)
+{
+    return LOOK_BASE + ((uint64_t)look << LOOK_SHIFT) + live->ino;
+}
+
+/* The node of a look at a live text. 0 or -ESTALE. */
+static int node_of_look(struct tree *tree, uint64_t v, struct node *ret)
+{
+    uint64_t ino = v & ((UINT64_C(1) << LOOK_SHIFT) - 1), look = v >> LOOK_SHIFT;
+
+    if (ino - TREE_ROOT >= tree->n_fixed || look >= TREE_LOOKS)
+        return -ESTALE;
+    node_of_fixed(tree, ino - TREE_ROOT, ret);
+    ret->look = (unsigned)look;
+    return ret->kind == NODE_LIVE ? 0 : -ESTALE;
+}
+
+int tree_node(struct tree *tree, uint64_t ino, struct node *ret)
+{
+    struct span span;
+    int r;
+
+    if (ino >> LOOK_BASE_BIT == 1)
+        return node_of_look(tree, ino - LOOK_BASE, ret);
+    if (ino - TREE_ROOT < tree->n_fixed) {
+        node_of_fixed(tree, ino - TREE_ROOT, ret);
+        return 0;
+    }
+    pthread_rwlock_rdlock(&tree->lock);
+    r = spans_of_ino(&tree->spans, ino, &span);
+    pthread_rwlock_unlock(&tree->lock);
+    return r < 0 ? r : node_of_span(&span, ino, ret);
+}
+
+/* ---- lookups ---- */
+
+/* Nodes show plans as constant; the tree itself may open their epochs. */
+static struct plan_entry *opened_plan(const struct node *node)
+{
+    return (struct plan_entry *)(uintptr_t)node->plan;
+}
+
+static void plan_node(const struct plan_entry *entry, struct node *ret)
+{
+    *ret = (struct node){.kind = NODE_PLAN, .ino = entry->ino, .item = entry->item, .plan = entry};
+}
+
+static void epoch_node(const struct span *span, const struct plan_entry *entry, uint64_t epoch,
+                       struct node *ret)
+{
+    const struct span_place self = {.epoch = epoch, .folder = SPAN_SELF, .file = SELF_EPOCH};
+
+    *ret = (struct node){
+        .kind = NODE_EPOCH,
+        .ino = span_ino(span, &self),
+        .item = entry->item,
+        .plan = entry,
+        .epoch = epoch,
+    };
+}
+
+static int lookup_plan(struct tree *tree, const struct node *parent, const char *name,
+                       struct node *ret, uint64_t *ret_changed, struct diag *d)
+{
+    struct plan_entry *entry;
+    struct plan plan;
+    bool is_new;
+    char meant[PLAN_NAME_ROOM];
+    struct diag reason = DIAG_INIT;
+    int r = plan_parse(name, strlen(name), ',', &plan, &reason);
+
+    if (r < 0 && plan_guess(name, meant))
+        return diag_set(d, -ENOENT, "%s; is it '%s'?", reason.text, meant);
+    if (r < 0)
+        return diag_set(d, -ENOENT, "%s", reason.text);
+    r = tree_open_plan(tree, parent->item, &plan, &entry, &is_new);
+    if (r < 0)
+        return r;
+    if (is_new)
+        *ret_changed = parent->ino;
+    plan_node(entry, ret);
+    if (strcmp(name, entry->name) != 0) {
+        ret->kind = NODE_PLAN_LINK;
+        ret->ino += SELF_LINK - SELF_PLAN;
+    }
+    return 0;
+}
+
+static int lookup_epoch(struct tree *tree, const struct node *parent, const char *name,
+                        struct node *ret, uint64_t *ret_changed, struct diag *d)
+{
+    struct plan_entry *entry = opened_plan(parent);
+    const char *digits = name + strlen("epoch=");
+    uint64_t epoch = 0;
+    struct span span;
+    bool is_new;
+    int r;
+
+    if (strncmp(name, "epoch=", 6) != 0 ||
+        number_parse(digits, strlen(digits), UINT64_MAX, &epoch) != strlen(digits) || !*digits) {
+        diag_set(d, -ENOENT, "want epoch=<a number from 0 to 2^64-1>, found '%s'", name);
+        return -ENOENT;
+    }
+    r = tree_open_epoch(tree, entry, epoch, &span, &is_new);
+    if (r < 0)
+        return r;
+    if (is_new)
+        *ret_changed = parent->ino;
+    epoch_node(&span, entry, epoch, ret);
+    return 0;
+}
+
+/* <enc>/ number i of an epoch, or of a plan without a seed. */
+static int batch_folder(struct tree *tree, const struct node *parent, unsigned i, struct node *ret)
+{
+    const struct span want = span_of_plan(opened_plan(parent), parent->epoch);
+    const struct span_place place = {.epoch = parent->epoch, .folder = i};
+    struct span span;
+    int r;
+
+    pthread_rwlock_rdlock(&tree->lock);
+    r = spans_find(&tree->spans, &want, &span);
+    pthread_rwlock_unlock(&tree->lock);
+    if (r < 0)
+        return r;
+    *ret = (struct node){
+        .kind = NODE_BATCH_FOLDER,
+        .ino = span_ino(&span, &place),
+        .item = parent->item,
+        .plan = parent->plan,
+        .epoch = parent->epoch,
+        .folder = &parent->item->ds->folder[i],
+    };
+    return 0;
+}
+
+static int lookup_batch_folder(struct tree *tree, const struct node *parent, const char *name,
+                               struct node *ret)
+{
+    const struct dataset *ds = parent->item->ds;
+
+    for (unsigned i = 0; i < ds->n_folders; i++)
+        if (ds->folder[i].n_kinds[SCOPE_BATCHES] && !strcmp(name, ds->folder[i].encoder->name))
+            return batch_folder(tree, parent, i, ret);
+    return -ENOENT;
+}
+
+static unsigned batch_digits(const struct plan_entry *entry)
+{
+    uint64_t batches = entry->schedule.batches;
+    unsigned digits = decimal_digits(batches ? batches - 1 : 0);
+
+    return digits < 6 ? 6 : digits;
+}
+
+static const struct file_kind *find_kind(const struct folder *folder, enum scope scope,
+                                         const char *suffix)
+{
+    for (unsigned i = 0; i < folder->n_kinds[scope]; i++)
+        if (!strcmp(folder->kind[scope][i].suffix, suffix))
+            return &folder->kind[scope][i];
+    return NULL;
+}
+
+static uint64_t sample_base(const struct tree *tree, const struct catalog_item *item)
+{
+    return tree->sample_base[item - tree->catalog->item];
+}
+
+/* The file of that kind and number in an <enc>/ folder. */
+static void file_node(const struct tree *tree, const struct node *parent,
+                      const struct file_kind *file, uint64_t number, struct node *ret)
+{
+    const struct dataset *ds = parent->item->ds;
+    bool samples = parent->kind == NODE_SAMPLE_FOLDER;
+    enum scope scope = samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    unsigned kind = (unsigned)(file - parent->folder->kind[scope]);
+    const struct span samples_span = {.base = samples ? sample_base(tree, parent->item) : 0};
+    const struct span_place folder = {.folder = (unsigned)(parent->folder - ds->folder)};
+
+    *ret = *parent;
+    ret->fixed = NULL;
+    ret->file = file;
+    ret->number = number;
+    ret->kind = samples ? NODE_SAMPLE : NODE_BATCH;
+    /* Slot 0 of a plan is taken by its folders; that of <enc>/ has the right epoch. */
+    ret->ino = samples ? span_file_ino(span_ino(&samples_span, &folder), number, kind)
+                       : span_file_ino(parent->ino, number + 1, kind);
+}
+
+static int lookup_sample(struct tree *tree, const struct node *parent, const char *name,
+                         struct node *ret)
+{
+    const struct folder *folder = parent->folder;
+    const struct file_kind *best = NULL;
+    size_t len = strlen(name), best_len = 0;
+    uint64_t sample = 0;
+
+    /* Keys may have dots, and one suffix may be the end of another. */
+    for (unsigned i = 0; i < folder->n_kinds[SCOPE_SAMPLES]; i++) {
+        const struct file_kind *file = &folder->kind[SCOPE_SAMPLES][i];
+        size_t n = strlen(file->suffix);
+
+        if (n < len && n > best_len && !memcmp(name + len - n, file->suffix, n)) {
+            best = file;
+            best_len = n;
+        }
+    }
+    if (!best || !dataset_find(parent->item->ds, name, len - best_len, &sample))
+        return -ENOENT;
+    file_node(tree, parent, best, sample, ret);
+    return 0;
+}
+
+static int lookup_batch(struct tree *tree, const struct node *parent, const char *name,
+                        struct node *ret)
+{
+    const char *dot = strchr(name, '.');
+    const struct file_kind *file = dot ? find_kind(parent->folder, SCOPE_BATCHES, dot) : NULL;
+    uint64_t batch = 0;
+
+    if (!file ||
+        !padded_number_parse(name, (size_t)(dot - name), batch_digits(parent->plan), &batch) ||
+        batch >= parent->plan->schedule.batches)
+        return -ENOENT;
+    file_node(tree, parent, file, batch, ret);
+    return 0;
+}
+
+static int lookup_fixed(struct tree *tree, const struct node *parent, const char *name,
+                        struct node *ret)
+{
+    const struct fixed *f = parent->fixed;
+    size_t low = f->first_child, high = low + f->n_children;
+
+    while (low < high) { /* children are sorted */
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(tree->fixed[middle].name, name);
+
+        if (!order) {
+            node_of_fixed(tree, middle, ret);
+            return 0;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return -ENOENT;
+}
+
+static int item_opened(const struct tree *tree, const struct catalog_item *item)
+{
+    return atomic_load_explicit(&tree->opened[item - tree->catalog->item], memory_order_acquire);
+}
+
+uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item)
+{
+    const struct fixed *page = &tree->fixed[tree->page_of[item - tree->catalog->item]];
+    const struct fixed *above = &tree->fixed[page->parent];
+
+    for (uint32_t i = above->first_child; i < above->first_child + above->n_children; i++)
+        if (tree->fixed[i].kind == NODE_BATCHES)
+            return TREE_ROOT + i;
+    return 0;
+}
+
+bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item)
+{
+    return item_opened(tree, item) != 0;
+}
+
+bool tree_is_open(const struct tree *tree, const struct node *node)
+{
+    return node->kind != NODE_PAGE || !node->item || item_opened(tree, node->item);
+}
+
+/* Are the names in a folder known? 0, -EAGAIN, or -EIO with the reason in d. */
+static int names_known(const struct tree *tree, const struct node *folder, struct diag *d)
+{
+    int opened;
+
+    if (folder->kind != NODE_SAMPLE_FOLDER && folder->kind != NODE_BATCHES)
+        return 0;
+    opened = item_opened(tree, folder->item);
+    if (opened != 1)
+        return opened ? opened : -EAGAIN;
+    return dataset_state(folder->item->ds) == DATASET_FAILED
+               ? diag_set(d, folder->item->ds->failed == -ESTALE ? -ESTALE : -EIO, "%s",
+                          folder->item->ds->reason.text)
+               : 0;
+}
+
+int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
+                uint64_t *ret_changed, struct diag *d)
+{
+    uint64_t changed = 0;
+    int r = names_known(tree, parent, d);
+
+    /* Its page is there before the dataset is ready. */
+    if (parent->kind == NODE_BATCHES && lookup_fixed(tree, parent, name, ret) == 0)
+        r = 1;
+    if (r != 0) {
+        if (ret_changed)
+            *ret_changed = 0;
+        return r < 0 ? r : 0;
+    }
+    switch (parent->kind) {
+    case NODE_FOLDER:
+    case NODE_DATASET:
+    case NODE_SOURCES:
+    case NODE_SAMPLES:
+        r = lookup_fixed(tree, parent, name, ret);
+        if (r == 0 && !tree_is_open(tree, ret))
+            r = -EAGAIN;
+        break;
+    case NODE_BATCHES:
+        r = lookup_plan(tree, parent, name, ret, &changed, d);
+        break;
+    case NODE_SAMPLE_FOLDER:
+        r = lookup_sample(tree, parent, name, ret);
+        break;
+    case NODE_PLAN:
+        r = parent->plan->plan.seeded ? lookup_epoch(tree, parent, name, ret, &changed, d)
+                                      : lookup_batch_folder(tree, parent, name, ret);
+        break;
+    case NODE_EPOCH:
+        r = lookup_batch_folder(tree, parent, name, ret);
+        break;
+    case NODE_BATCH_FOLDER:
+        r = lookup_batch(tree, parent, name, ret);
+        break;
+    default:
+        r = -ENOTDIR;
+        break;
+    }
+    if (ret_changed)
+        *ret_changed = changed;
+    return r;
+}
+
+/* ---- listings ---- */
+
+static int list_fixed(const struct tree *tree, const struct node *parent, uint64_t index,
+                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+{
+    if (index >= parent->fixed->n_children)
+        return -ENOENT;
+    node_of_fixed(tree, parent->fixed->first_child + index, ret);
+    snprintf(ret_name, TREE_NAME_ROOM, "%s", ret->fixed->name);
+    return 0;
+}
+
+static int list_plans(struct tree *tree, const struct node *parent, uint64_t index,
+                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+{
+    const struct item_plans *plans = &tree->plans[parent->item - tree->catalog->item];
+    int r = -ENOENT;
+
+    pthread_rwlock_rdlock(&tree->lock);
+    if (index < plans->n) {
+        plan_node(plans->entry[index], ret);
+        snprintf(ret_name, TREE_NAME_ROOM, "%s", ret->plan->name);
+        r = 0;
+    }
+    pthread_rwlock_unlock(&tree->lock);
+    return r;
+}
+
+static int list_epochs(struct tree *tree, const struct node *parent, uint64_t index,
+                       struct node *ret, char ret_name[static TREE_NAME_ROOM])
+{
+    const struct plan_entry *entry = parent->plan;
+    bool found = true, is_new;
+    struct span span;
+    uint64_t epoch = index;
+    int r;
+
+    pthread_rwlock_rdlock(&tree->lock);
+    if (index >= entry->listed_epochs) {
+        found = index - entry->listed_epochs < entry->n_epochs;
+        epoch = found ? entry->epoch[index - entry->listed_epochs] : 0;
+    }
+    pthread_rwlock_unlock(&tree->lock);
+    if (!found)
+        return -ENOENT;
+    r = tree_open_epoch(tree, opened_plan(parent), epoch, &span, &is_new);
+    if (r < 0)
+        return r;
+    snprintf(ret_name, TREE_NAME_ROOM, "epoch=%llu", (unsigned long long)epoch);
+    epoch_node(&span, entry, epoch, ret);
+    return 0;
+}
+
+static int list_batch_folders(struct tree *tree, const struct node *parent, uint64_t index,
+                              struct node *ret, char ret_name[static TREE_NAME_ROOM])
+{
+    const struct dataset *ds = parent->item->ds;
+
+    for (unsigned i = 0; i < ds->n_folders; i++) {
+        if (!ds->folder[i].n_kinds[SCOPE_BATCHES] || index-- > 0)
+            continue;
+        snprintf(ret_name, TREE_NAME_ROOM, "%s", ds->folder[i].encoder->name);
+        return batch_folder(tree, parent, i, ret);
+    }
+    return -ENOENT;
+}
+
+static int list_files(struct tree *tree, const struct node *parent, uint64_t index,
+                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+{
+    enum scope scope = parent->kind == NODE_SAMPLE_FOLDER ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    unsigned kinds = parent->folder->n_kinds[scope];
+    uint64_t n =
+        scope == SCOPE_SAMPLES ? parent->item->ds->samples : parent->plan->schedule.batches;
+    char stem[KEY_NAME_ROOM];
+
+    if (index / kinds >= n)
+        return -ENOENT;
+    file_node(tree, parent, &parent->folder->kind[scope][index % kinds], index / kinds, ret);
+    node_name(ret, stem);
+    snprintf(ret_name, TREE_NAME_ROOM, "%s%s", stem, ret->file->suffix);
+    return 0;
+}
+
+int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
+              char ret_name[static TREE_NAME_ROOM])
+{
+    int r = names_known(tree, parent, NULL);
+
+    if (parent->kind == NODE_BATCHES && index < parent->fixed->n_children)
+        return list_fixed(tree, parent, index, ret, ret_name);
+    /* No plan has been opened before the dataset is: nothing to list yet. */
+    if (r < 0)
+        return r == -EAGAIN && parent->kind == NODE_BATCHES ? -ENOENT : r;
+    switch (parent->kind) {
+    case NODE_FOLDER:
+    case NODE_DATASET:
+    case NODE_SOURCES:
+    case NODE_SAMPLES:
+        return list_fixed(tree, parent, index, ret, ret_name);
+    case NODE_BATCHES:
+        return list_plans(tree, parent, index - parent->fixed->n_children, ret, ret_name);
+    case NODE_PLAN:
+        return parent->plan->plan.seeded ? list_epochs(tree, parent, index, ret, ret_name)
+                                         : list_batch_folders(tree, parent, index, ret, ret_name);
+    case NODE_EPOCH:
+        return list_batch_folders(tree, parent, index, ret, ret_name);
+    case NODE_SAMPLE_FOLDER:
+    case NODE_BATCH_FOLDER:
+        return list_files(tree, parent, index, ret, ret_name);
+    default:
+        return -ENOTDIR;
+    }
+}
+
+void node_name(const struct node *node, char ret[static KEY_NAME_ROOM])
+{
+    if (node->kind == NODE_SAMPLE)
+        dataset_name(node->item->ds, node->number, false, ret);
+    else
+        snprintf(ret, KEY_NAME_ROOM, "%0*llu", (int)batch_digits(node->plan),
+                 (unsigned long long)node->number);
+}
+
+const char *tree_page(const struct node *node, size_t *ret_len)
+{
+    *ret_len = node->fixed->text_len;
+    return node->fixed->text;
+}
+
+void item_path(const struct catalog_item *item, char *ret, size_t room)
+{
+    snprintf(ret, room, "%s%s%s", item->folder, *item->folder ? "/" : "", item->name);
+}

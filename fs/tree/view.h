@@ -1,0 +1,70 @@
+/* The view: what is in the files of the tree.
+ *
+ * Everything is made on demand from the node alone; nothing is kept per file but the checksums of
+ * a few recent archives. Any thread. */
+#ifndef EPOCHFS_FS_TREE_VIEW_H
+#define EPOCHFS_FS_TREE_VIEW_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+#include "fs/tree/tree.h"
+
+struct view;
+
+/* mountpoint: absolute, "" where there is none; it is what scp files name. 0 or -ENOMEM. */
+int view_new(const char *mountpoint, struct view **ret);
+void view_free(struct view *view);
+
+/* When a call shall give up, with -EINTR. */
+struct view_patience {
+    bool (*ends)(void *ctx); /* NULL: never */
+    void *ctx;
+};
+
+/* Bytes of a file's content; live texts are not the view's. 0, -EFBIG where no file can be that
+ * large, -EINTR, -ENOMEM; -EBADMSG and others with the reason in d: the file is of a sample that
+ * cannot be read. A file of very many samples may take a walk over all of them, which is
+ * remembered. */
+int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
+              uint64_t *ret, struct diag *d);
+
+/* The samples of a file at places first .. first + n - 1, fewer where it ends. Returns how many. */
+uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
+                      uint64_t *ret);
+
+/* Is the size known without such a walk? */
+bool view_size_is_near(const struct node *node);
+
+/* Is it known that the file cannot be made, because its samples differ in shape? 1 with the reason
+ * in d, 0, or -EINTR. The walk that view_size() may take, for datasets of mixed shapes only. */
+int view_is_mixed(struct view *view, const struct node *node, const struct view_patience *patience,
+                  struct diag *d);
+
+/* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
+ * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
+ * sources: may block; or -EAGAIN, if the wants of this thread collect: those of one read have all
+ * that it misses, as far as there is room. */
+int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
+              size_t *ret_len, const struct view_patience *patience, struct diag *d);
+
+/* The extended attributes of samples and batches. */
+enum attribute {
+    ATTRIBUTE_DTYPE,
+    ATTRIBUTE_INDEX,
+    ATTRIBUTE_KEY,
+    ATTRIBUTE_SHAPE,
+    ATTRIBUTE_SOURCE,
+    N_ATTRIBUTES,
+};
+extern const char *const attribute_names[N_ATTRIBUTES];
+
+/* Does the node have that attribute? dtype and shape belong to files that hold one array; index is
+ * left out where the list of a batch would pass the 64 KiB that the kernel takes. */
+bool view_has_attribute(const struct node *node, enum attribute attribute);
+
+/* Its text. 0, -ENODATA, -ENOMEM or what a field's form gives. */
+int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
+                   const struct view_patience *patience, struct text *ret);
+
+#endif
