@@ -38,37 +38,48 @@ struct line {
 };
 
 struct model {
-    size_t n;
-    struct line *line; /* owned */
+    size_t n, room;
+    struct line *line; /* [room] owned */
 };
 
-/* Parse with its own memory for what follows the line. */
+/* Parse with its own memory for what follows the line. A label and a feature take a byte at least,
+ * and one between them and the next. */
 static void parse_line(struct line *line, unsigned columns)
 {
     AUTO_FREE uint8_t *text = malloc(line->len + LIBSVM_PAD);
+    size_t room = line->len / 2 + 1;
+    float *label = malloc(room * (2 * sizeof(float) + sizeof(uint32_t)));
     struct libsvm_fault fault;
 
     memcpy(text, line->file->at + line->start, line->len);
     memset(text + line->len, 0, LIBSVM_PAD);
     line->row = (struct libsvm_row){
-        .label_room = line->len,
-        .label = malloc(line->len * sizeof(float)),
-        .room = line->len,
-        .index = malloc(line->len * sizeof(uint32_t)),
-        .value = malloc(line->len * sizeof(float)),
+        .label_room = room,
+        .label = label,
+        .room = room,
+        .value = label + room,
+        .index = (uint32_t *)(void *)(label + 2 * room),
     };
     line->good = libsvm_line_parse(text, line->len, columns, &line->row, &fault) == 0;
     line->fault = line->good ? 0 : fault.at;
     FUZZ_CHECK(line->fault <= line->len);
+    FUZZ_CHECK(!line->good || (line->row.n <= room && line->row.n_labels <= room));
     if (line->good)
         FUZZ_CHECK(libsvm_row_sort(line->row.index, line->row.value, line->row.n) == 0);
 }
 
 static void line_release(struct line *line)
 {
-    free(line->row.label);
-    free(line->row.index);
-    free(line->row.value);
+    free(line->row.label); /* and all that the row has */
+}
+
+static void model_put(struct model *m, const struct line *line)
+{
+    if (m->n == m->room) {
+        m->room = m->room * 2 + 16;
+        m->line = realloc(m->line, m->room * sizeof(*line));
+    }
+    m->line[m->n++] = *line;
 }
 
 static void model_add(struct model *m, const struct slice *file, unsigned columns, bool skip_bad)
@@ -85,9 +96,8 @@ static void model_add(struct model *m, const struct slice *file, unsigned column
         if (!libsvm_is_row(file->at + line.start, line.len))
             continue;
         parse_line(&line, columns);
-        m->line = realloc(m->line, (m->n + 1) * sizeof(line));
         if (line.good || !skip_bad)
-            m->line[m->n++] = line;
+            model_put(m, &line);
         else
             line_release(&line);
     }
@@ -380,6 +390,19 @@ static void check_dataset(const struct dataset *ds, const struct model *m)
             check_number(ds, m, i);
 }
 
+/* The dataset of these files, one behind another. */
+static void check_files(const struct dataset *ds, const struct slice *file, size_t n,
+                        const struct format_options *options)
+{
+    struct model model = {0};
+
+    FUZZ_CHECK(ds);
+    for (size_t i = 0; i < n; i++)
+        model_add(&model, &file[i], libsvm_rows_of(ds)->file[0]->columns, options->skip_bad_rows);
+    check_dataset(ds, &model);
+    model_release(&model);
+}
+
 static void open_parts(const struct slice *file, size_t n_files, const struct slice *side,
                        enum libsvm_side_kind kind, const struct format_options *options,
                        struct pool *pool)
@@ -387,8 +410,8 @@ static void open_parts(const struct slice *file, size_t n_files, const struct sl
     static const char *const names[FILES] = {"a.txt", "b.txt"};
     static const char *const sides[] = {"a.txt.weight", "a.txt.group", "a.txt.base_margin"};
     struct blob *blob[FILES + 1];
-    struct model model[FILES + 1] = {0};
     struct libsvm_made made;
+    const struct dataset *all;
     size_t n = 0;
 
     for (size_t i = 0; i < n_files; i++)
@@ -396,23 +419,12 @@ static void open_parts(const struct slice *file, size_t n_files, const struct sl
     if (side)
         blob[n++] = memory_blob_new(sides[kind], side->at, side->len, side->len, NULL);
     FUZZ_CHECK(libsvm_open(blob, n, options, NULL, pool, &made) == 0);
-    for (size_t i = 0; i < n_files; i++) {
-        const struct dataset *ds = libsvm_dataset(&made, names[i]);
-
-        FUZZ_CHECK(ds);
-        if (libsvm_dataset(&made, "all"))
-            model_add(&model[FILES], &file[i], libsvm_rows_of(ds)->file[0]->columns,
-                      options->skip_bad_rows);
-        if (!fuzz_takes(way >> 24, (unsigned)i, (unsigned)n_files))
-            continue;
-        model_add(&model[i], &file[i], libsvm_rows_of(ds)->file[0]->columns,
-                  options->skip_bad_rows);
-        check_dataset(ds, &model[i]);
-    }
-    if (libsvm_dataset(&made, "all"))
-        check_dataset(libsvm_dataset(&made, "all"), &model[FILES]);
-    for (size_t i = 0; i <= FILES; i++)
-        model_release(&model[i]);
+    for (size_t i = 0; i < n_files; i++)
+        if (fuzz_takes(way >> 24, (unsigned)i, (unsigned)n_files))
+            check_files(libsvm_dataset(&made, names[i]), &file[i], 1, options);
+    all = libsvm_dataset(&made, "all");
+    if (all)
+        check_files(all, file, n_files, options);
     libsvm_release(&made);
 }
 
