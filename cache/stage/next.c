@@ -23,6 +23,7 @@
 #define UNWAITED_MS  50                  /* that nobody here waits for */
 #define STEAL_S      5                   /* and how long they may be without a sign of life */
 #define RECORDS      512
+#define YIELDING_RUN (UINT64_C(1) << 20)
 #define TURN_MS      100 /* after a turn in which something was on its way: look again */
 #define MANY_TURN_MS 2000
 #define MANY_FILES   1000
@@ -211,6 +212,27 @@ static unsigned count_active(const struct stage *stage, enum run_why why)
     return n;
 }
 
+/* Runs of the background, under way or queued for that. */
+static size_t count_background_locked(const struct stage *stage)
+{
+    return count_active(stage, RUN_BACKGROUND) + stage->queued[RUN_BACKGROUND].n;
+}
+
+/* Look whether the processors are taken, if it is time for that. */
+static void look_at_processors(struct stage *stage, int64_t now)
+{
+    size_t under_way;
+
+    if (!stage->options.idle_ns)
+        return;
+    lock_take(&stage->lock);
+    under_way = count_background_locked(stage);
+    lock_drop(&stage->lock);
+    if (yield_looks(&stage->yield, now, under_way) &&
+        yield_look(&stage->yield, now, stage->options.idle_ns()))
+        atomic_fetch_add_explicit(&stage->counters.rests, 1, memory_order_relaxed);
+}
+
 /* May one more run be started in the background? While somebody waits it has one at a time. */
 static bool may_stage_locked(struct stage *stage, int64_t now)
 {
@@ -220,7 +242,8 @@ static bool may_stage_locked(struct stage *stage, int64_t now)
         count_active(stage, RUN_BACKGROUND))
         return false;
     return stage->begun && stage->options.background && !stage->ending && !others &&
-           !stage->asleep.n && runs_have_place_locked(stage) && now >= stage->budget_ns;
+           !stage->asleep.n && runs_have_place_locked(stage) && now >= stage->budget_ns &&
+           yield_may(&stage->yield, count_background_locked(stage));
 }
 
 /* May it go on with the turn through the files? What they have beside what the plan needs is not
@@ -233,10 +256,10 @@ static bool may_turn_locked(const struct stage *stage, int64_t now)
 
 static int64_t next_look_locked(const struct stage *stage, int64_t now)
 {
-    int64_t next = INT64_MAX;
+    int64_t next = yield_next(&stage->yield, count_background_locked(stage));
 
     if (!stage->begun || !stage->options.background)
-        return next;
+        return INT64_MAX;
     if (stage->full_error && stage->full_until > now)
         next = stage->full_until;
     if (stage->look_until > now && stage->look_until < next)
@@ -288,11 +311,14 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t mo
     return first;
 }
 
-/* How long the next run may be: with rate= no more than comes in a quarter of a second. */
+/* How long the next run may be: with rate= no more than comes in a quarter of a second, and little
+ * between rests. */
 uint64_t run_bytes_locked(const struct stage *stage)
 {
-    return stage->options.rate ? min_u64(stage->run_bytes, stage->options.rate / 4)
-                               : stage->run_bytes;
+    uint64_t bytes =
+        yield_is_taken(&stage->yield) ? min_u64(stage->run_bytes, YIELDING_RUN) : stage->run_bytes;
+
+    return stage->options.rate ? min_u64(bytes, stage->options.rate / 4) : bytes;
 }
 
 void spend_locked(struct stage *stage, int64_t now, uint64_t bytes)
@@ -434,8 +460,11 @@ static bool next_run(struct stage *stage, int64_t now)
 
 static void stage_in_background(struct stage *stage, int64_t now)
 {
-    while (next_run(stage, now))
+    look_at_processors(stage, now);
+    while (next_run(stage, now)) {
+        yield_begun(&stage->yield);
         runs_start(stage);
+    }
     keep_prepare(stage);
 }
 

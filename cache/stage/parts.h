@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "base/missing_ranges.h"
 #include "base/ranges.h"
+#include "base/yield.h"
 #include "cache/disk/quota.h"
 #include "cache/disk/staged_file.h"
 #include "cache/stage/overflow.h"
@@ -263,6 +264,7 @@ struct stage {
     int64_t refused_at; /* the last one */
     struct guided guided;
     struct keeping keeping;
+    struct yield yield;  /* of the thread */
     struct diag trouble; /* the last failure */
     int trouble_error;   /* 0: it works again */
 };

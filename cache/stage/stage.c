@@ -48,6 +48,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->transport = transport;
     stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 4), 4);
     stage->run_bytes = RUN_BYTES;
+    yield_init(&stage->yield);
     stage->byte_ns = BYTE_NS;
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, monotonic_ns());

@@ -37,6 +37,10 @@ struct stage_options {
     uint64_t rate;       /* bytes per second in the background; 0: no limit */
     unsigned patience_s; /* that a reader waits for bytes while the remote fails */
     bool background;     /* stage everything; false: only what is asked for */
+    /* Nanoseconds that the processors have been idle, as processors_idle_ns(): the background
+     * yields them to a job that has use for all. By the thread, no lock held. NULL: it never does.
+     */
+    uint64_t (*idle_ns)(void);
     /* Has any process made of all of a blob what is used instead, so that it need not be staged?
      * Asked by any thread, no lock held. NULL: no. */
     bool (*is_done)(const struct blob *blob, const struct cache_folder *cache);
@@ -62,6 +66,7 @@ struct stage_counters {
     _Atomic uint64_t refused;      /* blocks not kept, for want of room */
     _Atomic uint64_t bad_blocks;   /* whose checksum was wrong */
     _Atomic uint64_t bad_files;    /* that differ from SHA256SUMS */
+    _Atomic uint64_t rests;        /* of the background, for others to have the processors */
     _Atomic uint64_t staged_bytes; /* is: of these files' blocks, on disk */
     _Atomic uint64_t total_bytes;  /* is: of these files */
 };

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/processors.h"
 #include "fs/cli/commands.h"
 #include "fs/life/beacon.h"
 #include "fs/life/daemon.h"
@@ -382,6 +383,7 @@ static int run_mount(int argc, char **argv, const char *letters, bool helper)
 
     options_init(&options);
     code = parse_call(argc, argv, letters, &call, &options, helper);
+    options.source.stage.idle_ns = processors_idle_ns; /* beside a mount a job computes */
     return code == EXIT_DONE ? mount_source(&call, &options) : code;
 }
 

@@ -40,6 +40,8 @@ static const struct row {
      AT(bad_blocks)},
     {"bad_files", "epochfs_remote_bad_files_total", "Files that differ from SHA256SUMS.",
      AT(bad_files)},
+    {"rests", "epochfs_remote_rests_total",
+     "Rests of the background, for a job to have all processors.", AT(rests)},
     {"staged_bytes", "epochfs_remote_staged_bytes", "Bytes of the source that are staged.",
      AT(staged_bytes)},
     {"total_bytes", "epochfs_remote_source_bytes", "Bytes of the source.", AT(total_bytes)},
