@@ -143,12 +143,14 @@ struct run {
     bool small;   /* it is beside the jobs: see is_small_locked() */
     bool crowded; /* more than jobs were under way when it began */
     int64_t made;
-    uint64_t when;            /* it is needed, by the guide; STAGE_NEVER: that is not known */
-    bool was_paused;          /* this transfer */
-    unsigned failures;        /* in a row, without a block */
-    int over_error;           /* why it was stopped */
-    uint64_t claimed;         /* blocks from first on; the others are written without a claim */
-    bool steals;              /* it does without claims: who has them has given no sign of life */
+    uint64_t when;          /* it is needed, by the guide; STAGE_NEVER: that is not known */
+    bool was_paused;        /* this transfer */
+    int64_t watched_at;     /* since it was hurried: when its bytes were last looked at; 0: never */
+    uint64_t watched_bytes; /* then */
+    unsigned failures;      /* in a row, without a block */
+    int over_error;         /* why it was stopped */
+    uint64_t claimed;       /* blocks from first on; the others are written without a claim */
+    bool steals;            /* it does without claims: who has them has given no sign of life */
     _Atomic int64_t ready_at; /* since when there are complete blocks in the buffer; 0: none */
     struct lock buffer_lock;  /* of what comes: before stage->lock */
     /* Of the thread that starts it, then of who has buffer_lock: */
@@ -158,10 +160,10 @@ struct run {
     size_t fill;   /* bytes in buffer, of the blocks behind */
     size_t buffer_room;
     uint8_t *buffer;
-    uint64_t bytes;   /* of this transfer */
-    uint64_t share;   /* bytes that are progress: less in patience= is too slow to count */
-    uint64_t unheard; /* bytes since the last progress */
-    int64_t came_at;  /* when bytes last came */
+    _Atomic uint64_t bytes; /* of this transfer */
+    uint64_t share;         /* bytes that are progress: less in patience= is too slow to count */
+    uint64_t unheard;       /* bytes since the last progress */
+    int64_t came_at;        /* when bytes last came */
     int64_t began;
     int64_t first_at; /* when its first bytes came, */
     size_t first_bytes;
@@ -419,6 +421,14 @@ void runs_stop_locked(struct stage *stage, struct wait **ret_over);
 
 /* Buffers that no run has. */
 void runs_free_buffers_locked(struct stage *stage);
+
+/* ---- cache/stage/late.c ---- */
+
+/* The run is hurried: what it brings is measured from now on. */
+void run_watch_locked(struct run *run);
+
+/* Stop runs that bring too much that nobody waits for before what a reader waits for. */
+void runs_stop_late_locked(struct stage *stage, int64_t now);
 
 /* ---- cache/stage/next.c ---- */
 

@@ -268,6 +268,7 @@ static void hurry_locked(struct run *run, enum run_why why)
     if (queued)
         list_remove(run);
     atomic_store(&run->why, (int)why);
+    run_watch_locked(run);
     if (queued)
         list_add(run, RUN_QUEUED);
     if (run->state == RUN_ASLEEP && run->alarm.first > soon)
@@ -1328,6 +1329,7 @@ int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_ove
             wake = wake_asleep_locked(stage, now), next = give_up < wake ? give_up : wake;
     bool waited = stage->quiet.n > 0;
 
+    runs_stop_late_locked(stage, now);
     for (const struct run *run = stage->active.first; run && !waited; run = run->next)
         waited = run->why != RUN_BACKGROUND;
     if (waited && now + LOOK_MS * NS_PER_MS < next) /* runs_flush() */
