@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Completion of epochfs(1) in bash. tests/mount/case-completion.py holds it against --help.
+# Completion of epochfs(1) in bash. tests/mount/cli/case-completion.py holds it against --help.
 
 # The command line up to the cursor, in the words that were typed: bash divides them at = and :, too.
 # Sets words; the last one is to be completed.

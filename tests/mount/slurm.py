@@ -161,7 +161,7 @@ class Cluster:
     def make_tools(self, settings):
         shutil.copytree(os.path.join(HERE, "../../mount-scripts/slurm"), self.tools)
         shutil.copy(EPOCHFS, self.epochfs)
-        shutil.copy(os.path.join(HERE, "slurm_task.py"), self.task)
+        shutil.copy(os.path.join(HERE, "slurm", "task.py"), self.task)
         sanitizers = "".join(f"export {name}='{value}'\n" for name, value in os.environ.items()
                              if name.endswith("SAN_OPTIONS"))
         wrapper = program(f"{self.dir}/epochfs", f'#!/bin/bash\n{sanitizers}exec {self.epochfs} "$@"\n')
@@ -290,7 +290,7 @@ class Cluster:
         equal(bool(condition()), True, f"job {job}: {what} before it ended: {self.output(job)}")
 
     def wait_tasks(self, job, what, n=4):
-        """Until n of its tasks have said so, see slurm_task.py."""
+        """Until n of its tasks have said so, see slurm/task.py."""
         self.wait_for(job, lambda: len(glob.glob(f"{self.dir}/out/{job}.*.{what}")) >= n, what)
 
     def reading(self, source, *arguments):

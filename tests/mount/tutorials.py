@@ -68,8 +68,8 @@ def check_printed(printed, wanted):
 def check_pages():
     """Every page has a case."""
     pages = {os.path.basename(page)[:-len(".md")] for page in glob.glob(f"{PAGES}/*.md")}
-    cases = {re.search("case-tutorial-(.*).py", case)[1]
-             for case in glob.glob(f"{CASES}/case-tutorial-*.py")}
+    cases = {re.search("case-(.*).py", case)[1]
+             for case in glob.glob(f"{CASES}/tutorials/case-*.py")}
     equal(cases, pages, "cases for the pages of docs/tutorials")
 
 

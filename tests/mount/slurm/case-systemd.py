@@ -14,7 +14,7 @@ from lib import CACHE, DEADLINE, EPOCHFS, PRIVATE, SOURCE, content, equal, mount
 from servers import timed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SYSTEMD = os.path.join(HERE, "../../mount-scripts/systemd")
+SYSTEMD = os.path.join(HERE, "../../../mount-scripts/systemd")
 GENERATOR = "/lib/systemd/system-generators/systemd-fstab-generator"
 AT = f"{PRIVATE}/mounted here"
 CONF = {"SOURCE": f"{PRIVATE}/a source", "MOUNTPOINT": AT, "OPTIONS": "plan=batch=4,keep=pin"}

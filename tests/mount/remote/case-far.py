@@ -15,7 +15,7 @@ from servers import PATIENT, Nginx, coverage, make_ca, make_certificate, place, 
 
 if not shutil.which("openssl"):
     skip("openssl is missing")
-PROXY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/limit_proxy.py")
+PROXY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bench/limit_proxy.py")
 DELAY = 0.05  # in each direction
 TRIP = 2 * DELAY
 SIDE, COUNT, BATCH = 28, 40000, 128

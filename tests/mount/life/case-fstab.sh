@@ -1,7 +1,7 @@
 #!/bin/bash
 # mount-scripts/fstab-line: lines that mount(8) takes, whatever is in the names; what would not be
 # mounted gets none.
-# shellcheck source=lib.sh
+# shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 fstab_line=$CASES/../../mount-scripts/fstab-line
 export FSTAB=$PRIVATE/fstab EPOCHFS_HELPER=$PRIVATE/mount.epochfs

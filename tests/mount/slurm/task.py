@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """A task of the jobs of case-slurm-*.py: reads its rank of the images below $EPOCHFS_MOUNT.
 
-    slurm_task.py first      its first batch
-    slurm_task.py epoch      the epoch, once; which samples it has seen is in <job>.<task>.read.npy
-    slurm_task.py forever    one epoch after another; <job>.<task>.reading when it has begun
+    task.py first      its first batch
+    task.py epoch      the epoch, once; which samples it has seen is in <job>.<task>.read.npy
+    task.py forever    one epoch after another; <job>.<task>.reading when it has begun
 
 The files are made in the current folder. Each image must be that of images.npy beside this program.
 """

@@ -252,7 +252,7 @@ static void check_content(const struct dataset *ds, const struct file_kind *kind
     else if (!strcmp(name, "png"))
         check_png(ds, kind->field, sel, got);
     else
-        assert_string_equal(name, "npz"); /* test_npz.c */
+        assert_string_equal(name, "npz"); /* format/encode/test_npz.c */
 }
 
 /* ---- all files of a dataset ---- */

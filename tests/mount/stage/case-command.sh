@@ -1,6 +1,6 @@
 #!/bin/bash
 # epochfs stage: fills the cache, goes on where it was ended, and says 0 only if all is there.
-# shellcheck source=lib.sh
+# shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 small_source
 cache=$PRIVATE/a-cache

@@ -1,6 +1,6 @@
 #!/bin/bash
 # epochfs cache: lists, verifies and prunes what is ours, and nothing else.
-# shellcheck source=lib.sh
+# shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 small_source
 gzip "$SOURCE/train-images-idx3-ubyte"

@@ -15,7 +15,7 @@ from lib import (PRIVATE, SOURCE, content, equal, idx_bytes, small, start, statu
                  write)
 from servers import (Nginx, error_of, place, read_anew, remote, start_at, timed, wait_until)
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/status.md")
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/status.md")
 TYPES = {"text": (str,), "integer": (int,), "number": (float,), "list": (list,), "object": (dict,),
          "null": (type(None),)}
 WHEN = {"always", "stage", "plan", "read"}

@@ -1,5 +1,5 @@
-"""A small file on the bad server, mounted for one thing that goes wrong: what case-remote-bad.py
-and case-remote-lasting.py share."""
+"""A small file on the bad server, mounted for one thing that goes wrong: what remote/case-bad.py
+and remote/case-lasting.py share."""
 
 import errno
 import shutil

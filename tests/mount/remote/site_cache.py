@@ -11,7 +11,7 @@ from lib import DEADLINE, PRIVATE, equal
 from servers import Nginx, free_port
 
 MAKE_CONF = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                         "../../mount-scripts/site-cache/make-conf")
+                         "../../../mount-scripts/site-cache/make-conf")
 
 
 def make_conf(*arguments, code=0):

@@ -10,7 +10,7 @@ from lib import DEADLINE, EPOCHFS, PRIVATE, SOURCE, content, equal, run, small, 
 from servers import start_at
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                      "../../mount-scripts/prometheus-textfile")
+                      "../../../mount-scripts/prometheus-textfile")
 OUT = f"{PRIVATE}/out put"
 
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # mount-scripts/modules: what `module load epochfs` sets, and that `module unload` takes it back.
-# shellcheck source=lib.sh
+# shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 modules=$CASES/../../mount-scripts/modules
 root=$PRIVATE/root

@@ -1,6 +1,6 @@
 #!/bin/bash
 # mount.epochfs: the same binary under the name that mount(8) calls, with options as in fstab.
-# shellcheck source=lib.sh
+# shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 small_source
 ln -s "$EPOCHFS" "$PRIVATE/mount.epochfs"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The time limit of a job, a disk that is full, a cache that stays: as case-slurm-ends.py."""
+"""The time limit of a job, a disk that is full, a cache that stays: as slurm/case-ends.py."""
 
 import re
 import subprocess

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The command line: help, exit codes, messages, and that mount returns when the mount answers.
-# shellcheck source=lib.sh
+# shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 small_source
 
