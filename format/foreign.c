@@ -5,6 +5,7 @@
  * page), PDF, pickle (PEP 307: PROTO is its first opcode). Text kinds have none, and are looked at.
  */
 #include "format/foreign.h"
+#include "format/registry.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "format/core/format.h"
+#include "format/registry.h"
 
 extern const struct format format_idx, format_libsvm, format_kaldi;
 

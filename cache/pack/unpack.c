@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cache/source/source.h"
+#include "cache/disk/local_blob.h"
 
 extern const struct unpacker unpacker_gzip;
 #ifdef HAVE_LZMA

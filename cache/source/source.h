@@ -198,9 +198,4 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
  * reason in d. */
 int local_stage_new(struct source *source, const struct source_options *options, struct diag *d);
 
-/* A blob of an open file, of which it takes the descriptor over (also on error). Its first size
- * bytes count; the rest of the file is not shown. may_be_removed: the file is ours, that it has
- * lost its name says nothing of its content. */
-int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret);
-
 #endif

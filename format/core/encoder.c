@@ -4,16 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct encoder encoder_raw, encoder_npy, encoder_npz, encoder_tar, encoder_png,
-    encoder_pgm, encoder_idx, encoder_svm, encoder_ark, encoder_wav, encoder_txt;
-
-const struct encoder *const encoders[] = {
-    &encoder_raw, &encoder_npy, &encoder_npz, &encoder_tar, &encoder_png, &encoder_pgm,
-    &encoder_idx, &encoder_svm, &encoder_ark, &encoder_wav, &encoder_txt,
-};
-const unsigned n_encoders = ARRAY_LEN(encoders);
-_Static_assert(ARRAY_LEN(encoders) <= ENCODERS_MAX, "fs/ numbers encoders with 4 bits");
-
 struct offers {
     const struct encoder *encoder;
     unsigned n;
@@ -46,8 +36,10 @@ int offer_alone(struct offers *offers, const struct field *field, const char *ex
 
 bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind)
 {
-    if (kind->field || kind->encoder != &encoder_npz) /* which alone has all fields as arrays */
-        return kind->field && kind->field->mixed;
+    if (kind->field)
+        return kind->field->mixed;
+    if (!kind->encoder->all_arrays)
+        return false;
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (ds->field[i].mixed && field_is_in(&ds->field[i], IN_NPZ_BATCHES))
             return true;
@@ -78,14 +70,14 @@ static int folder_fill(struct folder *folder, const struct dataset *ds, enum sco
     return 0;
 }
 
-int dataset_add_folders(struct dataset *ds)
+int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n)
 {
     AUTO_FREE struct offers *offers = calloc(1, sizeof(*offers));
 
-    ds->folder = calloc(n_encoders, sizeof(*ds->folder));
+    ds->folder = calloc(n, sizeof(*ds->folder));
     if (!offers || !ds->folder)
         return -ENOMEM;
-    for (unsigned i = 0; i < n_encoders; i++) {
+    for (unsigned i = 0; i < n; i++) {
         struct folder *folder = &ds->folder[ds->n_folders++];
 
         folder->encoder = encoders[i];

@@ -1,4 +1,5 @@
-/* Encoders: how samples look as files. One table of functions each; encoders[] is the registry.
+/* Encoders: how samples look as files. One table of functions each; format/encode/encode.h has
+ * them.
  *
  * An encoder is a folder of the tree (`samples/npy`, `batches/<plan>/npy`). For each sample or
  * batch that folder holds one file of every kind that the encoder offers for the dataset. */
@@ -41,6 +42,8 @@ struct encoder {
     /* Add the parts of the file of that kind for l->selection. 0 or -errno; -EDOM: see
      * file_kind_is_mixed(). */
     int (*layout)(struct layout *l, const struct file_kind *kind);
+
+    bool all_arrays; /* a file of all fields has each as an array, those of IN_NPZ_BATCHES */
 };
 
 /* Is there a selection that cannot be a file of that kind, because arrays of its samples cannot be
@@ -53,28 +56,12 @@ int offer(struct offers *offers, const struct field *field, const char *ext);
 /* The same, ".<ext>" where the field need not be named. */
 int offer_alone(struct offers *offers, const struct field *field, const char *ext);
 
-extern const struct encoder *const encoders[];
-extern const unsigned n_encoders;
-
-/* Ask every encoder what it offers for ds and fill ds->folder; once its fields are known.
+/* Ask each of n encoders what it offers for ds and fill ds->folder; once its fields are known.
  * 0, -ENOMEM or -E2BIG (more than KINDS_MAX kinds in a folder). */
-int dataset_add_folders(struct dataset *ds);
+int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n);
 void dataset_free_folders(struct dataset *ds);
 
 /* Axis i of an item as it stands in the source. */
 uint64_t field_stored_dim(const struct field *f, unsigned i);
-
-/* Add an array as a .npy file, with the header that numpy.save writes. */
-int npy_add(struct layout *l, const struct field *f);
-
-/* The same in two steps. *ret_header is the caller's, or given to npy_add_with(), which takes it
- * over, also on error; *ret_bytes: of the file. */
-int npy_header(struct layout *l, const struct field *f, uint8_t **ret_header, size_t *ret_len,
-               uint64_t *ret_bytes);
-int npy_add_with(struct layout *l, const struct field *f, uint8_t *header, size_t len);
-
-/* Add a scalar integer field as decimal text of fixed width, for WebDataset's .cls: one line an
- * item. */
-int cls_add(struct layout *l, const struct field *f);
 
 #endif

@@ -1,5 +1,5 @@
-/* Source formats: who recognises a file and makes datasets of the files of a folder. formats[] is
- * the registry; a new format is one reader, one line there, one test, one page. */
+/* Source formats: who recognises a file and makes datasets of the files of a folder.
+ * A format is a table of functions; format/registry.h has them all. */
 #ifndef EPOCHFS_FORMAT_CORE_FORMAT_H
 #define EPOCHFS_FORMAT_CORE_FORMAT_H
 
@@ -75,7 +75,7 @@ struct format {
     /* Is this a file of that format, good or bad? */
     enum claim (*probe)(const struct probed_file *file);
 
-    /* Make datasets of the n files of one folder that probe accepted, in the order of the source. A
+    /* Make datasets of the n files of one folder that probe accepted, in the order of the source.
      * file that is no good is told to finds and is no error of the call. 0 or -ENOMEM. */
     int (*open_folder)(struct source_file *files, size_t n, const struct format_setup *setup,
                        struct finds *finds);
@@ -91,8 +91,5 @@ struct format {
     /* Python lines that read a dataset at root, for README.txt; ds may not be ready yet. */
     void (*example)(const struct dataset *ds, struct text *t);
 };
-
-extern const struct format *const formats[];
-extern const unsigned n_formats;
 
 #endif

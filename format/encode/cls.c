@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/missing_ranges.h"
 #include "format/core/sample_window.h"
+#include "format/encode/cls.h"
 
 #define CLS_ROOM 16
 

@@ -47,4 +47,5 @@ static int idx_layout(struct layout *l, const struct file_kind *kind)
     return r < 0 ? r : layout_add_stored(l, f);
 }
 
-const struct encoder encoder_idx = {"idx", SHOWS_CONTAINER, idx_offer, idx_layout};
+const struct encoder encoder_idx = {
+    .name = "idx", .shows = SHOWS_CONTAINER, .offer = idx_offer, .layout = idx_layout};

@@ -1,4 +1,5 @@
 /* npy: numpy's array file, format 1.0; byte for byte what numpy.save (1.23 and later) writes. */
+#include "format/encode/npy.h"
 #include "format/core/encoder.h"
 
 #include <errno.h>
@@ -100,4 +101,5 @@ static int npy_layout(struct layout *l, const struct file_kind *kind)
                                                 : npy_add(l, kind->field);
 }
 
-const struct encoder encoder_npy = {"npy", SHOWS_ITEMS, npy_offer, npy_layout};
+const struct encoder encoder_npy = {
+    .name = "npy", .shows = SHOWS_ITEMS, .offer = npy_offer, .layout = npy_layout};

@@ -5,6 +5,7 @@
  * 1980-01-01, so that the same samples give the same bytes everywhere. ZIP64 where it is needed:
  * PKWARE APPNOTE 6.3.9, 4.3 to 4.5. */
 #include "format/core/encoder.h"
+#include "format/encode/npy.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -265,4 +266,10 @@ static int npz_offer(const struct dataset *ds, enum scope scope, struct offers *
     return offer(offers, NULL, "npz");
 }
 
-const struct encoder encoder_npz = {"npz", SHOWS_CONTAINER, npz_offer, npz_layout};
+const struct encoder encoder_npz = {
+    .name = "npz",
+    .shows = SHOWS_CONTAINER,
+    .offer = npz_offer,
+    .layout = npz_layout,
+    .all_arrays = true,
+};

@@ -43,7 +43,11 @@ static int txt_offer(const struct dataset *ds, enum scope scope, struct offers *
     return offer_files(ds, FIELD_LINE, "txt", offers);
 }
 
-const struct encoder encoder_svm = {"svm", SHOWS_CONTAINER, svm_offer, one_field_layout};
-const struct encoder encoder_ark = {"ark", SHOWS_CONTAINER, ark_offer, one_field_layout};
-const struct encoder encoder_wav = {"wav", SHOWS_CONTAINER, wav_offer, one_field_layout};
-const struct encoder encoder_txt = {"txt", SHOWS_CONTAINER, txt_offer, one_field_layout};
+const struct encoder encoder_svm = {
+    .name = "svm", .shows = SHOWS_CONTAINER, .offer = svm_offer, .layout = one_field_layout};
+const struct encoder encoder_ark = {
+    .name = "ark", .shows = SHOWS_CONTAINER, .offer = ark_offer, .layout = one_field_layout};
+const struct encoder encoder_wav = {
+    .name = "wav", .shows = SHOWS_CONTAINER, .offer = wav_offer, .layout = one_field_layout};
+const struct encoder encoder_txt = {
+    .name = "txt", .shows = SHOWS_CONTAINER, .offer = txt_offer, .layout = one_field_layout};

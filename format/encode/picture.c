@@ -8,6 +8,7 @@
  * Sources: PNG specification (third edition) 5 and 11.2; RFC 1950, RFC 1951 3.2.4; Netpbm pgm(5).
  */
 #include "format/core/encoder.h"
+#include "format/encode/cls.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -350,5 +351,7 @@ static int pgm_offer(const struct dataset *ds, enum scope scope, struct offers *
     return picture_offer(ds, offers, "pgm");
 }
 
-const struct encoder encoder_png = {"png", SHOWS_CONTAINER, png_offer, png_layout};
-const struct encoder encoder_pgm = {"pgm", SHOWS_CONTAINER, pgm_offer, pgm_layout};
+const struct encoder encoder_png = {
+    .name = "png", .shows = SHOWS_CONTAINER, .offer = png_offer, .layout = png_layout};
+const struct encoder encoder_pgm = {
+    .name = "pgm", .shows = SHOWS_CONTAINER, .offer = pgm_offer, .layout = pgm_layout};

@@ -21,4 +21,5 @@ static int raw_layout(struct layout *l, const struct file_kind *kind)
                                              : layout_add_stored(l, kind->field);
 }
 
-const struct encoder encoder_raw = {"raw", SHOWS_STORED, raw_offer, raw_layout};
+const struct encoder encoder_raw = {
+    .name = "raw", .shows = SHOWS_STORED, .offer = raw_offer, .layout = raw_layout};

@@ -16,6 +16,8 @@
 #include "base/checked.h"
 #include "base/missing_ranges.h"
 #include "format/core/prefix_sums.h"
+#include "format/encode/cls.h"
+#include "format/encode/npy.h"
 
 #define TAR_BLOCK       512u
 #define TAR_END         1024u
@@ -350,4 +352,5 @@ static int tar_offer(const struct dataset *ds, enum scope scope, struct offers *
     return 0;
 }
 
-const struct encoder encoder_tar = {"tar", SHOWS_CONTAINER, tar_offer, tar_layout};
+const struct encoder encoder_tar = {
+    .name = "tar", .shows = SHOWS_CONTAINER, .offer = tar_offer, .layout = tar_layout};

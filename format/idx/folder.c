@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "format/core/encoder.h"
 #include "format/core/format.h"
+#include "format/encode/encode.h"
 #include "format/idx/header.h"
 
 #define FIELDS_MAX       8

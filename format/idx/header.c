@@ -7,11 +7,6 @@
 #include "base/checked.h"
 #include "format/encode/idx_types.h"
 
-const struct idx_type idx_types[N_IDX_TYPES] = {
-    {0x08, DTYPE_U1}, {0x09, DTYPE_I1}, {0x0b, DTYPE_I2},
-    {0x0c, DTYPE_I4}, {0x0d, DTYPE_F4}, {0x0e, DTYPE_F8},
-};
-
 static int read_type(const struct blob *blob, uint8_t code, enum dtype *ret, struct diag *d)
 {
     for (unsigned i = 0; i < N_IDX_TYPES; i++) {

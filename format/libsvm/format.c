@@ -8,6 +8,7 @@
 #include "format/core/encoder.h"
 #include "format/core/extents.h"
 #include "format/core/format.h"
+#include "format/encode/encode.h"
 #include "format/libsvm/rows.h"
 
 #define JOINED     "all" /* the dataset of all files of a folder */

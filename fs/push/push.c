@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fuse_lowlevel.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,16 +12,18 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/missing_ranges.h"
 #include "base/scope.h"
+#include "base/thread.h"
 #include "cache/stage/stage.h"
 #include "fs/log/log.h"
 #include "fs/push/store_thread.h"
-#include "fs/serve/parts.h"
 
 #define THREADS      2
-#define PIECE        READ_MAX /* bytes that are made and stored at a time */
+#define PIECE        (UINT64_C(1) << 20) /* bytes that are made and stored at a time */
 #define PAGE         UINT64_C(4096)
 #define SMALL        (UINT64_C(64) << 10)
 #define STORES       (HAND_QUEUE + 1)
@@ -56,7 +59,7 @@ struct pusher {
 };
 
 struct push {
-    struct server *server;
+    struct push_setup setup; /* constant */
     struct pusher pusher[THREADS];
     unsigned n_threads;
     struct lock lock;
@@ -115,14 +118,14 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
                      uint8_t *buffer, bool again)
 {
     const struct view_patience patience = {.ends = push_ends, .ctx = push};
-    const struct server *s = push->server;
-    const struct stage_options *stage = &s->setup.options->source.stage;
+    const struct push_setup *s = &push->setup;
+    const struct stage_options *stage = s->options;
     struct wants wants, *before;
     size_t n = 0;
     bool uses;
     int r;
 
-    wants_init(&wants, s->setup.stage != NULL);
+    wants_init(&wants, s->stage != NULL);
     wants.uses = stage->keep == STAGE_ONCE;
     wants.again = again;
     before = wants_set(&wants);
@@ -143,11 +146,11 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
 static int make_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
                       uint8_t *buffer)
 {
-    unsigned rounds = push->server->setup.options->source.stage.rate ? 1 : ROUNDS;
+    unsigned rounds = push->setup.options->rate ? 1 : ROUNDS;
     int r = -EAGAIN;
 
     for (unsigned round = 0; round < rounds && r == -EAGAIN && !push->ending &&
-                             actives_is_due(push->server->actives, file);
+                             actives_is_due(push->setup.actives, file);
          round++)
         r = try_piece(push, file, off, len, buffer, round > 0);
     return r;
@@ -156,14 +159,14 @@ static int make_piece(struct push *push, const struct push_file *file, uint64_t 
 /* ---- files that the kernel does not know ---- */
 
 /* Open the folder of a file as any process would; only if it is ours. */
-static int open_folder(const struct server *s, const struct node *node)
+static int open_folder(const struct push_setup *s, const struct node *node)
 {
     char below[NODE_PATH_ROOM], path[PATH_MAX];
     struct stat st;
     long fd;
 
     node_folder_path(node, below, sizeof(below));
-    if (snprintf(path, sizeof(path), "%s/%s", s->setup.mountpoint, below) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/%s", s->mountpoint, below) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
@@ -195,7 +198,7 @@ static void list_from(struct push *push, int fd, const struct node *node)
 static int make_known(struct push *push, const struct node *node)
 {
     char name[TREE_NAME_ROOM], stem[KEY_NAME_ROOM];
-    int fd = open_folder(push->server, node), r = fd;
+    int fd = open_folder(&push->setup, node), r = fd;
     struct stat st;
 
     if (fd < 0)
@@ -214,7 +217,7 @@ static int make_known(struct push *push, const struct node *node)
 static int stored_size(struct push *push, const struct push_file *file, uint64_t *ret)
 {
     const struct view_patience patience = {.ends = push_ends, .ctx = push};
-    int r = view_size(push->server->view, &file->node, &patience, ret, NULL);
+    int r = view_size(push->setup.view, &file->node, &patience, ret, NULL);
 
     if (r == 0 && file->is_marked)
         *ret = *ret ? (*ret - 1) / PAGE * PAGE : 0;
@@ -226,7 +229,7 @@ static int store_bytes(const struct store *store)
     struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(store->len);
 
     bytes.buf[0].mem = store->bytes;
-    return fuse_lowlevel_notify_store(store->push->server->session, store->file.node.ino,
+    return fuse_lowlevel_notify_store(store->push->setup.session, store->file.node.ino,
                                       (off_t)store->off, &bytes, (enum fuse_buf_copy_flags)0);
 }
 
@@ -242,7 +245,7 @@ static void store_by_hand(void *ctx)
             r = store_bytes(store);
     }
     if (store->is_whole)
-        actives_stored(push->server->actives, &store->file, r < 0 ? r : (int64_t)store->len);
+        actives_stored(push->setup.actives, &store->file, r < 0 ? r : (int64_t)store->len);
     store->result = r;
 }
 
@@ -251,7 +254,7 @@ static void drop_by_hand(void *ctx)
     const struct store *store = ctx;
 
     if (!store->push->ending)
-        fuse_lowlevel_notify_inval_inode(store->push->server->session, store->file.node.ino, 0, 0);
+        fuse_lowlevel_notify_inval_inode(store->push->setup.session, store->file.node.ino, 0, 0);
 }
 
 /* The next store, of bytes that have a place of their own if they are few. It is put(), or its
@@ -286,7 +289,7 @@ static int64_t store_small(struct pusher *self, const struct push_file *file, ui
     if (r < 0)
         return r;
     store->is_whole = true;
-    actives_made(self->push->server->actives, file, (int64_t)size);
+    actives_made(self->push->setup.actives, file, (int64_t)size);
     put(self, store_by_hand, store);
     return 0;
 }
@@ -307,14 +310,14 @@ static int64_t store_large(struct pusher *self, const struct push_file *file, ui
         r = store->result;
         off += store->len;
     }
-    actives_made(push->server->actives, file, (int64_t)size);
-    actives_stored(push->server->actives, file, r < 0 ? r : push->ending ? -EINTR : (int64_t)size);
+    actives_made(push->setup.actives, file, (int64_t)size);
+    actives_stored(push->setup.actives, file, r < 0 ? r : push->ending ? -EINTR : (int64_t)size);
     return 0;
 }
 
 static void store_file(struct pusher *self, const struct push_file *file)
 {
-    struct actives *actives = self->push->server->actives;
+    struct actives *actives = self->push->setup.actives;
     uint64_t size = 0;
     int64_t r = stored_size(self->push, file, &size);
 
@@ -345,7 +348,7 @@ static uint64_t room_for_more(struct push *push)
 
 static void wait_for_kick(struct push *push, uint64_t kicks)
 {
-    int64_t next = actives_next_look(push->server->actives), left = INT64_MAX;
+    int64_t next = actives_next_look(push->setup.actives), left = INT64_MAX;
     LOCK_SCOPE(&push->lock);
 
     if (next != INT64_MAX)
@@ -365,7 +368,7 @@ static void *push_main(void *arg)
 {
     struct pusher *self = arg;
     struct push *push = self->push;
-    struct actives *actives = push->server->actives;
+    struct actives *actives = push->setup.actives;
 
     while (!push->ending) {
         uint64_t kicks = kicks_of(push);
@@ -374,8 +377,8 @@ static void *push_main(void *arg)
         switch (actives_next_push(actives, room_for_more(push), &file)) {
         case PUSH_STORE:
             store_file(self, &file);
-            if (push->server->setup.stage)
-                stage_guide_changed(push->server->setup.stage, false);
+            if (push->setup.stage)
+                stage_guide_changed(push->setup.stage, false);
             break;
         case PUSH_DROP:
             put(self, drop_by_hand, next_store(self, &file, 0, 0));
@@ -398,14 +401,14 @@ void push_kick(struct push *push)
     pthread_cond_broadcast(&push->wake);
 }
 
-int push_start(struct server *server, struct push **ret)
+int push_start(const struct push_setup *setup, struct push **ret)
 {
     struct push *push = calloc(1, sizeof(*push));
 
     *ret = push;
     if (!push)
         return -ENOMEM;
-    push->server = server;
+    push->setup = *setup;
     lock_init(&push->lock);
     condition_init(&push->wake);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -416,9 +419,9 @@ int push_start(struct server *server, struct push **ret)
         pusher->buffer = malloc(PIECE);
         pusher->small = malloc(STORES * SMALL);
         if (pusher->buffer && pusher->small)
-            r = hand_new(server, &pusher->hand);
+            r = hand_new(setup->session, &pusher->hand);
         if (r == 0)
-            r = server_thread(&pusher->thread, push_main, pusher);
+            r = thread_start(&pusher->thread, push_main, pusher);
         if (r < 0)
             return r;
         push->n_threads++;

@@ -7,13 +7,28 @@
 #ifndef EPOCHFS_FS_PUSH_PUSH_H
 #define EPOCHFS_FS_PUSH_PUSH_H
 
-#include <stdint.h>
+#include <sys/types.h>
 
+#include "cache/stage/stage.h"
+#include "fs/drive/active_plans.h"
+#include "fs/tree/view.h"
+
+struct fuse_session;
 struct push;
-struct server;
+
+/* What is pushed, and where to. All of it outlives the push. */
+struct push_setup {
+    struct view *view;       /* makes the bytes */
+    struct actives *actives; /* know what is read next */
+    struct stage *stage;     /* NULL: the source is read in place */
+    const struct stage_options *options;
+    struct fuse_session *session;
+    const char *mountpoint;
+    dev_t device; /* of the mount, as stat() tells it */
+};
 
 /* Start the threads. 0 or -errno; push_stop() then, too. */
-int push_start(struct server *server, struct push **ret);
+int push_start(const struct push_setup *setup, struct push **ret);
 
 /* There may be something to push. Takes NULL. */
 void push_kick(struct push *push);

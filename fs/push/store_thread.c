@@ -2,14 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fuse_lowlevel.h>
 #include <linux/fuse.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "fs/serve/parts.h"
+#include "base/thread.h"
 
 struct hand_job {
     void (*job)(void *ctx);
@@ -17,7 +20,7 @@ struct hand_job {
 };
 
 struct hand {
-    struct server *server;
+    struct fuse_session *session;
     pthread_t thread;
     struct lock lock;
     pthread_cond_t more; /* to do, for the hand */
@@ -66,7 +69,7 @@ static int take_table(int session)
 static void *hand_main(void *arg)
 {
     struct hand *hand = arg;
-    int r = take_table(fuse_session_fd(hand->server->session));
+    int r = take_table(fuse_session_fd(hand->session));
     LOCK_SCOPE(&hand->lock);
 
     hand->started = r;
@@ -105,19 +108,19 @@ static void hand_release(struct hand *hand)
     free(hand);
 }
 
-int hand_new(struct server *server, struct hand **ret)
+int hand_new(struct fuse_session *session, struct hand **ret)
 {
     struct hand *hand = calloc(1, sizeof(*hand));
     int r;
 
     if (!hand)
         return -ENOMEM;
-    hand->server = server;
+    hand->session = session;
     hand->started = 1;
     lock_init(&hand->lock);
     condition_init(&hand->more);
     condition_init(&hand->less);
-    r = server_thread(&hand->thread, hand_main, hand);
+    r = thread_start(&hand->thread, hand_main, hand);
     if (r < 0) {
         hand_release(hand);
         return r;

@@ -7,11 +7,11 @@
 #ifndef EPOCHFS_FS_PUSH_STORE_THREAD_H
 #define EPOCHFS_FS_PUSH_STORE_THREAD_H
 
+struct fuse_session;
 struct hand;
-struct server;
 
 /* 0; -EACCES, -ENOSYS ... : the system does not let us; -ENOMEM, -EAGAIN. */
-int hand_new(struct server *server, struct hand **ret);
+int hand_new(struct fuse_session *session, struct hand **ret);
 void hand_free(struct hand *hand); /* ends the thread; takes NULL */
 
 /* Have the thread do it when all before is done; ctx lives until then. job may use no descriptors

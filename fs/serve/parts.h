@@ -3,8 +3,6 @@
 #ifndef EPOCHFS_FS_SERVE_PARTS_H
 #define EPOCHFS_FS_SERVE_PARTS_H
 
-#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 12)
-
 #include <fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,10 +12,10 @@
 #include "cache/stage/stage.h"
 #include "fs/drive/active_plans.h"
 #include "fs/drive/needs.h"
-#include "fs/drive/promises.h"
 #include "fs/life/supervisor.h"
 #include "fs/log/remote.h"
 #include "fs/push/push.h"
+#include "fs/serve/promises.h"
 #include "fs/serve/server.h"
 #include "fs/tree/tree.h"
 #include "fs/tree/view.h"
@@ -108,9 +106,6 @@ struct server {
 };
 
 extern const struct fuse_lowlevel_ops serve_operations;
-
-/* Start a thread that gets no signals: those are for the main thread. 0 or -EAGAIN. */
-int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg);
 
 /* Answer a request, or park it: if it is still at work at that time (monotonic_ns()), or its
  * dataset has to be ready first. */

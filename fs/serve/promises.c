@@ -1,4 +1,4 @@
-#include "fs/drive/promises.h"
+#include "fs/serve/promises.h"
 
 #include <errno.h>
 #include <stdlib.h>

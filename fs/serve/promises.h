@@ -1,8 +1,8 @@
 /* What the user has said of his reads (-o kaldi=o: no utterance twice in an epoch; cs: in the order
  * of their keys), and where that does not hold. Reads that the kernel serves from its page cache
  * are not seen. Any thread. */
-#ifndef EPOCHFS_FS_DRIVE_PROMISES_H
-#define EPOCHFS_FS_DRIVE_PROMISES_H
+#ifndef EPOCHFS_FS_SERVE_PROMISES_H
+#define EPOCHFS_FS_SERVE_PROMISES_H
 
 #include "fs/status/status.h"
 #include "fs/tree/view.h"

@@ -22,6 +22,7 @@
 #include "base/memo.h"
 #include "base/memory.h"
 #include "base/scope.h"
+#include "base/thread.h"
 #include "fs/life/beacon.h"
 #include "fs/life/mounts.h"
 #include "fs/log/log.h"
@@ -338,18 +339,6 @@ void server_leave(const struct server *s)
 
 /* ---- threads and the end ---- */
 
-int server_thread(pthread_t *ret, void *(*run)(void *arg), void *arg)
-{
-    sigset_t all, before;
-    int r;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(ret, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r ? -EAGAIN : 0;
-}
-
 /* The main thread waits in the loop of libfuse; a signal makes it look whether that is over. */
 static void end_loop(struct server *s)
 {
@@ -431,13 +420,22 @@ static void *ender_main(void *arg)
 
 static int start_threads(struct server *s)
 {
+    const struct push_setup push = {
+        .view = s->view,
+        .actives = s->actives,
+        .stage = s->setup.stage,
+        .options = &s->setup.options->source.stage,
+        .session = s->session,
+        .mountpoint = s->setup.mountpoint,
+        .device = s->device,
+    };
     int r = slow_start(s), pushes;
 
     if (r < 0 || !s->setup.options->ahead)
         return r;
     pushes = warden_start(fuse_session_fd(s->session), &s->warden);
     if (pushes == 0)
-        pushes = push_start(s, &s->push);
+        pushes = push_start(&push, &s->push);
     if (pushes < 0)
         log_info("nothing is read ahead into the page cache: %s", strerror(-pushes));
     return 0;
@@ -462,7 +460,7 @@ static int serve(struct server *s, struct fuse_loop_config *config)
     if (s->setup.stage)
         stage_begin(s->setup.stage);
     /* Last: a signal that came before this is noted, and what it ends is all there. */
-    has_ender = r == 0 && server_thread(&s->ender, ender_main, s) == 0;
+    has_ender = r == 0 && thread_start(&s->ender, ender_main, s) == 0;
     if (r == 0)
         r = has_ender ? fuse_session_loop_mt(s->session, config) : -EAGAIN;
     atomic_store(&s->has_ended, true);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "fs/log/log.h"
 #include "fs/serve/parts.h"
 
@@ -351,12 +352,12 @@ int slow_start(struct server *s)
         struct slow_thread *thread = &s->slow.thread[i];
 
         *thread = (struct slow_thread){.server = s, .number = i};
-        if (server_thread(&thread->id, slow_main, thread) < 0)
+        if (thread_start(&thread->id, slow_main, thread) < 0)
             return -EAGAIN;
         s->slow.n_threads++;
     }
     s->slow.prepares = next_to_prepare(s, NULL) != NULL;
-    if (s->slow.prepares && server_thread(&s->slow.preparer, prepare_main, s) < 0) {
+    if (s->slow.prepares && thread_start(&s->slow.preparer, prepare_main, s) < 0) {
         s->slow.prepares = false;
         return -EAGAIN;
     }

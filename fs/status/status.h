@@ -74,7 +74,7 @@ void status_read_error(struct status *s, const char *reason);
 /* Remember the name of a plan or epoch that is none. */
 void status_refused(struct status *s, const char *what);
 
-/* Remember what a read has broken, see fs/drive/promises.h. */
+/* Remember what a read has broken, see fs/serve/promises.h. */
 void status_promise(struct status *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

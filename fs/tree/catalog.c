@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cache/pack/unpack.h"
 #include "format/foreign.h"
+#include "format/registry.h"
 #include "fs/log/log.h"
 
 #define MEMO_BYTES  (64u << 20) /* of decoded samples */

@@ -12,6 +12,7 @@
 #include "format/core/encoder.h"
 #include "format/core/extents.h"
 #include "format/core/format.h"
+#include "format/encode/encode.h"
 
 /* What is not as it should be: lines. */
 static void add_notes(const struct kaldi_set *set, struct text *t)

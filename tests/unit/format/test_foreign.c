@@ -1,4 +1,5 @@
 #include "format/foreign.h"
+#include "format/registry.h"
 #include "support/unit.h"
 
 #define BYTES(text) (text), sizeof(text) - 1

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "format/encode/encode.h"
 #include "format/kaldi/object/wave.h"
 #include "fs/plan/plan.h"
 #include "fs/tree/pages.h"

@@ -13,6 +13,7 @@
 #include <lzma.h>
 #endif
 
+#include "cache/disk/local_blob.h"
 #include "cache/disk/quota.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/source.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cache/disk/folder.h"
+#include "cache/disk/local_blob.h"
 #include "cache/source/source.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cache/stage/stage.h"
+#include "format/encode/encode.h"
 #include "fs/cli/json.h"
 #include "fs/status/status.h"
 

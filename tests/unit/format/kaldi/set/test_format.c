@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "format/core/key_index_bytes.h"
 #include "format/kaldi/set/segments.h"
+#include "format/registry.h"
 #include "support/kaldi_model.h"
 #include "support/memory_opener.h"
 #include "support/random.h"

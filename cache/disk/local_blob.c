@@ -1,0 +1,77 @@
+/* A blob is bound to what the file was when it was opened: size, time of last change, and that it
+ * has a name. If any of that differs, nothing more is served from it (local_check). */
+#include "cache/disk/local_blob.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "cache/disk/local_file.h"
+
+struct local_blob {
+    struct blob blob;
+    int fd;
+    bool may_be_removed;
+    struct file_version version; /* of the whole file; blob.size may be less */
+};
+
+static int local_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+{
+    return file_pread(((const struct local_blob *)blob)->fd, buf, len, off);
+}
+
+static int local_check(const struct blob *blob)
+{
+    const struct local_blob *local = (const struct local_blob *)blob;
+    struct stat st;
+
+    if (fstat(local->fd, &st) < 0)
+        return -errno;
+    return (st.st_nlink || local->may_be_removed) && file_version_is(&local->version, &st)
+               ? 0
+               : -ESTALE;
+}
+
+static int local_identity(const struct blob *blob, char **ret)
+{
+    return file_version_text(&((const struct local_blob *)blob)->version, ret);
+}
+
+static void local_free(struct blob *blob)
+{
+    struct local_blob *local = (struct local_blob *)blob;
+
+    scope_close(&local->fd);
+    free(blob->name);
+    free(blob->source);
+    free(local);
+}
+
+static const struct blob_ops local_blob_ops = {
+    .pread = local_pread, .check = local_check, .identity = local_identity, .free = local_free};
+
+int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret)
+{
+    struct local_blob *local = calloc(1, sizeof(*local));
+    struct stat st;
+
+    if (!local) {
+        close(fd);
+        return -ENOMEM;
+    }
+    local->fd = fd;
+    local->may_be_removed = may_be_removed;
+    local->blob.ops = &local_blob_ops;
+    local->blob.name = strdup(name);
+    if (!local->blob.name || fstat(fd, &st) < 0) {
+        int r = local->blob.name ? -errno : -ENOMEM;
+
+        local_free(&local->blob);
+        return r;
+    }
+    local->version = file_version_of(&st);
+    file_describe(&st, size, &local->blob);
+    *ret = &local->blob;
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* The encoders. encoders[] is the registry: a new one is its file, a line there, a line of
+ * CMakeLists.txt, a test and its line in docs/encodings.md. */
+#ifndef EPOCHFS_FORMAT_ENCODE_ENCODE_H
+#define EPOCHFS_FORMAT_ENCODE_ENCODE_H
+
+#include "format/core/encoder.h"
+
+extern const struct encoder *const encoders[];
+extern const unsigned n_encoders;
+
+/* Fill ds->folder with what the encoders offer, see dataset_fill_folders(). */
+int dataset_add_folders(struct dataset *ds);
+
+#endif

@@ -1,0 +1,11 @@
+/* The formats that are read. A new one is a folder, a line in formats[], one in CMakeLists.txt and
+ * in ROOMS of tests/check/layers, a test and a page. */
+#ifndef EPOCHFS_FORMAT_REGISTRY_H
+#define EPOCHFS_FORMAT_REGISTRY_H
+
+#include "format/core/format.h"
+
+extern const struct format *const formats[];
+extern const unsigned n_formats;
+
+#endif
