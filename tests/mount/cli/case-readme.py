@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a newcomer is told to type works: README.txt of mounts of each format, and README.md. Links of
-README.md and docs/ lead somewhere."""
+"""What newcomers type works: README.txt of mounts of each format, README.md and docs/use.md. The picture in README.md
+is up to date. Links of README.md and docs/ lead somewhere, and docs/README.md lists every page."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ import numpy as np
 
 import kaldi_dirs
 import tutorials
-from lib import (DEADLINE, FASHION, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type,
+from lib import (DEADLINE, EPOCHFS, FASHION, MOUNTPOINT, PRIVATE, SOURCE, contains, equal, mount_type,
                  need_fashion, start, text, write)
 
 need_fashion()
@@ -84,16 +84,16 @@ def substituted(script, source):
         "/mnt/", f"{MOUNTPOINT}/")
 
 
-def check_readme_md():
-    readme = text(TOP, "README.md")
-    usage = readme.split("## Everyday use")[1]
+def check_page_use():
+    """docs/use.md: its commands and its Python, a block for each format."""
+    usage = text(TOP, "docs/use.md")
     paragraphs = re.findall(r"(?:^    .*\n)+", usage, re.M)
     first = unindented(paragraphs[0], 4)
     contains(first, "epochfs info", "epochfs mount", "README.txt", "epochfs umount")
     contains(bash(substituted(first, FASHION)), "60000", "mounted by epochfs", MOUNTPOINT)
     look = next(p for p in paragraphs if p.startswith("    cd "))
     blocks = [block for language, block in tutorials.blocks(usage) if language == "python"]
-    equal(len(blocks), 3, "Python in README.md: a block for each format")
+    equal(len(blocks), 3, "Python in docs/use.md: a block for each format")
     for source, block in zip((FASHION, f"{SOURCE}/rows/train.txt", f"{SOURCE}/speech"), blocks):
         daemon = start(source)
         if source == FASHION:
@@ -104,12 +104,36 @@ def check_readme_md():
         unmount(daemon, f"epochfs umount '{MOUNTPOINT}'")
 
 
+def check_readme_md():
+    """README.md: its commands exist, its loop reads every epoch, and its picture shows what a mount has."""
+    readme = text(TOP, "README.md")
+    commands = re.search(r"^    mount-scripts/quickstart.*\n    epochfs mount .*\n", readme, re.M)
+    equal(bool(commands), True, "README.md shows quickstart, then epochfs mount")
+    equal(os.access(f"{TOP}/mount-scripts/quickstart", os.X_OK), True, "quickstart can be run")
+    for group, bar in re.findall(r"`bench/run (\w+) ?(\w*)`", readme):
+        contains(re.search(r"^BARS=\((.*)\)", text(TOP, f"bench/groups/{group}.sh"), re.M)[1], bar)
+    loop, = [block for language, block in tutorials.blocks(readme) if language == "python"]
+    daemon = start(FASHION)
+    loop = loop.replace("/mnt/mnist/train", "/mnt/mnist/t10k")
+    python(substituted(loop, FASHION) + "assert epoch == 2 and name == '000078.npz'\n"
+           "assert x.shape == (16, 28, 28) and y.shape == (16,) and x.dtype == y.dtype == np.uint8\n")
+    unmount(daemon, f"epochfs umount '{MOUNTPOINT}'")
+    do([f"{TOP}/docs/tree.py", EPOCHFS], f"{PRIVATE}/tree.svg")
+    equal(text(PRIVATE, "tree.svg"), text(TOP, "docs/tree.svg"), "docs/tree.svg, and what docs/tree.py draws")
+
+
 def check_links():
     for page in [f"{TOP}/README.md", *glob.glob(f"{TOP}/docs/**/*.md", recursive=True)]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text(page)):
             where = os.path.join(os.path.dirname(page), link)
             equal(os.path.exists(where), True, f"{page}: {link}")
+    index = text(TOP, "docs/README.md")
+    for page in glob.glob(f"{TOP}/docs/**/*.md", recursive=True):
+        name = os.path.relpath(page, f"{TOP}/docs")
+        if name != "README.md" and not name.startswith("internals/"):
+            contains(index, f"]({name})")
 
 
+check_page_use()
 check_readme_md()
 check_links()
