@@ -10,7 +10,7 @@
 /* Make room for element number n of the array that *array points to, which was filled by ones from
  * 0 (NULL) on; an element has each bytes. The array is moved when n + 1 is a power of two.
  * 0, or -ENOMEM with the array as it was. */
-static inline int array_room(void *array, size_t n, size_t each)
+static inline int array_capacity(void *array, size_t n, size_t each)
 {
     void **at = array;
     void *grown;

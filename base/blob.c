@@ -69,7 +69,7 @@ int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, siz
         blob->ops->pread_many(blob, pieces, n) == 0)
         return 0;
     for (size_t i = 0; i < n; i++)
-        if (!wants_go_on(blob_read(blob, pieces[i].buf, pieces[i].len, pieces[i].off, d), &all))
+        if (!missing_go_on(blob_read(blob, pieces[i].buf, pieces[i].len, pieces[i].off, d), &all))
             break;
     return all;
 }

@@ -56,7 +56,7 @@ struct blob {
  * 0, or -EINVAL range outside the blob, -ESTALE the source was cut short, -EIO and other -errno
  * of read (buf undefined). Any number of threads. No lock may be held. buf is the caller's.
  * Where bytes are not on this machine yet it waits for them, -EREMOTEIO if they cannot be had; or
- * it notes what is missing and returns -EAGAIN, if the wants of this thread collect
+ * it notes what is missing and returns -EAGAIN, if the missing ranges of this thread collect
  * (base/missing_ranges.h).
  * The bytes count as good only after blob_check(). */
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
@@ -84,7 +84,7 @@ void blob_explain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d);
 int blob_verify(const struct blob *blob, struct diag *d);
 
-/* The same for n pieces, in which it may be faster. -EAGAIN: as by wants_go_on(). */
+/* The same for n pieces, in which it may be faster. -EAGAIN: as by missing_go_on(). */
 int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, size_t n,
                    struct diag *d);
 

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-void kept_release(struct kept *kept)
+void kept_index_release(struct kept_index *kept)
 {
     free(kept->bytes);
-    *kept = (struct kept){0};
+    *kept = (struct kept_index){0};
 }

@@ -55,7 +55,7 @@ static uint64_t machine(const char *word)
 }
 
 /* The path of this process's cgroup, "" where it has none. */
-static void own_cgroup(const struct version *v, char *ret, size_t room)
+static void own_cgroup(const struct version *v, char *ret, size_t capacity)
 {
     FILE *f = fopen("/proc/self/cgroup", "re");
     char line[1024];
@@ -66,7 +66,7 @@ static void own_cgroup(const struct version *v, char *ret, size_t room)
 
         line[strcspn(line, "\n")] = '\0';
         if (found && (*v->line == ':' || found == line))
-            snprintf(ret, room, "%s", found + strlen(v->line));
+            snprintf(ret, capacity, "%s", found + strlen(v->line));
     }
     if (f)
         fclose(f);

@@ -18,7 +18,7 @@ struct job {
     unsigned n, taken, done; /* parts */
     void (*work)(void *ctx, unsigned i);
     void *ctx;
-    struct wants *wants; /* of the caller: helpers read for it */
+    struct missing_ranges *missing; /* of the caller: helpers read for it */
 };
 
 struct pool {
@@ -79,12 +79,12 @@ static unsigned take_locked(struct pool *pool, struct job *job)
 static void work_locked(struct pool *pool, struct job *job)
 {
     unsigned i = take_locked(pool, job);
-    struct wants *before;
+    struct missing_ranges *before;
 
     lock_drop(&pool->lock);
-    before = wants_set(job->wants);
+    before = missing_set(job->missing);
     job->work(job->ctx, i);
-    wants_set(before);
+    missing_set(before);
     lock_take(&pool->lock);
     if (++job->done == job->n)
         pthread_cond_broadcast(&pool->done);
@@ -117,7 +117,7 @@ static void start_locked(struct pool *pool)
 
 void pool_run(struct pool *pool, unsigned n, void (*work)(void *ctx, unsigned i), void *ctx)
 {
-    struct job job = {.n = n, .work = work, .ctx = ctx, .wants = wants_of_thread()};
+    struct job job = {.n = n, .work = work, .ctx = ctx, .missing = missing_of_thread()};
 
     if (!pool || n < 2) {
         for (unsigned i = 0; i < n; i++)

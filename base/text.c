@@ -8,19 +8,19 @@
 
 static bool text_reserve(struct text *t, size_t more)
 {
-    size_t need, room;
+    size_t need, capacity;
     char *data;
 
     if (t->failed || __builtin_add_overflow(t->len, more, &need) || need > SIZE_MAX / 4)
         return !(t->failed = true);
-    if (need < t->room)
+    if (need < t->capacity)
         return true;
-    room = need * 2 + 64;
-    data = realloc(t->data, room);
+    capacity = need * 2 + 64;
+    data = realloc(t->data, capacity);
     if (!data)
         return !(t->failed = true);
     t->data = data;
-    t->room = room;
+    t->capacity = capacity;
     return true;
 }
 

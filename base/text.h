@@ -13,7 +13,7 @@
 struct text {
     char *data; /* NUL-terminated once anything was added, else NULL */
     size_t len;
-    size_t room;
+    size_t capacity;
     bool failed;
 };
 

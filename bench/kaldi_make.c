@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { MAX_ROWS = 100000, MAX_COLUMNS = 10000, MAX_PREFIX = 100, SPEAKER_KEYS = 32 };
-enum { HEAD_ROOM = 32, PERCENTILES = 4, PERCENTILE_BYTES = 2 * PERCENTILES };
+enum { HEAD_SIZE = 32, PERCENTILES = 4, PERCENTILE_BYTES = 2 * PERCENTILES };
 
 static void die(const char *what, int error)
 {
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     columns = (uint32_t)number(argv[6], 1, MAX_COLUMNS);
     if (prefix && strlen(prefix) > MAX_PREFIX)
         die(prefix, ENAMETOOLONG);
-    matrix = malloc(HEAD_ROOM + ((size_t)high * sizeof(float) + PERCENTILE_BYTES) * columns);
+    matrix = malloc(HEAD_SIZE + ((size_t)high * sizeof(float) + PERCENTILE_BYTES) * columns);
     if (!matrix)
         die("memory", ENOMEM);
     out = fopen(argv[1], "we");

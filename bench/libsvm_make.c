@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STEP = 40, MAX_FEATURES = 10000, MAX_DIGITS = 9, FEATURE_ROOM = 32 };
+enum { MAX_STEP = 40, MAX_FEATURES = 10000, MAX_DIGITS = 9, FEATURE_SIZE = 32 };
 
 static void die(const char *what, int error)
 {
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     digits = (unsigned)number(argv[5], 0, MAX_DIGITS);
     for (unsigned i = 0; i < digits; i++)
         scale *= 10;
-    line = malloc((size_t)high * FEATURE_ROOM + 2);
+    line = malloc((size_t)high * FEATURE_SIZE + 2);
     if (!line)
         die("memory", ENOMEM);
     out = fopen(argv[1], "we");

@@ -19,7 +19,7 @@ static uint64_t on_disk(uint64_t size)
 /* How much can be taken with `want`, where more was refused: 0 or less than that. */
 static uint64_t less_ahead(const struct allowance *a, uint64_t want, uint64_t more)
 {
-    uint64_t limit = room_limit(a->room), used = room_used(a->room), left;
+    uint64_t limit = quota_limit(a->quota), used = quota_used(a->quota), left;
 
     left = limit > used ? limit - used : 0;
     left = left > want ? (left - want) / DISK_BLOCK * DISK_BLOCK : 0;
@@ -31,13 +31,13 @@ int allowance_raise(struct allowance *a, uint64_t size, uint64_t ahead)
     uint64_t want, more;
     int r = 0;
 
-    if (!a->room || size <= a->taken)
+    if (!a->quota || size <= a->taken)
         return 0;
     if (size > INT64_MAX || ahead > INT64_MAX / 2)
         return -EFBIG;
     want = on_disk(size) - a->taken;
     more = on_disk(ahead);
-    while ((r = room_take(a->room, want + more)) == -ENOSPC && more)
+    while ((r = quota_take(a->quota, want + more)) == -ENOSPC && more)
         more = less_ahead(a, want, more);
     if (r == 0)
         a->taken += want + more;
@@ -50,31 +50,31 @@ void allowance_written(struct allowance *a, uint64_t size)
 {
     uint64_t written = min_u64(on_disk(size), a->taken);
 
-    if (!a->room || written <= a->settled)
+    if (!a->quota || written <= a->settled)
         return;
-    room_settle(a->room, written - a->settled);
+    quota_settle(a->quota, written - a->settled);
     a->settled = written;
 }
 
 void allowance_end(struct allowance *a, uint64_t size)
 {
     allowance_written(a, size);
-    if (a->room && a->taken > a->settled)
-        room_give_back(a->room, a->taken - a->settled);
+    if (a->quota && a->taken > a->settled)
+        quota_give_back(a->quota, a->taken - a->settled);
     a->taken = a->settled;
 }
 
 void allowance_drop(struct allowance *a, int fd)
 {
-    uint64_t mark = a->room ? room_mark(a->room) : 0;
+    uint64_t mark = a->quota ? quota_mark(a->quota) : 0;
     int r = fd < 0 ? -1 : ftruncate(fd, 0);
 
-    if (!a->room)
+    if (!a->quota)
         return;
     if (r == 0 && a->settled)
-        room_freed(a->room, a->settled, mark);
+        quota_freed(a->quota, a->settled, mark);
     if (a->taken > a->settled)
-        room_give_back(a->room, a->taken - a->settled);
+        quota_give_back(a->quota, a->taken - a->settled);
     a->taken = a->settled = 0;
 }
 
@@ -87,6 +87,6 @@ int allowance_refused(const struct allowance *a, const char *folder, struct diag
                     "limit %llu in use; see cache_size= and `epochfs cache prune`",
                     (unsigned long long)a->wanted,
                     (int)(slash && slash > folder ? slash - folder : (int)strlen(folder)), folder,
-                    (unsigned long long)room_used(a->room),
-                    (unsigned long long)room_limit(a->room));
+                    (unsigned long long)quota_used(a->quota),
+                    (unsigned long long)quota_limit(a->quota));
 }

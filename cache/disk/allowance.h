@@ -7,14 +7,14 @@
 
 #include "base/diag.h"
 
-struct room;
+struct quota;
 
 /* By one thread at a time. */
 struct allowance {
-    struct room *room; /* NULL: there is no limit */
-    uint64_t taken;    /* bytes that the file may have */
-    uint64_t settled;  /* of them, those that are told to be written */
-    uint64_t wanted;   /* bytes for which there was no room; 0: it was never refused */
+    struct quota *quota; /* NULL: there is no limit */
+    uint64_t taken;      /* bytes that the file may have */
+    uint64_t settled;    /* of them, those that are told to be written */
+    uint64_t wanted;     /* bytes for which there was no room; 0: it was never refused */
 };
 
 /* The file shall have size bytes; ahead: more that may be taken with them. 0; -ENOSPC: there is no

@@ -76,11 +76,11 @@ static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
     return h;
 }
 
-static void make_id(const char *identity, char ret[static ENTRY_ID_ROOM])
+static void make_id(const char *identity, char ret[static ENTRY_ID_SIZE])
 {
     size_t len = strlen(identity);
 
-    snprintf(ret, ENTRY_ID_ROOM, "%016llx%016llx",
+    snprintf(ret, ENTRY_ID_SIZE, "%016llx%016llx",
              (unsigned long long)hash_bytes(UINT64_C(0x243f6a8885a308d3), identity, len),
              (unsigned long long)hash_bytes(UINT64_C(0x13198a2e03707344), identity, len));
 }
@@ -105,7 +105,7 @@ int entry_init(struct entry *ret, const struct cache_folder *cache, const char *
 {
     make_id(identity, ret->id);
     copy_source(source, ret->source);
-    ret->room = cache->room;
+    ret->quota = cache->quota;
     return cache_folder_sub(cache, sub, ret->folder, sizeof(ret->folder), d);
 }
 
@@ -400,7 +400,7 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
                uint64_t *ret_size, struct diag *d)
 {
     AUTO_CLOSE int fd = -1;
-    struct entry_sink sink = {.tail = entry_tail(entry), .allowance = {.room = entry->room}};
+    struct entry_sink sink = {.tail = entry_tail(entry), .allowance = {.quota = entry->quota}};
     int r = entry_begin(entry, true, &fd, ret_size);
 
     if (r == 0) {

@@ -14,15 +14,15 @@
 #include "base/diag.h"
 #include "cache/disk/folder.h"
 
-#define ENTRY_ID_ROOM 33 /* 32 hexadecimal digits and the NUL */
+#define ENTRY_ID_SIZE 33 /* 32 hexadecimal digits and the NUL */
 
 #define ENTRY_SOURCE_MAX 1024 /* bytes; a longer one is cut, and ends in "..." */
 
 struct entry {
     char folder[PATH_MAX];
-    char id[ENTRY_ID_ROOM];
+    char id[ENTRY_ID_SIZE];
     char source[ENTRY_SOURCE_MAX + 1]; /* what it is made from, for people */
-    struct room *room; /* of the cache folder: what is made takes room first; NULL: no limit */
+    struct quota *quota; /* of the cache folder: what is made takes room first; NULL: no limit */
 };
 
 /* The entry of DIR/sub for that identity: a text that differs where the contents may. source: where

@@ -33,20 +33,20 @@ static const char *environment_folder(const char *name)
     return value && stat(value, &st) == 0 && S_ISDIR(st.st_mode) ? value : NULL;
 }
 
-static void default_path(char *ret, size_t room)
+static void default_path(char *ret, size_t capacity)
 {
     const char *base;
 
     if ((base = environment("EPOCHFS_CACHE")))
-        snprintf(ret, room, "%s", base);
+        snprintf(ret, capacity, "%s", base);
     else if ((base = environment_folder("SLURM_TMPDIR")) || (base = environment_folder("TMPDIR")))
-        snprintf(ret, room, "%s/epochfs-%u", base, (unsigned)geteuid());
+        snprintf(ret, capacity, "%s/epochfs-%u", base, (unsigned)geteuid());
     else if ((base = environment("XDG_CACHE_HOME")))
-        snprintf(ret, room, "%s/epochfs", base);
+        snprintf(ret, capacity, "%s/epochfs", base);
     else if ((base = environment_folder("HOME")))
-        snprintf(ret, room, "%s/.cache/epochfs", base);
+        snprintf(ret, capacity, "%s/.cache/epochfs", base);
     else
-        snprintf(ret, room, "/var/cache/epochfs");
+        snprintf(ret, capacity, "/var/cache/epochfs");
 }
 
 int cache_folder_init(struct cache_folder *ret, const char *path)
@@ -56,7 +56,7 @@ int cache_folder_init(struct cache_folder *ret, const char *path)
     if (!path)
         default_path(text, sizeof(text));
     ret->is_default = !path && !environment("EPOCHFS_CACHE");
-    ret->room = NULL;
+    ret->quota = NULL;
     ret->path = strdup(path ? path : text);
     return ret->path ? 0 : -ENOMEM;
 }
@@ -244,13 +244,13 @@ static int make_in(const struct cache_folder *folder, const char *path, struct d
     return 0;
 }
 
-int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t room,
+int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof(path), "%s/%s", folder->path, sub), r;
 
-    if (n >= (int)sizeof(path) || (size_t)n >= room)
+    if (n >= (int)sizeof(path) || (size_t)n >= capacity)
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", folder->path);
     r = make_in(folder, folder->path, d);
     if (r == 0 && (folder->is_default || geteuid() == 0)) /* root trusts no one else */
@@ -261,6 +261,6 @@ int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *r
         r = make_in(folder, path, d);
     if (r < 0)
         return r;
-    snprintf(ret, room, "%s", *sub ? path : folder->path);
+    snprintf(ret, capacity, "%s", *sub ? path : folder->path);
     return 0;
 }

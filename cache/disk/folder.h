@@ -11,12 +11,12 @@
 #include "base/diag.h"
 #include "base/scope.h"
 
-struct room;
+struct quota;
 
 struct cache_folder {
     char *path;
-    bool is_default;   /* not named by the user: then it must be ours alone */
-    struct room *room; /* what all its files may take; not owned; NULL: no limit */
+    bool is_default;     /* not named by the user: then it must be ours alone */
+    struct quota *quota; /* what all its files may take; not owned; NULL: no limit */
 };
 
 /* path: what the user named, NULL for the default: $EPOCHFS_CACHE, else a folder of our own in
@@ -30,7 +30,7 @@ void cache_folder_release(struct cache_folder *folder);
  * Any number of processes at once. 0, or -errno with the reason in d: -EPERM where a default
  * folder, or any that root uses, belongs to someone else; -EPROTO where the folder is of another
  * version, or has no marker though it has something else in it: it is not touched. */
-int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t room,
+int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d);
 
 #endif

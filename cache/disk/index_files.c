@@ -7,7 +7,7 @@
 #include "cache/disk/local_file.h"
 
 /* An entry that is cut, or cannot be read, is none. */
-static int read_entry(int fd, uint64_t size, struct kept *ret)
+static int read_entry(int fd, uint64_t size, struct kept_index *ret)
 {
     AUTO_FREE uint8_t *bytes = NULL;
 
@@ -18,18 +18,18 @@ static int read_entry(int fd, uint64_t size, struct kept *ret)
         return -ENOMEM;
     if (file_pread(fd, bytes, (size_t)size, 0) < 0)
         return -ENOENT;
-    *ret = (struct kept){.bytes = TAKE_PTR(bytes), .size = (size_t)size};
+    *ret = (struct kept_index){.bytes = TAKE_PTR(bytes), .size = (size_t)size};
     return 0;
 }
 
-static int entry_of(const struct keep *keep, const char *kind, const char *identity,
+static int entry_of(const struct index_store *keep, const char *kind, const char *identity,
                     const char *source, struct entry *ret, struct diag *d)
 {
-    return entry_init(ret, ((const struct cache_keep *)keep)->folder, kind, identity, source, d);
+    return entry_init(ret, ((const struct index_files *)keep)->folder, kind, identity, source, d);
 }
 
-static int cache_keep_load(const struct keep *keep, const char *kind, const char *identity,
-                           struct kept *ret)
+static int index_files_load(const struct index_store *keep, const char *kind, const char *identity,
+                            struct kept_index *ret)
 {
     AUTO_CLOSE int fd = -1;
     struct entry entry;
@@ -57,9 +57,9 @@ static int write_pieces(void *ctx, struct entry_sink *sink, struct diag *d)
     return r;
 }
 
-static int cache_keep_save(const struct keep *keep, const char *kind, const char *identity,
-                           const char *source, const struct iovec *pieces, unsigned n,
-                           struct kept *ret, struct diag *d)
+static int index_files_save(const struct index_store *keep, const char *kind, const char *identity,
+                            const char *source, const struct iovec *pieces, unsigned n,
+                            struct kept_index *ret, struct diag *d)
 {
     struct saving saving = {pieces, n};
     AUTO_CLOSE int fd = -1;
@@ -72,7 +72,8 @@ static int cache_keep_save(const struct keep *keep, const char *kind, const char
     return r < 0 ? r : read_entry(fd, size, ret);
 }
 
-static void cache_keep_remove(const struct keep *keep, const char *kind, const char *identity)
+static void index_files_remove(const struct index_store *keep, const char *kind,
+                               const char *identity)
 {
     struct entry entry;
 
@@ -80,9 +81,10 @@ static void cache_keep_remove(const struct keep *keep, const char *kind, const c
         entry_remove(&entry);
 }
 
-static const struct keep_ops cache_keep_ops = {cache_keep_load, cache_keep_save, cache_keep_remove};
+static const struct index_store_ops index_files_ops = {index_files_load, index_files_save,
+                                                       index_files_remove};
 
-void cache_keep_init(struct cache_keep *ret, const struct cache_folder *folder)
+void index_files_init(struct index_files *ret, const struct cache_folder *folder)
 {
-    *ret = (struct cache_keep){.keep = {.ops = &cache_keep_ops}, .folder = folder};
+    *ret = (struct index_files){.keep = {.ops = &index_files_ops}, .folder = folder};
 }

@@ -5,12 +5,12 @@
 #include "base/index_store.h"
 #include "cache/disk/folder.h"
 
-struct cache_keep {
-    struct keep keep;
+struct index_files {
+    struct index_store keep;
     const struct cache_folder *folder;
 };
 
 /* folder must outlive it. */
-void cache_keep_init(struct cache_keep *ret, const struct cache_folder *folder);
+void index_files_init(struct index_files *ret, const struct cache_folder *folder);
 
 #endif

@@ -16,7 +16,7 @@
 #include "cache/disk/staged_file.h"
 
 #define MARKER    "EPOCHFS"
-#define ID_DIGITS (ENTRY_ID_ROOM - 1)
+#define ID_DIGITS (ENTRY_ID_SIZE - 1)
 #define URL_HASH  16 /* digits of a staged file's id that follow from its URL */
 
 static const char *const folders[] = {"staged", "unpacked", "commands", "rows", "tables"};
@@ -151,7 +151,7 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
     file.disk = (uint64_t)st.st_blocks * 512;
     file.used = st.st_atim.tv_sec > st.st_mtim.tv_sec ? st.st_atim.tv_sec : st.st_mtim.tv_sec;
     file.changed = st.st_mtim;
-    if (array_room(&inventory->file, inventory->n, sizeof(file)) < 0)
+    if (array_capacity(&inventory->file, inventory->n, sizeof(file)) < 0)
         return -ENOMEM;
     if (file.is_staged && !file.is_part) {
         r = look_at_staged(path, &file);

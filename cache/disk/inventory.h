@@ -14,7 +14,7 @@
 
 struct inventory_file {
     const char *kind; /* the folder that it is in: "staged", "unpacked" ... */
-    char id[ENTRY_ID_ROOM];
+    char id[ENTRY_ID_SIZE];
     bool is_staged;  /* of its own format; others are entries */
     bool is_part;    /* one that is being made, or was left by a process that died */
     bool in_use;     /* a process has it open; of parts: makes it */

@@ -45,8 +45,8 @@
 #define RECOUNT_AGAIN_S 3
 #define DEPTH_MOST      32
 
-struct room {
-    /* Set by room_open(), then constant. */
+struct quota {
+    /* Set by quota_open(), then constant. */
     int fd;
     char *path; /* of the folder */
     uint64_t limit;
@@ -138,18 +138,18 @@ static int slot_write(int fd, unsigned slot, uint64_t in_flight)
 }
 
 /* What others that live have in flight; UNKNOWN where a slot is damaged. LOCK_TOTAL is held. */
-static uint64_t others_in_flight(const struct room *room)
+static uint64_t others_in_flight(const struct quota *quota)
 {
     uint8_t all[SLOTS * SLOT_BYTES] = {0};
     uint64_t sum = 0;
 
-    if (pread(room->fd, all, sizeof(all), HEAD_BYTES) < 0)
+    if (pread(quota->fd, all, sizeof(all), HEAD_BYTES) < 0)
         return UNKNOWN;
     for (unsigned i = 0; i < SLOTS; i++) {
         const uint8_t *at = all + (size_t)i * SLOT_BYTES;
         bool good = load_le32(at + 12) == (uint32_t)crc32_z(0, at, 12) && load_le32(at + 8) == i;
 
-        if ((good && !load_le64(at)) || i == room->slot || !slots_owned(room->fd, i, 1))
+        if ((good && !load_le64(at)) || i == quota->slot || !slots_owned(quota->fd, i, 1))
             continue;
         if (!good || !checked_add(sum, load_le64(at), &sum) || sum > UNKNOWN)
             return UNKNOWN;
@@ -158,21 +158,21 @@ static uint64_t others_in_flight(const struct room *room)
 }
 
 /* Both locks, for a change of the head. 0 or -errno. */
-static int room_lock(struct room *room)
+static int quota_lock(struct quota *quota)
 {
     int r;
 
-    lock_take(&room->lock);
-    r = file_lock(room->fd, F_WRLCK, LOCK_TOTAL, 1, true);
+    lock_take(&quota->lock);
+    r = file_lock(quota->fd, F_WRLCK, LOCK_TOTAL, 1, true);
     if (r < 0)
-        lock_drop(&room->lock);
+        lock_drop(&quota->lock);
     return r;
 }
 
-static void room_unlock(struct room *room)
+static void quota_unlock(struct quota *quota)
 {
-    file_lock(room->fd, F_UNLCK, LOCK_TOTAL, 1, false);
-    lock_drop(&room->lock);
+    file_lock(quota->fd, F_UNLCK, LOCK_TOTAL, 1, false);
+    lock_drop(&quota->lock);
 }
 
 /* ---- counting ---- */
@@ -243,72 +243,72 @@ static int count_files(const char *path, uint64_t *ret)
 
 /* Before the files are counted: what is in flight, and how much has been taken. A head that is
  * damaged is begun anew, and refuses everything until the end of a count. */
-static int recount_begin_locked(struct room *room, struct head *head, uint64_t *ret_in_flight)
+static int recount_begin_locked(struct quota *quota, struct head *head, uint64_t *ret_in_flight)
 {
     int r;
 
-    lock_assert_held(&room->lock);
-    r = head_read(room->fd, head);
+    lock_assert_held(&quota->lock);
+    r = head_read(quota->fd, head);
     if (r == -EBADMSG)
-        r = head_begin_anew(room->fd, head);
+        r = head_begin_anew(quota->fd, head);
     if (r < 0)
         return r;
-    *ret_in_flight = others_in_flight(room);
-    if (!checked_add(*ret_in_flight, room->in_flight, ret_in_flight))
+    *ret_in_flight = others_in_flight(quota);
+    if (!checked_add(*ret_in_flight, quota->in_flight, ret_in_flight))
         *ret_in_flight = UNKNOWN;
-    return slot_write(room->fd, room->slot, room->in_flight); /* it may have been damaged */
+    return slot_write(quota->fd, quota->slot, quota->in_flight); /* it may have been damaged */
 }
 
-static int recount_end_locked(struct room *room, const struct head *before, uint64_t files,
+static int recount_end_locked(struct quota *quota, const struct head *before, uint64_t files,
                               uint64_t in_flight)
 {
     struct head head;
     int r;
 
-    lock_assert_held(&room->lock);
-    r = head_read(room->fd, &head);
+    lock_assert_held(&quota->lock);
+    r = head_read(quota->fd, &head);
     if (r < 0)
         return r == -EBADMSG ? -EAGAIN : r; /* the next one begins it anew */
     if (head.taken < before->taken || !checked_add(files, in_flight, &head.total) ||
         !checked_add(head.total, head.taken - before->taken, &head.total) || head.total > UNKNOWN)
         head.total = UNKNOWN;
     head.recounts++;
-    return head_write(room->fd, &head);
+    return head_write(quota->fd, &head);
 }
 
-int room_recount(struct room *room)
+int quota_recount(struct quota *quota)
 {
     uint64_t in_flight, files;
     struct head before;
-    int r = room_lock(room);
+    int r = quota_lock(quota);
 
     if (r < 0)
         return r;
-    r = recount_begin_locked(room, &before, &in_flight);
-    room_unlock(room);
+    r = recount_begin_locked(quota, &before, &in_flight);
+    quota_unlock(quota);
     if (r == 0)
-        r = count_files(room->path, &files);
+        r = count_files(quota->path, &files);
     if (r == 0)
-        r = room_lock(room);
+        r = quota_lock(quota);
     if (r < 0)
         return r;
-    r = recount_end_locked(room, &before, files, in_flight);
-    room_unlock(room);
+    r = recount_end_locked(quota, &before, files, in_flight);
+    quota_unlock(quota);
     return r;
 }
 
 /* ---- open and close ---- */
 
 /* Find a slot that has no owner. */
-static int own_slot(struct room *room)
+static int own_slot(struct quota *quota)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
-        int r = file_lock(room->fd, F_WRLCK, LOCK_SLOTS + i, 1, false);
+        int r = file_lock(quota->fd, F_WRLCK, LOCK_SLOTS + i, 1, false);
 
         if (r == 0)
-            room->slot = i;
+            quota->slot = i;
         if (r != -EAGAIN)
-            return r < 0 ? r : slot_write(room->fd, i, 0);
+            return r < 0 ? r : slot_write(quota->fd, i, 0);
     }
     return -EUSERS;
 }
@@ -328,44 +328,44 @@ static int open_file(const char *path, int *ret)
 
 /* Become one of those who share the count. *ret_count: there is no other, so what the head says may
  * be of before a power cut, or it is damaged. */
-static int join(struct room *room, bool *ret_count)
+static int join(struct quota *quota, bool *ret_count)
 {
     struct head head;
-    int r = room_lock(room);
+    int r = quota_lock(quota);
 
     if (r < 0)
         return r;
-    r = head_read(room->fd, &head);
-    *ret_count = r == -EBADMSG || !slots_owned(room->fd, 0, SLOTS);
+    r = head_read(quota->fd, &head);
+    *ret_count = r == -EBADMSG || !slots_owned(quota->fd, 0, SLOTS);
     if (*ret_count && (r == 0 || r == -EBADMSG))
-        r = head_begin_anew(room->fd, &head);
+        r = head_begin_anew(quota->fd, &head);
     if (r == 0)
-        r = own_slot(room);
-    room_unlock(room);
+        r = own_slot(quota);
+    quota_unlock(quota);
     return r;
 }
 
-static int room_start(struct room *room, uint64_t limit, unsigned percent, struct diag *d)
+static int quota_start(struct quota *quota, uint64_t limit, unsigned percent, struct diag *d)
 {
     char path[PATH_MAX];
     struct statvfs fs;
     bool count = false;
     int r;
 
-    if (snprintf(path, sizeof(path), "%s/room", room->path) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/room", quota->path) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    r = open_file(path, &room->fd);
-    if (r == 0 && percent && statvfs(room->path, &fs) < 0)
+    r = open_file(path, &quota->fd);
+    if (r == 0 && percent && statvfs(quota->path, &fs) < 0)
         r = -errno;
     if (r < 0)
         return r;
-    room->limit =
+    quota->limit =
         percent ? (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize / 100 * percent) : limit;
-    r = join(room, &count);
+    r = join(quota, &count);
     if (r == -EPROTO)
         return diag_set(d, r, "%s: want version %d; choose another folder with -o cache=DIR", path,
                         HEAD_VERSION);
-    return r == 0 && count ? room_recount(room) : r;
+    return r == 0 && count ? quota_recount(quota) : r;
 }
 
 /* What is wrong with the file is wrong with the cache folder: all such errors are -EPROTO. */
@@ -379,164 +379,165 @@ static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
                     is_other ? "want a file of epochfs, found something else" : strerror(-r));
 }
 
-int room_open(const struct cache_folder *cache, uint64_t limit, unsigned percent, struct room **ret,
-              struct diag *d)
+int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percent,
+               struct quota **ret, struct diag *d)
 {
-    struct room *room = calloc(1, sizeof(*room));
+    struct quota *quota = calloc(1, sizeof(*quota));
     char path[PATH_MAX];
     int r;
 
-    if (!room)
+    if (!quota)
         return -ENOMEM;
-    room->fd = -1;
-    lock_init(&room->lock);
+    quota->fd = -1;
+    lock_init(&quota->lock);
     r = cache_folder_sub(cache, "", path, sizeof(path), d);
     if (r == 0) {
-        room->path = strdup(path);
-        r = room->path ? room_start(room, limit, percent, d) : -ENOMEM;
+        quota->path = strdup(path);
+        r = quota->path ? quota_start(quota, limit, percent, d) : -ENOMEM;
     }
     if (r < 0) {
-        room_close(room);
+        quota_close(quota);
         return say_bad_file(cache, r, d);
     }
-    *ret = room;
+    *ret = quota;
     return 0;
 }
 
-void room_close(struct room *room)
+void quota_close(struct quota *quota)
 {
-    if (!room)
+    if (!quota)
         return;
-    if (room->fd >= 0) {
-        if (room->in_flight)
-            room_give_back(room, room->in_flight);
-        close(room->fd);
+    if (quota->fd >= 0) {
+        if (quota->in_flight)
+            quota_give_back(quota, quota->in_flight);
+        close(quota->fd);
     }
-    lock_release(&room->lock);
-    free(room->path);
-    free(room);
+    lock_release(&quota->lock);
+    free(quota->path);
+    free(quota);
 }
 
 /* ---- taking and giving ---- */
 
-static int take_locked(struct room *room, uint64_t bytes)
+static int take_locked(struct quota *quota, uint64_t bytes)
 {
     struct head head;
     uint64_t total;
     int r;
 
-    lock_assert_held(&room->lock);
-    r = head_read(room->fd, &head);
+    lock_assert_held(&quota->lock);
+    r = head_read(quota->fd, &head);
     if (r < 0)
         return r;
-    if (!checked_add(head.total, bytes, &total) || total > room->limit)
+    if (!checked_add(head.total, bytes, &total) || total > quota->limit)
         return -ENOSPC;
     head.total = total;
     head.taken += bytes;
-    r = head_write(room->fd, &head);
+    r = head_write(quota->fd, &head);
     if (r < 0)
         return r;
-    room->in_flight += bytes;
-    return slot_write(room->fd, room->slot, room->in_flight);
+    quota->in_flight += bytes;
+    return slot_write(quota->fd, quota->slot, quota->in_flight);
 }
 
-static int take(struct room *room, uint64_t bytes, bool *ret_recount)
+static int take(struct quota *quota, uint64_t bytes, bool *ret_recount)
 {
-    int r = room_lock(room);
+    int r = quota_lock(quota);
 
     if (r < 0)
         return r;
-    r = take_locked(room, bytes);
-    if (r == -ENOSPC && bytes <= room->limit && monotonic_ns() >= room->next_recount) {
-        room->next_recount = monotonic_ns() + RECOUNT_AGAIN_S * INT64_C(1000000000);
+    r = take_locked(quota, bytes);
+    if (r == -ENOSPC && bytes <= quota->limit && monotonic_ns() >= quota->next_recount) {
+        quota->next_recount = monotonic_ns() + RECOUNT_AGAIN_S * INT64_C(1000000000);
         *ret_recount = true;
     }
     if (r == -EBADMSG)
         *ret_recount = true;
-    room_unlock(room);
+    quota_unlock(quota);
     return r;
 }
 
-int room_take(struct room *room, uint64_t bytes)
+int quota_take(struct quota *quota, uint64_t bytes)
 {
     bool recount = false;
-    int r = take(room, bytes, &recount);
+    int r = take(quota, bytes, &recount);
 
     if (recount) {
-        r = room_recount(room);
+        r = quota_recount(quota);
         if (r == 0)
-            r = take(room, bytes, &recount);
+            r = take(quota, bytes, &recount);
     }
     return r == -EBADMSG || r == -EAGAIN ? -ENOSPC : r;
 }
 
-void room_settle(struct room *room, uint64_t bytes)
+void quota_settle(struct quota *quota, uint64_t bytes)
 {
-    LOCK_SCOPE(&room->lock);
-    room->in_flight -= min_u64(bytes, room->in_flight);
-    slot_write(room->fd, room->slot, room->in_flight); /* fails: more counts than is */
+    LOCK_SCOPE(&quota->lock);
+    quota->in_flight -= min_u64(bytes, quota->in_flight);
+    slot_write(quota->fd, quota->slot, quota->in_flight); /* fails: more counts than is */
 }
 
 /* Make the total smaller, unless the files have been counted since mark (NULL: in any case). */
-static void lessen_locked(struct room *room, uint64_t bytes, const uint64_t *mark)
+static void lessen_locked(struct quota *quota, uint64_t bytes, const uint64_t *mark)
 {
     struct head head;
 
-    lock_assert_held(&room->lock);
-    if (head_read(room->fd, &head) < 0 || (mark && *mark != head.recounts) || head.total == UNKNOWN)
+    lock_assert_held(&quota->lock);
+    if (head_read(quota->fd, &head) < 0 || (mark && *mark != head.recounts) ||
+        head.total == UNKNOWN)
         return;
     head.total -= min_u64(bytes, head.total);
-    head_write(room->fd, &head);
+    head_write(quota->fd, &head);
 }
 
-void room_give_back(struct room *room, uint64_t bytes)
+void quota_give_back(struct quota *quota, uint64_t bytes)
 {
-    if (room_lock(room) < 0)
+    if (quota_lock(quota) < 0)
         return;
-    bytes = min_u64(bytes, room->in_flight);
-    room->in_flight -= bytes;
-    slot_write(room->fd, room->slot, room->in_flight);
-    lessen_locked(room, bytes, NULL);
-    room_unlock(room);
+    bytes = min_u64(bytes, quota->in_flight);
+    quota->in_flight -= bytes;
+    slot_write(quota->fd, quota->slot, quota->in_flight);
+    lessen_locked(quota, bytes, NULL);
+    quota_unlock(quota);
 }
 
-uint64_t room_mark(struct room *room)
+uint64_t quota_mark(struct quota *quota)
 {
     struct head head = {.recounts = UINT64_MAX};
 
-    if (room_lock(room) == 0) {
-        if (head_read(room->fd, &head) < 0)
+    if (quota_lock(quota) == 0) {
+        if (head_read(quota->fd, &head) < 0)
             head.recounts = UINT64_MAX; /* no such number */
-        room_unlock(room);
+        quota_unlock(quota);
     }
     return head.recounts;
 }
 
-void room_freed(struct room *room, uint64_t bytes, uint64_t mark)
+void quota_freed(struct quota *quota, uint64_t bytes, uint64_t mark)
 {
-    if (room_lock(room) < 0)
+    if (quota_lock(quota) < 0)
         return;
-    lessen_locked(room, bytes, &mark);
-    room_unlock(room);
+    lessen_locked(quota, bytes, &mark);
+    quota_unlock(quota);
 }
 
-uint64_t room_used(struct room *room)
+uint64_t quota_used(struct quota *quota)
 {
     struct head head = {0};
     uint64_t files;
 
-    if (room_lock(room) == 0) {
-        if (head_read(room->fd, &head) < 0 || head.total == UNKNOWN)
+    if (quota_lock(quota) == 0) {
+        if (head_read(quota->fd, &head) < 0 || head.total == UNKNOWN)
             head.total = 0;
-        room_unlock(room);
+        quota_unlock(quota);
     }
     /* What was written while files were counted may be counted twice, to be on the safe side. */
-    if (head.total > room->limit && count_files(room->path, &files) == 0)
-        return min_u64(head.total, max_u64(files, room->limit));
+    if (head.total > quota->limit && count_files(quota->path, &files) == 0)
+        return min_u64(head.total, max_u64(files, quota->limit));
     return head.total;
 }
 
-uint64_t room_limit(const struct room *room)
+uint64_t quota_limit(const struct quota *quota)
 {
-    return room->limit;
+    return quota->limit;
 }

@@ -11,39 +11,39 @@
 #include "base/diag.h"
 #include "cache/disk/folder.h"
 
-struct room;
+struct quota;
 
 /* Opens DIR/room; the first of all processes that use it counts what the files take.
  * limit: bytes of disk space that all files of the folder may take; percent > 0: so much of the
  * size of its file system instead. 0; -EPROTO: the folder, or the count, is of another version of
  * epochfs; -EUSERS: too many processes; or -errno, with the reason in d. Any thread may use it; a
  * forked child, too, if the parent no longer does and does not close it. */
-int room_open(const struct cache_folder *cache, uint64_t limit, unsigned percent, struct room **ret,
-              struct diag *d);
-void room_close(struct room *room); /* takes NULL; gives back what was taken and not written */
+int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percent,
+               struct quota **ret, struct diag *d);
+void quota_close(struct quota *quota); /* takes NULL; gives back what was taken and not written */
 
 /* Take room for bytes of disk space that are about to be used. 0, -ENOSPC: there is none, or
  * -errno. Before it says so it counts what the files take in truth, once in a while; no lock is
  * held meanwhile. */
-int room_take(struct room *room, uint64_t bytes);
+int quota_take(struct quota *quota, uint64_t bytes);
 
 /* They have been written: they count as the files' now. */
-void room_settle(struct room *room, uint64_t bytes);
+void quota_settle(struct quota *quota, uint64_t bytes);
 
 /* They will not be written. */
-void room_give_back(struct room *room, uint64_t bytes);
+void quota_give_back(struct quota *quota, uint64_t bytes);
 
-/* Files have become smaller by so many bytes. mark: room_mark() before that was begun. If the files
- * were counted since, it is left out, for they may have been counted without these bytes. */
-uint64_t room_mark(struct room *room);
-void room_freed(struct room *room, uint64_t bytes, uint64_t mark);
+/* Files have become smaller by so many bytes. mark: quota_mark() before that was begun. If the
+ * files were counted since, it is left out, for they may have been counted without these bytes. */
+uint64_t quota_mark(struct quota *quota);
+void quota_freed(struct quota *quota, uint64_t bytes, uint64_t mark);
 
 /* Count what the files take in truth now. 0 or -errno. */
-int room_recount(struct room *room);
+int quota_recount(struct quota *quota);
 
 /* What all files take, as far as is known, with what was taken, 0 where nothing is; and
  * the limit. */
-uint64_t room_used(struct room *room);
-uint64_t room_limit(const struct room *room);
+uint64_t quota_used(struct quota *quota);
+uint64_t quota_limit(const struct quota *quota);
 
 #endif

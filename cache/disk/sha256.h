@@ -15,8 +15,8 @@ void digest_free(struct digest *digest);                              /* takes N
 int digest_add(struct digest *digest, const void *bytes, size_t len); /* 0 or -ENOMEM */
 int digest_finish(struct digest *digest, uint8_t ret[static DIGEST_BYTES]);
 
-#define DIGEST_TEXT_ROOM (2 * DIGEST_BYTES + 1)
-void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_ROOM]);
+#define DIGEST_TEXT_SIZE (2 * DIGEST_BYTES + 1)
+void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE]);
 
 static inline void digest_scope_end(struct digest **digest)
 {

@@ -124,12 +124,12 @@ static void make_id(const struct staged_key *key, char ret[static 33])
     snprintf(ret, 33, "%016" PRIx64 "%016" PRIx64, url, (uint64_t)XXH3_64bits(all, sizeof(all)));
 }
 
-static void put_text(uint8_t *header, size_t at, size_t room, size_t at_len, const char *text)
+static void put_text(uint8_t *header, size_t at, size_t capacity, size_t at_len, const char *text)
 {
     size_t len = strlen(text);
 
     store_le32(header + at_len, (uint32_t)min_u64(len, UINT32_MAX));
-    memcpy(header + at, text, len < room ? len : room);
+    memcpy(header + at, text, len < capacity ? len : capacity);
 }
 
 static void make_header(const char *id, const struct staged_key *key,
@@ -141,8 +141,8 @@ static void make_header(const char *id, const struct staged_key *key,
     store_le32(ret + HEADER_AT_BLOCK, key->block);
     store_le64(ret + HEADER_AT_SIZE, key->size);
     memcpy(ret + HEADER_AT_ID, id, HEADER_ID_LEN);
-    put_text(ret, HEADER_AT_URL, HEADER_URL_ROOM, HEADER_AT_URL_LEN, key->url);
-    put_text(ret, HEADER_AT_NAMED, HEADER_NAMED_ROOM, HEADER_AT_NAMED_LEN, key->version);
+    put_text(ret, HEADER_AT_URL, HEADER_URL_SIZE, HEADER_AT_URL_LEN, key->url);
+    put_text(ret, HEADER_AT_NAMED, HEADER_NAMED_SIZE, HEADER_AT_NAMED_LEN, key->version);
     store_le32(ret + HEADER_AT_CRC, (uint32_t)crc32_z(0, ret, HEADER_AT_CRC));
 }
 

@@ -20,9 +20,9 @@
 #define HEADER_AT_URL_LEN   56
 #define HEADER_AT_NAMED_LEN 60
 #define HEADER_AT_URL       64
-#define HEADER_URL_ROOM     1024
+#define HEADER_URL_SIZE     1024
 #define HEADER_AT_NAMED     1088 /* the text of the version */
-#define HEADER_NAMED_ROOM   256
+#define HEADER_NAMED_SIZE   256
 #define HEADER_AT_CRC       1520
 #define HEADER_AT_MARK      1524 /* of a file with the right SHA-256; not in the checksum */
 

@@ -76,9 +76,9 @@ static uint64_t count_present(const struct staged *staged)
     return bytes;
 }
 
-static void get_text(const uint8_t *header, size_t at, size_t at_len, char *ret, size_t room)
+static void get_text(const uint8_t *header, size_t at, size_t at_len, char *ret, size_t capacity)
 {
-    size_t len = (size_t)min_u64(load_le32(header + at_len), room - 1);
+    size_t len = (size_t)min_u64(load_le32(header + at_len), capacity - 1);
 
     memcpy(ret, header + at, len);
     ret[len] = '\0';

@@ -226,7 +226,7 @@ static int get_once(struct http *http, const struct http_call *call, struct roun
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
 {
     unsigned tries = call->tries ? call->tries : TRIES;
-    char name[HTTP_NAME_ROOM];
+    char name[HTTP_NAME_SIZE];
     struct diag why = DIAG_INIT;
     struct round round;
     bool again = true;
@@ -296,7 +296,7 @@ static void ahead_free(struct http_ahead *ahead)
 /* One that did not go well is asked for once more, as any other. */
 int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
 {
-    char name[HTTP_NAME_ROOM];
+    char name[HTTP_NAME_SIZE];
     struct diag why = DIAG_INIT;
     bool again;
     int r;
@@ -381,14 +381,14 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
 {
     const struct http_request *request = &one->request;
     unsigned status = request->reply.status;
-    bool part = one->step == STAT_GET, told;
-    char name[HTTP_NAME_ROOM];
+    bool part = one->step == STAT_GET, reported;
+    char name[HTTP_NAME_SIZE];
 
     http_url_name(url, name, sizeof(name));
-    told =
+    reported =
         request->reply.complete &&
         (status == 200 || (part && (status == 206 || (status == 416 && request->reply.has_total))));
-    if (told && (part || request->end == HTTP_DONE)) {
+    if (reported && (part || request->end == HTTP_DONE)) {
         one->error = http_reply_version(&request->reply, part, name, one->ret, one->why);
         if (one->error == -EAGAIN && part)
             one->error = diag_set(one->why, -EREMOTEIO,

@@ -141,7 +141,8 @@ static int read_small(const char *path, const char *shown, struct text *ret, str
     bytes = malloc((size_t)st.st_size + 1);
     if (!bytes)
         return -ENOMEM;
-    *ret = (struct text){.data = bytes, .len = (size_t)st.st_size, .room = (size_t)st.st_size + 1};
+    *ret =
+        (struct text){.data = bytes, .len = (size_t)st.st_size, .capacity = (size_t)st.st_size + 1};
     r = file_pread(fd, bytes, ret->len, 0);
     bytes[ret->len] = '\0';
     return r < 0 ? diag_set(d, r, "%s: %s", shown, strerror(-r)) : 1;
@@ -595,9 +596,9 @@ int credentials_endpoint(const struct credentials *c, char **ret)
     return shared_get(c, true, "endpoint_url", ret, NULL);
 }
 
-void credentials_origin(struct credentials *c, char *ret, size_t room)
+void credentials_origin(struct credentials *c, char *ret, size_t capacity)
 {
     lock_take(&c->lock);
-    snprintf(ret, room, "%s", c->anonymous ? "anonymous" : c->kept.origin);
+    snprintf(ret, capacity, "%s", c->anonymous ? "anonymous" : c->kept.origin);
     lock_drop(&c->lock);
 }

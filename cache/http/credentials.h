@@ -42,6 +42,6 @@ int credentials_endpoint(const struct credentials *credentials, char **ret);
 
 /* Where the secrets that were last given come from: "environment", "profile x of
  * ~/.aws/credentials", "container endpoint", "instance endpoint", "anonymous". */
-void credentials_origin(struct credentials *credentials, char *ret, size_t room);
+void credentials_origin(struct credentials *credentials, char *ret, size_t capacity);
 
 #endif

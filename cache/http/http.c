@@ -871,13 +871,13 @@ void http_free(struct http *http)
 static int check_ca(const char *path, char **ret, struct diag *d)
 {
     AUTO_FREE char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     FILE *f = fopen(path, "re");
     bool found = false;
 
     if (!f)
         return diag_set(d, -errno, "%s: certificates to trust: %s", path, strerror(errno));
-    while (!found && getline(&line, &room, f) >= 0)
+    while (!found && getline(&line, &capacity, f) >= 0)
         found = strncmp(line, "-----BEGIN ", 11) == 0 && strstr(line, "CERTIFICATE");
     fclose(f);
     if (!found)

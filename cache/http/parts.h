@@ -18,7 +18,7 @@
 #include "cache/http/reply.h"
 #include "cache/http/sign.h"
 
-#define HTTP_NAME_ROOM 512
+#define HTTP_NAME_SIZE 512
 
 enum http_end {
     HTTP_DONE,      /* the server has replied; see the status */

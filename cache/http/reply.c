@@ -151,7 +151,7 @@ static void take_length(struct http_reply *reply, const char *value)
 }
 
 /* Keep a text; one that has other than printable ASCII in it, or is too long, is none. */
-static void take_text(const char *value, char *ret, size_t room)
+static void take_text(const char *value, char *ret, size_t capacity)
 {
     size_t len = strlen(value);
 
@@ -159,7 +159,7 @@ static void take_text(const char *value, char *ret, size_t room)
     for (size_t i = 0; i < len; i++)
         if (value[i] < ' ' || value[i] > '~')
             return;
-    if (len < room)
+    if (len < capacity)
         memcpy(ret, value, len + 1);
 }
 
@@ -434,7 +434,7 @@ void http_error_code(const char *body, size_t len, char ret[static 64])
     ret[n] = '\0';
 }
 
-void http_url_name(const char *url, char *ret, size_t room)
+void http_url_name(const char *url, char *ret, size_t capacity)
 {
     const char *host = strstr(url, "://");
     size_t scheme, authority, n, at = 0;
@@ -446,7 +446,7 @@ void http_url_name(const char *url, char *ret, size_t room)
         if (host[i] == '@')
             at = i + 1;
     n = strcspn(host + at, "?#");
-    snprintf(ret, room, "%.*s%.*s", (int)(scheme < 16 ? scheme : 0), url,
+    snprintf(ret, capacity, "%.*s%.*s", (int)(scheme < 16 ? scheme : 0), url,
              (int)(n < 4096 ? n : 4096), host + at);
     for (char *c = ret; *c; c++)
         if (*c < ' ' || *c == 0x7f)

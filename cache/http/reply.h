@@ -72,6 +72,6 @@ bool http_date_parse(const char *text, int64_t *ret);
 uint64_t http_retry_parse(const char *text, int64_t now_s);
 
 /* The URL without what messages must not show: user info, query, fragment. Cut to room. */
-void http_url_name(const char *url, char *ret, size_t room);
+void http_url_name(const char *url, char *ret, size_t capacity);
 
 #endif

@@ -21,7 +21,7 @@ struct http_transfer {
     bool decided;
     enum transfer_end how;
     struct diag why;
-    char name[HTTP_NAME_ROOM];
+    char name[HTTP_NAME_SIZE];
 };
 
 static bool decide(struct http_transfer *t, enum transfer_end how)
@@ -198,7 +198,7 @@ static int start(struct transport *transport, struct transfer *transfer)
     t = transfer_new(http, transfer);
     if (!t)
         return -ENOMEM;
-    transfer->own = t;
+    transfer->impl = t;
     r = http_signing_get(&http->signing, false, &signature, NULL);
     if (r == 0)
         r = request_start(t, signature);
@@ -213,7 +213,7 @@ static int start(struct transport *transport, struct transfer *transfer)
 static void stop(struct transport *transport, struct transfer *transfer)
 {
     struct http *http = http_of(transport);
-    struct http_transfer *t = transfer->own;
+    struct http_transfer *t = transfer->impl;
 
     if (!http_signing_forget(&http->signing, &t->wait)) {
         http_request_stop(http, &t->request);
@@ -226,7 +226,7 @@ static void stop(struct transport *transport, struct transfer *transfer)
 
 static void set_paused(struct transport *transport, struct transfer *transfer, bool paused)
 {
-    struct http_transfer *t = transfer->own;
+    struct http_transfer *t = transfer->impl;
 
     http_request_pause(http_of(transport), &t->request, paused);
 }

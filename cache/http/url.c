@@ -153,11 +153,11 @@ bool name_hidden(const char *path)
     return *path == '.' || strstr(path, "/.");
 }
 
-void name_show(const char *text, char *ret, size_t room)
+void name_show(const char *text, char *ret, size_t capacity)
 {
     size_t n = 0;
 
-    for (; *text && n + 1 < room; text++)
+    for (; *text && n + 1 < capacity; text++)
         ret[n++] = is_control((unsigned char)*text) ? '?' : *text;
     ret[n] = '\0';
 }

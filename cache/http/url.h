@@ -31,6 +31,6 @@ const char *name_wrong(const char *path);
 bool name_hidden(const char *path);
 
 /* Copy text into ret without the bytes that terminals take for commands, cut off as needed. */
-void name_show(const char *text, char *ret, size_t room);
+void name_show(const char *text, char *ret, size_t capacity);
 
 #endif

@@ -192,9 +192,9 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
 
 /* How much room is taken at once: a part of what is left, for other commands run, too, and blocks
  * are staged. */
-static uint64_t room_ahead(const struct opener_run *run)
+static uint64_t quota_ahead(const struct opener_run *run)
 {
-    uint64_t limit = room_limit(run->allowance.room), used = room_used(run->allowance.room);
+    uint64_t limit = quota_limit(run->allowance.quota), used = quota_used(run->allowance.quota);
 
     if (limit <= used)
         return 0;
@@ -208,7 +208,7 @@ static int limit_writer(const struct opener_run *run)
 {
     struct rlimit limit = {0};
 
-    if (!run->allowance.room)
+    if (!run->allowance.quota)
         return 0;
     if (getrlimit(RLIMIT_FSIZE, &limit) < 0) /* which we were given ourselves */
         return -errno;
@@ -224,10 +224,10 @@ static void follow_output(struct opener_run *run)
     uint64_t ahead;
     struct stat st;
 
-    if (!a->room || fstat(run->part_fd, &st) < 0)
+    if (!a->quota || fstat(run->part_fd, &st) < 0)
         return;
     allowance_written(a, (uint64_t)st.st_size);
-    ahead = room_ahead(run);
+    ahead = quota_ahead(run);
     if (a->taken - min_u64(a->taken, (uint64_t)st.st_size) >= max_u64(ahead / 2, ROOM_LOW))
         return;
     if (run->writer.pid && allowance_raise(a, a->taken + 1, ahead) == 0)
@@ -242,7 +242,7 @@ static int wait_for(struct opener_run *run, struct child *child, int64_t until, 
         int r;
 
         follow_output(run);
-        r = child_wait(child, run->allowance.room && look < until ? look : until, ret_status);
+        r = child_wait(child, run->allowance.quota && look < until ? look : until, ret_status);
         if (r != 0 || now >= until)
             return r;
     }
@@ -265,7 +265,7 @@ static int start_child(struct opener_run *run)
     return r < 0 ? r : child_start(&run->child, run->command, run->commands->cwd, -1, write_end);
 }
 
-static int no_room(struct opener_run *run, struct diag *d)
+static int no_space(struct opener_run *run, struct diag *d)
 {
     struct allowance *a = &run->allowance;
     struct diag why = DIAG_INIT;
@@ -290,11 +290,12 @@ static int begin(struct opener_run *run, struct diag *d)
         return diag_set(d, r, "command '%.400s': its output in %.400s: %s", run->command,
                         run->entry.folder, strerror(-r));
     run->part_fd = fd;
-    run->allowance = (struct allowance){.room = run->entry.room};
-    r = run->entry.room ? allowance_raise(&run->allowance, entry_tail(&run->entry), room_ahead(run))
-                        : 0;
+    run->allowance = (struct allowance){.quota = run->entry.quota};
+    r = run->entry.quota
+            ? allowance_raise(&run->allowance, entry_tail(&run->entry), quota_ahead(run))
+            : 0;
     if (r == -ENOSPC)
-        return no_room(run, d);
+        return no_space(run, d);
     if (r == 0)
         r = start_child(run);
     if (r < 0)
@@ -453,8 +454,8 @@ static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
         return command_error(run, r, strerror(-r), d);
     if (r == 0)
         return monotonic_ns() < run->deadline ? 0 : too_long(run, d);
-    if (written && WIFSIGNALED(written) && WTERMSIG(written) == SIGXFSZ && run->allowance.room)
-        return no_room(run, d);
+    if (written && WIFSIGNALED(written) && WTERMSIG(written) == SIGXFSZ && run->allowance.quota)
+        return no_space(run, d);
     if (written)
         return bad_status(run, "its output cannot be written into the cache folder: ", &run->writer,
                           written, d);

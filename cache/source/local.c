@@ -44,21 +44,21 @@ struct scan {
 
 /* Why a name leads nowhere. git-annex leaves links to objects that are elsewhere. */
 static void describe_dangling(const char *path, const char *relative, int err, char *ret,
-                              size_t room)
+                              size_t capacity)
 {
     char target[PATH_MAX];
     ssize_t n = readlink(path, target, sizeof(target) - 1);
 
     target[n > 0 ? n : 0] = '\0';
     if (strstr(target, "annex/objects"))
-        snprintf(ret, room,
+        snprintf(ret, capacity,
                  "%s: a git-annex link whose content is not here: want the file, found a link to "
                  "%.300s; fetch it with `git annex get`",
                  relative, target);
     else if (n > 0)
-        snprintf(ret, room, "%s: a link to %.300s: %s", relative, target, strerror(err));
+        snprintf(ret, capacity, "%s: a link to %.300s: %s", relative, target, strerror(err));
     else
-        snprintf(ret, room, "%s: %s", relative, strerror(err));
+        snprintf(ret, capacity, "%s: %s", relative, strerror(err));
 }
 
 static int scan_folder(const struct scan *scan, const char *folder, const struct level *above);

@@ -91,7 +91,7 @@ static bool is_stopped(struct path_transport *t, const struct transfer *transfer
 {
     LOCK_SCOPE(&t->lock);
 
-    return transfer->own == STOP;
+    return transfer->impl == STOP;
 }
 
 /* The next transfer that was stopped while it waited, or NULL. */
@@ -102,7 +102,7 @@ static struct transfer *take_stopped(struct path_transport *t)
     for (struct transfer **at = &t->first; *at; at = &(*at)->next) {
         struct transfer *transfer = *at;
 
-        if (transfer->own != STOP)
+        if (transfer->impl != STOP)
             continue;
         unlink_locked(t, at);
         return transfer;
@@ -230,7 +230,7 @@ static int path_start(struct transport *transport, struct transfer *transfer)
     int r;
     LOCK_SCOPE(&t->lock);
 
-    transfer->own = NULL;
+    transfer->impl = NULL;
     transfer->next = NULL;
     at = t->end;
     *at = transfer;
@@ -249,7 +249,7 @@ static void path_stop(struct transport *transport, struct transfer *transfer)
     struct path_transport *t = own(transport);
     LOCK_SCOPE(&t->lock);
 
-    transfer->own = STOP;
+    transfer->impl = STOP;
 }
 
 static void path_rest(struct transport *transport)

@@ -53,7 +53,7 @@ int roots_add_path(struct roots *roots, const char *path)
     for (size_t i = 0; i < roots->n; i++)
         if (!strcmp(roots->path[i], path))
             return 0;
-    if (array_room(&roots->path, roots->n, sizeof(*roots->path)) < 0)
+    if (array_capacity(&roots->path, roots->n, sizeof(*roots->path)) < 0)
         return -ENOMEM;
     roots->path[roots->n] = strdup(path);
     return roots->path[roots->n] ? (roots->n++, 0) : -ENOMEM;

@@ -155,7 +155,7 @@ static const struct known_error {
 };
 
 /* The region in an endpoint of AWS: bucket.s3.REGION.amazonaws.com, bucket.s3-REGION... */
-static void region_of_endpoint(const char *endpoint, char *ret, size_t room)
+static void region_of_endpoint(const char *endpoint, char *ret, size_t capacity)
 {
     const char *domain = strstr(endpoint, ".amazonaws.com"), *start = domain;
 
@@ -163,7 +163,7 @@ static void region_of_endpoint(const char *endpoint, char *ret, size_t room)
            !(start - endpoint >= 3 && !memcmp(start - 3, "s3-", 3)))
         start--;
     if (start && domain > start)
-        snprintf(ret, room, "%.*s", (int)(domain - start), start);
+        snprintf(ret, capacity, "%.*s", (int)(domain - start), start);
 }
 
 /* Tell why a request failed: r and why are of http_get(), answer is what came with the error. */

@@ -43,7 +43,7 @@ void s3_page_release(struct s3_page *page)
 }
 
 /* The version's ETag: with quotes, as HTTP has it. One that is too long or strange is none. */
-static void set_etag(const char *text, char *ret, size_t room)
+static void set_etag(const char *text, char *ret, size_t capacity)
 {
     bool quoted = *text == '"' || !strncmp(text, "W/", 2);
     int n;
@@ -51,8 +51,8 @@ static void set_etag(const char *text, char *ret, size_t room)
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return;
-    n = snprintf(ret, room, quoted ? "%s" : "\"%s\"", text);
-    if (!*text || n >= (int)room)
+    n = snprintf(ret, capacity, quoted ? "%s" : "\"%s\"", text);
+    if (!*text || n >= (int)capacity)
         *ret = '\0';
 }
 
@@ -106,7 +106,7 @@ static int end_object(struct reading *reading)
         reading->wrong = "a Key and a Size in Contents";
         return -EBADMSG;
     }
-    if (array_room(&page->object, page->n, sizeof(*page->object)) < 0)
+    if (array_capacity(&page->object, page->n, sizeof(*page->object)) < 0)
         return -ENOMEM;
     page->object[page->n++] = reading->object;
     reading->object = (struct s3_object){0};
@@ -206,7 +206,7 @@ bool s3_error_parse(const char *xml, size_t len, struct s3_error *ret)
     const struct {
         const char *name;
         char *to;
-        size_t room;
+        size_t capacity;
     } fields[] = {{"Code", found.code, sizeof(found.code)},
                   {"Message", found.message, sizeof(found.message)},
                   {"Region", found.region, sizeof(found.region)},
@@ -223,7 +223,7 @@ bool s3_error_parse(const char *xml, size_t len, struct s3_error *ret)
             continue;
         for (size_t i = 0; i < ARRAY_LEN(fields); i++)
             if (xml_is(&element, fields[i].name))
-                name_show(text, fields[i].to, fields[i].room);
+                name_show(text, fields[i].to, fields[i].capacity);
     }
     *ret = found;
     return *found.code != '\0';

@@ -32,7 +32,7 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
                   .jobs = 8,
                   .small_jobs = 128,
                   .far_ms = 2,
-                  .patience_s = 60,
+                  .retry_limit_s = 60,
                   .background = true,
                   .is_done = unpack_is_done},
         .timeout_s = 20,
@@ -64,11 +64,11 @@ int source_open(const char *spec, const struct source_options *options, struct s
         return -ENOMEM;
     r = remotes[i]->make(source, spec + strlen(remotes[i]->scheme), options, d);
     if (r == 0 && !source->stage && options->limits_all)
-        r = room_open(&source->cache, options->stage.limit, options->stage.limit_percent,
-                      &source->room, d);
+        r = quota_open(&source->cache, options->stage.limit, options->stage.limit_percent,
+                       &source->quota, d);
     if (r < 0)
         return r;
-    source->cache.room = source->stage ? stage_room(source->stage) : source->room;
+    source->cache.quota = source->stage ? stage_quota(source->stage) : source->quota;
     *ret = TAKE_PTR(source);
     return 0;
 }
@@ -78,7 +78,7 @@ void source_free(struct source *source)
     if (!source)
         return;
     stage_free(source->stage);
-    room_close(source->room);
+    quota_close(source->quota);
     credentials_free(source->credentials); /* whose requests http has made */
     source_list_release(&source->known);
     text_release(&source->note);
@@ -99,7 +99,7 @@ const char *source_note(const struct source *source)
 }
 
 /* The host of a URL that url_clean() has made, without its port. */
-static void host_of(const char *url, char *ret, size_t room)
+static void host_of(const char *url, char *ret, size_t capacity)
 {
     const char *host = strstr(url, "://") + 3;
     size_t len = strcspn(host, "/?");
@@ -107,20 +107,20 @@ static void host_of(const char *url, char *ret, size_t room)
     for (size_t at = len; at-- > 0 && host[at] != ']';)
         if (host[at] == ':')
             len = at;
-    snprintf(ret, room, "%.*s", (int)min_u64(len, 255), host);
+    snprintf(ret, capacity, "%.*s", (int)min_u64(len, 255), host);
 }
 
-void source_credentials(const struct source *source, char *ret, size_t room)
+void source_credentials(const struct source *source, char *ret, size_t capacity)
 {
     char host[256];
 
     *ret = '\0';
     if (source->credentials) {
-        credentials_origin(source->credentials, ret, room);
+        credentials_origin(source->credentials, ret, capacity);
     } else if (source->remote->far) {
         host_of(source->root, host, sizeof(host));
         if (netrc_file_names(host))
-            snprintf(ret, room, "machine %s of ~/.netrc", host);
+            snprintf(ret, capacity, "machine %s of ~/.netrc", host);
     }
 }
 
@@ -205,7 +205,7 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
 {
     struct source_entry *entry;
 
-    if (array_room(&list->entry, list->n, sizeof(*entry)) < 0)
+    if (array_capacity(&list->entry, list->n, sizeof(*entry)) < 0)
         return -ENOMEM;
     entry = &list->entry[list->n++];
     *entry = (struct source_entry){0};

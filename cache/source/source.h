@@ -87,7 +87,7 @@ struct source {
 
     struct unpack_watch *watch; /* of source_blob(); not owned; NULL: nobody */
 
-    struct room *room;   /* owned; NULL: that of stage, or no limit */
+    struct quota *quota; /* owned; NULL: that of stage, or no limit */
     struct stage *stage; /* through which files are read; NULL: they are read in place */
 
     /* Of remotes: */
@@ -113,7 +113,7 @@ void source_free(struct source *source);
 const char *source_note(const struct source *source);
 
 /* Where the credentials come from, for people, without any secret; "": there are none. */
-void source_credentials(const struct source *source, char *ret, size_t room);
+void source_credentials(const struct source *source, char *ret, size_t capacity);
 
 /* See stage_rest(), stage_begin(), stage_end(). */
 static inline void source_rest(struct source *source)

@@ -106,7 +106,7 @@ static int crawl_add(struct crawl *crawl, const char *folder, const char *name)
 {
     char *path;
 
-    if (array_room(&crawl->folder, crawl->n, sizeof(*crawl->folder)) < 0 ||
+    if (array_capacity(&crawl->folder, crawl->n, sizeof(*crawl->folder)) < 0 ||
         asprintf(&path, "%s%s%s", folder, name, *name ? "/" : "") < 0)
         return -ENOMEM;
     crawl->folder[crawl->n++] = path;
@@ -343,17 +343,17 @@ static bool is_surely_file(const struct remote_version *version)
     return *version->etag || version->mtime.tv_sec;
 }
 
-#define ADVICE_ROOM 400
+#define ADVICE_SIZE 400
 
 /* What helps against -EPERM (401) and -EACCES (403), "": nothing that is known. */
-static const char *advice_of_users(const struct source *source, int r, char ret[static ADVICE_ROOM])
+static const char *advice_of_users(const struct source *source, int r, char ret[static ADVICE_SIZE])
 {
     char origin[300];
 
     source_credentials(source, origin, sizeof(origin));
     *ret = '\0';
     if (r == -EPERM || r == -EACCES)
-        snprintf(ret, ADVICE_ROOM, *origin ? "; it was asked as %s%s" : "; %s%s",
+        snprintf(ret, ADVICE_SIZE, *origin ? "; it was asked as %s%s" : "; %s%s",
                  *origin       ? origin
                  : r == -EPERM ? "it wants a user"
                                : "if it wants a user",
@@ -364,7 +364,7 @@ static const char *advice_of_users(const struct source *source, int r, char ret[
 /* The folder's page could not be had: what helps where a server shows none. why: of the request. */
 static int no_listing(const struct source *source, int r, const struct diag *why, struct diag *d)
 {
-    char users[ADVICE_ROOM];
+    char users[ADVICE_SIZE];
 
     advice_of_users(source, r, users);
     if (r != 0 && r != -ENOENT && r != -EACCES)
@@ -382,7 +382,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
     AUTO_AHEAD struct ahead sums = {0};
     struct remote_version version = {0};
     struct diag why = DIAG_INIT;
-    char users[ADVICE_ROOM];
+    char users[ADVICE_SIZE];
     int found, r;
 
     if (!url[at->query])

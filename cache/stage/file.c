@@ -4,7 +4,7 @@
  *  1. A block that is HERE was on disk with the right checksum when the staged file's count of
  *     drops was file->drops. So bytes that were read count if the count is the same behind them.
  *  2. Where the count cannot be told (UINT64_MAX: the file was cut short, and could not be begun
- *     anew) no block is HERE: what is fetched goes to the spares.
+ *     anew) no block is HERE: what is fetched goes to the overflow blocks.
  *  3. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
  *     user and then sees is_open may use staged; see file_take() and close_locked().
  *  4. When a file is closed its blocks become UNKNOWN: another process may change it. */
@@ -297,13 +297,13 @@ static void dropped_locked(struct file *file, const struct staged_dropped *dropp
 static void drop_bad(struct file *file, uint64_t block)
 {
     struct stage *stage = file->stage;
-    uint64_t mark = room_mark(stage->room);
+    uint64_t mark = quota_mark(stage->quota);
     struct staged_dropped dropped;
 
     atomic_fetch_add_explicit(&stage->counters.bad_blocks, 1, memory_order_relaxed);
     if (staged_drop(&file->staged, block, 1, &dropped) < 0)
         return;
-    room_freed(stage->room, dropped.freed, mark);
+    quota_freed(stage->quota, dropped.freed, mark);
     LOCK_SCOPE(&stage->lock);
 
     /* It may have been fetched again, and found good by another thread, before it was dropped. */
@@ -385,12 +385,12 @@ static bool may_drop_locked(struct file *file, uint64_t block)
  * are; the rest is left for the next time: *range begins there then, and has none when all is done.
  */
 static size_t begin_drop_locked(struct file *file, struct staged_range *range,
-                                struct staged_range *ret, size_t room)
+                                struct staged_range *ret, size_t capacity)
 {
     size_t n = 0;
 
     lock_assert_held(&file->stage->lock);
-    while (range->n && n < room) {
+    while (range->n && n < capacity) {
         uint64_t here = 0;
 
         while (here < range->n && may_drop_locked(file, range->first + here))
@@ -467,12 +467,12 @@ int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_
         file->dropping += begun > 0;
         lock_drop(&stage->lock);
         if (begun) {
-            uint64_t mark = room_mark(stage->room);
+            uint64_t mark = quota_mark(stage->quota);
             struct staged_dropped dropped;
             int r = staged_drop_ranges(&file->staged, some, begun, &dropped);
 
             if (r == 0)
-                room_freed(stage->room, dropped.freed, mark);
+                quota_freed(stage->quota, dropped.freed, mark);
             end_drop(file, some, begun, r == 0 ? &dropped : NULL);
             result = r < 0 ? r : result;
         }
@@ -501,13 +501,13 @@ static void lost(struct file *file, uint64_t first, uint64_t end)
 }
 
 /* Copy what one block has of the range. */
-static int read_spare(struct file *file, uint64_t block, uint8_t *buf, size_t len, uint64_t off)
+static int read_overflow(struct file *file, uint64_t block, uint8_t *buf, size_t len, uint64_t off)
 {
     uint64_t start = block * file->block_bytes, from = max_u64(off, start),
              to = min_u64(off + len, start + file_block_len(file, block));
 
-    return spares_read(&file->stage->spares, file, block, buf + (from - off),
-                       (size_t)(from - start), (size_t)(to - from))
+    return overflow_read(&file->stage->overflow, file, block, buf + (from - off),
+                         (size_t)(from - start), (size_t)(to - from))
                ? 0
                : -EAGAIN;
 }
@@ -522,8 +522,10 @@ static uint64_t count_here(const struct file *file, uint64_t first, uint64_t end
     return n;
 }
 
-/* Read from disk and spares. 0, -EAGAIN: something is missing. *ret_spare: not all is on disk. */
-static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off, bool *ret_spare)
+/* Read from disk and overflow blocks. 0, -EAGAIN: something is missing. *ret_overflow: not all is
+ * on disk. */
+static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off,
+                       bool *ret_overflow)
 {
     uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
 
@@ -532,10 +534,10 @@ static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off
         int r;
 
         if (!n) {
-            r = read_spare(file, first, buf, len, off);
+            r = read_overflow(file, first, buf, len, off);
             if (r < 0)
                 return r;
-            *ret_spare = true;
+            *ret_overflow = true;
             first++;
             continue;
         }
@@ -578,7 +580,7 @@ static bool read_unknown(struct file *file, uint8_t *buf, size_t len, uint64_t o
 }
 
 /* 0; -EAGAIN: bytes are missing; or -errno. The file has been taken. */
-static int read_here(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_spare)
+static int read_here(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_overflow)
 {
     uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
 
@@ -595,9 +597,9 @@ static int read_here(struct file *file, void *buf, size_t len, uint64_t off, boo
                 break;
             }
         }
-        *ret_spare = false;
+        *ret_overflow = false;
         if (!is_read)
-            r = read_blocks(file, buf, len, off, ret_spare);
+            r = read_blocks(file, buf, len, off, ret_overflow);
         now = staged_drops(&file->staged);
         if (now == drops || (r < 0 && now != UINT64_MAX))
             return r;
@@ -611,10 +613,10 @@ int file_verify(struct file *file, struct diag *d)
     AUTO_DIGEST struct digest *digest = NULL;
     AUTO_FREE uint8_t *buf = malloc(file->block_bytes);
     uint8_t found[DIGEST_BYTES];
-    char want_text[DIGEST_TEXT_ROOM], found_text[DIGEST_TEXT_ROOM];
+    char want_text[DIGEST_TEXT_SIZE], found_text[DIGEST_TEXT_SIZE];
     uint64_t drops = staged_drops(&file->staged);
     int r = buf ? digest_new(&digest) : -ENOMEM;
-    bool spare;
+    bool overflow_block;
 
     if (r == 0 && staged_is_marked(&file->staged, file->sha256)) {
         atomic_store(&file->verdict, FILE_GOOD);
@@ -625,7 +627,7 @@ int file_verify(struct file *file, struct diag *d)
 
         r = atomic_load(&file->stage->ending)
                 ? -EINTR
-                : read_here(file, buf, len, b * file->block_bytes, &spare);
+                : read_here(file, buf, len, b * file->block_bytes, &overflow_block);
         if (r == 0)
             r = digest_add(digest, buf, len);
     }
@@ -666,75 +668,75 @@ static void count_read(struct file *file, bool hit)
 }
 
 /* A reader that waits, as wants that do not collect say. */
-struct patient {
+struct sync_wait {
     struct waiter waiter;
     struct lock lock;
     pthread_cond_t over_now;
     bool over, left; /* guarded by lock: it is done; nobody waits any more */
 };
 
-static void patient_free(struct patient *patient)
+static void sync_wait_free(struct sync_wait *sync_wait)
 {
-    pthread_cond_destroy(&patient->over_now);
-    lock_release(&patient->lock);
-    free(patient);
+    pthread_cond_destroy(&sync_wait->over_now);
+    lock_release(&sync_wait->lock);
+    free(sync_wait);
 }
 
-static void patient_done(struct waiter *waiter)
+static void sync_wait_done(struct waiter *waiter)
 {
-    struct patient *patient = (struct patient *)waiter;
+    struct sync_wait *sync_wait = (struct sync_wait *)waiter;
     bool left;
 
-    lock_take(&patient->lock);
-    left = patient->left;
-    patient->over = true;
-    pthread_cond_signal(&patient->over_now);
-    lock_drop(&patient->lock);
+    lock_take(&sync_wait->lock);
+    left = sync_wait->left;
+    sync_wait->over = true;
+    pthread_cond_signal(&sync_wait->over_now);
+    lock_drop(&sync_wait->lock);
     if (left)
-        patient_free(patient);
+        sync_wait_free(sync_wait);
 }
 
 /* 0 or -errno. */
 static int wait_for(struct file *file, uint64_t off, uint64_t len)
 {
-    const struct wants *wants = wants_of_thread();
-    struct patient *patient = calloc(1, sizeof(*patient));
+    const struct missing_ranges *missing = missing_of_thread();
+    struct sync_wait *sync_wait = calloc(1, sizeof(*sync_wait));
     int64_t began = monotonic_ns();
     bool cancelled = false;
     int r;
 
-    if (!patient)
+    if (!sync_wait)
         return -ENOMEM;
-    lock_init(&patient->lock);
-    condition_init(&patient->over_now);
-    patient->waiter.done = patient_done;
-    patient->waiter.reason = DIAG_INIT;
-    atomic_store(&patient->waiter.pending, 1);
-    blob_fetch(&file->blob, off, len, &patient->waiter);
-    waiter_done(&patient->waiter, 0, NULL);
-    lock_take(&patient->lock);
-    while (!patient->over && !cancelled) {
-        bool asks = wants && wants->cancelled;
+    lock_init(&sync_wait->lock);
+    condition_init(&sync_wait->over_now);
+    sync_wait->waiter.done = sync_wait_done;
+    sync_wait->waiter.reason = DIAG_INIT;
+    atomic_store(&sync_wait->waiter.pending, 1);
+    blob_fetch(&file->blob, off, len, &sync_wait->waiter);
+    waiter_done(&sync_wait->waiter, 0, NULL);
+    lock_take(&sync_wait->lock);
+    while (!sync_wait->over && !cancelled) {
+        bool asks = missing && missing->cancelled;
 
-        lock_wait_for(&patient->lock, &patient->over_now, asks ? 50000000 : INT64_MAX);
-        cancelled = !patient->over && asks && wants->cancelled(wants->ctx);
+        lock_wait_for(&sync_wait->lock, &sync_wait->over_now, asks ? 50000000 : INT64_MAX);
+        cancelled = !sync_wait->over && asks && missing->cancelled(missing->ctx);
     }
-    patient->left = cancelled;
-    lock_drop(&patient->lock);
+    sync_wait->left = cancelled;
+    lock_drop(&sync_wait->lock);
     stage_waited(file->stage, monotonic_ns() - began);
     if (cancelled)
         return -EINTR;
-    r = atomic_load(&patient->waiter.error);
-    if (r < 0 && patient->waiter.reason.set)
-        blob_explain("%s", patient->waiter.reason.text);
-    patient_free(patient);
+    r = atomic_load(&sync_wait->waiter.error);
+    if (r < 0 && sync_wait->waiter.reason.set)
+        blob_explain("%s", sync_wait->waiter.reason.text);
+    sync_wait_free(sync_wait);
     return r;
 }
 
 /* Bytes of the file are missing: note that, or wait. 0: read again. */
 static int get_missing(struct file *file, size_t len, uint64_t off)
 {
-    struct wants *wants = wants_of_thread();
+    struct missing_ranges *missing = missing_of_thread();
     int failed = atomic_load(&file->failed);
 
     if (failed < 0)
@@ -743,8 +745,8 @@ static int get_missing(struct file *file, size_t len, uint64_t off)
         off = 0;
         len = (size_t)file->blob.size;
     }
-    return wants && wants->collects ? wants_add(wants, &file->blob, off, len)
-                                    : wait_for(file, off, len);
+    return missing && missing->collects ? missing_add(missing, &file->blob, off, len)
+                                        : wait_for(file, off, len);
 }
 
 /* May bytes of it be given away? 0; -EAGAIN: not all of it is here. */
@@ -766,8 +768,8 @@ static int check_first(struct file *file)
 static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
 {
     struct file *file = file_of(blob);
-    const struct wants *wants = wants_of_thread();
-    bool hit = true, again = wants && wants->again, spare = false;
+    const struct missing_ranges *missing = missing_of_thread();
+    bool hit = true, again = missing && missing->again, overflow_block = false;
     int r = file_take(file, NULL);
 
     if (r < 0)
@@ -775,7 +777,7 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
     for (;;) {
         r = check_first(file);
         if (r == 0)
-            r = read_here(file, buf, len, off, &spare);
+            r = read_here(file, buf, len, off, &overflow_block);
         if (r == 0 && off + len > atomic_load_explicit(&file->ahead_at, memory_order_relaxed)) {
             lock_take(&file->stage->lock);
             ahead_locked(file, off, len);
@@ -793,10 +795,10 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
     }
     if (r == 0) {
         if (hit && !again)
-            count_read(file, !spare);
+            count_read(file, !overflow_block);
         atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len, memory_order_relaxed);
-        if (wants && wants->uses)
-            r = wants_note_use(wants_of_thread(), blob, off, len);
+        if (missing && missing->uses)
+            r = missing_note_use(missing_of_thread(), blob, off, len);
     }
     file_put(file);
     return r;
@@ -818,7 +820,7 @@ static int read_pieces(struct file *file, const struct blob_piece *pieces, size_
 {
     uint64_t drops = atomic_load(&file->drops), total = 0;
     struct stage_counters *c = &file->stage->counters;
-    struct wants *wants = wants_of_thread();
+    struct missing_ranges *missing = missing_of_thread();
     int r = check_first(file);
 
     for (size_t i = 0; i < n && r == 0; i++) {
@@ -829,9 +831,9 @@ static int read_pieces(struct file *file, const struct blob_piece *pieces, size_
     }
     if (r < 0 || staged_drops(&file->staged) != drops)
         return -EAGAIN;
-    for (size_t i = 0; i < n && r == 0 && wants && wants->uses; i++)
-        r = wants_note_use(wants, &file->blob, pieces[i].off, pieces[i].len);
-    if (!wants || !wants->again)
+    for (size_t i = 0; i < n && r == 0 && missing && missing->uses; i++)
+        r = missing_note_use(missing, &file->blob, pieces[i].off, pieces[i].len);
+    if (!missing || !missing->again)
         atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->served_bytes, total, memory_order_relaxed);
     return r;
@@ -857,7 +859,7 @@ static uint64_t count_missing(struct file *file, uint64_t first, uint64_t end)
     uint64_t n = 0;
 
     for (uint64_t b = first; b < end; b++)
-        n += file_state(file, b) != BLOCK_HERE && !spares_has(&file->stage->spares, file, b);
+        n += file_state(file, b) != BLOCK_HERE && !overflow_has(&file->stage->overflow, file, b);
     return n;
 }
 

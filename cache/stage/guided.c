@@ -1,4 +1,5 @@
-/* What the guide says is fetched in its order: the background of who knows what comes next.
+/* What the forecast of needs says is fetched in its order: the background of who knows what comes
+ * next.
  *
  * Needs are often single blocks all over a file. Those that touch become one run. A transfer costs
  * its latency; so a run is extended over missing neighbours until that is at most half of its time,
@@ -8,8 +9,8 @@
  * of room is tried again, and nothing is forgotten but by a jump. With keep=once what a reader uses
  * up meanwhile is not missing any more; what was used up before it was given is.
  *
- * While every block is on disk the guide is not asked: what it gives would be walked over in vain,
- * of all readers anew after each jump of one of them. */
+ * While every block is on disk the forecast of needs is not asked: what it gives would be walked
+ * over in vain, of all readers anew after each jump of one of them. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -26,23 +27,24 @@ struct blocks {
     uint64_t first, end;
 };
 
-void stage_set_guide(struct stage *stage, const struct stage_guide *guide)
+void stage_set_needs(struct stage *stage, const struct stage_needs *needs)
 {
-    atomic_store(&stage->guided.guide, guide);
+    atomic_store(&stage->guided.needs, needs);
 }
 
-/* Can what the guide gives make a difference? With keep=once it can where all is here, too. */
+/* Can what the forecast of needs gives make a difference? With keep=once it can where all is here,
+ * too. */
 static bool is_of_use_locked(const struct stage *stage)
 {
     return !stage->guided.all_here || stage->options.keep == STAGE_ONCE;
 }
 
-void stage_guide_changed(struct stage *stage, bool jumped)
+void stage_needs_changed(struct stage *stage, bool jumped)
 {
     struct guided *g = &stage->guided;
     bool is_of_use;
 
-    if (!atomic_load(&g->guide))
+    if (!atomic_load(&g->needs))
         return;
     lock_take(&stage->lock);
     is_of_use = is_of_use_locked(stage);
@@ -61,7 +63,7 @@ bool guided_may_locked(const struct stage *stage, int64_t now)
 {
     const struct guided *g = &stage->guided;
 
-    if (!atomic_load(&g->guide) || now < g->hold_until || !is_of_use_locked(stage))
+    if (!atomic_load(&g->needs) || now < g->hold_until || !is_of_use_locked(stage))
         return false;
     if (stage->options.keep != STAGE_PLAN && stage->full_error && now < stage->full_until)
         return false;
@@ -103,7 +105,7 @@ static void note_again(struct stage *stage, const struct stage_need *need)
 static const struct stage_need *next_need(struct stage *stage)
 {
     struct guided *g = &stage->guided;
-    const struct stage_guide *guide = atomic_load(&g->guide);
+    const struct stage_needs *needs = atomic_load(&g->needs);
     uint64_t jumps;
 
     lock_take(&stage->lock);
@@ -116,7 +118,7 @@ static const struct stage_need *next_need(struct stage *stage)
     if (g->at < g->n)
         return &g->need[g->at];
     g->at = 0;
-    g->n = guide->next(guide->ctx, g->need, GUIDED_NEEDS);
+    g->n = needs->next(needs->ctx, g->need, GUIDED_NEEDS);
     for (size_t i = 0; i < g->n; i++)
         note_again(stage, &g->need[i]);
     if (g->n)
@@ -182,7 +184,8 @@ static struct blocks with_worth(const struct file *file, struct blocks blocks, u
 /* With keep=plan what memory has is kept there; else it may find room on disk now. */
 static bool is_in_memory(struct file *file, uint64_t block)
 {
-    return file->stage->options.keep == STAGE_PLAN && spares_has(&file->stage->spares, file, block);
+    return file->stage->options.keep == STAGE_PLAN &&
+           overflow_has(&file->stage->overflow, file, block);
 }
 
 /* May a run bring the block, which is not on disk? */
@@ -251,22 +254,22 @@ static enum guided_step queue_run(struct stage *stage, struct file *file, struct
 {
     uint64_t off = run.first * file->block_bytes,
              bytes = min_u64(run.end * file->block_bytes, file->blob.size) - off,
-             room = stage->options.keep == STAGE_PLAN ? bytes + RUN_OVERHEAD : 0;
+             capacity = stage->options.keep == STAGE_PLAN ? bytes + RUN_OVERHEAD : 0;
     bool made;
-    int r = room ? keep_take_ahead(stage, need, room) : 0;
+    int r = capacity ? keep_take_ahead(stage, need, capacity) : 0;
 
     if (r < 0)
         return hold(stage, now);
     if (r == KEEP_IN_MEMORY)
-        room = 0;
+        capacity = 0;
     lock_take(&stage->lock);
     made = stage->guided.jumps == stage->guided.jumps_seen &&
-           runs_make_planned_locked(file, run.first, run.end, need->when, room);
+           runs_make_planned_locked(file, run.first, run.end, need->when, capacity);
     if (made)
         spend_locked(stage, now, bytes);
     lock_drop(&stage->lock);
-    if (!made && room)
-        room_give_back(stage->room, room);
+    if (!made && capacity)
+        quota_give_back(stage->quota, capacity);
     return made ? GUIDED_MADE : GUIDED_NONE;
 }
 

@@ -2,8 +2,8 @@
  *
  * Who waits has his blocks queued by himself; this is about the rest: what a reader in sequence
  * will want soon, what the background brings, what other processes fetch, and what is to be tried
- * again. The background takes what the guide says; then it goes through the files in their order,
- * round and round, until a whole turn has found nothing missing. */
+ * again. The background takes what the forecast of needs says; then it goes through the files in
+ * their order, round and round, until a whole turn has found nothing missing. */
 #include <errno.h>
 #include <string.h>
 
@@ -430,7 +430,7 @@ static void end_turn(struct stage *stage, int64_t now)
     pthread_cond_broadcast(&stage->gone);
 }
 
-/* Queue the next run: what the guide says comes first. False: there is none now. */
+/* Queue the next run: what the forecast of needs says comes first. False: there is none now. */
 static bool next_run(struct stage *stage, int64_t now)
 {
     enum guided_step step = GUIDED_NONE;
@@ -490,7 +490,7 @@ void *stage_main(void *arg)
         if (over)
             diag_set(&reason, -EREMOTEIO, "%.300s; waited %u s",
                      stage->trouble_error ? stage->trouble.text : "the remote gives nothing",
-                     stage->options.patience_s);
+                     stage->options.retry_limit_s);
         lock_drop(&stage->lock);
         waits_tell(stage, over, -EREMOTEIO, &reason);
         runs_flush(stage);

@@ -4,143 +4,147 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct spare_block {
-    struct spare_block *next; /* in its bucket */
-    struct spare_block *newer, *older;
+struct overflow_block {
+    struct overflow_block *next; /* in its bucket */
+    struct overflow_block *newer, *older;
     const void *owner;
     uint64_t block;
     size_t len;
     uint8_t bytes[];
 };
 
-void spares_init(struct spares *ret, size_t most)
+void overflow_init(struct overflow *ret, size_t most)
 {
-    *ret = (struct spares){.most = most};
+    *ret = (struct overflow){.most = most};
     lock_init(&ret->lock);
 }
 
-static struct spare_block **bucket_of(struct spares *spares, const void *owner, uint64_t block)
+static struct overflow_block **bucket_of(struct overflow *overflow, const void *owner,
+                                         uint64_t block)
 {
     uint64_t h = ((uint64_t)(uintptr_t)owner ^ block * UINT64_C(0x9e3779b97f4a7c15)) *
                  UINT64_C(0xbf58476d1ce4e5b9);
 
-    return &spares->bucket[(h >> 40) % SPARE_BUCKETS];
+    return &overflow->bucket[(h >> 40) % OVERFLOW_BUCKETS];
 }
 
-static struct spare_block *find_locked(struct spares *spares, const void *owner, uint64_t block)
+static struct overflow_block *find_locked(struct overflow *overflow, const void *owner,
+                                          uint64_t block)
 {
-    struct spare_block *at = *bucket_of(spares, owner, block);
+    struct overflow_block *at = *bucket_of(overflow, owner, block);
 
-    lock_assert_held(&spares->lock);
+    lock_assert_held(&overflow->lock);
     while (at && !(at->owner == owner && at->block == block))
         at = at->next;
     return at;
 }
 
-static void remove_locked(struct spares *spares, struct spare_block *spare)
+static void remove_locked(struct overflow *overflow, struct overflow_block *overflow_block)
 {
-    struct spare_block **at = bucket_of(spares, spare->owner, spare->block);
+    struct overflow_block **at = bucket_of(overflow, overflow_block->owner, overflow_block->block);
 
-    lock_assert_held(&spares->lock);
-    while (*at != spare)
+    lock_assert_held(&overflow->lock);
+    while (*at != overflow_block)
         at = &(*at)->next;
-    *at = spare->next;
-    *(spare->newer ? &spare->newer->older : &spares->newest) = spare->older;
-    *(spare->older ? &spare->older->newer : &spares->oldest) = spare->newer;
-    spares->bytes -= spare->len;
-    spares->n--;
-    free(spare);
+    *at = overflow_block->next;
+    *(overflow_block->newer ? &overflow_block->newer->older : &overflow->newest) =
+        overflow_block->older;
+    *(overflow_block->older ? &overflow_block->older->newer : &overflow->oldest) =
+        overflow_block->newer;
+    overflow->bytes -= overflow_block->len;
+    overflow->n--;
+    free(overflow_block);
 }
 
-void spares_release(struct spares *spares)
+void overflow_release(struct overflow *overflow)
 {
-    lock_take(&spares->lock);
-    while (spares->oldest)
-        remove_locked(spares, spares->oldest);
-    lock_drop(&spares->lock);
-    lock_release(&spares->lock);
+    lock_take(&overflow->lock);
+    while (overflow->oldest)
+        remove_locked(overflow, overflow->oldest);
+    lock_drop(&overflow->lock);
+    lock_release(&overflow->lock);
 }
 
-int spares_add(struct spares *spares, const void *owner, uint64_t block, const void *bytes,
-               size_t len)
+int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
+                 size_t len)
 {
-    struct spare_block *spare = malloc(sizeof(*spare) + len), *old, **bucket;
+    struct overflow_block *overflow_block = malloc(sizeof(*overflow_block) + len), *old, **bucket;
 
-    if (!spare)
+    if (!overflow_block)
         return -ENOMEM;
-    *spare = (struct spare_block){.owner = owner, .block = block, .len = len};
-    memcpy(spare->bytes, bytes, len);
-    LOCK_SCOPE(&spares->lock);
+    *overflow_block = (struct overflow_block){.owner = owner, .block = block, .len = len};
+    memcpy(overflow_block->bytes, bytes, len);
+    LOCK_SCOPE(&overflow->lock);
 
-    old = find_locked(spares, owner, block);
+    old = find_locked(overflow, owner, block);
     if (old)
-        remove_locked(spares, old);
-    bucket = bucket_of(spares, owner, block);
-    spare->next = *bucket;
-    *bucket = spare;
-    spare->older = spares->newest;
-    *(spares->newest ? &spares->newest->newer : &spares->oldest) = spare;
-    spares->newest = spare;
-    spares->bytes += len;
-    spares->n++;
-    while (spares->bytes > spares->most && spares->oldest != spare)
-        remove_locked(spares, spares->oldest);
+        remove_locked(overflow, old);
+    bucket = bucket_of(overflow, owner, block);
+    overflow_block->next = *bucket;
+    *bucket = overflow_block;
+    overflow_block->older = overflow->newest;
+    *(overflow->newest ? &overflow->newest->newer : &overflow->oldest) = overflow_block;
+    overflow->newest = overflow_block;
+    overflow->bytes += len;
+    overflow->n++;
+    while (overflow->bytes > overflow->most && overflow->oldest != overflow_block)
+        remove_locked(overflow, overflow->oldest);
     return 0;
 }
 
-size_t spares_remove(struct spares *spares, const void *owner, uint64_t block)
+size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block)
 {
-    LOCK_SCOPE(&spares->lock);
-    struct spare_block *spare = find_locked(spares, owner, block);
-    size_t len = spare ? spare->len : 0;
+    LOCK_SCOPE(&overflow->lock);
+    struct overflow_block *overflow_block = find_locked(overflow, owner, block);
+    size_t len = overflow_block ? overflow_block->len : 0;
 
-    if (spare)
-        remove_locked(spares, spare);
+    if (overflow_block)
+        remove_locked(overflow, overflow_block);
     return len;
 }
 
-size_t spares_left(struct spares *spares)
+size_t overflow_left(struct overflow *overflow)
 {
-    LOCK_SCOPE(&spares->lock);
+    LOCK_SCOPE(&overflow->lock);
 
-    return spares->bytes < spares->most ? spares->most - spares->bytes : 0;
+    return overflow->bytes < overflow->most ? overflow->most - overflow->bytes : 0;
 }
 
-size_t spares_count(struct spares *spares)
+size_t overflow_count(struct overflow *overflow)
 {
-    LOCK_SCOPE(&spares->lock);
+    LOCK_SCOPE(&overflow->lock);
 
-    return spares->n;
+    return overflow->n;
 }
 
-size_t spares_list(struct spares *spares, struct spare_place **ret)
+size_t overflow_list(struct overflow *overflow, struct overflow_place **ret)
 {
     size_t n = 0;
-    LOCK_SCOPE(&spares->lock);
+    LOCK_SCOPE(&overflow->lock);
 
-    *ret = spares->n ? calloc(spares->n, sizeof(**ret)) : NULL;
+    *ret = overflow->n ? calloc(overflow->n, sizeof(**ret)) : NULL;
     if (!*ret)
         return 0;
-    for (const struct spare_block *at = spares->oldest; at; at = at->newer)
-        (*ret)[n++] = (struct spare_place){at->owner, at->block};
+    for (const struct overflow_block *at = overflow->oldest; at; at = at->newer)
+        (*ret)[n++] = (struct overflow_place){at->owner, at->block};
     return n;
 }
 
-bool spares_has(struct spares *spares, const void *owner, uint64_t block)
+bool overflow_has(struct overflow *overflow, const void *owner, uint64_t block)
 {
-    LOCK_SCOPE(&spares->lock);
+    LOCK_SCOPE(&overflow->lock);
 
-    return spares->bytes && find_locked(spares, owner, block);
+    return overflow->bytes && find_locked(overflow, owner, block);
 }
 
-bool spares_read(struct spares *spares, const void *owner, uint64_t block, void *buf, size_t off,
-                 size_t len)
+bool overflow_read(struct overflow *overflow, const void *owner, uint64_t block, void *buf,
+                   size_t off, size_t len)
 {
-    LOCK_SCOPE(&spares->lock);
-    const struct spare_block *spare = find_locked(spares, owner, block);
+    LOCK_SCOPE(&overflow->lock);
+    const struct overflow_block *overflow_block = find_locked(overflow, owner, block);
 
-    if (!spare || off > spare->len || len > spare->len - off)
+    if (!overflow_block || off > overflow_block->len || len > overflow_block->len - off)
         return false;
-    memcpy(buf, spare->bytes + off, len);
+    memcpy(buf, overflow_block->bytes + off, len);
     return true;
 }

@@ -1,7 +1,8 @@
 /* What the parts of the stage share: stage.c (life, counters), cache/stage/file.c (blocks of a
  * file, and the blob that reads them), cache/stage/waits.c (readers that wait, and their limit),
  * cache/stage/runs.c (transfers), cache/stage/next.c (what to fetch next), cache/stage/guided.c
- * (what the guide says of that), cache/stage/retention.c (what goes when there is no room). */
+ * (what the forecast of needs says of that), cache/stage/retention.c (what goes when there is no
+ * room). */
 #ifndef EPOCHFS_CACHE_STAGE_PARTS_H
 #define EPOCHFS_CACHE_STAGE_PARTS_H
 
@@ -41,7 +42,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 #define BLOCK_FETCHED 0x10 /* by this process, at least once */
 #define BLOCK_COUNTED 0x20 /* in staged_bytes */
 #define BLOCK_PASSED  0x40 /* keep=once: it was used up, */
-#define BLOCK_AGAIN   0x80 /* and the guide has said since that it is needed once more */
+#define BLOCK_AGAIN   0x80 /* and is needed once more, as the forecast of needs says */
 
 /* A range of blocks that somebody waits for. */
 struct wait {
@@ -75,7 +76,8 @@ struct file {
 
     _Atomic uint8_t *state; /* [blocks] enum block_state | flags; written with stage->lock held */
     _Atomic uint32_t *used; /* [blocks] bytes that were used; NULL: not counted */
-    uint64_t *when; /* [blocks] as the guide said last, 0: never asked; of who lists victims */
+    uint64_t *when; /* [blocks] as the forecast of needs said last, 0: never asked; of who lists
+                       victims */
     _Atomic uint64_t drops;    /* of the staged file, when the states were right */
     _Atomic uint64_t ahead_at; /* a read from this byte on fetches more ahead; UINT64_MAX: none */
     _Atomic int failed;        /* -ESTALE: it has changed; -EBADMSG: differs from SHA256SUMS */
@@ -143,22 +145,22 @@ struct run {
     bool small;   /* it is beside the jobs: see is_small_locked() */
     bool crowded; /* more than jobs were under way when it began */
     int64_t made;
-    uint64_t when;          /* it is needed, by the guide; STAGE_NEVER: that is not known */
-    bool was_paused;        /* this transfer */
-    int64_t watched_at;     /* since it was hurried: when its bytes were last looked at; 0: never */
-    uint64_t watched_bytes; /* then */
-    unsigned failures;      /* in a row, without a block */
-    int over_error;         /* why it was stopped */
-    uint64_t claimed;       /* blocks from first on; the others are written without a claim */
-    bool steals;            /* it does without claims: who has them has given no sign of life */
+    uint64_t when;      /* it is needed, by the forecast of needs; STAGE_NEVER: that is not known */
+    bool was_paused;    /* this transfer */
+    int64_t watched_at; /* since it was hurried: when its bytes were last looked at; 0: never */
+    uint64_t watched_bytes;   /* then */
+    unsigned failures;        /* in a row, without a block */
+    int over_error;           /* why it was stopped */
+    uint64_t claimed;         /* blocks from first on; the others are written without a claim */
+    bool steals;              /* it does without claims: who has them has given no sign of life */
     _Atomic int64_t ready_at; /* since when there are complete blocks in the buffer; 0: none */
     struct lock buffer_lock;  /* of what comes: before stage->lock */
     /* Of the thread that starts it, then of who has buffer_lock: */
-    bool refused;  /* there is no room: all that comes goes to the spares */
-    uint64_t room; /* bytes that were taken for blocks to come */
-    uint64_t done; /* blocks from first on that are dealt with */
-    size_t fill;   /* bytes in buffer, of the blocks behind */
-    size_t buffer_room;
+    bool refused;   /* there is no room: all that comes goes to the overflow blocks */
+    uint64_t taken; /* bytes that were taken for blocks to come */
+    uint64_t done;  /* blocks from first on that are dealt with */
+    size_t fill;    /* bytes in buffer, of the blocks behind */
+    size_t buffer_capacity;
     uint8_t *buffer;
     _Atomic uint64_t bytes; /* of this transfer */
     uint64_t share;         /* bytes that are progress: less in patience= is too slow to count */
@@ -178,9 +180,9 @@ struct run_list {
 
 #define GUIDED_NEEDS 256
 
-/* What the guide has given. */
+/* What the forecast of needs has given. */
 struct guided {
-    const struct stage_guide *_Atomic guide; /* set before stage_begin(); NULL: none */
+    const struct stage_needs *_Atomic needs; /* set before stage_begin(); NULL: none */
     /* Guarded by stage->lock: */
     uint64_t changes, jumps; /* that were told of, ever */
     bool dry;                /* next() has given nothing since the last change */
@@ -200,7 +202,7 @@ struct keeping {
     /* Guarded by stage->lock: */
     struct victim *victim; /* [n], the latest first; those before `at` have gone */
     size_t n, at;
-    uint64_t jumps;    /* of the guide, when they were listed */
+    uint64_t jumps;    /* of the forecast of needs, when they were listed */
     int64_t listed_at; /* monotonic_ns() */
     unsigned passes;   /* lists that were made */
     bool listing;      /* a thread makes the list */
@@ -220,10 +222,10 @@ struct stage {
     const struct cache_folder *cache;
     struct transport *transport;
     const struct stage_listener *_Atomic listener; /* see stage_set_listener(); NULL: none */
-    struct room *room;
+    struct quota *quota;
     unsigned open_most; /* descriptors */
     struct stage_counters counters;
-    struct spares spares;
+    struct overflow overflow;
     _Atomic bool ending;
     _Atomic int64_t progress; /* of any run, monotonic_ns() */
 
@@ -391,7 +393,7 @@ void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
 /* Make a run of blocks [first, end) for the background, which are needed at `when`, with room that
  * was taken for them. False: nobody has to fetch them now, and the room is still the caller's. */
 bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
-                              uint64_t room);
+                              uint64_t capacity);
 
 /* Forget the runs of the background that have not begun. No lock held. */
 void runs_take_back(struct stage *stage);
@@ -463,10 +465,10 @@ bool guided_may_locked(const struct stage *stage, int64_t now);
 /* ---- cache/stage/retention.c ---- */
 
 /* Take room for bytes that are needed at `when`. With keep=plan blocks are dropped that are needed
- * later. 0; KEEP_IN_MEMORY: none was taken, there is place for them in the spares; or -errno, as
- * room_take(). No lock held. */
+ * later. 0; KEEP_IN_MEMORY: none was taken, there is place for them in the overflow blocks; or
+ * -errno, as quota_take(). No lock held. */
 #define KEEP_IN_MEMORY 1
-int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when);
+int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when);
 
 /* In the thread: the same for what is fetched before somebody waits, but so much at most at a time
  * in the place of something else that what stays is still what is needed soonest. */

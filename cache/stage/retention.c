@@ -10,9 +10,9 @@
  * thrown away. What it gets wrong is that blocks which were used since might be better victims; it
  * is short.
  *
- * The guide is asked as seldom as can be. What it has said of a block is right until that time has
- * passed; so what has passed are the smallest of the remembered times. A few blocks are asked for
- * to find how far that goes, then all below. Now and then all are.
+ * The forecast of needs is asked as seldom as can be. What it has said of a block is right until
+ * that time has passed; so what has passed are the smallest of the remembered times. A few blocks
+ * are asked for to find how far that goes, then all below. Now and then all are.
  *
  * Who waits always gets room. What is fetched ahead gets it from what is needed later than itself,
  * and only so much at a time, until it is used: look-ahead without such a limit fills the cache
@@ -20,8 +20,8 @@
  * large set little lasts from one epoch to the next. By Belady's rule most of the cache is what
  * lasts.
  *
- * The guide is asked with no lock held. The list is stage->lock's; `listing` keeps all but one
- * thread from making it. */
+ * The forecast of needs is asked with no lock held. The list is stage->lock's; `listing` keeps all
+ * but one thread from making it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,14 +56,14 @@ struct displaced {
     uint64_t when, bytes;
 };
 
-static const struct stage_guide *guide_of(struct stage *stage)
+static const struct stage_needs *needs_of(struct stage *stage)
 {
-    return stage->options.keep == STAGE_PLAN ? atomic_load(&stage->guided.guide) : NULL;
+    return stage->options.keep == STAGE_PLAN ? atomic_load(&stage->guided.needs) : NULL;
 }
 
-static uint64_t when_of(const struct stage_guide *guide, const struct file *file, uint64_t block)
+static uint64_t when_of(const struct stage_needs *needs, const struct file *file, uint64_t block)
 {
-    return guide->when(guide->ctx, &file->blob, block * file->block_bytes,
+    return needs->when(needs->ctx, &file->blob, block * file->block_bytes,
                        file_block_len(file, block));
 }
 
@@ -101,7 +101,7 @@ static bool is_on_disk(const struct file *file, uint64_t block)
 
 static bool is_kept(const struct victim *v)
 {
-    return v->in_memory ? spares_has(&v->file->stage->spares, v->file, v->block)
+    return v->in_memory ? overflow_has(&v->file->stage->overflow, v->file, v->block)
                         : is_on_disk(v->file, v->block);
 }
 
@@ -129,11 +129,11 @@ static void heap_sink(struct victim *heap, size_t n, size_t i, struct victim v)
     heap[i] = v;
 }
 
-static size_t heap_offer(struct victim *heap, size_t n, size_t room, struct victim v)
+static size_t heap_offer(struct victim *heap, size_t n, size_t capacity, struct victim v)
 {
     size_t i = n;
 
-    if (n == room) {
+    if (n == capacity) {
         if (v.when > heap[0].when)
             heap_sink(heap, n, 0, v);
         return n;
@@ -164,7 +164,7 @@ static int latest_first(const void *a, const void *b)
 }
 
 /* Blocks whose remembered times are smaller than this have to be asked for. */
-static uint64_t passed_before(const struct stage_guide *guide, struct file *files, size_t on_disk)
+static uint64_t passed_before(const struct stage_needs *needs, struct file *files, size_t on_disk)
 {
     struct victim sample[SAMPLES];
     size_t step = on_disk / SAMPLES + 1, i = 0, n = 0, low = 0, high;
@@ -178,7 +178,7 @@ static uint64_t passed_before(const struct stage_guide *guide, struct file *file
         size_t middle = low + (high - low) / 2;
         const struct victim *v = &sample[middle];
 
-        if (when_of(guide, v->file, v->block) == v->when)
+        if (when_of(needs, v->file, v->block) == v->when)
             low = middle + 1;
         else
             high = middle;
@@ -187,21 +187,21 @@ static uint64_t passed_before(const struct stage_guide *guide, struct file *file
 }
 
 /* The time of a block, which is asked for only if it may have passed. */
-static struct victim with_time(const struct stage_guide *guide, struct victim v, uint64_t passed)
+static struct victim with_time(const struct stage_needs *needs, struct victim v, uint64_t passed)
 {
     uint64_t *when = &v.file->when[v.block];
 
     if (!*when || *when < passed || passed == UINT64_MAX)
-        *when = when_of(guide, v.file, v.block);
+        *when = when_of(needs, v.file, v.block);
     v.when = *when;
     return v;
 }
 
-static size_t find_latest_in_memory(struct stage *stage, const struct stage_guide *guide,
-                                    struct victim *heap, size_t n, size_t room, uint64_t passed)
+static size_t find_latest_in_memory(struct stage *stage, const struct stage_needs *needs,
+                                    struct victim *heap, size_t n, size_t capacity, uint64_t passed)
 {
-    AUTO_FREE struct spare_place *place = NULL;
-    size_t places = spares_list(&stage->spares, &place);
+    AUTO_FREE struct overflow_place *place = NULL;
+    size_t places = overflow_list(&stage->overflow, &place);
 
     for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++) {
         const struct victim v = {
@@ -210,13 +210,13 @@ static size_t find_latest_in_memory(struct stage *stage, const struct stage_guid
             .in_memory = true,
         };
 
-        n = heap_offer(heap, n, room, with_time(guide, v, passed));
+        n = heap_offer(heap, n, capacity, with_time(needs, v, passed));
     }
     return n;
 }
 
-static size_t find_latest(struct stage *stage, const struct stage_guide *guide, struct file *files,
-                          struct victim *heap, size_t room, uint64_t passed)
+static size_t find_latest(struct stage *stage, const struct stage_needs *needs, struct file *files,
+                          struct victim *heap, size_t capacity, uint64_t passed)
 {
     size_t n = 0;
 
@@ -227,20 +227,20 @@ static size_t find_latest(struct stage *stage, const struct stage_guide *guide, 
             const struct victim v = {.file = file, .block = b};
 
             if (is_on_disk(file, b))
-                n = heap_offer(heap, n, room, with_time(guide, v, passed));
+                n = heap_offer(heap, n, capacity, with_time(needs, v, passed));
         }
     }
-    return find_latest_in_memory(stage, guide, heap, n, room, passed);
+    return find_latest_in_memory(stage, needs, heap, n, capacity, passed);
 }
 
 /* Make the list anew, or wait for who does. all: remember nothing. */
-static void list_victims(struct stage *stage, const struct stage_guide *guide, bool all)
+static void list_victims(struct stage *stage, const struct stage_needs *needs, bool all)
 {
     struct keeping *k = &stage->keeping;
     struct victim *list;
     struct file *files;
     uint64_t jumps;
-    size_t on_disk, room, n = 0;
+    size_t on_disk, capacity, n = 0;
 
     lock_take(&stage->lock);
     if (k->listing) {
@@ -255,11 +255,12 @@ static void list_victims(struct stage *stage, const struct stage_guide *guide, b
     all = all || jumps != k->jumps || k->passes++ % ASK_ALL == 0;
     lock_drop(&stage->lock);
     on_disk = count_on_disk(files);
-    room = (size_t)max_u64((on_disk + spares_count(&stage->spares)) / LIST_SHARE, LIST_LEAST);
-    list = calloc(room, sizeof(*list));
+    capacity =
+        (size_t)max_u64((on_disk + overflow_count(&stage->overflow)) / LIST_SHARE, LIST_LEAST);
+    list = calloc(capacity, sizeof(*list));
     if (list) {
-        n = find_latest(stage, guide, files, list, room,
-                        all ? UINT64_MAX : passed_before(guide, files, on_disk));
+        n = find_latest(stage, needs, files, list, capacity,
+                        all ? UINT64_MAX : passed_before(needs, files, on_disk));
         qsort(list, n, sizeof(*list), latest_first);
     }
     lock_take(&stage->lock);
@@ -283,11 +284,11 @@ struct wanted {
 
 static struct wanted wanted_for(struct stage *stage, uint64_t bytes)
 {
-    uint64_t left = spares_left(&stage->spares);
+    uint64_t left = overflow_left(&stage->overflow);
 
     return (struct wanted){
         .on_disk = bytes,
-        .in_memory = bytes > stage->spares.most ? UINT64_MAX : bytes - min_u64(bytes, left),
+        .in_memory = bytes > stage->overflow.most ? UINT64_MAX : bytes - min_u64(bytes, left),
     };
 }
 
@@ -317,12 +318,12 @@ static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t wh
 }
 
 /* Those that are needed sooner than was listed stay. */
-static size_t check_again(const struct stage_guide *guide, struct victim *group, size_t n)
+static size_t check_again(const struct stage_needs *needs, struct victim *group, size_t n)
 {
     size_t left = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (when_of(guide, group[i].file, group[i].block) >= group[i].when)
+        if (when_of(needs, group[i].file, group[i].block) >= group[i].when)
             group[left++] = group[i];
     return left;
 }
@@ -334,7 +335,7 @@ static size_t drop_from_memory(struct stage *stage, struct victim *group, size_t
 
     for (size_t i = 0; i < n; i++) {
         if (group[i].in_memory)
-            spares_remove(&stage->spares, group[i].file, group[i].block);
+            overflow_remove(&stage->overflow, group[i].file, group[i].block);
         else
             group[left++] = group[i];
     }
@@ -376,7 +377,7 @@ static void drop_group(struct stage *stage, struct victim *group, size_t n)
 
 /* Drop blocks that are needed later than `when`, so many bytes of the disk or of memory. False:
  * there are none. */
-static bool make_room(struct stage *stage, const struct stage_guide *guide, uint64_t bytes,
+static bool make_room(struct stage *stage, const struct stage_needs *needs, uint64_t bytes,
                       uint64_t when)
 {
     struct victim group[GROUP];
@@ -387,14 +388,14 @@ static bool make_room(struct stage *stage, const struct stage_guide *guide, uint
     for (;;) {
         size_t listed = take_listed(stage, wanted_for(stage, bytes), when, group, &old);
 
-        n = check_again(guide, group, listed);
+        n = check_again(needs, group, listed);
         if (n)
             break;
         if (listed) /* they are needed sooner than it says; there may be more of it */
             continue;
         if (!old || tries == 2)
             return false;
-        list_victims(stage, guide, tries++);
+        list_victims(stage, needs, tries++);
     }
     drop_group(stage, group, n);
     return true;
@@ -403,25 +404,25 @@ static bool make_room(struct stage *stage, const struct stage_guide *guide, uint
 /* On disk, or in memory. */
 static int take_place(struct stage *stage, uint64_t bytes)
 {
-    int r = room_take(stage->room, bytes);
+    int r = quota_take(stage->quota, bytes);
 
-    return r == -ENOSPC && spares_left(&stage->spares) >= bytes ? KEEP_IN_MEMORY : r;
+    return r == -ENOSPC && overflow_left(&stage->overflow) >= bytes ? KEEP_IN_MEMORY : r;
 }
 
-int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when)
+int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
 {
-    const struct stage_guide *guide = guide_of(stage);
+    const struct stage_needs *needs = needs_of(stage);
     uint64_t staged, more;
     int r;
 
-    if (!guide || when == STAGE_NEVER)
-        return room_take(stage->room, bytes);
+    if (!needs || when == STAGE_NEVER)
+        return quota_take(stage->quota, bytes);
     r = take_place(stage, bytes);
     if (r != -ENOSPC)
         return r;
     staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
     more = min_u64(GROUP_BYTES, staged / GROUP_SHARE);
-    if (bytes > room_limit(stage->room) / 2)
+    if (bytes > quota_limit(stage->quota) / 2)
         return r;
     for (unsigned i = 0; i < TRIES && r == -ENOSPC; i++) {
         bool may;
@@ -430,7 +431,7 @@ int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when)
         stage->keeping.is_full = true;
         may = !stage->keeping.cannot && !stage->ending;
         lock_drop(&stage->lock);
-        if (!may || !make_room(stage, guide, bytes + more, when))
+        if (!may || !make_room(stage, needs, bytes + more, when))
             break;
         r = take_place(stage, bytes);
     }
@@ -439,18 +440,18 @@ int keep_take_room(struct stage *stage, uint64_t bytes, uint64_t when)
 
 void keep_prepare(struct stage *stage)
 {
-    const struct stage_guide *guide = guide_of(stage);
+    const struct stage_needs *needs = needs_of(stage);
     struct keeping *k = &stage->keeping;
     bool low;
 
-    if (!guide)
+    if (!needs)
         return;
     lock_take(&stage->lock);
     low = k->is_full && !k->cannot && !stage->ending &&
           (k->jumps != stage->guided.jumps || k->n - k->at < k->n / 4);
     lock_drop(&stage->lock);
     if (low)
-        list_victims(stage, guide, false);
+        list_victims(stage, needs, false);
 }
 
 void keep_release(struct keeping *keeping)
@@ -467,7 +468,7 @@ bool keep_holds_all(struct stage *stage, int64_t now)
     uint64_t total, staged, used, others;
     bool holds;
 
-    if (!atomic_load(&stage->guided.guide))
+    if (!atomic_load(&stage->guided.needs))
         return true;
     lock_take(&stage->lock);
     holds = k->holds_all;
@@ -478,9 +479,9 @@ bool keep_holds_all(struct stage *stage, int64_t now)
     lock_drop(&stage->lock);
     total = atomic_load(&stage->counters.total_bytes);
     staged = atomic_load(&stage->counters.staged_bytes);
-    used = room_used(stage->room);
+    used = quota_used(stage->quota);
     others = used > staged ? used - staged : 0;
-    holds = total + total / 32 + others <= room_limit(stage->room);
+    holds = total + total / 32 + others <= quota_limit(stage->quota);
     LOCK_SCOPE(&stage->lock);
 
     k->holds_all = holds;
@@ -488,8 +489,9 @@ bool keep_holds_all(struct stage *stage, int64_t now)
     return holds;
 }
 
-/* What was displaced ahead, and used since: then the guide says that it is needed later. */
-static void pass_used(struct stage *stage, const struct stage_guide *guide)
+/* What was displaced ahead, and used since: then the forecast of needs says that it is needed
+ * later. */
+static void pass_used(struct stage *stage, const struct stage_needs *needs)
 {
     struct keeping *k = &stage->keeping;
     uint64_t jumps;
@@ -503,7 +505,7 @@ static void pass_used(struct stage *stage, const struct stage_guide *guide)
     while (k->ahead_n) {
         const struct displaced *d = &k->ahead[k->ahead_at];
 
-        if (guide->when(guide->ctx, d->need.blob, d->need.off, d->need.len) <= d->when)
+        if (needs->when(needs->ctx, d->need.blob, d->need.off, d->need.len) <= d->when)
             break;
         k->ahead_bytes -= d->bytes;
         k->ahead_at = (k->ahead_at + 1) % AHEAD_MOST;
@@ -513,12 +515,12 @@ static void pass_used(struct stage *stage, const struct stage_guide *guide)
 
 uint64_t keep_ahead_left(struct stage *stage)
 {
-    const struct stage_guide *guide = guide_of(stage);
+    const struct stage_needs *needs = needs_of(stage);
     struct keeping *k = &stage->keeping;
     uint64_t staged = atomic_load(&stage->counters.staged_bytes), most, worth;
     bool is_full;
 
-    if (!guide)
+    if (!needs)
         return UINT64_MAX;
     lock_take(&stage->lock);
     is_full = k->is_full;
@@ -526,7 +528,7 @@ uint64_t keep_ahead_left(struct stage *stage)
     lock_drop(&stage->lock);
     if (!is_full)
         return UINT64_MAX;
-    pass_used(stage, guide);
+    pass_used(stage, needs);
     most = max_u64(staged / AHEAD_SHARE, 2 * stage->options.jobs * worth);
     most = max_u64(min_u64(most, staged / AHEAD_LIMIT), 1);
     return k->ahead_bytes < most && k->ahead_n < AHEAD_MOST ? most - k->ahead_bytes : 0;
@@ -534,20 +536,20 @@ uint64_t keep_ahead_left(struct stage *stage)
 
 int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes)
 {
-    const struct stage_guide *guide = guide_of(stage);
+    const struct stage_needs *needs = needs_of(stage);
     struct keeping *k = &stage->keeping;
     uint64_t when;
     bool is_full;
     int r;
 
-    if (!guide)
-        return room_take(stage->room, bytes);
+    if (!needs)
+        return quota_take(stage->quota, bytes);
     if (!k->ahead)
         k->ahead = calloc(AHEAD_MOST, sizeof(*k->ahead));
     if (!k->ahead)
         return -ENOMEM;
-    when = guide->when(guide->ctx, need->blob, need->off, need->len);
-    r = keep_take_room(stage, bytes, need->when);
+    when = needs->when(needs->ctx, need->blob, need->off, need->len);
+    r = keep_take_quota(stage, bytes, need->when);
     lock_take(&stage->lock);
     is_full = k->is_full;
     lock_drop(&stage->lock);

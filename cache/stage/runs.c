@@ -157,7 +157,7 @@ static bool is_to_fetch(struct file *file, uint64_t block, enum run_why why, boo
     bool missing =
         state == BLOCK_UNKNOWN || state == BLOCK_ABSENT || (steal && state == BLOCK_ELSEWHERE);
 
-    return missing && (why == RUN_BACKGROUND || !spares_has(&file->stage->spares, file, block));
+    return missing && (why == RUN_BACKGROUND || !overflow_has(&file->stage->overflow, file, block));
 }
 
 /* 0, -ENOMEM or -EINTR. */
@@ -227,7 +227,7 @@ int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t m
 }
 
 bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
-                              uint64_t room)
+                              uint64_t capacity)
 {
     bool any = false;
 
@@ -238,7 +238,7 @@ bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, u
             continue;
         run->when = when;
         if (!any)
-            run->room = room;
+            run->taken = capacity;
         any = true;
     }
     return any;
@@ -342,8 +342,8 @@ static void run_let_go(struct run *run)
     lock_drop(&stage->lock);
     if (!last)
         return;
-    if (run->room)
-        room_give_back(stage->room, run->room);
+    if (run->taken)
+        quota_give_back(stage->quota, run->taken);
     file_put(run->file);
     lock_take(&stage->lock);
     give_buffer_back_locked(run);
@@ -590,27 +590,27 @@ static void count_bytes(struct run *run, size_t n)
 static uint64_t needed_when(const struct run *run)
 {
     const struct file *file = run->file;
-    const struct stage_guide *guide = atomic_load(&file->stage->guided.guide);
+    const struct stage_needs *needs = atomic_load(&file->stage->guided.needs);
     uint64_t off = run->first * file->block_bytes;
 
-    if (file->stage->options.keep != STAGE_PLAN || !guide)
+    if (file->stage->options.keep != STAGE_PLAN || !needs)
         return STAGE_NEVER;
     if (is_wanted(run))
         return 0;
     return run->why == RUN_BACKGROUND
                ? run->when
-               : guide->when(guide->ctx, &file->blob, off,
+               : needs->when(needs->ctx, &file->blob, off,
                              min_u64(run->n * file->block_bytes, file->blob.size - off));
 }
 
 /* Room for what is written next: a run that has grown to the whole file, or has to write blocks
  * again, has not taken enough. 0, KEEP_IN_MEMORY or -errno. */
-static int take_more_room(struct run *run, uint64_t bytes)
+static int take_more_quota(struct run *run, uint64_t bytes)
 {
-    uint64_t more = bytes > run->room ? bytes + RUN_OVERHEAD - run->room : 0;
-    int r = more ? keep_take_room(run->file->stage, more, needed_when(run)) : 0;
+    uint64_t more = bytes > run->taken ? bytes + RUN_OVERHEAD - run->taken : 0;
+    int r = more ? keep_take_quota(run->file->stage, more, needed_when(run)) : 0;
 
-    run->room += r == 0 ? more : 0;
+    run->taken += r == 0 ? more : 0;
     return r;
 }
 
@@ -637,7 +637,7 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 
     assert(n <= ARRAY_LEN(records));
     beside = disk_beside(run, first, n);
-    r = take_more_room(run, bytes + beside);
+    r = take_more_quota(run, bytes + beside);
     if (r == KEEP_IN_MEMORY)
         return r;
     if (r == 0 && run->done + n > run->claimed)
@@ -653,13 +653,13 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
         r = staged_publish(&file->staged, first, (size_t)n, records);
     if (r < 0)
         return r;
-    beside = min_u64(beside, run->room - bytes);
-    room_settle(file->stage->room, bytes + beside);
-    run->room -= bytes + beside;
+    beside = min_u64(beside, run->taken - bytes);
+    quota_settle(file->stage->quota, bytes + beside);
+    run->taken -= bytes + beside;
     return 0;
 }
 
-static void keep_spares(struct run *run, uint64_t n)
+static void keep_overflow(struct run *run, uint64_t n)
 {
     struct file *file = run->file;
     const uint8_t *at = run->buffer;
@@ -667,7 +667,7 @@ static void keep_spares(struct run *run, uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         uint64_t block = run->first + run->done + i;
 
-        spares_add(&file->stage->spares, file, block, at, file_block_len(file, block));
+        overflow_add(&file->stage->overflow, file, block, at, file_block_len(file, block));
         at += file_block_len(file, block);
     }
 }
@@ -703,15 +703,15 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
 
     if (r < 0) {
         if (!run->refused) {
-            room_give_back(file->stage->room, run->room);
-            run->room = 0;
+            quota_give_back(file->stage->quota, run->taken);
+            run->taken = 0;
             note_full(file->stage, r);
         }
         run->refused = true;
         atomic_fetch_add_explicit(&file->stage->counters.refused, n, memory_order_relaxed);
     }
     if (r != 0)
-        keep_spares(run, n);
+        keep_overflow(run, n);
     if (run->claimed > run->done) /* before anybody here may claim them again */
         staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
     note_progress(run); /* before anybody hears of it */
@@ -771,7 +771,7 @@ static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
 {
     int64_t since = run->came_at - run->published;
 
-    if (run->whole || run->fill == run->buffer_room || since > PUBLISH_MS * NS_PER_MS)
+    if (run->whole || run->fill == run->buffer_capacity || since > PUBLISH_MS * NS_PER_MS)
         return true;
     return atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND &&
            (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
@@ -821,7 +821,7 @@ static bool data_came(struct transfer *transfer, const void *bytes, size_t n)
     lock_take(&run->buffer_lock);
     count_bytes(run, n);
     while (n && run->done < run->n) {
-        size_t take = (size_t)min_u64(n, run->buffer_room - run->fill);
+        size_t take = (size_t)min_u64(n, run->buffer_capacity - run->fill);
         uint64_t ready;
 
         if (run->whole) /* one by one: some may be known */
@@ -1013,21 +1013,21 @@ static int try_to_exclude_drops(const struct run *run)
 }
 
 /* Room on disk for what is to come. False: there is none, and nobody waits for it. */
-static bool take_room(struct run *run)
+static bool take_quota(struct run *run)
 {
     struct stage *stage = run->file->stage;
     uint64_t want = bytes_left(run) + RUN_OVERHEAD;
     int r;
 
-    if (run->room || run->refused)
+    if (run->taken || run->refused)
         return true;
     r = try_to_exclude_drops(run);
     if (r == 0)
-        r = keep_take_room(stage, want, needed_when(run));
+        r = keep_take_quota(stage, want, needed_when(run));
     if (r >= 0) {
         LOCK_SCOPE(&stage->lock);
 
-        run->room = r == 0 ? want : 0;
+        run->taken = r == 0 ? want : 0;
         if (run->why != RUN_DEMAND) /* that may be less than others need */
             stage->full_error = 0;
         return true;
@@ -1043,7 +1043,7 @@ static int get_buffer(struct run *run)
 
     if (run->buffer)
         return 0;
-    run->buffer_room = (size_t)min_u64(GROUP_BYTES, max_u64(bytes_left(run), 1));
+    run->buffer_capacity = (size_t)min_u64(GROUP_BYTES, max_u64(bytes_left(run), 1));
     lock_take(&stage->lock);
     if (stage->n_buffers)
         run->buffer = stage->buffer[--stage->n_buffers];
@@ -1083,7 +1083,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
     run->transfer.len = bytes_left(run) - run->fill;
     run->bytes = 0;
-    run->share = transfer_share(stage->options.patience_s, stage->active.n);
+    run->share = transfer_share(stage->options.retry_limit_s, stage->active.n);
     run->was_paused = false;
     run->began = run->published = monotonic_ns();
     run->references++;
@@ -1114,7 +1114,7 @@ static void run_begin(struct run *run, unsigned begun)
     struct diag reason = DIAG_INIT;
     int r;
 
-    if (!claim_blocks(run) || !pass_what_came(run) || is_done_elsewhere(run) || !take_room(run)) {
+    if (!claim_blocks(run) || !pass_what_came(run) || is_done_elsewhere(run) || !take_quota(run)) {
         drop_run(run, 0, NULL);
         return;
     }

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "cache/stage/parts.h"
 
-#define NS_PER_MS   INT64_C(1000000)
-#define NS_PER_S    INT64_C(1000000000)
-#define SPARE_BYTES ((size_t)64 << 20) /* of blocks in memory: more than is wanted at a time */
-#define OPEN_MOST   1024
-#define REST_MS     2000 /* that what nobody waits for may take before a fork() */
-#define RUN_BYTES   (UINT64_C(1) << 20)
+#define NS_PER_MS      INT64_C(1000000)
+#define NS_PER_S       INT64_C(1000000000)
+#define OVERFLOW_BYTES ((size_t)64 << 20) /* of blocks in memory: more than is wanted at a time */
+#define OPEN_MOST      1024
+#define REST_MS        2000 /* that what nobody waits for may take before a fork() */
+#define RUN_BYTES      (UINT64_C(1) << 20)
 
 #define BYTE_NS 50 /* of a connection of which nothing is known yet: 20 MB/s */
 
@@ -34,8 +34,8 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
 {
     struct rlimit files = {.rlim_cur = 64};
     struct stage *stage = calloc(1, sizeof(*stage));
-    int r =
-        stage ? room_open(cache, options->limit, options->limit_percent, &stage->room, d) : -ENOMEM;
+    int r = stage ? quota_open(cache, options->limit, options->limit_percent, &stage->quota, d)
+                  : -ENOMEM;
 
     if (r < 0) {
         transport_free(transport);
@@ -52,7 +52,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->byte_ns = BYTE_NS;
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, monotonic_ns());
-    spares_init(&stage->spares, options->memory ? (size_t)options->memory : SPARE_BYTES);
+    overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
     lock_init(&stage->lock);
     condition_init(&stage->wake);
     condition_init(&stage->gone);
@@ -75,12 +75,12 @@ static void end_thread(struct stage *stage)
     lock_drop(&stage->lock);
 }
 
-void stage_limit_patience(struct stage *stage, unsigned seconds)
+void stage_limit_retry(struct stage *stage, unsigned seconds)
 {
     LOCK_SCOPE(&stage->lock);
 
-    if (stage->options.patience_s > seconds)
-        stage->options.patience_s = seconds;
+    if (stage->options.retry_limit_s > seconds)
+        stage->options.retry_limit_s = seconds;
     stage_kick_locked(stage);
 }
 
@@ -133,9 +133,9 @@ void stage_free(struct stage *stage)
         file_free(file);
     }
     free(stage->bucket);
-    spares_release(&stage->spares);
+    overflow_release(&stage->overflow);
     keep_release(&stage->keeping);
-    room_close(stage->room);
+    quota_close(stage->quota);
     pthread_cond_destroy(&stage->wake);
     pthread_cond_destroy(&stage->gone);
     lock_release(&stage->lock);
@@ -371,12 +371,12 @@ static int file_trouble(const struct file *file, struct diag *d)
 }
 
 /* Why what has come cannot be kept. 0: that may end soon. */
-static int full_trouble_locked(const struct stage *stage, bool is_patient, struct diag *d)
+static int full_trouble_locked(const struct stage *stage, bool is_blocked, struct diag *d)
 {
     int r = stage->full_error;
 
     if (r == -EAGAIN)
-        return is_patient ? 0
+        return is_blocked ? 0
                           : diag_set(d, -EBUSY,
                                      "the cache folder %s: another process drops blocks from a "
                                      "staged file, and does not come to an end with it",
@@ -393,7 +393,7 @@ static int full_trouble_locked(const struct stage *stage, bool is_patient, struc
 static int progress_locked(struct stage *stage, struct diag *d)
 {
     int64_t idle = monotonic_ns() - atomic_load(&stage->progress);
-    bool is_patient = idle <= stage->options.patience_s * NS_PER_S;
+    bool is_blocked = idle <= stage->options.retry_limit_s * NS_PER_S;
     int r;
 
     for (struct file *file = stage->files; file; file = file->next)
@@ -401,10 +401,10 @@ static int progress_locked(struct stage *stage, struct diag *d)
             return file_trouble(file, d);
     if (stage->all_staged)
         return 1;
-    r = stage->full_error ? full_trouble_locked(stage, is_patient, d) : 0;
+    r = stage->full_error ? full_trouble_locked(stage, is_blocked, d) : 0;
     if (r < 0)
         return r;
-    if (stage->trouble_error && !is_patient)
+    if (stage->trouble_error && !is_blocked)
         return diag_set(d, stage->trouble_error, "%s", stage->trouble.text);
     return 0;
 }
@@ -482,19 +482,19 @@ void stage_waited(struct stage *stage, int64_t ns)
     atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
 }
 
-struct room *stage_room(struct stage *stage)
+struct quota *stage_quota(struct stage *stage)
 {
-    return stage->room;
+    return stage->quota;
 }
 
-uint64_t stage_room_used(struct stage *stage)
+uint64_t stage_quota_used(struct stage *stage)
 {
-    return room_used(stage->room);
+    return quota_used(stage->quota);
 }
 
-uint64_t stage_room_limit(struct stage *stage)
+uint64_t stage_quota_limit(struct stage *stage)
 {
-    return room_limit(stage->room);
+    return quota_limit(stage->quota);
 }
 
 void stage_set_listener(struct stage *stage, const struct stage_listener *listener)
@@ -512,9 +512,9 @@ void stage_tell(struct stage *stage, int error, const struct diag *reason)
         listener->answered(listener->ctx);
 }
 
-void stage_trouble(struct stage *stage, char *ret, size_t room)
+void stage_trouble(struct stage *stage, char *ret, size_t capacity)
 {
     LOCK_SCOPE(&stage->lock);
 
-    snprintf(ret, room, "%s", stage->trouble_error ? stage->trouble.text : "");
+    snprintf(ret, capacity, "%s", stage->trouble_error ? stage->trouble.text : "");
 }

@@ -21,7 +21,7 @@ struct stage;
 enum stage_keep {
     STAGE_PIN,  /* what is in stays in */
     STAGE_ONCE, /* a block is dropped when all of it has been used */
-    STAGE_PLAN, /* without room, that one is dropped which is needed last: see stage_guide */
+    STAGE_PLAN, /* without room, that one is dropped which is needed last: see stage_needs */
 };
 
 struct stage_options {
@@ -35,8 +35,8 @@ struct stage_options {
                             as long as the remote takes that many. Not more than jobs: none */
     unsigned far_ms;     /* small_jobs is for remotes that take at least so long to begin */
     uint64_t rate;       /* bytes per second in the background; 0: no limit */
-    unsigned patience_s; /* that a reader waits for bytes while the remote fails */
-    bool background;     /* stage everything; false: only what is asked for */
+    unsigned retry_limit_s; /* that a reader waits for bytes while the remote fails */
+    bool background;        /* stage everything; false: only what is asked for */
     /* Nanoseconds that the processors have been idle, as processors_idle_ns(): the background
      * yields them to a job that has use for all. By the thread, no lock held. NULL: it never does.
      */
@@ -104,7 +104,7 @@ void stage_begin(struct stage *stage);
 
 /* From now on nobody waits longer than that for a remote that gives nothing; never longer than the
  * options say. Any thread. */
-void stage_limit_patience(struct stage *stage, unsigned seconds);
+void stage_limit_retry(struct stage *stage, unsigned seconds);
 
 /* From now on all who wait, and who will, get -EINTR: the mount ends. Transfers are stopped. */
 void stage_end(struct stage *stage);
@@ -131,24 +131,24 @@ struct stage_need {
     bool has_begun; /* its reader is there now, and may have used some of it */
 };
 
-struct stage_guide {
+struct stage_needs {
     /* What is needed next and was not given yet, soonest first. Returns how many; 0: nothing more
      * is known now. Called by the thread of the stage, with no lock held. */
-    size_t (*next)(void *ctx, struct stage_need *ret, size_t room);
+    size_t (*next)(void *ctx, struct stage_need *ret, size_t capacity);
     /* When bytes of a blob are needed next; STAGE_NEVER: not that it is known. Any thread, no lock
      * held, and often: it is asked for every block of the cache when room is sought. */
     uint64_t (*when)(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
     void *ctx;
 };
 
-/* Set the guide, before stage_begin(); it must outlive the threads, or be taken away, by NULL,
- * while they rest. The background then stages what next() gives, in that order, and in the order of
- * the files what is still missing when next() gives nothing more. NULL: none. */
-void stage_set_guide(struct stage *stage, const struct stage_guide *guide);
+/* Set the forecast of needs, before stage_begin(); it must outlive the threads, or be taken away,
+ * by NULL, while they rest. The background then stages what next() gives, in that order, and in the
+ * order of the files what is still missing when next() gives nothing more. NULL: none. */
+void stage_set_needs(struct stage *stage, const struct stage_needs *needs);
 
 /* There is something more to be had of next(). jumped: a reader is somewhere else now: what was
  * given and has not begun to come is forgotten, and given again if it is needed. Does not block. */
-void stage_guide_changed(struct stage *stage, bool jumped);
+void stage_needs_changed(struct stage *stage, bool jumped);
 
 /* Who is told how the remote does. By any thread of the stage or its transport, no lock held; it
  * must not wait. */
@@ -175,11 +175,11 @@ uint64_t stage_staged(const struct blob *blob);
 /* A reader has waited so long for bytes. */
 void stage_waited(struct stage *stage, int64_t ns);
 
-struct room *stage_room(struct stage *stage);   /* as long as stage lives */
-uint64_t stage_room_used(struct stage *stage);  /* of the cache folder, bytes */
-uint64_t stage_room_limit(struct stage *stage); /* 0: none */
+struct quota *stage_quota(struct stage *stage);  /* as long as stage lives */
+uint64_t stage_quota_used(struct stage *stage);  /* of the cache folder, bytes */
+uint64_t stage_quota_limit(struct stage *stage); /* 0: none */
 
 /* The last failure of the remote, for people; "" if there was none, or it works again. */
-void stage_trouble(struct stage *stage, char *ret, size_t room);
+void stage_trouble(struct stage *stage, char *ret, size_t capacity);
 
 #endif

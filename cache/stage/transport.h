@@ -59,7 +59,7 @@ struct transfer {
      * all of it is wanted, and len is its size now. NULL: never. Before data(), as that. */
     bool (*grow)(struct transfer *transfer);
     /* The transport's: */
-    void *own;
+    void *impl;
     struct transfer *next;
 };
 

@@ -147,7 +147,7 @@ static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct
 int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over,
                              struct run **ret_gone)
 {
-    int64_t patience = stage->options.patience_s * NS_PER_S;
+    int64_t patience = stage->options.retry_limit_s * NS_PER_S;
     struct range *quiet;
 
     while ((quiet = ranges_least(&stage->quiet))) {

@@ -84,8 +84,8 @@ void dataset_set_samples(struct dataset *ds, uint64_t samples)
 void dataset_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                     struct text *t)
 {
-    if (only && only->of)
-        only = only->of;
+    if (only && only->base_field)
+        only = only->base_field;
     if (ds->ops && ds->ops->locate) {
         ds->ops->locate(ds, sample, only, t);
         return;
@@ -109,7 +109,7 @@ const struct field *dataset_field(const struct dataset *ds, const char *name)
     return NULL;
 }
 
-size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM])
+size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
 {
     size_t len = max_u64(ds->key_digits, decimal_digits(sample));
 
@@ -121,9 +121,9 @@ size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static
 }
 
 size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
-                    char ret[static KEY_NAME_ROOM])
+                    char ret[static KEY_NAME_SIZE])
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
     size_t len = dataset_key(ds, sample, key);
 
     return key_name(key, len, dots, ret);

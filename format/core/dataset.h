@@ -81,11 +81,11 @@ struct field_ops {
                 struct form *ret);
 };
 
-#define FIELD_NAME_ROOM 64
+#define FIELD_NAME_SIZE 64
 #define DIM_VARIES      UINT64_MAX /* in dim[]: it differs from sample to sample */
 
 struct field {
-    char name[FIELD_NAME_ROOM];
+    char name[FIELD_NAME_SIZE];
     enum field_role role;
     bool unnamed; /* a file of this field alone need not name it */
     const struct field_ops *ops;
@@ -106,8 +106,8 @@ struct field {
     uint64_t stored_width; /* bytes of a stored element */
     uint64_t stored_bytes; /* of a sample's item */
     bool stored_big_endian;
-    const struct field *of; /* the field that a derived one is derived from */
-    const void *own;        /* the format's */
+    const struct field *base_field; /* the field that a derived one is derived from */
+    const void *impl;               /* the format's */
 };
 
 /* Is it shown there? place: one of IN_... */
@@ -115,7 +115,7 @@ bool field_is_in(const struct field *f, unsigned place);
 
 enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
 
-#define KEY_ROOM 1024 /* bytes of a key, at most */
+#define KEY_SIZE 1024 /* bytes of a key, at most */
 
 /* What a format does in its own way; NULL members, and no ops at all, mean the usual way. */
 struct dataset_ops {
@@ -143,7 +143,7 @@ struct dataset_ops {
     unsigned (*extents)(const struct dataset *ds, uint64_t sample, const struct field *only,
                         struct extent *ret);
     /* The key of a sample, and the sample of a name. NULL: keys are the sample numbers. */
-    size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM]);
+    size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
     bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
     /* Free what own and blob[] hold. */
     void (*free)(struct dataset *ds);
@@ -154,7 +154,7 @@ struct dataset_ops {
 struct dataset {
     const struct format *format;
     const struct dataset_ops *ops; /* NULL: all usual */
-    void *own;                     /* the format's */
+    void *impl;                    /* the format's */
     _Atomic int state;             /* enum dataset_state */
     int failed;                    /* -errno of a failed one, and why; constant from then on: */
     struct diag reason;
@@ -205,11 +205,11 @@ static inline void dataset_scope_end(struct dataset **ds)
 const struct field *dataset_field(const struct dataset *ds, const char *name);
 
 /* The key of a sample; returns its bytes, which may be any. */
-size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM]);
+size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
 
 /* The name of a sample's files, without what follows it; NUL-terminated. See key_name(). */
 size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
-                    char ret[static KEY_NAME_ROOM]);
+                    char ret[static KEY_NAME_SIZE]);
 
 /* Set the number of samples, and the width of keys by it. */
 void dataset_set_samples(struct dataset *ds, uint64_t samples);

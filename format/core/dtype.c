@@ -16,9 +16,9 @@ const struct dtype_info *dtype_info(enum dtype dtype)
 }
 
 void dtype_descr(enum dtype dtype, uint64_t width, bool big_endian,
-                 char ret[static DTYPE_DESCR_ROOM])
+                 char ret[static DTYPE_DESCR_SIZE])
 {
     char order = width == 1 || dtype == DTYPE_TEXT ? '|' : big_endian ? '>' : '<';
 
-    snprintf(ret, DTYPE_DESCR_ROOM, "%c%c%u", order, infos[dtype].kind, (unsigned)width);
+    snprintf(ret, DTYPE_DESCR_SIZE, "%c%c%u", order, infos[dtype].kind, (unsigned)width);
 }

@@ -27,8 +27,8 @@ struct dtype_info {
 const struct dtype_info *dtype_info(enum dtype dtype);
 
 /* numpy's short form, such as "<f4", "|u1" or "|S6", NUL-terminated. width: bytes of an element. */
-#define DTYPE_DESCR_ROOM 24
+#define DTYPE_DESCR_SIZE 24
 void dtype_descr(enum dtype dtype, uint64_t width, bool big_endian,
-                 char ret[static DTYPE_DESCR_ROOM]);
+                 char ret[static DTYPE_DESCR_SIZE]);
 
 #endif

@@ -17,7 +17,7 @@ enum scope { SCOPE_SAMPLES, SCOPE_BATCHES, N_SCOPES };
 #define ENCODERS_MAX 16
 
 struct file_kind {
-    char suffix[FIELD_NAME_ROOM +
+    char suffix[FIELD_NAME_SIZE +
                 8]; /* what follows the key or the number of the batch: ".image.npy" */
     const struct encoder *encoder;
     const struct field *field; /* the one that it holds; NULL: all */

@@ -20,7 +20,7 @@ static unsigned stored_extents(const struct dataset *ds, uint64_t sample, const 
     if (only)
         return stored_extent(only, sample, ret);
     for (unsigned i = 0; i < ds->n_fields && n < EXTENTS_MOST; i++)
-        if (!ds->field[i].of)
+        if (!ds->field[i].base_field)
             n += stored_extent(&ds->field[i], sample, &ret[n]);
     return n;
 }
@@ -47,8 +47,8 @@ unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct
 {
     unsigned n;
 
-    if (only && only->of)
-        only = only->of;
+    if (only && only->base_field)
+        only = only->base_field;
     if (ds->ops && ds->ops->extents)
         n = ds->ops->extents(ds, sample, only, ret);
     else

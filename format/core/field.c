@@ -101,7 +101,7 @@ int field_read_stored(const struct field *f, const struct selection *sel, uint64
                                               f->offset + run.sample * f->stored_bytes + run.off};
             dst += run.len;
         }
-        if (!wants_go_on(blob_read_many(f->blob, pieces, n, d), &all))
+        if (!missing_go_on(blob_read_many(f->blob, pieces, n, d), &all))
             break;
     }
     return all;
@@ -168,7 +168,7 @@ static int convert_run(const struct field *f, convert_fn *convert, const struct 
         int r =
             read_source(f, src, n * f->stored_width, base + off / f->width * f->stored_width, d);
 
-        if (!wants_go_on(r, &all))
+        if (!missing_go_on(r, &all))
             break;
         if (r == 0) {
             convert(f, n, src, out);
@@ -190,7 +190,7 @@ static int read_converted(const struct field *f, convert_fn *convert, const stru
 
     walk_init(&w, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
-        if (!wants_go_on(convert_run(f, convert, &run, dst, d), &all))
+        if (!missing_go_on(convert_run(f, convert, &run, dst, d), &all))
             break;
         dst += run.len;
     }
@@ -238,7 +238,7 @@ static int read_exchanged(const struct field *f, convert_fn *convert, const stru
 
             sel->samples(sel, place, 1, &sample);
             r = read_source(f, item, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
-            if (!wants_go_on(r, &all))
+            if (!missing_go_on(r, &all))
                 break;
             old = place;
         }
@@ -313,7 +313,7 @@ static int read_made(make_fn *make, const struct dataset *ds, const struct field
         while (run.len) {
             size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
 
-            if (!wants_go_on(make(ds, f, run.sample, run.off, n, dst, d), &all))
+            if (!missing_go_on(make(ds, f, run.sample, run.off, n, dst, d), &all))
                 return all;
             dst += n;
             run.len -= n;
@@ -351,7 +351,7 @@ static int make_one_hot(const struct dataset *ds, const struct field *f, uint64_
 static int make_key(const struct dataset *ds, const struct field *f, uint64_t sample, uint64_t off,
                     size_t len, uint8_t *dst, struct diag *d)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
 
     (void)f;
     (void)d;

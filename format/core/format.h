@@ -29,7 +29,7 @@ struct format_options {
 /* What formats work with. All of it outlives the datasets. */
 struct format_setup {
     struct format_options options;
-    const struct keep *keep;
+    const struct index_store *keep;
     const struct opener *opener; /* of what files name */
     struct memo *memo;           /* of what was decoded */
     struct pool *pool;           /* that decodes */

@@ -13,7 +13,7 @@
 
 struct memory {
     uint8_t *bytes; /* owned */
-    size_t len, room;
+    size_t len, capacity;
 };
 
 struct key_index_builder {
@@ -56,14 +56,14 @@ void key_index_builder_free(struct key_index_builder *b)
 /* n more bytes. NULL: no memory. */
 static uint8_t *memory_add(struct memory *m, size_t n)
 {
-    if (!m->bytes || n > m->room - m->len) {
-        size_t room = m->room + m->room / 2 + n + 4096;
-        uint8_t *grown = realloc(m->bytes, room);
+    if (!m->bytes || n > m->capacity - m->len) {
+        size_t capacity = m->capacity + m->capacity / 2 + n + 4096;
+        uint8_t *grown = realloc(m->bytes, capacity);
 
         if (!grown)
             return NULL;
         m->bytes = grown;
-        m->room = room;
+        m->capacity = capacity;
     }
     m->len += n;
     return m->bytes + m->len - n;
@@ -181,7 +181,7 @@ int key_index_add(struct key_index_builder *b, const void *key, size_t len, cons
         r = r == 0 ? add_group(b) : r;
     }
     if (r == 0)
-        r = array_room(&b->hash, b->rows, sizeof(*b->hash));
+        r = array_capacity(&b->hash, b->rows, sizeof(*b->hash));
     if (r == 0)
         r = add_key(b, b->rows, key, len);
     if (r < 0)
@@ -268,7 +268,7 @@ struct repeats {
     struct repeat *repeat; /* [n] */
     size_t n;
     struct hashed_row *bucket; /* [room] */
-    uint64_t room;
+    uint64_t capacity;
 };
 
 static void repeats_release(struct repeats *repeats)
@@ -309,7 +309,7 @@ static int find_in_rows(const struct key_index *index, struct hashed_row *row, u
                 row[others++] = row[i];
                 continue;
             }
-            r = array_room(&repeats->repeat, repeats->n, sizeof(*repeats->repeat));
+            r = array_capacity(&repeats->repeat, repeats->n, sizeof(*repeats->repeat));
             if (r == 0)
                 repeats->repeat[repeats->n++] =
                     (struct repeat){.row = (uint32_t)row[i].row, .first = (uint32_t)first_row};
@@ -326,12 +326,12 @@ static int find_in_bucket(const struct key_index_builder *b, const struct key_in
     struct hashed_row *bucket = repeats->bucket;
     int r = 0;
 
-    if (n > repeats->room) {
+    if (n > repeats->capacity) {
         bucket = realloc(bucket, 2 * n * sizeof(*bucket));
         if (!bucket)
             return -ENOMEM;
         repeats->bucket = bucket;
-        repeats->room = 2 * n;
+        repeats->capacity = 2 * n;
     }
     for (uint64_t i = 0; i < n; i++) {
         uint64_t row = load_le32(index->part[ROWS] + 4 * (start + i));

@@ -22,7 +22,7 @@ static uint8_t *put_escaped(uint8_t *at, uint8_t byte)
     return at + 3;
 }
 
-size_t key_name(const void *key, size_t len, bool dots, char ret[static KEY_NAME_ROOM])
+size_t key_name(const void *key, size_t len, bool dots, char ret[static KEY_NAME_SIZE])
 {
     const uint8_t *bytes = key;
     uint8_t *at = (uint8_t *)ret, *cut = at;

@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 #define KEY_NAME_MAX  180 /* bytes: with a suffix a file name, which has 255 at most */
-#define KEY_NAME_ROOM (KEY_NAME_MAX + 1)
+#define KEY_NAME_SIZE (KEY_NAME_MAX + 1)
 
 /* Write the name of a key, NUL-terminated; returns its length. dots: all '.' are escaped, and the
  * first of "__", as WebDataset needs it. */
-size_t key_name(const void *key, size_t len, bool dots, char ret[static KEY_NAME_ROOM]);
+size_t key_name(const void *key, size_t len, bool dots, char ret[static KEY_NAME_SIZE]);
 
 /* The key that a name is of: no longer than the name. false: no key has that name, or it is a cut
  * one. */

@@ -15,7 +15,7 @@ void layout_init(struct layout *l, const struct dataset *ds, const struct select
     l->host = host;
     l->size = 0;
     l->n_parts = 0;
-    l->room = ARRAY_LEN(l->inside_part);
+    l->capacity = ARRAY_LEN(l->inside_part);
     l->part = l->inside_part;
 }
 
@@ -30,8 +30,8 @@ void layout_release(struct layout *l)
 
 static int layout_grow(struct layout *l)
 {
-    unsigned room = l->room * 4;
-    struct part *part = malloc(room * sizeof(*part));
+    unsigned capacity = l->capacity * 4;
+    struct part *part = malloc(capacity * sizeof(*part));
 
     if (!part)
         return -ENOMEM;
@@ -39,7 +39,7 @@ static int layout_grow(struct layout *l)
     if (l->part != l->inside_part)
         free(l->part);
     l->part = part;
-    l->room = room;
+    l->capacity = capacity;
     return 0;
 }
 
@@ -49,7 +49,7 @@ int layout_add(struct layout *l, const struct part *part)
 
     if (!checked_add(l->size, part->size, &size) || size > INT64_MAX)
         return -EFBIG;
-    if (l->n_parts == l->room) {
+    if (l->n_parts == l->capacity) {
         int r = layout_grow(l);
 
         if (r < 0)
@@ -145,7 +145,7 @@ int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct
             continue;
         }
         n = (size_t)min_u64(len, p->size - off);
-        if (!wants_go_on(p->read(l, p, off, n, dst, d), &all))
+        if (!missing_go_on(p->read(l, p, off, n, dst, d), &all))
             break;
         dst += n;
         len -= n;
@@ -159,7 +159,7 @@ struct streamed {
     const struct layout_range *range;
     uint64_t at; /* how far its range has been read, missing bytes included */
     struct layout_sum sum, before;
-    int all; /* as of wants_go_on() */
+    int all; /* as of missing_go_on() */
 };
 
 static bool host_recall(const struct layout *l, unsigned slot, struct layout_sum *ret)
@@ -185,7 +185,7 @@ static bool stream(struct layout *l, struct streamed *s, uint64_t to, layout_upd
             s->all = -EINTR;
             return false;
         }
-        if (!wants_go_on(layout_read(l, s->range->off + s->at, n, buf, d), &s->all))
+        if (!missing_go_on(layout_read(l, s->range->off + s->at, n, buf, d), &s->all))
             return false;
         if (s->all == 0)
             s->sum = (struct layout_sum){s->at + n, update(s->sum.sum, s->at, buf, n)};
@@ -223,8 +223,8 @@ int layout_checksums(struct layout *l, const struct layout_range *range, unsigne
 {
     AUTO_FREE uint8_t *buf = malloc(LAYOUT_STREAM_BYTES);
     AUTO_FREE struct streamed *s = calloc(n, sizeof(*s));
-    struct wants *wants = wants_of_thread();
-    bool uses = wants && wants->uses;
+    struct missing_ranges *missing = missing_of_thread();
+    bool uses = missing && missing->uses;
     int r;
 
     if (!buf || !s)
@@ -235,11 +235,11 @@ int layout_checksums(struct layout *l, const struct layout_range *range, unsigne
             s[i].sum = s[i].before;
         s[i].at = s[i].sum.done;
     }
-    if (wants) /* a checksum is no use: the reader gets the bytes when they are read again */
-        wants->uses = false;
+    if (missing) /* a checksum is no use: the reader gets the bytes when they are read again */
+        missing->uses = false;
     r = stream_together(l, s, n, update, buf, d);
-    if (wants)
-        wants->uses = uses;
+    if (missing)
+        missing->uses = uses;
     for (unsigned i = 0; i < n; i++) {
         if (r == 0 || r == -EAGAIN)
             host_remember(l, &s[i]);

@@ -46,7 +46,7 @@ struct layout {
     const struct layout_host *host; /* NULL: none */
     uint64_t size;                  /* sum of the parts */
     unsigned n_parts;
-    unsigned room;
+    unsigned capacity;
     struct part *part; /* [n_parts]; inside_part until it does not suffice */
     struct part inside_part[4];
 };

@@ -111,8 +111,8 @@ int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
     if (sel->count <= FEW) {
         size_t size;
 
-        r = make_table(ret, &ret->own, &size);
-        ret->table = ret->own;
+        r = make_table(ret, &ret->memory, &size);
+        ret->table = ret->memory;
         return r;
     }
     r = memo_get(memo, key, &(struct memo_maker){make_table, is_cancelled, ret}, &ret->thing);
@@ -124,9 +124,9 @@ int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
 void sums_close(struct sums *s)
 {
     memo_let_go(s->thing);
-    free(s->own);
+    free(s->memory);
     s->thing = NULL;
-    s->own = NULL;
+    s->memory = NULL;
 }
 
 struct sums_pair sums_total(const struct sums *s)

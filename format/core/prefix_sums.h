@@ -22,7 +22,7 @@ struct sums {
     sums_fn *number;
     void *ctx;
     struct memo_thing *thing; /* NULL: of few samples, */
-    void *own;                /* the table, owned */
+    void *memory;             /* the table, owned */
     const struct sums_table *table;
     struct sample_window window; /* for sums_after() */
 };

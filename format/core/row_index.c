@@ -237,7 +237,7 @@ int row_index_open(const uint8_t *bytes, size_t size, struct row_index *ret)
 
 struct memory {
     uint8_t *bytes; /* owned */
-    size_t len, room;
+    size_t len, capacity;
 };
 
 struct row_index_builder {
@@ -270,14 +270,14 @@ static uint8_t *memory_add(struct memory *m, size_t n)
 {
     uint8_t *at;
 
-    if (!m->bytes || m->len + n > m->room) {
-        size_t room = m->room + m->room / 2 + n + 4096;
-        uint8_t *grown = realloc(m->bytes, room);
+    if (!m->bytes || m->len + n > m->capacity) {
+        size_t capacity = m->capacity + m->capacity / 2 + n + 4096;
+        uint8_t *grown = realloc(m->bytes, capacity);
 
         if (!grown)
             return NULL;
         m->bytes = grown;
-        m->room = room;
+        m->capacity = capacity;
     }
     at = m->bytes + m->len;
     memset(at, 0, n);

@@ -14,7 +14,7 @@
 #include "format/core/sample_window.h"
 #include "format/encode/cls.h"
 
-#define CLS_ROOM 16
+#define CLS_SIZE 16
 
 static unsigned cls_width(const struct field *f)
 {
@@ -30,11 +30,11 @@ static unsigned cls_width(const struct field *f)
     }
 }
 
-static void cls_line(unsigned width, int64_t value, bool single, char ret[static CLS_ROOM])
+static void cls_line(unsigned width, int64_t value, bool single, char ret[static CLS_SIZE])
 {
-    int n = snprintf(ret, CLS_ROOM, "%*lld", single ? 0 : (int)width, (long long)value);
+    int n = snprintf(ret, CLS_SIZE, "%*lld", single ? 0 : (int)width, (long long)value);
 
-    memset(ret + n, '\n', CLS_ROOM - (size_t)n);
+    memset(ret + n, '\n', CLS_SIZE - (size_t)n);
 }
 
 static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t len, uint8_t *dst,
@@ -46,12 +46,12 @@ static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t
 
     while (len) {
         size_t skip = (size_t)(off % line), n = (size_t)min_u64(len, line - skip);
-        char text[CLS_ROOM];
+        char text[CLS_SIZE];
         int64_t value = 0;
         int r;
 
         r = field_integer(p->field, sample_window_at(&window, off / line), &value, d);
-        if (!wants_go_on(r, &all))
+        if (!missing_go_on(r, &all))
             break;
         cls_line(width, value, l->selection->single, text);
         memcpy(dst, text + skip, n);

@@ -18,7 +18,7 @@
 static int header_text(const struct form *form, uint8_t **ret, size_t *ret_len)
 {
     AUTO_TEXT struct text t = {0};
-    char descr[DTYPE_DESCR_ROOM];
+    char descr[DTYPE_DESCR_SIZE];
     char *bytes;
     size_t len;
     int r;

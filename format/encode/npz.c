@@ -112,7 +112,7 @@ static int local_read(struct layout *l, const struct part *p, uint64_t off, size
 {
     uint64_t bytes = p->number[CONTENT_BYTES];
     bool zip64 = member_is_large(bytes);
-    uint8_t header[ZIP_LOCAL + FIELD_NAME_ROOM + 4 + 20], *at = header;
+    uint8_t header[ZIP_LOCAL + FIELD_NAME_SIZE + 4 + 20], *at = header;
     uint32_t crc = 0;
     int r;
 
@@ -209,7 +209,7 @@ static int directory_read(struct layout *l, const struct part *p, uint64_t off, 
 
         if (l->part[i].read != local_read)
             continue;
-        if (!wants_go_on(member_crc(l, &l->part[i], &crc, d), &all))
+        if (!missing_go_on(member_crc(l, &l->part[i], &crc, d), &all))
             return all;
         at = put_central(at, &l->part[i], crc);
         members++;

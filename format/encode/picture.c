@@ -103,7 +103,7 @@ static int band_read(struct layout *l, const struct field *f, const struct sheet
             break;
         r = f->ops->read(l->dataset, f, l->selection, place * f->item_bytes + y * s->cell_w,
                          n * s->cell_w, cell, d);
-        if (!wants_go_on(r, &all))
+        if (!missing_go_on(r, &all))
             break;
         if (r == 0)
             scatter(s, cell, first, n, column * s->cell_w, off, len, dst);
@@ -130,7 +130,7 @@ static int row_read(struct layout *l, const struct field *f, const struct sheet 
         r = f->ops->read(l->dataset, f, l->selection,
                          place * f->item_bytes + y * s->cell_w + (from - start), to - from,
                          dst + (from - off), d);
-        if (!wants_go_on(r, &all))
+        if (!missing_go_on(r, &all))
             break;
     }
     return all;
@@ -150,7 +150,7 @@ static int sheet_read(struct layout *l, const struct field *f, const struct shee
         int r = wide ? row_read(l, f, s, row, off, len, dst, d)
                      : band_read(l, f, s, row, end, off, len, dst, d);
 
-        if (!wants_go_on(r, &all))
+        if (!missing_go_on(r, &all))
             break;
         row = end + 1;
     }
@@ -187,7 +187,7 @@ static int blocks_read(struct layout *l, const struct part *p, uint64_t off, siz
     struct sheet s;
     int r = part_sheet(l, p, &s), all = 0;
 
-    while (wants_go_on(r, &all) && len) {
+    while (missing_go_on(r, &all) && len) {
         uint64_t block = off / (STORED_EXTRA + STORED_MAX);
         uint64_t within = off % (STORED_EXTRA + STORED_MAX);
         size_t n;
@@ -238,10 +238,10 @@ static int tail_read(struct layout *l, const struct part *p, uint64_t off, size_
     uint32_t adler = 0, crc = 0;
     int all = 0;
 
-    if (!wants_go_on(layout_checksum(l, PNG_HEAD, blocks, SLOT_ADLER, 1, update_adler, &adler, d),
-                     &all) ||
-        !wants_go_on(layout_crc32(l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d),
-                     &all) ||
+    if (!missing_go_on(layout_checksum(l, PNG_HEAD, blocks, SLOT_ADLER, 1, update_adler, &adler, d),
+                       &all) ||
+        !missing_go_on(layout_crc32(l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d),
+                       &all) ||
         all < 0)
         return all;
     store_be32(tail, adler);

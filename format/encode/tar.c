@@ -22,21 +22,21 @@
 #define TAR_BLOCK       512u
 #define TAR_END         1024u
 #define TAR_NAME        100u /* bytes of a name that ustar has room for */
-#define KEY_ROOM_PLACED (KEY_NAME_ROOM + 24)
-#define NAME_ROOM       (KEY_ROOM_PLACED + FIELD_NAME_ROOM + 8)
+#define KEY_SIZE_PLACED (KEY_NAME_SIZE + 24)
+#define NAME_SIZE       (KEY_SIZE_PLACED + FIELD_NAME_SIZE + 8)
 
 /* Octal where it fits, else GNU's base-256 (sizes of 8 GiB and more). */
-static void put_number(uint8_t *at, size_t room, uint64_t v)
+static void put_number(uint8_t *at, size_t capacity, uint64_t v)
 {
-    if (v >> (3 * (room - 1)) == 0) {
+    if (v >> (3 * (capacity - 1)) == 0) {
         char text[24];
 
-        snprintf(text, sizeof(text), "%0*llo", (int)room - 1, (unsigned long long)v);
-        memcpy(at, text, room - 1);
+        snprintf(text, sizeof(text), "%0*llo", (int)capacity - 1, (unsigned long long)v);
+        memcpy(at, text, capacity - 1);
         return;
     }
     at[0] = 0x80;
-    for (size_t i = room - 1; i > 0; i--, v >>= 8)
+    for (size_t i = capacity - 1; i > 0; i--, v >>= 8)
         at[i] = (uint8_t)v;
 }
 
@@ -98,7 +98,7 @@ static bool is_cls(const struct field *f)
     return f->role == FIELD_STORED && field_is_scalar_integer(f);
 }
 
-static void member_name(const struct field *f, const char *key, char ret[static NAME_ROOM])
+static void member_name(const struct field *f, const char *key, char ret[static NAME_SIZE])
 {
     const char *ext = is_cls(f)                ? "cls"
                       : f->role == FIELD_LINE  ? "txt"
@@ -106,7 +106,7 @@ static void member_name(const struct field *f, const char *key, char ret[static 
                                                : "npy";
     bool named = !f->unnamed || !strcmp(ext, "npy");
 
-    snprintf(ret, NAME_ROOM, "%s%s%s.%s", key, named ? "." : "", named ? f->name : "", ext);
+    snprintf(ret, NAME_SIZE, "%s%s%s.%s", key, named ? "." : "", named ? f->name : "", ext);
 }
 
 static int add_content(struct layout *l, const struct field *f)
@@ -120,7 +120,7 @@ static int add_content(struct layout *l, const struct field *f)
 static int add_member(struct layout *l, const struct field *f, const char *key)
 {
     unsigned header = l->n_parts;
-    char name[NAME_ROOM];
+    char name[NAME_SIZE];
     uint64_t content;
     uint8_t *bytes;
     int r;
@@ -176,7 +176,7 @@ static struct placed walk_to(struct tar_walk *walk, uint64_t place)
 static int add_sample(struct layout *l, const struct placed *placed)
 {
     const struct dataset *ds = l->dataset;
-    char key[KEY_ROOM_PLACED];
+    char key[KEY_SIZE_PLACED];
     size_t len = dataset_name(ds, placed->sample, true, key);
 
     if (placed->follows_itself)
@@ -218,7 +218,7 @@ static int samples_read(struct layout *l, const struct part *p, uint64_t off, si
         size_t n = (size_t)min_u64(len, each - off % each);
         struct placed placed = walk_to(&walk, off / each);
 
-        if (!wants_go_on(read_sample(l, &placed, off % each, n, dst, d), &all))
+        if (!missing_go_on(read_sample(l, &placed, off % each, n, dst, d), &all))
             break;
         dst += n;
         off += n;
@@ -306,7 +306,7 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
             return r;
         placed = walk_to(&walk, place);
         n = (size_t)min_u64(len, after.size - off);
-        if (!wants_go_on(read_sample(l, &placed, off - before.size, n, dst, d), &all))
+        if (!missing_go_on(read_sample(l, &placed, off - before.size, n, dst, d), &all))
             break;
         dst += n;
         off += n;

@@ -95,15 +95,15 @@ static bool names_pair(const struct idx_file *a, const struct idx_file *b)
 }
 
 /* "train" of "train-images-idx3-ubyte"; the whole name where nothing would be left. */
-static void pair_name(const struct idx_file *images, char *ret, size_t room)
+static void pair_name(const struct idx_file *images, char *ret, size_t capacity)
 {
     size_t len = images->name.stem_len;
 
     while (len && is_joint(images->source->name[len - 1]))
         len--;
-    snprintf(ret, room, "%.*s%s", (int)len, images->source->name, images->name.rest);
+    snprintf(ret, capacity, "%.*s%s", (int)len, images->source->name, images->name.rest);
     if (!ret[0] || ret[0] == '.')
-        snprintf(ret, room, "%s", images->source->name);
+        snprintf(ret, capacity, "%s", images->source->name);
 }
 
 static const struct field_ops *stored_ops(const struct field *f, bool exchange)
@@ -150,7 +150,7 @@ static struct field *add_derived(struct dataset *ds, const struct field *of, con
     *f = *of;
     snprintf(f->name, sizeof(f->name), "%.8s%s", of->name, suffix);
     f->role = FIELD_DERIVED;
-    f->of = of;
+    f->base_field = of;
     f->dtype = DTYPE_F4;
     f->width = 4;
     f->ndim = ndim;
@@ -381,7 +381,7 @@ static void idx_example(const struct dataset *ds, struct text *t)
 {
     const char *field = ds->field[0].name;
     bool has_labels = strcmp(field, "label") != 0 && dataset_field(ds, "label");
-    char key[KEY_NAME_ROOM];
+    char key[KEY_NAME_SIZE];
 
     text_add(t,
              "  batch = np.load(root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz')\n"

@@ -13,7 +13,7 @@
 #include "base/missing_ranges.h"
 #include "format/core/sample_window.h"
 
-#define INT32_ROOM (UINT64_C(1) << 31)
+#define INT32_SIZE (UINT64_C(1) << 31)
 
 static const char csr[3] = {'c', 's', 'r'};
 
@@ -85,7 +85,7 @@ static int read_items(const struct dataset *ds, const struct field *f, const str
         uint64_t place = off / f->item_bytes;
         size_t n = (size_t)min_u64(len, libsvm_view_slab_end(&v, place) * f->item_bytes - off);
 
-        if (!wants_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
+        if (!missing_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
             break;
         if (slab)
             ops->copy(ds, f, slab, off - slab->first * f->item_bytes, n, dst);
@@ -266,7 +266,7 @@ static int form_indices(const struct dataset *ds, const struct field *f,
     int r = total_sums(ds, sel, &sums);
 
     (void)f;
-    set_form(ret, libsvm_rows_of(ds)->features > INT32_ROOM ? DTYPE_I8 : DTYPE_I4, sums.features);
+    set_form(ret, libsvm_rows_of(ds)->features > INT32_SIZE ? DTYPE_I8 : DTYPE_I4, sums.features);
     return r;
 }
 
@@ -277,7 +277,7 @@ static int form_indptr(const struct dataset *ds, const struct field *f, const st
     int r = total_sums(ds, sel, &sums);
 
     (void)f;
-    set_form(ret, sums.features >= INT32_ROOM ? DTYPE_I8 : DTYPE_I4, sel->count + 1);
+    set_form(ret, sums.features >= INT32_SIZE ? DTYPE_I8 : DTYPE_I4, sel->count + 1);
     return r;
 }
 
@@ -336,7 +336,7 @@ static int read_elements(const struct dataset *ds, const struct selection *sel, 
         uint64_t end, place = libsvm_view_feature_place(&v, off / width, &end);
         size_t n = (size_t)min_u64(len, end * width - off);
 
-        if (!wants_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
+        if (!missing_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
             break;
         if (slab)
             copy(slab, off - slab->features_before * width, n, dst);
@@ -358,7 +358,7 @@ static int read_indices(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    bool wide = libsvm_rows_of(ds)->features > INT32_ROOM;
+    bool wide = libsvm_rows_of(ds)->features > INT32_SIZE;
 
     (void)f;
     return read_elements(ds, sel, wide ? 8 : 4, wide ? copy_wide_indices : copy_indices, off, len,
@@ -378,7 +378,7 @@ static int read_indptr(const struct dataset *ds, const struct field *f, const st
     (void)d;
     if (r < 0)
         return r;
-    width = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features >= INT32_ROOM ? 8 : 4;
+    width = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features >= INT32_SIZE ? 8 : 4;
     while (len) {
         struct libsvm_row_at row[LIBSVM_BLOCK];
         uint64_t block = min_u64(off / width / LIBSVM_BLOCK,
@@ -502,7 +502,7 @@ static int copy_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, 
             i++;
             continue;
         }
-        if (!wants_go_on(copy_run(row + i, n - i, off, len, dst, &part, d), &all))
+        if (!missing_go_on(copy_run(row + i, n - i, off, len, dst, &part, d), &all))
             break;
         dst += part;
         len -= part;
@@ -526,7 +526,7 @@ static int read_row(const struct dataset *ds, const struct field *f, const struc
         unsigned n;
 
         libsvm_view_rows(&v, block, row, &n);
-        if (!wants_go_on(
+        if (!missing_go_on(
                 copy_rows(row, n, off - libsvm_view_sums(&v, block).text, len, dst, &made, d),
                 &all))
             break;

@@ -68,7 +68,7 @@ static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bo
     return 0;
 }
 
-int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struct keep *keep,
+int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struct index_store *keep,
                     struct libsvm_file **ret, struct diag *d)
 {
     struct libsvm_file *file = calloc(1, sizeof(*file));
@@ -104,7 +104,7 @@ void libsvm_file_drop(struct libsvm_file *file)
         return;
     libsvm_pass_release(&file->pass);
     row_index_builder_free(file->builder);
-    kept_release(&file->kept);
+    kept_index_release(&file->kept);
     libsvm_sides_release(file->side);
     blob_free(file->blob);
     free(file);
@@ -152,7 +152,7 @@ static bool take_kept(struct libsvm_file *file, const char *identity)
 {
     struct row_sums sums;
 
-    if (keep_load(file->keep, "rows", identity, &file->kept) < 0)
+    if (index_store_load(file->keep, "rows", identity, &file->kept) < 0)
         return false;
     if (row_index_open(file->kept.bytes, file->kept.size, &file->index) == 0) {
         sums = row_index_sums(&file->index, file->index.rows);
@@ -163,8 +163,8 @@ static bool take_kept(struct libsvm_file *file, const char *identity)
             return true;
         }
     }
-    kept_release(&file->kept);
-    keep_remove(file->keep, "rows", identity);
+    kept_index_release(&file->kept);
+    index_store_remove(file->keep, "rows", identity);
     return false;
 }
 
@@ -208,8 +208,8 @@ static int finish_index(struct libsvm_file *file)
     r = row_index_finish(file->builder, about, &file->index, pieces);
     if (r < 0)
         return r;
-    r = keep_save(file->keep, "rows", identity, blob_source(file->blob), pieces, ROW_INDEX_PIECES,
-                  &file->kept, &reason);
+    r = index_store_save(file->keep, "rows", identity, blob_source(file->blob), pieces,
+                         ROW_INDEX_PIECES, &file->kept, &reason);
     if (r < 0) {
         diag_set(&file->note, r,
                  "%s: the index cannot be kept, so the next mount makes it again: %s",
@@ -339,7 +339,7 @@ static int count_lines(const struct libsvm_file *file, uint64_t from, uint64_t t
         size_t len = (size_t)min_u64(HEAD_SMALL, to - from);
         int r = blob_pread(file->blob, text, len, from);
 
-        if (!wants_go_on(r, &all))
+        if (!missing_go_on(r, &all))
             break;
         for (size_t i = 0; i < len && r == 0; i++) {
             *lines += text[i] == '\r' || (text[i] == '\n' && !after_cr);

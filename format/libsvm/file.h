@@ -25,10 +25,10 @@ struct libsvm_file {
     struct libsvm_totals totals;
 
     /* While it is prepared; its thread's: */
-    const struct keep *keep;
+    const struct index_store *keep;
     struct libsvm_pass pass;
     struct row_index_builder *builder; /* owned; stays where the index could not be kept */
-    struct kept kept;                  /* the index */
+    struct kept_index kept;            /* the index */
     struct diag note;                  /* what went wrong, and yet it is ready */
     bool begun, indexed, ready;
     int failed; /* -errno */
@@ -37,7 +37,7 @@ struct libsvm_file {
 };
 
 /* Takes blob over, also on error. keep must outlive it. 0 or -errno with the reason in d. */
-int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struct keep *keep,
+int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struct index_store *keep,
                     struct libsvm_file **ret, struct diag *d);
 
 /* One user less; the last one frees it. Takes NULL. */

@@ -115,7 +115,7 @@ static enum claim libsvm_probe(const struct probed_file *file)
 /* All files are ready: put them one behind another. */
 static int rows_finish(struct dataset *ds)
 {
-    struct libsvm_rows *rows = ds->own;
+    struct libsvm_rows *rows = ds->impl;
     uint32_t largest = 0;
     bool any = false, from_one = rows->n_files > 0;
 
@@ -143,7 +143,7 @@ static int rows_finish(struct dataset *ds)
 
 static int rows_prepare(struct dataset *ds, struct diag *d)
 {
-    struct libsvm_rows *rows = ds->own;
+    struct libsvm_rows *rows = ds->impl;
 
     for (unsigned i = 0; i < rows->n_files; i++) {
         int r = libsvm_file_prepare(rows->file[i], d);
@@ -237,7 +237,7 @@ static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const st
 
 static void rows_free(struct dataset *ds)
 {
-    struct libsvm_rows *rows = ds->own;
+    struct libsvm_rows *rows = ds->impl;
 
     ds->n_blobs = 0; /* they are the files' */
     if (!rows)
@@ -268,7 +268,7 @@ static const struct dataset_ops libsvm_ops = {
 
 static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
 {
-    struct libsvm_rows *rows = ds->own;
+    struct libsvm_rows *rows = ds->impl;
 
     rows->file = calloc(n, sizeof(struct libsvm_file *));
     rows->first = calloc(n + 1, sizeof(*rows->first));
@@ -305,7 +305,7 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
     ds->format = &format_libsvm;
     ds->ops = &libsvm_ops;
     ds->shares_blobs = n > 1;
-    ds->own = rows = calloc(1, sizeof(*rows));
+    ds->impl = rows = calloc(1, sizeof(*rows));
     ds->field = calloc(LIBSVM_FIELDS_MAX, sizeof(*ds->field));
     if (!rows || !ds->field)
         return -ENOMEM;
@@ -409,7 +409,7 @@ static unsigned sides_of(const struct libsvm_file *file)
 }
 
 /* What a file has beside label and features, for people. */
-static void describe_columns(const struct libsvm_file *file, char *ret, size_t room)
+static void describe_columns(const struct libsvm_file *file, char *ret, size_t capacity)
 {
     const struct {
         bool is_there;
@@ -423,11 +423,11 @@ static void describe_columns(const struct libsvm_file *file, char *ret, size_t r
     };
     size_t len = 0;
 
-    snprintf(ret, room, "nothing");
+    snprintf(ret, capacity, "nothing");
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-        if (columns[i].is_there && len < room)
-            len +=
-                (size_t)snprintf(ret + len, room - len, "%s%s", len ? ", " : "", columns[i].name);
+        if (columns[i].is_there && len < capacity)
+            len += (size_t)snprintf(ret + len, capacity - len, "%s%s", len ? ", " : "",
+                                    columns[i].name);
 }
 
 /* All files of the folder as one dataset, if they have the same columns. */
@@ -477,7 +477,7 @@ static int libsvm_open_folder(struct source_file *sources, size_t n,
 
 static void libsvm_example(const struct dataset *ds, struct text *t)
 {
-    char key[KEY_NAME_ROOM];
+    char key[KEY_NAME_SIZE];
 
     text_add(t, "  import scipy.sparse\n"
                 "  path = root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz'\n"

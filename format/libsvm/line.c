@@ -110,7 +110,7 @@ static int take_labels(struct cursor *c, struct libsvm_row *row)
 
         if (r < 0)
             return r;
-        if (row->n_labels < row->label_room)
+        if (row->n_labels < row->label_capacity)
             row->label[row->n_labels] = v;
         row->n_labels++;
         if (c->at >= c->end || *c->at != ',')
@@ -134,7 +134,7 @@ static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row
         if (r == 0 && !at_break(c))
             r = fail_at(c, c->at, "a blank after the label");
     }
-    for (uint64_t i = row->n_labels; i < row->label_room; i++)
+    for (uint64_t i = row->n_labels; i < row->label_capacity; i++)
         row->label[i] = NAN;
     return r;
 }
@@ -228,7 +228,7 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
 
 static void add_feature(struct libsvm_row *row, uint32_t index, float value, uint32_t before)
 {
-    if (row->n < row->room) {
+    if (row->n < row->capacity) {
         row->index[row->n] = index;
         row->value[row->n] = value;
     }
@@ -244,7 +244,7 @@ static void add_feature(struct libsvm_row *row, uint32_t index, float value, uin
 static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *before)
 {
     const uint8_t *done = c->at, *const end = c->end;
-    const uint64_t room = row->room;
+    const uint64_t capacity = row->capacity;
     uint32_t *const indexes = row->index, last = *before, largest = row->largest;
     float *const values = row->value;
     uint64_t n = row->n;
@@ -261,7 +261,7 @@ static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *befor
         at = decimal_parse_short(at + digits + 1, &value);
         if (!at || at > end || !(at == end || libsvm_is_blank(*at)))
             break;
-        if (n < room) {
+        if (n < capacity) {
             indexes[n] = index;
             values[n] = value;
         }

@@ -26,11 +26,11 @@ enum libsvm_columns {
 /* What a row says. The arrays are the caller's: NULL, or with room for what they get. */
 struct libsvm_row {
     /* In: */
-    float *label;        /* filled up with NaN */
-    uint64_t label_room; /* labels beyond it are counted only */
-    uint32_t *index;     /* as written */
+    float *label;            /* filled up with NaN */
+    uint64_t label_capacity; /* labels beyond it are counted only */
+    uint32_t *index;         /* as written */
     float *value;
-    uint64_t room; /* features beyond it are counted only */
+    uint64_t capacity; /* features beyond it are counted only */
     /* Out: */
     uint64_t n_labels;
     uint64_t n; /* features */

@@ -182,17 +182,17 @@ struct fetch {
     uint8_t *dst;
     size_t len;
     uint64_t off;
-    struct wants *wants; /* of whoever makes the pass */
+    struct missing_ranges *missing; /* of whoever makes the pass */
     int result;
 };
 
 static void *run_fetch(void *arg)
 {
     struct fetch *fetch = arg;
-    struct wants *before = wants_set(fetch->wants);
+    struct missing_ranges *before = missing_set(fetch->missing);
 
     fetch->result = blob_pread(fetch->blob, fetch->dst, fetch->len, fetch->off);
-    wants_set(before);
+    missing_set(before);
     return NULL;
 }
 
@@ -206,7 +206,7 @@ static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t le
     for (unsigned i = 0; i < n; i++) {
         size_t part = i + 1 == n ? len - done : len / n;
 
-        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, wants_of_thread(), 0};
+        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, missing_of_thread(), 0};
         done += part;
     }
     run_together(n, run_fetch, fetch, sizeof(fetch[0]));
@@ -221,13 +221,13 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     size_t need = len + 2 * LIBSVM_SCAN_PAD;
     int r = 0;
 
-    if (need > pass->room) {
+    if (need > pass->capacity) {
         free(pass->buffer);
-        pass->room = 0;
+        pass->capacity = 0;
         pass->buffer = malloc(need);
         if (!pass->buffer)
             return -ENOMEM;
-        pass->room = need;
+        pass->capacity = need;
     }
     *ret_text = pass->buffer + LIBSVM_SCAN_PAD;
     memset(pass->buffer, '\n', LIBSVM_SCAN_PAD);

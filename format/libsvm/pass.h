@@ -16,7 +16,7 @@ struct libsvm_pass {
     uint64_t at;      /* byte of the first line that was not seen */
     uint64_t lines;   /* before it */
     uint8_t *buffer;  /* owned */
-    size_t room;
+    size_t capacity;
     size_t piece; /* bytes to read next */
     /* Inside a line that is longer than a row may be: */
     bool in_long_line, long_is_row;

@@ -40,7 +40,7 @@ struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample
 
 static inline const struct libsvm_rows *libsvm_rows_of(const struct dataset *ds)
 {
-    return ds->own;
+    return ds->impl;
 }
 
 /* Why the side file of a field cannot be used: 0, or -errno with the reason in d. */

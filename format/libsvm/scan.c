@@ -253,14 +253,14 @@ static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t sta
 
 static int add_row(struct libsvm_scan *scan, const struct libsvm_span *span)
 {
-    if (scan->n == scan->room) {
-        size_t room = scan->room * 2 + 1024;
-        struct libsvm_span *grown = realloc(scan->row, room * sizeof(*grown));
+    if (scan->n == scan->capacity) {
+        size_t capacity = scan->capacity * 2 + 1024;
+        struct libsvm_span *grown = realloc(scan->row, capacity * sizeof(*grown));
 
         if (!grown)
             return -ENOMEM;
         scan->row = grown;
-        scan->room = room;
+        scan->capacity = capacity;
     }
     scan->row[scan->n++] = *span;
     return 0;
@@ -288,13 +288,13 @@ static int make_masks(struct libsvm_scan *scan, const uint8_t *text, size_t len)
     struct before before = {.separator = 1};
     struct masks *masks;
 
-    if (words > scan->mask_room) {
+    if (words > scan->mask_capacity) {
         uint64_t *grown = realloc(scan->mask, words * sizeof(*masks));
 
         if (!grown)
             return -ENOMEM;
         scan->mask = grown;
-        scan->mask_room = words;
+        scan->mask_capacity = words;
     }
     masks = (struct masks *)scan->mask;
     for (size_t word = 0; word < words; word++) {

@@ -45,9 +45,9 @@ struct libsvm_scan {
     struct libsvm_span *row; /* [n], owned; the caller may set n to 0 */
     size_t n;
 
-    size_t room;
+    size_t capacity;
     uint64_t *mask; /* owned */
-    size_t mask_room;
+    size_t mask_capacity;
 };
 
 /* Add the rows of the lines that end in text[from, to), and of the last one without an end if last.

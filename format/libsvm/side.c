@@ -60,7 +60,7 @@ static int add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
     }
     if (!len || !checked_add(end, rows, &end))
         return -EBADMSG;
-    r = array_room(&side->end, side->n, sizeof(*side->end));
+    r = array_capacity(&side->end, side->n, sizeof(*side->end));
     if (r == 0)
         side->end[side->n++] = end;
     return r;
@@ -73,7 +73,7 @@ static int add_value(struct libsvm_side *side, const uint8_t *at, size_t len)
 
     if (decimal_parse(at, at + len, &v) != at + len)
         return -EBADMSG;
-    r = array_room(&side->value, side->n, sizeof(*side->value));
+    r = array_capacity(&side->value, side->n, sizeof(*side->value));
     if (r == 0)
         side->value[side->n++] = v;
     return r;

@@ -233,10 +233,10 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     uint64_t before = i ? slab->end[i - 1] : 0;
     struct libsvm_row row = {
         .label = (float *)(uintptr_t)slab->label + i * rows->labels,
-        .label_room = rows->labels,
+        .label_capacity = rows->labels,
         .index = (uint32_t *)(uintptr_t)slab->index + before,
         .value = (float *)(uintptr_t)slab->value + before,
-        .room = at->place.features,
+        .capacity = at->place.features,
     };
     struct libsvm_fault fault;
     int r = libsvm_line_parse(line, at->place.len, at->file->columns, &row, &fault);
@@ -274,16 +274,16 @@ static unsigned run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret
     return n;
 }
 
-static int grow(uint8_t **buffer, size_t *room, size_t need)
+static int grow(uint8_t **buffer, size_t *capacity, size_t need)
 {
-    if (need <= *room)
+    if (need <= *capacity)
         return 0;
     free(*buffer);
-    *room = 0;
+    *capacity = 0;
     *buffer = malloc(need);
     if (!*buffer)
         return -ENOMEM;
-    *room = need;
+    *capacity = need;
     return 0;
 }
 
@@ -316,7 +316,7 @@ static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsig
 static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
 {
     AUTO_FREE uint8_t *text = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     int r, all = 0;
 
     for (unsigned i = 0, n; i < w->n; i += n) {
@@ -327,10 +327,10 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
         if (len > LIBSVM_LINE_MAX)
             return libsvm_file_fault(first->file, first->row, (const uint8_t *)"", 0,
                                      &(struct libsvm_fault){0, libsvm_too_long}, w->d);
-        r = grow(&text, &room, (size_t)len + LIBSVM_PAD);
+        r = grow(&text, &capacity, (size_t)len + LIBSVM_PAD);
         if (r == 0)
             r = decode_run(w, slab, i, n, (size_t)len, text, all == 0);
-        if (!wants_go_on(r, &all))
+        if (!missing_go_on(r, &all))
             break;
     }
     return all;

@@ -32,13 +32,13 @@ static size_t area_of(int argc, char *const *argv)
 }
 
 /* What is seen of an argument, at `at`, where room bytes are left. Returns its bytes. */
-static size_t show(const char *argument, char *at, size_t room)
+static size_t show(const char *argument, char *at, size_t capacity)
 {
     size_t shown = shown_len(argument), n = 0;
 
-    if (shown < room)
+    if (shown < capacity)
         memcpy(at, argument, n = shown);
-    if (argument[shown] && n + strlen(HIDDEN) < room) {
+    if (argument[shown] && n + strlen(HIDDEN) < capacity) {
         memcpy(at + n, HIDDEN, strlen(HIDDEN));
         n += strlen(HIDDEN);
     }
@@ -47,7 +47,7 @@ static size_t show(const char *argument, char *at, size_t room)
 
 int arguments_hide(int argc, char **argv)
 {
-    size_t room = area_of(argc, argv), used = 0;
+    size_t capacity = area_of(argc, argv), used = 0;
     static char **copy; /* stays as long as the process */
     char *area = argv[0];
     int copied = 0;
@@ -68,9 +68,9 @@ int arguments_hide(int argc, char **argv)
         explicit_bzero(argv[i] + shown, strlen(argv[i] + shown));
         argv[i] = copy[i];
     }
-    if (room)
-        explicit_bzero(area, room);
-    for (int i = 0; i < argc && used < room; i++)
-        used += show(argv[i], area + used, room - used);
+    if (capacity)
+        explicit_bzero(area, capacity);
+    for (int i = 0; i < argc && used < capacity; i++)
+        used += show(argv[i], area + used, capacity - used);
     return 0;
 }

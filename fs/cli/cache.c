@@ -53,12 +53,12 @@ static void print_help(void)
 
 /* What a file is, for people. */
 #define TITLE_SIZE (ENTRY_SOURCE_MAX + 128)
-static const char *title(const struct inventory_file *file, char *ret, size_t room)
+static const char *title(const struct inventory_file *file, char *ret, size_t capacity)
 {
     if (file->is_staged && file->source)
-        snprintf(ret, room, "%s", file->source);
+        snprintf(ret, capacity, "%s", file->source);
     else
-        snprintf(ret, room, "%s/%s%s%s%s", file->kind, file->id, file->is_part ? ".part" : "",
+        snprintf(ret, capacity, "%s/%s%s%s%s", file->kind, file->id, file->is_part ? ".part" : "",
                  file->source ? " of " : "", file->source ? file->source : "");
     text_plain(ret, "");
     return ret;
@@ -126,7 +126,7 @@ static void list_json(const struct inventory *inventory, struct text *t)
 
 static void list_people(const struct inventory *inventory, struct text *t)
 {
-    char a[HUMAN_ROOM], b[HUMAN_ROOM], name[TITLE_SIZE], staged[16];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE], name[TITLE_SIZE], staged[16];
 
     if (inventory->n)
         text_add(t, "%10s %10s %7s %12s  %s\n", "disk", "size", "staged", "last used", "file");
@@ -205,7 +205,7 @@ static int verify(const struct cache_call *call, const struct cache_folder *cach
     struct progress progress;
     uint64_t done = 0;
     struct verified found = {0};
-    char all[HUMAN_ROOM];
+    char all[HUMAN_SIZE];
 
     (void)cache;
     progress_init(&progress, "checked", call->progress);
@@ -266,7 +266,7 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
             const struct inventory_file *file = &inventory->file[i];
             const char *why =
                 why_remove(round ? call : &no_good, inventory, file, inventory->disk - *ret_bytes);
-            char name[TITLE_SIZE], bytes[HUMAN_ROOM];
+            char name[TITLE_SIZE], bytes[HUMAN_SIZE];
             int r;
 
             if (gone[i] || !why)
@@ -294,12 +294,12 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
 /* Mounts that use the folder shall know of the room. */
 static void recount(const struct cache_folder *cache)
 {
-    struct room *room;
+    struct quota *quota;
 
-    if (room_open(cache, UINT64_MAX, 0, &room, NULL) < 0)
+    if (quota_open(cache, UINT64_MAX, 0, &quota, NULL) < 0)
         return;
-    room_recount(room);
-    room_close(room);
+    quota_recount(quota);
+    quota_close(quota);
 }
 
 static int prune(const struct cache_call *call, const struct cache_folder *cache,
@@ -307,7 +307,7 @@ static int prune(const struct cache_call *call, const struct cache_folder *cache
 {
     size_t removed = 0, in_use = 0, failed;
     uint64_t bytes = 0;
-    char freed[HUMAN_ROOM], left[HUMAN_ROOM];
+    char freed[HUMAN_SIZE], left[HUMAN_SIZE];
 
     failed = prune_all(call, inventory, &removed, &bytes);
     if (removed && !call->dry_run)

@@ -195,7 +195,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
     if (r < 0)
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     else
-        ret->cache.room = ret->source->cache.room;
+        ret->cache.quota = ret->source->cache.quota;
     return r == 0 ? EXIT_DONE : is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE;
 }
 

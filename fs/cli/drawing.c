@@ -134,7 +134,7 @@ static void caption_add(const struct dataset *ds, const struct field *f, uint64_
 /* The key of a sample, and what is to be said in numbers and text. */
 static void caption(const struct dataset *ds, uint64_t sample, struct text *t)
 {
-    char key[KEY_NAME_ROOM];
+    char key[KEY_NAME_SIZE];
 
     dataset_name(ds, sample, false, key);
     text_add(t, "%s", key);
@@ -235,10 +235,10 @@ static void stretch(float *v, unsigned n, bool are_bytes)
 }
 
 /* Never larger than the plane, and with its proportions unless one axis is time. */
-static void panel_size(const struct field *f, const struct plane *p, unsigned room,
+static void panel_size(const struct field *f, const struct plane *p, unsigned capacity,
                        struct panel *ret)
 {
-    uint64_t widest = min_u64(is_timed(f) ? TIME_WIDTH : PANEL_WIDTH, room);
+    uint64_t widest = min_u64(is_timed(f) ? TIME_WIDTH : PANEL_WIDTH, capacity);
     double down = fmax((double)p->height / PANEL_HEIGHT, (double)p->width / (double)widest);
     double by = is_timed(f) ? 1 : fmax(down, 1);
 
@@ -252,7 +252,7 @@ static void panel_size(const struct field *f, const struct plane *p, unsigned ro
 /* Draw one sample into a panel of up to room columns; what has no elements stays without pixels. 0
  * or -errno. */
 static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t sample,
-                      unsigned room, struct panel *ret, struct diag *d)
+                      unsigned capacity, struct panel *ret, struct diag *d)
 {
     AUTO_ARRAY struct array a = {0};
     struct plane p;
@@ -263,7 +263,7 @@ static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t 
         return r;
     plane_of(f, &a, &p);
     if (p.width && p.height) {
-        panel_size(f, &p, room, ret);
+        panel_size(f, &p, capacity, ret);
         shrink(&a, &p, ret);
         stretch(ret->pixel, ret->width * ret->height, a.form.dtype == DTYPE_U1);
     }

@@ -13,7 +13,7 @@
 #include "fs/tree/tree.h"
 
 #define CHECK_BYTES (1 << 20)
-#define ORIGIN_ROOM 400
+#define ORIGIN_SIZE 400
 #define DRAWN       8 /* datasets of one source, at most */
 
 struct info_call {
@@ -64,7 +64,7 @@ static void print_note(const char *note)
 
 static void print_item(const struct catalog_item *item, const struct glyphs *glyphs)
 {
-    char path[TREE_NAME_ROOM * 4];
+    char path[TREE_NAME_SIZE * 4];
     AUTO_TEXT struct text t = {0};
 
     item_path(item, path, sizeof(path));
@@ -84,8 +84,8 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
         page_dtype(f, &t);
         text_add(&t, ", ");
         page_shape(f, &t);
-        text_add(&t, "%s%s%s\n", f->of ? " (from " : "", f->of ? f->of->name : "",
-                 f->of ? ")" : "");
+        text_add(&t, "%s%s%s\n", f->base_field ? " (from " : "",
+                 f->base_field ? f->base_field->name : "", f->base_field ? ")" : "");
     }
     fputs(t.data ? t.data : "", stdout);
     print_note(item->ds->note.set ? item->ds->note.text : "");
@@ -96,7 +96,7 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
 /* What there is to say of the source itself. */
 static void print_source(const struct source *source, const char *spec)
 {
-    char origin[ORIGIN_ROOM], shown[PATH_MAX];
+    char origin[ORIGIN_SIZE], shown[PATH_MAX];
 
     source_credentials(source, origin, sizeof(origin));
     if (!*origin && !*source_note(source))
@@ -120,7 +120,7 @@ static void print_all(const struct catalog *catalog, const struct source *source
 static void json_source(const struct source *source, const char *spec, struct text *t)
 {
     const char *note = source_note(source);
-    char origin[ORIGIN_ROOM], shown[PATH_MAX];
+    char origin[ORIGIN_SIZE], shown[PATH_MAX];
 
     source_credentials(source, origin, sizeof(origin));
     text_add(t, "  \"source\": ");
@@ -145,7 +145,7 @@ static void json_source(const struct source *source, const char *spec, struct te
 static void print_json(const struct catalog *catalog, const struct source *source, const char *spec)
 {
     AUTO_TEXT struct text t = {0};
-    char path[TREE_NAME_ROOM * 4];
+    char path[TREE_NAME_SIZE * 4];
     bool any = false;
 
     text_add(&t, "{\n");

@@ -168,7 +168,7 @@ static size_t take_character(const char **s, char ret[static 3])
     return which != NULL;
 }
 
-bool json_text(const char *json, const char *path, char *ret, size_t room)
+bool json_text(const char *json, const char *path, char *ret, size_t capacity)
 {
     const char *at = json_find(json, path), *end;
     size_t len = 0;
@@ -180,7 +180,7 @@ bool json_text(const char *json, const char *path, char *ret, size_t room)
         char character[3];
         size_t n = take_character(&at, character);
 
-        if (!n || len + n >= room)
+        if (!n || len + n >= capacity)
             break;
         memcpy(ret + len, character, n);
         len += n;

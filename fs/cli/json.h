@@ -22,6 +22,6 @@ uint64_t json_number(const char *json, const char *path);
 double json_real(const char *json, const char *path);
 
 /* A string without its quotes and escapes, cut to room; "" where there is none. false: so it is. */
-bool json_text(const char *json, const char *path, char *ret, size_t room);
+bool json_text(const char *json, const char *path, char *ret, size_t capacity);
 
 #endif

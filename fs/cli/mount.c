@@ -112,7 +112,7 @@ static int look_at_folder(const void *path, int out)
 /* Whatever is mounted there, or on the way there, may hang. */
 static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 {
-    const struct patient_work look = {look_at_folder, ret_real, ANSWER_MS, NULL};
+    const struct watched_child_work look = {look_at_folder, ret_real, ANSWER_MS, NULL};
     AUTO_TEXT struct text content = {0};
     struct mount_entry mount;
     int code, r = mounts_real_path(path, ret_real);
@@ -123,7 +123,7 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
             return code;
     }
     if (r == 0)
-        r = patient_do(&look, &content);
+        r = watched_child_do(&look, &content);
     if (r == -ENOTDIR)
         return fail(EXIT_MOUNT, "mountpoint %s: want a folder", path);
     if (r == -ETIMEDOUT)
@@ -138,13 +138,13 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 
 static void report_unusable(const struct catalog *catalog)
 {
-    size_t unusable = catalog->n - catalog->n_datasets, told = 0;
+    size_t unusable = catalog->n - catalog->n_datasets, reported = 0;
 
-    for (size_t i = 0; i < catalog->n && told < REPORTED; i++) {
+    for (size_t i = 0; i < catalog->n && reported < REPORTED; i++) {
         if (!catalog->item[i].error)
             continue;
         log_warning("not used: %s", catalog->item[i].error);
-        told++;
+        reported++;
     }
     for (size_t i = 0; i < catalog->n; i++) {
         const struct dataset *ds = catalog->item[i].ds;
@@ -154,8 +154,8 @@ static void report_unusable(const struct catalog *catalog)
         else if (ds && dataset_state(ds) == DATASET_READY && ds->note.set)
             log_lines(LOG_LEVEL_WARNING, ds->note.text);
     }
-    if (unusable > told)
-        log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - told);
+    if (unusable > reported)
+        log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - reported);
 }
 
 /* What the serving process has to do when the kernel was answered first. */

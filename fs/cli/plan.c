@@ -52,8 +52,8 @@ struct planning {
     uint64_t bytes, here; /* of the source */
     uint64_t used, limit; /* of the cache folder */
     uint64_t disk_free;
-    uint64_t room; /* bytes that the cache can take more */
-    uint64_t rate; /* bytes per second; 0: RATE_UNKNOWN */
+    uint64_t capacity; /* bytes that the cache can take more */
+    uint64_t rate;     /* bytes per second; 0: RATE_UNKNOWN */
     enum rate_from rate_from;
     uint64_t measured; /* bytes */
     double measured_s;
@@ -64,7 +64,7 @@ struct planned {
     const struct planning *all;
     const struct catalog_item *item;
     const struct plan *plan;
-    char name[PLAN_NAME_ROOM];
+    char name[PLAN_NAME_SIZE];
     struct schedule schedule;
     struct forecast_task task;
     struct forecast f;
@@ -105,13 +105,13 @@ static void look_at_cache(struct planning *p)
     stage_count(p->stage);
     p->bytes = load(&c->total_bytes);
     p->here = load(&c->staged_bytes);
-    p->used = stage_room_used(p->stage);
-    p->limit = stage_room_limit(p->stage);
+    p->used = stage_quota_used(p->stage);
+    p->limit = stage_quota_limit(p->stage);
     p->disk_free = UINT64_MAX;
     if (statvfs(p->opened.cache.path, &fs) == 0)
         p->disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;
-    p->room = p->limit > p->used ? p->limit - p->used : 0;
-    p->room = min_u64(p->limit ? p->room : UINT64_MAX, p->disk_free);
+    p->capacity = p->limit > p->used ? p->limit - p->used : 0;
+    p->capacity = min_u64(p->limit ? p->capacity : UINT64_MAX, p->disk_free);
 }
 
 static uint64_t fetched_bytes(const struct planning *p)
@@ -270,7 +270,7 @@ static void planned_init(struct planned *ret, const struct planning *p,
         .is_shuffled = plan->seeded,
         .window = plan->window,
         .block = p->stage ? find_block(p, ds) : 1,
-        .room = p->stage ? (double)p->room : 0,
+        .capacity = p->stage ? (double)p->capacity : 0,
         .keep = keep_of(p->options),
         .ahead = !p->stage || p->options->source.stage.background,
         .rate = (double)p->rate,
@@ -286,18 +286,18 @@ static void planned_init(struct planned *ret, const struct planning *p,
 /* ---- for people ---- */
 
 /* "0.425 s", "12 s", "2 min 5 s". */
-static const char *shown_time(double s, char ret[static HUMAN_ROOM])
+static const char *shown_time(double s, char ret[static HUMAN_SIZE])
 {
     if (isnan(s))
-        snprintf(ret, HUMAN_ROOM, "not known");
+        snprintf(ret, HUMAN_SIZE, "not known");
     else if (s < 9.95)
-        snprintf(ret, HUMAN_ROOM, "%.3g s", s < 0.0005 ? 0 : s);
+        snprintf(ret, HUMAN_SIZE, "%.3g s", s < 0.0005 ? 0 : s);
     else
         human_seconds(s < 1e18 ? (uint64_t)(s + 0.5) : UINT64_MAX, ret);
     return ret;
 }
 
-static const char *shown_bytes(double bytes, char ret[static HUMAN_ROOM])
+static const char *shown_bytes(double bytes, char ret[static HUMAN_SIZE])
 {
     return human_bytes(bytes < 1.8e19 ? (uint64_t)(bytes + 0.5) : UINT64_MAX, ret);
 }
@@ -314,7 +314,7 @@ static void print_label(const char *label)
 
 static void print_rate(const struct planning *p)
 {
-    char a[HUMAN_ROOM], b[HUMAN_ROOM], c[HUMAN_ROOM];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
 
     print_label("rate");
     if (p->rate_from == RATE_UNKNOWN && p->here < p->bytes)
@@ -332,7 +332,7 @@ static void print_rate(const struct planning *p)
 static void print_source(const struct planning *p)
 {
     uint64_t missing = p->bytes > p->here ? p->bytes - p->here : 0;
-    char a[HUMAN_ROOM], b[HUMAN_ROOM];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     printf("%s\n", p->shown);
     print_label("cache");
@@ -355,10 +355,10 @@ static void print_source(const struct planning *p)
            percent_of(p->here, p->bytes));
     if (!missing)
         printf("nothing is missing\n");
-    else if (missing <= p->room)
+    else if (missing <= p->capacity)
         printf("the cache can hold all\n");
     else
-        printf("the cache can hold %s more\n", human_bytes(p->room, a));
+        printf("the cache can hold %s more\n", human_bytes(p->capacity, a));
     print_rate(p);
 }
 
@@ -377,7 +377,7 @@ static void print_samples(const struct planned *x)
 static void print_staging(const struct planned *x)
 {
     const struct forecast *f = &x->f;
-    char a[HUMAN_ROOM], b[HUMAN_ROOM];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     print_label("epoch");
     if (!x->all->stage) {
@@ -390,7 +390,7 @@ static void print_staging(const struct planned *x)
     printf("\n");
     print_label("staging");
     printf("%s for %s; the first batch is here after %s\n", shown_time(f->staging, a),
-           shown_bytes(f->first.fetched, b), shown_time(f->first_batch, (char[HUMAN_ROOM]){0}));
+           shown_bytes(f->first.fetched, b), shown_time(f->first_batch, (char[HUMAN_SIZE]){0}));
     if (f->fits)
         return;
     print_label("room");
@@ -402,7 +402,7 @@ static void print_staging(const struct planned *x)
 static void print_hiding(const struct planned *x)
 {
     const struct forecast *f = &x->f;
-    char a[HUMAN_ROOM];
+    char a[HUMAN_SIZE];
 
     print_label("hides");
     if (f->first.fetched <= 0)
@@ -419,7 +419,7 @@ static void print_hiding(const struct planned *x)
 
 static void print_epoch(const char *label, const struct forecast_epoch *e)
 {
-    char a[HUMAN_ROOM], b[HUMAN_ROOM];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     print_label(label);
     printf("%s, waits for %s of it (%u %%)", shown_time(e->seconds, a), shown_time(e->wait, b),
@@ -432,7 +432,7 @@ static void print_epoch(const char *label, const struct forecast_epoch *e)
 static void print_times(const struct planned *x)
 {
     const struct forecast *f = &x->f;
-    char a[HUMAN_ROOM], b[HUMAN_ROOM], c[HUMAN_ROOM];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
 
     if (x->all->stage)
         print_hiding(x);
@@ -453,7 +453,7 @@ static void print_times(const struct planned *x)
 
 static void print_planned(const struct planned *x, bool is_default)
 {
-    char path[TREE_NAME_ROOM * 4];
+    char path[TREE_NAME_SIZE * 4];
 
     item_path(x->item, path, sizeof(path));
     text_plain(path, "");
@@ -510,7 +510,7 @@ static void json_staging(struct text *t, const struct forecast *f)
 
 static void json_planned(struct text *t, const struct planned *x)
 {
-    char path[TREE_NAME_ROOM * 4];
+    char path[TREE_NAME_SIZE * 4];
 
     item_path(x->item, path, sizeof(path));
     text_add(t, "\n    {\"dataset\": ");
@@ -541,7 +541,7 @@ static void json_cache(const struct planning *p, struct text *t)
              ", \"used_bytes\": %llu, \"limit_bytes\": %llu, \"disk_free_bytes\": %llu, "
              "\"room_bytes\": %llu, \"source_bytes\": %llu, \"staged_bytes\": %llu}",
              (unsigned long long)p->used, (unsigned long long)p->limit,
-             (unsigned long long)p->disk_free, (unsigned long long)p->room,
+             (unsigned long long)p->disk_free, (unsigned long long)p->capacity,
              (unsigned long long)p->bytes, (unsigned long long)p->here);
     if (p->rate_from == RATE_UNKNOWN) {
         text_add(t, ",\n  \"rate\": null");
@@ -592,7 +592,7 @@ static void show_planned(const struct planning *p, const struct catalog_item *it
 static void show_others(const struct planning *p, struct text *json)
 {
     const struct catalog *catalog = &p->opened.catalog;
-    char path[TREE_NAME_ROOM * 4];
+    char path[TREE_NAME_SIZE * 4];
     bool any = false;
 
     for (size_t i = 0; i < catalog->n; i++) {

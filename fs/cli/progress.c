@@ -11,34 +11,34 @@
 #define REWRITE (SECOND / 5)
 #define BAR     24 /* characters */
 
-const char *human_bytes(uint64_t bytes, char ret[static HUMAN_ROOM])
+const char *human_bytes(uint64_t bytes, char ret[static HUMAN_SIZE])
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double v = (double)bytes / 1024;
     size_t unit = 0;
 
     if (bytes < 1024) {
-        snprintf(ret, HUMAN_ROOM, "%u B", (unsigned)bytes);
+        snprintf(ret, HUMAN_SIZE, "%u B", (unsigned)bytes);
         return ret;
     }
     for (; v >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
         v /= 1024;
-    snprintf(ret, HUMAN_ROOM, "%.*f %s", v < 99.95, v, units[unit]);
+    snprintf(ret, HUMAN_SIZE, "%.*f %s", v < 99.95, v, units[unit]);
     return ret;
 }
 
-const char *human_seconds(uint64_t s, char ret[static HUMAN_ROOM])
+const char *human_seconds(uint64_t s, char ret[static HUMAN_SIZE])
 {
     unsigned long long v = s;
 
     if (s < 60)
-        snprintf(ret, HUMAN_ROOM, "%llu s", v);
+        snprintf(ret, HUMAN_SIZE, "%llu s", v);
     else if (s < 3600)
-        snprintf(ret, HUMAN_ROOM, "%llu min %llu s", v / 60, v % 60);
+        snprintf(ret, HUMAN_SIZE, "%llu min %llu s", v / 60, v % 60);
     else if (s < 86400)
-        snprintf(ret, HUMAN_ROOM, "%llu h %llu min", v / 3600, v / 60 % 60);
+        snprintf(ret, HUMAN_SIZE, "%llu h %llu min", v / 3600, v / 60 % 60);
     else
-        snprintf(ret, HUMAN_ROOM, "%llu d %llu h", v / 86400, v / 3600 % 24);
+        snprintf(ret, HUMAN_SIZE, "%llu d %llu h", v / 86400, v / 3600 % 24);
     return ret;
 }
 
@@ -50,9 +50,9 @@ unsigned percent_of(uint64_t done, uint64_t total)
 }
 
 void progress_line(const char *what, uint64_t done, uint64_t total, uint64_t rate, bool bar,
-                   char *ret, size_t room)
+                   char *ret, size_t capacity)
 {
-    char of[HUMAN_ROOM], all[HUMAN_ROOM], speed[HUMAN_ROOM], left[HUMAN_ROOM], drawn[BAR + 4] = "";
+    char of[HUMAN_SIZE], all[HUMAN_SIZE], speed[HUMAN_SIZE], left[HUMAN_SIZE], drawn[BAR + 4] = "";
     unsigned percent = percent_of(done, total);
     int n;
 
@@ -60,12 +60,12 @@ void progress_line(const char *what, uint64_t done, uint64_t total, uint64_t rat
         snprintf(drawn, sizeof(drawn), "[%*s] ", BAR, "");
         memset(drawn + 1, '#', percent * BAR / 100);
     }
-    n = snprintf(ret, room, "%s%3u %%  %s %s of %s", drawn, percent, what, human_bytes(done, of),
-                 human_bytes(total, all));
-    if (rate && n > 0 && (size_t)n < room)
-        n += snprintf(ret + n, room - (size_t)n, ", %s/s", human_bytes(rate, speed));
-    if (rate && done < total && n > 0 && (size_t)n < room)
-        snprintf(ret + n, room - (size_t)n, ", %s left",
+    n = snprintf(ret, capacity, "%s%3u %%  %s %s of %s", drawn, percent, what,
+                 human_bytes(done, of), human_bytes(total, all));
+    if (rate && n > 0 && (size_t)n < capacity)
+        n += snprintf(ret + n, capacity - (size_t)n, ", %s/s", human_bytes(rate, speed));
+    if (rate && done < total && n > 0 && (size_t)n < capacity)
+        snprintf(ret + n, capacity - (size_t)n, ", %s left",
                  human_seconds(ceil_div(total - done, rate), left));
 }
 

@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HUMAN_ROOM 32
+#define HUMAN_SIZE 32
 
 /* "1.2 GiB". Returns ret. */
-const char *human_bytes(uint64_t bytes, char ret[static HUMAN_ROOM]);
+const char *human_bytes(uint64_t bytes, char ret[static HUMAN_SIZE]);
 
 /* "31 s", "2 min 5 s", "3 h 20 min", "4 d 6 h". Returns ret. */
-const char *human_seconds(uint64_t seconds, char ret[static HUMAN_ROOM]);
+const char *human_seconds(uint64_t seconds, char ret[static HUMAN_SIZE]);
 
 /* Percent of total that done is; only all of it is 100. */
 unsigned percent_of(uint64_t done, uint64_t total);
@@ -41,6 +41,6 @@ void progress_end(struct progress *p, uint64_t done, uint64_t total);
 
 /* The line itself: what is done, the rate in bytes per second (0: not known yet), the time left. */
 void progress_line(const char *what, uint64_t done, uint64_t total, uint64_t rate, bool bar,
-                   char *ret, size_t room);
+                   char *ret, size_t capacity);
 
 #endif

@@ -119,13 +119,13 @@ static uint64_t load(const _Atomic uint64_t *counter)
 
 /* What is under way is staged first, and what other processes have staged is counted: none of it
  * was looked at if there was no room before. */
-static int say_no_room(const struct staging *s)
+static int say_no_space(const struct staging *s)
 {
     struct stage *stage = s->opened.source->stage;
     const struct stage_counters *c = stage_counters(stage);
     uint64_t staged, total;
-    char want[HUMAN_ROOM], have[HUMAN_ROOM], all[HUMAN_ROOM], limit[HUMAN_ROOM], used[HUMAN_ROOM];
-    char left[HUMAN_ROOM] = "?";
+    char want[HUMAN_SIZE], have[HUMAN_SIZE], all[HUMAN_SIZE], limit[HUMAN_SIZE], used[HUMAN_SIZE];
+    char left[HUMAN_SIZE] = "?";
     struct statvfs fs;
 
     stage_rest(stage);
@@ -139,14 +139,14 @@ static int say_no_room(const struct staging *s)
                 "of %s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
                 s->shown, s->opened.cache.path,
                 human_bytes(total > staged ? total - staged : 0, want), human_bytes(staged, have),
-                human_bytes(total, all), human_bytes(stage_room_used(stage), used),
-                human_bytes(stage_room_limit(stage), limit), left);
+                human_bytes(total, all), human_bytes(stage_quota_used(stage), used),
+                human_bytes(stage_quota_limit(stage), limit), left);
 }
 
 static int say_failed(const struct staging *s, int r, const struct diag *d)
 {
     if (r == -ENOSPC)
-        return say_no_room(s);
+        return say_no_space(s);
     return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", s->shown, diag_text(d, r));
 }
 
@@ -215,7 +215,7 @@ static int unpack_all(struct staging *s)
 
 static int say_done(const struct staging *s)
 {
-    char all[HUMAN_ROOM];
+    char all[HUMAN_SIZE];
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < s->list.n; i++)

@@ -70,11 +70,11 @@ static int copy_file(const void *path, int out)
 static int read_status(const struct status_call *call, struct text *ret)
 {
     char path[PATH_MAX + 32];
-    const struct patient_work work = {copy_file, path, ANSWER_MS, &caught};
+    const struct watched_child_work work = {copy_file, path, ANSWER_MS, &caught};
     int r;
 
     snprintf(path, sizeof(path), "%s/.epochfs/status.json", call->path);
-    r = patient_do(&work, ret);
+    r = watched_child_do(&work, ret);
     if (r == 0 && json_find(ret->data ? ret->data : "", "pid"))
         return EXIT_DONE;
     if (r == -EINTR)

@@ -10,12 +10,12 @@
 #include "fs/cli/json.h"
 #include "fs/cli/progress.h"
 
-#define NAME_ROOM 2048
+#define NAME_SIZE 2048
 #define QUIET_S   30 /* without a read: the job rests, or has ended */
 
-static bool shown_text(const char *json, const char *path, char *ret, size_t room)
+static bool shown_text(const char *json, const char *path, char *ret, size_t capacity)
 {
-    bool found = json_text(json, path, ret, room);
+    bool found = json_text(json, path, ret, capacity);
 
     text_plain(ret, "");
     return found;
@@ -24,7 +24,7 @@ static bool shown_text(const char *json, const char *path, char *ret, size_t roo
 static void add_mount(const char *json, struct text *t)
 {
     int64_t since = now_ns() / 1000000000 - (int64_t)json_number(json, "started");
-    char source[PATH_MAX], where[PATH_MAX], ago[HUMAN_ROOM];
+    char source[PATH_MAX], where[PATH_MAX], ago[HUMAN_SIZE];
 
     shown_text(json, "source", source, sizeof(source));
     shown_text(json, "mountpoint", where, sizeof(where));
@@ -53,7 +53,7 @@ static void add_datasets(const char *json, struct text *t)
 /* " (12 MiB/s)", if the time is known that it took. */
 static void add_rate(uint64_t now, uint64_t before, int64_t ns, struct text *t)
 {
-    char rate[HUMAN_ROOM];
+    char rate[HUMAN_SIZE];
 
     if (ns > 0 && now >= before)
         text_add(t, " (%s/s)",
@@ -72,7 +72,7 @@ static void add_reads(const char *json, const struct status_look *last, int64_t 
 {
     uint64_t served = json_number(json, "bytes_served");
     uint64_t errors = json_number(json, "read_errors");
-    char bytes[HUMAN_ROOM];
+    char bytes[HUMAN_SIZE];
 
     text_add(t, "reads     %s", human_bytes(served, bytes));
     add_rate(served, last->served, ns, t);
@@ -94,7 +94,7 @@ static void add_fetched(const char *json, const struct status_look *last, int64_
     uint64_t staged = json_number(json, "remote.staged_bytes");
     uint64_t total = json_number(json, "remote.total_bytes");
     uint64_t fetched = fetched_bytes(json), distinct = json_number(json, "remote.distinct_bytes");
-    char a[HUMAN_ROOM], b[HUMAN_ROOM];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     text_add(t, "staged    %s of %s (%u %%)\n", human_bytes(staged, a), human_bytes(total, b),
              percent_of(staged, total));
@@ -112,7 +112,7 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
     uint64_t hits = json_number(json, "remote.hits"), misses = json_number(json, "remote.misses");
     uint64_t limit = json_number(json, "remote.cache_limit_bytes");
     uint64_t refused = json_number(json, "remote.refused_inserts");
-    char used[HUMAN_ROOM], most[HUMAN_ROOM];
+    char used[HUMAN_SIZE], most[HUMAN_SIZE];
 
     add_fetched(json, last, ns, t);
     if (hits + misses)
@@ -139,7 +139,7 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
 
 /* One of status.json's "plans". */
 struct plan_line {
-    char dataset[NAME_ROOM], plan[NAME_ROOM / 4], encoding[32];
+    char dataset[NAME_SIZE], plan[NAME_SIZE / 4], encoding[32];
     uint64_t epoch, batch, batches, samples;
     double rate, wait_s, quiet_s, left_s; /* left_s < 0: not known */
     unsigned staged, waits;               /* percent */
@@ -200,7 +200,7 @@ static void add_plan_name(const struct plan_line *p, struct text *t)
  * than one in 100 s, "1 batch in 2 min 5 s". */
 static void add_speed(double rate, const char *one, const char *many, struct text *t)
 {
-    char time[HUMAN_ROOM];
+    char time[HUMAN_SIZE];
 
     if (rate < 0.01)
         text_add(t, ", 1 %s in %s", one,
@@ -213,7 +213,7 @@ static void add_speed(double rate, const char *one, const char *many, struct tex
 static void add_plan_place(const struct plan_line *p, struct text *t)
 {
     const char *one = p->is_samples ? "sample" : "batch";
-    char left[HUMAN_ROOM];
+    char left[HUMAN_SIZE];
 
     if (!p->was_read) {
         text_add(t, "not read yet, %llu %s", (unsigned long long)p->batches,
@@ -313,7 +313,7 @@ static bool is_old(const struct status_lines *lines, const char *key)
 static void add_from_remote(const char *json, const struct status_look *last, int64_t ns,
                             struct text *t)
 {
-    char rate[HUMAN_ROOM];
+    char rate[HUMAN_SIZE];
     uint64_t fetched = fetched_bytes(json);
 
     if (json_find(json, "remote") && ns > 0 && fetched >= last->fetched)
@@ -329,7 +329,7 @@ static void add_mount_line(const char *json, const struct status_look *last, int
     uint64_t served = json_number(json, "bytes_served"), own = last->ns ? last->len : 0;
     uint64_t total = json_number(json, "remote.total_bytes");
     uint64_t staged = json_number(json, "remote.staged_bytes");
-    char a[HUMAN_ROOM], b[HUMAN_ROOM];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
     if (!last->ns || served > last->served + own)
         lines->served = served;

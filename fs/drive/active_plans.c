@@ -7,7 +7,7 @@
  *  3. Reads a little behind at, or before their turn, are those of several workers of one reader.
  *     What is further away is a jump, but for who goes on with a unit that is open.
  *  4. A unit that was not pushed is still needed until all of it has been given to its reader: the
- *     kernel asks for a large one bit by bit. It is open until then, and the course begins there.
+ *     kernel asks for a large one bit by bit. It is open until then, and the cursor begins there.
  */
 #include "fs/drive/active_plans.h"
 
@@ -57,7 +57,7 @@ struct used_file {
     uint64_t end;
 };
 
-struct active {
+struct active_plan {
     uint64_t id; /* 0: free */
     uint64_t jumps;
     const struct plan_entry *plan; /* NULL: samples in stored order */
@@ -91,7 +91,7 @@ struct active {
     bool waits_for_move; /* the kernel does not know what is next, or it is too large */
     bool being_made;     /* one file at a time */
     struct open_unit open[OPEN_MOST]; /* unit u: [u % OPEN_MOST] */
-    uint64_t told;                    /* the course was told to begin at this unit */
+    uint64_t reported;                /* the cursor was told to begin at this unit */
     struct used_file used[USED_MOST]; /* that were made last */
     /* Numbers: */
     int64_t first_ns, last_ns; /* reads; 0: none */
@@ -102,41 +102,41 @@ struct active {
     bool is_stray;  /* another one has gone on there, and this one not yet where it is */
 };
 
-struct actives {
-    struct actives_options options;
-    struct actives_counters counters;
+struct active_plans {
+    struct active_plans_options options;
+    struct active_plans_counters counters;
     struct lock lock;
     /* Guarded by lock: */
-    struct active active[ACTIVES_MOST];
+    struct active_plan active[ACTIVE_PLANS_MAX];
     uint64_t ids;
-    uint64_t room;  /* bytes that may be pushed, and */
-    int64_t looked; /* the time, of actives_next_push() */
+    uint64_t capacity; /* bytes that may be pushed, and */
+    int64_t looked;    /* the time, of active_plans_next_push() */
 };
 
-int actives_new(const struct actives_options *options, struct actives **ret)
+int active_plans_new(const struct active_plans_options *options, struct active_plans **ret)
 {
-    struct actives *actives = calloc(1, sizeof(*actives));
+    struct active_plans *active_plans = calloc(1, sizeof(*active_plans));
 
-    if (!actives)
+    if (!active_plans)
         return -ENOMEM;
-    actives->options = *options;
-    actives->room = UINT64_MAX;
-    lock_init(&actives->lock);
-    *ret = actives;
+    active_plans->options = *options;
+    active_plans->capacity = UINT64_MAX;
+    lock_init(&active_plans->lock);
+    *ret = active_plans;
     return 0;
 }
 
-void actives_free(struct actives *actives)
+void active_plans_free(struct active_plans *active_plans)
 {
-    if (!actives)
+    if (!active_plans)
         return;
-    lock_release(&actives->lock);
-    free(actives);
+    lock_release(&active_plans->lock);
+    free(active_plans);
 }
 
-struct actives_counters *actives_counters(struct actives *actives)
+struct active_plans_counters *active_plans_counters(struct active_plans *active_plans)
 {
-    return &actives->counters;
+    return &active_plans->counters;
 }
 
 static void count(_Atomic uint64_t *counter, uint64_t n)
@@ -156,7 +156,7 @@ static uint64_t unit_of(const struct node *node)
     return node->number;
 }
 
-static bool is_like(const struct active *active, const struct node *node)
+static bool is_like(const struct active_plan *active, const struct node *node)
 {
     return active->id && active->item == node->item && active->plan == node->plan &&
            active->epoch == node->epoch && active->folder == node->folder &&
@@ -169,7 +169,7 @@ static bool is_close(uint64_t at, uint64_t until, uint64_t unit)
     return unit + SLACK >= at && unit <= max_u64(at, until) + SLACK;
 }
 
-static bool is_open(const struct active *active, uint64_t unit)
+static bool is_open(const struct active_plan *active, uint64_t unit)
 {
     const struct open_unit *open = &active->open[unit % OPEN_MOST];
 
@@ -178,14 +178,14 @@ static bool is_open(const struct active *active, uint64_t unit)
 
 /* The active plan that a read belongs to: the one that has the unit open, or whose reader is close,
  * else any reader of that folder. NULL: none. */
-static struct active *find_locked(struct actives *actives, const struct node *node)
+static struct active_plan *find_locked(struct active_plans *active_plans, const struct node *node)
 {
     uint64_t unit = unit_of(node);
-    struct active *other = NULL;
+    struct active_plan *other = NULL;
 
-    lock_assert_held(&actives->lock);
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        struct active *active = &actives->active[i];
+    lock_assert_held(&active_plans->lock);
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        struct active_plan *active = &active_plans->active[i];
 
         if (!is_like(active, node))
             continue;
@@ -198,13 +198,13 @@ static struct active *find_locked(struct actives *actives, const struct node *no
 }
 
 /* A free place, or that of the one read longest ago. */
-static struct active *place_locked(struct actives *actives)
+static struct active_plan *place_locked(struct active_plans *active_plans)
 {
-    struct active *oldest = &actives->active[0];
+    struct active_plan *oldest = &active_plans->active[0];
 
-    lock_assert_held(&actives->lock);
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        struct active *active = &actives->active[i];
+    lock_assert_held(&active_plans->lock);
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        struct active_plan *active = &active_plans->active[i];
 
         if (!active->id)
             return active;
@@ -216,20 +216,20 @@ static struct active *place_locked(struct actives *actives)
 
 /* Has its reader come to the end, as far as can be known? What is pushed up to there it may have
  * read. */
-static bool is_at_end(const struct active *active)
+static bool is_at_end(const struct active_plan *active)
 {
     return max_u64(active->at, active->pushed) + 1 + SLACK >= active->units;
 }
 
 /* Of a plan one epoch is read after another: what was announced, and epochs before, are over. True:
  * this one goes on where one of those has ended. */
-static bool retire_others_locked(struct actives *actives, const struct active *now)
+static bool retire_others_locked(struct active_plans *active_plans, const struct active_plan *now)
 {
     bool goes_on = false;
 
-    lock_assert_held(&actives->lock);
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        struct active *active = &actives->active[i];
+    lock_assert_held(&active_plans->lock);
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        struct active_plan *active = &active_plans->active[i];
 
         if (active == now || !active->id || active->plan != now->plan || !now->plan)
             continue;
@@ -243,19 +243,19 @@ static bool retire_others_locked(struct actives *actives, const struct active *n
 }
 
 /* Units from that one on are pushed, perhaps again: marks that they had are none, any more. */
-static void push_from(struct active *active, uint64_t unit)
+static void push_from(struct active_plan *active, uint64_t unit)
 {
     while (active->n_marks && active->mark[(active->n_marks - 1) % MARKS] >= unit)
         active->n_marks--;
     active->pushed = active->done = active->stored = unit;
     active->kind = 0;
     active->this_bytes = 0;
-    active->told = min_u64(active->told, unit);
+    active->reported = min_u64(active->reported, unit);
 }
 
 /* Units from `from` to this one, which is read, are open: those before it other workers will read.
  */
-static void open_units(struct active *active, uint64_t from, uint64_t unit)
+static void open_units(struct active_plan *active, uint64_t from, uint64_t unit)
 {
     for (uint64_t u = max_u64(from, unit - min_u64(unit, SLACK)); u <= unit; u++)
         if (u == unit || active->open[u % OPEN_MOST].unit != u ||
@@ -263,11 +263,11 @@ static void open_units(struct active *active, uint64_t from, uint64_t unit)
             active->open[u % OPEN_MOST] = (struct open_unit){.is_open = true, .unit = u};
 }
 
-static void go_to(struct active *active, uint64_t unit)
+static void go_to(struct active_plan *active, uint64_t unit)
 {
     active->at = unit;
     active->came = active->ended = 0;
-    active->told = 0;
+    active->reported = 0;
     push_from(active, unit + 1);
     memset(active->open, 0, sizeof(active->open));
     open_units(active, unit < SLACK ? 0 : unit, unit);
@@ -280,13 +280,13 @@ static void go_to(struct active *active, uint64_t unit)
     active->waits_for_move = false;
 }
 
-static struct active *begin_locked(struct actives *actives, const struct node *node)
+static struct active_plan *begin_locked(struct active_plans *active_plans, const struct node *node)
 {
-    struct active *active = place_locked(actives);
+    struct active_plan *active = place_locked(active_plans);
     const bool samples = node->kind == NODE_SAMPLE;
 
-    *active = (struct active){
-        .id = ++actives->ids,
+    *active = (struct active_plan){
+        .id = ++active_plans->ids,
         .plan = node->plan,
         .item = node->item,
         .folder = node->folder,
@@ -301,16 +301,16 @@ static struct active *begin_locked(struct actives *actives, const struct node *n
     return active;
 }
 
-void actives_announce(struct actives *actives, const struct plan_entry *plan)
+void active_plans_announce(struct active_plans *active_plans, const struct plan_entry *plan)
 {
-    struct active *active;
-    LOCK_SCOPE(&actives->lock);
+    struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = place_locked(actives);
+    active = place_locked(active_plans);
     if (active->id || !plan->schedule.elements)
         return; /* what is read counts more */
-    *active = (struct active){
-        .id = ++actives->ids,
+    *active = (struct active_plan){
+        .id = ++active_plans->ids,
         .plan = plan,
         .item = plan->item,
         .units = plan->schedule.batches,
@@ -321,7 +321,7 @@ void actives_announce(struct actives *actives, const struct plan_entry *plan)
 
 /* ---- reads ---- */
 
-static bool is_marked(const struct active *active, uint64_t unit)
+static bool is_marked(const struct active_plan *active, uint64_t unit)
 {
     uint64_t last = active->n_marks, first = last - min_u64(last, MARKS);
 
@@ -330,12 +330,12 @@ static bool is_marked(const struct active *active, uint64_t unit)
     return last > first && active->mark[(last - 1) % MARKS] == unit;
 }
 
-static uint64_t last_mark(const struct active *active)
+static uint64_t last_mark(const struct active_plan *active)
 {
     return active->n_marks ? active->mark[(active->n_marks - 1) % MARKS] : active->at;
 }
 
-static void note_rate(struct active *active, uint64_t units, int64_t now)
+static void note_rate(struct active_plan *active, uint64_t units, int64_t now)
 {
     double seconds = (double)(now - active->moved_ns) / NS_PER_S, rate;
 
@@ -348,22 +348,22 @@ static void note_rate(struct active *active, uint64_t units, int64_t now)
 /* The reader has come to a unit that was to be pushed, and was not: it goes on behind it, and after
  * a while, for who is always too late only takes the processor away. What comes while it rests
  * says nothing. */
-static void note_overtaken(struct actives *actives, struct active *active, uint64_t unit,
-                           int64_t now)
+static void note_overtaken(struct active_plans *active_plans, struct active_plan *active,
+                           uint64_t unit, int64_t now)
 {
     open_units(active, active->done, unit);
     push_from(active, unit + 1);
     if (now < active->rest_until || ++active->overtaken <= OVERTAKEN_MOST)
         return;
-    count(&actives->counters.overtaken, 1);
+    count(&active_plans->counters.overtaken, 1);
     active->rest_until = now + (REST_NS << min_u64(active->rests, RESTS_MOST));
     active->rests++;
     active->overtaken = 0;
 }
 
 /* The reader is further on. lost: it had been pushed there. */
-static void move(struct actives *actives, struct active *active, uint64_t unit, bool lost,
-                 int64_t now)
+static void move(struct active_plans *active_plans, struct active_plan *active, uint64_t unit,
+                 bool lost, int64_t now)
 {
     bool sought = unit >= active->done;
 
@@ -374,7 +374,7 @@ static void move(struct actives *actives, struct active *active, uint64_t unit, 
     active->in_sequence += active->in_sequence < SURE;
     active->moved_ns = now;
     if (sought) {
-        note_overtaken(actives, active, unit, now);
+        note_overtaken(active_plans, active, unit, now);
         return;
     }
     active->overtaken = active->rests = 0;
@@ -387,14 +387,15 @@ static void move(struct actives *actives, struct active *active, uint64_t unit, 
 /* Something that had been stored came back as a read: the kernel has dropped it. If it is so again
  * and again it has dropped all, and is given it anew. A page here and there is left to reads; so
  * is all that is dropped of a reader that takes only units far apart. */
-static bool note_lost(struct actives *actives, struct active *active, const struct node *node)
+static bool note_lost(struct active_plans *active_plans, struct active_plan *active,
+                      const struct node *node)
 {
     uint64_t unit = unit_of(node);
 
     if (unit >= active->done || unit < active->stored || is_marked(active, unit) ||
         !(active->kinds >> node_kind(node) & 1))
         return false;
-    count(&actives->counters.lost, 1);
+    count(&active_plans->counters.lost, 1);
     active->window = max_u64(active->window / 2, WINDOW_START);
     if (unit <= active->at)
         return true;
@@ -409,18 +410,18 @@ static bool note_lost(struct actives *actives, struct active *active, const stru
 
 /* The reader is somewhere else. If another one has gone on where this one was before, there are
  * two. */
-static struct active *jump_locked(struct actives *actives, struct active *active,
-                                  const struct node *node)
+static struct active_plan *jump_locked(struct active_plans *active_plans,
+                                       struct active_plan *active, const struct node *node)
 {
     uint64_t unit = unit_of(node);
 
-    lock_assert_held(&actives->lock);
+    lock_assert_held(&active_plans->lock);
     if (!active->is_samples || active->in_sequence >= SURE) {
-        count(&actives->counters.jumps, 1);
+        count(&active_plans->counters.jumps, 1);
         if (active->ghost != UINT64_MAX && is_close(active->ghost, active->ghost, unit)) {
             active->ghost = UINT64_MAX;
             active->is_stray = active->in_sequence == 1;
-            return begin_locked(actives, node);
+            return begin_locked(active_plans, node);
         }
         active->ghost = active->at;
     }
@@ -431,7 +432,7 @@ static struct active *jump_locked(struct actives *actives, struct active *active
     return active;
 }
 
-static bool is_jump(const struct active *active, uint64_t unit)
+static bool is_jump(const struct active_plan *active, uint64_t unit)
 {
     if (active->is_samples && active->in_sequence < SURE)
         return unit < active->at || unit > active->at + SURE_GAP;
@@ -442,13 +443,13 @@ static bool is_jump(const struct active *active, uint64_t unit)
 
 /* Do samples that are read follow one another at all? Batches always count; but one that was read
  * very late, by a worker of a reader that is far ahead, is no reader of its own. */
-static bool is_live(const struct active *active)
+static bool is_live(const struct active_plan *active)
 {
     return active->id && !active->is_stray && (!active->is_samples || active->in_sequence >= SURE);
 }
 
 /* A kind that was not read before: what is pushed lacks it. */
-static void note_kind(struct active *active, unsigned kind)
+static void note_kind(struct active_plan *active, unsigned kind)
 {
     const uint64_t bit = UINT64_C(1) << kind;
 
@@ -458,30 +459,30 @@ static void note_kind(struct active *active, unsigned kind)
     active->came |= bit;
 }
 
-unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end)
+unsigned active_plans_read(struct active_plans *active_plans, const struct node *node, uint64_t end)
 {
     uint64_t unit = unit_of(node);
-    int64_t now = actives->options.now();
-    struct active *active;
+    int64_t now = active_plans->options.now();
+    struct active_plan *active;
     unsigned result = 0;
     bool was_live;
-    LOCK_SCOPE(&actives->lock);
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = find_locked(actives, node);
+    active = find_locked(active_plans, node);
     was_live = active && is_live(active);
     if (!active) {
-        active = begin_locked(actives, node);
+        active = begin_locked(active_plans, node);
         active->moved_ns = now;
-        result = retire_others_locked(actives, active) ? ACTIVE_MOVED : ACTIVE_JUMPED;
+        result = retire_others_locked(active_plans, active) ? ACTIVE_MOVED : ACTIVE_JUMPED;
     } else if (is_jump(active, unit)) {
-        active = jump_locked(actives, active, node);
+        active = jump_locked(active_plans, active, node);
         active->moved_ns = now;
         result = ACTIVE_JUMPED;
     } else {
-        bool lost = note_lost(actives, active, node);
+        bool lost = note_lost(active_plans, active, node);
 
         if (unit > active->at) {
-            move(actives, active, unit, lost, now);
+            move(active_plans, active, unit, lost, now);
             result = was_live ? ACTIVE_MOVED : ACTIVE_JUMPED;
         }
     }
@@ -493,15 +494,15 @@ unsigned actives_read(struct actives *actives, const struct node *node, uint64_t
     return is_live(active) ? result : 0;
 }
 
-void actives_given(struct actives *actives, const struct node *node, uint64_t off, uint64_t bytes,
-                   uint64_t size)
+void active_plans_given(struct active_plans *active_plans, const struct node *node, uint64_t off,
+                        uint64_t bytes, uint64_t size)
 {
     const uint64_t bit = UINT64_C(1) << node_kind(node);
     struct open_unit *open;
-    struct active *active;
-    LOCK_SCOPE(&actives->lock);
+    struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = find_locked(actives, node);
+    active = find_locked(active_plans, node);
     if (active && unit_of(node) + 1 == active->units && off + bytes >= size)
         active->ended |= bit;
     if (!active || !is_open(active, unit_of(node)))
@@ -516,19 +517,19 @@ void actives_given(struct actives *actives, const struct node *node, uint64_t of
     open->was_open = true;
 }
 
-void actives_waited(struct actives *actives, const struct node *node, int64_t ns)
+void active_plans_waited(struct active_plans *active_plans, const struct node *node, int64_t ns)
 {
-    struct active *active;
-    LOCK_SCOPE(&actives->lock);
+    struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = find_locked(actives, node);
+    active = find_locked(active_plans, node);
     if (active)
         active->wait_ns += ns;
 }
 
 /* ---- pushing ---- */
 
-static bool is_quiet(const struct active *active, int64_t now)
+static bool is_quiet(const struct active_plan *active, int64_t now)
 {
     double quiet = (double)(now - active->last_ns) / NS_PER_S;
     double expected = active->units_per_s > 0 ? MARK_MOST / active->units_per_s : 0;
@@ -536,25 +537,25 @@ static bool is_quiet(const struct active *active, int64_t now)
     return quiet > QUIET_S + 4 * expected;
 }
 
-static uint64_t share_locked(const struct actives *actives, int64_t now)
+static uint64_t share_locked(const struct active_plans *active_plans, int64_t now)
 {
     uint64_t n = 0;
 
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        const struct active *active = &actives->active[i];
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        const struct active_plan *active = &active_plans->active[i];
 
         n += is_live(active) && active->folder && !is_quiet(active, now);
     }
-    return min_u64(actives->options.ahead, actives->room) / max_u64(n, 1);
+    return min_u64(active_plans->options.ahead, active_plans->capacity) / max_u64(n, 1);
 }
 
 /* Units that may be pushed ahead of the reader: one at least, if it is no larger than the share. */
-static uint64_t window_of(const struct active *active, uint64_t share)
+static uint64_t window_of(const struct active_plan *active, uint64_t share)
 {
     return min_u64(active->window, max_u64(share / max_u64(active->unit_bytes, PAGE), 1));
 }
 
-static bool may_push(const struct active *active, uint64_t share, int64_t now)
+static bool may_push(const struct active_plan *active, uint64_t share, int64_t now)
 {
     return is_live(active) && active->folder && !active->being_made && !active->waits_for_move &&
            now >= active->rest_until && active->pushed < active->units &&
@@ -562,13 +563,13 @@ static bool may_push(const struct active *active, uint64_t share, int64_t now)
 }
 
 /* What was passed, for sure, by a whole slack. */
-static bool may_drop(const struct actives *actives, const struct active *active)
+static bool may_drop(const struct active_plans *active_plans, const struct active_plan *active)
 {
-    return actives->options.drops && is_live(active) && active->folder && !active->being_made &&
-           active->dropped + SLACK < active->at;
+    return active_plans->options.drops && is_live(active) && active->folder &&
+           !active->being_made && active->dropped + SLACK < active->at;
 }
 
-static unsigned next_kind(const struct active *active, unsigned from)
+static unsigned next_kind(const struct active_plan *active, unsigned from)
 {
     uint64_t left = from < KINDS_MAX ? active->kinds >> from : 0;
 
@@ -577,7 +578,7 @@ static unsigned next_kind(const struct active *active, unsigned from)
 
 /* Is the next unit marked? All of its files are then: of several kinds its reader may come for one
  * only, the others being in the page cache from before. */
-static bool marks_next(const struct active *active, uint64_t window)
+static bool marks_next(const struct active_plan *active, uint64_t window)
 {
     uint64_t every = min_u64(max_u64(window / 2, 1), MARK_MOST);
 
@@ -585,7 +586,7 @@ static bool marks_next(const struct active *active, uint64_t window)
     return active->pushed >= last_mark(active) + every || active->pushed + 1 == active->units;
 }
 
-static void take_push(struct active *active, uint64_t share, struct push_file *ret)
+static void take_push(struct active_plan *active, uint64_t share, struct push_file *ret)
 {
     unsigned kind = next_kind(active, active->kind);
 
@@ -598,7 +599,7 @@ static void take_push(struct active *active, uint64_t share, struct push_file *r
     active->being_made = true;
 }
 
-static void take_drop(struct active *active, struct push_file *ret)
+static void take_drop(struct active_plan *active, struct push_file *ret)
 {
     *ret = (struct push_file){.ticket = active->id};
     node_sibling(&active->node, active->dropped, next_kind(active, active->drop_kind), &ret->node);
@@ -609,20 +610,21 @@ static void take_drop(struct active *active, struct push_file *ret)
     active->dropped++;
 }
 
-enum push_what actives_next_push(struct actives *actives, uint64_t room, struct push_file *ret)
+enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_t capacity,
+                                      struct push_file *ret)
 {
-    int64_t now = actives->options.now();
-    struct active *best = NULL;
+    int64_t now = active_plans->options.now();
+    struct active_plan *best = NULL;
     uint64_t share;
-    LOCK_SCOPE(&actives->lock);
+    LOCK_SCOPE(&active_plans->lock);
 
-    actives->room = room;
-    actives->looked = now;
-    share = share_locked(actives, now);
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        struct active *active = &actives->active[i];
+    active_plans->capacity = capacity;
+    active_plans->looked = now;
+    share = share_locked(active_plans, now);
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        struct active_plan *active = &active_plans->active[i];
 
-        if (may_drop(actives, active)) {
+        if (may_drop(active_plans, active)) {
             take_drop(active, ret);
             return PUSH_DROP;
         }
@@ -637,7 +639,7 @@ enum push_what actives_next_push(struct actives *actives, uint64_t room, struct 
 }
 
 /* The file is made: the next kind, or the next unit. */
-static void made(struct active *active, const struct push_file *file, uint64_t bytes)
+static void made(struct active_plan *active, const struct push_file *file, uint64_t bytes)
 {
     active->this_bytes += in_pages(bytes);
     active->kind = node_kind(&file->node) + 1;
@@ -650,54 +652,57 @@ static void made(struct active *active, const struct push_file *file, uint64_t b
     active->pushed++;
 }
 
-static struct active *of_ticket_locked(struct actives *actives, const struct push_file *file)
+static struct active_plan *of_ticket_locked(struct active_plans *active_plans,
+                                            const struct push_file *file)
 {
-    lock_assert_held(&actives->lock);
-    for (size_t i = 0; i < ACTIVES_MOST; i++)
-        if (actives->active[i].id == file->ticket)
-            return &actives->active[i];
+    lock_assert_held(&active_plans->lock);
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++)
+        if (active_plans->active[i].id == file->ticket)
+            return &active_plans->active[i];
     return NULL;
 }
 
-static struct active *due_locked(struct actives *actives, const struct push_file *file)
+static struct active_plan *due_locked(struct active_plans *active_plans,
+                                      const struct push_file *file)
 {
-    struct active *active = of_ticket_locked(actives, file);
+    struct active_plan *active = of_ticket_locked(active_plans, file);
 
     return active && active->pushed == file->node.number ? active : NULL;
 }
 
-bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size)
+bool active_plans_may_store(struct active_plans *active_plans, const struct push_file *file,
+                            uint64_t size)
 {
-    int64_t now = actives->options.now();
-    const struct active *active;
-    LOCK_SCOPE(&actives->lock);
+    int64_t now = active_plans->options.now();
+    const struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = due_locked(actives, file);
+    active = due_locked(active_plans, file);
     return active && (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
                              in_pages(size) <=
-                         share_locked(actives, now);
+                         share_locked(active_plans, now);
 }
 
-static struct used_file *used_file(struct active *active, const struct node *node)
+static struct used_file *used_file(struct active_plan *active, const struct node *node)
 {
     return &active->used[(unit_of(node) * KINDS_MAX + node_kind(node)) % USED_MOST];
 }
 
-bool actives_is_due(struct actives *actives, const struct push_file *file)
+bool active_plans_is_due(struct active_plans *active_plans, const struct push_file *file)
 {
-    LOCK_SCOPE(&actives->lock);
+    LOCK_SCOPE(&active_plans->lock);
 
-    return due_locked(actives, file);
+    return due_locked(active_plans, file);
 }
 
-bool actives_push_uses(struct actives *actives, const struct push_file *file, uint64_t off,
-                       uint64_t len)
+bool active_plans_push_uses(struct active_plans *active_plans, const struct push_file *file,
+                            uint64_t off, uint64_t len)
 {
-    struct active *active;
+    struct active_plan *active;
     struct used_file *used;
-    LOCK_SCOPE(&actives->lock);
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = due_locked(actives, file);
+    active = due_locked(active_plans, file);
     if (!active)
         return false;
     used = used_file(active, &file->node);
@@ -709,15 +714,16 @@ bool actives_push_uses(struct actives *actives, const struct push_file *file, ui
     return true;
 }
 
-bool actives_push_used(struct actives *actives, const struct node *node, uint64_t off, uint64_t len)
+bool active_plans_push_used(struct active_plans *active_plans, const struct node *node,
+                            uint64_t off, uint64_t len)
 {
     uint64_t unit = unit_of(node);
     const struct used_file *used;
     const struct open_unit *open;
-    struct active *active;
-    LOCK_SCOPE(&actives->lock);
+    struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = find_locked(actives, node);
+    active = find_locked(active_plans, node);
     if (!active)
         return false;
     used = used_file(active, node);
@@ -728,20 +734,21 @@ bool actives_push_used(struct actives *actives, const struct node *node, uint64_
            !(open->unit == unit && (open->is_open || open->was_open));
 }
 
-static void failed(struct actives *actives, struct active *active, int64_t error)
+static void failed(struct active_plans *active_plans, struct active_plan *active, int64_t error)
 {
     if (error == -ENOENT || error == -EFBIG)
         active->waits_for_move = true;
     else
-        active->rest_until = actives->options.now() + FAIL_REST_NS;
+        active->rest_until = active_plans->options.now() + FAIL_REST_NS;
 }
 
-void actives_made(struct actives *actives, const struct push_file *file, int64_t result)
+void active_plans_made(struct active_plans *active_plans, const struct push_file *file,
+                       int64_t result)
 {
-    struct active *active;
-    LOCK_SCOPE(&actives->lock);
+    struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
 
-    active = of_ticket_locked(actives, file);
+    active = of_ticket_locked(active_plans, file);
     if (!active)
         return;
     active->being_made = false;
@@ -752,26 +759,27 @@ void actives_made(struct actives *actives, const struct push_file *file, int64_t
         return;
     }
     if (result == -ENOENT || result == -EFBIG || blob_says_nothing((int)result)) {
-        failed(actives, active, result);
+        failed(active_plans, active, result);
         return;
     }
     made(active, file, 0); /* one that cannot be read is left to its reader */
     active->stored = file->node.number + 1;
 }
 
-void actives_stored(struct actives *actives, const struct push_file *file, int64_t result)
+void active_plans_stored(struct active_plans *active_plans, const struct push_file *file,
+                         int64_t result)
 {
     uint64_t unit = file->node.number;
-    struct active *active;
-    LOCK_SCOPE(&actives->lock);
+    struct active_plan *active;
+    LOCK_SCOPE(&active_plans->lock);
 
     if (result >= 0) {
-        count(&actives->counters.pushed_files, 1);
-        count(&actives->counters.pushed_bytes, (uint64_t)result);
+        count(&active_plans->counters.pushed_files, 1);
+        count(&active_plans->counters.pushed_bytes, (uint64_t)result);
     } else if (result == -ENOENT) {
-        count(&actives->counters.unknown_files, 1);
+        count(&active_plans->counters.unknown_files, 1);
     }
-    active = of_ticket_locked(actives, file);
+    active = of_ticket_locked(active_plans, file);
     if (active && result >= 0 && is_open(active, unit)) /* its reader has the rest from there */
         active->open[unit % OPEN_MOST].is_open = false;
     if (!active || unit < active->done || unit >= active->pushed)
@@ -781,18 +789,19 @@ void actives_stored(struct actives *actives, const struct push_file *file, int64
         return;
     }
     push_from(active, unit);
-    failed(actives, active, result);
+    failed(active_plans, active, result);
 }
 
-int64_t actives_next_look(struct actives *actives)
+int64_t active_plans_next_look(struct active_plans *active_plans)
 {
     int64_t next = INT64_MAX;
-    LOCK_SCOPE(&actives->lock);
+    LOCK_SCOPE(&active_plans->lock);
 
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        const struct active *active = &actives->active[i];
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        const struct active_plan *active = &active_plans->active[i];
 
-        if (is_live(active) && active->rest_until > actives->looked && active->rest_until < next)
+        if (is_live(active) && active->rest_until > active_plans->looked &&
+            active->rest_until < next)
             next = active->rest_until;
     }
     return next;
@@ -800,8 +809,8 @@ int64_t actives_next_look(struct actives *actives)
 
 /* ---- what is told of them ---- */
 
-/* Where the course begins. It goes back only if what was pushed is pushed again. */
-static uint64_t element_of(struct active *active, bool pushes)
+/* Where the cursor begins. It goes back only if what was pushed is pushed again. */
+static uint64_t element_of(struct active_plan *active, bool pushes)
 {
     uint64_t front = pushes ? max_u64(active->at, active->pushed) : active->at, unit = front;
 
@@ -811,25 +820,27 @@ static uint64_t element_of(struct active *active, bool pushes)
         if (open->is_open && open->unit + SLACK > front)
             unit = min_u64(unit, open->unit);
     }
-    active->told = max_u64(active->told, unit);
-    return min_u64(active->told, active->units) * active->samples;
+    active->reported = max_u64(active->reported, unit);
+    return min_u64(active->reported, active->units) * active->samples;
 }
 
-size_t actives_courses(struct actives *actives, struct active_course ret[static ACTIVES_MOST])
+size_t actives_cursors(struct active_plans *active_plans,
+                       struct active_cursor ret[static ACTIVE_PLANS_MAX])
 {
-    int64_t now = actives->options.now(), latest = 0;
+    int64_t now = active_plans->options.now(), latest = 0;
     size_t n = 0;
-    LOCK_SCOPE(&actives->lock);
+    LOCK_SCOPE(&active_plans->lock);
 
-    for (size_t i = 0; i < ACTIVES_MOST; i++)
-        latest = actives->active[i].last_ns > latest ? actives->active[i].last_ns : latest;
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        struct active *active = &actives->active[i];
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++)
+        latest =
+            active_plans->active[i].last_ns > latest ? active_plans->active[i].last_ns : latest;
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        struct active_plan *active = &active_plans->active[i];
 
         if (!is_live(active) ||
             (active->folder && is_quiet(active, now) && active->last_ns < latest))
             continue;
-        ret[n++] = (struct active_course){
+        ret[n++] = (struct active_cursor){
             .id = active->id,
             .jumps = active->jumps,
             .plan = active->plan,
@@ -837,9 +848,9 @@ size_t actives_courses(struct actives *actives, struct active_course ret[static 
             .folder = active->folder,
             .kinds = active->kinds,
             .is_samples = active->is_samples,
-            .is_last = active->epoch >= actives->options.last_epoch,
+            .is_last = active->epoch >= active_plans->options.last_epoch,
             .epoch = active->epoch,
-            .at = active->folder ? element_of(active, actives->options.ahead > 0) : 0,
+            .at = active->folder ? element_of(active, active_plans->options.ahead > 0) : 0,
             .speed = (uint64_t)(active->units_per_s * (double)active->samples),
         };
     }
@@ -853,14 +864,15 @@ static int compare_recent(const void *a, const void *b)
     return (x->quiet_s > y->quiet_s) - (x->quiet_s < y->quiet_s);
 }
 
-size_t actives_list(struct actives *actives, struct active_info ret[static ACTIVES_MOST])
+size_t active_plans_list(struct active_plans *active_plans,
+                         struct active_info ret[static ACTIVE_PLANS_MAX])
 {
-    int64_t now = actives->options.now();
+    int64_t now = active_plans->options.now();
     size_t n = 0;
 
-    lock_take(&actives->lock);
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
-        struct active *active = &actives->active[i];
+    lock_take(&active_plans->lock);
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
+        struct active_plan *active = &active_plans->active[i];
         bool was_read = active->first_ns != 0;
         bool is_over = active->came && (active->ended & active->came) == active->came;
 
@@ -881,10 +893,10 @@ size_t actives_list(struct actives *actives, struct active_info ret[static ACTIV
             .wait_s = (double)active->wait_ns / NS_PER_S,
             .since_s = was_read ? (double)(now - active->first_ns) / NS_PER_S : 0,
             .quiet_s = was_read ? (double)(now - active->last_ns) / NS_PER_S : INFINITY,
-            .at = active->folder ? element_of(active, actives->options.ahead > 0) : 0,
+            .at = active->folder ? element_of(active, active_plans->options.ahead > 0) : 0,
         };
     }
-    lock_drop(&actives->lock);
+    lock_drop(&active_plans->lock);
     qsort(ret, n, sizeof(*ret), compare_recent);
     return n;
 }

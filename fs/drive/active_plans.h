@@ -16,37 +16,39 @@
 #include "fs/plan/order.h"
 #include "fs/tree/tree.h"
 
-#define ACTIVES_MOST 32 /* of a mount; another one takes the place of that read longest ago */
+#define ACTIVE_PLANS_MAX 32 /* of a mount; another one takes the place of that read longest ago */
 
-struct actives;
+struct active_plans;
 
-struct actives_options {
+struct active_plans_options {
     uint64_t ahead;      /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
     bool drops;          /* keep=once: what was passed is dropped from the page cache */
     uint64_t last_epoch; /* behind this one nothing is staged before it is read; UINT64_MAX: none */
     int64_t (*now)(void); /* monotonic_ns(), or a test's */
 };
 
-int actives_new(const struct actives_options *options, struct actives **ret); /* 0 or -ENOMEM */
-void actives_free(struct actives *actives);                                   /* takes NULL */
+int active_plans_new(const struct active_plans_options *options,
+                     struct active_plans **ret);           /* 0 or -ENOMEM */
+void active_plans_free(struct active_plans *active_plans); /* takes NULL */
 
 /* ---- what is told ---- */
 
 /* A plan of -o plan= that the dataset has; nothing of it has been read. */
-void actives_announce(struct actives *actives, const struct plan_entry *plan);
+void active_plans_announce(struct active_plans *active_plans, const struct plan_entry *plan);
 
 /* A read of the file of a batch or sample, up to byte end, has reached us. Returns what follows
  * from it: there is more to push and to stage; or all that was planned begins anew. */
 enum { ACTIVE_MOVED = 1, ACTIVE_JUMPED = 2 };
-unsigned actives_read(struct actives *actives, const struct node *node, uint64_t end);
+unsigned active_plans_read(struct active_plans *active_plans, const struct node *node,
+                           uint64_t end);
 
 /* Bytes [off, off + bytes) of the file were given to its reader. size: of the file; UINT64_MAX: not
  * known. */
-void actives_given(struct actives *actives, const struct node *node, uint64_t off, uint64_t bytes,
-                   uint64_t size);
+void active_plans_given(struct active_plans *active_plans, const struct node *node, uint64_t off,
+                        uint64_t bytes, uint64_t size);
 
 /* A reader of that file has waited so long for bytes of the remote. */
-void actives_waited(struct actives *actives, const struct node *node, int64_t ns);
+void active_plans_waited(struct active_plans *active_plans, const struct node *node, int64_t ns);
 
 /* ---- what is to be pushed ---- */
 
@@ -56,47 +58,51 @@ enum push_what { PUSH_NOTHING, PUSH_STORE, PUSH_DROP };
 struct push_file {
     struct node node;
     bool is_marked;  /* its last page stays out */
-    uint64_t ticket; /* for actives_made() */
+    uint64_t ticket; /* for active_plans_made() */
 };
 
 /* The next one, of the active plan whose reader is closest to what was pushed. room: bytes that may
  * be pushed at all where memory is short; else UINT64_MAX. */
-enum push_what actives_next_push(struct actives *actives, uint64_t room, struct push_file *ret);
+enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_t capacity,
+                                      struct push_file *ret);
 
 /* May so much of it be stored? The first reads of a file do not tell how large it is. */
-bool actives_may_store(struct actives *actives, const struct push_file *file, uint64_t size);
+bool active_plans_may_store(struct active_plans *active_plans, const struct push_file *file,
+                            uint64_t size);
 
 /* Is it still to be made? Not if its reader has come there meanwhile. */
-bool actives_is_due(struct actives *actives, const struct push_file *file);
+bool active_plans_is_due(struct active_plans *active_plans, const struct push_file *file);
 
 /* Bytes [off, off + len) of it have been made. Are they used with that? Not if its reader has come
  * there meanwhile: he uses them. */
-bool actives_push_uses(struct actives *actives, const struct push_file *file, uint64_t off,
-                       uint64_t len);
+bool active_plans_push_uses(struct active_plans *active_plans, const struct push_file *file,
+                            uint64_t off, uint64_t len);
 
 /* Bytes [off, off + len) of a file were read. Had they been used with being made? */
-bool actives_push_used(struct actives *actives, const struct node *node, uint64_t off,
-                       uint64_t len);
+bool active_plans_push_used(struct active_plans *active_plans, const struct node *node,
+                            uint64_t off, uint64_t len);
 
 /* It has been made: its bytes, and it is about to be stored. Or: -EFBIG, it may not be stored;
  * -ENOENT and other -errno as below; then that was all. What cannot be read is left to its reader.
  */
-void actives_made(struct actives *actives, const struct push_file *file, int64_t result);
+void active_plans_made(struct active_plans *active_plans, const struct push_file *file,
+                       int64_t result);
 
 /* What became of one that was made: bytes that were stored; -ENOENT: the kernel does not know the
  * file; or another -errno. */
-void actives_stored(struct actives *actives, const struct push_file *file, int64_t result);
+void active_plans_stored(struct active_plans *active_plans, const struct push_file *file,
+                         int64_t result);
 
-/* When there may be something more to push though nothing was read; actives_options.now()'s time,
- * or INT64_MAX. */
-int64_t actives_next_look(struct actives *actives);
+/* When there may be something more to push though nothing was read; active_plans_options.now()'s
+ * time, or INT64_MAX. */
+int64_t active_plans_next_look(struct active_plans *active_plans);
 
 /* ---- what is to be staged ---- */
 
 /* A plan as those see it who stage: elements are the samples of the rank, in the order in which
  * they are read; from `at` on they are still to be read to the end, or to be made into what is
  * pushed. */
-struct active_course {
+struct active_cursor {
     uint64_t id;                   /* the same as long as it is the same reader at the same epoch */
     uint64_t jumps;                /* how often the reader has jumped */
     const struct plan_entry *plan; /* NULL: samples in stored order */
@@ -111,7 +117,8 @@ struct active_course {
 };
 
 /* All of them; returns how many. */
-size_t actives_courses(struct actives *actives, struct active_course ret[static ACTIVES_MOST]);
+size_t actives_cursors(struct active_plans *active_plans,
+                       struct active_cursor ret[static ACTIVE_PLANS_MAX]);
 
 /* ---- for people ---- */
 
@@ -130,19 +137,20 @@ struct active_info {
     double wait_s;        /* that readers waited for bytes of the remote, in this epoch */
     double since_s;       /* since the first read of this epoch */
     double quiet_s;       /* since the last read that reached us; INFINITY: none did */
-    uint64_t at;          /* element, see struct active_course */
+    uint64_t at;          /* element, see struct active_cursor */
 };
 
 /* All of them, the one read last first; returns how many. */
-size_t actives_list(struct actives *actives, struct active_info ret[static ACTIVES_MOST]);
+size_t active_plans_list(struct active_plans *active_plans,
+                         struct active_info ret[static ACTIVE_PLANS_MAX]);
 
-struct actives_counters {
+struct active_plans_counters {
     _Atomic uint64_t pushed_files, pushed_bytes; /* stored */
     _Atomic uint64_t unknown_files;              /* that the kernel did not know */
     _Atomic uint64_t overtaken;                  /* reads of what was just to be pushed */
     _Atomic uint64_t lost; /* reads of what had been pushed: memory was short */
     _Atomic uint64_t jumps;
 };
-struct actives_counters *actives_counters(struct actives *actives);
+struct active_plans_counters *active_plans_counters(struct active_plans *active_plans);
 
 #endif

@@ -94,7 +94,7 @@ static int blob_pieces(struct extent_map *map, const struct blob *blob, size_t *
             size_t first = map->n_pieces;
 
             for (uint64_t i = 0; i < pieces; i++) {
-                if (array_room(&map->piece, map->n_pieces, sizeof(*map->piece)) < 0)
+                if (array_capacity(&map->piece, map->n_pieces, sizeof(*map->piece)) < 0)
                     return -ENOMEM;
                 map->piece[map->n_pieces++] = (struct piece){UINT64_MAX, 0};
             }

@@ -1,15 +1,15 @@
 /* What the active plans read next, for the stage.
  *
- * next() walks each course from its reader on, an epoch ahead at most. The course whose place is
+ * next() walks each cursor from its reader on, an epoch ahead at most. The cursor whose place is
  * soonest takes a turn: it gives what one batch needs, neighbours in the source as one. So nothing
- * is kept but a place per course, and what is left of a turn.
+ * is kept but a place per cursor, and what is left of a turn.
  *
  * when() asks the other way round: which samples stand in those bytes, where do these stand in the
  * epoch? The samples come from arithmetic, or from an extent_map; the places from the inverse of
  * the order, which takes some 100 ns a sample. But the answer is a time that stays true until it
  * has come: so answers are remembered, by a hash, in slots that anyone overwrites.
  *
- * Courses are looked at as they were at one moment: a struct courses, which is constant while
+ * Cursors are looked at as they were at one moment: a struct cursors, which is constant while
  * somebody uses it. */
 #include "fs/drive/needs.h"
 
@@ -25,7 +25,7 @@
 #include "fs/drive/extent_map.h"
 #include "fs/drive/needs_cursors.h"
 
-#define FRESH_NS     (4 * 1000 * 1000) /* so long when() takes the courses as they were */
+#define FRESH_NS     (4 * 1000 * 1000) /* so long when() takes the cursors as they were */
 #define TURN_MOST    1024              /* elements */
 #define NEEDS_MOST   (2 * KINDS_MAX * EXTENTS_MOST)
 #define ANSWERS      (1 << 18)         /* a power of two */
@@ -35,13 +35,13 @@
 #define STEP_NS      (2 * 1000 * 1000) /* for maps, of a call of next(); and if it has nothing: */
 #define STEP_IDLE_NS (20 * 1000 * 1000)
 
-/* How far a course was told. */
-struct cursor {
+/* How far a cursor was told. */
+struct horizon {
     uint64_t run;
-    uint64_t told; /* in elements like course.passed */
+    uint64_t reported; /* in elements like cursor.passed */
 };
 
-#define COURSE_ROOM 64 /* numbers of courses, and ACTIVES_MOST: none */
+#define COURSE_SIZE 64 /* numbers of courses, and ACTIVE_PLANS_MAX: none */
 
 /* Of a dataset whose samples are not all alike. */
 struct dataset_map {
@@ -56,13 +56,13 @@ struct dataset_map {
  * a slot that two have written at once answers nobody. */
 struct answer {
     _Atomic uint64_t check, time;
-    _Atomic uint64_t whose; /* the course, and courses.version above it */
+    _Atomic uint64_t whose; /* the cursor, and cursors.version above it */
 };
 
-struct guide {
-    /* Set by guide_new(), then constant: */
-    struct stage_guide for_stage;
-    struct actives *actives;
+struct needs {
+    /* Set by needs_new(), then constant: */
+    struct stage_needs for_stage;
+    struct active_plans *active_plans;
     const struct catalog *catalog;
     struct dataset_map *map; /* [catalog->n] */
     struct answer *answer;   /* [ANSWERS] */
@@ -70,167 +70,167 @@ struct guide {
     struct lock lock;
     pthread_cond_t refreshed;
     /* Guarded by lock: */
-    bool refreshing;         /* by one thread, which then makes the courses with no lock held */
-    struct courses *courses; /* as they are; owned */
-    struct courses *spare;   /* unused; owned, may be NULL */
+    bool refreshing;         /* by one thread, which then makes the cursors with no lock held */
+    struct cursors *cursors; /* as they are; owned */
+    struct cursors *overflow_block; /* unused; owned, may be NULL */
 
     _Atomic int64_t refreshed_at;
 
     /* next()'s thread's: */
-    uint64_t jumps; /* courses.jumps of the last call */
+    uint64_t jumps; /* cursors.jumps of the last call */
     size_t n_cursors;
-    struct cursor cursor[ACTIVES_MOST];
+    struct horizon horizon[ACTIVE_PLANS_MAX];
     uint64_t needs_run; /* the run that the needs are of, */
-    uint64_t needs_end; /* and the element that it was told up to with them, like course.passed */
+    uint64_t needs_end; /* and the element that it was told up to with them, like cursor.passed */
     size_t n_needs, given;
     struct stage_need need[NEEDS_MOST];
 };
 
-/* ---- courses ---- */
+/* ---- cursors ---- */
 
-static struct courses *courses_hold(struct guide *guide)
+static struct cursors *cursors_hold(struct needs *needs)
 {
-    LOCK_SCOPE(&guide->lock);
+    LOCK_SCOPE(&needs->lock);
 
-    guide->courses->users++;
-    return guide->courses;
+    needs->cursors->users++;
+    return needs->cursors;
 }
 
-static struct courses *let_go_locked(struct guide *guide, struct courses *courses)
+static struct cursors *let_go_locked(struct needs *needs, struct cursors *cursors)
 {
-    lock_assert_held(&guide->lock);
-    if (--courses->users)
+    lock_assert_held(&needs->lock);
+    if (--cursors->users)
         return NULL;
-    if (guide->spare)
-        return courses;
-    guide->spare = courses;
+    if (needs->overflow_block)
+        return cursors;
+    needs->overflow_block = cursors;
     return NULL;
 }
 
-static void courses_let_go(struct guide *guide, struct courses *courses)
+static void cursors_let_go(struct needs *needs, struct cursors *cursors)
 {
-    lock_take(&guide->lock);
-    courses = let_go_locked(guide, courses);
-    lock_drop(&guide->lock);
-    free(courses);
+    lock_take(&needs->lock);
+    cursors = let_go_locked(needs, cursors);
+    lock_drop(&needs->lock);
+    free(cursors);
 }
 
-/* May this thread make the courses anew? Others make them one after another. */
-static bool begin_refresh(struct guide *guide, bool must, struct courses **ret_before,
-                          struct courses **ret)
+/* May this thread make the cursors anew? Others make them one after another. */
+static bool begin_refresh(struct needs *needs, bool must, struct cursors **ret_before,
+                          struct cursors **ret)
 {
-    LOCK_SCOPE(&guide->lock);
+    LOCK_SCOPE(&needs->lock);
 
-    while (guide->refreshing && must)
-        lock_wait(&guide->lock, &guide->refreshed);
-    if (guide->refreshing)
+    while (needs->refreshing && must)
+        lock_wait(&needs->lock, &needs->refreshed);
+    if (needs->refreshing)
         return false;
-    guide->refreshing = true;
-    *ret_before = guide->courses;
+    needs->refreshing = true;
+    *ret_before = needs->cursors;
     (*ret_before)->users++;
-    *ret = guide->spare;
-    guide->spare = NULL;
+    *ret = needs->overflow_block;
+    needs->overflow_block = NULL;
     return true;
 }
 
-static void end_refresh(struct guide *guide, struct courses *before, struct courses *courses)
+static void end_refresh(struct needs *needs, struct cursors *before, struct cursors *cursors)
 {
-    struct courses *old = NULL, *unused = NULL;
+    struct cursors *old = NULL, *unused = NULL;
 
-    lock_take(&guide->lock);
-    if (courses) {
-        courses->users = 1;
-        old = let_go_locked(guide, guide->courses);
-        guide->courses = courses;
+    lock_take(&needs->lock);
+    if (cursors) {
+        cursors->users = 1;
+        old = let_go_locked(needs, needs->cursors);
+        needs->cursors = cursors;
     }
-    unused = let_go_locked(guide, before);
-    guide->refreshing = false;
-    pthread_cond_broadcast(&guide->refreshed);
-    lock_drop(&guide->lock);
+    unused = let_go_locked(needs, before);
+    needs->refreshing = false;
+    pthread_cond_broadcast(&needs->refreshed);
+    lock_drop(&needs->lock);
     free(old);
     free(unused);
 }
 
-/* Look at the actives. Without memory the courses stay as they were. */
-static void refresh(struct guide *guide, bool must)
+/* Look at the active plans. Without memory the cursors stay as they were. */
+static void refresh(struct needs *needs, bool must)
 {
-    struct active_course active[ACTIVES_MOST];
-    struct courses *before, *courses;
+    struct active_cursor active[ACTIVE_PLANS_MAX];
+    struct cursors *before, *cursors;
 
-    if (!must && monotonic_ns() - atomic_load_explicit(&guide->refreshed_at, memory_order_relaxed) <
+    if (!must && monotonic_ns() - atomic_load_explicit(&needs->refreshed_at, memory_order_relaxed) <
                      FRESH_NS)
         return;
-    if (!begin_refresh(guide, must, &before, &courses))
+    if (!begin_refresh(needs, must, &before, &cursors))
         return;
-    if (!courses)
-        courses = malloc(sizeof(*courses));
-    if (courses)
-        courses_make(before, active, actives_courses(guide->actives, active), courses);
-    atomic_store_explicit(&guide->refreshed_at, monotonic_ns(), memory_order_relaxed);
-    end_refresh(guide, before, courses);
+    if (!cursors)
+        cursors = malloc(sizeof(*cursors));
+    if (cursors)
+        cursors_make(before, active, actives_cursors(needs->active_plans, active), cursors);
+    atomic_store_explicit(&needs->refreshed_at, monotonic_ns(), memory_order_relaxed);
+    end_refresh(needs, before, cursors);
 }
 
 /* ---- what comes next ---- */
 
-static const struct cursor *find_cursor(const struct guide *guide, uint64_t run)
+static const struct horizon *find_horizon(const struct needs *needs, uint64_t run)
 {
-    for (size_t i = 0; i < guide->n_cursors; i++)
-        if (guide->cursor[i].run == run)
-            return &guide->cursor[i];
+    for (size_t i = 0; i < needs->n_cursors; i++)
+        if (needs->horizon[i].run == run)
+            return &needs->horizon[i];
     return NULL;
 }
 
-/* Are the needs that are left those of this course? */
-static bool has_needs(const struct guide *guide, const struct course *c)
+/* Are the needs that are left those of this cursor? */
+static bool has_needs(const struct needs *needs, const struct cursor *c)
 {
-    return c->run == guide->needs_run || (c->from_run && c->from_run == guide->needs_run);
+    return c->run == needs->needs_run || (c->from_run && c->from_run == needs->needs_run);
 }
 
 /* Make cursor number i that of course number i. After a jump the stage has forgotten what it was
- * told, of all courses. */
-static void set_cursors(struct guide *guide, const struct courses *courses)
+ * told, of all cursors. */
+static void set_cursors(struct needs *needs, const struct cursors *cursors)
 {
-    struct cursor cursor[ACTIVES_MOST];
+    struct horizon horizon[ACTIVE_PLANS_MAX];
     bool needs_count = false;
 
-    if (guide->jumps != courses->jumps)
-        guide->n_cursors = guide->needs_run = 0;
-    guide->jumps = courses->jumps;
-    for (size_t i = 0; i < courses->n; i++) {
-        const struct course *c = &courses->course[i];
-        const struct cursor *before = find_cursor(guide, c->run);
+    if (needs->jumps != cursors->jumps)
+        needs->n_cursors = needs->needs_run = 0;
+    needs->jumps = cursors->jumps;
+    for (size_t i = 0; i < cursors->n; i++) {
+        const struct cursor *c = &cursors->cursor[i];
+        const struct horizon *before = find_horizon(needs, c->run);
 
         if (!before && c->from_run)
-            before = find_cursor(guide, c->from_run);
-        cursor[i] = (struct cursor){c->run, max_u64(c->passed, before ? before->told : 0)};
-        needs_count = needs_count || (has_needs(guide, c) && c->passed < guide->needs_end);
+            before = find_horizon(needs, c->from_run);
+        horizon[i] = (struct horizon){c->run, max_u64(c->passed, before ? before->reported : 0)};
+        needs_count = needs_count || (has_needs(needs, c) && c->passed < needs->needs_end);
     }
-    memcpy(guide->cursor, cursor, courses->n * sizeof(*cursor));
-    guide->n_cursors = courses->n;
+    memcpy(needs->horizon, horizon, cursors->n * sizeof(*horizon));
+    needs->n_cursors = cursors->n;
     if (!needs_count) /* their reader has passed them, or is somewhere else now */
-        guide->n_needs = guide->given = 0;
+        needs->n_needs = needs->given = 0;
 }
 
 /* Elements ahead of the reader that are not told. */
-static uint64_t left_of(const struct course *c, const struct cursor *cursor)
+static uint64_t left_of(const struct cursor *c, const struct horizon *horizon)
 {
-    uint64_t ahead = cursor->told - c->passed,
+    uint64_t ahead = horizon->reported - c->passed,
              most = c->goes_on ? c->elements : c->elements - c->at;
 
     return ahead < most ? most - ahead : 0;
 }
 
-/* The course whose turn it is; courses->n: all are told. */
-static size_t soonest(const struct guide *guide, const struct courses *courses)
+/* The cursor whose turn it is; cursors->n: all are told. */
+static size_t soonest(const struct needs *needs, const struct cursors *cursors)
 {
-    size_t best = courses->n;
+    size_t best = cursors->n;
     uint64_t least = 0;
 
-    for (size_t i = 0; i < courses->n; i++) {
-        const struct course *c = &courses->course[i];
-        uint64_t far = course_time(c, guide->cursor[i].told - c->passed) - c->clock;
+    for (size_t i = 0; i < cursors->n; i++) {
+        const struct cursor *c = &cursors->cursor[i];
+        uint64_t far = cursor_time(c, needs->horizon[i].reported - c->passed) - c->clock;
 
-        if (left_of(c, &guide->cursor[i]) && (best == courses->n || far < least)) {
+        if (left_of(c, &needs->horizon[i]) && (best == cursors->n || far < least)) {
             best = i;
             least = far;
         }
@@ -238,14 +238,14 @@ static size_t soonest(const struct guide *guide, const struct courses *courses)
     return best;
 }
 
-static void add_needs(struct guide *guide, const struct course *c, uint64_t sample, uint64_t when)
+static void add_needs(struct needs *needs, const struct cursor *c, uint64_t sample, uint64_t when)
 {
     for (unsigned i = 0; i < max_u64(c->n_fields, 1); i++) {
         struct extent extent[EXTENTS_MOST];
         unsigned n = dataset_extents(c->ds, sample, c->n_fields ? c->field[i] : NULL, extent);
 
         for (unsigned k = 0; k < n; k++)
-            guide->need[guide->n_needs++] =
+            needs->need[needs->n_needs++] =
                 (struct stage_need){extent[k].blob, extent[k].off, extent[k].len, when, false};
     }
 }
@@ -267,13 +267,13 @@ static int by_time(const void *a, const void *b)
 }
 
 /* What touches becomes one; then soonest first. */
-static void merge_needs(struct guide *guide)
+static void merge_needs(struct needs *needs)
 {
-    struct stage_need *need = guide->need;
+    struct stage_need *need = needs->need;
     size_t kept = 0;
 
-    qsort(need, guide->n_needs, sizeof(*need), by_place);
-    for (size_t i = 0; i < guide->n_needs; i++) {
+    qsort(need, needs->n_needs, sizeof(*need), by_place);
+    for (size_t i = 0; i < needs->n_needs; i++) {
         struct stage_need *last = kept ? &need[kept - 1] : NULL;
 
         if (!last || last->blob != need[i].blob || need[i].off > last->off + last->len) {
@@ -283,36 +283,36 @@ static void merge_needs(struct guide *guide)
         last->len = max_u64(last->len, need[i].off + need[i].len - last->off);
         last->when = min_u64(last->when, need[i].when);
     }
-    guide->n_needs = kept;
+    needs->n_needs = kept;
     qsort(need, kept, sizeof(*need), by_time);
 }
 
 /* What stands in one batch, or in a part of it. Samples that are files of their own are read one by
  * one, but staged as if some were read together. */
-static void take_turn(struct guide *guide, const struct course *c, struct cursor *cursor)
+static void take_turn(struct needs *needs, const struct cursor *c, struct horizon *horizon)
 {
-    uint64_t distance = cursor->told - c->passed, sample[TURN_MOST];
+    uint64_t distance = horizon->reported - c->passed, sample[TURN_MOST];
     uint64_t element = (c->at + distance) % c->elements;
     uint64_t unit = c->unit > 1 ? c->unit - element % c->unit : TURN_MOST / 4;
-    uint64_t n = min_u64(min_u64(unit, TURN_MOST), left_of(c, cursor));
+    uint64_t n = min_u64(min_u64(unit, TURN_MOST), left_of(c, horizon));
     size_t most = NEEDS_MOST - max_u64(c->n_fields, 1) * EXTENTS_MOST, i = 0;
 
     n = min_u64(n, c->elements - element);
-    course_samples(c, distance, (size_t)n, sample);
-    guide->needs_run = c->run;
-    guide->n_needs = guide->given = 0;
-    for (; i < n && guide->n_needs <= most; i++)
-        add_needs(guide, c, sample[i], course_time(c, distance + i));
-    merge_needs(guide);
-    cursor->told += i;
-    guide->needs_end = cursor->told;
+    cursor_samples(c, distance, (size_t)n, sample);
+    needs->needs_run = c->run;
+    needs->n_needs = needs->given = 0;
+    for (; i < n && needs->n_needs <= most; i++)
+        add_needs(needs, c, sample[i], cursor_time(c, distance + i));
+    merge_needs(needs);
+    horizon->reported += i;
+    needs->needs_end = horizon->reported;
 }
 
 /* ---- maps ---- */
 
-static struct dataset_map *map_of(const struct guide *guide, const struct course *c)
+static struct dataset_map *map_of(const struct needs *needs, const struct cursor *c)
 {
-    return &guide->map[c->item - guide->catalog->item];
+    return &needs->map[c->item - needs->catalog->item];
 }
 
 /* Go on with a map until that time. */
@@ -331,68 +331,68 @@ static void make_map(struct dataset_map *map, const struct dataset *ds, int64_t 
     map->failed = true;
 }
 
-static void make_maps(const struct guide *guide, const struct courses *courses, int64_t ns)
+static void make_maps(const struct needs *needs, const struct cursors *cursors, int64_t ns)
 {
     int64_t until = monotonic_ns() + ns;
 
-    for (size_t i = 0; i < courses->n; i++) {
-        struct dataset_map *map = map_of(guide, &courses->course[i]);
+    for (size_t i = 0; i < cursors->n; i++) {
+        struct dataset_map *map = map_of(needs, &cursors->cursor[i]);
 
         if (atomic_load(&map->is_wanted) && !atomic_load(&map->ready) && !map->failed)
-            make_map(map, courses->course[i].ds, until);
+            make_map(map, cursors->cursor[i].ds, until);
     }
 }
 
 /* Give some of the needs that are left. */
-static size_t give_needs(struct guide *guide, const struct courses *courses, struct stage_need *ret,
-                         size_t room)
+static size_t give_needs(struct needs *needs, const struct cursors *cursors, struct stage_need *ret,
+                         size_t capacity)
 {
-    size_t n = (size_t)min_u64(room, guide->n_needs - guide->given);
+    size_t n = (size_t)min_u64(capacity, needs->n_needs - needs->given);
     uint64_t begun = 0; /* what is needed before */
 
-    memcpy(ret, guide->need + guide->given, n * sizeof(*ret));
-    guide->given += n;
-    for (size_t i = 0; i < courses->n; i++) {
-        const struct course *c = &courses->course[i];
+    memcpy(ret, needs->need + needs->given, n * sizeof(*ret));
+    needs->given += n;
+    for (size_t i = 0; i < cursors->n; i++) {
+        const struct cursor *c = &cursors->cursor[i];
 
-        if (has_needs(guide, c))
-            begun = max_u64(begun, course_time(c, c->unit - c->at % c->unit));
+        if (has_needs(needs, c))
+            begun = max_u64(begun, cursor_time(c, c->unit - c->at % c->unit));
     }
     for (size_t i = 0; i < n; i++)
         ret[i].has_begun = ret[i].when < begun;
     return n;
 }
 
-static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
+static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
 {
-    struct guide *guide = ctx;
-    struct courses *courses;
+    struct needs *needs = ctx;
+    struct cursors *cursors;
     unsigned empty = 0;
     size_t n = 0;
 
-    refresh(guide, true);
-    courses = courses_hold(guide);
-    set_cursors(guide, courses);
-    while (n < room) {
+    refresh(needs, true);
+    cursors = cursors_hold(needs);
+    set_cursors(needs, cursors);
+    while (n < capacity) {
         size_t i;
 
-        n += give_needs(guide, courses, ret + n, room - n);
-        i = n < room ? soonest(guide, courses) : courses->n;
-        if (i == courses->n)
+        n += give_needs(needs, cursors, ret + n, capacity - n);
+        i = n < capacity ? soonest(needs, cursors) : cursors->n;
+        if (i == cursors->n)
             break;
-        take_turn(guide, &courses->course[i], &guide->cursor[i]);
-        if (!guide->n_needs && ++empty == EMPTY_MOST)
+        take_turn(needs, &cursors->cursor[i], &needs->horizon[i]);
+        if (!needs->n_needs && ++empty == EMPTY_MOST)
             break; /* what is read has no bytes in sources, as sample numbers */
     }
-    make_maps(guide, courses, n ? STEP_NS : STEP_IDLE_NS);
-    courses_let_go(guide, courses);
+    make_maps(needs, cursors, n ? STEP_NS : STEP_IDLE_NS);
+    cursors_let_go(needs, cursors);
     return n;
 }
 
 /* ---- when ---- */
 
 /* Of fields whose items are all alike. */
-static uint64_t stored_distance(const struct course *c, const struct blob *blob, uint64_t off,
+static uint64_t stored_distance(const struct cursor *c, const struct blob *blob, uint64_t off,
                                 uint64_t len)
 {
     unsigned n = c->n_fields ? c->n_fields : c->ds->n_fields;
@@ -401,17 +401,17 @@ static uint64_t stored_distance(const struct course *c, const struct blob *blob,
     for (unsigned i = 0; i < n; i++) {
         const struct field *f = c->n_fields ? c->field[i] : &c->ds->field[i];
 
-        if (f->blob != blob || f->of || !f->stored_bytes || off + len <= f->offset)
+        if (f->blob != blob || f->base_field || !f->stored_bytes || off + len <= f->offset)
             continue;
         best = min_u64(best,
-                       course_distance(c, off > f->offset ? (off - f->offset) / f->stored_bytes : 0,
+                       cursor_distance(c, off > f->offset ? (off - f->offset) / f->stored_bytes : 0,
                                        (off + len - 1 - f->offset) / f->stored_bytes));
     }
     return best;
 }
 
 /* How far away the need of these bytes is; UINT64_MAX: not needed. */
-static uint64_t distance_of(const struct guide *guide, const struct course *c,
+static uint64_t distance_of(const struct needs *needs, const struct cursor *c,
                             const struct blob *blob, uint64_t off, uint64_t len, bool *known)
 {
     uint64_t first, last;
@@ -420,7 +420,7 @@ static uint64_t distance_of(const struct guide *guide, const struct course *c,
 
     if (!c->ds->ops || !c->ds->ops->extents)
         return stored_distance(c, blob, off, len);
-    map = map_of(guide, c);
+    map = map_of(needs, c);
     ready = atomic_load_explicit(&map->ready, memory_order_acquire);
     if (!ready) {
         if (!atomic_load_explicit(&map->is_wanted, memory_order_relaxed))
@@ -428,28 +428,28 @@ static uint64_t distance_of(const struct guide *guide, const struct course *c,
         *known = false;
         return 0;
     }
-    return extent_map_find(ready, blob, off, len, &first, &last) ? course_distance(c, first, last)
+    return extent_map_find(ready, blob, off, len, &first, &last) ? cursor_distance(c, first, last)
                                                                  : UINT64_MAX;
 }
 
-static uint64_t find_time(const struct guide *guide, const struct courses *courses,
-                          const struct blob *blob, uint64_t off, uint64_t len, size_t *ret_course,
+static uint64_t find_time(const struct needs *needs, const struct cursors *cursors,
+                          const struct blob *blob, uint64_t off, uint64_t len, size_t *ret_cursor,
                           bool *ret_known)
 {
     uint64_t best = STAGE_NEVER;
 
-    *ret_course = ACTIVES_MOST;
+    *ret_cursor = ACTIVE_PLANS_MAX;
     *ret_known = true;
-    for (size_t i = 0; i < courses->n; i++) {
-        const struct course *c = &courses->course[i];
-        uint64_t distance = distance_of(guide, c, blob, off, len, ret_known), time;
+    for (size_t i = 0; i < cursors->n; i++) {
+        const struct cursor *c = &cursors->cursor[i];
+        uint64_t distance = distance_of(needs, c, blob, off, len, ret_known), time;
 
         if (distance == UINT64_MAX)
             continue;
-        time = course_time(c, distance);
+        time = cursor_time(c, distance);
         if (time < best) {
             best = time;
-            *ret_course = i;
+            *ret_cursor = i;
         }
     }
     return best;
@@ -462,27 +462,27 @@ static uint64_t stir(uint64_t h, uint64_t v)
     return h ^ h >> 29;
 }
 
-static uint64_t hash_of(const struct courses *courses, const struct blob *blob, uint64_t off,
+static uint64_t hash_of(const struct cursors *cursors, const struct blob *blob, uint64_t off,
                         uint64_t len)
 {
-    return stir(stir(stir(courses->version + 1, (uintptr_t)blob), off), len);
+    return stir(stir(stir(cursors->version + 1, (uintptr_t)blob), off), len);
 }
 
-/* Is it of these courses, and has its time not come yet? Then another one may be due. */
-static bool is_true(const struct courses *courses, uint64_t time, uint64_t whose)
+/* Is it of these cursors, and has its time not come yet? Then another one may be due. */
+static bool is_true(const struct cursors *cursors, uint64_t time, uint64_t whose)
 {
-    uint64_t course = whose % COURSE_ROOM;
+    uint64_t cursor = whose % COURSE_SIZE;
 
-    if (whose / COURSE_ROOM != courses->version % (UINT64_MAX / COURSE_ROOM))
+    if (whose / COURSE_SIZE != cursors->version % (UINT64_MAX / COURSE_SIZE))
         return false;
-    return course < courses->n ? time >= courses->course[course].clock : time == STAGE_NEVER;
+    return cursor < cursors->n ? time >= cursors->cursor[cursor].clock : time == STAGE_NEVER;
 }
 
 /* The answer that was given before, or the slot for it: the one whose time comes first. */
-static bool recall(const struct guide *guide, const struct courses *courses, uint64_t hash,
+static bool recall(const struct needs *needs, const struct cursors *cursors, uint64_t hash,
                    uint64_t *ret, struct answer **ret_slot)
 {
-    struct answer *slot = &guide->answer[hash % ANSWERS / WAYS * WAYS];
+    struct answer *slot = &needs->answer[hash % ANSWERS / WAYS * WAYS];
     uint64_t soonest = UINT64_MAX;
 
     *ret_slot = slot;
@@ -490,7 +490,7 @@ static bool recall(const struct guide *guide, const struct courses *courses, uin
         uint64_t check = atomic_load_explicit(&slot[i].check, memory_order_relaxed);
         uint64_t time = atomic_load_explicit(&slot[i].time, memory_order_relaxed);
         uint64_t whose = atomic_load_explicit(&slot[i].whose, memory_order_relaxed);
-        bool is_good = is_true(courses, time, whose);
+        bool is_good = is_true(cursors, time, whose);
 
         if (is_good && (check ^ time ^ whose) == hash) {
             *ret = time;
@@ -505,82 +505,82 @@ static bool recall(const struct guide *guide, const struct courses *courses, uin
     return false;
 }
 
-static void remember(const struct courses *courses, struct answer *slot, uint64_t hash,
-                     uint64_t time, size_t course)
+static void remember(const struct cursors *cursors, struct answer *slot, uint64_t hash,
+                     uint64_t time, size_t cursor)
 {
-    uint64_t whose = courses->version % (UINT64_MAX / COURSE_ROOM) * COURSE_ROOM + course;
+    uint64_t whose = cursors->version % (UINT64_MAX / COURSE_SIZE) * COURSE_SIZE + cursor;
 
     atomic_store_explicit(&slot->check, hash ^ time ^ whose, memory_order_relaxed);
     atomic_store_explicit(&slot->time, time, memory_order_relaxed);
     atomic_store_explicit(&slot->whose, whose, memory_order_relaxed);
 }
 
-static uint64_t guide_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
 {
-    struct guide *guide = ctx;
-    struct courses *courses;
+    struct needs *needs = ctx;
+    struct cursors *cursors;
     struct answer *slot;
     uint64_t hash, time;
-    size_t course;
+    size_t cursor;
     bool known;
 
     if (!len)
         return STAGE_NEVER;
-    refresh(guide, false);
-    courses = courses_hold(guide);
-    hash = hash_of(courses, blob, off, len);
-    if (!recall(guide, courses, hash, &time, &slot)) {
-        time = find_time(guide, courses, blob, off, len, &course, &known);
+    refresh(needs, false);
+    cursors = cursors_hold(needs);
+    hash = hash_of(cursors, blob, off, len);
+    if (!recall(needs, cursors, hash, &time, &slot)) {
+        time = find_time(needs, cursors, blob, off, len, &cursor, &known);
         if (known)
-            remember(courses, slot, hash, time, course);
+            remember(cursors, slot, hash, time, cursor);
     }
-    courses_let_go(guide, courses);
+    cursors_let_go(needs, cursors);
     return time;
 }
 
 /* ---- making it ---- */
 
-int guide_new(struct actives *actives, const struct catalog *catalog, struct guide **ret)
+int needs_new(struct active_plans *active_plans, const struct catalog *catalog, struct needs **ret)
 {
-    struct guide *guide = calloc(1, sizeof(*guide));
+    struct needs *needs = calloc(1, sizeof(*needs));
 
-    if (!guide)
+    if (!needs)
         return -ENOMEM;
-    lock_init(&guide->lock);
-    condition_init(&guide->refreshed);
-    guide->for_stage = (struct stage_guide){guide_next, guide_when, guide};
-    guide->actives = actives;
-    guide->catalog = catalog;
-    guide->map = calloc(catalog->n, sizeof(*guide->map));
-    guide->answer = calloc(ANSWERS, sizeof(*guide->answer));
-    guide->courses = calloc(1, sizeof(*guide->courses));
-    if (!guide->map || !guide->answer || !guide->courses) {
-        guide_free(guide);
+    lock_init(&needs->lock);
+    condition_init(&needs->refreshed);
+    needs->for_stage = (struct stage_needs){needs_next, needs_when, needs};
+    needs->active_plans = active_plans;
+    needs->catalog = catalog;
+    needs->map = calloc(catalog->n, sizeof(*needs->map));
+    needs->answer = calloc(ANSWERS, sizeof(*needs->answer));
+    needs->cursors = calloc(1, sizeof(*needs->cursors));
+    if (!needs->map || !needs->answer || !needs->cursors) {
+        needs_free(needs);
         return -ENOMEM;
     }
-    guide->courses->users = 1;
-    *ret = guide;
+    needs->cursors->users = 1;
+    *ret = needs;
     return 0;
 }
 
-void guide_free(struct guide *guide)
+void needs_free(struct needs *needs)
 {
-    if (!guide)
+    if (!needs)
         return;
-    for (size_t i = 0; guide->map && i < guide->catalog->n; i++) {
-        extent_map_free(atomic_load(&guide->map[i].ready));
-        extent_map_free(guide->map[i].making);
+    for (size_t i = 0; needs->map && i < needs->catalog->n; i++) {
+        extent_map_free(atomic_load(&needs->map[i].ready));
+        extent_map_free(needs->map[i].making);
     }
-    free(guide->map);
-    free(guide->answer);
-    free(guide->courses);
-    free(guide->spare);
-    lock_release(&guide->lock);
-    pthread_cond_destroy(&guide->refreshed);
-    free(guide);
+    free(needs->map);
+    free(needs->answer);
+    free(needs->cursors);
+    free(needs->overflow_block);
+    lock_release(&needs->lock);
+    pthread_cond_destroy(&needs->refreshed);
+    free(needs);
 }
 
-const struct stage_guide *guide_for_stage(struct guide *guide)
+const struct stage_needs *needs_for_stage(struct needs *needs)
 {
-    return &guide->for_stage;
+    return &needs->for_stage;
 }

@@ -1,4 +1,5 @@
-/* The guide of the stage: what the active plans will read next, and when bytes are needed.
+/* The forecast of needs of the stage: what the active plans will read next, and when bytes are
+ * needed.
  *
  * Times are elements: of the reader that is fastest, and of others as far as is known how much
  * slower they are. Memory is per active plan and per 64 KiB of a source, never per sample. */
@@ -8,14 +9,14 @@
 #include "cache/stage/stage.h"
 #include "fs/drive/active_plans.h"
 
-struct guide;
+struct needs;
 
-/* actives and catalog must outlive it. 0 or -ENOMEM. */
-int guide_new(struct actives *actives, const struct catalog *catalog, struct guide **ret);
-void guide_free(struct guide *guide); /* takes NULL; the stage's threads have ended */
+/* active plans and catalog must outlive it. 0 or -ENOMEM. */
+int needs_new(struct active_plans *active_plans, const struct catalog *catalog, struct needs **ret);
+void needs_free(struct needs *needs); /* takes NULL; the stage's threads have ended */
 
-/* For stage_set_guide(); lives as long as guide. next() looks at the actives each time, when() at
- * most every few milliseconds. */
-const struct stage_guide *guide_for_stage(struct guide *guide);
+/* For stage_set_needs(); lives as long as guide. next() looks at the active plans each time, when()
+ * at most every few milliseconds. */
+const struct stage_needs *needs_for_stage(struct needs *needs);
 
 #endif

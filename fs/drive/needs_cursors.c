@@ -1,4 +1,4 @@
-/* Times. Each course has a clock: the time at which its next element is read. It goes forward with
+/* Times. Each cursor has a clock: the time at which its next element is read. It goes forward with
  * the reader, one for an element of the fastest; one of a slower reader counts for more, if both
  * speeds are known. So the time of an element stays the same while its reader comes closer, and
  * what is needed sooner has the smaller one, whoever needs it. Clocks of readers whose speeds are
@@ -18,7 +18,7 @@
 
 /* ---- making them ---- */
 
-static void add_field(struct course *c, const struct field *f)
+static void add_field(struct cursor *c, const struct field *f)
 {
     for (unsigned i = 0; i < c->n_fields; i++)
         if (c->field[i] == f)
@@ -27,7 +27,7 @@ static void add_field(struct course *c, const struct field *f)
 }
 
 /* The fields of the files that are read. */
-static void set_fields(struct course *c, const struct active_course *active)
+static void set_fields(struct cursor *c, const struct active_cursor *active)
 {
     enum scope scope = active->is_samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
     const struct folder *folder = active->folder;
@@ -42,11 +42,11 @@ static void set_fields(struct course *c, const struct active_course *active)
             c->n_fields = 0;
             return;
         }
-        add_field(c, f->of ? f->of : f);
+        add_field(c, f->base_field ? f->base_field : f);
     }
 }
 
-static void set_list(struct course *c, const struct active_course *active)
+static void set_list(struct cursor *c, const struct active_cursor *active)
 {
     const struct plan_entry *entry = active->plan;
     const struct schedule *s = entry ? &entry->schedule : NULL;
@@ -65,7 +65,7 @@ static void set_list(struct course *c, const struct active_course *active)
     c->at = min_u64(active->at, c->elements);
 }
 
-static void set_orders(struct course *c, const struct course *before)
+static void set_orders(struct cursor *c, const struct cursor *before)
 {
     if (!c->is_seeded)
         return;
@@ -77,36 +77,36 @@ static void set_orders(struct course *c, const struct course *before)
         order_init(&c->order[i], c->plan->plan.seed, c->epoch + i, c->length, c->plan->plan.window);
 }
 
-static const struct course *find_id(const struct courses *courses, uint64_t id)
+static const struct cursor *find_id(const struct cursors *cursors, uint64_t id)
 {
-    for (size_t i = 0; i < courses->n; i++)
-        if (courses->course[i].id == id)
-            return &courses->course[i];
+    for (size_t i = 0; i < cursors->n; i++)
+        if (cursors->cursor[i].id == id)
+            return &cursors->cursor[i];
     return NULL;
 }
 
-/* The course of another epoch of the plan of c. */
-static const struct course *find_epoch(const struct courses *courses, const struct course *c,
+/* The cursor of another epoch of the plan of c. */
+static const struct cursor *find_epoch(const struct cursors *cursors, const struct cursor *c,
                                        uint64_t epoch)
 {
-    for (size_t i = 0; i < courses->n; i++)
-        if (courses->course[i].plan == c->plan && courses->course[i].item == c->item &&
-            courses->course[i].epoch == epoch && courses->course[i].id != c->id)
-            return &courses->course[i];
+    for (size_t i = 0; i < cursors->n; i++)
+        if (cursors->cursor[i].plan == c->plan && cursors->cursor[i].item == c->item &&
+            cursors->cursor[i].epoch == epoch && cursors->cursor[i].id != c->id)
+            return &cursors->cursor[i];
     return NULL;
 }
 
 /* Take over where the reader was, and what it has passed since. */
-static void go_forward(struct course *c, const struct course *before, uint64_t passed)
+static void go_forward(struct cursor *c, const struct cursor *before, uint64_t passed)
 {
     c->passed = before->passed + passed;
     c->scale = before->scale;
-    c->clock = course_time(before, passed);
+    c->clock = cursor_time(before, passed);
 }
 
-static void set_progress(struct course *c, const struct courses *before, struct courses *courses)
+static void set_progress(struct cursor *c, const struct cursors *before, struct cursors *cursors)
 {
-    const struct course *same = find_id(before, c->id), *last = NULL;
+    const struct cursor *same = find_id(before, c->id), *last = NULL;
 
     set_orders(c, same);
     if (same && same->jumps == c->jumps && same->epoch == c->epoch &&
@@ -119,13 +119,13 @@ static void set_progress(struct course *c, const struct courses *before, struct 
     }
     if (!same && c->is_seeded && c->epoch)
         last = find_epoch(before, c, c->epoch - 1);
-    c->run = ++courses->runs;
+    c->run = ++cursors->runs;
     c->from_run = last ? last->run : 0;
     if (last) {
         go_forward(c, last, last->elements - last->at + c->at);
         return;
     }
-    courses->jumps++;
+    cursors->jumps++;
     c->passed = 0;
     c->clock = before->latest;
     c->scale = same ? same->scale : 1;
@@ -133,14 +133,14 @@ static void set_progress(struct course *c, const struct courses *before, struct 
 
 /* What an element of each counts for, beside one of the fastest. Speeds are not steady: it stays
  * until it is far off. */
-static void set_scales(struct courses *courses)
+static void set_scales(struct cursors *cursors)
 {
     uint64_t fastest = 0;
 
-    for (size_t i = 0; i < courses->n; i++)
-        fastest = max_u64(fastest, courses->course[i].speed);
-    for (size_t i = 0; i < courses->n; i++) {
-        struct course *c = &courses->course[i];
+    for (size_t i = 0; i < cursors->n; i++)
+        fastest = max_u64(fastest, cursors->cursor[i].speed);
+    for (size_t i = 0; i < cursors->n; i++) {
+        struct cursor *c = &cursors->cursor[i];
         double scale = c->speed ? (double)fastest / (double)c->speed : 1;
 
         scale = scale > SCALE_MOST ? SCALE_MOST : scale;
@@ -149,28 +149,28 @@ static void set_scales(struct courses *courses)
     }
 }
 
-static void set_clocks(struct courses *courses)
+static void set_clocks(struct cursors *cursors)
 {
-    for (size_t i = 0; i < courses->n; i++)
-        courses->latest = max_u64(courses->latest, courses->course[i].clock);
-    for (size_t i = 0; i < courses->n; i++) {
-        struct course *c = &courses->course[i];
+    for (size_t i = 0; i < cursors->n; i++)
+        cursors->latest = max_u64(cursors->latest, cursors->cursor[i].clock);
+    for (size_t i = 0; i < cursors->n; i++) {
+        struct cursor *c = &cursors->cursor[i];
         uint64_t elements = max_u64(LAG, min_u64(2 * c->unit, c->elements));
-        uint64_t lag = course_time(c, elements) - c->clock;
+        uint64_t lag = cursor_time(c, elements) - c->clock;
 
-        if (courses->latest - c->clock > lag)
-            c->clock = courses->latest - lag;
+        if (cursors->latest - c->clock > lag)
+            c->clock = cursors->latest - lag;
     }
 }
 
-static bool is_same(const struct course *a, const struct course *b)
+static bool is_same(const struct cursor *a, const struct cursor *b)
 {
     return a->run == b->run && a->epoch == b->epoch && a->n_fields == b->n_fields &&
            a->scale == b->scale && !memcmp(a->field, b->field, a->n_fields * sizeof(a->field[0]));
 }
 
-void courses_make(const struct courses *before, const struct active_course *active, size_t n,
-                  struct courses *ret)
+void cursors_make(const struct cursors *before, const struct active_cursor *active, size_t n,
+                  struct cursors *ret)
 {
     bool same = true;
 
@@ -179,7 +179,7 @@ void courses_make(const struct courses *before, const struct active_course *acti
     ret->jumps = before->jumps;
     ret->latest = before->latest;
     for (size_t i = 0; i < n; i++) {
-        struct course *c = &ret->course[ret->n];
+        struct cursor *c = &ret->cursor[ret->n];
 
         if (!active[i].item->ds || dataset_state(active[i].item->ds) != DATASET_READY)
             continue;
@@ -201,17 +201,17 @@ void courses_make(const struct courses *before, const struct active_course *acti
     set_scales(ret);
     set_clocks(ret);
     for (size_t i = 0; i < ret->n; i++) {
-        struct course *c = &ret->course[i];
+        struct cursor *c = &ret->cursor[i];
 
         c->goes_on = c->goes_on && (!c->is_seeded || !find_epoch(ret, c, c->epoch + 1));
-        same = same && i < before->n && is_same(c, &before->course[i]);
+        same = same && i < before->n && is_same(c, &before->cursor[i]);
     }
     ret->version = before->version + !(same && ret->n == before->n);
 }
 
 /* ---- elements and samples ---- */
 
-void course_samples(const struct course *c, uint64_t distance, size_t count, uint64_t *ret)
+void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uint64_t *ret)
 {
     uint64_t place = c->at + distance;
     bool next = place >= c->elements;
@@ -229,7 +229,7 @@ void course_samples(const struct course *c, uint64_t distance, size_t count, uin
 #define NONE UINT64_MAX
 
 /* The first element from `from` on that reads one of positions first .. last of the list. */
-static uint64_t element_of(const struct course *c, uint64_t first, uint64_t last, uint64_t from)
+static uint64_t element_of(const struct cursor *c, uint64_t first, uint64_t last, uint64_t from)
 {
     uint64_t passed, skip = 0;
 
@@ -252,7 +252,7 @@ static uint64_t element_of(const struct course *c, uint64_t first, uint64_t last
 }
 
 /* The same of one position; by far the most are of no wrap and one rank. */
-static inline uint64_t element_at(const struct course *c, uint64_t position, uint64_t from)
+static inline uint64_t element_at(const struct cursor *c, uint64_t position, uint64_t from)
 {
     if (c->wraps || c->ranks > 1)
         return element_of(c, position, position, from);
@@ -261,7 +261,7 @@ static inline uint64_t element_at(const struct course *c, uint64_t position, uin
 
 /* Positions of samples, of which the smallest elements are kept. */
 struct look {
-    const struct course *c;
+    const struct cursor *c;
     unsigned epoch; /* 0: this one, from `at` on; 1: the next */
     uint64_t least; /* element */
 };
@@ -282,7 +282,7 @@ static void look_at(struct look *look, uint64_t sample, uint64_t count)
 }
 
 /* The first element of an epoch that reads one of samples first .. last of the list. */
-static uint64_t least_element(const struct course *c, unsigned epoch, uint64_t first, uint64_t last)
+static uint64_t least_element(const struct cursor *c, unsigned epoch, uint64_t first, uint64_t last)
 {
     struct look look = {c, epoch, NONE};
     uint64_t count = last - first + 1;
@@ -298,7 +298,7 @@ static uint64_t least_element(const struct course *c, unsigned epoch, uint64_t f
     return look.least;
 }
 
-uint64_t course_distance(const struct course *c, uint64_t first, uint64_t last)
+uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last)
 {
     uint64_t element;
 

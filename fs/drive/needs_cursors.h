@@ -1,5 +1,5 @@
-/* The courses of the active plans, as the guide sees them at a moment: which elements are still to
- * be read, of which samples, and at what times. */
+/* The cursors of the active plans, as the forecast of needs sees them at a moment: which elements
+ * are still to be read, of which samples, and at what times. */
 #ifndef EPOCHFS_FS_DRIVE_NEEDS_CURSORS_H
 #define EPOCHFS_FS_DRIVE_NEEDS_CURSORS_H
 
@@ -8,8 +8,8 @@
 
 /* Distances are in elements from `at` on: that one is 0 away, and the first one of the next epoch
  * elements - at. */
-struct course {
-    uint64_t id, jumps, epoch; /* as in struct active_course, and: */
+struct cursor {
+    uint64_t id, jumps, epoch; /* as in struct active_cursor, and: */
     const struct catalog_item *item;
     const struct plan_entry *plan; /* NULL: samples in stored order */
     uint64_t speed;
@@ -23,7 +23,7 @@ struct course {
     uint64_t rank, ranks;
     uint64_t wraps; /* how often the list is begun again before the epoch ends */
     bool is_seeded;
-    bool goes_on;          /* behind this epoch: the next one is planned for, and has no course */
+    bool goes_on;          /* behind this epoch: the next one is planned for, and has no cursor */
     struct order order[2]; /* with a seed: of this epoch and the next */
 
     uint64_t at;       /* element, <= elements */
@@ -34,29 +34,29 @@ struct course {
     double scale;      /* time of an element */
 };
 
-struct courses {
-    unsigned users;   /* the guide's */
+struct cursors {
+    unsigned users;   /* the forecast of needs's */
     uint64_t version; /* another one where times do not compare with those before */
     uint64_t runs;    /* so far, and how many of them went on from no other one: */
     uint64_t jumps;
     uint64_t latest; /* of all clocks so far */
     size_t n;
-    struct course course[ACTIVES_MOST];
+    struct cursor cursor[ACTIVE_PLANS_MAX];
 };
 
-/* The courses as they are now; before: as they were. */
-void courses_make(const struct courses *before, const struct active_course *active, size_t n,
-                  struct courses *ret);
+/* The cursors as they are now; before: as they were. */
+void cursors_make(const struct cursors *before, const struct active_cursor *active, size_t n,
+                  struct cursors *ret);
 
 /* The samples of elements that are so far away. count of them, in one epoch. */
-void course_samples(const struct course *c, uint64_t distance, size_t count, uint64_t *ret);
+void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uint64_t *ret);
 
 /* How far away the element is that reads one of samples first .. last next. UINT64_MAX: none does,
  * as far as to the end of the next epoch. Of very many samples, not all are looked at. */
-uint64_t course_distance(const struct course *c, uint64_t first, uint64_t last);
+uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last);
 
 /* The time of an element that is so far away. */
-static inline uint64_t course_time(const struct course *c, uint64_t distance)
+static inline uint64_t cursor_time(const struct cursor *c, uint64_t distance)
 {
     return c->clock + (c->scale > 1 ? (uint64_t)(c->scale * (double)distance) : distance);
 }

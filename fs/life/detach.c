@@ -50,9 +50,9 @@ static bool says_busy(const char *said)
 int detach(const char *path, enum detach_how how, struct diag *d)
 {
     const struct step step = {path, how};
-    const struct patient_work work = {take_step, &step, STEP_MS, NULL};
+    const struct watched_child_work work = {take_step, &step, STEP_MS, NULL};
     AUTO_TEXT struct text said = {0};
-    int r = patient_do(&work, &said);
+    int r = watched_child_do(&work, &said);
 
     if (r < 0 && said.len) {
         said.data[strcspn(said.data, "\n")] = '\0';

@@ -62,10 +62,10 @@ static bool has_it_mapped(const struct search *search, int process)
     FILE *maps = open_in(process, "maps");
     bool found = false;
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     unsigned major, minor;
 
-    while (!found && maps && getline(&line, &room, maps) > 0)
+    while (!found && maps && getline(&line, &capacity, maps) > 0)
         found = sscanf(line, "%*s %*s %*s %x:%x", &major, &minor) == 2 &&
                 makedev(major, minor) == search->device;
     free(line);
@@ -133,7 +133,7 @@ static int search(const void *what, int out)
 void mount_users(const char *path, const struct mount_entry *mount, int ms, struct text *ret)
 {
     const struct search what = {path, makedev(mount->device_major, mount->device_minor)};
-    const struct patient_work work = {search, &what, ms, NULL};
+    const struct watched_child_work work = {search, &what, ms, NULL};
 
-    patient_do(&work, ret);
+    watched_child_do(&work, ret);
 }

@@ -54,14 +54,14 @@ static int write_real_path(const void *path, int out)
 int mounts_real_path(const char *path, char ret[static PATH_MAX])
 {
     AUTO_FREE char *bare = strdup(path);
-    const struct patient_work work = {write_real_path, bare, PATH_MS, NULL};
+    const struct watched_child_work work = {write_real_path, bare, PATH_MS, NULL};
     AUTO_TEXT struct text real = {0};
     int r = bare ? 0 : -ENOMEM;
 
     for (size_t len = strlen(path); r == 0 && len > 1 && bare[len - 1] == '/'; len--)
         bare[len - 1] = '\0';
     if (r == 0)
-        r = patient_do(&work, &real);
+        r = watched_child_do(&work, &real);
     if (r == 0)
         snprintf(ret, PATH_MAX, "%s", real.data);
     return r;
@@ -110,10 +110,10 @@ static int ask(const void *ctx, int out)
 int mounts_ask(const char *path, const struct mount_entry *mount, int ms)
 {
     const struct question question = {path, mount};
-    const struct patient_work work = {ask, &question, ms, NULL};
+    const struct watched_child_work work = {ask, &question, ms, NULL};
     AUTO_TEXT struct text nothing = {0};
 
-    return patient_do(&work, &nothing);
+    return watched_child_do(&work, &nothing);
 }
 
 /* "\040" in mountinfo is a blank. */
@@ -148,10 +148,10 @@ bool mounts_has_device(dev_t device)
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
     unsigned major, minor;
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     bool found = !mounts;
 
-    while (!found && getline(&line, &room, mounts) > 0)
+    while (!found && getline(&line, &capacity, mounts) > 0)
         found =
             sscanf(line, "%*s %*s %u:%u", &major, &minor) == 2 && makedev(major, minor) == device;
     free(line);
@@ -171,10 +171,10 @@ bool mounts_find(const char *path, struct mount_entry *ret)
 {
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     bool found = false;
 
-    while (mounts && getline(&line, &room, mounts) > 0) {
+    while (mounts && getline(&line, &capacity, mounts) > 0) {
         const char *type = strstr(line, " - ");
         struct mount_entry entry;
         char where[PATH_MAX];

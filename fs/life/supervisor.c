@@ -15,7 +15,7 @@
 
 #define REQUEST_MAX ((1 << 20) + 4096)
 
-static uint8_t request[REQUEST_MAX]; /* only the warden touches it */
+static uint8_t request[REQUEST_MAX]; /* only the supervisor touches it */
 
 /* Answer one as the kernel itself does when there is no daemon. Those that want no answer are just
  * taken. */
@@ -33,7 +33,7 @@ static void refuse(int fuse)
 }
 
 /* The process. Only system calls: there may have been threads. */
-static _Noreturn void warden(int fuse, int daemon, int pipe_end)
+static _Noreturn void supervisor(int fuse, int daemon, int pipe_end)
 {
     struct pollfd waits[] = {{.fd = daemon, .events = POLLIN}, {.fd = fuse, .events = POLLIN}};
     uint8_t byte;
@@ -78,10 +78,10 @@ static _Noreturn void begin(int fuse, int daemon, int pipe_end)
             _exit(1);
     close_range(6, ~0U, 0);
     privileges_give_up();
-    warden(3, 4, 5);
+    supervisor(3, 4, 5);
 }
 
-int warden_start(int session, struct warden *ret)
+int supervisor_start(int session, struct supervisor *ret)
 {
     int ends[2], fuse = clone_of(session), daemon;
     pid_t pid;
@@ -103,17 +103,17 @@ int warden_start(int session, struct warden *ret)
         close(ends[1]);
         return -EAGAIN;
     }
-    *ret = (struct warden){pid, ends[1]};
+    *ret = (struct supervisor){pid, ends[1]};
     return 0;
 }
 
-void warden_stop(struct warden *warden)
+void supervisor_stop(struct supervisor *supervisor)
 {
-    if (!warden->pid)
+    if (!supervisor->pid)
         return;
-    kill(warden->pid, SIGKILL);
-    while (waitpid(warden->pid, NULL, 0) < 0 && errno == EINTR) {
+    kill(supervisor->pid, SIGKILL);
+    while (waitpid(supervisor->pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    close(warden->fd);
-    *warden = (struct warden){0};
+    close(supervisor->fd);
+    *supervisor = (struct supervisor){0};
 }

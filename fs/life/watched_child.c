@@ -13,7 +13,7 @@
 #define LOOK_MS   100 /* between two looks whether it is cancelled */
 
 /* All that comes from the pipe. 0, -ETIMEDOUT, -EINTR, or -errno. */
-static int collect(const struct patient_work *work, int pipe_fd, struct text *ret)
+static int collect(const struct watched_child_work *work, int pipe_fd, struct text *ret)
 {
     int64_t until = monotonic_ns() + work->ms * NS_PER_MS;
     struct pollfd p = {.fd = pipe_fd, .events = POLLIN};
@@ -52,7 +52,7 @@ static void leave_files(int out)
     syscall(SYS_close_range, out + 1, ~0U, 0);
 }
 
-int patient_do(const struct patient_work *work, struct text *ret)
+int watched_child_do(const struct watched_child_work *work, struct text *ret)
 {
     int ends[2], r, status = 0;
     pid_t child;

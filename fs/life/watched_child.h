@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-struct patient_work {
+struct watched_child_work {
     /* In the child: 0 or an errno. What it writes to out, the caller gets. It has no other
      * descriptors, but /dev/null as 0 to 2: who waits for our output shall not wait for it. */
     int (*work)(const void *ctx, int out);
@@ -19,6 +19,6 @@ struct patient_work {
 
 /* Returns 0 or -errno as the work does; -ETIMEDOUT; -EINTR: cancelled; -EAGAIN, -EMFILE: it was not
  * begun; -EIO: it was killed. By a process of one thread. */
-int patient_do(const struct patient_work *work, struct text *ret);
+int watched_child_do(const struct watched_child_work *work, struct text *ret);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE_ROOM 2200
+#define LINE_SIZE 2200
 
 void log_filter_init(struct log_filter *filter,
                      void (*write)(void *ctx, enum log_level level, const char *text), void *ctx)
@@ -17,7 +17,7 @@ void log_filter_init(struct log_filter *filter,
 static void write_counted(struct log_filter *filter, enum log_level level, const char *text,
                           uint64_t more)
 {
-    char line[LINE_ROOM];
+    char line[LINE_SIZE];
 
     snprintf(line, sizeof(line), "%s (%llu time%s more)", text, (unsigned long long)more,
              more == 1 ? "" : "s");

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_ROOM 1200
+#define LINE_SIZE 1200
 
 void remote_log_init(struct remote_log *log, void (*say)(void *ctx, const char *text), void *ctx)
 {
@@ -17,7 +17,7 @@ void remote_log_init(struct remote_log *log, void (*say)(void *ctx, const char *
 static void __attribute__((format(printf, 2, 3)))
 say_line(const struct remote_log *log, const char *format, ...)
 {
-    char line[LINE_ROOM];
+    char line[LINE_SIZE];
     va_list args;
 
     va_start(args, format);

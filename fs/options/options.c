@@ -246,7 +246,7 @@ static int set_rate(struct options *o, const char *value, struct diag *d)
 
 static void set_patience(struct options *o, uint64_t v)
 {
-    o->source.stage.patience_s = (unsigned)v;
+    o->source.stage.retry_limit_s = (unsigned)v;
 }
 
 static void set_timeout(struct options *o, uint64_t v)

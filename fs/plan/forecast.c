@@ -13,7 +13,7 @@
 #define POINTS 2048 /* batches of an epoch that are looked at, at most */
 
 /* What is the same in every epoch. */
-struct course {
+struct cursor {
     const struct forecast_task *task;
     double share;     /* of the list that the rank reads */
     double per_block; /* samples that have a byte in a block */
@@ -27,13 +27,13 @@ struct course {
 };
 
 /* Share of a group's blocks that have one of so many of its samples (a share), taken at random. */
-static double touched(const struct course *c, double samples)
+static double touched(const struct cursor *c, double samples)
 {
     return 1 - pow(1 - fmin(samples, 1), c->per_block);
 }
 
 /* Bytes of blocks that the first k batches need. */
-static double needed(const struct course *c, double k)
+static double needed(const struct cursor *c, double k)
 {
     const struct forecast_task *t = c->task;
     double read = fmin(k * (double)t->batch, (double)t->elements);
@@ -71,11 +71,11 @@ static double hits_of_random(double cache)
     return 1 - exp(-low);
 }
 
-static void course_init(struct course *c, const struct forecast_task *t)
+static void cursor_init(struct cursor *c, const struct forecast_task *t)
 {
     double size = fmax(t->bytes / (double)t->samples, 1e-9), of_batch;
 
-    *c = (struct course){.task = t};
+    *c = (struct cursor){.task = t};
     c->list = t->bytes * (double)t->list / (double)t->samples;
     c->share = t->list ? fmin((double)t->elements / (double)t->list, 1) : 0;
     c->per_block = t->block / size + 1;
@@ -97,7 +97,7 @@ static void course_init(struct course *c, const struct forecast_task *t)
 
 /* Bytes that are fetched for the first k batches. missing: share of the blocks that the cache does
  * not have when the epoch begins; lost: share of those come back to that it has not kept. */
-static double fetched(const struct course *c, double missing, double lost, double k)
+static double fetched(const struct cursor *c, double missing, double lost, double k)
 {
     double first = needed(c, k);
     double visits = fmax(c->visits * k / (double)c->task->batches, first);
@@ -125,7 +125,7 @@ static unsigned points(const struct forecast_task *t)
     return t->batches < POINTS ? (unsigned)t->batches : POINTS;
 }
 
-static struct forecast_epoch run_epoch(const struct course *c, double missing, double lost)
+static struct forecast_epoch run_epoch(const struct cursor *c, double missing, double lost)
 {
     const struct forecast_task *t = c->task;
     double batches = (double)t->batches, compute = batches * t->compute;
@@ -152,7 +152,7 @@ static struct forecast_epoch run_epoch(const struct course *c, double missing, d
 }
 
 /* The compute of a batch from which on nothing is waited for but the first one. */
-static double find_hides_at(const struct course *c, double missing, double lost)
+static double find_hides_at(const struct cursor *c, double missing, double lost)
 {
     const struct forecast_task *t = c->task;
     double first = fetched(c, missing, lost, 1), most = 0;
@@ -171,14 +171,14 @@ static double find_hides_at(const struct course *c, double missing, double lost)
 }
 
 /* Share of the blocks come back to that the cache has not kept. */
-static double lost_share(const struct course *c, const struct forecast *f)
+static double lost_share(const struct cursor *c, const struct forecast *f)
 {
     if (c->task->keep != FORECAST_PIN)
         return 1 - c->comes_back;
     return c->universe > 0 ? 1 - f->holds / c->universe : 0;
 }
 
-static void run_epochs(const struct course *c, struct forecast *f)
+static void run_epochs(const struct cursor *c, struct forecast *f)
 {
     const struct forecast_task *t = c->task;
     double all = c->universe, have = all > 0 ? fmin(all * t->here / fmax(t->bytes, 1), all) : 0;
@@ -220,16 +220,16 @@ void forecast_make(const struct forecast_task *t, struct forecast *ret)
 {
     struct forecast f = {0};
     double present, come_back;
-    struct course c;
+    struct cursor c;
 
-    course_init(&c, t);
+    cursor_init(&c, t);
     present = fmin(t->here / fmax(t->bytes, 1), 1);
     f.read = t->bytes / (double)t->samples * (double)t->elements;
     f.epoch = c.epoch;
     f.all_epochs = c.universe;
     f.here = c.epoch * present;
     f.missing = c.epoch - f.here;
-    f.holds = fmin(c.universe, c.universe * present + t->room);
+    f.holds = fmin(c.universe, c.universe * present + t->capacity);
     f.fits = f.holds >= c.universe;
     c.comes_back = c.groups > 0 ? hits_of_random(f.holds / fmax(c.list / c.groups, 1)) : 1;
     f.pin = c.universe > 0 ? f.holds / c.universe : 1;

@@ -27,8 +27,8 @@ struct forecast_task {
     bool is_shuffled; /* else the stored order */
     uint64_t window;  /* of a shuffle; 0: full */
     /* The cache: */
-    double block; /* bytes */
-    double room;  /* bytes that it can take, beside what is here */
+    double block;    /* bytes */
+    double capacity; /* bytes that it can take, beside what is here */
     enum forecast_keep keep;
     bool ahead; /* bytes are staged before they are read */
     /* The job: */

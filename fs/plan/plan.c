@@ -17,7 +17,7 @@ struct parameter {
     const char *form; /* for messages */
     bool (*parse)(struct plan *plan, const char *value, size_t len);
     bool (*is_default)(const struct plan *plan);
-    int (*print)(const struct plan *plan, char *buf, size_t room);
+    int (*print)(const struct plan *plan, char *buf, size_t capacity);
 };
 
 static bool parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
@@ -34,11 +34,11 @@ static bool parse_batch(struct plan *plan, const char *s, size_t len)
     return parse_number(s, len, PLAN_NUMBER_MAX, &plan->batch) && plan->batch > 0;
 }
 
-static int print_batch(const struct plan *plan, char *buf, size_t room)
+static int print_batch(const struct plan *plan, char *buf, size_t capacity)
 {
     if (!plan->batch)
-        return snprintf(buf, room, "all");
-    return snprintf(buf, room, "%llu", (unsigned long long)plan->batch);
+        return snprintf(buf, capacity, "all");
+    return snprintf(buf, capacity, "%llu", (unsigned long long)plan->batch);
 }
 
 static bool never_default(const struct plan *plan)
@@ -58,9 +58,9 @@ static bool parse_share(const char *s, size_t len, uint64_t *ret_k, uint64_t *re
     return parse_number(s + used, len - used, PLAN_NUMBER_MAX, ret_n) && *ret_k < *ret_n;
 }
 
-static int print_share(uint64_t k, uint64_t n, char *buf, size_t room)
+static int print_share(uint64_t k, uint64_t n, char *buf, size_t capacity)
 {
-    return snprintf(buf, room, "%lluof%llu", (unsigned long long)k, (unsigned long long)n);
+    return snprintf(buf, capacity, "%lluof%llu", (unsigned long long)k, (unsigned long long)n);
 }
 
 static bool parse_part(struct plan *plan, const char *s, size_t len)
@@ -73,9 +73,9 @@ static bool default_part(const struct plan *plan)
     return plan->parts == 1;
 }
 
-static int print_part(const struct plan *plan, char *buf, size_t room)
+static int print_part(const struct plan *plan, char *buf, size_t capacity)
 {
-    return print_share(plan->part, plan->parts, buf, room);
+    return print_share(plan->part, plan->parts, buf, capacity);
 }
 
 static bool parse_rank(struct plan *plan, const char *s, size_t len)
@@ -88,9 +88,9 @@ static bool default_rank(const struct plan *plan)
     return plan->ranks == 1;
 }
 
-static int print_rank(const struct plan *plan, char *buf, size_t room)
+static int print_rank(const struct plan *plan, char *buf, size_t capacity)
 {
-    return print_share(plan->rank, plan->ranks, buf, room);
+    return print_share(plan->rank, plan->ranks, buf, capacity);
 }
 
 static bool parse_seed(struct plan *plan, const char *s, size_t len)
@@ -104,9 +104,9 @@ static bool default_seed(const struct plan *plan)
     return !plan->seeded;
 }
 
-static int print_seed(const struct plan *plan, char *buf, size_t room)
+static int print_seed(const struct plan *plan, char *buf, size_t capacity)
 {
-    return snprintf(buf, room, "%llu", (unsigned long long)plan->seed);
+    return snprintf(buf, capacity, "%llu", (unsigned long long)plan->seed);
 }
 
 static bool parse_shuffle(struct plan *plan, const char *s, size_t len)
@@ -128,9 +128,9 @@ static bool default_shuffle(const struct plan *plan)
     return !plan->window;
 }
 
-static int print_shuffle(const struct plan *plan, char *buf, size_t room)
+static int print_shuffle(const struct plan *plan, char *buf, size_t capacity)
 {
-    return snprintf(buf, room, "window:%llu", (unsigned long long)plan->window);
+    return snprintf(buf, capacity, "window:%llu", (unsigned long long)plan->window);
 }
 
 static const char *const tail_words[] = {
@@ -155,9 +155,9 @@ static bool default_tail(const struct plan *plan)
     return plan->tail == TAIL_KEEP;
 }
 
-static int print_tail(const struct plan *plan, char *buf, size_t room)
+static int print_tail(const struct plan *plan, char *buf, size_t capacity)
 {
-    return snprintf(buf, room, "%s", tail_words[plan->tail]);
+    return snprintf(buf, capacity, "%s", tail_words[plan->tail]);
 }
 
 /* In canonical order. */
@@ -253,7 +253,7 @@ static const char *guess_word(const char *item, size_t len)
     return guess.name;
 }
 
-bool plan_guess(const char *name, char ret[static PLAN_NAME_ROOM])
+bool plan_guess(const char *name, char ret[static PLAN_NAME_SIZE])
 {
     AUTO_TEXT struct text meant = {0};
     struct plan plan;
@@ -274,7 +274,7 @@ bool plan_guess(const char *name, char ret[static PLAN_NAME_ROOM])
     return true;
 }
 
-void plan_name(const struct plan *plan, char ret[static PLAN_NAME_ROOM])
+void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE])
 {
     size_t len = 0;
 
@@ -283,8 +283,8 @@ void plan_name(const struct plan *plan, char ret[static PLAN_NAME_ROOM])
 
         if (p->is_default(plan))
             continue;
-        len += (size_t)snprintf(ret + len, PLAN_NAME_ROOM - len, "%s%s=", i ? "," : "", p->word);
-        len += (size_t)p->print(plan, ret + len, PLAN_NAME_ROOM - len);
+        len += (size_t)snprintf(ret + len, PLAN_NAME_SIZE - len, "%s%s=", i ? "," : "", p->word);
+        len += (size_t)p->print(plan, ret + len, PLAN_NAME_SIZE - len);
     }
 }
 

@@ -25,7 +25,7 @@ struct plan {
     enum plan_tail tail;
 };
 
-#define PLAN_NAME_ROOM  256 /* enough for every canonical name and its NUL */
+#define PLAN_NAME_SIZE  256 /* enough for every canonical name and its NUL */
 #define PLAN_NUMBER_MAX ORDER_MAX
 
 /* Parse a name of any order of parameters. separator stands between them: ',' in a path, '+' in a
@@ -33,11 +33,11 @@ struct plan {
 int plan_parse(const char *name, size_t len, char separator, struct plan *ret, struct diag *d);
 
 /* Write the canonical name, NUL-terminated. */
-void plan_name(const struct plan *plan, char ret[static PLAN_NAME_ROOM]);
+void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE]);
 
 /* The canonical name of the plan that was meant by a name that does not parse: words that are
  * nearly those of parameters, or other separators. false: that does not make it one. */
-bool plan_guess(const char *name, char ret[static PLAN_NAME_ROOM]);
+bool plan_guess(const char *name, char ret[static PLAN_NAME_SIZE]);
 
 /* Is word the name of a parameter? */
 bool plan_has_parameter(const char *word);

@@ -26,7 +26,7 @@
 #define PIECE        (UINT64_C(1) << 20) /* bytes that are made and stored at a time */
 #define PAGE         UINT64_C(4096)
 #define SMALL        (UINT64_C(64) << 10)
-#define STORES       (HAND_QUEUE + 1)
+#define STORES       (STORE_QUEUE + 1)
 #define ROUNDS       8   /* that a piece is tried again when bytes come and go */
 #define LOOKED_UP    256 /* files that the kernel is made to know at a time */
 #define LIST_BYTES   32768
@@ -35,22 +35,22 @@
 
 struct push;
 
-/* What a hand is to store, or to drop. */
+/* What a store thread is to store, or to drop. */
 struct store {
     struct push *push;
     struct push_file file;
     uint64_t off;
     size_t len;
     uint8_t *bytes;
-    bool is_whole; /* its result is told to actives_stored(), */
+    bool is_whole; /* its result is told to active_plans_stored(), */
     int result;    /* else it is here */
 };
 
-/* A thread that makes, with a hand that stores what it has made: small files while the next ones
- * are made, large ones piece by piece in turn. */
+/* A thread that makes, with a store thread that stores what it has made: small files while the next
+ * ones are made, large ones piece by piece in turn. */
 struct pusher {
     struct push *push;
-    struct hand *hand;
+    struct store_thread *store_thread;
     pthread_t thread;
     uint8_t *buffer; /* PIECE */
     uint8_t *small;  /* SMALL for each of: */
@@ -67,7 +67,7 @@ struct push {
     _Atomic bool ending;
     /* Guarded by lock: */
     uint64_t kicks;
-    uint64_t room; /* bytes that may be pushed, for memory's sake */
+    uint64_t capacity; /* bytes that may be pushed, for memory's sake */
     int64_t room_until;
 };
 
@@ -91,13 +91,13 @@ static void coming_done(struct waiter *waiter)
 }
 
 /* Have what is wanted brought here, behind what readers wait for. 0 or -errno. */
-static int bring(struct wants *wants)
+static int bring(struct missing_ranges *missing)
 {
     struct coming coming = {.waiter = {.done = coming_done, .ahead = true, .reason = DIAG_INIT}};
 
     lock_init(&coming.lock);
     condition_init(&coming.over_now);
-    wants_fetch(wants, &coming.waiter);
+    missing_fetch(missing, &coming.waiter);
     lock_take(&coming.lock);
     while (!coming.over)
         lock_wait(&coming.lock, &coming.over_now);
@@ -117,29 +117,29 @@ static bool push_ends(void *ctx)
 static int try_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
                      uint8_t *buffer, bool again)
 {
-    const struct view_patience patience = {.ends = push_ends, .ctx = push};
+    const struct view_cancel cancel = {.ends = push_ends, .ctx = push};
     const struct push_setup *s = &push->setup;
     const struct stage_options *stage = s->options;
-    struct wants wants, *before;
+    struct missing_ranges missing, *before;
     size_t n = 0;
     bool uses;
     int r;
 
-    wants_init(&wants, s->stage != NULL);
-    wants.uses = stage->keep == STAGE_ONCE;
-    wants.again = again;
-    before = wants_set(&wants);
-    r = view_read(s->view, &file->node, off, len, buffer, &n, &patience, NULL);
-    wants_set(before);
-    uses = r == 0 && wants.uses && actives_push_uses(s->actives, file, off, len);
-    wants_use(&wants, uses ? WANTS_USED : WANTS_UNUSED);
+    missing_init(&missing, s->stage != NULL);
+    missing.uses = stage->keep == STAGE_ONCE;
+    missing.again = again;
+    before = missing_set(&missing);
+    r = view_read(s->view, &file->node, off, len, buffer, &n, &cancel, NULL);
+    missing_set(before);
+    uses = r == 0 && missing.uses && active_plans_push_uses(s->active_plans, file, off, len);
+    missing_use(&missing, uses ? MISSING_USED : MISSING_UNUSED);
     /* What its reader has used meanwhile is not fetched again for this. */
-    if (r == -EAGAIN && wants.n && !stage->rate && actives_is_due(s->actives, file)) {
-        int came = bring(&wants);
+    if (r == -EAGAIN && missing.n && !stage->rate && active_plans_is_due(s->active_plans, file)) {
+        int came = bring(&missing);
 
         r = came < 0 ? came : r;
     }
-    wants_release(&wants);
+    missing_release(&missing);
     return r == 0 && n != len ? -EIO : r;
 }
 
@@ -150,7 +150,7 @@ static int make_piece(struct push *push, const struct push_file *file, uint64_t 
     int r = -EAGAIN;
 
     for (unsigned round = 0; round < rounds && r == -EAGAIN && !push->ending &&
-                             actives_is_due(push->setup.actives, file);
+                             active_plans_is_due(push->setup.active_plans, file);
          round++)
         r = try_piece(push, file, off, len, buffer, round > 0);
     return r;
@@ -161,7 +161,7 @@ static int make_piece(struct push *push, const struct push_file *file, uint64_t 
 /* Open the folder of a file as any process would; only if it is ours. */
 static int open_folder(const struct push_setup *s, const struct node *node)
 {
-    char below[NODE_PATH_ROOM], path[PATH_MAX];
+    char below[NODE_PATH_SIZE], path[PATH_MAX];
     struct stat st;
     long fd;
 
@@ -197,7 +197,7 @@ static void list_from(struct push *push, int fd, const struct node *node)
  * listing that it has kept tells it nothing new, so the file itself is looked up, too. */
 static int make_known(struct push *push, const struct node *node)
 {
-    char name[TREE_NAME_ROOM], stem[KEY_NAME_ROOM];
+    char name[TREE_NAME_SIZE], stem[KEY_NAME_SIZE];
     int fd = open_folder(&push->setup, node), r = fd;
     struct stat st;
 
@@ -216,8 +216,8 @@ static int make_known(struct push *push, const struct node *node)
 /* How much of it is stored: of a marked one the last page is not. */
 static int stored_size(struct push *push, const struct push_file *file, uint64_t *ret)
 {
-    const struct view_patience patience = {.ends = push_ends, .ctx = push};
-    int r = view_size(push->setup.view, &file->node, &patience, ret, NULL);
+    const struct view_cancel cancel = {.ends = push_ends, .ctx = push};
+    int r = view_size(push->setup.view, &file->node, &cancel, ret, NULL);
 
     if (r == 0 && file->is_marked)
         *ret = *ret ? (*ret - 1) / PAGE * PAGE : 0;
@@ -233,7 +233,7 @@ static int store_bytes(const struct store *store)
                                       (off_t)store->off, &bytes, (enum fuse_buf_copy_flags)0);
 }
 
-static void store_by_hand(void *ctx)
+static void store_in_thread(void *ctx)
 {
     struct store *store = ctx;
     struct push *push = store->push;
@@ -245,11 +245,12 @@ static void store_by_hand(void *ctx)
             r = store_bytes(store);
     }
     if (store->is_whole)
-        actives_stored(push->setup.actives, &store->file, r < 0 ? r : (int64_t)store->len);
+        active_plans_stored(push->setup.active_plans, &store->file,
+                            r < 0 ? r : (int64_t)store->len);
     store->result = r;
 }
 
-static void drop_by_hand(void *ctx)
+static void drop_in_thread(void *ctx)
 {
     const struct store *store = ctx;
 
@@ -258,7 +259,7 @@ static void drop_by_hand(void *ctx)
 }
 
 /* The next store, of bytes that have a place of their own if they are few. It is put(), or its
- * place is given again: the hand still has those before. */
+ * place is given again: the store thread still has those before. */
 static struct store *next_store(struct pusher *self, const struct push_file *file, uint64_t off,
                                 size_t len)
 {
@@ -277,10 +278,10 @@ static struct store *next_store(struct pusher *self, const struct push_file *fil
 static void put(struct pusher *self, void (*job)(void *ctx), struct store *store)
 {
     self->n_stores++;
-    hand_put(self->hand, job, store);
+    store_thread_put(self->store_thread, job, store);
 }
 
-/* Returns what actives_made() is told: the hand has it then. */
+/* Returns what active_plans_made() is told: the store thread has it then. */
 static int64_t store_small(struct pusher *self, const struct push_file *file, uint64_t size)
 {
     struct store *store = next_store(self, file, 0, (size_t)size);
@@ -289,8 +290,8 @@ static int64_t store_small(struct pusher *self, const struct push_file *file, ui
     if (r < 0)
         return r;
     store->is_whole = true;
-    actives_made(self->push->setup.actives, file, (int64_t)size);
-    put(self, store_by_hand, store);
+    active_plans_made(self->push->setup.active_plans, file, (int64_t)size);
+    put(self, store_in_thread, store);
     return 0;
 }
 
@@ -305,23 +306,26 @@ static int64_t store_large(struct pusher *self, const struct push_file *file, ui
         r = make_piece(push, file, off, store->len, store->bytes);
         if (r < 0)
             return r;
-        put(self, store_by_hand, store);
-        hand_wait(self->hand);
+        put(self, store_in_thread, store);
+        store_thread_wait(self->store_thread);
         r = store->result;
         off += store->len;
     }
-    actives_made(push->setup.actives, file, (int64_t)size);
-    actives_stored(push->setup.actives, file, r < 0 ? r : push->ending ? -EINTR : (int64_t)size);
+    active_plans_made(push->setup.active_plans, file, (int64_t)size);
+    active_plans_stored(push->setup.active_plans, file,
+                        r < 0          ? r
+                        : push->ending ? -EINTR
+                                       : (int64_t)size);
     return 0;
 }
 
 static void store_file(struct pusher *self, const struct push_file *file)
 {
-    struct actives *actives = self->push->setup.actives;
+    struct active_plans *active_plans = self->push->setup.active_plans;
     uint64_t size = 0;
     int64_t r = stored_size(self->push, file, &size);
 
-    if (r == 0 && !actives_may_store(actives, file, size))
+    if (r == 0 && !active_plans_may_store(active_plans, file, size))
         r = -EFBIG;
     if (r == 0)
         r = size <= SMALL ? store_small(self, file, size) : store_large(self, file, size);
@@ -329,26 +333,26 @@ static void store_file(struct pusher *self, const struct push_file *file)
         return;
     if (r != -EFBIG && r != -EINTR)
         log_debug("push: %s", strerror((int)-r));
-    actives_made(actives, file, r);
+    active_plans_made(active_plans, file, r);
 }
 
-static uint64_t room_for_more(struct push *push)
+static uint64_t bytes_to_push(struct push *push)
 {
     int64_t now = monotonic_ns();
     LOCK_SCOPE(&push->lock);
 
     if (now >= push->room_until) {
-        push->room = memory_free() / MEMORY_SHARE;
+        push->capacity = memory_free() / MEMORY_SHARE;
         push->room_until = now + MEMORY_NS;
     }
-    return push->room;
+    return push->capacity;
 }
 
 /* ---- threads ---- */
 
 static void wait_for_kick(struct push *push, uint64_t kicks)
 {
-    int64_t next = actives_next_look(push->setup.actives), left = INT64_MAX;
+    int64_t next = active_plans_next_look(push->setup.active_plans), left = INT64_MAX;
     LOCK_SCOPE(&push->lock);
 
     if (next != INT64_MAX)
@@ -368,20 +372,20 @@ static void *push_main(void *arg)
 {
     struct pusher *self = arg;
     struct push *push = self->push;
-    struct actives *actives = push->setup.actives;
+    struct active_plans *active_plans = push->setup.active_plans;
 
     while (!push->ending) {
         uint64_t kicks = kicks_of(push);
         struct push_file file;
 
-        switch (actives_next_push(actives, room_for_more(push), &file)) {
+        switch (active_plans_next_push(active_plans, bytes_to_push(push), &file)) {
         case PUSH_STORE:
             store_file(self, &file);
             if (push->setup.stage)
-                stage_guide_changed(push->setup.stage, false);
+                stage_needs_changed(push->setup.stage, false);
             break;
         case PUSH_DROP:
-            put(self, drop_by_hand, next_store(self, &file, 0, 0));
+            put(self, drop_in_thread, next_store(self, &file, 0, 0));
             break;
         default:
             wait_for_kick(push, kicks);
@@ -419,7 +423,7 @@ int push_start(const struct push_setup *setup, struct push **ret)
         pusher->buffer = malloc(PIECE);
         pusher->small = malloc(STORES * SMALL);
         if (pusher->buffer && pusher->small)
-            r = hand_new(setup->session, &pusher->hand);
+            r = store_thread_new(setup->session, &pusher->store_thread);
         if (r == 0)
             r = thread_start(&pusher->thread, push_main, pusher);
         if (r < 0)
@@ -446,8 +450,8 @@ void push_stop(struct push *push)
         pthread_join(push->pusher[i].thread, NULL);
     push->n_threads = 0;
     for (unsigned i = 0; i < THREADS; i++) {
-        hand_free(push->pusher[i].hand);
-        push->pusher[i].hand = NULL;
+        store_thread_free(push->pusher[i].store_thread);
+        push->pusher[i].store_thread = NULL;
     }
 }
 

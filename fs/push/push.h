@@ -18,9 +18,9 @@ struct push;
 
 /* What is pushed, and where to. All of it outlives the push. */
 struct push_setup {
-    struct view *view;       /* makes the bytes */
-    struct actives *actives; /* know what is read next */
-    struct stage *stage;     /* NULL: the source is read in place */
+    struct view *view;                 /* makes the bytes */
+    struct active_plans *active_plans; /* know what is read next */
+    struct stage *stage;               /* NULL: the source is read in place */
     const struct stage_options *options;
     struct fuse_session *session;
     const char *mountpoint;

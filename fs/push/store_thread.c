@@ -14,21 +14,21 @@
 #include "base/lock.h"
 #include "base/thread.h"
 
-struct hand_job {
+struct store_job {
     void (*job)(void *ctx);
     void *ctx;
 };
 
-struct hand {
+struct store_thread {
     struct fuse_session *session;
     pthread_t thread;
     struct lock lock;
-    pthread_cond_t more; /* to do, for the hand */
+    pthread_cond_t more; /* to do, for the store thread */
     pthread_cond_t less; /* to do, or it has started */
     /* Guarded by lock: */
     int started; /* 1: not yet; 0, -errno */
     bool ends;
-    struct hand_job queue[HAND_QUEUE];
+    struct store_job queue[STORE_QUEUE];
     uint64_t put, done; /* jobs */
     uint64_t wanted;    /* done, by who waits for less */
 };
@@ -66,105 +66,105 @@ static int take_table(int session)
     return 0;
 }
 
-static void *hand_main(void *arg)
+static void *store_thread_main(void *arg)
 {
-    struct hand *hand = arg;
-    int r = take_table(fuse_session_fd(hand->session));
-    LOCK_SCOPE(&hand->lock);
+    struct store_thread *store_thread = arg;
+    int r = take_table(fuse_session_fd(store_thread->session));
+    LOCK_SCOPE(&store_thread->lock);
 
-    hand->started = r;
-    pthread_cond_broadcast(&hand->less);
+    store_thread->started = r;
+    pthread_cond_broadcast(&store_thread->less);
     while (r == 0) {
-        struct hand_job job = hand->queue[hand->done % HAND_QUEUE];
+        struct store_job job = store_thread->queue[store_thread->done % STORE_QUEUE];
 
-        if (hand->done == hand->put) {
-            if (hand->ends)
+        if (store_thread->done == store_thread->put) {
+            if (store_thread->ends)
                 break;
-            lock_wait(&hand->lock, &hand->more);
+            lock_wait(&store_thread->lock, &store_thread->more);
             continue;
         }
-        lock_drop(&hand->lock);
+        lock_drop(&store_thread->lock);
         job.job(job.ctx);
-        lock_take(&hand->lock);
-        if (++hand->done == hand->wanted)
-            pthread_cond_signal(&hand->less);
+        lock_take(&store_thread->lock);
+        if (++store_thread->done == store_thread->wanted)
+            pthread_cond_signal(&store_thread->less);
     }
     return NULL;
 }
 
-static void wait_locked(struct hand *hand, uint64_t done)
+static void wait_locked(struct store_thread *store_thread, uint64_t done)
 {
-    lock_assert_held(&hand->lock);
-    hand->wanted = done;
-    while (hand->done < done)
-        lock_wait(&hand->lock, &hand->less);
+    lock_assert_held(&store_thread->lock);
+    store_thread->wanted = done;
+    while (store_thread->done < done)
+        lock_wait(&store_thread->lock, &store_thread->less);
 }
 
-static void hand_release(struct hand *hand)
+static void store_thread_release(struct store_thread *store_thread)
 {
-    pthread_cond_destroy(&hand->more);
-    pthread_cond_destroy(&hand->less);
-    lock_release(&hand->lock);
-    free(hand);
+    pthread_cond_destroy(&store_thread->more);
+    pthread_cond_destroy(&store_thread->less);
+    lock_release(&store_thread->lock);
+    free(store_thread);
 }
 
-int hand_new(struct fuse_session *session, struct hand **ret)
+int store_thread_new(struct fuse_session *session, struct store_thread **ret)
 {
-    struct hand *hand = calloc(1, sizeof(*hand));
+    struct store_thread *store_thread = calloc(1, sizeof(*store_thread));
     int r;
 
-    if (!hand)
+    if (!store_thread)
         return -ENOMEM;
-    hand->session = session;
-    hand->started = 1;
-    lock_init(&hand->lock);
-    condition_init(&hand->more);
-    condition_init(&hand->less);
-    r = thread_start(&hand->thread, hand_main, hand);
+    store_thread->session = session;
+    store_thread->started = 1;
+    lock_init(&store_thread->lock);
+    condition_init(&store_thread->more);
+    condition_init(&store_thread->less);
+    r = thread_start(&store_thread->thread, store_thread_main, store_thread);
     if (r < 0) {
-        hand_release(hand);
+        store_thread_release(store_thread);
         return r;
     }
-    lock_take(&hand->lock);
-    while (hand->started > 0)
-        lock_wait(&hand->lock, &hand->less);
-    r = hand->started;
-    lock_drop(&hand->lock);
+    lock_take(&store_thread->lock);
+    while (store_thread->started > 0)
+        lock_wait(&store_thread->lock, &store_thread->less);
+    r = store_thread->started;
+    lock_drop(&store_thread->lock);
     if (r < 0)
-        hand_free(hand);
+        store_thread_free(store_thread);
     else
-        *ret = hand;
+        *ret = store_thread;
     return r;
 }
 
-void hand_free(struct hand *hand)
+void store_thread_free(struct store_thread *store_thread)
 {
-    if (!hand)
+    if (!store_thread)
         return;
-    lock_take(&hand->lock);
-    hand->ends = true;
-    pthread_cond_signal(&hand->more);
-    lock_drop(&hand->lock);
-    pthread_join(hand->thread, NULL);
-    hand_release(hand);
+    lock_take(&store_thread->lock);
+    store_thread->ends = true;
+    pthread_cond_signal(&store_thread->more);
+    lock_drop(&store_thread->lock);
+    pthread_join(store_thread->thread, NULL);
+    store_thread_release(store_thread);
 }
 
 /* Who waits for a full queue is woken when half of it is done, so that the two threads do not take
  * turns at each job. */
-void hand_put(struct hand *hand, void (*job)(void *ctx), void *ctx)
+void store_thread_put(struct store_thread *store_thread, void (*job)(void *ctx), void *ctx)
 {
-    LOCK_SCOPE(&hand->lock);
+    LOCK_SCOPE(&store_thread->lock);
 
-    if (hand->put - hand->done == HAND_QUEUE)
-        wait_locked(hand, hand->put - HAND_QUEUE / 2);
-    hand->queue[hand->put % HAND_QUEUE] = (struct hand_job){job, ctx};
-    if (hand->put++ == hand->done)
-        pthread_cond_signal(&hand->more);
+    if (store_thread->put - store_thread->done == STORE_QUEUE)
+        wait_locked(store_thread, store_thread->put - STORE_QUEUE / 2);
+    store_thread->queue[store_thread->put % STORE_QUEUE] = (struct store_job){job, ctx};
+    if (store_thread->put++ == store_thread->done)
+        pthread_cond_signal(&store_thread->more);
 }
 
-void hand_wait(struct hand *hand)
+void store_thread_wait(struct store_thread *store_thread)
 {
-    LOCK_SCOPE(&hand->lock);
+    LOCK_SCOPE(&store_thread->lock);
 
-    wait_locked(hand, hand->put);
+    wait_locked(store_thread, store_thread->put);
 }

@@ -23,7 +23,7 @@
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
 #define SLOW_THREADS 8
-#define PATIENCE_NS  INT64_C(20000000) /* of a serving thread */
+#define ANSWER_NS    INT64_C(20000000) /* of a serving thread */
 
 /* A request that may take long, or may have to wait. */
 enum call_kind {
@@ -68,7 +68,7 @@ struct slow {
     /* Guarded by lock: */
     struct parked *first, *last;
     unsigned waiting;              /* requests that wait for bytes */
-    unsigned n_patient;            /* threads that wait for them, see ROUNDS_MOST */
+    unsigned n_blocked;            /* threads that wait for them, see ROUNDS_MOST */
     fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */
     _Atomic bool ending;           /* read without the lock by requests under way */
 };
@@ -78,31 +78,31 @@ struct server {
     struct tree *tree;
     struct view *view;
     struct promises *promises; /* NULL: nothing was promised */
-    struct actives *actives;
-    struct guide *guide; /* of the stage; NULL: none */
+    struct active_plans *active_plans;
+    struct needs *needs; /* of the stage; NULL: none */
     struct push *push;   /* NULL: nothing is pushed */
-    struct warden warden;
+    struct supervisor supervisor;
     dev_t device; /* of the mount, as stat() tells it; 0: not known */
     struct fuse_session *session;
     bool mounted;
-    bool has_buffers;       /* the key is made */
-    bool signals;           /* handlers are set */
-    pthread_t main, ender;  /* see server.c */
-    int events;             /* the ender's */
-    int beacon;             /* see beacon.h; -1: none */
-    _Atomic bool has_ended; /* the loop */
-    bool no_open;           /* the kernel can do without open requests */
-    bool parallel;          /* the kernel can have several requests for one folder at a time */
+    bool has_buffers;                /* the key is made */
+    bool signals;                    /* handlers are set */
+    pthread_t main, shutdown_thread; /* see server.c */
+    int events;                      /* the shutdown thread's */
+    int beacon;                      /* see beacon.h; -1: none */
+    _Atomic bool has_ended;          /* the loop */
+    bool no_open;                    /* the kernel can do without open requests */
+    bool parallel; /* the kernel can have several requests for one folder at a time */
     bool init_replied;
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
     struct slow slow;
     struct status status;
     struct remote_log remote_log;
-    struct stage_listener listener; /* which tells it */
-    _Atomic unsigned (*told)[2];    /* [catalog->n] failed reads, of bad samples in [1] */
-    _Atomic bool *wanted;           /* [catalog->n] a request waits for it to be ready */
-    _Atomic int64_t changed;        /* when a listing last grew, ns since 1970 */
+    struct stage_listener listener;  /* which tells it */
+    _Atomic unsigned (*reported)[2]; /* [catalog->n] failed reads, of bad samples in [1] */
+    _Atomic bool *wanted;            /* [catalog->n] a request waits for it to be ready */
+    _Atomic int64_t changed;         /* when a listing last grew, ns since 1970 */
 };
 
 extern const struct fuse_lowlevel_ops serve_operations;
@@ -125,7 +125,7 @@ void refused_file(struct server *s, const struct node *node, const struct diag *
 /* Is an entry left out of its listing? 1: yes, status names it; 0; or -EINTR. may_end: the listing
  * may be replied as far as it is, so that patience counts between entries, too. */
 int refused_in_list(struct server *s, const struct node *node, bool may_end,
-                    const struct view_patience *patience);
+                    const struct view_cancel *deadline);
 
 /* A listing has grown: the kernel's copy of that folder is old. ino 0: none has. */
 void serve_tell_changed(struct server *s, uint64_t ino);
@@ -136,7 +136,8 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for);
 
 /* The same when the bytes are here that are wanted. */
-void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct wants *wants);
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
+               struct missing_ranges *missing);
 
 /* Plans of the options that the item has are active from now on. */
 void serve_announce(struct server *s, const struct catalog_item *item);

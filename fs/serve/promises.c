@@ -84,7 +84,7 @@ static struct list *list_of(struct promises *promises, const struct node *node)
 
 static bool is_behind(const struct dataset *ds, uint64_t a, uint64_t b)
 {
-    uint8_t x[KEY_ROOM], y[KEY_ROOM];
+    uint8_t x[KEY_SIZE], y[KEY_SIZE];
     size_t n = dataset_key(ds, a, x), m = dataset_key(ds, b, y);
     int order = memcmp(x, y, min_u64(n, m));
 
@@ -93,7 +93,7 @@ static bool is_behind(const struct dataset *ds, uint64_t a, uint64_t b)
 
 static void tell(struct status *status, const struct node *node, uint64_t sample, const char *what)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
     size_t len = dataset_key(node->item->ds, sample, key);
 
     status_promise(status, "%s: '%.*s' %s", node->item->name, (int)min_u64(len, 100),

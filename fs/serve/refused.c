@@ -13,7 +13,7 @@ void refused_name(struct server *s, const struct node *parent, const char *name,
                   const struct diag *reason)
 {
     AUTO_TEXT struct text t = {0};
-    char path[TREE_NAME_ROOM * 4];
+    char path[TREE_NAME_SIZE * 4];
     bool is_meant = *name != '.' && (parent->kind == NODE_PLAN || strchr(name, '='));
 
     item_path(parent->item, path, sizeof(path));
@@ -29,7 +29,7 @@ void refused_name(struct server *s, const struct node *parent, const char *name,
 void refused_file(struct server *s, const struct node *node, const struct diag *reason)
 {
     AUTO_TEXT struct text t = {0};
-    char path[NODE_PATH_ROOM], name[KEY_NAME_ROOM];
+    char path[NODE_PATH_SIZE], name[KEY_NAME_SIZE];
 
     node_folder_path(node, path, sizeof(path));
     node_name(node, name);
@@ -39,7 +39,7 @@ void refused_file(struct server *s, const struct node *node, const struct diag *
 }
 
 int refused_in_list(struct server *s, const struct node *node, bool may_end,
-                    const struct view_patience *patience)
+                    const struct view_cancel *deadline)
 {
     struct diag d = DIAG_INIT;
     int r;
@@ -47,9 +47,9 @@ int refused_in_list(struct server *s, const struct node *node, bool may_end,
     if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
     /* Each walk may be short, and all of them long. */
-    if (may_end && patience->ends(patience->ctx))
+    if (may_end && deadline->ends(deadline->ctx))
         return -EINTR;
-    r = view_is_mixed(s->view, node, patience, &d);
+    r = view_is_mixed(s->view, node, deadline, &d);
     if (r > 0)
         refused_file(s, node, &d);
     return r;

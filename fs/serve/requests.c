@@ -17,9 +17,9 @@
 #include "cache/stage/stage.h"
 #include "fs/log/log.h"
 
-#define FOREVER    1e9 /* seconds */
-#define TOLD_BAD   20  /* read errors of a dataset that are logged: of samples; others */
-#define TOLD_OTHER 2
+#define FOREVER        1e9 /* seconds */
+#define REPORTED_BAD   20  /* read errors of a dataset that are logged: of samples; others */
+#define REPORTED_OTHER 2
 
 static struct server *server_of(fuse_req_t req)
 {
@@ -120,8 +120,8 @@ static struct timespec time_of(const struct server *s, const struct node *node)
     return latest;
 }
 
-static int node_stat(struct server *s, const struct node *node,
-                     const struct view_patience *patience, struct stat *ret, struct diag *d)
+static int node_stat(struct server *s, const struct node *node, const struct view_cancel *deadline,
+                     struct stat *ret, struct diag *d)
 {
     struct timespec time = time_of(s, node);
     uint64_t size = 0;
@@ -134,7 +134,7 @@ static int node_stat(struct server *s, const struct node *node,
     else if (S_ISLNK(ret->st_mode))
         size = strlen(node->plan->name);
     else if (node->kind != NODE_LIVE)
-        r = view_size(s->view, node, patience, &size, d);
+        r = view_size(s->view, node, deadline, &size, d);
     else if (!(r = status_look_stat(&s->status, (enum live)node->number, node->look, &size,
                                     &time_ns)))
         time = time_of_ns(time_ns);
@@ -152,56 +152,55 @@ static double timeout_of(const struct node *node)
 }
 
 /* 0 and the entry, or the error to reply. */
-static int node_entry(struct server *s, const struct node *node,
-                      const struct view_patience *patience, struct fuse_entry_param *ret,
-                      struct diag *d)
+static int node_entry(struct server *s, const struct node *node, const struct view_cancel *deadline,
+                      struct fuse_entry_param *ret, struct diag *d)
 {
     *ret =
         (struct fuse_entry_param){.ino = node->look ? tree_look_ino(node, node->look) : node->ino,
                                   .attr_timeout = timeout_of(node),
                                   .entry_timeout = timeout_of(node)};
-    return node_stat(s, node, patience, &ret->attr, d);
+    return node_stat(s, node, deadline, &ret->attr, d);
 }
 
 /* ---- patience ---- */
 
 /* How long a request may go on. */
-struct patience {
-    struct view_patience view;
+struct deadline {
+    struct view_cancel view;
     struct server *server;
     fuse_req_t req;
     int64_t until; /* monotonic_ns() */
     bool spent;
-    struct wants *wants;  /* bytes that it needs and that are not here; NULL: all are */
-    enum wants_used used; /* what was given to the reader */
+    struct missing_ranges *missing; /* bytes that it needs and that are not here; NULL: all are */
+    enum missing_used used;         /* what was given to the reader */
 };
 
-static bool patience_ends(void *ctx)
+static bool deadline_ends(void *ctx)
 {
-    struct patience *patience = ctx;
+    struct deadline *deadline = ctx;
 
-    if (fuse_req_interrupted(patience->req) || patience->server->slow.ending)
+    if (fuse_req_interrupted(deadline->req) || deadline->server->slow.ending)
         return true;
-    patience->spent = monotonic_ns() > patience->until;
-    return patience->spent;
+    deadline->spent = monotonic_ns() > deadline->until;
+    return deadline->spent;
 }
 
-static void patience_init(struct patience *ret, struct server *s, fuse_req_t req, int64_t until)
+static void deadline_init(struct deadline *ret, struct server *s, fuse_req_t req, int64_t until)
 {
-    *ret = (struct patience){.server = s, .req = req, .until = until};
-    ret->view = (struct view_patience){.ends = patience_ends, .ctx = ret};
+    *ret = (struct deadline){.server = s, .req = req, .until = until};
+    ret->view = (struct view_cancel){.ends = deadline_ends, .ctx = ret};
 }
 
 /* Park a request that ended with r, if that is for want of time or of a dataset, item. */
-static bool park(struct patience *patience, const struct call *call,
+static bool park(struct deadline *deadline, const struct call *call,
                  const struct catalog_item *item, int r)
 {
-    if (r == -EAGAIN && patience->wants && (patience->wants->n || !item))
-        slow_wait(patience->server, patience->req, call, patience->wants);
+    if (r == -EAGAIN && deadline->missing && (deadline->missing->n || !item))
+        slow_wait(deadline->server, deadline->req, call, deadline->missing);
     else if (r == -EAGAIN && item)
-        slow_park(patience->server, patience->req, call, item);
-    else if (r == -EINTR && patience->spent)
-        slow_park(patience->server, patience->req, call, NULL);
+        slow_park(deadline->server, deadline->req, call, item);
+    else if (r == -EINTR && deadline->spent)
+        slow_park(deadline->server, deadline->req, call, NULL);
     else
         return false;
     return true;
@@ -218,7 +217,7 @@ static void serve_first(fuse_req_t req, const struct call *call)
     struct server *s = server_of(req);
 
     status_count(&s->status, counted[call->kind]);
-    serve_call(s, req, call, monotonic_ns() + PATIENCE_NS);
+    serve_call(s, req, call, monotonic_ns() + ANSWER_NS);
 }
 
 /* ---- failures ---- */
@@ -229,20 +228,20 @@ static void serve_first(fuse_req_t req, const struct call *call)
 static enum log_level failure_level(struct server *s, const struct node *node, int r)
 {
     bool of_samples = r == -EBADMSG || r == -EDOM;
-    unsigned most = of_samples ? TOLD_BAD : TOLD_OTHER, told;
+    unsigned most = of_samples ? REPORTED_BAD : REPORTED_OTHER, reported;
 
     if (!node->item)
         return LOG_LEVEL_ERROR;
-    told = atomic_fetch_add(&s->told[node->item - s->setup.catalog->item][of_samples], 1);
-    if (told + 1 == most && most > 1)
+    reported = atomic_fetch_add(&s->reported[node->item - s->setup.catalog->item][of_samples], 1);
+    if (reported + 1 == most && most > 1)
         log_info("%s: more of its read errors are logged with log=debug only", node->item->name);
-    return told < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
+    return reported < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 }
 
 /* A read, or the look at a file that cannot be read, has failed. */
 static void fail(struct server *s, const struct node *node, int r, const struct diag *d)
 {
-    char path[TREE_NAME_ROOM * 4] = "";
+    char path[TREE_NAME_SIZE * 4] = "";
 
     if (r == -EINTR)
         return;
@@ -284,7 +283,7 @@ void serve_tell_changed(struct server *s, uint64_t ino)
 }
 
 static void answer_lookup(struct server *s, fuse_req_t req, const struct call *call,
-                          struct patience *patience)
+                          struct deadline *deadline)
 {
     struct fuse_entry_param entry = {.entry_timeout = FOREVER};
     struct diag d = DIAG_INIT, size_reason = DIAG_INIT;
@@ -297,7 +296,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     if (r == 0 && node.kind == NODE_LIVE)
         r = status_look_new(&s->status, (enum live)node.number, &node.look);
     if (r == 0)
-        r = node_entry(s, &node, &patience->view, &entry, &size_reason);
+        r = node_entry(s, &node, &deadline->view, &entry, &size_reason);
     if (r == -ENOENT && d.set && parent.item)
         refused_name(s, &parent, call->name, &d);
     else if (r < 0 && d.set)
@@ -310,7 +309,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     if (changed)
         atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
     serve_tell_changed(s, changed);
-    if (park(patience, call, parent.item, r))
+    if (park(deadline, call, parent.item, r))
         return;
     if (r < 0 && size_reason.set)
         fail(s, &node, r, &size_reason);
@@ -329,7 +328,7 @@ static void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 }
 
 static void answer_getattr(struct server *s, fuse_req_t req, const struct call *call,
-                           struct patience *patience)
+                           struct deadline *deadline)
 {
     struct diag d = DIAG_INIT;
     struct node node = {0};
@@ -337,10 +336,10 @@ static void answer_getattr(struct server *s, fuse_req_t req, const struct call *
     int r = tree_node(s->tree, call->ino, &node);
 
     if (r == 0)
-        r = node_stat(s, &node, &patience->view, &st, &d);
+        r = node_stat(s, &node, &deadline->view, &st, &d);
     if (r == 0) {
         fuse_reply_attr(req, &st, timeout_of(&node));
-    } else if (!park(patience, call, NULL, r)) {
+    } else if (!park(deadline, call, NULL, r)) {
         if (d.set)
             fail(s, &node, r, &d);
         fuse_reply_err(req, kernel_errno(r));
@@ -426,12 +425,12 @@ static void tell_read(struct server *s, const struct node *node, uint64_t end)
 
     if (node->kind != NODE_BATCH && node->kind != NODE_SAMPLE)
         return;
-    what = actives_read(s->actives, node, end);
+    what = active_plans_read(s->active_plans, node, end);
     if (!what)
         return;
     push_kick(s->push);
-    if (s->guide)
-        stage_guide_changed(s->setup.stage, what & ACTIVE_JUMPED);
+    if (s->needs)
+        stage_needs_changed(s->setup.stage, what & ACTIVE_JUMPED);
 }
 
 /* Is it a file of the last batch or sample? */
@@ -445,26 +444,26 @@ static bool is_last(const struct node *node)
 static void tell_given(struct server *s, const struct node *node, uint64_t off, size_t n,
                        size_t asked)
 {
-    const struct view_patience none = {0};
+    const struct view_cancel none = {0};
     uint64_t size = n < asked ? off + n : UINT64_MAX;
 
-    if ((node->kind != NODE_BATCH && node->kind != NODE_SAMPLE) || (!s->guide && !is_last(node)))
+    if ((node->kind != NODE_BATCH && node->kind != NODE_SAMPLE) || (!s->needs && !is_last(node)))
         return;
     if (view_size_is_near(node) && view_size(s->view, node, &none, &size, NULL) < 0)
         return;
-    actives_given(s->actives, node, off, n, size);
+    active_plans_given(s->active_plans, node, off, n, size);
 }
 
 /* With keep=once: what was pushed has been used with that. */
-static enum wants_used how_used(const struct patience *patience, const struct node *node,
-                                uint64_t off, uint64_t len)
+static enum missing_used how_used(const struct deadline *deadline, const struct node *node,
+                                  uint64_t off, uint64_t len)
 {
-    if (!patience->wants || !patience->wants->uses)
-        return WANTS_UNUSED;
+    if (!deadline->missing || !deadline->missing->uses)
+        return MISSING_UNUSED;
     return (node->kind == NODE_BATCH || node->kind == NODE_SAMPLE) &&
-                   actives_push_used(patience->server->actives, node, off, len)
-               ? WANTS_USED_AGAIN
-               : WANTS_USED;
+                   active_plans_push_used(deadline->server->active_plans, node, off, len)
+               ? MISSING_USED_AGAIN
+               : MISSING_USED;
 }
 
 void serve_announce(struct server *s, const struct catalog_item *item)
@@ -474,13 +473,13 @@ void serve_announce(struct server *s, const struct catalog_item *item)
     if (!item->ds || dataset_state(item->ds) != DATASET_READY)
         return;
     for (size_t i = 0; i < s->setup.options->n_plans && (plan = tree_plan(s->tree, item, i)); i++)
-        actives_announce(s->actives, plan);
-    if (s->guide && s->setup.options->n_plans)
-        stage_guide_changed(s->setup.stage, false);
+        active_plans_announce(s->active_plans, plan);
+    if (s->needs && s->setup.options->n_plans)
+        stage_needs_changed(s->setup.stage, false);
 }
 
 static void answer_read(struct server *s, fuse_req_t req, const struct call *call,
-                        struct patience *patience)
+                        struct deadline *deadline)
 {
     size_t len = (size_t)min_u64(call->size, READ_MAX), n = 0;
     uint8_t *buffer = thread_buffer(s);
@@ -496,8 +495,8 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     else if (r == 0 && node.kind == NODE_LIVE)
         r = status_read(&s->status, (enum live)node.number, node.look, off, len, buffer, &n);
     else if (r == 0)
-        r = view_read(s->view, &node, off, len, buffer, &n, &patience->view, &d);
-    if (park(patience, call, NULL, r))
+        r = view_read(s->view, &node, off, len, buffer, &n, &deadline->view, &d);
+    if (park(deadline, call, NULL, r))
         return;
     if (r < 0) {
         fail(s, &node, r, &d);
@@ -505,7 +504,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         return;
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
-    patience->used = how_used(patience, &node, off, n);
+    deadline->used = how_used(deadline, &node, off, n);
     tell_given(s, &node, off, n, len);
     if (!off)
         promises_read(s->promises, s->view, &node, &s->status);
@@ -521,11 +520,11 @@ static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 
 /* Entry number index of a listing: ".", "..", then what is there. */
 static int list_entry(struct server *s, const struct node *folder, uint64_t index, struct node *ret,
-                      char ret_name[static TREE_NAME_ROOM])
+                      char ret_name[static TREE_NAME_SIZE])
 {
     if (index >= 2)
         return tree_list(s->tree, folder, index - 2, ret, ret_name);
-    snprintf(ret_name, TREE_NAME_ROOM, "%s", index ? ".." : ".");
+    snprintf(ret_name, TREE_NAME_SIZE, "%s", index ? ".." : ".");
     *ret = *folder;
     return 0;
 }
@@ -533,7 +532,7 @@ static int list_entry(struct server *s, const struct node *folder, uint64_t inde
 /* Add one entry to the reply, with its attributes if they are at hand. Returns the bytes it takes;
  * more than room: it does not fit. */
 static size_t put_entry(fuse_req_t req, const struct node *node, const char *name, char *buffer,
-                        size_t room, uint64_t next, bool plus)
+                        size_t capacity, uint64_t next, bool plus)
 {
     const struct stat bare = {.st_ino = node->ino, .st_mode = type_of(node)};
     struct fuse_entry_param entry = {.attr = bare};
@@ -541,18 +540,18 @@ static size_t put_entry(fuse_req_t req, const struct node *node, const char *nam
     bool is_dots = name[0] == '.' && (!name[1] || !strcmp(name, ".."));
 
     if (!plus)
-        return fuse_add_direntry(req, buffer, room, name, &bare, (off_t)next);
+        return fuse_add_direntry(req, buffer, capacity, name, &bare, (off_t)next);
     if (!is_dots && tree_is_open(s->tree, node) && view_size_is_near(node) &&
         node_entry(s, node, NULL, &entry, NULL) < 0)
         entry = (struct fuse_entry_param){.attr = bare};
-    return fuse_add_direntry_plus(req, buffer, room, name, &entry, (off_t)next);
+    return fuse_add_direntry_plus(req, buffer, capacity, name, &entry, (off_t)next);
 }
 
 static void answer_list(struct server *s, fuse_req_t req, const struct call *call,
-                        struct patience *patience)
+                        struct deadline *deadline)
 {
-    size_t room = (size_t)min_u64(call->size, READ_MAX), used = 0;
-    char *buffer = (char *)thread_buffer(s), name[TREE_NAME_ROOM];
+    size_t capacity = (size_t)min_u64(call->size, READ_MAX), used = 0;
+    char *buffer = (char *)thread_buffer(s), name[TREE_NAME_SIZE];
     struct node folder = {0}, node;
     int r = buffer ? tree_node(s->tree, call->ino, &folder) : -ENOMEM;
 
@@ -563,23 +562,23 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
 
         r = list_entry(s, &folder, index, &node, name);
         if (r == 0)
-            r = refused_in_list(s, &node, used > 0, &patience->view);
+            r = refused_in_list(s, &node, used > 0, &deadline->view);
         if (r < 0)
             break;
         if (r > 0) { /* the next one */
             r = 0;
             continue;
         }
-        n = put_entry(req, &node, name, buffer + used, room - used, index + 1,
+        n = put_entry(req, &node, name, buffer + used, capacity - used, index + 1,
                       call->kind == CALL_LIST_PLUS);
-        if (n > room - used)
+        if (n > capacity - used)
             break;
         used += n;
     }
     /* "." and ".." are there at once, and what is known; the rest is asked for again. */
-    if ((r == -EAGAIN || (r == -EINTR && patience->spent)) && used)
+    if ((r == -EAGAIN || (r == -EINTR && deadline->spent)) && used)
         r = 0;
-    if (park(patience, call, folder.item, r))
+    if (park(deadline, call, folder.item, r))
         return;
     if (r < 0 && r != -ENOENT)
         fuse_reply_err(req, kernel_errno(r));
@@ -622,14 +621,14 @@ static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
 }
 
 static int find_attribute(struct server *s, const struct node *node, const char *name,
-                          const struct view_patience *patience, struct text *ret)
+                          const struct view_cancel *deadline, struct text *ret)
 {
     /* ls asks each file for these; told that nobody here has them, it stops. */
     if (!strncmp(name, "system.", 7) || !strncmp(name, "security.", 9))
         return -EOPNOTSUPP;
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)
         if (!strcmp(name, attribute_names[i]))
-            return view_attribute(s->view, node, (enum attribute)i, patience, ret);
+            return view_attribute(s->view, node, (enum attribute)i, deadline, ret);
     return -ENODATA;
 }
 
@@ -647,17 +646,17 @@ static void reply_attribute(fuse_req_t req, const struct text *t, size_t size)
 }
 
 static void answer_getxattr(struct server *s, fuse_req_t req, const struct call *call,
-                            struct patience *patience)
+                            struct deadline *deadline)
 {
     AUTO_TEXT struct text t = {0};
     struct node node;
     int r = tree_node(s->tree, call->ino, &node);
 
     if (r == 0)
-        r = find_attribute(s, &node, call->name, &patience->view, &t);
+        r = find_attribute(s, &node, call->name, &deadline->view, &t);
     if (r == 0)
         reply_attribute(req, &t, call->size);
-    else if (!park(patience, call, NULL, r))
+    else if (!park(deadline, call, NULL, r))
         fuse_reply_err(req, kernel_errno(r));
 }
 
@@ -704,30 +703,30 @@ static void serve_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int command, vo
 void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until)
 {
     static void (*const answers[N_CALLS])(struct server * s, fuse_req_t req,
-                                          const struct call *call, struct patience *patience) = {
+                                          const struct call *call, struct deadline *deadline) = {
         [CALL_LOOKUP] = answer_lookup,  [CALL_GETATTR] = answer_getattr,
         [CALL_READ] = answer_read,      [CALL_LIST] = answer_list,
         [CALL_LIST_PLUS] = answer_list, [CALL_GETXATTR] = answer_getxattr,
     };
-    struct patience patience;
-    struct wants wants, *before;
+    struct deadline deadline;
+    struct missing_ranges missing, *before;
 
-    patience_init(&patience, s, req, until);
+    deadline_init(&deadline, s, req, until);
     if (!s->setup.stage) {
-        answers[call->kind](s, req, call, &patience);
+        answers[call->kind](s, req, call, &deadline);
         return;
     }
-    wants_init(&wants, call->rounds < ROUNDS_MOST);
-    wants.again = call->rounds > 0;
-    wants.uses = call->kind == CALL_READ && s->setup.options->source.stage.keep == STAGE_ONCE;
-    wants.cancelled = patience_ends;
-    wants.ctx = &patience;
-    patience.wants = &wants;
-    before = wants_set(&wants);
-    answers[call->kind](s, req, call, &patience);
-    wants_set(before);
-    wants_use(&wants, patience.used);
-    wants_release(&wants);
+    missing_init(&missing, call->rounds < ROUNDS_MOST);
+    missing.again = call->rounds > 0;
+    missing.uses = call->kind == CALL_READ && s->setup.options->source.stage.keep == STAGE_ONCE;
+    missing.cancelled = deadline_ends;
+    missing.ctx = &deadline;
+    deadline.missing = &missing;
+    before = missing_set(&missing);
+    answers[call->kind](s, req, call, &deadline);
+    missing_set(before);
+    missing_use(&missing, deadline.used);
+    missing_release(&missing);
 }
 
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,

@@ -2,8 +2,8 @@
  *
  * The end: a store into the page cache may wait for a page that a read has locked, so what pushes
  * must be over while reads are still answered. Therefore signals do not end the loop of libfuse,
- * but are told to a thread, the ender: it has those let go who wait for the remote, ends the push,
- * and then the loop. */
+ * but are told to a thread, the shutdown thread: it has those let go who wait for the remote, ends
+ * the push, and then the loop. */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -32,9 +32,9 @@
 #define THREADS      10
 #define READAHEAD_KB 1024
 
-#define LOOK_MS         1000 /* between two looks at what memory there is, and who is left */
-#define LEFT_PATIENCE_S 5    /* for the remote, of those who still read in what was unmounted */
-#define SHORT_SHARE     16   /* it is short if less than one of so many parts is free */
+#define LOOK_MS      1000 /* between two looks at what memory there is, and who is left */
+#define LEFT_RETRY_S 5    /* for the remote, of those who still read in what was unmounted */
+#define SHORT_SHARE  16   /* it is short if less than one of so many parts is free */
 
 /* libfuse's words go where ours go; its own are many at debug level. */
 static void log_libfuse(enum fuse_log_level level, const char *format, va_list args)
@@ -82,26 +82,26 @@ static void listen_to_stage(struct server *s)
 /* ---- making ---- */
 
 /* What knows which plans are read, and tells the stage. */
-static int make_actives(struct server *s)
+static int make_active_plans(struct server *s)
 {
     const struct options *o = s->setup.options;
     const bool once = o->source.stage.keep == STAGE_ONCE;
-    const struct actives_options options = {
+    const struct active_plans_options options = {
         .ahead = o->ahead,
         .drops = once || o->reads_once,
         /* What has been used is fetched again for an epoch that is read, or was announced. */
         .last_epoch = once ? max_u64(o->epochs, 1) - 1 : UINT64_MAX,
         .now = monotonic_ns,
     };
-    int r = actives_new(&options, &s->actives);
+    int r = active_plans_new(&options, &s->active_plans);
 
     if (r == 0 && s->setup.stage)
-        r = guide_new(s->actives, s->setup.catalog, &s->guide);
+        r = needs_new(s->active_plans, s->setup.catalog, &s->needs);
     if (r < 0)
         return r;
-    s->status.actives = s->actives;
-    if (s->guide)
-        stage_set_guide(s->setup.stage, guide_for_stage(s->guide));
+    s->status.active_plans = s->active_plans;
+    if (s->needs)
+        stage_set_needs(s->setup.stage, needs_for_stage(s->needs));
     for (size_t i = 0; i < s->setup.catalog->n; i++)
         serve_announce(s, &s->setup.catalog->item[i]);
     return 0;
@@ -255,8 +255,8 @@ static void handle_signals(bool on)
 }
 
 /* From before it is mounted until it is unmounted: who ends it must not leave a mount behind. What
- * comes before the ender listens is noted. A process that forks shares it with the child that
- * serves, so that what is sent to either ends the mount. */
+ * comes before the shutdown thread listens is noted. A process that forks shares it with the child
+ * that serves, so that what is sent to either ends the mount. */
 static int take_signals(struct server *s)
 {
     s->events = eventfd(0, EFD_CLOEXEC);
@@ -304,13 +304,13 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     pthread_mutex_init(&s->slow.lock, NULL);
     pthread_cond_init(&s->slow.wake, NULL);
     listen_to_stage(s);
-    s->told = calloc(setup->catalog->n, sizeof(*s->told));
+    s->reported = calloc(setup->catalog->n, sizeof(*s->reported));
     s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
-    r = s->told && s->wanted ? make_tree(s, d) : -ENOMEM;
+    r = s->reported && s->wanted ? make_tree(s, d) : -ENOMEM;
     if (r == 0)
         r = promises_new(setup->options->reads_once, setup->options->reads_sorted, &s->promises);
     if (r == 0)
-        r = make_actives(s);
+        r = make_active_plans(s);
     if (r == 0)
         r = make_session(s, d);
     if (r == 0) {
@@ -375,7 +375,7 @@ static void serve_the_rest(struct server *s)
     log_info("unmounted while in use; it ends when its users let go");
     push_quit(s->push);
     if (s->setup.stage)
-        stage_limit_patience(s->setup.stage, LEFT_PATIENCE_S);
+        stage_limit_retry(s->setup.stage, LEFT_RETRY_S);
 }
 
 /* Until a signal has come, or the loop is over. */
@@ -405,7 +405,7 @@ static void wait_for_event(struct server *s)
     }
 }
 
-static void *ender_main(void *arg)
+static void *shutdown_main(void *arg)
 {
     struct server *s = arg;
 
@@ -422,7 +422,7 @@ static int start_threads(struct server *s)
 {
     const struct push_setup push = {
         .view = s->view,
-        .actives = s->actives,
+        .active_plans = s->active_plans,
         .stage = s->setup.stage,
         .options = &s->setup.options->source.stage,
         .session = s->session,
@@ -433,7 +433,7 @@ static int start_threads(struct server *s)
 
     if (r < 0 || !s->setup.options->ahead)
         return r;
-    pushes = warden_start(fuse_session_fd(s->session), &s->warden);
+    pushes = supervisor_start(fuse_session_fd(s->session), &s->supervisor);
     if (pushes == 0)
         pushes = push_start(&push, &s->push);
     if (pushes < 0)
@@ -455,25 +455,25 @@ static int serve(struct server *s, struct fuse_loop_config *config)
 {
     const uint64_t one = 1;
     int r = start_threads(s);
-    bool has_ender;
+    bool has_shutdown_thread;
 
     if (s->setup.stage)
         stage_begin(s->setup.stage);
     /* Last: a signal that came before this is noted, and what it ends is all there. */
-    has_ender = r == 0 && thread_start(&s->ender, ender_main, s) == 0;
+    has_shutdown_thread = r == 0 && thread_start(&s->shutdown_thread, shutdown_main, s) == 0;
     if (r == 0)
-        r = has_ender ? fuse_session_loop_mt(s->session, config) : -EAGAIN;
+        r = has_shutdown_thread ? fuse_session_loop_mt(s->session, config) : -EAGAIN;
     atomic_store(&s->has_ended, true);
-    if (has_ender) {
+    if (has_shutdown_thread) {
         if (write(s->events, &one, sizeof(one)) < 0)
             log_error("eventfd: %s", strerror(errno));
-        pthread_join(s->ender, NULL);
+        pthread_join(s->shutdown_thread, NULL);
     }
     slow_stop(s);
     push_stop(s->push);
     scope_close(&s->beacon); /* the next mount may get this one's device number any time now */
     s->beacon = -1;
-    warden_stop(&s->warden);
+    supervisor_stop(&s->supervisor);
     return r < 0 ? r : 0;
 }
 
@@ -516,21 +516,21 @@ void server_free(struct server *s)
         pthread_key_delete(s->buffer);
     if (s->setup.stage) { /* it goes later, and asks and tells until then */
         stage_rest(s->setup.stage);
-        stage_set_guide(s->setup.stage, NULL);
+        stage_set_needs(s->setup.stage, NULL);
         stage_set_listener(s->setup.stage, NULL);
     }
     remote_log_end(&s->remote_log);
     scope_close(&s->beacon);
     push_free(s->push);
-    guide_free(s->guide);
-    actives_free(s->actives);
+    needs_free(s->needs);
+    active_plans_free(s->active_plans);
     promises_free(s->promises);
     view_free(s->view);
     tree_free(s->tree);
     pthread_cond_destroy(&s->slow.wake);
     pthread_mutex_destroy(&s->slow.lock);
     status_release(&s->status);
-    free(s->told);
+    free(s->reported);
     free(s->wanted);
     free(s);
 }

@@ -24,7 +24,7 @@
 
 enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARKED_TAKEN };
 
-#define TROUBLE_ROOM 400
+#define TROUBLE_SIZE 400
 
 struct parked {
     struct waiter waiter; /* its head */
@@ -144,7 +144,7 @@ static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
     stage_waited(s->setup.stage, ns);
     if (tree_node(s->tree, ino, &node) == 0 &&
         (node.kind == NODE_SAMPLE || node.kind == NODE_BATCH))
-        actives_waited(s->actives, &node, ns);
+        active_plans_waited(s->active_plans, &node, ns);
 }
 
 /* What was waited for is here, or it failed. */
@@ -166,7 +166,8 @@ static void bytes_came(struct waiter *waiter)
         parked_free(parked);
 }
 
-void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct wants *wants)
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
+               struct missing_ranges *missing)
 {
     struct parked *parked = parked_new(s, req, call, NULL);
     bool refused;
@@ -189,7 +190,7 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct
     if (refused)
         refuse(parked);
     else
-        wants_fetch(wants, &parked->waiter);
+        missing_fetch(missing, &parked->waiter);
 }
 
 /* The first parked request that can be worked on: what it needs is there, and no other slow thread
@@ -198,7 +199,7 @@ static struct parked *next_locked(struct slow *slow)
 {
     for (struct parked *parked = slow->first; parked; parked = parked->next) {
         bool busy = parked->waits_for != NULL ||
-                    (parked->call.rounds >= ROUNDS_MOST && slow->n_patient >= WAITING_MOST);
+                    (parked->call.rounds >= ROUNDS_MOST && slow->n_blocked >= WAITING_MOST);
 
         for (unsigned i = 0; i < SLOW_THREADS; i++)
             busy = busy || slow->busy[i] == parked->call.ino;
@@ -219,17 +220,17 @@ static struct parked *slow_take(struct slow *slow, unsigned self)
     if (parked) {
         unlink_locked(slow, parked);
         slow->busy[self] = parked->call.ino;
-        slow->n_patient += parked->call.rounds >= ROUNDS_MOST;
+        slow->n_blocked += parked->call.rounds >= ROUNDS_MOST;
     }
     pthread_mutex_unlock(&slow->lock);
     return parked;
 }
 
-static void slow_done(struct slow *slow, unsigned self, bool was_patient)
+static void slow_done(struct slow *slow, unsigned self, bool was_blocked)
 {
     pthread_mutex_lock(&slow->lock);
     slow->busy[self] = 0;
-    slow->n_patient -= was_patient;
+    slow->n_blocked -= was_blocked;
     pthread_cond_broadcast(&slow->wake);
     pthread_mutex_unlock(&slow->lock);
 }
@@ -254,10 +255,10 @@ static void *slow_main(void *arg)
     struct parked *parked;
 
     while ((parked = slow_take(&s->slow, self->number))) {
-        bool is_patient = parked->call.rounds >= ROUNDS_MOST;
+        bool is_blocked = parked->call.rounds >= ROUNDS_MOST;
 
         finish(parked, INT64_MAX);
-        slow_done(&s->slow, self->number, is_patient);
+        slow_done(&s->slow, self->number, is_blocked);
     }
     return NULL;
 }
@@ -308,11 +309,11 @@ static void report_failed(struct server *s, const struct dataset *ds)
 }
 
 /* Why a dataset is not ready yet, if that was not told before. */
-static void report_trouble(const struct dataset *ds, char (*told)[TROUBLE_ROOM])
+static void report_trouble(const struct dataset *ds, char (*reported)[TROUBLE_SIZE])
 {
-    if (!ds->trouble.set || !strncmp(*told, ds->trouble.text, sizeof(*told) - 1))
+    if (!ds->trouble.set || !strncmp(*reported, ds->trouble.text, sizeof(*reported) - 1))
         return;
-    snprintf(*told, sizeof(*told), "%s", ds->trouble.text);
+    snprintf(*reported, sizeof(*reported), "%s", ds->trouble.text);
     log_warning("%s; tried again", ds->trouble.text);
 }
 
@@ -320,14 +321,14 @@ static void *prepare_main(void *arg)
 {
     struct server *s = arg;
     const struct catalog_item *item = NULL;
-    char told[TROUBLE_ROOM] = "";
+    char reported[TROUBLE_SIZE] = "";
 
     while (!s->slow.ending && (item = next_to_prepare(s, item))) {
         struct parked *parked;
         int r;
 
         if (!dataset_prepare(item->ds)) {
-            report_trouble(item->ds, &told);
+            report_trouble(item->ds, &reported);
             continue;
         }
         if (dataset_state(item->ds) == DATASET_FAILED)
@@ -341,7 +342,7 @@ static void *prepare_main(void *arg)
             serve_tell_changed(s, tree_batches(s->tree, item));
         serve_announce(s, item);
         while ((parked = take_released(&s->slow, item)))
-            finish(parked, monotonic_ns() + PATIENCE_NS);
+            finish(parked, monotonic_ns() + ANSWER_NS);
     }
     return NULL;
 }

@@ -73,9 +73,10 @@ static bool is_same(const struct active_info *a, const struct active_info *b)
 }
 
 /* The first ones that differ. */
-static size_t list_plans(struct actives *actives, struct active_info ret[static ACTIVES_MOST])
+static size_t list_plans(struct active_plans *active_plans,
+                         struct active_info ret[static ACTIVE_PLANS_MAX])
 {
-    size_t all = actives_list(actives, ret), n = 0;
+    size_t all = active_plans_list(active_plans, ret), n = 0;
 
     for (size_t i = 0; i < all && n < STATUS_PLANS_MOST; i++) {
         bool is_new = true;
@@ -139,7 +140,7 @@ static const struct count {
     const char *name, *metric, *help;
     size_t offset;
 } counts[] = {
-#define AT(member) offsetof(struct actives_counters, member)
+#define AT(member) offsetof(struct active_plans_counters, member)
     {"files", "epochfs_push_files_total", "Files put into the page cache before they were read.",
      AT(pushed_files)},
     {"bytes", "epochfs_push_bytes_total", "Bytes of them.", AT(pushed_bytes)},
@@ -153,7 +154,7 @@ static const struct count {
 #undef AT
 };
 
-static unsigned long long value(const struct actives_counters *c, const struct count *count)
+static unsigned long long value(const struct active_plans_counters *c, const struct count *count)
 {
     const _Atomic uint64_t *counter =
         (const _Atomic uint64_t *)(const void *)((const char *)c + count->offset);
@@ -161,12 +162,12 @@ static unsigned long long value(const struct actives_counters *c, const struct c
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-void status_plans_json(struct actives *actives, struct text *t)
+void status_plans_json(struct active_plans *active_plans, struct text *t)
 {
-    const struct actives_counters *c = actives_counters(actives);
-    struct active_info info[ACTIVES_MOST];
-    size_t n = list_plans(actives, info);
-    char dataset[TREE_NAME_ROOM * 4];
+    const struct active_plans_counters *c = active_plans_counters(active_plans);
+    struct active_info info[ACTIVE_PLANS_MAX];
+    size_t n = list_plans(active_plans, info);
+    char dataset[TREE_NAME_SIZE * 4];
 
     text_add(t, "\"plans\": [");
     for (size_t i = 0; i < n; i++) {
@@ -253,11 +254,11 @@ static bool is_new_series(const struct series_list *list)
     return true;
 }
 
-static void list_series(struct actives *actives, struct series_list *ret)
+static void list_series(struct active_plans *active_plans, struct series_list *ret)
 {
-    struct active_info info[ACTIVES_MOST];
-    size_t n = list_plans(actives, info);
-    char dataset[TREE_NAME_ROOM * 4];
+    struct active_info info[ACTIVE_PLANS_MAX];
+    size_t n = list_plans(active_plans, info);
+    char dataset[TREE_NAME_SIZE * 4];
 
     for (size_t i = 0; i < n; i++) {
         struct series *series = &ret->item[ret->n];
@@ -287,12 +288,12 @@ static void add_sample(const struct series *series, size_t gauge, struct text *t
         text_add(t, "%.6f\n", series->value[gauge]);
 }
 
-void status_plans_metrics(struct actives *actives, struct text *t)
+void status_plans_metrics(struct active_plans *active_plans, struct text *t)
 {
-    const struct actives_counters *c = actives_counters(actives);
+    const struct active_plans_counters *c = active_plans_counters(active_plans);
     AUTO(series_list_release) struct series_list list = {.n = 0};
 
-    list_series(actives, &list);
+    list_series(active_plans, &list);
     for (size_t g = 0; g < ARRAY_LEN(gauges); g++) {
         metrics_begin(t, gauges[g].metric, NULL, gauges[g].help);
         for (size_t i = 0; i < list.n; i++)

@@ -9,9 +9,9 @@
 #define STATUS_PLANS_MOST 8 /* that are shown, the one read last first */
 
 /* Add the members "plans" and "push" of status.json, without a comma at either end. */
-void status_plans_json(struct actives *actives, struct text *t);
+void status_plans_json(struct active_plans *active_plans, struct text *t);
 
 /* The same as Prometheus text. */
-void status_plans_metrics(struct actives *actives, struct text *t);
+void status_plans_metrics(struct active_plans *active_plans, struct text *t);
 
 #endif

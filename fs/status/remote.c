@@ -73,7 +73,7 @@ static double wait_seconds(const struct stage_counters *c)
 
 void status_add_reason(struct text *t, const char *reason)
 {
-    char cut[STATUS_REASON_ROOM];
+    char cut[STATUS_REASON_SIZE];
 
     snprintf(cut, sizeof(cut), "%s", reason);
     text_add_json(t, cut);
@@ -83,7 +83,7 @@ void status_remote_json(struct stage *stage, struct text *t)
 {
     const struct stage_counters *c = stage_counters(stage);
     unsigned long long waits[STAGE_WAIT_CLASSES + 1];
-    char trouble[STATUS_REASON_ROOM];
+    char trouble[STATUS_REASON_SIZE];
 
     text_add(t, "{\n");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -94,8 +94,8 @@ void status_remote_json(struct stage *stage, struct text *t)
         text_add(t, "      {\"le_ms\": %u, \"count\": %llu},\n", stage_wait_ms[i], waits[i]);
     text_add(t, "      {\"le_ms\": null, \"count\": %llu}\n    ],\n", waits[STAGE_WAIT_CLASSES]);
     text_add(t, "    \"cache_used_bytes\": %llu,\n    \"cache_limit_bytes\": %llu,\n",
-             (unsigned long long)stage_room_used(stage),
-             (unsigned long long)stage_room_limit(stage));
+             (unsigned long long)stage_quota_used(stage),
+             (unsigned long long)stage_quota_limit(stage));
     stage_trouble(stage, trouble, sizeof(trouble));
     text_add(t, "    \"last_error\": ");
     status_add_reason(t, trouble);
@@ -129,9 +129,9 @@ void status_remote_metrics(struct stage *stage, struct text *t)
     }
     add_histogram(c, t);
     metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
-                stage_room_used(stage));
+                stage_quota_used(stage));
     metrics_add(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
-                stage_room_limit(stage));
+                stage_quota_limit(stage));
     stage_trouble(stage, trouble, sizeof(trouble));
     metrics_add(t, "epochfs_remote_failing", "1 while the remote fails.", *trouble != '\0');
 }

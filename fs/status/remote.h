@@ -7,7 +7,7 @@
 struct stage;
 
 /* Room for a reason with its NUL; a longer one is cut. */
-#define STATUS_REASON_ROOM 400
+#define STATUS_REASON_SIZE 400
 
 /* A reason as a JSON string. */
 void status_add_reason(struct text *t, const char *reason);

@@ -83,11 +83,11 @@ static void add_last(struct status *s, const char *reason, struct text *t)
 static void add_plans(struct status *s, enum live which, struct text *t)
 {
     if (which == LIVE_METRICS) {
-        status_plans_metrics(s->actives, t);
+        status_plans_metrics(s->active_plans, t);
         return;
     }
     text_add(t, ",\n  ");
-    status_plans_json(s->actives, t);
+    status_plans_json(s->active_plans, t);
 }
 
 static void add_json(struct status *s, struct text *t)
@@ -120,7 +120,7 @@ static void add_json(struct status *s, struct text *t)
     add_last(s, s->last_promise, t);
     text_add(t, ",\n  \"last_refused_name\": ");
     add_last(s, s->last_refused, t);
-    if (s->actives)
+    if (s->active_plans)
         add_plans(s, LIVE_STATUS, t);
     if (s->stage) {
         text_add(t, ",\n  \"remote\": ");
@@ -169,7 +169,7 @@ static void add_metrics(struct status *s, struct text *t)
     metrics_add(t, "epochfs_indexed_bytes", "Bytes of text that have been indexed.", done);
     metrics_add(t, "epochfs_start_time_seconds", "When the mount was made, Unix time.",
                 (uint64_t)s->started);
-    if (s->actives)
+    if (s->active_plans)
         add_plans(s, LIVE_METRICS, t);
     if (s->stage)
         status_remote_metrics(s->stage, t);

@@ -44,9 +44,9 @@ struct status {
     const struct catalog *catalog;
     const char *source;
     const char *mountpoint;
-    struct stage *stage;     /* NULL: the source is read in place */
-    struct actives *actives; /* NULL: none */
-    int64_t started;         /* seconds since 1970 */
+    struct stage *stage;               /* NULL: the source is read in place */
+    struct active_plans *active_plans; /* NULL: none */
+    int64_t started;                   /* seconds since 1970 */
     /* Any thread: */
     _Atomic uint64_t request[N_REQUESTS];
     _Atomic uint64_t bytes_served; /* replies to reads */
@@ -57,9 +57,9 @@ struct status {
 
     struct lock lock;
     /* Guarded by lock: */
-    char last_error[STATUS_REASON_ROOM];   /* of a read */
-    char last_promise[STATUS_REASON_ROOM]; /* that a read has broken */
-    char last_refused[STATUS_REASON_ROOM]; /* name, and why it is none of a plan or epoch */
+    char last_error[STATUS_REASON_SIZE];   /* of a read */
+    char last_promise[STATUS_REASON_SIZE]; /* that a read has broken */
+    char last_refused[STATUS_REASON_SIZE]; /* name, and why it is none of a plan or epoch */
     struct status_look look[N_LIVES][TREE_LOOKS];
     unsigned last_look[N_LIVES];
 };

@@ -13,7 +13,7 @@
  * children are collected by add_children() when its turn comes. */
 struct builder {
     struct tree *tree;
-    size_t room;
+    size_t capacity;
     const char *folder; /* path of the folder whose children are made */
     char *readme;
 };
@@ -23,16 +23,16 @@ static int add_fixed(struct builder *b, struct fixed node, const char *name)
 {
     struct tree *tree = b->tree;
 
-    if (tree->n_fixed == b->room) {
-        size_t room = b->room * 2 + 16;
-        struct fixed *grown = realloc(tree->fixed, room * sizeof(*grown));
+    if (tree->n_fixed == b->capacity) {
+        size_t capacity = b->capacity * 2 + 16;
+        struct fixed *grown = realloc(tree->fixed, capacity * sizeof(*grown));
 
         if (!grown) {
             free(node.text);
             return -ENOMEM;
         }
         tree->fixed = grown;
-        b->room = room;
+        b->capacity = capacity;
     }
     node.name = strdup(name);
     node.text_len = node.text ? strlen(node.text) : 0;

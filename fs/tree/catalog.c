@@ -80,7 +80,7 @@ static int add_item(struct folder_scan *scan, const char *name, struct dataset *
     struct catalog *catalog = scan->catalog;
     struct catalog_item item = {.ds = ds};
 
-    if (array_room(&catalog->item, catalog->n, sizeof(item)) < 0) {
+    if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
         dataset_free(ds);
         return -ENOMEM;
     }
@@ -448,14 +448,14 @@ static int make_tools(const struct source *source, const struct options *options
     if (!tools)
         return -ENOMEM;
     r = cache_folder_init(&tools->cache, options->cache);
-    tools->cache.room = source->cache.room;
+    tools->cache.quota = source->cache.quota;
     if (r == 0)
         r = make_opener(source, options, tools);
     if (r == 0)
         r = memo_new(MEMO_BYTES, &tools->setup.memo);
     if (r == 0)
         r = pool_new(&tools->setup.pool);
-    cache_keep_init(&tools->keep, &tools->cache);
+    index_files_init(&tools->keep, &tools->cache);
     tools->setup.keep = &tools->keep.keep;
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;

@@ -24,7 +24,7 @@ struct catalog_item {
 struct catalog_tools {
     struct cache_folder cache;
     struct cache_opener opener;
-    struct cache_keep keep;
+    struct index_files keep;
     struct format_setup setup;
 };
 

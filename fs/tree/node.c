@@ -35,17 +35,17 @@ void node_sibling(const struct node *node, uint64_t number, unsigned kind, struc
     ret->ino = span_file_ino(first, number, kind);
 }
 
-void node_folder_path(const struct node *node, char *ret, size_t room)
+void node_folder_path(const struct node *node, char *ret, size_t capacity)
 {
-    char path[TREE_NAME_ROOM * 4], epoch[32] = "";
+    char path[TREE_NAME_SIZE * 4], epoch[32] = "";
 
     item_path(node->item, path, sizeof(path));
     if (node->plan && node->plan->plan.seeded)
         snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)node->epoch);
     if (node->kind == NODE_SAMPLE)
-        snprintf(ret, room, "%s/samples/%s", path, node->folder->encoder->name);
+        snprintf(ret, capacity, "%s/samples/%s", path, node->folder->encoder->name);
     else
-        snprintf(ret, room, "%s/batches/%s%s/%s", path, node->plan->name, epoch,
+        snprintf(ret, capacity, "%s/batches/%s%s/%s", path, node->plan->name, epoch,
                  node->folder->encoder->name);
 }
 

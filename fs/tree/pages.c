@@ -12,7 +12,8 @@
 
 bool page_shows(const struct field *f)
 {
-    return field_is_in(f, IN_PAGES) && f->role != FIELD_NUMBER && f->role != FIELD_KEY && !f->of;
+    return field_is_in(f, IN_PAGES) && f->role != FIELD_NUMBER && f->role != FIELD_KEY &&
+           !f->base_field;
 }
 
 void page_dtype(const struct field *f, struct text *t)
@@ -38,7 +39,7 @@ void page_shape(const struct field *f, struct text *t)
 
 static void add_field(const struct field *f, const char *indent, bool last, struct text *t)
 {
-    char descr[DTYPE_DESCR_ROOM];
+    char descr[DTYPE_DESCR_SIZE];
 
     if (f->dtype == DTYPE_TEXT && !f->width) /* as wide as the longest of its file */
         snprintf(descr, sizeof(descr), "|S");
@@ -144,7 +145,7 @@ static void list_fields(const char *path, const struct dataset *ds, struct text 
 
 static void list_items(const struct catalog *catalog, struct text *t)
 {
-    char path[TREE_NAME_ROOM * 4];
+    char path[TREE_NAME_SIZE * 4];
     bool any = false;
 
     text_add(t, "Datasets\n\n");
@@ -221,7 +222,7 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
     const struct catalog_item *item = example_item(catalog);
     const char *encoder = item ? item->ds->folder[0].encoder->name : NULL;
     AUTO_TEXT struct text shell = {0}, python = {0}, where = {0};
-    char path[TREE_NAME_ROOM * 4], whole[TREE_NAME_ROOM * 4 + PATH_MAX];
+    char path[TREE_NAME_SIZE * 4], whole[TREE_NAME_SIZE * 4 + PATH_MAX];
 
     if (!item)
         return;

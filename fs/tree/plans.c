@@ -28,7 +28,7 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
     struct span want = span_of_plan(entry, 0), span;
     int r;
 
-    if (array_room(&plans->entry, plans->n, sizeof(struct plan_entry *)) < 0)
+    if (array_capacity(&plans->entry, plans->n, sizeof(struct plan_entry *)) < 0)
         return -ENOMEM;
     r = spans_take(&tree->spans, &want, &span);
     if (r < 0)
@@ -82,7 +82,7 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
     r = spans_take(&tree->spans, &want, ret_span);
     /* Without memory it is opened, but not listed. */
     if (r == 0 && tree->n_epochs < PLANS_MAX && !epoch_is_listed(entry, epoch) &&
-        array_room(&entry->epoch, entry->n_epochs, sizeof(epoch)) == 0) {
+        array_capacity(&entry->epoch, entry->n_epochs, sizeof(epoch)) == 0) {
         entry->epoch[entry->n_epochs++] = epoch;
         tree->n_epochs++;
         *ret_new = true;

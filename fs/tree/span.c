@@ -67,8 +67,8 @@ struct span span_of_samples(const struct catalog_item *item)
 struct span span_of_plan(struct plan_entry *entry, uint64_t epoch)
 {
     unsigned slot_bits = bit_width(entry->schedule.batches);
-    unsigned room = slot_bits + LOW_BITS < SPAN_BITS ? SPAN_BITS - slot_bits - LOW_BITS : 0;
-    unsigned epoch_bits = !entry->plan.seeded ? 0 : room < EPOCH_BITS ? room : EPOCH_BITS;
+    unsigned capacity = slot_bits + LOW_BITS < SPAN_BITS ? SPAN_BITS - slot_bits - LOW_BITS : 0;
+    unsigned epoch_bits = !entry->plan.seeded ? 0 : capacity < EPOCH_BITS ? capacity : EPOCH_BITS;
     uint64_t epoch_high = epoch >> epoch_bits;
 
     return (struct span){
@@ -178,7 +178,7 @@ static int spans_insert(struct spans *spans, size_t i, const struct span *span)
 {
     if (spans->n >= spans->max)
         return -ENFILE;
-    if (array_room(&spans->span, spans->n, sizeof(*span)) < 0)
+    if (array_capacity(&spans->span, spans->n, sizeof(*span)) < 0)
         return -ENOMEM;
     memmove(&spans->span[i + 1], &spans->span[i], (spans->n - i) * sizeof(*span));
     spans->span[i] = *span;

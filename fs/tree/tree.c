@@ -130,7 +130,7 @@ static int lookup_plan(struct tree *tree, const struct node *parent, const char 
     struct plan_entry *entry;
     struct plan plan;
     bool is_new;
-    char meant[PLAN_NAME_ROOM];
+    char meant[PLAN_NAME_SIZE];
     struct diag reason = DIAG_INIT;
     int r = plan_parse(name, strlen(name), ',', &plan, &reason);
 
@@ -407,17 +407,17 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
 /* ---- listings ---- */
 
 static int list_fixed(const struct tree *tree, const struct node *parent, uint64_t index,
-                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+                      struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
     if (index >= parent->fixed->n_children)
         return -ENOENT;
     node_of_fixed(tree, parent->fixed->first_child + index, ret);
-    snprintf(ret_name, TREE_NAME_ROOM, "%s", ret->fixed->name);
+    snprintf(ret_name, TREE_NAME_SIZE, "%s", ret->fixed->name);
     return 0;
 }
 
 static int list_plans(struct tree *tree, const struct node *parent, uint64_t index,
-                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+                      struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
     const struct item_plans *plans = &tree->plans[parent->item - tree->catalog->item];
     int r = -ENOENT;
@@ -425,7 +425,7 @@ static int list_plans(struct tree *tree, const struct node *parent, uint64_t ind
     pthread_rwlock_rdlock(&tree->lock);
     if (index < plans->n) {
         plan_node(plans->entry[index], ret);
-        snprintf(ret_name, TREE_NAME_ROOM, "%s", ret->plan->name);
+        snprintf(ret_name, TREE_NAME_SIZE, "%s", ret->plan->name);
         r = 0;
     }
     pthread_rwlock_unlock(&tree->lock);
@@ -433,7 +433,7 @@ static int list_plans(struct tree *tree, const struct node *parent, uint64_t ind
 }
 
 static int list_epochs(struct tree *tree, const struct node *parent, uint64_t index,
-                       struct node *ret, char ret_name[static TREE_NAME_ROOM])
+                       struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
     const struct plan_entry *entry = parent->plan;
     bool found = true, is_new;
@@ -452,44 +452,44 @@ static int list_epochs(struct tree *tree, const struct node *parent, uint64_t in
     r = tree_open_epoch(tree, opened_plan(parent), epoch, &span, &is_new);
     if (r < 0)
         return r;
-    snprintf(ret_name, TREE_NAME_ROOM, "epoch=%llu", (unsigned long long)epoch);
+    snprintf(ret_name, TREE_NAME_SIZE, "epoch=%llu", (unsigned long long)epoch);
     epoch_node(&span, entry, epoch, ret);
     return 0;
 }
 
 static int list_batch_folders(struct tree *tree, const struct node *parent, uint64_t index,
-                              struct node *ret, char ret_name[static TREE_NAME_ROOM])
+                              struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
     const struct dataset *ds = parent->item->ds;
 
     for (unsigned i = 0; i < ds->n_folders; i++) {
         if (!ds->folder[i].n_kinds[SCOPE_BATCHES] || index-- > 0)
             continue;
-        snprintf(ret_name, TREE_NAME_ROOM, "%s", ds->folder[i].encoder->name);
+        snprintf(ret_name, TREE_NAME_SIZE, "%s", ds->folder[i].encoder->name);
         return batch_folder(tree, parent, i, ret);
     }
     return -ENOENT;
 }
 
 static int list_files(struct tree *tree, const struct node *parent, uint64_t index,
-                      struct node *ret, char ret_name[static TREE_NAME_ROOM])
+                      struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
     enum scope scope = parent->kind == NODE_SAMPLE_FOLDER ? SCOPE_SAMPLES : SCOPE_BATCHES;
     unsigned kinds = parent->folder->n_kinds[scope];
     uint64_t n =
         scope == SCOPE_SAMPLES ? parent->item->ds->samples : parent->plan->schedule.batches;
-    char stem[KEY_NAME_ROOM];
+    char stem[KEY_NAME_SIZE];
 
     if (index / kinds >= n)
         return -ENOENT;
     file_node(tree, parent, &parent->folder->kind[scope][index % kinds], index / kinds, ret);
     node_name(ret, stem);
-    snprintf(ret_name, TREE_NAME_ROOM, "%s%s", stem, ret->file->suffix);
+    snprintf(ret_name, TREE_NAME_SIZE, "%s%s", stem, ret->file->suffix);
     return 0;
 }
 
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
-              char ret_name[static TREE_NAME_ROOM])
+              char ret_name[static TREE_NAME_SIZE])
 {
     int r = names_known(tree, parent, NULL);
 
@@ -519,12 +519,12 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
     }
 }
 
-void node_name(const struct node *node, char ret[static KEY_NAME_ROOM])
+void node_name(const struct node *node, char ret[static KEY_NAME_SIZE])
 {
     if (node->kind == NODE_SAMPLE)
         dataset_name(node->item->ds, node->number, false, ret);
     else
-        snprintf(ret, KEY_NAME_ROOM, "%0*llu", (int)batch_digits(node->plan),
+        snprintf(ret, KEY_NAME_SIZE, "%0*llu", (int)batch_digits(node->plan),
                  (unsigned long long)node->number);
 }
 
@@ -534,7 +534,7 @@ const char *tree_page(const struct node *node, size_t *ret_len)
     return node->fixed->text;
 }
 
-void item_path(const struct catalog_item *item, char *ret, size_t room)
+void item_path(const struct catalog_item *item, char *ret, size_t capacity)
 {
-    snprintf(ret, room, "%s%s%s", item->folder, *item->folder ? "/" : "", item->name);
+    snprintf(ret, capacity, "%s%s%s", item->folder, *item->folder ? "/" : "", item->name);
 }

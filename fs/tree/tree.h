@@ -19,7 +19,7 @@
 #include "fs/tree/catalog.h"
 
 #define TREE_ROOT      1 /* the inode number of the root, FUSE's */
-#define TREE_NAME_ROOM 320
+#define TREE_NAME_SIZE 320
 #define TREE_LOOKS     256   /* at each live text, at once; look 0 is what a listing shows */
 #define PLANS_MAX      65536 /* of a mount: plans and epochs that have been opened */
 
@@ -62,7 +62,7 @@ struct node {
 struct plan_entry {
     const struct catalog_item *item;
     struct plan plan;
-    char name[PLAN_NAME_ROOM]; /* canonical */
+    char name[PLAN_NAME_SIZE]; /* canonical */
     struct schedule schedule;
     uint64_t ino; /* of the plan's folder */
     /* Guarded by the tree's lock: */
@@ -115,7 +115,7 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
 /* The entry at place index of a folder and its name. 0, or -ENOENT: behind the last; -EAGAIN and
  * -EIO as tree_lookup(). Places are stable: entries are only added at the end. */
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
-              char ret_name[static TREE_NAME_ROOM]);
+              char ret_name[static TREE_NAME_SIZE]);
 
 /* The inode number of an item's batches/, whose listing grows when it is opened; 0: it has none. */
 uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item);
@@ -143,8 +143,8 @@ uint64_t node_units(const struct node *node);
 
 /* The path of that folder below the root, without a slash in front: for people and for scp files;
  * and where its listing has the node: what lseek() is given. */
-#define NODE_PATH_ROOM (5 * TREE_NAME_ROOM + PLAN_NAME_ROOM)
-void node_folder_path(const struct node *node, char *ret, size_t room);
+#define NODE_PATH_SIZE (5 * TREE_NAME_SIZE + PLAN_NAME_SIZE)
+void node_folder_path(const struct node *node, char *ret, size_t capacity);
 uint64_t node_list_place(const struct node *node);
 
 /* The pictures that preview.png shows; NULL: the dataset has none, or one of them alone would be
@@ -174,9 +174,9 @@ static inline bool node_is_folder(const struct node *node)
 }
 
 /* The name of a batch or sample without the suffix, NUL-terminated. */
-void node_name(const struct node *node, char ret[static KEY_NAME_ROOM]);
+void node_name(const struct node *node, char ret[static KEY_NAME_SIZE]);
 
 /* The item's relative path: "sub/folder/train". */
-void item_path(const struct catalog_item *item, char *ret, size_t room);
+void item_path(const struct catalog_item *item, char *ret, size_t capacity);
 
 #endif

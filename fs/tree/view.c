@@ -66,7 +66,7 @@ struct view_selection {
     struct selection sel;
     char *file; /* of sel; owned */
     const struct node *node;
-    const struct view_patience *patience;
+    const struct view_cancel *cancel;
     struct memo *lists;
     struct memo_thing *list; /* uint64_t [sel.count], once it is needed; NULL: none */
     bool has_order;
@@ -155,9 +155,9 @@ static uint64_t preview_count(const struct dataset *ds)
 
 static bool selection_cancelled(const struct selection *sel)
 {
-    const struct view_patience *patience = ((const struct view_selection *)sel)->patience;
+    const struct view_cancel *cancel = ((const struct view_selection *)sel)->cancel;
 
-    return patience && patience->ends && patience->ends(patience->ctx);
+    return cancel && cancel->ends && cancel->ends(cancel->ctx);
 }
 
 static void batch_selection(struct selection *sel, const struct node *node)
@@ -183,7 +183,7 @@ static void selection_release(struct view_selection *v)
 /* The file, for what names it: "/mnt/train/batches/batch=2/ark/000000". */
 static int name_file(struct view_selection *v, const struct view *view)
 {
-    char path[NODE_PATH_ROOM], name[KEY_NAME_ROOM];
+    char path[NODE_PATH_SIZE], name[KEY_NAME_SIZE];
     int n;
 
     node_folder_path(v->node, path, sizeof(path));
@@ -196,11 +196,11 @@ static int name_file(struct view_selection *v, const struct view *view)
 }
 
 static int selection_init(struct view_selection *v, const struct view *view,
-                          const struct node *node, const struct view_patience *patience,
+                          const struct node *node, const struct view_cancel *cancel,
                           struct diag *reason)
 {
     v->node = node;
-    v->patience = patience;
+    v->cancel = cancel;
     v->lists = view->lists;
     v->has_order = false;
     if (node->kind == NODE_SAMPLE)
@@ -233,7 +233,7 @@ struct view_host {
     struct layout_host host;
     struct view *view;
     uint64_t ino;
-    const struct view_patience *patience;
+    const struct view_cancel *cancel;
 };
 
 static struct note *note_place(struct view *view, uint64_t ino, unsigned slot)
@@ -271,17 +271,17 @@ static bool host_cancelled(const struct layout_host *host)
 {
     const struct view_host *h = (const struct view_host *)host;
 
-    return h->patience && h->patience->ends && h->patience->ends(h->patience->ctx);
+    return h->cancel && h->cancel->ends && h->cancel->ends(h->cancel->ctx);
 }
 
 static void host_init(struct view_host *h, struct view *view, const struct node *node,
-                      const struct view_patience *patience)
+                      const struct view_cancel *cancel)
 {
     *h = (struct view_host){
         .host = {host_recall, host_remember, host_cancelled},
         .view = view,
         .ino = node->ino,
-        .patience = patience,
+        .cancel = cancel,
     };
 }
 
@@ -310,7 +310,7 @@ bool view_size_is_near(const struct node *node)
     return (sel.in_order && !node->item->ds->ops->walks) || sel.count <= NEAR_SAMPLES;
 }
 
-int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
+int view_size(struct view *view, const struct node *node, const struct view_cancel *cancel,
               uint64_t *ret, struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
@@ -327,7 +327,7 @@ int view_size(struct view *view, const struct node *node, const struct view_pati
         *ret = source_of(node)->size;
         return 0;
     }
-    r = selection_init(&v, view, node, patience, d);
+    r = selection_init(&v, view, node, cancel, d);
     layout_init(&l, node->item->ds, &v.sel, NULL);
     if (r == 0)
         r = add_parts(&l, node);
@@ -336,7 +336,7 @@ int view_size(struct view *view, const struct node *node, const struct view_pati
     return r;
 }
 
-int view_is_mixed(struct view *view, const struct node *node, const struct view_patience *patience,
+int view_is_mixed(struct view *view, const struct node *node, const struct view_cancel *cancel,
                   struct diag *d)
 {
     uint64_t size;
@@ -344,7 +344,7 @@ int view_is_mixed(struct view *view, const struct node *node, const struct view_
 
     if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
-    r = view_size(view, node, patience, &size, d);
+    r = view_size(view, node, cancel, &size, d);
     return r == -EDOM ? 1 : r == -EINTR ? r : 0;
 }
 
@@ -401,7 +401,7 @@ static int check_sources(const struct node *node, struct diag *d)
 }
 
 static int read_rendered(struct view *view, const struct node *node, uint64_t off, size_t len,
-                         uint8_t *dst, size_t *ret_len, const struct view_patience *patience,
+                         uint8_t *dst, size_t *ret_len, const struct view_cancel *cancel,
                          struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
@@ -409,8 +409,8 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
     struct view_host host;
     int r;
 
-    r = selection_init(&v, view, node, patience, d);
-    host_init(&host, view, node, patience);
+    r = selection_init(&v, view, node, cancel, d);
+    host_init(&host, view, node, cancel);
     layout_init(&l, node->item->ds, &v.sel, &host.host);
     if (r == 0)
         r = add_parts(&l, node);
@@ -421,7 +421,7 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
 }
 
 int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-              size_t *ret_len, const struct view_patience *patience, struct diag *d)
+              size_t *ret_len, const struct view_cancel *cancel, struct diag *d)
 {
     struct diag first = DIAG_INIT;
     int r, changed;
@@ -431,7 +431,7 @@ int view_read(struct view *view, const struct node *node, uint64_t off, size_t l
     if (node->kind == NODE_SOURCE)
         r = read_source(node, off, len, dst, ret_len, &first);
     else
-        r = read_rendered(view, node, off, len, dst, ret_len, patience, &first);
+        r = read_rendered(view, node, off, len, dst, ret_len, cancel, &first);
     /* A read that failed because the source has changed is told as that. */
     changed = check_sources(node, d);
     if (changed < 0)
@@ -490,8 +490,8 @@ static void add_indexes(const struct view_selection *v, struct text *t)
 /* The key of a sample, the number of a batch. */
 static void add_key(const struct node *node, struct text *t)
 {
-    char name[KEY_NAME_ROOM];
-    uint8_t key[KEY_ROOM];
+    char name[KEY_NAME_SIZE];
+    uint8_t key[KEY_SIZE];
 
     if (node->kind == NODE_SAMPLE) {
         size_t len = dataset_key(node->item->ds, node->number, key);
@@ -513,8 +513,8 @@ static void add_sources(const struct node *node, struct text *t)
         dataset_locate(ds, node->number, only, t);
         return;
     }
-    if (only && only->of)
-        only = only->of;
+    if (only && only->base_field)
+        only = only->base_field;
     for (unsigned i = 0; i < ds->n_blobs; i++)
         if (!only || !only->blob || only->blob == ds->blob[i])
             text_add(t, "%s%s", t->len ? "," : "", blob_name(ds->blob[i]));
@@ -533,17 +533,17 @@ static int array_form(const struct node *node, const struct selection *sel, stru
 }
 
 int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
-                   const struct view_patience *patience, struct text *ret)
+                   const struct view_cancel *cancel, struct text *ret)
 {
     const struct field *f = node->file ? node->file->field : NULL;
     AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
     struct form form;
-    char name[KEY_NAME_ROOM > DTYPE_DESCR_ROOM ? KEY_NAME_ROOM : DTYPE_DESCR_ROOM];
+    char name[KEY_NAME_SIZE > DTYPE_DESCR_SIZE ? KEY_NAME_SIZE : DTYPE_DESCR_SIZE];
     int r = 0;
 
     if (!view_has_attribute(node, attribute))
         return -ENODATA;
-    r = selection_init(&v, view, node, patience, NULL);
+    r = selection_init(&v, view, node, cancel, NULL);
     if (r == 0 && (attribute == ATTRIBUTE_DTYPE || attribute == ATTRIBUTE_SHAPE))
         r = array_form(node, &v.sel, &form);
     if (r < 0)

@@ -17,7 +17,7 @@ int view_new(const char *mountpoint, struct view **ret);
 void view_free(struct view *view);
 
 /* When a call shall give up, with -EINTR. */
-struct view_patience {
+struct view_cancel {
     bool (*ends)(void *ctx); /* NULL: never */
     void *ctx;
 };
@@ -26,7 +26,7 @@ struct view_patience {
  * large, -EINTR, -ENOMEM; -EBADMSG and others with the reason in d: the file is of a sample that
  * cannot be read. A file of very many samples may take a walk over all of them, which is
  * remembered. */
-int view_size(struct view *view, const struct node *node, const struct view_patience *patience,
+int view_size(struct view *view, const struct node *node, const struct view_cancel *cancel,
               uint64_t *ret, struct diag *d);
 
 /* The samples of a file at places first .. first + n - 1, fewer where it ends. Returns how many. */
@@ -38,15 +38,15 @@ bool view_size_is_near(const struct node *node);
 
 /* Is it known that the file cannot be made, because its samples differ in shape? 1 with the reason
  * in d, 0, or -EINTR. The walk that view_size() may take, for datasets of mixed shapes only. */
-int view_is_mixed(struct view *view, const struct node *node, const struct view_patience *patience,
+int view_is_mixed(struct view *view, const struct node *node, const struct view_cancel *cancel,
                   struct diag *d);
 
 /* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
  * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
- * sources: may block; or -EAGAIN, if the wants of this thread collect: those of one read have all
- * that it misses, as far as there is room. */
+ * sources: may block; or -EAGAIN, if the missing ranges of this thread collect: those of one read
+ * have all that it misses, as far as there is room. */
 int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-              size_t *ret_len, const struct view_patience *patience, struct diag *d);
+              size_t *ret_len, const struct view_cancel *cancel, struct diag *d);
 
 /* The extended attributes of samples and batches. */
 enum attribute {
@@ -65,6 +65,6 @@ bool view_has_attribute(const struct node *node, enum attribute attribute);
 
 /* Its text. 0, -ENODATA, -ENOMEM or what a field's form gives. */
 int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
-                   const struct view_patience *patience, struct text *ret);
+                   const struct view_cancel *cancel, struct text *ret);
 
 #endif

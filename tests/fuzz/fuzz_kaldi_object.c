@@ -32,11 +32,11 @@ static int measure(const struct input *input, uint64_t size, size_t window,
 
     kaldi_in_init(&in, blob);
     if (window && input->start < size) {
-        in.have = in.room = (size_t)min_u64(window, size - input->start);
+        in.have = in.capacity = (size_t)min_u64(window, size - input->start);
         in.start = input->start;
         in.step = 1;
-        in.buffer = malloc(in.room);
-        memcpy(in.buffer, input->at + in.start, in.room);
+        in.buffer = malloc(in.capacity);
+        memcpy(in.buffer, input->at + in.start, in.capacity);
     }
     r = kaldi_measure(&in, input->start, input->want, ret, &d);
     FUZZ_CHECK(r == 0 || ((r == -EBADMSG || r == -ENOTSUP) && d.set));

@@ -66,14 +66,14 @@ static uint64_t array_bytes(const struct kaldi_object *object, unsigned i, enum 
 static int decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
                   enum dtype dtype, struct diag *d)
 {
-    uint64_t room = array_bytes(object, i, dtype);
+    uint64_t capacity = array_bytes(object, i, dtype);
     uint8_t *copy, *dst;
     int r = -ENOMEM;
 
-    if (room > LARGE)
+    if (capacity > LARGE)
         return r;
     copy = malloc(object->len);
-    dst = malloc(room);
+    dst = malloc(capacity);
     memcpy(copy, bytes, object->len);
     r = kaldi_text_decode(object, copy, i, dtype, dst, "x.ark", d);
     free(copy);

@@ -38,7 +38,7 @@ struct line {
 };
 
 struct model {
-    size_t n, room;
+    size_t n, capacity;
     struct line *line; /* [room] owned */
 };
 
@@ -47,23 +47,23 @@ struct model {
 static void parse_line(struct line *line, unsigned columns)
 {
     AUTO_FREE uint8_t *text = malloc(line->len + LIBSVM_PAD);
-    size_t room = line->len / 2 + 1;
-    float *label = malloc(room * (2 * sizeof(float) + sizeof(uint32_t)));
+    size_t capacity = line->len / 2 + 1;
+    float *label = malloc(capacity * (2 * sizeof(float) + sizeof(uint32_t)));
     struct libsvm_fault fault;
 
     memcpy(text, line->file->at + line->start, line->len);
     memset(text + line->len, 0, LIBSVM_PAD);
     line->row = (struct libsvm_row){
-        .label_room = room,
+        .label_capacity = capacity,
         .label = label,
-        .room = room,
-        .value = label + room,
-        .index = (uint32_t *)(void *)(label + 2 * room),
+        .capacity = capacity,
+        .value = label + capacity,
+        .index = (uint32_t *)(void *)(label + 2 * capacity),
     };
     line->good = libsvm_line_parse(text, line->len, columns, &line->row, &fault) == 0;
     line->fault = line->good ? 0 : fault.at;
     FUZZ_CHECK(line->fault <= line->len);
-    FUZZ_CHECK(!line->good || (line->row.n <= room && line->row.n_labels <= room));
+    FUZZ_CHECK(!line->good || (line->row.n <= capacity && line->row.n_labels <= capacity));
     if (line->good)
         FUZZ_CHECK(libsvm_row_sort(line->row.index, line->row.value, line->row.n) == 0);
 }
@@ -75,9 +75,9 @@ static void line_release(struct line *line)
 
 static void model_put(struct model *m, const struct line *line)
 {
-    if (m->n == m->room) {
-        m->room = m->room * 2 + 16;
-        m->line = realloc(m->line, m->room * sizeof(*line));
+    if (m->n == m->capacity) {
+        m->capacity = m->capacity * 2 + 16;
+        m->line = realloc(m->line, m->capacity * sizeof(*line));
     }
     m->line[m->n++] = *line;
 }

@@ -28,7 +28,7 @@ static void check_stage(const struct stage_options *s)
     FUZZ_CHECK(!s->block || (s->block >= STAGED_BLOCK_LEAST && s->block <= STAGED_BLOCK_MOST &&
                              !(s->block & (s->block - 1))));
     FUZZ_CHECK(s->jobs >= JOBS_LEAST && s->jobs <= JOBS_MOST);
-    FUZZ_CHECK(s->patience_s >= 1 && s->patience_s <= SECONDS_MOST);
+    FUZZ_CHECK(s->retry_limit_s >= 1 && s->retry_limit_s <= SECONDS_MOST);
 }
 
 static void check_texts(const struct options *o)
@@ -57,7 +57,7 @@ static void check_values(const struct options *o)
     check_stage(&o->source.stage);
     check_texts(o);
     for (size_t i = 0; i < o->n_plans; i++) {
-        char name[PLAN_NAME_ROOM];
+        char name[PLAN_NAME_SIZE];
 
         plan_name(&o->plan[i], name);
         FUZZ_CHECK(*name);
@@ -73,7 +73,7 @@ static void describe(const struct options *o, struct text *t)
                                  s->profile, s->ca,    o->for_fuse.data};
 
     for (size_t i = 0; i < o->n_plans; i++) {
-        char name[PLAN_NAME_ROOM];
+        char name[PLAN_NAME_SIZE];
 
         plan_name(&o->plan[i], name);
         text_add(t, "%s\n", name);
@@ -84,7 +84,7 @@ static void describe(const struct options *o, struct text *t)
              (unsigned long long)o->command_limit, (unsigned long long)o->ahead,
              (unsigned long long)o->format.classes, (unsigned long long)g->limit);
     text_add(t, "%d %u %u %u %llu %u %d %u %d\n", (int)g->keep, g->limit_percent, g->block, g->jobs,
-             (unsigned long long)g->rate, g->patience_s, g->background, s->timeout_s,
+             (unsigned long long)g->rate, g->retry_limit_s, g->background, s->timeout_s,
              s->limits_all);
     text_add(t, "%d%d%d%d%d %d%d%d%d%d%d %d%d%d %u\n", o->allow_outside, o->allow_commands,
              o->reads_once, o->reads_sorted, o->allow_other, o->format.transpose,

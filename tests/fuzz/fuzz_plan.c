@@ -46,7 +46,7 @@ static void check_name(const char *name, size_t len, char separator)
     static const uint64_t sizes[] = {0, 1, 2, 7, 60000, 4294967295, ORDER_MAX};
     struct plan plan, again;
     struct diag d = DIAG_INIT;
-    char canonical[PLAN_NAME_ROOM], second[PLAN_NAME_ROOM];
+    char canonical[PLAN_NAME_SIZE], second[PLAN_NAME_SIZE];
 
     if (plan_parse(name, len, separator, &plan, &d) < 0) {
         FUZZ_CHECK(d.set && *d.text);

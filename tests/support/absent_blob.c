@@ -40,7 +40,7 @@ static int absent_pread(const struct blob *blob, void *buf, size_t len, uint64_t
 {
     struct absent_blob *a = own(blob);
     struct absent *absent = a->absent;
-    struct wants *wants = wants_of_thread();
+    struct missing_ranges *missing = missing_of_thread();
     uint64_t read = atomic_fetch_add(&absent->reads, 1) + 1;
     int r = 0;
 
@@ -48,17 +48,17 @@ static int absent_pread(const struct blob *blob, void *buf, size_t len, uint64_t
         read - absent->fail_read < absent->fail_times)
         return -EREMOTEIO;
     /* All of it is wanted, lest blocks that are here are dropped before the others have come. */
-    if (!wants || !wants->collects)
+    if (!missing || !missing->collects)
         bring(a, off, len);
     else if (!is_here(a, off, len))
-        r = wants_add(wants, blob, off, len);
+        r = missing_add(missing, blob, off, len);
     if (r < 0) {
         memset(buf, 0xa5, len); /* nobody may look at it */
         return r;
     }
     r = blob_pread(a->inner, buf, len, off);
-    if (r == 0 && wants && wants->uses)
-        r = wants_note_use(wants, blob, off, len);
+    if (r == 0 && missing && missing->uses)
+        r = missing_note_use(missing, blob, off, len);
     return r;
 }
 

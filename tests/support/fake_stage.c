@@ -179,7 +179,7 @@ struct stage_counters *stage_counters(struct stage *stage)
     return &stage->counters;
 }
 
-struct room *stage_room(struct stage *stage)
+struct quota *stage_quota(struct stage *stage)
 {
     (void)stage;
     return NULL;

@@ -13,7 +13,7 @@
 #define PIECE       10007 /* bytes that are given at a time: no round number */
 #define THREADS_MAX 64
 #define GRAIN       512 /* bytes that are counted together */
-#define PATIENCE_NS INT64_C(15000000000)
+#define ANSWER_NS   INT64_C(15000000000)
 
 struct fake {
     struct transport transport;
@@ -264,7 +264,7 @@ void fake_wait_started(struct fake *fake, unsigned n)
 
 void fake_wait_stalled(struct fake *fake, unsigned n)
 {
-    int64_t until = monotonic_ns() + PATIENCE_NS, left;
+    int64_t until = monotonic_ns() + ANSWER_NS, left;
     LOCK_SCOPE(&fake->lock);
 
     while (fake->stalled < n || fake->stalled < fake->at_once || fake->first) {

@@ -359,13 +359,13 @@ int kaldi_measure_bytes(const struct text *bytes, uint64_t size, uint64_t at, en
         return -ENOMEM;
     kaldi_in_init(&in, blob);
     if (window && at < len) {
-        in.have = in.room = (size_t)min_u64(window, len - at);
+        in.have = in.capacity = (size_t)min_u64(window, len - at);
         in.start = at;
         in.step = 1;
-        in.buffer = malloc(in.room);
+        in.buffer = malloc(in.capacity);
         if (!in.buffer)
             return -ENOMEM;
-        memcpy(in.buffer, bytes->data + at, in.room);
+        memcpy(in.buffer, bytes->data + at, in.capacity);
     }
     return kaldi_measure(&in, at, want, ret, d);
 }

@@ -426,7 +426,7 @@ static void put_tar_column(struct text *t, const struct kaldi_model_column *colu
                            uint64_t sample)
 {
     const struct kaldi_model_cell *cell = &column->cell[sample], *cells[] = {cell};
-    char name[KEY_NAME_ROOM + 104];
+    char name[KEY_NAME_SIZE + 104];
 
     for (unsigned i = 0; i < arrays_of(column) && column->type != KALDI_WAVE; i++) {
         struct array a = {.column = column, .i = i, .n = 1, .cell = cells};
@@ -456,7 +456,7 @@ static void make_tar(struct making *k)
     struct kaldi_model_file *tar = new_file(k, "tar", "", "tar");
 
     for (uint64_t n = 0; n < k->n; n++) {
-        char key[KEY_NAME_ROOM + 24];
+        char key[KEY_NAME_SIZE + 24];
         size_t len = key_name(k->m->key[k->sample[n]], strlen(k->m->key[k->sample[n]]), true, key);
 
         if (n && k->sample[n] == k->sample[n - 1]) /* one that follows itself */
@@ -529,10 +529,10 @@ static bool unpack_tar(const struct bytes *file, struct text *ret)
     char longer[300] = "";
 
     while (end - at > 1024) {
-        size_t len = strtoul((const char *)at + 124, NULL, 8), room = ceil_div(len, 512) * 512;
+        size_t len = strtoul((const char *)at + 124, NULL, 8), capacity = ceil_div(len, 512) * 512;
         bool is_pax = at[156] == 'x';
 
-        if (memcmp(at + 257, "ustar", 5) != 0 || (size_t)(end - at) < 512 + room)
+        if (memcmp(at + 257, "ustar", 5) != 0 || (size_t)(end - at) < 512 + capacity)
             return false;
         if (is_pax) /* "120 path=...\n" */
             snprintf(longer, sizeof(longer), "%.*s", (int)len - 1, (const char *)at + 512);
@@ -544,7 +544,7 @@ static bool unpack_tar(const struct bytes *file, struct text *ret)
             kaldi_put(ret, at + 512, len);
             *longer = '\0';
         }
-        at += 512 + room;
+        at += 512 + capacity;
     }
     return end - at == 1024 && !memcmp(at, zeros, 1024);
 }

@@ -5,20 +5,20 @@
 
 #include "base/checked.h"
 
-/* kept_release() frees it. */
-static int copy_of(const uint8_t *bytes, size_t size, struct kept *ret)
+/* kept_index_release() frees it. */
+static int copy_of(const uint8_t *bytes, size_t size, struct kept_index *ret)
 {
     uint8_t *at = malloc(size);
 
     if (!at)
         return -ENOMEM;
     memcpy(at, bytes, size);
-    *ret = (struct kept){at, size};
+    *ret = (struct kept_index){at, size};
     return 0;
 }
 
-static int keep_in_memory_load(const struct keep *keep, const char *kind, const char *identity,
-                               struct kept *ret)
+static int keep_in_memory_load(const struct index_store *keep, const char *kind,
+                               const char *identity, struct kept_index *ret)
 {
     struct memory_keep *m = (struct memory_keep *)(uintptr_t)keep;
 
@@ -29,9 +29,9 @@ static int keep_in_memory_load(const struct keep *keep, const char *kind, const 
     return copy_of(m->bytes, m->size, ret);
 }
 
-static int keep_in_memory_save(const struct keep *keep, const char *kind, const char *identity,
-                               const char *source, const struct iovec *pieces, unsigned n,
-                               struct kept *ret, struct diag *d)
+static int keep_in_memory_save(const struct index_store *keep, const char *kind,
+                               const char *identity, const char *source, const struct iovec *pieces,
+                               unsigned n, struct kept_index *ret, struct diag *d)
 {
     struct memory_keep *m = (struct memory_keep *)(uintptr_t)keep;
 
@@ -58,7 +58,8 @@ static int keep_in_memory_save(const struct keep *keep, const char *kind, const 
     return copy_of(m->bytes, m->size, ret);
 }
 
-static void keep_in_memory_remove(const struct keep *keep, const char *kind, const char *identity)
+static void keep_in_memory_remove(const struct index_store *keep, const char *kind,
+                                  const char *identity)
 {
     struct memory_keep *m = (struct memory_keep *)(uintptr_t)keep;
 
@@ -70,8 +71,8 @@ static void keep_in_memory_remove(const struct keep *keep, const char *kind, con
 
 void memory_keep_init(struct memory_keep *ret, bool refuse)
 {
-    static const struct keep_ops ops = {keep_in_memory_load, keep_in_memory_save,
-                                        keep_in_memory_remove};
+    static const struct index_store_ops ops = {keep_in_memory_load, keep_in_memory_save,
+                                               keep_in_memory_remove};
 
     *ret = (struct memory_keep){.keep = {&ops}, .refuse = refuse};
 }
@@ -85,7 +86,7 @@ void memory_keep_release(struct memory_keep *keep)
 }
 
 int libsvm_open(struct blob **blob, size_t n, const struct format_options *options,
-                const struct keep *keep, struct pool *pool, struct libsvm_made *ret)
+                const struct index_store *keep, struct pool *pool, struct libsvm_made *ret)
 {
     struct format_setup setup = {.options = *options, .keep = keep, .pool = pool};
     int r;

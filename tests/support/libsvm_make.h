@@ -9,7 +9,7 @@ extern const struct format format_libsvm;
 
 /* Keeps the thing that was saved last; refuse: none, as on a full disk. */
 struct memory_keep {
-    struct keep keep;
+    struct index_store keep;
     bool refuse;
     char *identity; /* of it; owned. NULL: any */
     uint8_t *bytes; /* owned */
@@ -29,7 +29,7 @@ struct libsvm_made {
 };
 
 int libsvm_open(struct blob **blob, size_t n, const struct format_options *options,
-                const struct keep *keep, struct pool *pool, struct libsvm_made *ret);
+                const struct index_store *keep, struct pool *pool, struct libsvm_made *ret);
 void libsvm_release(struct libsvm_made *made);
 
 /* The dataset of that name, NULL: there is none. */

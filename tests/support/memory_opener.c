@@ -134,7 +134,8 @@ void memory_opener_init(struct memory_opener *ret)
 /* ---- folders ---- */
 
 int kaldi_open(const struct memory_file *file, size_t n, const struct format_options *options,
-               const struct keep *keep, struct memory_opener *opener, struct kaldi_folder *ret)
+               const struct index_store *keep, struct memory_opener *opener,
+               struct kaldi_folder *ret)
 {
     struct format_setup setup = {.options = *options, .keep = keep};
     struct blob *blob[FOUND_MAX];

@@ -53,7 +53,8 @@ struct kaldi_folder {
 /* Give the n files of one folder to format_kaldi and prepare every dataset to its end, in whatever
  * state that is. 0 or -ENOMEM. NULL: a keep that refuses, an opener that finds nothing. */
 int kaldi_open(const struct memory_file *file, size_t n, const struct format_options *options,
-               const struct keep *keep, struct memory_opener *opener, struct kaldi_folder *ret);
+               const struct index_store *keep, struct memory_opener *opener,
+               struct kaldi_folder *ret);
 void kaldi_release(struct kaldi_folder *folder);
 
 /* The dataset of that name, NULL: there is none. */

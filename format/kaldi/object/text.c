@@ -238,7 +238,7 @@ int kaldi_text_decode(const struct kaldi_object *object, const uint8_t *bytes, u
 
     assert(i < KALDI_ARRAYS_MAX && parsers[object->type]);
     kaldi_scan_memory(&t.s, buffer, bytes, object->len);
-    if (!elements_of(object, i, &t.room))
+    if (!elements_of(object, i, &t.capacity))
         return kaldi_text_fail(&t, "an array that fits into memory");
     r = parsers[object->type](&t);
     if (r < 0)

@@ -35,7 +35,7 @@ struct kaldi_text {
     bool wide;                    /* real numbers are read and stored as double */
     unsigned array;               /* that goes to dst */
     uint8_t *dst;                 /* [room]; NULL: the object is measured */
-    uint64_t room;                /* elements; 0 without dst */
+    uint64_t capacity;            /* elements; 0 without dst */
     uint64_t n[KALDI_ARRAYS_MAX]; /* elements that were read */
     uint64_t rows, columns;       /* of matrices; columns: of sparse vectors, too */
 };
@@ -48,7 +48,7 @@ int kaldi_text_fail(struct kaldi_text *t, const char *want);
 
 static inline bool kaldi_is_kept(const struct kaldi_text *t, unsigned array, uint64_t i)
 {
-    return array == t->array && i < t->room;
+    return array == t->array && i < t->capacity;
 }
 
 /* v: a float unless t->wide. */

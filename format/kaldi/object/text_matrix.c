@@ -145,8 +145,8 @@ static int sparse_row(struct kaldi_text *t, uint64_t row, uint64_t *ret)
 
 static void zero_dst(struct kaldi_text *t)
 {
-    if (t->room)
-        memset(t->dst, 0, t->room * (t->wide ? 8 : 4));
+    if (t->capacity)
+        memset(t->dst, 0, t->capacity * (t->wide ? 8 : 4));
 }
 
 /* It has no rows, or rows of one length that is not 0: others cannot be made dense by Kaldi. */

@@ -29,7 +29,7 @@ void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *byt
 }
 
 /* Copy some bytes, up to room, behind those that wait. */
-static void fill(struct kaldi_scan *s, uint8_t *end, size_t room)
+static void fill(struct kaldi_scan *s, uint8_t *end, size_t capacity)
 {
     size_t have = 0;
     const uint8_t *from = NULL;
@@ -38,13 +38,13 @@ static void fill(struct kaldi_scan *s, uint8_t *end, size_t room)
         from = s->in ? kaldi_in_at(s->in, s->next, 1, &have) : s->bytes + s->next;
         have = s->in ? have : (size_t)min_u64(s->len - s->next, SIZE_MAX);
     }
-    have = from ? (size_t)min_u64(have, min_u64(room, s->step)) : 0;
+    have = from ? (size_t)min_u64(have, min_u64(capacity, s->step)) : 0;
     if (have)
         memcpy(end, from, have);
     memset(end + have, 0, DECIMAL_PAD);
     s->end = end + have;
     s->next += have;
-    s->step = (size_t)min_u64(s->step * 2, KALDI_SCAN_ROOM);
+    s->step = (size_t)min_u64(s->step * 2, KALDI_SCAN_SIZE);
     s->last = !have;
 }
 
@@ -56,7 +56,7 @@ void kaldi_scan_more(struct kaldi_scan *s, size_t n)
     s->p = s->buffer;
     s->end = s->buffer + wait;
     for (; wait < n && !s->last; wait = (size_t)(s->end - s->p))
-        fill(s, s->buffer + wait, KALDI_SCAN_ROOM - wait);
+        fill(s, s->buffer + wait, KALDI_SCAN_SIZE - wait);
 }
 
 void kaldi_scan_skip_blanks(struct kaldi_scan *s)
@@ -125,7 +125,7 @@ static uint8_t *whole_number(struct kaldi_scan *s,
     while ((end = skip(s->p, &good)) == s->end && !s->last) {
         size_t len = (size_t)(end - s->p);
 
-        if (len == KALDI_SCAN_ROOM)
+        if (len == KALDI_SCAN_SIZE)
             return NULL;
         kaldi_scan_more(s, len + 1);
     }

@@ -13,8 +13,8 @@
 #include "format/core/decimal.h"
 #include "format/kaldi/object/window.h"
 
-#define KALDI_SCAN_ROOM   16384 /* bytes that the buffer holds, and so of the longest number */
-#define KALDI_SCAN_BUFFER (KALDI_SCAN_ROOM + DECIMAL_PAD)
+#define KALDI_SCAN_SIZE   16384 /* bytes that the buffer holds, and so of the longest number */
+#define KALDI_SCAN_BUFFER (KALDI_SCAN_SIZE + DECIMAL_PAD)
 
 struct kaldi_scan {
     const uint8_t *p, *end; /* what was copied and not parsed yet; *end is 0 */
@@ -43,7 +43,7 @@ static inline uint64_t kaldi_scan_at(const struct kaldi_scan *s)
     return s->next - (uint64_t)(s->end - s->p);
 }
 
-/* See to it that n bytes (up to KALDI_SCAN_ROOM) or all the rest follow p. */
+/* See to it that n bytes (up to KALDI_SCAN_SIZE) or all the rest follow p. */
 void kaldi_scan_more(struct kaldi_scan *s, size_t n);
 
 static inline void kaldi_scan_need(struct kaldi_scan *s, size_t n)

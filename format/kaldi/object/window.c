@@ -20,7 +20,7 @@ void kaldi_in_release(struct kaldi_in *in)
 {
     free(in->buffer);
     in->buffer = NULL;
-    in->room = in->have = 0;
+    in->capacity = in->have = 0;
 }
 
 /* Bytes follow those that were read: more at once from now on. A hop: headers only. */
@@ -51,7 +51,7 @@ const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t want, size_t
     }
     adapt(in, at);
     len = (size_t)min_u64(max_u64(want, in->step), left);
-    if (len > in->room) {
+    if (len > in->capacity) {
         uint8_t *grown = malloc(len);
 
         if (!grown) {
@@ -64,7 +64,7 @@ const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t want, size_t
         }
         free(in->buffer);
         in->buffer = grown;
-        in->room = len;
+        in->capacity = len;
     } else if (at >= in->start && at < in->start + in->have) {
         kept = (size_t)(in->start + in->have - at);
         memmove(in->buffer, in->buffer + (at - in->start), kept);

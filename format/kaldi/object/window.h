@@ -14,7 +14,7 @@ struct kaldi_in {
     const struct blob *blob;
     uint64_t size; /* bytes of the blob */
     uint8_t *buffer;
-    size_t room;
+    size_t capacity;
     uint64_t start; /* byte of the blob that buffer[0] is */
     size_t have;    /* bytes in the buffer */
     size_t step;    /* bytes that the next read asks for at least */

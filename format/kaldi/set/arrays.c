@@ -20,7 +20,7 @@ static int count_rows(void *ctx, uint64_t sample, const struct sums_pair *before
     (void)before;
     if (r < 0)
         return r;
-    kaldi_cell_form(&cell, w->of->array, dim);
+    kaldi_cell_form(&cell, w->base_field->array, dim);
     ret->size = dim[0];
     if (!dim[0])
         return 0;
@@ -40,22 +40,22 @@ static int array_item(struct kaldi_work *w, uint64_t sample, const struct sums_p
 {
     struct kaldi_cell cell;
     int r = kaldi_work_cell(w, sample, &cell, d);
-    const struct kaldi_column *c = &w->set->column[w->of->column];
-    const struct kaldi_array *array = &kaldi_types[c->table->type].array[w->of->array];
+    const struct kaldi_column *c = &w->set->column[w->base_field->column];
+    const struct kaldi_array *array = &kaldi_types[c->table->type].array[w->base_field->array];
 
     (void)before;
     return r < 0 ? r
-                 : kaldi_cell_array(w->set, &cell, w->of->array,
+                 : kaldi_cell_array(w->set, &cell, w->base_field->array,
                                     array->real ? c->real : array->dtype, off, len, dst, d);
 }
 
 /* The second axis of the arrays of a selection; 1 where they have one. */
 static int find_tail(struct kaldi_work *w)
 {
-    const struct kaldi_column *c = &w->set->column[w->of->column];
+    const struct kaldi_column *c = &w->set->column[w->base_field->column];
     int r = 0;
 
-    if (kaldi_axes(c, w->of->array) < 2) {
+    if (kaldi_axes(c, w->base_field->array) < 2) {
         w->tail = 1;
     } else if (kaldi_types[c->table->type].n_arrays && c->table->type != KALDI_MATRIX) {
         w->tail = 2; /* pairs */
@@ -68,7 +68,7 @@ static int find_tail(struct kaldi_work *w)
 
             r = kaldi_work_cell(w, kaldi_work_sample(w, place), &cell, w->reason);
             if (r == 0)
-                kaldi_cell_form(&cell, w->of->array, dim);
+                kaldi_cell_form(&cell, w->base_field->array, dim);
             if (r == 0 && dim[0])
                 w->tail = dim[1];
         }
@@ -85,7 +85,7 @@ static int one_form(struct kaldi_work *w, struct form *ret)
     w->sel->samples(w->sel, 0, 1, &sample);
     r = kaldi_work_cell(w, sample, &cell, w->reason);
     if (r == 0)
-        ret->ndim = kaldi_cell_form(&cell, w->of->array, ret->dim);
+        ret->ndim = kaldi_cell_form(&cell, w->base_field->array, ret->dim);
     return r;
 }
 
@@ -93,7 +93,7 @@ static int one_form(struct kaldi_work *w, struct form *ret)
 static void add_axes(const struct kaldi_work *w, uint64_t first, struct form *ret)
 {
     ret->dim[ret->ndim++] = first;
-    if (kaldi_axes(&w->set->column[w->of->column], w->of->array) > 1)
+    if (kaldi_axes(&w->set->column[w->base_field->column], w->base_field->array) > 1)
         ret->dim[ret->ndim++] = w->tail;
 }
 
@@ -157,8 +157,8 @@ static int padded_form(const struct dataset *ds, const struct field *f, const st
 static int padded_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct kaldi_column *c = &w->set->column[w->of->column];
-    const struct kaldi_array *array = &kaldi_types[c->table->type].array[w->of->array];
+    const struct kaldi_column *c = &w->set->column[w->base_field->column];
+    const struct kaldi_array *array = &kaldi_types[c->table->type].array[w->base_field->array];
     unsigned width = c->table->type == KALDI_WAVE ? 2
                      : array->real                ? dtype_info(c->real)->bytes
                                                   : dtype_info(array->dtype)->bytes;
@@ -170,7 +170,7 @@ static int padded_item(struct kaldi_work *w, uint64_t sample, const struct sums_
     (void)before;
     if (r < 0)
         return r;
-    kaldi_cell_form(&cell, w->of->array, dim);
+    kaldi_cell_form(&cell, w->base_field->array, dim);
     bytes = dim[0] * dim[1] * width;
     n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
     memset(dst + n, 0, len - n);

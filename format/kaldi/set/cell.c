@@ -115,7 +115,7 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
         size_t bytes = ((step - 1) * stride + 1) * 2;
         int r = kaldi_read(cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
 
-        if (!wants_go_on(r, &result))
+        if (!missing_go_on(r, &result))
             break;
         for (size_t i = 0; i < step && r == 0; i++) {
             const uint8_t *at = stored + i * stride * 2;
@@ -138,15 +138,15 @@ static int read_audio(const struct kaldi_cell *cell, uint64_t off, size_t len, u
     int all = 0;
 
     if (len && off % 2) {
-        if (!wants_go_on(read_samples(cell, off / 2, 1, edge, d), &all))
+        if (!missing_go_on(read_samples(cell, off / 2, 1, edge, d), &all))
             return all;
         *dst++ = edge[1];
         off++;
         len--;
     }
-    if (len / 2 && !wants_go_on(read_samples(cell, off / 2, len / 2, dst, d), &all))
+    if (len / 2 && !missing_go_on(read_samples(cell, off / 2, len / 2, dst, d), &all))
         return all;
-    if (len % 2 && wants_go_on(read_samples(cell, (off + len) / 2, 1, edge, d), &all))
+    if (len % 2 && missing_go_on(read_samples(cell, (off + len) / 2, 1, edge, d), &all))
         dst[len - 1] = edge[0];
     return all;
 }
@@ -323,17 +323,17 @@ static int read_cut(const struct kaldi_set *set, const struct kaldi_cell *cell, 
                     size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t header[HEADER_MATRIX];
-    size_t room = cut_header(cell, header);
+    size_t capacity = cut_header(cell, header);
 
-    if (off < room) {
-        size_t n = (size_t)min_u64(len, room - off);
+    if (off < capacity) {
+        size_t n = (size_t)min_u64(len, capacity - off);
 
         memcpy(dst, header + off, n);
         dst += n;
         off += n;
         len -= n;
     }
-    return kaldi_cell_array(set, cell, 0, cut_dtype(cell), off - room, len, dst, d);
+    return kaldi_cell_array(set, cell, 0, cut_dtype(cell), off - capacity, len, dst, d);
 }
 
 static uint64_t cut_bytes(const struct kaldi_cell *cell)

@@ -27,7 +27,7 @@ struct entry {
 static int entry_of(const struct kaldi_work *w, uint64_t sample, uint64_t at, struct entry *ret,
                     struct diag *d)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
 
     if (kaldi_work_cell(w, sample, &ret->cell, NULL) == 0) {
         ret->is_bad = false;
@@ -61,7 +61,7 @@ static int count_script(void *ctx, uint64_t sample, const struct sums_pair *befo
 {
     struct kaldi_work *w = ctx;
     struct entry entry;
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
     int r = entry_of(w, sample, before->other, &entry, w->reason);
 
     if (r < 0)
@@ -89,7 +89,7 @@ static int count_key(void *ctx, uint64_t sample, const struct sums_pair *before,
                      struct sums_pair *ret)
 {
     struct kaldi_work *w = ctx;
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
 
     (void)before;
     ret->size = dataset_key(w->ds, sample, key) + 1;
@@ -180,26 +180,26 @@ static int bad_entry(const struct kaldi_work *w, uint64_t sample, struct entry *
 static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    uint8_t head[KEY_ROOM + 1];
+    uint8_t head[KEY_SIZE + 1];
     struct entry entry;
-    size_t room;
+    size_t capacity;
     int r = entry_of(w, sample, before->size, &entry, d);
 
     if (r < 0)
         return r;
     if (entry.is_bad)
         return bad_entry(w, sample, &entry, off, len, dst, d);
-    room = dataset_key(w->ds, sample, head);
-    head[room++] = ' ';
-    if (off < room) {
-        size_t n = (size_t)min_u64(len, room - off);
+    capacity = dataset_key(w->ds, sample, head);
+    head[capacity++] = ' ';
+    if (off < capacity) {
+        size_t n = (size_t)min_u64(len, capacity - off);
 
         memcpy(dst, head + off, n);
         dst += n;
         off += n;
         len -= n;
     }
-    return len ? cell_bytes(w, KALDI_AS_ENTRY, sample, off - room, len, dst, d) : 0;
+    return len ? cell_bytes(w, KALDI_AS_ENTRY, sample, off - capacity, len, dst, d) : 0;
 }
 
 /* Is the key the one that stands in the archive? A table may be joined by speaker, and a key that
@@ -217,7 +217,7 @@ static bool entry_place(struct kaldi_work *w, uint64_t place, const struct blob 
                         uint64_t *ret_start, uint64_t *ret_end)
 {
     struct kaldi_cell cell;
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
     uint64_t sample = kaldi_work_sample(w, place);
     size_t len;
 
@@ -311,7 +311,7 @@ static int archive_read(const struct dataset *ds, const struct field *f,
     while (r == 0 && len) {
         size_t n = 0;
 
-        if (!wants_go_on(read_some(&w, &walk, len, dst, &n, d), &all))
+        if (!missing_go_on(read_some(&w, &walk, len, dst, &n, d), &all))
             break;
         dst += n;
         len -= n;
@@ -344,7 +344,7 @@ static int script_form(const struct dataset *ds, const struct field *f, const st
 static int script_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    AUTO_FREE uint8_t *line = malloc(KEY_ROOM + w->file_len + 32);
+    AUTO_FREE uint8_t *line = malloc(KEY_SIZE + w->file_len + 32);
     struct entry entry;
     size_t n;
     int r = entry_of(w, sample, before->other, &entry, d);
@@ -397,7 +397,7 @@ static int line_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_
 static int key_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
                     uint8_t *dst, struct diag *d)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[KEY_SIZE];
     size_t bytes = dataset_key(w->ds, sample, key), n;
 
     (void)d;

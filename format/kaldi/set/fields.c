@@ -18,7 +18,7 @@ static void add_field(struct dataset *ds, const struct kaldi_field *of, const ch
     const struct kaldi_set *set = kaldi_set_of(ds);
     struct field *f = &ds->field[ds->n_fields++];
 
-    *f = (struct field){.role = role, .ops = ops, .dtype = dtype, .own = of};
+    *f = (struct field){.role = role, .ops = ops, .dtype = dtype, .impl = of};
     f->width = f->item_bytes = dtype_info(dtype)->bytes;
     f->unnamed = of && set->column[of->column].is_alone;
     snprintf(f->name, sizeof(f->name), "%s%s", of ? set->column[of->column].table->name : "",
@@ -29,7 +29,7 @@ static void add_field(struct dataset *ds, const struct kaldi_field *of, const ch
 static void add_array(struct dataset *ds, const struct kaldi_field *of, const char *suffix,
                       enum field_role role, enum dtype dtype)
 {
-    char name[FIELD_NAME_ROOM];
+    char name[FIELD_NAME_SIZE];
 
     add_field(ds, of, suffix, role, &kaldi_ragged_ops, dtype);
     add_field(ds, of, suffix, FIELD_PADDED, &kaldi_padded_ops, dtype);
@@ -81,7 +81,7 @@ static void add_column(struct dataset *ds, unsigned column, struct kaldi_field *
 
 int kaldi_fields_init(struct dataset *ds)
 {
-    struct kaldi_set *set = ds->own;
+    struct kaldi_set *set = ds->impl;
     unsigned n = set->n_columns;
 
     ds->field = calloc((size_t)n * FIELDS_OF_COLUMN + FIELDS_OF_SET, sizeof(*ds->field));
@@ -123,7 +123,7 @@ int kaldi_fields_finish(struct dataset *ds)
 
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
         struct field *f = &ds->field[i];
-        const struct kaldi_field *of = f->own;
+        const struct kaldi_field *of = f->impl;
         const struct kaldi_column *c = of ? &set->column[of->column] : NULL;
         const struct kaldi_type_info *info = c ? &kaldi_types[c->table->type] : NULL;
 

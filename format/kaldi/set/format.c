@@ -178,13 +178,13 @@ static enum kaldi_table_kind kind_of(const struct source_file *file)
 }
 
 /* The name of a field: of the file, without what says that it is an scp file. */
-static void field_name(const struct source_file *file, char ret[static FIELD_NAME_ROOM])
+static void field_name(const struct source_file *file, char ret[static FIELD_NAME_SIZE])
 {
     size_t len = strlen(file->name);
 
     if (ends_in(file->name, ".scp") || ends_in(file->name, ".ark"))
         len -= 4;
-    snprintf(ret, FIELD_NAME_ROOM, "%.*s", (int)min_u64(len, NAME_MOST), file->name);
+    snprintf(ret, FIELD_NAME_SIZE, "%.*s", (int)min_u64(len, NAME_MOST), file->name);
 }
 
 /* Open the table of a file. *ret NULL: it cannot be used, and that was told. */
@@ -280,7 +280,7 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
             return r;
         if (!file)
             continue;
-        if (array_room(&parts->material, parts->n_material, sizeof(struct blob *)) < 0)
+        if (array_capacity(&parts->material, parts->n_material, sizeof(struct blob *)) < 0)
             return -ENOMEM;
         parts->material[parts->n_material++] = TAKE_PTR(file->blob);
     }
@@ -320,7 +320,7 @@ static int add_dataset(struct folder_files *files, const char *name, struct kald
 static int take_known(struct folder_files *files, struct source_file *file,
                       const struct known_file *known, struct kaldi_parts *parts)
 {
-    char name[FIELD_NAME_ROOM];
+    char name[FIELD_NAME_SIZE];
     int r;
 
     if (known->use == A_FIELD) {
@@ -410,7 +410,7 @@ static const struct field *main_field(const struct dataset *ds)
 static void kaldi_example(const struct dataset *ds, struct text *t)
 {
     const struct field *f = main_field(ds);
-    char name[KEY_NAME_ROOM] = "<key>";
+    char name[KEY_NAME_SIZE] = "<key>";
 
     if (dataset_state(ds) == DATASET_READY && ds->samples)
         dataset_name(ds, 0, false, name);

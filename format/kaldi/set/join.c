@@ -10,13 +10,13 @@
 #include "format/kaldi/set/segments.h"
 #include "format/kaldi/set/set.h"
 
-#define VERSION       1
-#define STEP_NS       10000000
-#define LOOK          64   /* rows between two looks at the clock */
-#define LISTED        1000 /* keys of a list in dataset.json */
-#define LEVEL_ROWS    1000 /* that tell by what a table is keyed */
-#define SEGMENTS_TOLD 10   /* that were left out */
-#define TOKENS_MOST   4096 /* bytes of a line of utt2spk */
+#define VERSION           1
+#define STEP_NS           10000000
+#define LOOK              64   /* rows between two looks at the clock */
+#define LISTED            1000 /* keys of a list in dataset.json */
+#define LEVEL_ROWS        1000 /* that tell by what a table is keyed */
+#define SEGMENTS_REPORTED 10   /* that were left out */
+#define TOKENS_MOST       4096 /* bytes of a line of utt2spk */
 
 /* Texts that are kept with the index, in their order: members of dataset.json, and: */
 enum { ABOUT_NOTES = 3 };
@@ -32,7 +32,7 @@ struct misses {
 
 struct kaldi_join {
     const struct kaldi_set *set;
-    const struct keep *keep;
+    const struct index_store *keep;
     struct kaldi_segments segments;
     bool has_segments;
     const struct key_index *base;      /* whose rows are the utterances */
@@ -47,11 +47,11 @@ struct kaldi_join {
     bool begun_rows;
     struct misses miss[KEY_INDEX_COLUMNS];
     struct text notes;
-    unsigned told;
+    unsigned reported;
     struct kaldi_in in; /* on the text of speaker */
 
     struct key_index_builder *builder;
-    struct kept kept;
+    struct kept_index kept;
     struct key_index index;
 };
 
@@ -88,8 +88,8 @@ static bool is_cut(const struct kaldi_join *join, unsigned column)
     return join->has_segments && join->set->column[column].table->type == KALDI_WAVE;
 }
 
-int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep, struct blob *segments,
-                   struct kaldi_join **ret)
+int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
+                   struct blob *segments, struct kaldi_join **ret)
 {
     struct kaldi_join *join = calloc(1, sizeof(*join));
 
@@ -130,7 +130,7 @@ void kaldi_join_free(struct kaldi_join *join)
     text_release(&join->notes);
     kaldi_segments_release(&join->segments);
     key_index_builder_free(join->builder);
-    kept_release(&join->kept);
+    kept_index_release(&join->kept);
     free(join);
 }
 
@@ -257,9 +257,9 @@ static void note_missing(struct misses *miss, const struct utterance *u)
 
 static void note_segment(struct kaldi_join *join, const struct utterance *u, const char *wrong)
 {
-    if (join->told++ >= SEGMENTS_TOLD)
+    if (join->reported++ >= SEGMENTS_REPORTED)
         return;
-    text_add(&join->notes, "%s%s: '%.*s': %s; it is left out", join->told > 1 ? "\n" : "",
+    text_add(&join->notes, "%s%s: '%.*s': %s; it is left out", join->reported > 1 ? "\n" : "",
              blob_name(join->segments.blob), (int)min_u64(u->len, 100), (const char *)u->key,
              wrong);
 }
@@ -348,13 +348,13 @@ static int join_source(const struct kaldi_join *join, char **ret)
 
 static bool take_kept(struct kaldi_join *join, const char *identity)
 {
-    if (keep_load(join->keep, "tables", identity, &join->kept) < 0)
+    if (index_store_load(join->keep, "tables", identity, &join->kept) < 0)
         return false;
     if (key_index_open(join->kept.bytes, join->kept.size, &join->index) == 0 &&
         join->index.columns == join->columns)
         return true;
-    kept_release(&join->kept);
-    keep_remove(join->keep, "tables", identity);
+    kept_index_release(&join->kept);
+    index_store_remove(join->keep, "tables", identity);
     return false;
 }
 
@@ -474,10 +474,10 @@ static int finish(struct kaldi_join *join)
     describe_missing(join, &about);
     text_add(&about, "}%c\"extra\": {", '\0');
     describe_extra(join, &about);
-    text_add(&about, "}%c\"segments_left_out\": %u%c%s", '\0', join->told, '\0',
+    text_add(&about, "}%c\"segments_left_out\": %u%c%s", '\0', join->reported, '\0',
              join->notes.data ? join->notes.data : "");
-    if (join->told > SEGMENTS_TOLD)
-        text_add(&about, "\nand %u more segments", join->told - SEGMENTS_TOLD);
+    if (join->reported > SEGMENTS_REPORTED)
+        text_add(&about, "\nand %u more segments", join->reported - SEGMENTS_REPORTED);
     if (about.failed || texts_failed(join))
         return -ENOMEM;
     r = sources_check(join);
@@ -491,8 +491,8 @@ static int finish(struct kaldi_join *join)
         r = join_source(join, &source);
     if (r < 0 || !join->index.rows)
         return r;
-    r = keep_save(join->keep, "tables", identity, source, pieces, KEY_INDEX_PIECES, &join->kept,
-                  NULL);
+    r = index_store_save(join->keep, "tables", identity, source, pieces, KEY_INDEX_PIECES,
+                         &join->kept, NULL);
     if (r == 0 && key_index_open(join->kept.bytes, join->kept.size, &kept) == 0) {
         join->index = kept;
         key_index_builder_free(join->builder);

@@ -13,8 +13,8 @@ struct kaldi_set;
 
 /* segments: the blob of that file, taken over; NULL: there is none. 0, -E2BIG: too many tables,
  * -ENOMEM. */
-int kaldi_join_new(const struct kaldi_set *set, const struct keep *keep, struct blob *segments,
-                   struct kaldi_join **ret);
+int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
+                   struct blob *segments, struct kaldi_join **ret);
 void kaldi_join_free(struct kaldi_join *join); /* takes NULL */
 
 /* All tables are ready: join them a step further. 1: done, 0: not yet, or -errno with the reason in

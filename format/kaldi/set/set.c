@@ -44,7 +44,7 @@ static unsigned denied_by(const struct blob *shown, const struct kaldi_table *ta
 /* All tables are ready: what they have in common. */
 static int set_finish(struct dataset *ds)
 {
-    struct kaldi_set *set = ds->own;
+    struct kaldi_set *set = ds->impl;
     AUTO_TEXT struct text notes = {0};
 
     set->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->index;
@@ -67,7 +67,7 @@ static int set_finish(struct dataset *ds)
 
 static int set_prepare(struct dataset *ds, struct diag *d)
 {
-    struct kaldi_set *set = ds->own;
+    struct kaldi_set *set = ds->impl;
     int r = 1;
 
     for (unsigned i = 0; i < set->n_columns && r == 1; i++)
@@ -91,7 +91,7 @@ static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t 
     }
 }
 
-static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_ROOM])
+static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
 {
     return key_index_key(kaldi_set_of(ds)->keys, sample, ret);
 }
@@ -106,7 +106,7 @@ struct cut_name {
 static bool has_name(void *ctx, uint64_t row)
 {
     const struct cut_name *want = ctx;
-    char name[KEY_NAME_ROOM];
+    char name[KEY_NAME_SIZE];
 
     return dataset_name(want->ds, row, false, name) == want->len &&
            !memcmp(name, want->name, want->len);
@@ -116,8 +116,8 @@ static bool set_find(const struct dataset *ds, const char *name, size_t len, uin
 {
     const struct key_index *keys = kaldi_set_of(ds)->keys;
     struct cut_name want = {ds, name, len};
-    uint8_t key[KEY_NAME_ROOM];
-    char again[KEY_NAME_ROOM];
+    uint8_t key[KEY_NAME_SIZE];
+    char again[KEY_NAME_SIZE];
     size_t key_len;
     uint64_t hash;
 
@@ -146,7 +146,7 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
                        struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct kaldi_field *of = only ? only->own : NULL;
+    const struct kaldi_field *of = only ? only->impl : NULL;
 
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_cell cell;
@@ -165,7 +165,7 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
 static void field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
                        uint64_t *ret_len)
 {
-    const struct kaldi_field *of = f->own;
+    const struct kaldi_field *of = f->impl;
 
     switch (f->role) {
     case FIELD_RAGGED:
@@ -213,7 +213,7 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
                             struct extent *ret)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct kaldi_field *of = only ? only->own : NULL;
+    const struct kaldi_field *of = only ? only->impl : NULL;
     unsigned n = 0;
 
     if (only && !of)
@@ -262,7 +262,7 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
 
 /* Decode every array of every cell. */
 static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
-                      uint8_t *buffer, size_t room, struct diag *d)
+                      uint8_t *buffer, size_t capacity, struct diag *d)
 {
     const struct kaldi_column *c = &set->column[column];
     const struct kaldi_type_info *info = &kaldi_types[c->table->type];
@@ -275,8 +275,8 @@ static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sam
 
         kaldi_cell_form(&cell, i, dim);
         bytes = dim[0] * dim[1] * dtype_info(dtype)->bytes;
-        for (uint64_t at = 0; at < bytes && r == 0; at += room)
-            r = kaldi_cell_array(set, &cell, i, dtype, at, (size_t)min_u64(room, bytes - at),
+        for (uint64_t at = 0; at < bytes && r == 0; at += capacity)
+            r = kaldi_cell_array(set, &cell, i, dtype, at, (size_t)min_u64(capacity, bytes - at),
                                  buffer, d);
     }
     return r;
@@ -286,8 +286,8 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
                      void *ctx, struct diag *d)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const size_t room = 1 << 20;
-    AUTO_FREE uint8_t *buffer = malloc(room);
+    const size_t capacity = 1 << 20;
+    AUTO_FREE uint8_t *buffer = malloc(capacity);
 
     if (!buffer)
         return -ENOMEM;
@@ -297,7 +297,7 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     for (uint64_t sample = 0; sample < ds->samples; sample++) {
         for (unsigned i = 0; i < set->n_columns; i++) {
             struct diag reason = DIAG_INIT;
-            int r = check_cell(set, i, sample, buffer, room, &reason);
+            int r = check_cell(set, i, sample, buffer, capacity, &reason);
 
             if (blob_says_nothing(r))
                 return diag_set(d, r, "%s", diag_text(&reason, r));
@@ -310,7 +310,7 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
 
 static void set_free(struct dataset *ds)
 {
-    struct kaldi_set *set = ds->own;
+    struct kaldi_set *set = ds->impl;
 
     ds->n_blobs = 0; /* they are the tables' and ours */
     if (!set)
@@ -391,7 +391,7 @@ int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, b
         free(set);
         return -ENOMEM;
     }
-    ds->own = set;
+    ds->impl = set;
     ds->format = &format_kaldi;
     ds->ops = &kaldi_ops;
     ds->memo = set->memo = setup->memo;

@@ -40,7 +40,7 @@ struct kaldi_set {
 
 static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)
 {
-    return ds->own;
+    return ds->impl;
 }
 
 /* What a dataset is made of. */

@@ -15,7 +15,7 @@ unsigned kaldi_axes(const struct kaldi_column *c, unsigned array)
 void kaldi_work_init(struct kaldi_work *w, const struct dataset *ds, const struct field *f,
                      const struct selection *sel)
 {
-    *w = (struct kaldi_work){.set = kaldi_set_of(ds), .of = f->own, .ds = ds, .sel = sel};
+    *w = (struct kaldi_work){.set = kaldi_set_of(ds), .base_field = f->impl, .ds = ds, .sel = sel};
     w->reason = sel->reason;
     w->window.sel = sel;
 }
@@ -28,15 +28,16 @@ uint64_t kaldi_work_sample(struct kaldi_work *w, uint64_t place)
 int kaldi_work_cell(const struct kaldi_work *w, uint64_t sample, struct kaldi_cell *ret,
                     struct diag *d)
 {
-    return kaldi_cell(w->set, w->of->column, sample, ret, d);
+    return kaldi_cell(w->set, w->base_field->column, sample, ret, d);
 }
 
 /* Each kind of sum has an address of its own, which tells it from others of the same cells. */
 int kaldi_work_sums(struct kaldi_work *w, sums_fn *number, struct sums *ret)
 {
     const uint64_t *id = w->sel->id;
-    const struct memo_key key = {{(uintptr_t)(w->of ? (const void *)w->of : (const void *)w->ds),
-                                  id[0], id[1], id[2], (uintptr_t)number, w->file_len}};
+    const struct memo_key key = {
+        {(uintptr_t)(w->base_field ? (const void *)w->base_field : (const void *)w->ds), id[0],
+         id[1], id[2], (uintptr_t)number, w->file_len}};
 
     return sums_open(ret, w->set->memo, &key, w->sel, number, w);
 }
@@ -62,7 +63,7 @@ int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kald
         if (r < 0 || end <= off)
             continue;
         n = (size_t)min_u64(len, end - off);
-        if (!wants_go_on(
+        if (!missing_go_on(
                 item(w, kaldi_work_sample(w, place), &before, off - before.size * unit, n, dst, d),
                 &all))
             break;
@@ -82,7 +83,7 @@ int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, ui
         size_t n = (size_t)min_u64(len, each - off % each);
         uint64_t sample = kaldi_work_sample(w, off / each);
 
-        if (!wants_go_on(item(w, sample, NULL, off % each, n, dst, d), &all))
+        if (!missing_go_on(item(w, sample, NULL, off % each, n, dst, d), &all))
             break;
         dst += n;
         off += n;

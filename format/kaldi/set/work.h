@@ -13,7 +13,7 @@ struct kaldi_text_ops;
 /* For one call. */
 struct kaldi_work {
     const struct kaldi_set *set;
-    const struct kaldi_field *of; /* NULL: the keys */
+    const struct kaldi_field *base_field; /* NULL: the keys */
     const struct dataset *ds;
     const struct selection *sel;
     uint64_t tail;       /* elements of a row of each array; 0: not known yet */

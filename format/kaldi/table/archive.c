@@ -69,7 +69,7 @@ static int end_archive(struct kaldi_pass *pass, const uint8_t *key, size_t len,
     pass->ended = true;
     if (!len) {
         pass->table->totals.ends_early = true;
-        kaldi_note(pass->table, &pass->told_bad, reason->text);
+        kaldi_note(pass->table, &pass->reported_bad, reason->text);
         return 0;
     }
     return kaldi_add_bad_row(pass, key, len, reason->text);

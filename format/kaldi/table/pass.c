@@ -68,11 +68,11 @@ uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KA
     }
 }
 
-void kaldi_note(struct kaldi_table *table, unsigned *told, const char *text)
+void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text)
 {
-    if ((*told)++ < NOTES)
+    if ((*reported)++ < NOTES)
         text_add(&table->notes, "%s\n", text);
-    else if (*told == NOTES + 1)
+    else if (*reported == NOTES + 1)
         text_add(&table->notes, "and more of that kind\n");
 }
 
@@ -92,7 +92,7 @@ static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
                  blob_name(pass->table->blob), (unsigned long long)pass->rows + 1,
                  (int)min_u64(len, 100), (const char *)key, order ? "behind" : "twice, behind",
                  (int)min_u64(pass->last_len, 100), (const char *)pass->last);
-        kaldi_note(pass->table, &pass->told_order, text);
+        kaldi_note(pass->table, &pass->reported_order, text);
     }
     memcpy(pass->last, key, len);
     pass->last_len = len;
@@ -112,14 +112,14 @@ int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, c
     uint64_t number[KALDI_COLUMNS] = {[COLUMN_WHAT] = KALDI_BAD};
     struct kaldi_table *table = pass->table;
 
-    kaldi_note(table, &pass->told_bad, reason);
+    kaldi_note(table, &pass->reported_bad, reason);
     if (table->permissive) {
         table->totals.left_out++;
         return 0;
     }
     table->totals.bad++;
     if (pass->n_faults < KALDI_FAULTS) {
-        if (array_room(&pass->fault, pass->n_faults, sizeof(*pass->fault)) < 0)
+        if (array_capacity(&pass->fault, pass->n_faults, sizeof(*pass->fault)) < 0)
             return -ENOMEM;
         pass->fault[pass->n_faults].row = pass->rows;
         pass->fault[pass->n_faults].text = strdup(reason);

@@ -21,7 +21,7 @@ struct kaldi_line {
 /* Where the paths of files are found by their hash. */
 struct path_table {
     uint32_t *number; /* [room] of the file + 1; 0: free */
-    size_t room, used;
+    size_t capacity, used;
 };
 
 /* A command that has failed is not run again for another line. */
@@ -49,7 +49,7 @@ struct kaldi_pass {
     uint8_t last[KEY_MAX]; /* key */
     size_t last_len;
     uint64_t rows, good;
-    unsigned told_order, told_bad;
+    unsigned reported_order, reported_bad;
     struct kaldi_fault *fault; /* [n_faults] owned */
     size_t n_faults;
 };
@@ -60,7 +60,7 @@ struct kaldi_pass {
 int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason);
 int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
                        const struct kaldi_object *object, unsigned flags, const uint64_t *range);
-void kaldi_note(struct kaldi_table *table, unsigned *told, const char *text);
+void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text);
 
 /* What an object is known by beside its measure: of text where its tokens are, and whether its line
  * ends; of a wave where its samples begin. 0 or -errno. */

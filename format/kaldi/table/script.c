@@ -11,7 +11,7 @@
 
 #define LINE_MOST  (1u << 20)
 #define LINE_SHOWN 200 /* bytes of a line in a message */
-#define RANGE_ROOM 200
+#define RANGE_SIZE 200
 #define WAIT_MS    10 /* for a command, in a step */
 
 void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
@@ -26,9 +26,9 @@ void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
 static size_t path_place(const struct kaldi_pass *pass, const char *path, size_t len)
 {
     const struct path_table *t = &pass->paths;
-    size_t i = (size_t)key_hash(path, len) & (t->room - 1);
+    size_t i = (size_t)key_hash(path, len) & (t->capacity - 1);
 
-    for (; t->number[i]; i = (i + 1) & (t->room - 1)) {
+    for (; t->number[i]; i = (i + 1) & (t->capacity - 1)) {
         const char *known = pass->table->file[t->number[i] - 1].path;
 
         if (strlen(known) == len && !memcmp(known, path, len))
@@ -41,15 +41,15 @@ static int grow_paths(struct kaldi_pass *pass)
 {
     struct path_table old = pass->paths, *t = &pass->paths;
 
-    if (t->room && t->used < t->room / 2)
+    if (t->capacity && t->used < t->capacity / 2)
         return 0;
-    t->room = old.room ? old.room * 2 : 64;
-    t->number = calloc(t->room, sizeof(*t->number));
+    t->capacity = old.capacity ? old.capacity * 2 : 64;
+    t->number = calloc(t->capacity, sizeof(*t->number));
     if (!t->number) {
         *t = old;
         return -ENOMEM;
     }
-    for (size_t i = 0; i < old.room; i++) {
+    for (size_t i = 0; i < old.capacity; i++) {
         const char *path;
 
         if (!old.number[i])
@@ -68,7 +68,7 @@ static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struc
     struct kaldi_table *table = pass->table;
     struct kaldi_file file = {
         .path = strndup(path, len), .blob = blob, .is_output = kaldi_is_command(path, len)};
-    int r = file.path ? array_room(&table->file, table->n_files, sizeof(file)) : -ENOMEM;
+    int r = file.path ? array_capacity(&table->file, table->n_files, sizeof(file)) : -ENOMEM;
 
     if (r < 0) {
         free(file.path);
@@ -101,7 +101,7 @@ static size_t known_file(const struct kaldi_pass *pass, const struct kaldi_line 
 {
     uint32_t known = 0;
 
-    if (pass->paths.room)
+    if (pass->paths.capacity)
         known = pass->paths.number[path_place(pass, line->parsed.path, name_len(line))];
     return known ? known - 1 : 0;
 }
@@ -135,7 +135,7 @@ static int remember_failed(struct kaldi_pass *pass, const struct kaldi_line *lin
 {
     struct failed_command *failed;
 
-    if (array_room(&pass->failed, pass->n_failed, sizeof(*failed)) < 0)
+    if (array_capacity(&pass->failed, pass->n_failed, sizeof(*failed)) < 0)
         return -ENOMEM;
     failed = &pass->failed[pass->n_failed++];
     failed->hash = key_hash(line->parsed.path, name_len(line));
@@ -236,33 +236,33 @@ static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_r
 
 /* The range, and what it is of: the end of the message on one that does not fit. */
 static void show_range(const struct scp_range *range, const struct kaldi_object *object,
-                       char ret[static RANGE_ROOM])
+                       char ret[static RANGE_SIZE])
 {
     const uint64_t *part[] = {range->row, range->column};
-    size_t len = (size_t)snprintf(ret, RANGE_ROOM, ": [");
+    size_t len = (size_t)snprintf(ret, RANGE_SIZE, ": [");
 
     for (unsigned i = 0; i < 1u + range->has_columns; i++) {
-        len += (size_t)snprintf(ret + len, RANGE_ROOM - len, "%s", i ? "," : "");
+        len += (size_t)snprintf(ret + len, RANGE_SIZE - len, "%s", i ? "," : "");
         if (part[i][1] == UINT64_MAX)
-            len += (size_t)snprintf(ret + len, RANGE_ROOM - len, ":");
+            len += (size_t)snprintf(ret + len, RANGE_SIZE - len, ":");
         else
-            len += (size_t)snprintf(ret + len, RANGE_ROOM - len, "%llu:%llu",
+            len += (size_t)snprintf(ret + len, RANGE_SIZE - len, "%llu:%llu",
                                     (unsigned long long)part[i][0], (unsigned long long)part[i][1]);
     }
     len +=
-        (size_t)snprintf(ret + len, RANGE_ROOM - len, "] of a %s", kaldi_types[object->type].name);
+        (size_t)snprintf(ret + len, RANGE_SIZE - len, "] of a %s", kaldi_types[object->type].name);
     if (object->type == KALDI_MATRIX)
-        snprintf(ret + len, RANGE_ROOM - len, " of %llu rows, %llu columns",
+        snprintf(ret + len, RANGE_SIZE - len, " of %llu rows, %llu columns",
                  (unsigned long long)object->dim[0], (unsigned long long)object->dim[1]);
     else if (object->type == KALDI_VECTOR)
-        snprintf(ret + len, RANGE_ROOM - len, " of %llu numbers",
+        snprintf(ret + len, RANGE_SIZE - len, " of %llu numbers",
                  (unsigned long long)object->dim[0]);
 }
 
 static int bad_range(struct kaldi_pass *pass, const struct kaldi_line *line,
                      const struct kaldi_object *object, const char *wrong)
 {
-    char range[RANGE_ROOM], text[200 + RANGE_ROOM];
+    char range[RANGE_SIZE], text[200 + RANGE_SIZE];
 
     show_range(&line->parsed.range, object, range);
     snprintf(text, sizeof(text), "%s%s", wrong, range);
@@ -373,7 +373,7 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
         snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here%s",
                  blob_name(pass->table->blob), (unsigned long long)line->number,
                  line->wrong ? line->wrong : "want a key of at most 1024 bytes", shown);
-        kaldi_note(pass->table, &pass->told_bad, reason);
+        kaldi_note(pass->table, &pass->reported_bad, reason);
         pass->table->totals.ends_early = true;
         kaldi_line_release(pass, line);
         pass->ended = true;

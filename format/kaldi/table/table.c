@@ -85,7 +85,7 @@ void kaldi_table_free(struct kaldi_table *table)
         return;
     kaldi_pass_free(table->pass);
     key_index_builder_free(table->builder);
-    kept_release(&table->kept);
+    kept_index_release(&table->kept);
     free_files(table);
     text_release(&table->notes);
     blob_free(table->blob);
@@ -331,12 +331,12 @@ static int open_named(const struct kaldi_table *table, const char *path, struct 
 
 static int add_own_file(struct kaldi_table *table, size_t n)
 {
-    /* A power of two, as array_room() grows it. */
-    size_t room = 2;
+    /* A power of two, as array_capacity() grows it. */
+    size_t capacity = 2;
 
-    while (room <= n)
-        room *= 2;
-    table->file = calloc(room, sizeof(*table->file));
+    while (capacity <= n)
+        capacity *= 2;
+    table->file = calloc(capacity, sizeof(*table->file));
     if (!table->file)
         return -ENOMEM;
     table->file[0].blob = table->blob;
@@ -413,7 +413,7 @@ static int take_kept(struct kaldi_table *table, const char *identity)
 {
     int r;
 
-    if (keep_load(table->keep, "tables", identity, &table->kept) < 0)
+    if (index_store_load(table->keep, "tables", identity, &table->kept) < 0)
         return 0;
     r = key_index_open(table->kept.bytes, table->kept.size, &table->index);
     if (r == 0)
@@ -422,10 +422,10 @@ static int take_kept(struct kaldi_table *table, const char *identity)
         return 1;
     free_files(table);
     table->totals = (struct kaldi_totals){0};
-    kept_release(&table->kept);
+    kept_index_release(&table->kept);
     if (r == -EREMOTEIO || r == -EINTR)
         return r;
-    keep_remove(table->keep, "tables", identity);
+    index_store_remove(table->keep, "tables", identity);
     return 0;
 }
 
@@ -446,20 +446,20 @@ static int begin(struct kaldi_table *table)
 
 struct renames {
     struct kaldi_table *table;
-    unsigned told;
+    unsigned reported;
 };
 
 static void tell_renamed(void *ctx, uint64_t row, uint64_t first)
 {
     struct renames *renames = ctx;
 
-    if (renames->told++ < 10)
+    if (renames->reported++ < 10)
         text_add(&renames->table->notes,
                  "%s: row %llu has the key of row %llu; it is shown with ~ and a number behind "
                  "its key\n",
                  blob_name(renames->table->blob), (unsigned long long)row + 1,
                  (unsigned long long)first + 1);
-    else if (renames->told == 11)
+    else if (renames->reported == 11)
         text_add(&renames->table->notes, "and more keys that stand twice\n");
 }
 
@@ -482,8 +482,8 @@ static int keep_index(struct kaldi_table *table, const struct iovec *pieces)
 
     if (r < 0)
         return r;
-    r = keep_save(table->keep, "tables", identity, blob_source(table->blob), pieces,
-                  KEY_INDEX_PIECES, &table->kept, &reason);
+    r = index_store_save(table->keep, "tables", identity, blob_source(table->blob), pieces,
+                         KEY_INDEX_PIECES, &table->kept, &reason);
     if (r < 0) {
         text_add(&table->notes,
                  "%s: the index cannot be kept, so the next mount makes it again: %s\n",

@@ -68,7 +68,7 @@ struct kaldi_table {
     struct blob *blob; /* owned */
     enum kaldi_table_kind kind;
     enum kaldi_type type;
-    const struct keep *keep;
+    const struct index_store *keep;
     const struct opener *opener;
     enum kaldi_type asked; /* for objects that do not say their type */
     bool permissive;       /* leave out what cannot be read */
@@ -85,7 +85,7 @@ struct kaldi_table {
     /* Its own, while it is prepared and after: */
     struct kaldi_pass *pass;
     struct key_index_builder *builder; /* owned; stays where the index could not be kept */
-    struct kept kept;
+    struct kept_index kept;
     bool is_ready;
     int failed;
     struct diag reason;

@@ -20,7 +20,7 @@ struct fixture {
     struct absent absent;
     struct blob_faults faults;
     struct blob *blob[2];
-    struct wants wants;
+    struct missing_ranges missing;
 };
 
 static int setup(void **state)
@@ -30,7 +30,7 @@ static int setup(void **state)
     f->faults.absent = &f->absent;
     for (size_t i = 0; i < ARRAY_LEN(f->blob); i++)
         f->blob[i] = memory_blob_new("x", "", 0, SIZE, &f->faults);
-    wants_init(&f->wants, true);
+    missing_init(&f->missing, true);
     *state = f;
     return f->blob[0] && f->blob[1] ? 0 : -1;
 }
@@ -39,7 +39,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    wants_release(&f->wants);
+    missing_release(&f->missing);
     blob_free(f->blob[0]);
     blob_free(f->blob[1]);
     free(f);
@@ -48,15 +48,15 @@ static int teardown(void **state)
 
 static void check_want(const struct fixture *f, size_t i, unsigned blob, uint64_t off, uint64_t len)
 {
-    assert_true(i < f->wants.n);
-    assert_ptr_equal(f->wants.want[i].blob, f->blob[blob]);
-    assert_int_equal(f->wants.want[i].off, off);
-    assert_int_equal(f->wants.want[i].len, len);
+    assert_true(i < f->missing.n);
+    assert_ptr_equal(f->missing.want[i].blob, f->blob[blob]);
+    assert_int_equal(f->missing.want[i].off, off);
+    assert_int_equal(f->missing.want[i].len, len);
 }
 
 static void add(struct fixture *f, unsigned blob, uint64_t off, uint64_t len)
 {
-    assert_int_equal(wants_add(&f->wants, f->blob[blob], off, len), -EAGAIN);
+    assert_int_equal(missing_add(&f->missing, f->blob[blob], off, len), -EAGAIN);
 }
 
 /* ---- collecting ---- */
@@ -66,35 +66,35 @@ static void test_wants__apart__each_noted(void **state)
     struct fixture *f = *state;
 
     add(f, 0, 0, 10);
-    add(f, 0, 10 + WANTS_GAP + 1, 20);
+    add(f, 0, 10 + MISSING_GAP + 1, 20);
     add(f, 1, 0, 30);
-    assert_int_equal(f->wants.n, 3);
+    assert_int_equal(f->missing.n, 3);
     check_want(f, 0, 0, 0, 10);
-    check_want(f, 1, 0, 10 + WANTS_GAP + 1, 20);
+    check_want(f, 1, 0, 10 + MISSING_GAP + 1, 20);
     check_want(f, 2, 1, 0, 30);
-    assert_int_equal(f->wants.bytes, 60);
+    assert_int_equal(f->missing.bytes, 60);
 }
 
 static void test_wants__near__become_one(void **state)
 {
     struct fixture *f = *state;
-    const uint64_t at = WANTS_GAP * 100 + 17;
+    const uint64_t at = MISSING_GAP * 100 + 17;
 
     add(f, 0, at, 100);
-    add(f, 0, at, 100);           /* the same */
-    add(f, 0, at + 10, 10);       /* within */
-    add(f, 0, at + 100, 50);      /* adjacent */
-    add(f, 0, at - WANTS_GAP, 1); /* in front */
-    assert_int_equal(f->wants.n, 1);
-    check_want(f, 0, 0, at - WANTS_GAP, WANTS_GAP + 150);
+    add(f, 0, at, 100);             /* the same */
+    add(f, 0, at + 10, 10);         /* within */
+    add(f, 0, at + 100, 50);        /* adjacent */
+    add(f, 0, at - MISSING_GAP, 1); /* in front */
+    assert_int_equal(f->missing.n, 1);
+    check_want(f, 0, 0, at - MISSING_GAP, MISSING_GAP + 150);
     add(f, 1, at, 100);
-    assert_int_equal(f->wants.n, 2);
-    add(f, 0, at + 150 + WANTS_GAP, 1); /* behind */
-    add(f, 1, at - 10, 200);            /* around */
-    assert_int_equal(f->wants.n, 2);
-    check_want(f, 0, 0, at - WANTS_GAP, 2 * WANTS_GAP + 151);
+    assert_int_equal(f->missing.n, 2);
+    add(f, 0, at + 150 + MISSING_GAP, 1); /* behind */
+    add(f, 1, at - 10, 200);              /* around */
+    assert_int_equal(f->missing.n, 2);
+    check_want(f, 0, 0, at - MISSING_GAP, 2 * MISSING_GAP + 151);
     check_want(f, 1, 1, at - 10, 200);
-    assert_int_equal(f->wants.bytes, 2 * WANTS_GAP + 351);
+    assert_int_equal(f->missing.bytes, 2 * MISSING_GAP + 351);
 }
 
 /* Whatever becomes of ranges, what was wanted is among them, and not much else. */
@@ -107,13 +107,13 @@ static void test_wants__random__all_covered(void **state)
         off[i] = random_below(&rng, UINT64_C(60) << 20);
         add(f, i % 2, off[i], 784);
     }
-    assert_true(f->wants.n < ARRAY_LEN(off) * 3 / 4);
-    assert_true(f->wants.bytes <= ARRAY_LEN(off) * (784 + WANTS_GAP));
+    assert_true(f->missing.n < ARRAY_LEN(off) * 3 / 4);
+    assert_true(f->missing.bytes <= ARRAY_LEN(off) * (784 + MISSING_GAP));
     for (size_t i = 0; i < ARRAY_LEN(off); i++) {
         bool covered = false;
 
-        for (size_t k = 0; k < f->wants.n; k++) {
-            const struct want *want = &f->wants.want[k];
+        for (size_t k = 0; k < f->missing.n; k++) {
+            const struct want *want = &f->missing.want[k];
 
             covered = covered || (want->blob == f->blob[i % 2] && want->off <= off[i] &&
                                   off[i] + 784 <= want->off + want->len);
@@ -130,27 +130,27 @@ static void test_wants__tiny_samples__few_ranges(void **state)
 
     for (size_t i = 0; i < 100000; i++)
         add(f, 0, random_below(&rng, 60000), 1);
-    assert_int_equal(f->wants.n, 1);
-    assert_false(wants_full(&f->wants));
+    assert_int_equal(f->missing.n, 1);
+    assert_false(missing_full(&f->missing));
 }
 
 static void test_wants__ranges_or_bytes__full(void **state)
 {
     struct fixture *f = *state;
 
-    for (uint64_t i = 0; i < WANTS_MAX; i++) {
-        assert_false(wants_full(&f->wants));
-        add(f, 0, i * (WANTS_GAP + 2), 1);
+    for (uint64_t i = 0; i < MISSING_MAX; i++) {
+        assert_false(missing_full(&f->missing));
+        add(f, 0, i * (MISSING_GAP + 2), 1);
     }
-    assert_true(wants_full(&f->wants));
+    assert_true(missing_full(&f->missing));
     add(f, 1, 0, 1);
-    assert_int_equal(f->wants.n, WANTS_MAX);
-    wants_release(&f->wants);
-    wants_init(&f->wants, true);
-    add(f, 0, 0, WANTS_BYTES - 1);
-    assert_false(wants_full(&f->wants));
+    assert_int_equal(f->missing.n, MISSING_MAX);
+    missing_release(&f->missing);
+    missing_init(&f->missing, true);
+    add(f, 0, 0, MISSING_BYTES - 1);
+    assert_false(missing_full(&f->missing));
     add(f, 1, 0, 1);
-    assert_true(wants_full(&f->wants));
+    assert_true(missing_full(&f->missing));
 }
 
 static void test_wants__loop__goes_on_until_full(void **state)
@@ -158,33 +158,33 @@ static void test_wants__loop__goes_on_until_full(void **state)
     struct fixture *f = *state;
     int all = 0;
 
-    assert_true(wants_go_on(0, &all));
+    assert_true(missing_go_on(0, &all));
     assert_int_equal(all, 0);
-    assert_false(wants_go_on(-EAGAIN, &all)); /* of a thread without wants */
+    assert_false(missing_go_on(-EAGAIN, &all)); /* of a thread without missing ranges */
     assert_int_equal(all, -EAGAIN);
-    wants_set(&f->wants);
+    missing_set(&f->missing);
     all = 0;
-    assert_true(wants_go_on(-EAGAIN, &all));
-    assert_true(wants_go_on(0, &all));
+    assert_true(missing_go_on(-EAGAIN, &all));
+    assert_true(missing_go_on(0, &all));
     assert_int_equal(all, -EAGAIN);
-    assert_false(wants_go_on(-EBADMSG, &all));
+    assert_false(missing_go_on(-EBADMSG, &all));
     assert_int_equal(all, -EBADMSG);
-    add(f, 0, 0, WANTS_BYTES);
+    add(f, 0, 0, MISSING_BYTES);
     all = 0;
-    assert_false(wants_go_on(-EAGAIN, &all));
+    assert_false(missing_go_on(-EAGAIN, &all));
     assert_int_equal(all, -EAGAIN);
-    wants_set(NULL);
+    missing_set(NULL);
 }
 
 static void test_wants__set__returns_those_before(void **state)
 {
     struct fixture *f = *state;
 
-    assert_null(wants_of_thread());
-    assert_null(wants_set(&f->wants));
-    assert_ptr_equal(wants_of_thread(), &f->wants);
-    assert_ptr_equal(wants_set(NULL), &f->wants);
-    assert_null(wants_of_thread());
+    assert_null(missing_of_thread());
+    assert_null(missing_set(&f->missing));
+    assert_ptr_equal(missing_of_thread(), &f->missing);
+    assert_ptr_equal(missing_set(NULL), &f->missing);
+    assert_null(missing_of_thread());
 }
 
 /* ---- helpers ---- */
@@ -194,15 +194,15 @@ static void want_one(void *ctx, unsigned i)
     struct fixture *f = ctx;
     uint8_t byte;
 
-    assert_ptr_equal(wants_of_thread(), &f->wants);
-    assert_int_equal(blob_pread(f->blob[0], &byte, 1, i * (WANTS_GAP * 4)), -EAGAIN);
+    assert_ptr_equal(missing_of_thread(), &f->missing);
+    assert_int_equal(blob_pread(f->blob[0], &byte, 1, i * (MISSING_GAP * 4)), -EAGAIN);
 }
 
-static void look_at_wants(void *ctx, unsigned i)
+static void look_at_missing(void *ctx, unsigned i)
 {
     (void)ctx;
     (void)i;
-    assert_null(wants_of_thread());
+    assert_null(missing_of_thread());
 }
 
 static void test_wants__pool__helpers_note_for_caller(void **state)
@@ -212,13 +212,13 @@ static void test_wants__pool__helpers_note_for_caller(void **state)
 
     assert_int_equal(pool_new(&pool), 0);
     for (unsigned round = 0; round < 20; round++) {
-        wants_set(&f->wants);
+        missing_set(&f->missing);
         pool_run(pool, 500, want_one, f);
-        wants_set(NULL);
-        assert_int_equal(f->wants.n, 500);
-        wants_release(&f->wants);
-        wants_init(&f->wants, true);
-        pool_run(pool, 100, look_at_wants, NULL); /* nothing is left behind in helpers */
+        missing_set(NULL);
+        assert_int_equal(f->missing.n, 500);
+        missing_release(&f->missing);
+        missing_init(&f->missing, true);
+        pool_run(pool, 100, look_at_missing, NULL); /* nothing is left behind in helpers */
     }
     pool_free(pool);
 }
@@ -241,17 +241,17 @@ static void test_waiter__fetch__done_once_and_all_here(void **state)
     struct counting c = {.waiter.done = count_done};
     uint8_t bytes[1000];
 
-    wants_set(&f->wants);
+    missing_set(&f->missing);
     assert_int_equal(blob_pread(f->blob[0], bytes, 1000, 12345), -EAGAIN);
     assert_int_equal(blob_pread(f->blob[1], bytes, 1000, 1 << 20), -EAGAIN);
-    wants_fetch(&f->wants, &c.waiter);
+    missing_fetch(&f->missing, &c.waiter);
     assert_int_equal(c.done, 1);
     assert_int_equal(c.waiter.error, 0);
-    assert_int_equal(f->wants.n, 0);
-    assert_int_equal(f->wants.bytes, 0);
+    assert_int_equal(f->missing.n, 0);
+    assert_int_equal(f->missing.bytes, 0);
     assert_int_equal(blob_pread(f->blob[0], bytes, 1000, 12345), 0);
     assert_int_equal(blob_pread(f->blob[1], bytes, 1000, 1 << 20), 0);
-    wants_set(NULL);
+    missing_set(NULL);
 }
 
 static void test_waiter__nothing_wanted__done_at_once(void **state)
@@ -260,10 +260,11 @@ static void test_waiter__nothing_wanted__done_at_once(void **state)
     struct counting c = {.waiter.done = count_done};
     struct blob *here = memory_blob_new("here", "x", 1, 1, NULL);
 
-    wants_fetch(&f->wants, &c.waiter);
+    missing_fetch(&f->missing, &c.waiter);
     assert_int_equal(c.done, 1);
-    assert_int_equal(wants_add(&f->wants, here, 0, 1), -EAGAIN); /* a blob that fetches nothing */
-    wants_fetch(&f->wants, &c.waiter);
+    assert_int_equal(missing_add(&f->missing, here, 0, 1),
+                     -EAGAIN); /* a blob that fetches nothing */
+    missing_fetch(&f->missing, &c.waiter);
     assert_int_equal(c.done, 2);
     assert_int_equal(c.waiter.error, 0);
     blob_free(here);
@@ -297,12 +298,12 @@ static void test_waiter__fetch_again__error_is_gone(void **state)
     f->absent.fail_fetches = 1;
     add(f, 0, 0, 1);
     add(f, 1, 0, 1);
-    wants_fetch(&f->wants, &c.waiter);
+    missing_fetch(&f->missing, &c.waiter);
     assert_int_equal(c.done, 1);
     assert_int_equal(c.waiter.error, -EREMOTEIO);
     assert_diag_has(&c.waiter.reason, "the remote is gone");
     add(f, 0, 0, 1);
-    wants_fetch(&f->wants, &c.waiter);
+    missing_fetch(&f->missing, &c.waiter);
     assert_int_equal(c.done, 2);
     assert_int_equal(c.waiter.error, 0);
     assert_false(c.waiter.reason.set);

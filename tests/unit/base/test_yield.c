@@ -146,7 +146,7 @@ static void test_yield__idle_goes_back__counts_as_none(void **state)
     assert_false(yield_may(&y, 1));
 }
 
-static void test_processors__are_told_and_grow(void **state)
+static void test_processors__are_reported_and_grow(void **state)
 {
     uint64_t before = processors_idle_ns(), after = processors_idle_ns();
 
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test(test_yield__something_under_way__waits_for_its_end),
         cmocka_unit_test(test_yield__idle_not_known__never_rests),
         cmocka_unit_test(test_yield__idle_goes_back__counts_as_none),
-        cmocka_unit_test(test_processors__are_told_and_grow),
+        cmocka_unit_test(test_processors__are_reported_and_grow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,25 +81,25 @@ static int read_there(struct file *file, between_fn *between, struct bytes *ret,
 {
     struct waiter waiter = {.done = count_done};
     uint64_t rng = RANDOM_SEED;
-    struct wants wants;
+    struct missing_ranges missing;
     int r;
 
-    wants_init(&wants, true);
+    missing_init(&missing, true);
     for (*ret_trips = 0;; ++*ret_trips) {
-        wants_set(&wants);
+        missing_set(&missing);
         r = render(file->there, file->kind_there, file->sel, &file->notes.host, ret);
-        wants_set(NULL);
+        missing_set(NULL);
         if (r != -EAGAIN)
             break;
-        if (!wants.n || *ret_trips == TRIPS_MOST)
+        if (!missing.n || *ret_trips == TRIPS_MOST)
             fail_msg("%s, %s%s: nothing is wanted, or no end", file->dataset,
                      file->kind->encoder->name, file->kind->suffix);
-        wants_fetch(&wants, &waiter);
+        missing_fetch(&missing, &waiter);
         assert_int_equal(waiter.error, 0);
         if (between)
             between(file, &rng);
     }
-    wants_release(&wants);
+    missing_release(&missing);
     return r;
 }
 
@@ -304,7 +304,7 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     uint64_t sample[1500], rng = RANDOM_SEED;
     struct list_selection list;
     const struct dataset *ds;
-    struct wants wants;
+    struct missing_ranges missing;
     struct bytes got;
 
     (void)state;
@@ -317,13 +317,13 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     mixed_init(&list, sample, ARRAY_LEN(sample));
     absent_drop(&there.absent, 256, &rng);
     there.absent.reads = 0;
-    wants_init(&wants, true);
-    wants_set(&wants);
+    missing_init(&missing, true);
+    missing_set(&missing);
     assert_int_equal(
         render(ds, find_file_kind(ds, SCOPE_BATCHES, "npy", ".label.npy"), &list.sel, NULL, &got),
         -EAGAIN);
-    wants_set(NULL);
-    wants_release(&wants);
+    missing_set(NULL);
+    missing_release(&missing);
     assert_true(there.absent.reads <= 2 * ARRAY_LEN(sample));
 }
 
@@ -342,34 +342,34 @@ static void test_collect__more_than_there_is_room_for__checksum_ends(void **stat
     uint64_t rng = 1;
     struct list_selection list;
     struct found found;
-    struct wants wants;
+    struct missing_ranges missing;
     unsigned trips = 0;
     int r;
 
     (void)state;
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &found), 0);
     in_order_init(&list.sel, 0, 200000);
-    wants_init(&wants, true);
+    missing_init(&missing, true);
     layout_init(&l, found.item[0].ds, &list.sel, &notes.host);
     assert_int_equal(encoder_npz.layout(&l, NULL), 0);
     absent_drop(&absent, 256, &rng);
     for (;; trips++) {
-        wants_set(&wants);
+        missing_set(&missing);
         r = layout_read(&l, 0, sizeof(there), there, NULL);
-        wants_set(NULL);
+        missing_set(NULL);
         if (r != -EAGAIN)
             break;
         assert_true(trips < 10);
-        assert_true(wants.bytes <= WANTS_BYTES + WANTS_GAP);
+        assert_true(missing.bytes <= MISSING_BYTES + MISSING_GAP);
         absent_drop(&absent, 256, &rng);
-        wants_fetch(&wants, &waiter);
+        missing_fetch(&missing, &waiter);
     }
     assert_int_equal(r, 0);
-    assert_int_equal(trips, ceil_div(UINT64_C(200000) * 1000, WANTS_BYTES));
+    assert_int_equal(trips, ceil_div(UINT64_C(200000) * 1000, MISSING_BYTES));
     l.host = NULL;
     assert_int_equal(layout_read(&l, 0, sizeof(here), here, NULL), 0);
     assert_memory_equal(here, there, sizeof(here));
-    wants_release(&wants);
+    missing_release(&missing);
     found_release(&found);
 }
 

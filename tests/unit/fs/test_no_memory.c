@@ -232,7 +232,7 @@ static void test_tree__no_memory__nothing_leaks(void **state)
 }
 
 /* Two files, side files, a bad row, rows that are not sorted, and more than one block. */
-static int open_libsvm(const struct keep *keep, struct libsvm_made *ret)
+static int open_libsvm(const struct index_store *keep, struct libsvm_made *ret)
 {
     char text[300 * 16];
     size_t len = 0;
@@ -368,8 +368,8 @@ static int render_all(const struct dataset *ds, uint64_t *hash)
 }
 
 /* Open, prepare and read the datasets of a folder, of which there are n. */
-static int read_folder(const struct memory_file *file, size_t n_files, const struct keep *keep,
-                       size_t n, uint64_t *hash)
+static int read_folder(const struct memory_file *file, size_t n_files,
+                       const struct index_store *keep, size_t n, uint64_t *hash)
 {
     struct memory_opener opener = {.opener.runs_commands = true,
                                    .file = file,

@@ -18,12 +18,14 @@ static struct iovec piece_of(const char *text)
     return (struct iovec){.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
 }
 
-static int save(const struct keep *keep, const char *kind, const char *identity, const char *text)
+static int save(const struct index_store *keep, const char *kind, const char *identity,
+                const char *text)
 {
     const struct iovec pieces[] = {piece_of(""), piece_of(text), piece_of("!")};
-    struct kept kept = {0};
+    struct kept_index kept = {0};
     struct diag d = DIAG_INIT;
-    int r = keep_save(keep, kind, identity, "/d/a.txt", pieces, ARRAY_LEN(pieces), &kept, &d);
+    int r =
+        index_store_save(keep, kind, identity, "/d/a.txt", pieces, ARRAY_LEN(pieces), &kept, &d);
 
     if (r == 0) {
         assert_int_equal(kept.size, strlen(text) + 1);
@@ -31,25 +33,25 @@ static int save(const struct keep *keep, const char *kind, const char *identity,
         assert_int_equal(kept.bytes[strlen(text)], '!');
     }
     assert_true(r == 0 || !kept.bytes);
-    kept_release(&kept);
+    kept_index_release(&kept);
     return r;
 }
 
 /* want NULL: nothing is kept. */
-static void check_load(const struct keep *keep, const char *kind, const char *identity,
+static void check_load(const struct index_store *keep, const char *kind, const char *identity,
                        const char *want)
 {
-    struct kept kept = {0};
-    int r = keep_load(keep, kind, identity, &kept);
+    struct kept_index kept = {0};
+    int r = index_store_load(keep, kind, identity, &kept);
 
     assert_int_equal(r, want ? 0 : -ENOENT);
     if (want) {
         assert_int_equal(kept.size, strlen(want));
         assert_memory_equal(kept.bytes, want, strlen(want));
     }
-    kept_release(&kept);
+    kept_index_release(&kept);
     assert_null(kept.bytes);
-    kept_release(&kept);
+    kept_index_release(&kept);
 }
 
 /* The one file of a kind. */
@@ -70,23 +72,23 @@ static void test_keep__changed_while_loaded__stays(void **state)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX];
-    struct cache_keep keep;
-    struct kept kept;
+    struct index_files keep;
+    struct kept_index kept;
 
-    cache_keep_init(&keep, &folder);
+    index_files_init(&keep, &folder);
     assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
     only_file(*state, "rows", path);
     for (unsigned how = 0; how < 2; how++) {
         AUTO_CLOSE int fd = -1;
 
         assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
-        assert_int_equal(keep_load(&keep.keep, "rows", "a", &kept), 0);
+        assert_int_equal(index_store_load(&keep.keep, "rows", "a", &kept), 0);
         fd = open(path, O_WRONLY | O_CLOEXEC);
         assert_true(how ? pwrite(fd, "FIRST!", 6, 0) == 6 : ftruncate(fd, 0) == 0);
         assert_int_equal(kept.size, 6);
         assert_memory_equal(kept.bytes, "first!", 6);
-        kept_release(&kept);
-        keep_remove(&keep.keep, "rows", "a");
+        kept_index_release(&kept);
+        index_store_remove(&keep.keep, "rows", "a");
     }
 }
 
@@ -97,10 +99,10 @@ static void test_keep__folder_in_its_place__made_again(void **state)
     const struct iovec piece = piece_of("first");
     char path[PATH_MAX], part[PATH_MAX + 5], inside[PATH_MAX + 5];
     struct diag d = DIAG_INIT;
-    struct cache_keep keep;
-    struct kept kept = {0};
+    struct index_files keep;
+    struct kept_index kept = {0};
 
-    cache_keep_init(&keep, &folder);
+    index_files_init(&keep, &folder);
     assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
     only_file(*state, "rows", path);
     snprintf(part, sizeof(part), "%s.part", path);
@@ -114,7 +116,7 @@ static void test_keep__folder_in_its_place__made_again(void **state)
     snprintf(inside, sizeof(inside), "%s/x", path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(mkdir(inside, 0700), 0);
-    assert_int_equal(keep_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, &d), -EISDIR);
+    assert_int_equal(index_store_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, &d), -EISDIR);
     assert_diag_has(&d, "want a file, found a folder that is not empty; remove it");
     assert_int_equal(access(inside, F_OK), 0);
 }
@@ -123,10 +125,10 @@ static void test_keep__saved__loaded(void **state)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX];
-    struct cache_keep keep;
+    struct index_files keep;
     struct stat st;
 
-    cache_keep_init(&keep, &folder);
+    index_files_init(&keep, &folder);
     check_load(&keep.keep, "rows", "a", NULL);
     assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
     check_load(&keep.keep, "rows", "a", "first!");
@@ -146,19 +148,19 @@ static void test_keep__saved__loaded(void **state)
 static void test_keep__removed__mapped_bytes_stay(void **state)
 {
     const struct cache_folder folder = {.path = *state};
-    struct cache_keep keep;
-    struct kept kept;
+    struct index_files keep;
+    struct kept_index kept;
 
-    cache_keep_init(&keep, &folder);
-    keep_remove(&keep.keep, "rows", "a");
+    index_files_init(&keep, &folder);
+    index_store_remove(&keep.keep, "rows", "a");
     assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
-    assert_int_equal(keep_load(&keep.keep, "rows", "a", &kept), 0);
-    keep_remove(&keep.keep, "rows", "a");
+    assert_int_equal(index_store_load(&keep.keep, "rows", "a", &kept), 0);
+    index_store_remove(&keep.keep, "rows", "a");
     check_load(&keep.keep, "rows", "a", NULL);
     assert_int_equal(save(&keep.keep, "rows", "a", "again"), 0);
     check_load(&keep.keep, "rows", "a", "again!");
     assert_memory_equal(kept.bytes, "first!", 6);
-    kept_release(&kept);
+    kept_index_release(&kept);
 }
 
 /* Each truncation of the file, each of its last 64 bytes changed, a link, a folder. A change of the
@@ -167,11 +169,11 @@ static void test_keep__damaged__nothing_and_made_again(void **state)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX], other[PATH_MAX], bytes[128];
-    struct cache_keep keep;
+    struct index_files keep;
     ssize_t size;
     int fd;
 
-    cache_keep_init(&keep, &folder);
+    index_files_init(&keep, &folder);
     assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
     only_file(*state, "rows", path);
     fd = open(path, O_RDWR | O_CLOEXEC);
@@ -205,16 +207,16 @@ static void test_keep__no_folder__error_with_reason(void **state)
     char path[PATH_MAX];
     struct cache_folder folder = {.path = path};
     struct diag d = DIAG_INIT;
-    struct cache_keep keep;
-    struct kept kept = {0};
+    struct index_files keep;
+    struct kept_index kept = {0};
 
     temp_write(*state, "file", "x", 1);
     temp_path(*state, "file", path);
-    cache_keep_init(&keep, &folder);
-    assert_true(keep_load(&keep.keep, "rows", "a", &kept) < 0);
-    assert_true(keep_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, &d) < 0);
+    index_files_init(&keep, &folder);
+    assert_true(index_store_load(&keep.keep, "rows", "a", &kept) < 0);
+    assert_true(index_store_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, &d) < 0);
     assert_diag_has(&d, path);
-    keep_remove(&keep.keep, "rows", "a");
+    index_store_remove(&keep.keep, "rows", "a");
     assert_null(kept.bytes);
 }
 
@@ -222,12 +224,12 @@ static void test_keep__no_folder__error_with_reason(void **state)
 static void test_keep__folder_read_only__error(void **state)
 {
     const struct cache_folder folder = {.path = *state};
-    struct cache_keep keep;
+    struct index_files keep;
     char path[PATH_MAX];
 
     if (geteuid() == 0)
         skip(); /* who may write anywhere */
-    cache_keep_init(&keep, &folder);
+    index_files_init(&keep, &folder);
     temp_folder(*state, "rows");
     temp_path(*state, "rows", path);
     assert_int_equal(chmod(path, 0500), 0);
@@ -242,26 +244,26 @@ static void test_keep__no_room__error_with_numbers(void **state)
     struct cache_folder folder = {.path = *state};
     const struct iovec piece = piece_of("some more");
     struct diag d = DIAG_INIT, why = DIAG_INIT;
-    struct cache_keep keep;
-    struct kept kept = {0};
+    struct index_files keep;
+    struct kept_index kept = {0};
     uint64_t used;
 
-    if (room_open(&folder, 1 << 20, 0, &folder.room, &why) < 0)
+    if (quota_open(&folder, 1 << 20, 0, &folder.quota, &why) < 0)
         fail_msg("%s", why.text);
-    cache_keep_init(&keep, &folder);
+    index_files_init(&keep, &folder);
     assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);
-    used = room_used(folder.room);
-    assert_int_equal(room_take(folder.room, (1 << 20) - used - 100), 0);
-    assert_int_equal(keep_save(&keep.keep, "rows", "b", "", &piece, 1, &kept, &d), -ENOSPC);
+    used = quota_used(folder.quota);
+    assert_int_equal(quota_take(folder.quota, (1 << 20) - used - 100), 0);
+    assert_int_equal(index_store_save(&keep.keep, "rows", "b", "", &piece, 1, &kept, &d), -ENOSPC);
     assert_diag_has(&d, "bytes of room in the cache folder");
     assert_diag_has(&d, "of the limit 1048576 in use");
     check_load(&keep.keep, "rows", "b", NULL);
     check_load(&keep.keep, "rows", "a", "first!");
-    room_give_back(folder.room, (1 << 20) - used - 100);
-    assert_int_equal(room_used(folder.room), used);
+    quota_give_back(folder.quota, (1 << 20) - used - 100);
+    assert_int_equal(quota_used(folder.quota), used);
     assert_int_equal(save(&keep.keep, "rows", "b", "second"), 0);
-    assert_int_equal(room_used(folder.room), used + 4096);
-    room_close(folder.room);
+    assert_int_equal(quota_used(folder.quota), used + 4096);
+    quota_close(folder.quota);
 }
 
 /* Processes that save the same at once, while one of them may find it damaged and remove it: each
@@ -270,10 +272,10 @@ static void test_keep__many_processes__one_entry(void **state)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX];
-    struct cache_keep keep;
+    struct index_files keep;
     pid_t id[8];
 
-    cache_keep_init(&keep, &folder);
+    index_files_init(&keep, &folder);
     for (size_t i = 0; i < ARRAY_LEN(id); i++) {
         id[i] = fork();
         assert_true(id[i] >= 0);
@@ -282,14 +284,14 @@ static void test_keep__many_processes__one_entry(void **state)
             bool good = true;
 
             for (unsigned round = 0; round < 100 && good; round++) {
-                struct kept kept = {0};
-                int r = keep_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, NULL);
+                struct kept_index kept = {0};
+                int r = index_store_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, NULL);
 
                 good = r == 0 ? kept.size == 8 && !memcmp(kept.bytes, "the same", 8)
                               : r == -ENOENT; /* removed before it could be opened */
-                kept_release(&kept);
+                kept_index_release(&kept);
                 if (i == 0 && round % 8 == 0)
-                    keep_remove(&keep.keep, "rows", "a");
+                    index_store_remove(&keep.keep, "rows", "a");
             }
             _exit(good ? 0 : 1);
         }

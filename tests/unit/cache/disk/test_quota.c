@@ -30,22 +30,22 @@
 #define AT_CRC     60
 #define AT_SLOTS   64
 
-static struct room *open_room(const char *folder, uint64_t limit)
+static struct quota *open_quota(const char *folder, uint64_t limit)
 {
     const struct cache_folder cache = {.path = (char *)folder};
-    struct room *room = NULL;
+    struct quota *quota = NULL;
     struct diag d = DIAG_INIT;
 
-    if (room_open(&cache, limit, 0, &room, &d) < 0)
+    if (quota_open(&cache, limit, 0, &quota, &d) < 0)
         fail_msg("%s", d.text);
-    return room;
+    return quota;
 }
 
-static void close_room(struct room **room)
+static void close_quota(struct quota **quota)
 {
-    room_close(*room);
+    quota_close(*quota);
 }
-#define AUTO_ROOM AUTO(close_room)
+#define AUTO_SIZE AUTO(close_quota)
 
 /* What the files of the folder take, by the words of others: du. */
 static uint64_t truth(const char *folder)
@@ -86,82 +86,82 @@ static void write_file(const char *folder, uint64_t at, const void *bytes, size_
 
 static void test_room__take_and_give__counted(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB);
-    uint64_t start = room_used(room), mark;
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
+    uint64_t start = quota_used(quota), mark;
 
-    assert_int_equal(room_limit(room), MIB);
+    assert_int_equal(quota_limit(quota), MIB);
     assert_int_equal(start, truth(*state));
-    assert_int_equal(room_take(room, 100 * KIB), 0);
-    assert_int_equal(room_used(room), start + 100 * KIB);
-    room_give_back(room, 60 * KIB);
-    assert_int_equal(room_used(room), start + 40 * KIB);
+    assert_int_equal(quota_take(quota, 100 * KIB), 0);
+    assert_int_equal(quota_used(quota), start + 100 * KIB);
+    quota_give_back(quota, 60 * KIB);
+    assert_int_equal(quota_used(quota), start + 40 * KIB);
     add_file(*state, "f", 40 * KIB);
-    room_settle(room, 40 * KIB);
-    assert_int_equal(room_used(room), start + 40 * KIB);
-    assert_int_equal(room_take(room, MIB), -ENOSPC);
-    assert_int_equal(room_take(room, MIB - 40 * KIB - start), 0);
-    assert_int_equal(room_take(room, 1), -ENOSPC);
-    mark = room_mark(room);
-    room_freed(room, 8 * KIB, mark);
-    assert_int_equal(room_take(room, 8 * KIB), 0);
-    assert_int_equal(room_take(room, 1), -ENOSPC);
-    assert_int_equal(room_take(room, UINT64_MAX), -ENOSPC);
+    quota_settle(quota, 40 * KIB);
+    assert_int_equal(quota_used(quota), start + 40 * KIB);
+    assert_int_equal(quota_take(quota, MIB), -ENOSPC);
+    assert_int_equal(quota_take(quota, MIB - 40 * KIB - start), 0);
+    assert_int_equal(quota_take(quota, 1), -ENOSPC);
+    mark = quota_mark(quota);
+    quota_freed(quota, 8 * KIB, mark);
+    assert_int_equal(quota_take(quota, 8 * KIB), 0);
+    assert_int_equal(quota_take(quota, 1), -ENOSPC);
+    assert_int_equal(quota_take(quota, UINT64_MAX), -ENOSPC);
 }
 
 /* What others wrote without asking, and what they removed, is seen when there is none left. */
 static void test_room__refusal__counts_first(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
 
     temp_folder(*state, "rows");
     temp_folder(*state, "rows/deep");
     add_file(*state, "rows/deep/big", 900 * KIB);
-    assert_true(room_used(room) < 100 * KIB);
-    assert_int_equal(room_recount(room), 0);
-    assert_int_equal(room_used(room), truth(*state));
-    assert_true(room_used(room) >= 900 * KIB);
-    assert_int_equal(room_take(room, 200 * KIB), -ENOSPC);
-    assert_true(room_used(room) <= MIB);
+    assert_true(quota_used(quota) < 100 * KIB);
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_used(quota), truth(*state));
+    assert_true(quota_used(quota) >= 900 * KIB);
+    assert_int_equal(quota_take(quota, 200 * KIB), -ENOSPC);
+    assert_true(quota_used(quota) <= MIB);
 }
 
 /* A link out of the folder counts as a link. */
 static void test_room__links__not_followed(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     char path[PATH_MAX];
 
     temp_path(*state, "link", path);
     assert_int_equal(symlink("/usr", path), 0);
-    assert_int_equal(room_recount(room), 0);
-    assert_int_equal(room_used(room), truth(*state));
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_used(quota), truth(*state));
 }
 
 /* What was freed before or while the files were counted is not subtracted once more. */
 static void test_room__freed_across_count__left_out(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     char path[PATH_MAX];
     uint64_t mark;
 
     add_file(*state, "f", 100 * KIB);
-    assert_int_equal(room_recount(room), 0);
-    mark = room_mark(room);
+    assert_int_equal(quota_recount(quota), 0);
+    mark = quota_mark(quota);
     temp_path(*state, "f", path);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(room_recount(room), 0);
-    room_freed(room, 100 * KIB, mark);
-    assert_int_equal(room_used(room), truth(*state));
+    assert_int_equal(quota_recount(quota), 0);
+    quota_freed(quota, 100 * KIB, mark);
+    assert_int_equal(quota_used(quota), truth(*state));
 }
 
 static void test_room__percent__of_file_system(void **state)
 {
     const struct cache_folder cache = {.path = *state};
-    AUTO_ROOM struct room *room = NULL;
+    AUTO_SIZE struct quota *quota = NULL;
     struct statvfs fs;
 
-    assert_int_equal(room_open(&cache, 5, 50, &room, NULL), 0);
+    assert_int_equal(quota_open(&cache, 5, 50, &quota, NULL), 0);
     assert_int_equal(statvfs(*state, &fs), 0);
-    assert_true(room_limit(room) / MIB == (uint64_t)fs.f_blocks * fs.f_frsize / 2 / MIB);
+    assert_true(quota_limit(quota) / MIB == (uint64_t)fs.f_blocks * fs.f_frsize / 2 / MIB);
 }
 
 /* ---- damage ---- */
@@ -169,14 +169,14 @@ static void test_room__percent__of_file_system(void **state)
 /* Each byte of the head and of our slot, and each length: counted anew, and the limit holds. */
 static void test_room__damaged__counted_anew(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB), *other = NULL;
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB), *other = NULL;
     char path[PATH_MAX];
     uint64_t used;
 
     add_file(*state, "f", 300 * KIB);
-    assert_int_equal(room_recount(room), 0);
-    assert_int_equal(room_take(room, 400 * KIB), 0);
-    used = room_used(room);
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_take(quota, 400 * KIB), 0);
+    used = quota_used(quota);
     temp_path(*state, "room", path);
     for (int i = 0; i < AT_SLOTS + 16 + AT_SLOTS; i++) {
         AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -190,16 +190,16 @@ static void test_room__damaged__counted_anew(void **state)
             assert_int_equal(ftruncate(fd, i - AT_SLOTS - 16), 0);
         }
         /* Another process: what it cannot tell it takes for full, until we have counted. */
-        other = open_room(*state, MIB);
-        assert_int_equal(room_take(other, 400 * KIB), -ENOSPC);
-        assert_int_equal(room_recount(room), 0);
-        assert_int_equal(room_recount(other), 0); /* our slot is whole again, too */
-        assert_int_equal(room_take(other, 400 * KIB), -ENOSPC);
-        assert_int_equal(room_take(other, 200 * KIB), 0);
-        room_close(other);
+        other = open_quota(*state, MIB);
+        assert_int_equal(quota_take(other, 400 * KIB), -ENOSPC);
+        assert_int_equal(quota_recount(quota), 0);
+        assert_int_equal(quota_recount(other), 0); /* our slot is whole again, too */
+        assert_int_equal(quota_take(other, 400 * KIB), -ENOSPC);
+        assert_int_equal(quota_take(other, 200 * KIB), 0);
+        quota_close(other);
         other = NULL;
-        assert_int_equal(room_recount(room), 0);
-        assert_true(room_used(room) >= used && room_used(room) < used + 100 * KIB);
+        assert_int_equal(quota_recount(quota), 0);
+        assert_true(quota_used(quota) >= used && quota_used(quota) < used + 100 * KIB);
     }
 }
 
@@ -208,15 +208,15 @@ static void test_room__other_version__refused_untouched(void **state)
     const struct cache_folder cache = {.path = *state};
     uint8_t head[64] = "epochrom", after[64];
     struct diag d = DIAG_INIT;
-    struct room *room = NULL;
+    struct quota *quota = NULL;
     char path[PATH_MAX];
     AUTO_CLOSE int fd = -1;
 
-    room_close(open_room(*state, MIB));
+    quota_close(open_quota(*state, MIB));
     store_le32(head + AT_VERSION, 2);
     store_le32(head + AT_CRC, (uint32_t)crc32_z(0, head, AT_CRC));
     write_file(*state, 0, head, sizeof(head));
-    assert_int_equal(room_open(&cache, MIB, 0, &room, &d), -EPROTO);
+    assert_int_equal(quota_open(&cache, MIB, 0, &quota, &d), -EPROTO);
     assert_diag_has(&d, "/room: want version 1");
     temp_path(*state, "room", path);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -228,27 +228,27 @@ static void test_room__not_a_file__not_touched(void **state)
 {
     const struct cache_folder cache = {.path = *state};
     struct diag d = DIAG_INIT;
-    struct room *room = NULL;
+    struct quota *quota = NULL;
     char path[PATH_MAX];
 
-    room_close(open_room(*state, MIB));
+    quota_close(open_quota(*state, MIB));
     temp_path(*state, "room", path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("EPOCHFS", path), 0);
-    assert_true(room_open(&cache, MIB, 0, &room, &d) < 0);
+    assert_true(quota_open(&cache, MIB, 0, &quota, &d) < 0);
     assert_diag_has(&d, *state);
 }
 
 /* The total of before a power cut may be too low: who is alone counts. */
 static void test_room__alone__counts_at_open(void **state)
 {
-    struct room *room = open_room(*state, MIB);
+    struct quota *quota = open_quota(*state, MIB);
 
-    room_close(room);
+    quota_close(quota);
     add_file(*state, "f", 500 * KIB);
-    room = open_room(*state, MIB);
-    assert_int_equal(room_used(room), truth(*state));
-    room_close(room);
+    quota = open_quota(*state, MIB);
+    assert_int_equal(quota_used(quota), truth(*state));
+    quota_close(quota);
 }
 
 /* ---- several processes ---- */
@@ -256,43 +256,43 @@ static void test_room__alone__counts_at_open(void **state)
 /* Takes all there is, writes half of it, and is killed before it can say so. */
 static void test_room__killed__comes_back(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     int status;
     pid_t id = fork();
 
     if (id == 0) {
-        struct room *own = open_room(*state, MIB);
+        struct quota *own = open_quota(*state, MIB);
 
         add_file(*state, "half", 300 * KIB);
-        if (room_take(own, 600 * KIB) < 0)
+        if (quota_take(own, 600 * KIB) < 0)
             _exit(1);
         raise(SIGKILL);
     }
     assert_int_equal(waitpid(id, &status, 0), id);
     assert_true(WIFSIGNALED(status));
-    assert_int_equal(room_take(room, 600 * KIB), 0); /* it counts first */
-    room_give_back(room, 600 * KIB);
-    assert_int_equal(room_used(room), truth(*state));
+    assert_int_equal(quota_take(quota, 600 * KIB), 0); /* it counts first */
+    quota_give_back(quota, 600 * KIB);
+    assert_int_equal(quota_used(quota), truth(*state));
 }
 
 /* What a living one has in flight stays taken, also when the files are counted. */
 static void test_room__counted_while_in_flight__stays_taken(void **state)
 {
-    AUTO_ROOM struct room *a = open_room(*state, MIB), *b = open_room(*state, MIB);
+    AUTO_SIZE struct quota *a = open_quota(*state, MIB), *b = open_quota(*state, MIB);
 
-    assert_int_equal(room_take(a, 600 * KIB), 0);
-    assert_int_equal(room_recount(b), 0);
-    assert_int_equal(room_used(b), 600 * KIB + truth(*state));
-    assert_int_equal(room_take(b, 600 * KIB), -ENOSPC);
-    room_close(a);
+    assert_int_equal(quota_take(a, 600 * KIB), 0);
+    assert_int_equal(quota_recount(b), 0);
+    assert_int_equal(quota_used(b), 600 * KIB + truth(*state));
+    assert_int_equal(quota_take(b, 600 * KIB), -ENOSPC);
+    quota_close(a);
     a = NULL;
-    assert_int_equal(room_take(b, 600 * KIB), 0);
+    assert_int_equal(quota_take(b, 600 * KIB), 0);
 }
 
 /* A daemon: who opened it ends, and its child goes on. */
 static void test_room__forked__child_goes_on(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     int ready[2], alive[2], status;
     pid_t id, daemon = 0;
     char byte;
@@ -301,12 +301,12 @@ static void test_room__forked__child_goes_on(void **state)
     assert_int_equal(pipe(alive), 0); /* until this process ends */
     id = fork();
     if (id == 0) {
-        struct room *own = open_room(*state, MIB);
+        struct quota *own = open_quota(*state, MIB);
 
         if (fork() == 0) {
             daemon = getpid();
             close(alive[1]);
-            if (room_take(own, 600 * KIB) == 0 &&
+            if (quota_take(own, 600 * KIB) == 0 &&
                 write(ready[1], &daemon, sizeof(daemon)) == sizeof(daemon))
                 _exit(read(alive[0], &byte, 1) == 0 ? 0 : 1);
         }
@@ -315,16 +315,16 @@ static void test_room__forked__child_goes_on(void **state)
     assert_int_equal(waitpid(id, &status, 0), id);
     close(ready[1]);
     assert_int_equal(read(ready[0], &daemon, sizeof(daemon)), sizeof(daemon));
-    assert_int_equal(room_recount(room), 0);
-    assert_int_equal(room_take(room, 600 * KIB), -ENOSPC);
-    assert_int_equal(room_used(room), 600 * KIB + truth(*state));
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_take(quota, 600 * KIB), -ENOSPC);
+    assert_int_equal(quota_used(quota), 600 * KIB + truth(*state));
     assert_int_equal(kill(daemon, SIGKILL), 0);
     assert_int_equal(read(ready[0], &daemon, sizeof(daemon)), 0); /* it is gone, and its locks */
     close(ready[0]);
     close(alive[0]);
     close(alive[1]);
-    assert_int_equal(room_recount(room), 0);
-    assert_int_equal(room_used(room), truth(*state));
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_used(quota), truth(*state));
 }
 
 #define CHURN_LIMIT (2 * MIB)
@@ -332,7 +332,7 @@ static void test_room__forked__child_goes_on(void **state)
 /* Take, then write and settle, or give back, or remove a file again. */
 static int churn(const char *folder, unsigned who, unsigned rounds)
 {
-    struct room *room = open_room(folder, CHURN_LIMIT);
+    struct quota *quota = open_quota(folder, CHURN_LIMIT);
     uint64_t random = RANDOM_SEED + who;
     char name[32], path[PATH_MAX];
 
@@ -344,22 +344,22 @@ static int churn(const char *folder, unsigned who, unsigned rounds)
         snprintf(name, sizeof(name), "%u-%u", who, (unsigned)random_below(&random, 20));
         temp_path(folder, name, path);
         if (stat(path, &st) == 0) {
-            mark = room_mark(room);
+            mark = quota_mark(quota);
             unlink(path);
-            room_freed(room, (uint64_t)st.st_blocks * 512, mark);
+            quota_freed(quota, (uint64_t)st.st_blocks * 512, mark);
         }
-        if (random_below(&random, 50) == 0 && room_recount(room) < 0)
+        if (random_below(&random, 50) == 0 && quota_recount(quota) < 0)
             return 1;
-        if (room_take(room, bytes) < 0)
+        if (quota_take(quota, bytes) < 0)
             continue;
         if (random_below(&random, 3) == 0) {
-            room_give_back(room, bytes);
+            quota_give_back(quota, bytes);
             continue;
         }
         add_file(folder, name, bytes);
-        room_settle(room, bytes);
+        quota_settle(quota, bytes);
     }
-    room_close(room);
+    quota_close(quota);
     return 0;
 }
 
@@ -387,7 +387,7 @@ static unsigned stop_all(pid_t *id, size_t n)
 
 static void test_room__many_processes__never_above_limit(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, CHURN_LIMIT);
+    AUTO_SIZE struct quota *quota = open_quota(*state, CHURN_LIMIT);
     uint64_t most = 0, takes;
     unsigned left;
     int status;
@@ -400,8 +400,8 @@ static void test_room__many_processes__never_above_limit(void **state)
     }
     do {
         for (unsigned i = 0; i < 10; i++)
-            if (room_take(room, 4 * KIB) == 0)
-                room_give_back(room, 4 * KIB);
+            if (quota_take(quota, 4 * KIB) == 0)
+                quota_give_back(quota, 4 * KIB);
         left = stop_all(id, ARRAY_LEN(id));
         takes = truth(*state);
         assert_true(takes <= CHURN_LIMIT);
@@ -413,38 +413,38 @@ static void test_room__many_processes__never_above_limit(void **state)
     assert_int_equal(kill(id[0], SIGKILL), 0);
     assert_int_equal(waitpid(id[0], &status, 0), id[0]);
     assert_true(most > CHURN_LIMIT / 2); /* it was about something */
-    assert_true(room_used(room) >= truth(*state));
-    assert_int_equal(room_recount(room), 0);
-    assert_int_equal(room_used(room), truth(*state));
+    assert_true(quota_used(quota) >= truth(*state));
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_used(quota), truth(*state));
 }
 
 /* Threads of one process share what it has in flight. */
 static void *take_and_give(void *arg)
 {
-    struct room *room = arg;
+    struct quota *quota = arg;
 
     for (unsigned i = 0; i < 2000; i++)
-        if (room_take(room, 100 * KIB) == 0) {
-            if (room_used(room) > MIB)
+        if (quota_take(quota, 100 * KIB) == 0) {
+            if (quota_used(quota) > MIB)
                 return arg;
-            room_give_back(room, 100 * KIB);
+            quota_give_back(quota, 100 * KIB);
         }
     return NULL;
 }
 
 static void test_room__threads__nothing_lost(void **state)
 {
-    AUTO_ROOM struct room *room = open_room(*state, MIB);
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     pthread_t thread[4];
     void *bad;
 
     for (size_t i = 0; i < ARRAY_LEN(thread); i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, take_and_give, room), 0);
+        assert_int_equal(pthread_create(&thread[i], NULL, take_and_give, quota), 0);
     for (size_t i = 0; i < ARRAY_LEN(thread); i++) {
         pthread_join(thread[i], &bad);
         assert_null(bad);
     }
-    assert_int_equal(room_used(room), truth(*state));
+    assert_int_equal(quota_used(quota), truth(*state));
 }
 
 #define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)

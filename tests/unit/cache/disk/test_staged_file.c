@@ -631,7 +631,7 @@ static void test_drop__excluded__by_one_at_a_time(void **state)
 
 /* Cut anywhere, then some who had it open fetch, publish and drop: nothing of it makes the file as
  * long as it was, so all that was known before is known to be lost, until it is begun anew. */
-static void test_cut__written_to_behind__drops_are_not_told(void **state)
+static void test_cut__written_to_behind__drops_are_not_reported(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged one = open_key(*state, &usual);
@@ -815,11 +815,11 @@ static bool has_waiter(ino_t inode)
     FILE *f = fopen("/proc/locks", "re");
     bool found = false;
     char part[32];
-    size_t room = 0;
+    size_t capacity = 0;
 
     assert_non_null(f);
     snprintf(part, sizeof(part), ":%llu ", (unsigned long long)inode);
-    while (getline(&line, &room, f) > 0)
+    while (getline(&line, &capacity, f) > 0)
         found = found || (strstr(line, "->") && strstr(line, part));
     fclose(f);
     return found;
@@ -1035,7 +1035,7 @@ int main(void)
         IN_TEMP(test_drop__block__gone_and_freed),
         IN_TEMP(test_drop__another_drops_before__says_which),
         IN_TEMP(test_drop__excluded__by_one_at_a_time),
-        IN_TEMP(test_cut__written_to_behind__drops_are_not_told),
+        IN_TEMP(test_cut__written_to_behind__drops_are_not_reported),
         IN_TEMP(test_mend__name_is_of_another__only_the_open_file),
         IN_TEMP(test_drop__claimed__stays),
         IN_TEMP(test_drop__no_holes_here__says_so_before),

@@ -235,14 +235,14 @@ static void test_credentials__instance__token_role_secret(void **state)
 }
 
 /* An answer of a container whose credentials expire in so many seconds. */
-static void container_answer(char *ret, size_t room, const char *id, int seconds)
+static void container_answer(char *ret, size_t capacity, const char *id, int seconds)
 {
     time_t at = time(NULL) + seconds;
     struct tm tm;
     char expires[32];
 
     strftime(expires, sizeof(expires), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-    snprintf(ret, room,
+    snprintf(ret, capacity,
              "{\"AccessKeyId\":\"%s\",\"SecretAccessKey\":\"S\",\"Token\":\"T\","
              "\"Expiration\":\"%s\"}",
              id, expires);

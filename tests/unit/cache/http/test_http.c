@@ -18,10 +18,10 @@
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
-#define PATIENCE_NS INT64_C(50000000000) /* more than anything here takes */
-#define TRIES       5 /* where a loaded machine may be slower than a limit that is tested */
-#define FILE_SIZE   UINT64_C(1000000)
-#define ETAG        "\"v1\""
+#define ANSWER_NS INT64_C(50000000000) /* more than anything here takes */
+#define TRIES     5 /* where a loaded machine may be slower than a limit that is tested */
+#define FILE_SIZE UINT64_C(1000000)
+#define ETAG      "\"v1\""
 
 static uint8_t byte_at(uint64_t i)
 {
@@ -662,7 +662,7 @@ static unsigned ended_now(struct fixture *f)
 /* Wait until that many transfers have ended. */
 static void wait_ended(struct fixture *f, unsigned n)
 {
-    int64_t until = monotonic_ns() + PATIENCE_NS;
+    int64_t until = monotonic_ns() + ANSWER_NS;
 
     lock_take(&f->lock);
     while (f->ended < n && monotonic_ns() < until)
@@ -675,7 +675,7 @@ static void wait_ended(struct fixture *f, unsigned n)
 /* Wait until so many bytes have been given, or it has ended. Have they? */
 static bool are_given(struct fetch *fetch, uint64_t n)
 {
-    int64_t until = monotonic_ns() + PATIENCE_NS;
+    int64_t until = monotonic_ns() + ANSWER_NS;
     LOCK_SCOPE(&fetch->f->lock);
 
     while (fetch->given < n && !fetch->ends && monotonic_ns() < until)
@@ -793,7 +793,7 @@ static void test_http_transfer__ends_as_it_should(void **state)
     teardown(&f);
 }
 
-static void test_http_transfer__busy__retry_after_is_told(void **state)
+static void test_http_transfer__busy__retry_after_is_reported(void **state)
 {
     struct fixture f;
     struct fetch fetch;
@@ -1430,7 +1430,7 @@ static void test_http_signed__no_secrets(void **state)
     teardown(&f);
 }
 
-static void test_http_redirect__other_server__not_told_who_we_are(void **state)
+static void test_http_redirect__other_server__not_reported_who_we_are(void **state)
 {
     static const char *const headers[] = {"X-Secret: 7", NULL};
     struct http_call call = {.most = 1000, .headers = headers};
@@ -1607,7 +1607,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_http_transfer__ends_as_it_should),
-        cmocka_unit_test(test_http_transfer__busy__retry_after_is_told),
+        cmocka_unit_test(test_http_transfer__busy__retry_after_is_reported),
         cmocka_unit_test(test_http_transfer__server_gives_nothing__again),
         cmocka_unit_test(test_http_transfer__drips__again),
         cmocka_unit_test(test_http_transfer__four_share_the_least_speed__done),
@@ -1630,7 +1630,7 @@ int main(void)
         cmocka_unit_test(test_http_signed__transfers),
         cmocka_unit_test(test_http_signed__expired__again_once_with_others),
         cmocka_unit_test(test_http_signed__no_secrets),
-        cmocka_unit_test(test_http_redirect__other_server__not_told_who_we_are),
+        cmocka_unit_test(test_http_redirect__other_server__not_reported_who_we_are),
         cmocka_unit_test(test_http_user_info__sent_to_its_server_only),
         cmocka_unit_test(test_http_stat),
         cmocka_unit_test(test_http_stat__thousands__few_connections),

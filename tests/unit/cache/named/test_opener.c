@@ -771,22 +771,22 @@ static void test_command__failure__status_and_messages(void **state)
 }
 
 /* Like a full disk: what cannot be written makes the command fail, though it does not. */
-static struct room *give_room(struct fixture *f, uint64_t bytes)
+static struct quota *give_quota(struct fixture *f, uint64_t bytes)
 {
     struct diag d = DIAG_INIT;
 
-    if (room_open(&f->cache, bytes, 0, &f->cache.room, &d) < 0)
+    if (quota_open(&f->cache, bytes, 0, &f->cache.quota, &d) < 0)
         fail_msg("%s", d.text);
-    return f->cache.room;
+    return f->cache.quota;
 }
 
 /* The limit of the folder holds, and what was not kept takes no room; what is kept takes its own.
  */
-static void test_command__limit_of_the_folder__told_with_numbers(void **state)
+static void test_command__limit_of_the_folder__reported_with_numbers(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
-    struct room *room = give_room(f, 1 << 20);
-    uint64_t used = room_used(room);
+    struct quota *quota = give_quota(f, 1 << 20);
+    uint64_t used = quota_used(quota);
     struct opener_run *run = NULL;
     struct diag d = DIAG_INIT;
 
@@ -794,28 +794,28 @@ static void test_command__limit_of_the_folder__told_with_numbers(void **state)
                   "bytes of room in the cache folder");
     check_failure(f, "head -c 2000000 /dev/zero; true", -ENOSPC, "of the limit 1048576 in use");
     assert_int_equal(count_entries(*state), 0);
-    assert_int_equal(room_used(room), used);
+    assert_int_equal(quota_used(quota), used);
     check_output(f, "printf hello", "hello");
-    assert_int_equal(room_used(room), used + 4096);
+    assert_int_equal(quota_used(quota), used + 4096);
     check_output(f, "printf hello", "hello"); /* was kept */
-    assert_int_equal(room_used(room), used + 4096);
+    assert_int_equal(quota_used(quota), used + 4096);
     /* Of what is there it gets nearly all, step by step. */
     check_output(f, "head -c 600000 /dev/zero | tr '\\0' '\\n' | sed -e '$!d' -e 's/$/x/'", "x\n");
-    assert_int_equal(room_used(room), used + 8192);
-    assert_int_equal(room_recount(room), 0);
-    assert_int_equal(room_used(room), used + 8192);
-    assert_int_equal(room_take(room, (1 << 20) - used - 8192), 0);
+    assert_int_equal(quota_used(quota), used + 8192);
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_used(quota), used + 8192);
+    assert_int_equal(quota_take(quota, (1 << 20) - used - 8192), 0);
     assert_int_equal(opener_start(&f->opener.opener, "printf other", &run, &d), -ENOSPC);
     assert_diag_has(&d, "command 'printf other'");
     assert_diag_has(&d, "bytes of room in the cache folder");
-    room_close(room);
+    quota_close(quota);
 }
 
 /* An output that is larger than what is taken at once. */
 static void test_command__large_output__room_in_steps(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
-    struct room *room = give_room(f, 40 << 20);
+    struct quota *quota = give_quota(f, 40 << 20);
     AUTO_BLOB struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
 
@@ -825,9 +825,9 @@ static void test_command__large_output__room_in_steps(void **state)
                &blob, &d) < 0)
         fail_msg("%s", d.text);
     assert_int_equal(blob->size, 30000000);
-    assert_int_equal(room_recount(room), 0);
-    assert_true(room_used(room) < (31 << 20));
-    room_close(room);
+    assert_int_equal(quota_recount(quota), 0);
+    assert_true(quota_used(quota) < (31 << 20));
+    quota_close(quota);
 }
 
 static void test_command__no_room_for_output__fails(void **state)
@@ -1161,15 +1161,15 @@ static void test_command__maker_is_killed__its_command_is_waited_for(void **stat
 static void test_command__no_pidfd__looked_for(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new_limited(*state, 1);
-    AUTO_FIXTURE struct fixture *patient = commands_new(*state);
+    AUTO_FIXTURE struct fixture *watched_child = commands_new(*state);
     int64_t before = monotonic_ns();
 
     no_pidfd = true;
     /* Nothing tells that it has ended. */
-    check_output(patient, "exec 2>&-; head -c 20000000 /dev/zero | tr -d '\\0'", "");
+    check_output(watched_child, "exec 2>&-; head -c 20000000 /dev/zero | tr -d '\\0'", "");
     assert_true(monotonic_ns() - before < PATIENCE_MS / 2 * INT64_C(1000000));
-    check_output(patient, "printf hello", "hello");
-    check_failure(patient, "echo why >&2; exit 3", -EIO, "exit status 3: why");
+    check_output(watched_child, "printf hello", "hello");
+    check_failure(watched_child, "echo why >&2; exit 3", -EIO, "exit status 3: why");
     check_failure(f, "exec 2>&-; exec sleep 100", -ETIMEDOUT, "killed after 1 s");
     no_pidfd = false;
 }
@@ -1234,7 +1234,7 @@ int main(void)
         IN_TEMP(test_command__surroundings__as_in_a_shell),
         IN_TEMP(test_command__signals__neither_blocked_nor_ignored),
         IN_TEMP(test_command__failure__status_and_messages),
-        IN_TEMP(test_command__limit_of_the_folder__told_with_numbers),
+        IN_TEMP(test_command__limit_of_the_folder__reported_with_numbers),
         IN_TEMP(test_command__large_output__room_in_steps),
         IN_TEMP(test_command__no_room_for_output__fails),
         IN_TEMP(test_command__cwd_is_gone__says_where),

@@ -20,10 +20,10 @@
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
-#define PACKED_ROOM (1 << 20)
+#define PACKED_SIZE (1 << 20)
 
 struct packed {
-    uint8_t bytes[PACKED_ROOM];
+    uint8_t bytes[PACKED_SIZE];
     size_t len;
 };
 
@@ -33,13 +33,13 @@ static void add_member(struct packed *p, const void *content, size_t len)
     z_stream z = {.next_in = (Bytef *)content,
                   .avail_in = (uInt)len,
                   .next_out = p->bytes + p->len,
-                  .avail_out = (uInt)(PACKED_ROOM - p->len)};
+                  .avail_out = (uInt)(PACKED_SIZE - p->len)};
     gz_header header = {.name = (Bytef *)"stored-name", .comment = (Bytef *)"a comment", .hcrc = 1};
 
     assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     assert_int_equal(deflateSetHeader(&z, &header), Z_OK);
     assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-    p->len = PACKED_ROOM - z.avail_out;
+    p->len = PACKED_SIZE - z.avail_out;
     deflateEnd(&z);
 }
 
@@ -63,7 +63,7 @@ static struct packed *packed_new(void)
     return p;
 }
 
-static struct room *limit; /* of the cache folder; NULL: none */
+static struct quota *limit; /* of the cache folder; NULL: none */
 static struct unpack_watch *watch;
 
 /* Unpack folder/f into folder/cache. */
@@ -71,7 +71,7 @@ static int unpack_file(const char *folder, struct blob **ret, struct diag *d)
 {
     AUTO_BLOB struct blob *blob = NULL;
     char path[PATH_MAX], cache_path[PATH_MAX];
-    struct cache_folder cache = {.path = cache_path, .room = limit};
+    struct cache_folder cache = {.path = cache_path, .quota = limit};
     int r;
 
     temp_path(folder, "f", path);
@@ -152,20 +152,20 @@ static void check_bad(const char *folder, const struct packed *p, const char *me
     assert_false(find_unpacked(folder, DONE_LEN, path));
 }
 
-static struct room *open_limit(const char *folder, uint64_t bytes)
+static struct quota *open_limit(const char *folder, uint64_t bytes)
 {
     char path[PATH_MAX];
     const struct cache_folder cache = {.path = path};
     struct diag d = DIAG_INIT;
-    struct room *room;
+    struct quota *quota;
 
     temp_path(folder, "cache", path);
-    if (room_open(&cache, bytes, 0, &room, &d) < 0)
+    if (quota_open(&cache, bytes, 0, &quota, &d) < 0)
         fail_msg("%s", d.text);
-    return room;
+    return quota;
 }
 
-static void test_unpack__no_room__told_and_nothing_stays(void **state)
+static void test_unpack__no_room__reported_and_nothing_stays(void **state)
 {
     AUTO_FREE struct packed *p = packed_new();
     AUTO_FREE char *zeros = calloc(1, 900000);
@@ -176,7 +176,7 @@ static void test_unpack__no_room__told_and_nothing_stays(void **state)
 
     add_member(p, zeros, 900000);
     limit = open_limit(*state, 800000);
-    used = room_used(limit);
+    used = quota_used(limit);
     assert_int_equal(unpack_bytes(*state, p, &blob, &d), -ENOSPC);
     assert_diag_has(&d, "sub/f.gz: unpacking gzip");
     assert_diag_has(&d, "bytes of room in the cache folder");
@@ -186,10 +186,10 @@ static void test_unpack__no_room__told_and_nothing_stays(void **state)
     assert_diag_has(&d, piece);
     assert_false(find_unpacked(*state, PART_LEN, path));
     assert_false(find_unpacked(*state, DONE_LEN, path));
-    assert_int_equal(room_used(limit), used);
-    assert_int_equal(room_recount(limit), 0);
-    assert_int_equal(room_used(limit), used);
-    room_close(limit);
+    assert_int_equal(quota_used(limit), used);
+    assert_int_equal(quota_recount(limit), 0);
+    assert_int_equal(quota_used(limit), used);
+    quota_close(limit);
     limit = NULL;
 }
 
@@ -208,7 +208,7 @@ static void count_progress(struct unpack_watch *of, const struct blob *packed, u
     c->calls++;
 }
 
-static void test_unpack__watched__told_of_all(void **state)
+static void test_unpack__watched__reported_of_all(void **state)
 {
     struct counting counting = {.watch = {count_progress}};
     AUTO_FREE struct packed *p = packed_new();
@@ -235,14 +235,14 @@ static void test_unpack__just_enough_room__unpacked(void **state)
 
     add_member(p, zeros, 900000);
     limit = open_limit(*state, 4 << 20);
-    used = room_used(limit);
-    room_close(limit);
+    used = quota_used(limit);
+    quota_close(limit);
     limit = open_limit(*state, used + on_disk - 4096);
     check_good(*state, p, zeros, 900000);
-    assert_int_equal(room_used(limit), used + on_disk - 4096);
-    assert_int_equal(room_recount(limit), 0);
-    assert_int_equal(room_used(limit), used + on_disk - 4096);
-    room_close(limit);
+    assert_int_equal(quota_used(limit), used + on_disk - 4096);
+    assert_int_equal(quota_recount(limit), 0);
+    assert_int_equal(quota_used(limit), used + on_disk - 4096);
+    quota_close(limit);
     limit = NULL;
 }
 
@@ -696,7 +696,7 @@ static void test_cache_folder__default_of_another_user__eperm(void **state)
 static void add_stream(struct packed *p, const void *content, size_t len)
 {
     assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, content, len, p->bytes,
-                                             &p->len, PACKED_ROOM),
+                                             &p->len, PACKED_SIZE),
                      LZMA_OK);
 }
 
@@ -737,8 +737,8 @@ static void test_xz__damage__ebadmsg(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_TEMP(test_unpack__no_room__told_and_nothing_stays),
-        IN_TEMP(test_unpack__watched__told_of_all),
+        IN_TEMP(test_unpack__no_room__reported_and_nothing_stays),
+        IN_TEMP(test_unpack__watched__reported_of_all),
         IN_TEMP(test_unpack__just_enough_room__unpacked),
         IN_TEMP(test_gzip__one_member__content),
         IN_TEMP(test_gzip__empty_content__empty),

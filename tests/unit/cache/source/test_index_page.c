@@ -49,15 +49,15 @@ static const char apache[] =
     "</table>\n<address>Apache/2.4.57 (Debian) Server at host Port 80</address>\n</body></html>\n";
 
 /* The names of a page, folders with '/' behind them, with '|' between them. */
-static void names_of(const char *page, const char *path, char *ret, size_t room)
+static void names_of(const char *page, const char *path, char *ret, size_t capacity)
 {
     struct index_link link;
     size_t at = 0, n = 0;
 
     *ret = '\0';
     while (index_page_next(page, strlen(page), path, &at, &link))
-        n += (size_t)snprintf(ret + n, room - n, "%s%s|", link.name, link.is_folder ? "/" : "");
-    assert_true(n < room);
+        n += (size_t)snprintf(ret + n, capacity - n, "%s%s|", link.name, link.is_folder ? "/" : "");
+    assert_true(n < capacity);
 }
 
 static void check(const char *page, const char *path, const char *want)

@@ -90,13 +90,13 @@ static void wait_over(struct fixture *f, unsigned n)
     lock_drop(&f->lock);
 }
 
-static void open_fixture(struct fixture *f, const char *folder, unsigned patience_s,
+static void open_fixture(struct fixture *f, const char *folder, unsigned retry_limit_s,
                          bool background)
 {
     const struct stage_options options = {.limit_percent = 100,
                                           .block = BLOCK,
                                           .jobs = JOBS,
-                                          .patience_s = patience_s,
+                                          .retry_limit_s = retry_limit_s,
                                           .background = background};
     const struct remote_version version = {.size = SIZE, .etag = "\"1\""};
     const struct stage_file file = {.url = "fake://file",
@@ -230,7 +230,7 @@ static void test_patience__nothing_moves__all_fail(void **state)
     waiting = ask(&f, n);
     fake_wait_started(f.fake, JOBS);
     atomic_fetch_add(&turned_s, 31);
-    stage_limit_patience(f.stage, 30); /* it looks again */
+    stage_limit_retry(f.stage, 30); /* it looks again */
     wait_over(&f, n);
     assert_int_equal(f.failed, n);
     let_pass(&f, UINT32_MAX);
@@ -238,21 +238,21 @@ static void test_patience__nothing_moves__all_fail(void **state)
     free(waiting);
 }
 
-/* A guide that knows of nothing, and counts how often it is asked. */
+/* A forecast of needs that knows of nothing, and counts how often it is asked. */
 struct counting {
-    struct stage_guide guide;
+    struct stage_needs needs;
     struct lock lock;
     pthread_cond_t was_asked;
     unsigned asked; /* guarded by lock */
 };
 
-static size_t count_next(void *ctx, struct stage_need *ret, size_t room)
+static size_t count_next(void *ctx, struct stage_need *ret, size_t capacity)
 {
     struct counting *counting = ctx;
     LOCK_SCOPE(&counting->lock);
 
     (void)ret;
-    (void)room;
+    (void)capacity;
     counting->asked++;
     pthread_cond_broadcast(&counting->was_asked);
     return 0;
@@ -296,11 +296,11 @@ static void forget_block(struct fixture *f)
     file_set_locked((struct file *)f->blob, 0, BLOCK_ABSENT);
 }
 
-/* Each reader that begins is a jump, after which the guide walks over what all of them need: in
- * vain if nothing is missing. */
+/* Each reader that begins is a jump, after which the forecast of needs walks over what all of them
+ * need: in vain if nothing is missing. */
 static void test_guide__all_is_here__is_not_asked(void **state)
 {
-    struct counting counting = {.guide = {count_next, never, &counting}};
+    struct counting counting = {.needs = {count_next, never, &counting}};
     struct diag d = DIAG_INIT;
     struct fixture f;
     unsigned before;
@@ -309,18 +309,18 @@ static void test_guide__all_is_here__is_not_asked(void **state)
     condition_init(&counting.was_asked);
     open_fixture(&f, *state, 30, true);
     let_pass(&f, UINT32_MAX);
-    stage_set_guide(f.stage, &counting.guide);
+    stage_set_needs(f.stage, &counting.needs);
     stage_begin(f.stage);
     while (stage_wait(f.stage, 1000, &d) == 0)
         continue;
     before = asked(&counting);
     assert_true(before > 0);
     for (unsigned i = 0; i < 1000; i++)
-        stage_guide_changed(f.stage, true);
+        stage_needs_changed(f.stage, true);
     assert_false(may_be_asked(&f));
     assert_int_equal(asked(&counting), before);
     forget_block(&f);
-    stage_guide_changed(f.stage, false);
+    stage_needs_changed(f.stage, false);
     wait_asked(&counting, before + 1);
     close_fixture(&f);
     pthread_cond_destroy(&counting.was_asked);

@@ -1,5 +1,5 @@
-/* The stage with a guide: what is needed next comes next, and with keep=plan what is needed last
- * goes first, as well as Belady's rule does it. */
+/* The stage with a forecast of needs: what is needed next comes next, and with keep=plan what is
+ * needed last goes first, as well as Belady's rule does it. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -42,12 +42,12 @@ static void make_content(void)
     }
 }
 
-/* ---- an order, and the guide that knows it ---- */
+/* ---- an order, and the forecast of needs that knows it ---- */
 
 /* Samples are read one after another; sample s has bytes [s * sample, (s + 1) * sample) behind the
  * header. */
 struct order {
-    struct stage_guide guide;
+    struct stage_needs needs;
     const struct blob *blob;
     uint64_t header, sample; /* bytes */
     size_t n;                /* reads */
@@ -69,13 +69,13 @@ static uint64_t block_of(const struct order *o, size_t i)
     return o->read[i] * o->sample / BLOCK;
 }
 
-static size_t order_next(void *ctx, struct stage_need *ret, size_t room)
+static size_t order_next(void *ctx, struct stage_need *ret, size_t capacity)
 {
     struct order *o = ctx;
     size_t n = 0;
     LOCK_SCOPE(&o->lock);
 
-    for (; o->tells && n < room && o->given < o->n; o->given++)
+    for (; o->tells && n < capacity && o->given < o->n; o->given++)
         ret[n++] = (struct stage_need){.blob = o->blob,
                                        .off = o->header + o->read[o->given] * o->sample,
                                        .len = o->sample,
@@ -132,7 +132,7 @@ static void order_init(struct order *o, unsigned epochs, unsigned per_block, uin
     uint64_t x = RANDOM_SEED + seed * 7919;
 
     *o = (struct order){.sample = BLOCK / per_block, .n = samples * epochs, .tells = true};
-    o->guide = (struct stage_guide){order_next, order_when, o};
+    o->needs = (struct stage_needs){order_next, order_when, o};
     o->read = calloc(o->n, sizeof(*o->read));
     o->next = calloc(o->n, sizeof(*o->next));
     o->first = calloc(BLOCKS, sizeof(*o->first));
@@ -163,7 +163,7 @@ static void order_release(struct order *o)
 /* ---- what would be best ---- */
 
 /* Hits of Belady's rule: what is read goes in, and the one goes that is needed last. */
-static size_t simulate_plan(const struct order *o, size_t room)
+static size_t simulate_plan(const struct order *o, size_t capacity)
 {
     uint32_t *soonest = malloc(BLOCKS * sizeof(*soonest));
     bool here[BLOCKS] = {0};
@@ -177,10 +177,10 @@ static size_t simulate_plan(const struct order *o, size_t room)
         hits += here[block];
         if (here[block])
             continue;
-        for (uint64_t b = 0; n == room && b < BLOCKS; b++)
+        for (uint64_t b = 0; n == capacity && b < BLOCKS; b++)
             if (here[b] && (last == BLOCKS || soonest[b] > soonest[last]))
                 last = b;
-        if (n == room)
+        if (n == capacity)
             here[last] = false;
         else
             n++;
@@ -254,7 +254,7 @@ static struct stage_options usual(enum stage_keep keep, bool background)
                                   .memory = keep == STAGE_PLAN ? BLOCK : 0,
                                   .block = BLOCK,
                                   .jobs = 4,
-                                  .patience_s = 30,
+                                  .retry_limit_s = 30,
                                   .background = background};
 }
 
@@ -281,7 +281,7 @@ static struct fixture *open_fixture(const char *folder, const struct stage_optio
     f->counters = stage_counters(f->stage);
     if (order) {
         order->blob = f->blob;
-        stage_set_guide(f->stage, &order->guide);
+        stage_set_needs(f->stage, &order->needs);
     }
     return f;
 }
@@ -418,7 +418,7 @@ static void jump(struct fixture *f, struct order *to, struct order *from)
     from->given = from->now = 0;
     order_index(from);
     lock_drop(&from->lock);
-    stage_guide_changed(f->stage, true);
+    stage_needs_changed(f->stage, true);
 }
 
 static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
@@ -622,7 +622,7 @@ static void test_guide__changed_later__comes_first_again(void **state)
     lock_take(&order.lock);
     order.tells = true;
     lock_drop(&order.lock);
-    stage_guide_changed(f->stage, false);
+    stage_needs_changed(f->stage, false);
     from = count_logged(f) + 1; /* one may have begun meanwhile */
     while (count_logged(f) < from + 5)
         pause_ms(1);
@@ -642,7 +642,7 @@ static void expect_limit(struct fixture *f, const char *folder)
     FILE *du;
 
     /* What is counted while others write may be counted twice. */
-    assert_true(stage_room_used(f->stage) <= LIMIT + LIMIT / 8);
+    assert_true(stage_quota_used(f->stage) <= LIMIT + LIMIT / 8);
     snprintf(line, sizeof(line), "du -sk --exclude=lost+found '%s/staged'", folder);
     du = popen(line, "r");
     if (!du || fscanf(du, "%llu", &kib) != 1)
@@ -669,7 +669,7 @@ static size_t read_epochs(struct fixture *f, struct order *o, const char *folder
         expect_read(f->blob, o->read[i] * o->sample, (size_t)o->sample);
         order_pass(o, i);
         if (i % 4 == 0)
-            stage_guide_changed(f->stage, false);
+            stage_needs_changed(f->stage, false);
         if (slow && i % 16 == 0)
             await_quiet(f);
         if (i % 2048 == 0)
@@ -681,7 +681,7 @@ static size_t read_epochs(struct fixture *f, struct order *o, const char *folder
 /* Beside the blocks the folder has records, and what a run takes for what it does not know. */
 static size_t blocks_that_fit(struct fixture *f)
 {
-    return (size_t)(LIMIT - stage_room_used(f->stage) - BLOCKS * (8 + 16) - 8192) / BLOCK;
+    return (size_t)(LIMIT - stage_quota_used(f->stage) - BLOCKS * (8 + 16) - 8192) / BLOCK;
 }
 
 /* Hits of keep=pin with the same room. */
@@ -974,7 +974,7 @@ static void test_ahead__dead_remote__ends_with_an_error(void **state)
     struct fixture *f;
     struct event event;
 
-    options.patience_s = 1;
+    options.retry_limit_s = 1;
     f = open_fixture(*state, &options, NULL);
     f->dead = true;
     fetch_ahead(f, 0, BLOCK, &event);

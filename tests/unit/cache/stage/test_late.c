@@ -68,7 +68,7 @@ static struct fake_answer first_two_stall(void *ctx, const struct transfer *tran
 static void open_fixture(struct fixture *f, const char *folder, uint64_t second_comes)
 {
     const struct stage_options options = {
-        .limit_percent = 100, .block = BLOCK, .jobs = 4, .patience_s = 30, .background = true};
+        .limit_percent = 100, .block = BLOCK, .jobs = 4, .retry_limit_s = 30, .background = true};
     const struct remote_version version = {.size = sizeof(content), .etag = "\"1\""};
     const struct stage_file file = {.url = "fake://file",
                                     .key = "fake://file",

@@ -46,7 +46,7 @@ struct fixture {
 static struct stage_options usual(void)
 {
     return (struct stage_options){
-        .limit_percent = 100, .block = BLOCK, .jobs = 4, .patience_s = 30, .background = false};
+        .limit_percent = 100, .block = BLOCK, .jobs = 4, .retry_limit_s = 30, .background = false};
 }
 
 static void open_fixture(struct fixture *f, const char *folder, const struct stage_options *options,
@@ -208,24 +208,24 @@ static int event_wait(struct event *event)
 static void test_wants__scattered_reads__one_round(void **state)
 {
     struct fixture f;
-    struct wants wants;
+    struct missing_ranges missing;
     struct event event;
     uint8_t buf[100];
 
     open_usual(&f, *state);
-    wants_init(&wants, true);
-    wants_set(&wants);
+    missing_init(&missing, true);
+    missing_set(&missing);
     for (uint64_t i = 0; i < 300; i += 30)
         assert_int_equal(blob_pread(f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
     event_init(&event);
-    wants_fetch(&wants, &event.waiter);
+    missing_fetch(&missing, &event.waiter);
     assert_int_equal(event_wait(&event), 0);
     for (uint64_t i = 0; i < 300; i += 30) {
         assert_int_equal(blob_pread(f.blob, buf, sizeof(buf), i * BLOCK + 50), 0);
         assert_memory_equal(buf, content + i * BLOCK + 50, sizeof(buf));
     }
-    wants_set(NULL);
-    wants_release(&wants);
+    missing_set(NULL);
+    missing_release(&missing);
     assert_int_equal(fake_given(f.fake), 10 * BLOCK);
     assert_int_equal(fake_most_at_once(f.fake) <= 4, true);
     close_fixture(&f);
@@ -265,7 +265,7 @@ static void open_far(struct fixture *f, struct far *far, const char *folder, uns
 
     options.small_jobs = small_jobs;
     options.background = background;
-    options.patience_s = 20;
+    options.retry_limit_s = 20;
     open_fixture(f, folder, &options, "\"1\"", NULL);
     *far = (struct far){.f = f, .timed = background};
     fake_set_script(f->fake, far_answer, far);
@@ -322,7 +322,7 @@ static void test_jobs__small_demands__many_at_once(void **state)
     close_fixture(&f);
 }
 
-static void test_jobs__not_told_of_small_ones__the_limit_of_all(void **state)
+static void test_jobs__not_reported_of_small_ones__the_limit_of_all(void **state)
 {
     struct fixture f;
     struct far far;
@@ -488,7 +488,7 @@ static void test_failure__dead__patience_ends(void **state)
     struct fixture f;
     int64_t began = monotonic_ns();
 
-    options.patience_s = 1;
+    options.retry_limit_s = 1;
     open_fixture(&f, *state, &options, "\"1\"", NULL);
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
@@ -508,7 +508,7 @@ static void test_failure__stalled__patience_ends_and_others_go_on(void **state)
     struct diag d = DIAG_INIT;
     struct fixture f;
 
-    options.patience_s = 1;
+    options.retry_limit_s = 1;
     open_fixture(&f, *state, &options, "\"1\"", NULL);
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
@@ -659,7 +659,7 @@ static void test_room__pin__the_rest_is_not_kept(void **state)
     for (unsigned epoch = 0; epoch < 3; epoch++)
         for (uint64_t i = 0; i < 300; i++)
             expect_read(f.blob, (i * 77 % 300) * BLOCK + i, 100);
-    assert_true(stage_room_used(f.stage) <= SIZE / 2);
+    assert_true(stage_quota_used(f.stage) <= SIZE / 2);
     assert_true(f.counters->staged_bytes > SIZE / 4);
     assert_true(f.counters->refused > 0);
     assert_int_equal(f.counters->evictions, 0);
@@ -687,26 +687,26 @@ static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
 static void test_keep__once__drops_what_was_used(void **state)
 {
     struct stage_options options = usual();
-    struct wants wants;
+    struct missing_ranges missing;
     struct fixture f;
 
     options.keep = STAGE_ONCE;
     open_fixture(&f, *state, &options, "\"1\"", NULL);
-    wants_init(&wants, false);
-    wants.uses = true;
+    missing_init(&missing, false);
+    missing.uses = true;
     for (unsigned epoch = 0; epoch < 2; epoch++) {
         for (uint64_t at = 0; at < SIZE; at += 1000) {
-            wants_set(&wants);
+            missing_set(&missing);
             expect_read(f.blob, at, (size_t)min_u64(1000, SIZE - at));
-            wants_set(NULL);
-            wants_use(&wants, WANTS_USED);
+            missing_set(NULL);
+            missing_use(&missing, MISSING_USED);
         }
         assert_int_equal(f.counters->staged_bytes, 0);
         assert_int_equal(f.counters->evictions, 301 * (epoch + 1));
     }
     assert_int_equal(fake_given(f.fake), 2 * SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
-    wants_release(&wants);
+    missing_release(&missing);
     close_fixture(&f);
 }
 
@@ -761,20 +761,20 @@ static void test_share__two_stages__each_block_once(void **state)
 static void test_share__one_drops__the_other_sees_it(void **state)
 {
     struct stage_options once = usual(), pin = usual();
-    struct wants wants;
+    struct missing_ranges missing;
     struct fixture a, b;
 
     once.keep = STAGE_ONCE;
     open_fixture(&a, *state, &pin, "\"1\"", NULL);
     open_fixture(&b, *state, &once, "\"1\"", NULL);
     expect_read(a.blob, 0, SIZE);
-    wants_init(&wants, false);
-    wants.uses = true;
-    wants_set(&wants);
+    missing_init(&missing, false);
+    missing.uses = true;
+    missing_set(&missing);
     expect_read(b.blob, 0, SIZE);
-    wants_set(NULL);
-    wants_use(&wants, WANTS_USED);
-    wants_release(&wants);
+    missing_set(NULL);
+    missing_use(&missing, MISSING_USED);
+    missing_release(&missing);
     assert_int_equal(b.counters->evictions, 301);
     expect_read(a.blob, 0, SIZE);
     assert_int_equal(fake_given(a.fake), 2 * SIZE);
@@ -853,15 +853,15 @@ static void claim(int fd, uint64_t block)
 /* Read and use, so that keep=once drops. */
 static void use(const struct blob *blob, uint64_t off, size_t len)
 {
-    struct wants wants;
+    struct missing_ranges missing;
 
-    wants_init(&wants, false);
-    wants.uses = true;
-    wants_set(&wants);
+    missing_init(&missing, false);
+    missing.uses = true;
+    missing_set(&missing);
     expect_read(blob, off, len);
-    wants_set(NULL);
-    wants_use(&wants, WANTS_USED);
-    wants_release(&wants);
+    missing_set(NULL);
+    missing_use(&missing, MISSING_USED);
+    missing_release(&missing);
 }
 
 /* A bad block that cannot be dropped, for another process has claimed it: that the count of drops
@@ -869,7 +869,7 @@ static void use(const struct blob *blob, uint64_t off, size_t len)
 static void test_bad__claimed__drops_of_others_are_seen(void **state)
 {
     struct stage_options once = usual();
-    struct wants wants;
+    struct missing_ranges missing;
     struct fixture a, b;
     uint8_t byte = 0;
     int fd;
@@ -884,12 +884,12 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
     assert_int_equal(pwrite(fd, "junk", 4, (off_t)(DATA + 100 * BLOCK)), 4);
     use(b.blob, 7 * BLOCK, BLOCK);
     assert_int_equal(b.counters->evictions, 1);
-    wants_init(&wants, true);
-    wants_set(&wants);
+    missing_init(&missing, true);
+    missing_set(&missing);
     assert_int_equal(blob_pread(a.blob, &byte, 1, 100 * BLOCK), -EAGAIN);
     assert_int_equal(a.counters->bad_blocks, 1);
-    wants_set(NULL);
-    wants_release(&wants);
+    missing_set(NULL);
+    missing_release(&missing);
     expect_read(a.blob, 7 * BLOCK, BLOCK);
     close(fd);
     expect_read(a.blob, 100 * BLOCK, BLOCK);
@@ -987,7 +987,7 @@ static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **sta
     int fd;
 
     options.background = true;
-    options.patience_s = 6;
+    options.retry_limit_s = 6;
     open_fixture(&f, *state, &options, "\"1\"", NULL);
     fd = open_staged(*state);
     claim(fd, 100);
@@ -1052,7 +1052,7 @@ static void test_whole__dropped_and_the_rest_fails__comes_again(void **state)
     drop_meanwhile(*state, &answer);
 }
 
-static void test_whole__grown__takes_its_room(void **state)
+static void test_whole__grown__takes_its_capacity(void **state)
 {
     struct failing failing = {UINT32_MAX,
                               {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
@@ -1066,7 +1066,7 @@ static void test_whole__grown__takes_its_room(void **state)
     expect_read(f.blob, 0, BLOCK);
     expect_read(f.blob, 0, SIZE);
     assert_true(f.counters->staged_bytes > 20 * BLOCK && f.counters->staged_bytes <= options.limit);
-    assert_true(stage_room_used(f.stage) <= options.limit);
+    assert_true(stage_quota_used(f.stage) <= options.limit);
     close_fixture(&f);
 }
 
@@ -1197,7 +1197,7 @@ int main(int argc, char **argv)
         TEST(test_read__other_version__fetched_anew),
         TEST(test_wants__scattered_reads__one_round),
         TEST(test_jobs__small_demands__many_at_once),
-        TEST(test_jobs__not_told_of_small_ones__the_limit_of_all),
+        TEST(test_jobs__not_reported_of_small_ones__the_limit_of_all),
         TEST(test_jobs__large_demands__no_more),
         TEST(test_jobs__near__no_more),
         TEST(test_jobs__refused__fewer_and_nobody_fails),
@@ -1225,7 +1225,7 @@ int main(int argc, char **argv)
         TEST(test_drops__excluded_for_long__nothing_is_fetched_in_vain),
         TEST(test_whole__dropped_meanwhile__comes_again),
         TEST(test_whole__dropped_and_the_rest_fails__comes_again),
-        TEST(test_whole__grown__takes_its_room),
+        TEST(test_whole__grown__takes_its_capacity),
         TEST(test_whole__some_were_here__no_claim_is_left),
         TEST(test_run__fails_later__leaves_what_it_brought),
         TEST(test_end__at_any_time__ends),

@@ -118,7 +118,7 @@ struct plan {
     bool damages;  /* somebody destroys what is on the disk */
     unsigned cuts; /* percent of that: he cuts the file to nothing */
     bool restarts; /* a stage ends in the middle */
-    bool guided;   /* a guide says what comes next; readers jump */
+    bool guided;   /* a forecast of needs says what comes next; readers jump */
     unsigned patience;
 };
 
@@ -134,8 +134,9 @@ struct slot {
     uint64_t given;    /* by transports that are gone */
     uint64_t distinct; /* of stages that are gone */
     _Atomic unsigned answers;
-    struct stage_guide guide;
-    _Atomic uint64_t time, told; /* of the guide: now, and up to where next() has told */
+    struct stage_needs needs;
+    _Atomic uint64_t time,
+        reported; /* of the forecast of needs: now, and up to where next() has told */
     struct lock lock;
     pthread_cond_t changed;
     /* Guarded by lock: */
@@ -178,7 +179,7 @@ static struct fake_answer answer(void *ctx, const struct transfer *transfer, uns
     return a;
 }
 
-/* ---- a guide ---- */
+/* ---- a forecast of needs ---- */
 
 /* Each block is needed once in PERIOD reads. */
 #define PERIOD 500
@@ -188,7 +189,7 @@ static uint64_t phase_of(uint64_t block)
     return (block * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PERIOD;
 }
 
-static uint64_t guide_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
 {
     struct slot *slot = ctx;
     uint64_t now = atomic_load(&slot->time), soonest = STAGE_NEVER;
@@ -199,15 +200,15 @@ static uint64_t guide_when(void *ctx, const struct blob *blob, uint64_t off, uin
     return soonest;
 }
 
-static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
+static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
 {
     struct slot *slot = ctx;
     size_t n = 0;
 
-    while (atomic_load(&slot->told) < atomic_load(&slot->time) + PERIOD && n + 20 < room) {
-        uint64_t time = atomic_fetch_add(&slot->told, 1);
+    while (atomic_load(&slot->reported) < atomic_load(&slot->time) + PERIOD && n + 20 < capacity) {
+        uint64_t time = atomic_fetch_add(&slot->reported, 1);
 
-        for (uint64_t b = 0; b < slot->plan->size / BLOCK && n < room; b++)
+        for (uint64_t b = 0; b < slot->plan->size / BLOCK && n < capacity; b++)
             if (phase_of(b) == time % PERIOD)
                 ret[n++] = (struct stage_need){slot->blob, b * BLOCK, BLOCK, time, false};
     }
@@ -215,15 +216,15 @@ static size_t guide_next(void *ctx, struct stage_need *ret, size_t room)
 }
 
 /* A reader has read once more, or is somewhere else. */
-static void guide_tell(struct slot *slot, uint64_t *x)
+static void needs_tell(struct slot *slot, uint64_t *x)
 {
     bool jumps = chance(x, 3);
 
     atomic_fetch_add(&slot->time, jumps ? random_below(x, PERIOD) : 1);
     if (jumps)
-        atomic_store(&slot->told, atomic_load(&slot->time));
+        atomic_store(&slot->reported, atomic_load(&slot->time));
     if (slot->plan->guided && (jumps || chance(x, 30)))
-        stage_guide_changed(slot->stage, jumps);
+        stage_needs_changed(slot->stage, jumps);
 }
 
 static void slot_open(struct slot *slot)
@@ -245,9 +246,9 @@ static void slot_open(struct slot *slot)
                   &slot->stage, &d) < 0 ||
         stage_add(slot->stage, &file, &slot->blob, &d) < 0)
         fail_msg("seed %llu: %s", (unsigned long long)seed_now, d.text);
-    slot->guide = (struct stage_guide){guide_next, guide_when, slot};
+    slot->needs = (struct stage_needs){needs_next, needs_when, slot};
     if (slot->plan->guided)
-        stage_set_guide(slot->stage, &slot->guide);
+        stage_set_needs(slot->stage, &slot->needs);
     stage_begin(slot->stage);
 }
 
@@ -300,7 +301,7 @@ static void event_done(struct waiter *waiter)
     pthread_cond_signal(&event->changed);
 }
 
-static int fetch_and_wait(struct wants *wants)
+static int fetch_and_wait(struct missing_ranges *missing)
 {
     static _Atomic unsigned number;
     struct event event = {.waiter.done = event_done,
@@ -308,7 +309,7 @@ static int fetch_and_wait(struct wants *wants)
 
     lock_init(&event.lock);
     pthread_cond_init(&event.changed, NULL);
-    wants_fetch(wants, &event.waiter);
+    missing_fetch(missing, &event.waiter);
     lock_take(&event.lock);
     while (!event.over)
         lock_wait(&event.lock, &event.changed);
@@ -322,23 +323,23 @@ static int fetch_and_wait(struct wants *wants)
 static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, uint64_t off,
                            bool collects, bool uses)
 {
-    struct wants wants, *before;
+    struct missing_ranges missing, *before;
     int r = -EAGAIN;
 
     for (unsigned round = 0; r == -EAGAIN; round++) {
-        wants_init(&wants, collects && round < 20);
-        wants.uses = uses;
-        wants.again = round > 0;
-        before = wants_set(&wants);
+        missing_init(&missing, collects && round < 20);
+        missing.uses = uses;
+        missing.again = round > 0;
+        before = missing_set(&missing);
         r = blob_pread(blob, buf, len, off);
-        wants_set(before);
-        wants_use(&wants, r == 0 ? WANTS_USED : WANTS_UNUSED);
+        missing_set(before);
+        missing_use(&missing, r == 0 ? MISSING_USED : MISSING_UNUSED);
         if (r == -EAGAIN) {
-            int error = fetch_and_wait(&wants);
+            int error = fetch_and_wait(&missing);
 
             r = error < 0 ? error : r;
         }
-        wants_release(&wants);
+        missing_release(&missing);
     }
     return r;
 }
@@ -370,7 +371,7 @@ static void *reader_main(void *arg)
         slot_enter(slot);
         memset(buf, 0, (size_t)len);
         r = read_collecting(slot->blob, buf, (size_t)len, off, reader->collects, uses);
-        guide_tell(slot, x);
+        needs_tell(slot, x);
         slot_leave(slot);
         reader->off = off;
         reader->len = len;
@@ -521,7 +522,7 @@ static struct plan make_plan(uint64_t seed)
             .jobs = 2 + (unsigned)random_below(&x, 5),
             .small_jobs = (unsigned)random_below(&x, 20),
             .far_ms = 2,
-            .patience_s = plan.stalls ? 1 : 20,
+            .retry_limit_s = plan.stalls ? 1 : 20,
             .background = background,
         };
     plan.cuts = chance(&x, 30) ? 30 : 2;
@@ -628,18 +629,18 @@ static void expect_sums(struct slot *slots, const struct plan *plan)
 }
 
 /* The room that is told, when nothing is under way, is what the files take. */
-static void expect_room(const struct slot *slot)
+static void expect_capacity(const struct slot *slot)
 {
     uint64_t before, after;
-    struct room *room;
+    struct quota *quota;
     struct diag d = DIAG_INIT;
 
     stage_rest(slot->stage);
-    assert_int_equal(room_open(&slot->cache, 0, 100, &room, &d), 0);
-    before = room_used(room);
-    assert_int_equal(room_recount(room), 0);
-    after = room_used(room);
-    room_close(room);
+    assert_int_equal(quota_open(&slot->cache, 0, 100, &quota, &d), 0);
+    before = quota_used(quota);
+    assert_int_equal(quota_recount(quota), 0);
+    after = quota_used(quota);
+    quota_close(quota);
     if (before > after + 65536 || after > before + 65536)
         fail_msg("seed %llu: room %llu, but the files take %llu", (unsigned long long)seed_now,
                  (unsigned long long)before, (unsigned long long)after);
@@ -684,7 +685,7 @@ static void run_case(const struct plan *plan, const char *folder)
         read_all(&slots[i]);
     if (is_plain(plan)) {
         expect_sums(slots, plan);
-        expect_room(&slots[0]);
+        expect_capacity(&slots[0]);
     }
     for (unsigned i = 0; i < plan->stages; i++) {
         slot_close(&slots[i]);
@@ -757,7 +758,7 @@ static void *child_reader_main(void *arg)
         int64_t began = monotonic_ns();
 
         memset(buf, 0, (size_t)len);
-        guide_tell(reader->slot, x);
+        needs_tell(reader->slot, x);
         if (read_collecting(reader->slot->blob, buf, (size_t)len, off, chance(x, 50), reader->uses))
             reader->wrong = 3;
         else if (memcmp(buf, content + off, (size_t)len) != 0)
@@ -846,7 +847,7 @@ static void run_processes(uint64_t seed, const char *folder)
                                                  .limit_percent = 100,
                                                  .block = BLOCK,
                                                  .jobs = 4,
-                                                 .patience_s = 20,
+                                                 .retry_limit_s = 20,
                                                  .background = i == 2};
         if (i == 1 && plan.guided) {
             plan.options[i].keep = STAGE_PLAN;

@@ -54,7 +54,7 @@ static void test_background__no_processor_idle__a_rest_before_each_piece(void **
     const struct stage_options options = {.limit_percent = 100,
                                           .block = 4096,
                                           .jobs = STALLING + 1,
-                                          .patience_s = 30,
+                                          .retry_limit_s = 30,
                                           .background = true,
                                           .idle_ns = never_idle};
     struct watched watched = {0};

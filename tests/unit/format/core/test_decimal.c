@@ -14,8 +14,8 @@
 #else
 #define TEXTS 500000
 #endif
-#define TEXT_ROOM 1024
-#define PUT_ROOM  200
+#define TEXT_SIZE 1024
+#define PUT_SIZE  200
 
 static uint64_t rng = RANDOM_SEED;
 
@@ -30,20 +30,20 @@ static uint32_t bits_of(float v)
 /* Parse text[0, len) with what may be found behind it. NULL or what decimal_parse() gave. */
 static const char *parse(const char *text, size_t len, char behind, float *ret)
 {
-    static char room[TEXT_ROOM + DECIMAL_PAD];
+    static char capacity[TEXT_SIZE + DECIMAL_PAD];
     const uint8_t *end;
 
-    assert_true(len <= TEXT_ROOM);
-    memcpy(room, text, len);
-    memset(room + len, behind, DECIMAL_PAD);
-    end = decimal_parse((const uint8_t *)room, (const uint8_t *)room + len, ret);
-    return end ? text + (end - (const uint8_t *)room) : NULL;
+    assert_true(len <= TEXT_SIZE);
+    memcpy(capacity, text, len);
+    memset(capacity + len, behind, DECIMAL_PAD);
+    end = decimal_parse((const uint8_t *)capacity, (const uint8_t *)capacity + len, ret);
+    return end ? text + (end - (const uint8_t *)capacity) : NULL;
 }
 
 /* The text is a number, all of it. */
 static void check_number(const char *text)
 {
-    static char room[TEXT_ROOM + DECIMAL_PAD];
+    static char capacity[TEXT_SIZE + DECIMAL_PAD];
     size_t len = strlen(text);
     float want = strtof(text, NULL), found = 0;
     const uint8_t *end;
@@ -52,14 +52,14 @@ static void check_number(const char *text)
         fail_msg("'%s': want a number", text);
     if (bits_of(found) != bits_of(want))
         fail_msg("'%s': want %08x, found %08x", text, bits_of(want), bits_of(found));
-    memcpy(room, text, len);
-    memset(room + len, ' ', DECIMAL_PAD);
-    end = decimal_parse_short((const uint8_t *)room, &found);
-    if (end && (end != (const uint8_t *)room + len || bits_of(found) != bits_of(want)))
+    memcpy(capacity, text, len);
+    memset(capacity + len, ' ', DECIMAL_PAD);
+    end = decimal_parse_short((const uint8_t *)capacity, &found);
+    if (end && (end != (const uint8_t *)capacity + len || bits_of(found) != bits_of(want)))
         fail_msg("'%s': short: want %08x, found %08x", text, bits_of(want), bits_of(found));
 }
 
-/* Print at a place that has room for PUT_ROOM bytes. Returns the end. */
+/* Print at a place that has room for PUT_SIZE bytes. Returns the end. */
 static char *put(char *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static char *put(char *at, const char *format, ...)
 {
@@ -67,9 +67,9 @@ static char *put(char *at, const char *format, ...)
     int n;
 
     va_start(args, format);
-    n = vsnprintf(at, PUT_ROOM, format, args);
+    n = vsnprintf(at, PUT_SIZE, format, args);
     va_end(args);
-    assert_true(n >= 0 && n < PUT_ROOM);
+    assert_true(n >= 0 && n < PUT_SIZE);
     return at + n;
 }
 
@@ -212,14 +212,14 @@ static void test_decimal__random_texts__as_strtof(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
         for (unsigned k = 0; k < TEXTS; k++) {
-            char text[TEXT_ROOM];
+            char text[TEXT_SIZE];
 
             shapes[i](text);
             check_number(text);
         }
     }
     for (unsigned k = 0; k < TEXTS / 4; k++) {
-        char text[TEXT_ROOM];
+        char text[TEXT_SIZE];
 
         shape_halfway(text);
         check_number(text);
@@ -412,17 +412,17 @@ static void test_decimal__at_the_end__nothing_behind(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         size_t len = strlen(texts[i]);
-        uint8_t *room = malloc(len + DECIMAL_PAD); /* for ASan */
+        uint8_t *capacity = malloc(len + DECIMAL_PAD); /* for ASan */
 
-        memcpy(room, texts[i], len);
+        memcpy(capacity, texts[i], len);
         for (const char *c = behind; *c; c++) {
             float v = 0;
 
-            memset(room + len, *c, DECIMAL_PAD);
-            assert_ptr_equal(decimal_parse(room, room + len, &v), room + len);
+            memset(capacity + len, *c, DECIMAL_PAD);
+            assert_ptr_equal(decimal_parse(capacity, capacity + len, &v), capacity + len);
             assert_int_equal(bits_of(v), bits_of(strtof(texts[i], NULL)));
         }
-        free(room);
+        free(capacity);
     }
 }
 

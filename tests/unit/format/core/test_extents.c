@@ -73,24 +73,24 @@ static unsigned fields_with_bytes, fields_without;
 static void check_same(const struct dataset *ds, uint64_t sample, const struct field *only,
                        const struct ranges *was_read)
 {
-    struct ranges told = {.n = EXTENTS_MOST};
+    struct ranges reported = {.n = EXTENTS_MOST};
 
-    told.n = dataset_extents(ds, sample, only, told.range);
-    for (size_t i = 0; i < told.n; i++) {
-        const struct extent *e = &told.range[i];
+    reported.n = dataset_extents(ds, sample, only, reported.range);
+    for (size_t i = 0; i < reported.n; i++) {
+        const struct extent *e = &reported.range[i];
 
         assert_true(e->len && e->off <= e->blob->size && e->len <= e->blob->size - e->off);
         for (size_t k = 0; k < i; k++)
-            assert_memory_not_equal(e, &told.range[k], sizeof(*e));
+            assert_memory_not_equal(e, &reported.range[k], sizeof(*e));
     }
-    if (most_beyond(&told, was_read) > (ds->format == &format_kaldi ? STEREO : 0) ||
-        most_beyond(was_read, &told) > (!only || only->role == FIELD_ARCHIVE ? KEY : 0))
+    if (most_beyond(&reported, was_read) > (ds->format == &format_kaldi ? STEREO : 0) ||
+        most_beyond(was_read, &reported) > (!only || only->role == FIELD_ARCHIVE ? KEY : 0))
         fail_msg("%s, sample %llu, %s: %llu bytes told that are not read, %llu read and not told",
                  ds->format->name, (unsigned long long)sample, only ? only->name : "all",
-                 (unsigned long long)most_beyond(&told, was_read),
-                 (unsigned long long)most_beyond(was_read, &told));
-    fields_with_bytes += told.n > 0;
-    fields_without += !told.n;
+                 (unsigned long long)most_beyond(&reported, was_read),
+                 (unsigned long long)most_beyond(was_read, &reported));
+    fields_with_bytes += reported.n > 0;
+    fields_without += !reported.n;
 }
 
 /* Read a file; what was read of its sources. false: it cannot be made. */
@@ -98,19 +98,20 @@ static bool read_file(const struct dataset *ds, const struct file_kind *kind,
                       const struct selection *sel, struct ranges *ret)
 {
     struct bytes got = {0};
-    struct wants wants;
+    struct missing_ranges missing;
     int r;
 
     ret->n = 0;
-    wants_init(&wants, false);
-    wants.uses = true;
-    wants_set(&wants);
+    missing_init(&missing, false);
+    missing.uses = true;
+    missing_set(&missing);
     r = render(ds, kind, sel, NULL, &got);
-    wants_set(NULL);
-    for (size_t i = 0; i < wants.n_used; i++)
-        ranges_add(ret, &(struct extent){wants.used[i].blob, wants.used[i].off, wants.used[i].len},
+    missing_set(NULL);
+    for (size_t i = 0; i < missing.n_used; i++)
+        ranges_add(ret,
+                   &(struct extent){missing.used[i].blob, missing.used[i].off, missing.used[i].len},
                    1);
-    wants_release(&wants);
+    missing_release(&missing);
     free(got.at);
     return r == 0;
 }
@@ -257,7 +258,7 @@ static unsigned tell_doubles(const struct dataset *ds, uint64_t sample, const st
 }
 
 /* As where two tables name the same object. */
-static void test_extents__same_bytes__told_once(void **state)
+static void test_extents__same_bytes__reported_once(void **state)
 {
     const struct dataset_ops ops = {.extents = tell_doubles};
     const struct dataset ds = {.ops = &ops};
@@ -276,7 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_extents__every_format__what_is_read),
         cmocka_unit_test(test_extents__output_of_command__none),
-        cmocka_unit_test(test_extents__same_bytes__told_once),
+        cmocka_unit_test(test_extents__same_bytes__reported_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,19 +17,19 @@ static const char about[] = "what its maker\0added";
 
 /* What went in. */
 struct rows {
-    uint64_t n, room;
+    uint64_t n, capacity;
     unsigned columns;
     uint8_t (*key)[KEY_MAX];
     size_t *len;
     uint64_t (*number)[KEY_INDEX_COLUMNS];
 };
 
-static void rows_init(struct rows *rows, uint64_t room, unsigned columns)
+static void rows_init(struct rows *rows, uint64_t capacity, unsigned columns)
 {
-    *rows = (struct rows){.room = room, .columns = columns};
-    rows->key = calloc(room + 1, sizeof(*rows->key));
-    rows->len = calloc(room + 1, sizeof(*rows->len));
-    rows->number = calloc(room + 1, sizeof(*rows->number));
+    *rows = (struct rows){.capacity = capacity, .columns = columns};
+    rows->key = calloc(capacity + 1, sizeof(*rows->key));
+    rows->len = calloc(capacity + 1, sizeof(*rows->len));
+    rows->number = calloc(capacity + 1, sizeof(*rows->number));
     assert_true(rows->key && rows->len && rows->number);
 }
 
@@ -43,7 +43,7 @@ static void rows_release(struct rows *rows)
 
 static void rows_add(struct rows *rows, const void *key, size_t len)
 {
-    assert_true(rows->n < rows->room && len <= KEY_MAX);
+    assert_true(rows->n < rows->capacity && len <= KEY_MAX);
     memcpy(rows->key[rows->n], key, len);
     rows->len[rows->n++] = len;
 }
@@ -144,20 +144,20 @@ static void built_release(struct built *built)
 }
 #define AUTO_BUILT AUTO(built_release)
 
-struct told {
+struct reported {
     uint64_t n;
     uint64_t row[1000], first[1000];
 };
 
 static void remember(void *ctx, uint64_t row, uint64_t first)
 {
-    struct told *told = ctx;
+    struct reported *reported = ctx;
 
-    told->row[told->n % 1000] = row;
-    told->first[told->n++ % 1000] = first;
+    reported->row[reported->n % 1000] = row;
+    reported->first[reported->n++ % 1000] = first;
 }
 
-static void build(const struct rows *rows, struct told *ret_told, struct built *ret)
+static void build(const struct rows *rows, struct reported *ret_reported, struct built *ret)
 {
     struct iovec pieces[KEY_INDEX_PIECES];
     uint8_t *at;
@@ -168,7 +168,8 @@ static void build(const struct rows *rows, struct told *ret_told, struct built *
         assert_int_equal(key_index_add(ret->builder, rows->key[i], rows->len[i], rows->number[i]),
                          0);
     assert_int_equal(
-        key_index_finish(ret->builder, ret_told ? remember : NULL, ret_told, &ret->index), 0);
+        key_index_finish(ret->builder, ret_reported ? remember : NULL, ret_reported, &ret->index),
+        0);
     assert_int_equal(key_index_bytes(ret->builder, about, sizeof(about), &ret->index, pieces), 0);
     for (unsigned i = 0; i < KEY_INDEX_PIECES; i++)
         ret->size += pieces[i].iov_len;
@@ -292,15 +293,15 @@ static void test_key_index__random_rows__what_went_in(void **state)
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
             AUTO_ROWS struct rows rows;
             AUTO_BUILT struct built built;
-            struct told told = {0};
+            struct reported reported = {0};
 
             rows_init(&rows, numbers[i], columns[(k + i) % ARRAY_LEN(columns)]);
             for (uint64_t row = 0; row < numbers[i]; row++)
                 rows.len[row] = kinds[k](row, &rng, rows.key[row]);
             rows.n = numbers[i];
             rows_add_numbers(&rows, &rng);
-            build(&rows, &told, &built);
-            assert_int_equal(told.n, 0);
+            build(&rows, &reported, &built);
+            assert_int_equal(reported.n, 0);
             assert_int_equal(built.index.renamed, 0);
             check_built(&rows, &built);
         }
@@ -325,12 +326,12 @@ static void test_key_index__no_about__empty(void **state)
 /* ---- keys that stand twice ---- */
 
 /* Rename as the header says, by looking at all keys. Returns how many. */
-static uint64_t rename_all(struct rows *rows, struct told *ret)
+static uint64_t rename_all(struct rows *rows, struct reported *ret)
 {
     AUTO_ROWS struct rows names;
 
     rows_init(&names, 2 * rows->n, 0);
-    *ret = (struct told){0};
+    *ret = (struct reported){0};
     for (uint64_t i = 0; i < rows->n; i++)
         rows_add(&names, rows->key[i], rows->len[i]);
     for (uint64_t i = 0; i < rows->n; i++) {
@@ -355,15 +356,15 @@ static uint64_t rename_all(struct rows *rows, struct told *ret)
 static void check_renamed(struct rows *rows)
 {
     AUTO_BUILT struct built built;
-    struct told told = {0}, want;
+    struct reported reported = {0}, want;
     uint64_t n;
 
-    build(rows, &told, &built);
+    build(rows, &reported, &built);
     n = rename_all(rows, &want);
     assert_int_equal(built.index.renamed, n);
-    assert_int_equal(told.n, n);
-    assert_memory_equal(told.row, want.row, sizeof(want.row));
-    assert_memory_equal(told.first, want.first, sizeof(want.first));
+    assert_int_equal(reported.n, n);
+    assert_memory_equal(reported.row, want.row, sizeof(want.row));
+    assert_memory_equal(reported.first, want.first, sizeof(want.first));
     check_built(rows, &built);
 }
 
@@ -414,7 +415,7 @@ static void test_key_index__long_repeated__cut_and_different(void **state)
 {
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
-    struct told told = {0};
+    struct reported reported = {0};
     uint8_t key[KEY_MAX];
 
     (void)state;
@@ -424,14 +425,14 @@ static void test_key_index__long_repeated__cut_and_different(void **state)
         key[KEY_MAX - 1] = (uint8_t)('a' + i % 3);
         rows_add(&rows, key, i % 5 ? KEY_MAX : KEY_MAX - 1);
     }
-    build(&rows, &told, &built);
+    build(&rows, &reported, &built);
     assert_int_equal(built.index.renamed, 300 - 4);
-    assert_int_equal(told.n, 300 - 4);
+    assert_int_equal(reported.n, 300 - 4);
     assert_int_equal(built.index.key_most, KEY_MAX);
-    for (uint64_t i = 0; i < told.n; i++) {
-        uint64_t row = told.row[i], first = told.first[i];
+    for (uint64_t i = 0; i < reported.n; i++) {
+        uint64_t row = reported.row[i], first = reported.first[i];
 
-        assert_true(!i || row > told.row[i - 1]);
+        assert_true(!i || row > reported.row[i - 1]);
         assert_int_equal(rows.len[row], rows.len[first]);
         assert_memory_equal(rows.key[row], rows.key[first], rows.len[first]);
         rows.len[row] = key_index_key(&built.index, row, rows.key[row]);
@@ -464,7 +465,7 @@ static void rows_add_colliding(struct rows *rows, uint64_t n, uint64_t *rng)
     }
 }
 
-static void test_key_index__same_hash__told_apart(void **state)
+static void test_key_index__same_hash__reported_apart(void **state)
 {
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
@@ -796,7 +797,7 @@ int main(void)
         cmocka_unit_test(test_key_index__repeated__first_free_name),
         cmocka_unit_test(test_key_index__many_repeated__first_free_names),
         cmocka_unit_test(test_key_index__long_repeated__cut_and_different),
-        cmocka_unit_test(test_key_index__same_hash__told_apart),
+        cmocka_unit_test(test_key_index__same_hash__reported_apart),
         cmocka_unit_test(test_key_index__a_million_rows__small_and_found),
         cmocka_unit_test(test_key_index__damaged__ebadmsg),
         cmocka_unit_test(test_key_index__hostile__nothing_outside_is_read),

@@ -11,7 +11,7 @@
 
 #define LIMIT    180 /* bytes of a name */
 #define CUT_LEN  18  /* "%~" and 16 digits */
-#define KEY_ROOM 1024
+#define KEY_SIZE 1024
 
 /* ---- a model ---- */
 
@@ -25,7 +25,7 @@ static void model_piece(uint8_t byte, bool first, bool dots, char ret[static 4])
 }
 
 /* Returns the length; *ret_cut: it was cut. */
-static size_t model_name(const uint8_t *key, size_t len, bool dots, char ret[static 4 * KEY_ROOM],
+static size_t model_name(const uint8_t *key, size_t len, bool dots, char ret[static 4 * KEY_SIZE],
                          bool *ret_cut)
 {
     size_t n = 0, fits = 0;
@@ -53,8 +53,8 @@ static size_t model_name(const uint8_t *key, size_t len, bool dots, char ret[sta
 /* The name is that of the model, and leads back to the key. */
 static void check_key(const uint8_t *key, size_t len)
 {
-    char name[KEY_NAME_ROOM], want[4 * KEY_ROOM];
-    uint8_t back[KEY_NAME_ROOM];
+    char name[KEY_NAME_SIZE], want[4 * KEY_SIZE];
+    uint8_t back[KEY_NAME_SIZE];
     size_t n, back_len = 0;
     uint64_t hash = 0;
     bool cut;
@@ -99,7 +99,7 @@ static void test_key_name__keys__known_names(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char name[KEY_NAME_ROOM];
+        char name[KEY_NAME_SIZE];
         size_t n = key_name(cases[i].key, cases[i].len, false, name);
 
         assert_string_equal(name, cases[i].name);
@@ -130,9 +130,9 @@ static void test_key_name__random_keys__both_ways(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 20000; i++) {
-        uint64_t most = i % 4 ? 190 : KEY_ROOM, share = random_below(&rng, 5);
+        uint64_t most = i % 4 ? 190 : KEY_SIZE, share = random_below(&rng, 5);
         size_t len = 1 + (size_t)random_below(&rng, most);
-        uint8_t key[KEY_ROOM];
+        uint8_t key[KEY_SIZE];
 
         for (size_t k = 0; k < len; k++)
             key[k] = random_below(&rng, 4) < share ? (uint8_t)odd[random_below(&rng, sizeof(odd))]
@@ -144,11 +144,11 @@ static void test_key_name__random_keys__both_ways(void **state)
 /* Around the limit, with an escape at each place. */
 static void test_key_name__lengths__cut_behind_180(void **state)
 {
-    uint8_t key[KEY_ROOM];
-    char name[KEY_NAME_ROOM];
+    uint8_t key[KEY_SIZE];
+    char name[KEY_NAME_SIZE];
 
     (void)state;
-    for (size_t len = 1; len <= KEY_ROOM; len++) {
+    for (size_t len = 1; len <= KEY_SIZE; len++) {
         memset(key, 'a', len);
         check_key(key, len);
         assert_int_equal(key_name(key, len, false, name), len < 181 ? len : LIMIT);
@@ -176,7 +176,7 @@ static void test_key_name__lengths__cut_behind_180(void **state)
 static void test_key_name__same_start__names_differ(void **state)
 {
     uint8_t key[300];
-    char one[KEY_NAME_ROOM], other[KEY_NAME_ROOM];
+    char one[KEY_NAME_SIZE], other[KEY_NAME_SIZE];
 
     (void)state;
     memset(key, 'k', sizeof(key));
@@ -196,7 +196,7 @@ static void test_key_name__same_start__names_differ(void **state)
 
 static bool is_name(const char *name, size_t len)
 {
-    uint8_t key[KEY_NAME_ROOM];
+    uint8_t key[KEY_NAME_SIZE];
     size_t key_len = 0;
     /* In memory of its own: a read behind its end is found. */
     char *copy = malloc(len ? len : 1);
@@ -275,7 +275,7 @@ static void test_key_of_name__random_names__the_keys_own(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 300000; i++) {
-        char name[12], again[KEY_NAME_ROOM];
+        char name[12], again[KEY_NAME_SIZE];
         size_t len = (size_t)random_below(&rng, sizeof(name) + 1), key_len = 0;
         uint8_t key[sizeof(name)];
 

@@ -71,15 +71,15 @@ static void check_idx(const struct file_kind *kind, const struct selection *sel,
     free(items.at);
 }
 
-static uint64_t octal(const uint8_t *at, size_t room)
+static uint64_t octal(const uint8_t *at, size_t capacity)
 {
     uint64_t v = 0;
 
-    for (size_t i = 0; i < room - 1; i++) {
+    for (size_t i = 0; i < capacity - 1; i++) {
         assert_true(at[i] >= '0' && at[i] <= '7');
         v = v * 8 + (uint64_t)(at[i] - '0');
     }
-    assert_true(at[room - 1] == '\0' || at[room - 1] == ' ');
+    assert_true(at[capacity - 1] == '\0' || at[capacity - 1] == ' ');
     return v;
 }
 
@@ -103,7 +103,7 @@ static uint64_t check_tar_member(const struct dataset *ds, const struct field *f
 {
     struct one_sample one;
     struct bytes want;
-    char name[256], key[KEY_NAME_ROOM];
+    char name[256], key[KEY_NAME_SIZE];
     uint64_t padded;
 
     one_sample_init(&one, sample);

@@ -455,7 +455,7 @@ static void test_idx_folder__keys__six_digits_or_more(void **state)
         struct blob *blob = idx_blob_zeros("x", 8, 2, (uint32_t[]){cases[i].n, 2}, NULL);
         const struct dataset *ds;
         struct found found;
-        char key[KEY_NAME_ROOM];
+        char key[KEY_NAME_SIZE];
         uint64_t sample = 0;
 
         assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);

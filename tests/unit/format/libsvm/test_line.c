@@ -88,26 +88,26 @@ static const struct {
 };
 
 /* What a row says, as text: its labels, " w" weight, " q" qid. */
-static void show_start(const struct libsvm_row *row, char *ret, size_t room)
+static void show_start(const struct libsvm_row *row, char *ret, size_t capacity)
 {
     size_t n = 0;
 
     *ret = '\0';
-    for (uint64_t i = 0; i < row->n_labels && i < row->label_room; i++)
-        n += (size_t)snprintf(ret + n, room - n, "%s%g", i ? "," : "", (double)row->label[i]);
+    for (uint64_t i = 0; i < row->n_labels && i < row->label_capacity; i++)
+        n += (size_t)snprintf(ret + n, capacity - n, "%s%g", i ? "," : "", (double)row->label[i]);
     if (row->columns & LIBSVM_WEIGHT)
-        n += (size_t)snprintf(ret + n, room - n, " w%g", (double)row->weight);
+        n += (size_t)snprintf(ret + n, capacity - n, " w%g", (double)row->weight);
     if (row->columns & LIBSVM_QID)
-        snprintf(ret + n, room - n, " q%lld", (long long)row->qid);
+        snprintf(ret + n, capacity - n, " q%lld", (long long)row->qid);
 }
 
-static void show_features(const struct libsvm_row *row, char *ret, size_t room)
+static void show_features(const struct libsvm_row *row, char *ret, size_t capacity)
 {
     size_t n = 0;
 
     *ret = '\0';
-    for (uint64_t i = 0; i < row->n && i < row->room; i++)
-        n += (size_t)snprintf(ret + n, room - n, "%s%u:%g", i ? " " : "", row->index[i],
+    for (uint64_t i = 0; i < row->n && i < row->capacity; i++)
+        n += (size_t)snprintf(ret + n, capacity - n, "%s%u:%g", i ? " " : "", row->index[i],
                               (double)row->value[i]);
 }
 
@@ -133,8 +133,11 @@ static void test_line__good__what_it_says(void **state)
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
         float label[ROOM], value[ROOM];
         uint32_t index[ROOM];
-        struct libsvm_row row = {
-            .label = label, .label_room = ROOM, .index = index, .value = value, .room = ROOM};
+        struct libsvm_row row = {.label = label,
+                                 .label_capacity = ROOM,
+                                 .index = index,
+                                 .value = value,
+                                 .capacity = ROOM};
         struct libsvm_row counted = {0};
         struct libsvm_fault fault;
         char text[512];
@@ -166,7 +169,7 @@ static void test_line__too_little_room__filled_and_counted(void **state)
     float label[3] = {0, 0, -1}, value[3] = {0, 0, -1};
     uint32_t index[3] = {0, 0, 77};
     struct libsvm_row row = {
-        .label = label, .label_room = 2, .index = index, .value = value, .room = 2};
+        .label = label, .label_capacity = 2, .index = index, .value = value, .capacity = 2};
     struct libsvm_fault fault;
 
     (void)state;
@@ -251,8 +254,11 @@ static void test_line__bad__where_and_why(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         float label[ROOM], value[ROOM];
         uint32_t index[ROOM];
-        struct libsvm_row row = {
-            .label = label, .label_room = ROOM, .index = index, .value = value, .room = ROOM};
+        struct libsvm_row row = {.label = label,
+                                 .label_capacity = ROOM,
+                                 .index = index,
+                                 .value = value,
+                                 .capacity = ROOM};
         struct libsvm_fault fault = {0};
 
         if (parse(bad[i].line, bad[i].columns, &row, &fault, '\n') != -EBADMSG)

@@ -136,25 +136,25 @@ static const char *const lines[] = {
 
 struct text {
     size_t len;
-    uint8_t room[LIBSVM_SCAN_PAD + TEXT_MAX + LIBSVM_SCAN_PAD];
+    uint8_t capacity[LIBSVM_SCAN_PAD + TEXT_MAX + LIBSVM_SCAN_PAD];
 };
 
 static const uint8_t *bytes_of(const struct text *t)
 {
-    return t->room + LIBSVM_SCAN_PAD;
+    return t->capacity + LIBSVM_SCAN_PAD;
 }
 
 static void text_clear(struct text *t)
 {
-    memset(t->room, 0, sizeof(t->room));
-    memset(t->room, '\n', LIBSVM_SCAN_PAD);
+    memset(t->capacity, 0, sizeof(t->capacity));
+    memset(t->capacity, '\n', LIBSVM_SCAN_PAD);
     t->len = 0;
 }
 
 static void text_put(struct text *t, const char *bytes, size_t len)
 {
     assert_true(len <= TEXT_MAX - t->len);
-    memcpy(t->room + LIBSVM_SCAN_PAD + t->len, bytes, len);
+    memcpy(t->capacity + LIBSVM_SCAN_PAD + t->len, bytes, len);
     t->len += len;
 }
 
@@ -407,7 +407,7 @@ static void count_bad(struct libsvm_scan *scan, const uint8_t *line, size_t len,
     assert_int_equal(fault->at, 4);
 }
 
-static void test_scan__bad_rows__told(void **state)
+static void test_scan__bad_rows__reported(void **state)
 {
     static const char rows[] = "1 2:3\r\n1 2:x\r\n# 1 2:x\n\n1 2:x";
     struct libsvm_scan scan = {.skip_bad = true, .bad = count_bad, .ctx = &seen_bad};
@@ -432,7 +432,7 @@ int main(void)
         cmocka_unit_test(test_scan__each_line_at_each_place__as_parsed),
         cmocka_unit_test(test_scan__each_byte__as_parsed),
         cmocka_unit_test(test_scan__random_texts__as_parsed),
-        cmocka_unit_test(test_scan__bad_rows__told),
+        cmocka_unit_test(test_scan__bad_rows__reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

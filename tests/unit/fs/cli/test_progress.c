@@ -3,7 +3,7 @@
 
 static void check_bytes(uint64_t bytes, const char *want)
 {
-    char text[HUMAN_ROOM];
+    char text[HUMAN_SIZE];
 
     assert_string_equal(human_bytes(bytes, text), want);
 }
@@ -24,7 +24,7 @@ static void test_human_bytes__all_sizes__short(void **state)
 
 static void check_seconds(uint64_t seconds, const char *want)
 {
-    char text[HUMAN_ROOM];
+    char text[HUMAN_SIZE];
 
     assert_string_equal(human_seconds(seconds, text), want);
 }
@@ -76,11 +76,11 @@ static void test_progress_line__little_room__cut(void **state)
     char line[160];
 
     (void)state;
-    for (size_t room = 1; room < sizeof(line); room++) {
+    for (size_t capacity = 1; capacity < sizeof(line); capacity++) {
         memset(line, 'x', sizeof(line));
-        progress_line("staged", 5, UINT64_MAX, 1, true, line, room);
-        assert_true(strlen(line) < room);
-        assert_true(room == sizeof(line) || line[room] == 'x');
+        progress_line("staged", 5, UINT64_MAX, 1, true, line, capacity);
+        assert_true(strlen(line) < capacity);
+        assert_true(capacity == sizeof(line) || line[capacity] == 'x');
     }
 }
 

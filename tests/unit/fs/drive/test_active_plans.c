@@ -12,7 +12,7 @@
 #define MS      INT64_C(1000000)
 #define PAGE    UINT64_C(4096)
 #define SAMPLES 4000
-#define NO_ROOM UINT64_MAX /* of memory: all there is */
+#define NO_SIZE UINT64_MAX /* of memory: all there is */
 
 static int64_t now;
 
@@ -46,12 +46,12 @@ static void add_dataset(struct catalog *c, const char *name)
 struct world {
     struct catalog catalog;
     struct tree *tree;
-    struct actives *actives;
+    struct active_plans *active_plans;
 };
 
 static void world_start(struct world *w, uint64_t ahead, bool drops)
 {
-    const struct actives_options options = {
+    const struct active_plans_options options = {
         .ahead = ahead, .drops = drops, .last_epoch = 4, .now = clock_now};
     const struct tree_options none = {0};
 
@@ -59,12 +59,12 @@ static void world_start(struct world *w, uint64_t ahead, bool drops)
     now = 1000 * MS;
     add_dataset(&w->catalog, "train");
     assert_int_equal(tree_new(&w->catalog, &none, strdup("read me"), page, &w->tree), 0);
-    assert_int_equal(actives_new(&options, &w->actives), 0);
+    assert_int_equal(active_plans_new(&options, &w->active_plans), 0);
 }
 
 static void world_end(struct world *w)
 {
-    actives_free(w->actives);
+    active_plans_free(w->active_plans);
     tree_free(w->tree);
     catalog_release(&w->catalog);
 }
@@ -110,23 +110,23 @@ static unsigned read_unit(struct world *w, const struct node *first, uint64_t un
     struct node node = unit_of(first, unit);
 
     now += MS;
-    return actives_read(w->actives, &node, PAGE);
+    return active_plans_read(w->active_plans, &node, PAGE);
 }
 
 static enum push_what next(struct world *w, struct push_file *file)
 {
-    return actives_next_push(w->actives, NO_ROOM, file);
+    return active_plans_next_push(w->active_plans, NO_SIZE, file);
 }
 
 /* What became of a file that was to be pushed. */
 static void pushed(struct world *w, const struct push_file *file, int64_t result)
 {
     if (result == -EFBIG || result == -EREMOTEIO || result == -EBADMSG) {
-        actives_made(w->actives, file, result);
+        active_plans_made(w->active_plans, file, result);
         return;
     }
-    actives_made(w->actives, file, result < 0 ? (int64_t)PAGE : result);
-    actives_stored(w->actives, file, result);
+    active_plans_made(w->active_plans, file, result < 0 ? (int64_t)PAGE : result);
+    active_plans_stored(w->active_plans, file, result);
 }
 
 /* What the page cache has: a bit per unit and kind; and which units have a mark. */
@@ -147,7 +147,7 @@ static unsigned push_all(struct world *w, uint64_t size, struct pages *pages)
     while (next(w, &file) == PUSH_STORE) {
         uint64_t unit = file.node.number, bit = UINT64_C(1) << node_kind(&file.node);
 
-        if (!actives_may_store(w->actives, &file, size)) {
+        if (!active_plans_may_store(w->active_plans, &file, size)) {
             pushed(w, &file, -EFBIG);
             continue;
         }
@@ -173,20 +173,20 @@ static uint64_t counter(struct world *w, _Atomic uint64_t *of)
     return atomic_load(of);
 }
 
-#define COUNTER(w, name) counter(w, &actives_counters((w)->actives)->name)
+#define COUNTER(w, name) counter(w, &active_plans_counters((w)->active_plans)->name)
 
-static size_t n_actives(struct world *w)
+static size_t n_active_plans(struct world *w)
 {
-    struct active_info info[ACTIVES_MOST];
+    struct active_info info[ACTIVE_PLANS_MAX];
 
-    return actives_list(w->actives, info);
+    return active_plans_list(w->active_plans, info);
 }
 
 static struct active_info first_active(struct world *w)
 {
-    struct active_info info[ACTIVES_MOST];
+    struct active_info info[ACTIVE_PLANS_MAX];
 
-    assert_true(actives_list(w->actives, info) >= 1);
+    assert_true(active_plans_list(w->active_plans, info) >= 1);
     return info[0];
 }
 
@@ -195,7 +195,7 @@ static struct active_info first_active(struct world *w)
 static void check_folder(struct world *w, const char *path)
 {
     struct node folder = node_at(w, "%s", path), first, listed, looked_up, sibling;
-    char name[TREE_NAME_ROOM], below[NODE_PATH_ROOM];
+    char name[TREE_NAME_SIZE], below[NODE_PATH_SIZE];
     uint64_t n = 0;
 
     assert_int_equal(tree_list(w->tree, &folder, 0, &first, name), 0);
@@ -251,7 +251,7 @@ static void test_active__sequence__all_is_pushed_but_marks(void **state)
     assert_int_equal(COUNTER(&w, overtaken), 0);
     assert_int_equal(COUNTER(&w, lost), 0);
     assert_int_equal(COUNTER(&w, jumps), 0);
-    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(n_active_plans(&w), 1);
     assert_int_equal(COUNTER(&w, pushed_files), pages.n);
     world_end(&w);
 }
@@ -266,28 +266,28 @@ static void test_uses__push_and_reader__one_of_them(void **state)
     (void)state;
     world_start(&w, 256 * PAGE, true);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
-    assert_false(actives_push_used(w.actives, &first, 0, 100)); /* nobody knows of it */
+    assert_false(active_plans_push_used(w.active_plans, &first, 0, 100)); /* nobody knows of it */
     read_unit(&w, &first, 0);
-    assert_false(actives_push_used(w.actives, &first, 0, 100));
+    assert_false(active_plans_push_used(w.active_plans, &first, 0, 100));
     assert_int_equal(next(&w, &file), PUSH_STORE);
     node = unit_of(&first, 1);
     assert_int_equal(file.node.number, 1);
-    assert_true(actives_is_due(w.actives, &file));
-    assert_true(actives_push_uses(w.actives, &file, 0, 60));
-    assert_false(actives_push_uses(w.actives, &file, 0, 60)); /* made again */
-    assert_true(actives_push_uses(w.actives, &file, 60, 40));
+    assert_true(active_plans_is_due(w.active_plans, &file));
+    assert_true(active_plans_push_uses(w.active_plans, &file, 0, 60));
+    assert_false(active_plans_push_uses(w.active_plans, &file, 0, 60)); /* made again */
+    assert_true(active_plans_push_uses(w.active_plans, &file, 60, 40));
     read_unit(&w, &first, 1); /* it comes before that is stored */
-    assert_false(actives_is_due(w.actives, &file));
-    assert_true(actives_push_used(w.actives, &node, 0, 100));
-    assert_false(
-        actives_push_used(w.actives, &node, 0, 101)); /* a mark's last page is the reader's */
-    actives_made(w.actives, &file, PAGE);
+    assert_false(active_plans_is_due(w.active_plans, &file));
+    assert_true(active_plans_push_used(w.active_plans, &node, 0, 100));
+    assert_false(active_plans_push_used(w.active_plans, &node, 0,
+                                        101)); /* a mark's last page is the reader's */
+    active_plans_made(w.active_plans, &file, PAGE);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     node = unit_of(&first, file.node.number);
     read_unit(&w, &first, file.node.number); /* before it is made */
-    assert_false(actives_push_uses(w.actives, &file, 0, 100));
-    assert_false(actives_push_used(w.actives, &node, 0, 100));
-    actives_made(w.actives, &file, PAGE);
+    assert_false(active_plans_push_uses(w.active_plans, &file, 0, 100));
+    assert_false(active_plans_push_used(w.active_plans, &node, 0, 100));
+    active_plans_made(w.active_plans, &file, PAGE);
     assert_int_equal(next(&w, &again), PUSH_STORE);
     assert_int_equal(again.node.number, file.node.number + 1);
     world_end(&w);
@@ -313,7 +313,7 @@ static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
             read_unit(&w, &first, unit);
             last = max_u64(last, unit);
             while (next(&w, &file) == PUSH_STORE) {
-                if (!actives_may_store(w.actives, &file, 100)) {
+                if (!active_plans_may_store(w.active_plans, &file, 100)) {
                     pushed(&w, &file, -EFBIG);
                     continue;
                 }
@@ -357,7 +357,7 @@ static void test_active__large_files__never_beyond_ahead(void **state)
         while (next(&w, &file) == PUSH_STORE) {
             uint64_t size = sizes[file.node.number / 3 % ARRAY_LEN(sizes)];
 
-            if (!actives_may_store(w.actives, &file, size)) {
+            if (!active_plans_may_store(w.active_plans, &file, size)) {
                 pushed(&w, &file, -EFBIG);
                 continue;
             }
@@ -401,7 +401,7 @@ static void test_active__workers_out_of_order__one_reader(void **state)
     }
     assert_int_equal(COUNTER(&w, jumps), 0);
     assert_int_equal(COUNTER(&w, lost), 0);
-    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(n_active_plans(&w), 1);
     world_end(&w);
 }
 
@@ -426,7 +426,7 @@ static void test_active__three_kinds__pushed_in_turn(void **state)
             asked++;
             node_sibling(&first, unit, kind, &node);
             now += MS;
-            actives_read(w.actives, &node, PAGE);
+            active_plans_read(w.active_plans, &node, PAGE);
             push_all(&w, PAGE, &pages);
         }
     assert_in_range(asked, 2 * SAMPLES / 4 / 64, 2 * 60); /* a marked unit for each of its files */
@@ -455,7 +455,7 @@ static void test_active__marked_files__count_in_full(void **state)
         while (next(&w, &file) == PUSH_STORE) {
             const uint64_t size = (13 - file.is_marked) * PAGE;
 
-            if (!actives_may_store(w.actives, &file, size)) {
+            if (!active_plans_may_store(w.active_plans, &file, size)) {
                 pushed(&w, &file, -EFBIG);
                 continue;
             }
@@ -501,7 +501,7 @@ static void test_active__jumps__pushes_from_there(void **state)
 }
 
 /* Two that read the same folder at different places are two, from the second change on. */
-static void test_active__two_readers_in_a_folder__two_actives(void **state)
+static void test_active__two_readers_in_a_folder__two_active_plans(void **state)
 {
     struct pages pages = {0};
     struct world w;
@@ -517,7 +517,7 @@ static void test_active__two_readers_in_a_folder__two_actives(void **state)
             read_unit(&w, &first, start + i);
             push_all(&w, PAGE, &pages);
         }
-    assert_int_equal(n_actives(&w), 2);
+    assert_int_equal(n_active_plans(&w), 2);
     assert_in_range(COUNTER(&w, jumps), 1, 3);
     assert_in_range(COUNTER(&w, pushed_files), 1900, 2200);
     world_end(&w);
@@ -550,7 +550,7 @@ static void test_active__ranks_that_drift_apart__each_is_pushed(void **state)
                 assert_in_range(file.node.number, 0, unit[rank] + 128);
         }
     }
-    assert_int_equal(n_actives(&w), 2);
+    assert_int_equal(n_active_plans(&w), 2);
     assert_int_equal(COUNTER(&w, jumps), 0);
     assert_int_equal(COUNTER(&w, lost), 0);
     world_end(&w);
@@ -615,10 +615,10 @@ static void test_active__end_of_epoch__nothing_behind_it(void **state)
     assert_int_equal(pages.has[40], 0);
     read_unit(&w, &first, 39);
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
-    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(n_active_plans(&w), 1);
     /* The next epoch takes its place, and all goes on. */
     assert_int_equal(read_unit(&w, &second, 0), ACTIVE_MOVED);
-    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(n_active_plans(&w), 1);
     assert_int_equal(first_active(&w).epoch, 1);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     assert_int_equal(file.node.number, 1);
@@ -635,7 +635,7 @@ static void pass(struct world *w, const struct node *first, struct pages *pages,
 
         if (!(pages->has[unit] & bit)) {
             read_unit(w, first, unit);
-            actives_given(w->actives, &node, 0, PAGE, PAGE);
+            active_plans_given(w->active_plans, &node, 0, PAGE, PAGE);
             push_all(w, PAGE, pages);
             pages->has[unit] |= bit; /* the mark has come with that read, too */
         }
@@ -684,7 +684,7 @@ static void test_active__end_pushed_and_not_asked_for__next_epoch_goes_on(void *
     assert_true(first_active(&w).unit + 33 < 1000);
     assert_int_equal(first_active(&w).pushed, 1000);
     assert_int_equal(read_unit(&w, &second, 0), ACTIVE_MOVED);
-    assert_int_equal(n_actives(&w), 1);
+    assert_int_equal(n_active_plans(&w), 1);
     world_end(&w);
 }
 
@@ -701,13 +701,13 @@ static void test_active__other_epoch_in_the_middle__both(void **state)
         read_unit(&w, &first, unit);
         read_unit(&w, &second, unit);
     }
-    assert_int_equal(n_actives(&w), 2);
+    assert_int_equal(n_active_plans(&w), 2);
     world_end(&w);
 }
 
 static void test_active__announced__active_until_it_is_read(void **state)
 {
-    struct active_course course[ACTIVES_MOST];
+    struct active_cursor cursor[ACTIVE_PLANS_MAX];
     struct push_file file;
     struct world w;
     struct node first;
@@ -715,40 +715,40 @@ static void test_active__announced__active_until_it_is_read(void **state)
     (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
-    actives_announce(w.actives, first.plan);
-    assert_int_equal(n_actives(&w), 1);
-    assert_int_equal(actives_courses(w.actives, course), 1);
-    assert_ptr_equal(course[0].plan, first.plan);
-    assert_null(course[0].folder);
-    assert_int_equal(course[0].at, 0);
+    active_plans_announce(w.active_plans, first.plan);
+    assert_int_equal(n_active_plans(&w), 1);
+    assert_int_equal(actives_cursors(w.active_plans, cursor), 1);
+    assert_ptr_equal(cursor[0].plan, first.plan);
+    assert_null(cursor[0].folder);
+    assert_int_equal(cursor[0].at, 0);
     assert_false(first_active(&w).was_read);
     assert_int_equal(next(&w, &file), PUSH_NOTHING); /* of which files? */
     read_unit(&w, &first, 3);
-    assert_int_equal(n_actives(&w), 1);
-    assert_int_equal(actives_courses(w.actives, course), 1);
-    assert_ptr_equal(course[0].folder, first.folder);
-    assert_int_equal(course[0].at, 0); /* others may read those before it */
-    assert_int_equal(course[0].kinds, UINT64_C(1) << node_kind(&first));
+    assert_int_equal(n_active_plans(&w), 1);
+    assert_int_equal(actives_cursors(w.active_plans, cursor), 1);
+    assert_ptr_equal(cursor[0].folder, first.folder);
+    assert_int_equal(cursor[0].at, 0); /* others may read those before it */
+    assert_int_equal(cursor[0].kinds, UINT64_C(1) << node_kind(&first));
     world_end(&w);
 }
 
 /* ---- what is still needed ---- */
 
-/* The unit at which the only course begins. */
-static uint64_t course_at(struct world *w)
+/* The unit at which the only cursor begins. */
+static uint64_t cursor_at(struct world *w)
 {
-    struct active_course course[ACTIVES_MOST];
+    struct active_cursor cursor[ACTIVE_PLANS_MAX];
 
-    assert_int_equal(actives_courses(w->actives, course), 1);
-    assert_int_equal(course[0].at % 8, 0);
-    return course[0].at / 8;
+    assert_int_equal(actives_cursors(w->active_plans, cursor), 1);
+    assert_int_equal(cursor[0].at % 8, 0);
+    return cursor[0].at / 8;
 }
 
 static void give(struct world *w, const struct node *first, uint64_t unit, uint64_t bytes)
 {
     struct node node = unit_of(first, unit);
 
-    actives_given(w->actives, &node, 0, bytes, 3 * PAGE);
+    active_plans_given(w->active_plans, &node, 0, bytes, 3 * PAGE);
 }
 
 /* The kernel asks for a large file bit by bit, and who has several workers for several files. */
@@ -763,30 +763,30 @@ static void test_active__read_bit_by_bit__needed_until_all_was_given(void **stat
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 3);
-    assert_int_equal(course_at(&w), 0);
+    assert_int_equal(cursor_at(&w), 0);
     for (uint64_t unit = 0; unit < 3; unit++) { /* by other workers */
         read_unit(&w, &first, unit);
         give(&w, &first, unit, 3 * PAGE);
     }
-    assert_int_equal(course_at(&w), 3);
+    assert_int_equal(cursor_at(&w), 3);
     give(&w, &first, 3, PAGE); /* its end, perhaps, where a directory is */
     read_unit(&w, &first, 3);
     give(&w, &first, 3, PAGE);
-    assert_int_equal(course_at(&w), 3);
+    assert_int_equal(cursor_at(&w), 3);
     read_unit(&w, &first, 5);
     read_unit(&w, &first, 4);
-    assert_int_equal(course_at(&w), 3);
+    assert_int_equal(cursor_at(&w), 3);
     give(&w, &first, 3, PAGE);
-    assert_int_equal(course_at(&w), 4);
+    assert_int_equal(cursor_at(&w), 4);
     give(&w, &first, 5, 3 * PAGE);
-    assert_int_equal(course_at(&w), 4);
+    assert_int_equal(cursor_at(&w), 4);
     give(&w, &first, 4, 3 * PAGE);
-    assert_int_equal(course_at(&w), 6);
+    assert_int_equal(cursor_at(&w), 6);
     push_all(&w, PAGE, &pages); /* what is pushed has been read */
-    at = course_at(&w);
+    at = cursor_at(&w);
     assert_true(at > 6);
     read_unit(&w, &first, 6);
-    assert_true(course_at(&w) >= at);
+    assert_true(cursor_at(&w) >= at);
     assert_int_equal(COUNTER(&w, jumps), 0);
     world_end(&w);
 }
@@ -805,23 +805,23 @@ static void test_active__read_in_part__needed_for_a_while(void **state)
 
         read_unit(&w, &first, unit);
         give(&w, &first, unit, PAGE);
-        at = course_at(&w);
+        at = cursor_at(&w);
         assert_true(at <= unit && at + 32 >= unit);
     }
     read_unit(&w, &first, 10); /* a worker that has waited for long */
     assert_int_equal(COUNTER(&w, jumps), 0);
     read_unit(&w, &first, 300);
     assert_int_equal(COUNTER(&w, jumps), 1);
-    assert_int_equal(course_at(&w), 300);
+    assert_int_equal(cursor_at(&w), 300);
     give(&w, &first, 99, 2 * PAGE);
-    assert_int_equal(course_at(&w), 300);
+    assert_int_equal(cursor_at(&w), 300);
     world_end(&w);
 }
 
 /* A page that is lost is read very late: that is no second reader, before it goes on there. */
-static void test_active__one_late_read__no_course_of_its_own(void **state)
+static void test_active__one_late_read__no_cursor_of_its_own(void **state)
 {
-    struct active_course course[ACTIVES_MOST];
+    struct active_cursor cursor[ACTIVE_PLANS_MAX];
     struct world w;
     struct node first;
     uint64_t unit = 0;
@@ -838,9 +838,9 @@ static void test_active__one_late_read__no_course_of_its_own(void **state)
         read_unit(&w, &first, unit);
         give(&w, &first, unit, 3 * PAGE);
     }
-    assert_int_equal(course_at(&w), 110);
+    assert_int_equal(cursor_at(&w), 110);
     read_unit(&w, &first, 21);
-    assert_int_equal(actives_courses(w.actives, course), 2);
+    assert_int_equal(actives_cursors(w.active_plans, cursor), 2);
     world_end(&w);
 }
 
@@ -860,9 +860,9 @@ static void test_active__stored_under_its_reader__not_needed(void **state)
     assert_int_equal(file.node.number, 1);
     read_unit(&w, &first, 1);
     give(&w, &first, 1, PAGE);
-    assert_int_equal(course_at(&w), 1);
+    assert_int_equal(cursor_at(&w), 1);
     pushed(&w, &file, 3 * PAGE);
-    assert_int_equal(course_at(&w), 2);
+    assert_int_equal(cursor_at(&w), 2);
     world_end(&w);
 }
 
@@ -879,13 +879,14 @@ static void test_active__two_kinds__needed_until_both_were_given(void **state)
         struct node node = unit_of(&image, unit);
 
         read_unit(&w, &image, unit);
-        actives_given(w.actives, &node, 0, PAGE, UINT64_MAX); /* its size is told with its end */
-        assert_int_equal(course_at(&w), unit);
+        active_plans_given(w.active_plans, &node, 0, PAGE,
+                           UINT64_MAX); /* its size is told with its end */
+        assert_int_equal(cursor_at(&w), unit);
         give(&w, &image, unit, 2 * PAGE);
-        assert_int_equal(course_at(&w), unit ? unit : 1); /* of the first it is not known */
+        assert_int_equal(cursor_at(&w), unit ? unit : 1); /* of the first it is not known */
         read_unit(&w, &label, unit);
         give(&w, &label, unit, 3 * PAGE);
-        assert_int_equal(course_at(&w), unit + 1);
+        assert_int_equal(cursor_at(&w), unit + 1);
     }
     world_end(&w);
 }
@@ -917,7 +918,7 @@ static void test_active__reader_faster_than_push__rests_and_tries_again(void **s
     assert_true(COUNTER(&w, overtaken) >= 1);
     assert_true(rested > 20);
     /* It slows down: reads that come in a rest do not make it longer. */
-    assert_true(actives_next_look(w.actives) != INT64_MAX);
+    assert_true(active_plans_next_look(w.active_plans) != INT64_MAX);
     for (stored = 0; stored == 0 && unit < 1000; unit++) {
         now += 4 * MS;
         read_unit(&w, &first, unit);
@@ -969,13 +970,13 @@ static void test_active__store_fails__rests_a_second(void **state)
     assert_int_equal(next(&w, &file), PUSH_STORE);
     pushed(&w, &file, -EREMOTEIO);
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
-    assert_int_equal(actives_next_look(w.actives), now + 1000 * MS);
+    assert_int_equal(active_plans_next_look(w.active_plans), now + 1000 * MS);
     now += 1000 * MS;
     /* It has passed since the last look: to be looked at now. */
-    assert_true(actives_next_look(w.actives) <= now);
+    assert_true(active_plans_next_look(w.active_plans) <= now);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     pushed(&w, &file, PAGE);
-    assert_int_equal(actives_next_look(w.actives), INT64_MAX);
+    assert_int_equal(active_plans_next_look(w.active_plans), INT64_MAX);
     world_end(&w);
 }
 
@@ -1093,14 +1094,14 @@ static void test_active__memory_short__nothing_until_there_is_some(void **state)
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < 20; unit++) {
         read_unit(&w, &first, unit);
-        while (actives_next_push(w.actives, 0, &file) == PUSH_STORE) {
-            assert_false(actives_may_store(w.actives, &file, PAGE));
+        while (active_plans_next_push(w.active_plans, 0, &file) == PUSH_STORE) {
+            assert_false(active_plans_may_store(w.active_plans, &file, PAGE));
             pushed(&w, &file, -EFBIG);
         }
     }
     for (uint64_t unit = 20; unit < 60; unit++) {
         read_unit(&w, &first, unit);
-        while (actives_next_push(w.actives, 3 * PAGE, &file) == PUSH_STORE) {
+        while (active_plans_next_push(w.active_plans, 3 * PAGE, &file) == PUSH_STORE) {
             pushed(&w, &file, PAGE);
             n++;
         }
@@ -1128,7 +1129,7 @@ static void test_active__drops__what_was_passed_each_kind_once(void **state)
         for (unsigned kind = 0; kind < 4; kind += 3) {
             node_sibling(&first, unit, kind, &node);
             now += MS;
-            actives_read(w.actives, &node, PAGE);
+            active_plans_read(w.active_plans, &node, PAGE);
         }
         while ((what = next(&w, &file)) != PUSH_NOTHING) {
             if (what == PUSH_STORE) {
@@ -1192,28 +1193,28 @@ static void test_active__samples_at_random__nothing(void **state)
 
 static void test_active__table_full__the_oldest_goes(void **state)
 {
-    struct active_info info[ACTIVES_MOST];
+    struct active_info info[ACTIVE_PLANS_MAX];
     struct push_file file;
     struct world w;
     struct node first;
 
     (void)state;
     world_start(&w, 4096 * PAGE, false);
-    for (unsigned i = 0; i < 3 * ACTIVES_MOST; i++) {
+    for (unsigned i = 0; i < 3 * ACTIVE_PLANS_MAX; i++) {
         first = node_at(&w, "train/batches/batch=4,seed=%u/epoch=0/raw/000000.image.raw", i);
         if (i % 3 == 0)
-            actives_announce(w.actives, first.plan);
+            active_plans_announce(w.active_plans, first.plan);
         read_unit(&w, &first, 0);
         /* One that is taken away while it is pushed. */
         if (i == 5)
             assert_int_equal(next(&w, &file), PUSH_STORE);
     }
     pushed(&w, &file, PAGE);
-    assert_false(actives_may_store(w.actives, &file, 1));
-    assert_int_equal(actives_list(w.actives, info), ACTIVES_MOST);
-    for (unsigned i = 0; i < ACTIVES_MOST; i++) {
+    assert_false(active_plans_may_store(w.active_plans, &file, 1));
+    assert_int_equal(active_plans_list(w.active_plans, info), ACTIVE_PLANS_MAX);
+    for (unsigned i = 0; i < ACTIVE_PLANS_MAX; i++) {
         assert_non_null(info[i].folder);
-        assert_int_equal(info[i].plan->plan.seed, 3 * ACTIVES_MOST - 1 - i);
+        assert_int_equal(info[i].plan->plan.seed, 3 * ACTIVE_PLANS_MAX - 1 - i);
     }
     world_end(&w);
 }
@@ -1230,7 +1231,7 @@ int main(void)
         cmocka_unit_test(test_active__three_kinds__pushed_in_turn),
         cmocka_unit_test(test_active__marked_files__count_in_full),
         cmocka_unit_test(test_active__jumps__pushes_from_there),
-        cmocka_unit_test(test_active__two_readers_in_a_folder__two_actives),
+        cmocka_unit_test(test_active__two_readers_in_a_folder__two_active_plans),
         cmocka_unit_test(test_active__ranks_that_drift_apart__each_is_pushed),
         cmocka_unit_test(test_active__several_plans__share_ahead),
         cmocka_unit_test(test_active__end_of_epoch__nothing_behind_it),
@@ -1240,7 +1241,7 @@ int main(void)
         cmocka_unit_test(test_active__announced__active_until_it_is_read),
         cmocka_unit_test(test_active__read_bit_by_bit__needed_until_all_was_given),
         cmocka_unit_test(test_active__read_in_part__needed_for_a_while),
-        cmocka_unit_test(test_active__one_late_read__no_course_of_its_own),
+        cmocka_unit_test(test_active__one_late_read__no_cursor_of_its_own),
         cmocka_unit_test(test_active__stored_under_its_reader__not_needed),
         cmocka_unit_test(test_active__two_kinds__needed_until_both_were_given),
         cmocka_unit_test(test_active__reader_faster_than_push__rests_and_tries_again),

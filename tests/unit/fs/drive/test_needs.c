@@ -1,4 +1,4 @@
-/* The guide against lists of epochs that are written out. */
+/* The forecast of needs against lists of epochs that are written out. */
 #include "fs/drive/needs.h"
 
 #include <pthread.h>
@@ -18,18 +18,19 @@
 #define LIST_MOST 4096
 
 /* Active plans as a test says. */
-struct actives {
+struct active_plans {
     struct lock lock;
     size_t n;
-    struct active_course course[ACTIVES_MOST];
+    struct active_cursor cursor[ACTIVE_PLANS_MAX];
 };
 
-size_t actives_courses(struct actives *actives, struct active_course ret[static ACTIVES_MOST])
+size_t actives_cursors(struct active_plans *active_plans,
+                       struct active_cursor ret[static ACTIVE_PLANS_MAX])
 {
-    LOCK_SCOPE(&actives->lock);
+    LOCK_SCOPE(&active_plans->lock);
 
-    memcpy(ret, actives->course, sizeof(actives->course));
-    return actives->n;
+    memcpy(ret, active_plans->cursor, sizeof(active_plans->cursor));
+    return active_plans->n;
 }
 
 /* ---- allocations that fail ---- */
@@ -69,9 +70,9 @@ struct fixture {
     struct found found;
     struct catalog_item item;
     struct catalog catalog;
-    struct actives actives;
-    struct guide *guide;
-    const struct stage_guide *g;
+    struct active_plans active_plans;
+    struct needs *needs;
+    const struct stage_needs *g;
     const struct dataset *ds;
 };
 
@@ -80,9 +81,9 @@ static void use_dataset(struct fixture *f, struct dataset *ds)
     f->ds = ds;
     f->item = (struct catalog_item){.ds = ds};
     f->catalog = (struct catalog){.n = 1, .item = &f->item, .n_datasets = 1};
-    lock_init(&f->actives.lock);
-    assert_int_equal(guide_new(&f->actives, &f->catalog, &f->guide), 0);
-    f->g = guide_for_stage(f->guide);
+    lock_init(&f->active_plans.lock);
+    assert_int_equal(needs_new(&f->active_plans, &f->catalog, &f->needs), 0);
+    f->g = needs_for_stage(f->needs);
 }
 
 static int setup(void **state)
@@ -103,8 +104,8 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    guide_free(f->guide);
-    lock_release(&f->actives.lock);
+    needs_free(f->needs);
+    lock_release(&f->active_plans.lock);
     found_release(&f->found);
     free(f);
     return 0;
@@ -122,18 +123,18 @@ static void plan_init(struct plan_entry *ret, const struct fixture *f, const cha
     schedule_init(&ret->schedule, &ret->plan, start, length);
 }
 
-/* Set course number i, of batches or of samples in stored order (NULL). */
-static struct active_course *course_init(struct fixture *f, size_t i, const struct plan_entry *plan,
+/* Set cursor number i, of batches or of samples in stored order (NULL). */
+static struct active_cursor *cursor_init(struct fixture *f, size_t i, const struct plan_entry *plan,
                                          uint64_t epoch, uint64_t at)
 {
-    f->actives.n = max_u64(f->actives.n, i + 1);
-    f->actives.course[i] = (struct active_course){.id = 100 + i,
-                                                  .plan = plan,
-                                                  .item = &f->item,
-                                                  .is_samples = !plan,
-                                                  .epoch = epoch,
-                                                  .at = at};
-    return &f->actives.course[i];
+    f->active_plans.n = max_u64(f->active_plans.n, i + 1);
+    f->active_plans.cursor[i] = (struct active_cursor){.id = 100 + i,
+                                                       .plan = plan,
+                                                       .item = &f->item,
+                                                       .is_samples = !plan,
+                                                       .epoch = epoch,
+                                                       .at = at};
+    return &f->active_plans.cursor[i];
 }
 
 static void look(const struct fixture *f)
@@ -150,7 +151,7 @@ struct list {
     uint64_t sample[2 * LIST_MOST];
 };
 
-static void list_init(struct list *ret, const struct fixture *f, const struct active_course *c)
+static void list_init(struct list *ret, const struct fixture *f, const struct active_cursor *c)
 {
     const struct plan_entry *plan = c->plan;
     uint64_t elements = plan ? plan->schedule.elements : f->ds->samples;
@@ -213,8 +214,8 @@ static const char *const plans[] = {
     "batch=1,seed=1",
 };
 
-/* What was told of one field of a course. */
-struct told {
+/* What was told of one field of a cursor. */
+struct reported {
     uint64_t n;              /* elements */
     bool element[LIST_MOST]; /* by distance */
 };
@@ -235,7 +236,7 @@ static uint64_t turn_end(const struct list *list, const struct plan_entry *plan,
 }
 
 /* A need tells the elements, not yet told, of a turn from its time on that read those samples. */
-static void tell(struct told *told, const struct list *list, const struct field *field,
+static void tell(struct reported *reported, const struct list *list, const struct field *field,
                  const struct stage_need *need, const struct plan_entry *plan)
 {
     uint64_t first = (need->off - field->offset) / field->stored_bytes;
@@ -248,10 +249,10 @@ static void tell(struct told *told, const struct list *list, const struct field 
         uint64_t again = 0;
 
         for (uint64_t d = from; d < min_u64(turn_end(list, plan, from), list->elements); d++) {
-            if (list->sample[d] != first + i || told->element[d])
+            if (list->sample[d] != first + i || reported->element[d])
                 continue;
-            told->element[d] = true;
-            told->n++;
+            reported->element[d] = true;
+            reported->n++;
             again++;
         }
         if (!again)
@@ -260,30 +261,30 @@ static void tell(struct told *told, const struct list *list, const struct field 
     }
 }
 
-static void check_next(struct fixture *f, const struct active_course *c, size_t room)
+static void check_next(struct fixture *f, const struct active_cursor *c, size_t capacity)
 {
     AUTO_FREE struct list *list = malloc(sizeof(*list));
-    AUTO_FREE struct told *told = calloc(2, sizeof(*told));
+    AUTO_FREE struct reported *reported = calloc(2, sizeof(*reported));
     struct stage_need need[50];
     uint64_t before = 0;
     size_t n;
 
     list_init(list, f, c);
-    while ((n = f->g->next(f->g->ctx, need, room)) > 0) {
-        assert_true(n <= room);
+    while ((n = f->g->next(f->g->ctx, need, capacity)) > 0) {
+        assert_true(n <= capacity);
         for (size_t i = 0; i < n; i++) {
             unsigned k = need[i].blob != f->ds->field[0].blob;
 
             assert_true(need[i].when >= before);
             before = need[i].when;
-            tell(&told[k], list, &f->ds->field[k], &need[i], c->plan);
+            tell(&reported[k], list, &f->ds->field[k], &need[i], c->plan);
         }
     }
     for (uint64_t d = 0; d < list->elements; d++)
         for (unsigned k = 0; k < 2; k++)
-            if (!told[k].element[d])
+            if (!reported[k].element[d])
                 fail_msg("element %llu: field %u was not told", (unsigned long long)d, k);
-    assert_int_equal(f->g->next(f->g->ctx, need, room), 0);
+    assert_int_equal(f->g->next(f->g->ctx, need, capacity), 0);
 }
 
 static void test_next__plans__every_element_once(void **state)
@@ -293,26 +294,26 @@ static void test_next__plans__every_element_once(void **state)
     for (size_t i = 0; i <= ARRAY_LEN(plans); i++) {
         for (unsigned k = 0; k < 4; k++) {
             struct plan_entry plan;
-            struct active_course *c;
+            struct active_cursor *c;
             uint64_t elements = SAMPLES;
 
             if (i < ARRAY_LEN(plans)) {
                 plan_init(&plan, f, plans[i]);
                 elements = plan.schedule.elements;
             }
-            guide_free(f->guide);
+            needs_free(f->needs);
             use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
-            c = course_init(f, 0, i < ARRAY_LEN(plans) ? &plan : NULL, k, elements * k / 3);
+            c = cursor_init(f, 0, i < ARRAY_LEN(plans) ? &plan : NULL, k, elements * k / 3);
             check_next(f, c, k ? 50 : 7);
         }
     }
 }
 
-static uint64_t tell_all(const struct fixture *f, struct stage_need *ret, size_t room)
+static uint64_t tell_all(const struct fixture *f, struct stage_need *ret, size_t capacity)
 {
     size_t n = 0, some;
 
-    while ((some = f->g->next(f->g->ctx, ret + n, min_u64(room - n, 100))) > 0)
+    while ((some = f->g->next(f->g->ctx, ret + n, min_u64(capacity - n, 100))) > 0)
         n += some;
     return n;
 }
@@ -326,7 +327,7 @@ static void test_next__stored_order__merged(void **state)
     struct plan_entry plan;
 
     plan_init(&plan, f, "batch=100");
-    course_init(f, 0, &plan, 0, 130);
+    cursor_init(f, 0, &plan, 0, 130);
     assert_int_equal(tell_all(f, need, 100), 2 * 11);
     for (unsigned i = 0; i < 22; i++) {
         uint64_t first = i < 2 ? 130 : i / 2 * 100 + 100, n = i < 2 ? 70 : i < 20 ? 100 : 30;
@@ -344,12 +345,12 @@ static void test_next__files_of_one_field__only_that(void **state)
 {
     struct fixture *f = *state;
     struct stage_need need[4 * SAMPLES];
-    struct active_course *c;
+    struct active_cursor *c;
     struct plan_entry plan;
     size_t n;
 
     plan_init(&plan, f, "batch=100,seed=1");
-    c = course_init(f, 0, &plan, 0, 0);
+    c = cursor_init(f, 0, &plan, 0, 0);
     for (unsigned i = 0; i < f->ds->n_folders && !c->folder; i++)
         if (!strcmp(f->ds->folder[i].encoder->name, "npy"))
             c->folder = &f->ds->folder[i];
@@ -366,17 +367,17 @@ static void test_next__files_of_one_field__only_that(void **state)
     assert_int_equal(f->g->when(f->g->ctx, f->ds->field[1].blob, 0, UINT64_C(1) << 20), 0);
 }
 
-/* ---- courses that move ---- */
+/* ---- cursors that move ---- */
 
 static void test_next__reader_moves__goes_on(void **state)
 {
     struct fixture *f = *state;
-    struct active_course *c;
+    struct active_cursor *c;
     struct stage_need need[100];
     struct plan_entry plan;
 
     plan_init(&plan, f, "batch=100");
-    c = course_init(f, 0, &plan, 0, 0);
+    c = cursor_init(f, 0, &plan, 0, 0);
     assert_int_equal(tell_all(f, need, 100), 20);
     assert_int_equal(tell_all(f, need, 100), 0);
     c->at = 100;
@@ -395,12 +396,12 @@ static void test_next__reader_moves__goes_on(void **state)
 static void test_next__reader_overtakes__never_behind_it(void **state)
 {
     struct fixture *f = *state;
-    struct active_course *c;
+    struct active_cursor *c;
     struct stage_need need[100];
     struct plan_entry plan;
 
     plan_init(&plan, f, "batch=100");
-    c = course_init(f, 0, &plan, 0, 0);
+    c = cursor_init(f, 0, &plan, 0, 0);
     assert_int_equal(f->g->next(f->g->ctx, need, 2), 2);
     c->at = 500;
     assert_int_equal(f->g->next(f->g->ctx, need, 2), 2);
@@ -412,12 +413,12 @@ static void test_next__reader_overtakes__never_behind_it(void **state)
 static void test_next__reader_passes_a_turn__the_rest_of_it_goes(void **state)
 {
     struct fixture *f = *state;
-    struct active_course *c;
+    struct active_cursor *c;
     struct stage_need need[20];
     struct plan_entry plan;
 
     plan_init(&plan, f, "batch=100,seed=1");
-    c = course_init(f, 0, &plan, 0, 0);
+    c = cursor_init(f, 0, &plan, 0, 0);
     assert_int_equal(f->g->next(f->g->ctx, need, 20), 20);
     assert_true(need[0].has_begun && need[19].has_begun);
     c->at = 50;
@@ -436,20 +437,21 @@ static void test_next__reader_passes_a_turn__the_rest_of_it_goes(void **state)
 static void test_next__jump__begins_anew(void **state)
 {
     struct fixture *f = *state;
-    struct active_course *c;
+    struct active_cursor *c;
     struct stage_need need[5000];
     struct plan_entry plan;
     uint64_t latest;
 
     plan_init(&plan, f, "batch=100,seed=1");
-    c = course_init(f, 0, &plan, 0, 0);
+    c = cursor_init(f, 0, &plan, 0, 0);
     assert_true(f->g->next(f->g->ctx, need, 150) == 150); /* some of a turn is left */
     latest = need[149].when;
     c->at = 50;
     c->jumps = 1;
     assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
     assert_true(need[0].when <= latest);
-    guide_free(f->guide); /* from there on, all: as of a guide that knows nothing else */
+    needs_free(
+        f->needs); /* from there on, all: as of a forecast of needs that knows nothing else */
     use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
     check_next(f, c, 50);
     c->jumps = 2; /* back */
@@ -461,17 +463,17 @@ static void test_next__jump__begins_anew(void **state)
 }
 
 /* The stage forgets what it was told when one reader jumps. */
-static void test_next__another_jumps__told_again(void **state)
+static void test_next__another_jumps__reported_again(void **state)
 {
     struct fixture *f = *state;
     struct stage_need need[200];
-    struct active_course *jumper;
+    struct active_cursor *jumper;
     struct plan_entry plan[2];
 
     plan_init(&plan[0], f, "batch=100,part=0of2");
     plan_init(&plan[1], f, "batch=100,part=1of2");
-    course_init(f, 0, &plan[0], 0, 0);
-    jumper = course_init(f, 1, &plan[1], 0, 0);
+    cursor_init(f, 0, &plan[0], 0, 0);
+    jumper = cursor_init(f, 1, &plan[1], 0, 0);
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
     jumper->jumps++;
@@ -482,17 +484,17 @@ static void test_next__another_jumps__told_again(void **state)
 }
 
 /* The needs of the next epoch are told before it begins, and then not again. */
-static void test_next__epoch_ends__not_told_again(void **state)
+static void test_next__epoch_ends__not_reported_again(void **state)
 {
     struct fixture *f = *state;
     const struct blob *images = f->ds->field[0].blob;
     struct stage_need need[5000];
-    struct active_course *c;
+    struct active_cursor *c;
     struct plan_entry plan;
     uint64_t when[10];
 
     plan_init(&plan, f, "batch=100,seed=1");
-    c = course_init(f, 0, &plan, 4, 900);
+    c = cursor_init(f, 0, &plan, 4, 900);
     check_next(f, c, 50);
     for (uint64_t i = 0; i < ARRAY_LEN(when); i++)
         when[i] = f->g->when(f->g->ctx, images, 16 + i * IMAGE, 1);
@@ -511,7 +513,7 @@ static void test_next__epoch_ends__not_told_again(void **state)
 }
 
 /* If the next epoch has a reader already, it tells its needs itself. */
-static void test_next__next_epoch_is_read__not_told_twice(void **state)
+static void test_next__next_epoch_is_read__not_reported_twice(void **state)
 {
     struct fixture *f = *state;
     struct stage_need need[5000];
@@ -520,8 +522,8 @@ static void test_next__next_epoch_is_read__not_told_twice(void **state)
     size_t n;
 
     plan_init(&plan, f, "batch=100,seed=1,tail=drop");
-    course_init(f, 0, &plan, 4, 900);
-    course_init(f, 1, &plan, 5, 0);
+    cursor_init(f, 0, &plan, 4, 900);
+    cursor_init(f, 1, &plan, 5, 0);
     n = tell_all(f, need, ARRAY_LEN(need));
     for (size_t i = 0; i < n; i++)
         bytes += need[i].len;
@@ -534,7 +536,7 @@ static void test_next__several__soonest_first(void **state)
 {
     struct fixture *f = *state;
     AUTO_FREE struct list *list = malloc(2 * sizeof(*list));
-    AUTO_FREE struct told *told = calloc(2, sizeof(*told));
+    AUTO_FREE struct reported *reported = calloc(2, sizeof(*reported));
     struct plan_entry plan[2];
     uint64_t sooner = 0;
 
@@ -542,13 +544,13 @@ static void test_next__several__soonest_first(void **state)
         const uint64_t scale[2] = {1, speeds ? 10 : 1};
         struct stage_need need;
 
-        guide_free(f->guide);
+        needs_free(f->needs);
         use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
-        memset(told, 0, 2 * sizeof(*told));
+        memset(reported, 0, 2 * sizeof(*reported));
         plan_init(&plan[0], f, "batch=40,part=0of2,seed=1");
         plan_init(&plan[1], f, "batch=30,part=1of2,seed=2");
         for (unsigned i = 0; i < 2; i++) {
-            struct active_course *c = course_init(f, i, &plan[i], 3, 20 * i);
+            struct active_cursor *c = cursor_init(f, i, &plan[i], 3, 20 * i);
 
             c->speed = 1000 / scale[i];
             c->speed = speeds ? c->speed : i; /* of only one: known of none */
@@ -560,15 +562,15 @@ static void test_next__several__soonest_first(void **state)
             if (need.blob != f->ds->field[0].blob)
                 continue;
             need.when /= scale[i];
-            tell(&told[i], &list[i], &f->ds->field[0], &need, &plan[i]);
+            tell(&reported[i], &list[i], &f->ds->field[0], &need, &plan[i]);
             /* The other one is as far, but for a turn. */
-            if (told[!i].n < list[!i].elements)
+            if (reported[!i].n < list[!i].elements)
                 assert_true(need.when * scale[i] <=
-                            told[!i].n * scale[!i] + (i ? 30 : 40) * scale[i]);
-            sooner += told[0].n < list[0].elements && told[1].n > list[1].elements / 2;
+                            reported[!i].n * scale[!i] + (i ? 30 : 40) * scale[i]);
+            sooner += reported[0].n < list[0].elements && reported[1].n > list[1].elements / 2;
         }
-        assert_int_equal(told[0].n, list[0].elements);
-        assert_int_equal(told[1].n, list[1].elements);
+        assert_int_equal(reported[0].n, list[0].elements);
+        assert_int_equal(reported[1].n, list[1].elements);
         assert_true(speeds ? sooner == 0 : sooner > 0);
         sooner = 0;
     }
@@ -579,14 +581,14 @@ static void test_when__slow_reader__clock_follows(void **state)
 {
     struct fixture *f = *state;
     const struct blob *images = f->ds->field[0].blob;
-    struct active_course *fast, *slow;
+    struct active_cursor *fast, *slow;
     struct plan_entry plan[2];
     uint64_t when;
 
     plan_init(&plan[0], f, "batch=40,part=0of2");
     plan_init(&plan[1], f, "batch=40,part=1of2");
-    fast = course_init(f, 0, &plan[0], 0, 0);
-    slow = course_init(f, 1, &plan[1], 0, 0);
+    fast = cursor_init(f, 0, &plan[0], 0, 0);
+    slow = cursor_init(f, 1, &plan[1], 0, 0);
     look(f);
     for (unsigned round = 0; round < 40; round++) {
         fast->at = (fast->at + 450) % 500;
@@ -611,9 +613,9 @@ static void check_when(const struct fixture *f, const struct list *list, uint64_
     want = want == UINT64_MAX ? STAGE_NEVER : clock + want;
     if (got != want)
         fail_msg("%s, %s, %llu+%llu: %llu, want %llu",
-                 f->actives.course[0].plan ? f->actives.course[0].plan->name : "", blob_name(blob),
-                 (unsigned long long)off, (unsigned long long)len, (unsigned long long)got,
-                 (unsigned long long)want);
+                 f->active_plans.cursor[0].plan ? f->active_plans.cursor[0].plan->name : "",
+                 blob_name(blob), (unsigned long long)off, (unsigned long long)len,
+                 (unsigned long long)got, (unsigned long long)want);
 }
 
 static void test_when__plans__as_listed(void **state)
@@ -624,16 +626,16 @@ static void test_when__plans__as_listed(void **state)
 
     for (size_t i = 0; i <= ARRAY_LEN(plans); i++) {
         struct plan_entry plan;
-        struct active_course *c;
+        struct active_cursor *c;
         uint64_t elements = SAMPLES;
 
         if (i < ARRAY_LEN(plans)) {
             plan_init(&plan, f, plans[i]);
             elements = plan.schedule.elements;
         }
-        guide_free(f->guide);
+        needs_free(f->needs);
         use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
-        c = course_init(f, 0, i < ARRAY_LEN(plans) ? &plan : NULL, 2, 0);
+        c = cursor_init(f, 0, i < ARRAY_LEN(plans) ? &plan : NULL, 2, 0);
         for (unsigned k = 0; k < 7; k++) {
             c->at = elements * k / 6;
             look(f);
@@ -652,7 +654,7 @@ static void test_when__plans__as_listed(void **state)
     }
 }
 
-static void test_when__two_courses__the_sooner(void **state)
+static void test_when__two_cursors__the_sooner(void **state)
 {
     struct fixture *f = *state;
     AUTO_FREE struct list *list = malloc(2 * sizeof(*list));
@@ -662,8 +664,8 @@ static void test_when__two_courses__the_sooner(void **state)
     plan_init(&plan[0], f, "batch=10,seed=1");
     plan_init(&plan[1], f, "batch=20,seed=2,shuffle=window:30");
     assert_int_equal(f->g->when(f->g->ctx, blob, 0, 1000), STAGE_NEVER);
-    list_init(&list[0], f, course_init(f, 0, &plan[0], 0, 100));
-    list_init(&list[1], f, course_init(f, 1, &plan[1], 0, 700));
+    list_init(&list[0], f, cursor_init(f, 0, &plan[0], 0, 100));
+    list_init(&list[1], f, cursor_init(f, 1, &plan[1], 0, 700));
     look(f);
     for (uint64_t off = 0; off < blob->size; off += 3000) {
         uint64_t a = list_distance(&list[0], f, NULL, blob, off, 3000);
@@ -672,7 +674,7 @@ static void test_when__two_courses__the_sooner(void **state)
         assert_int_equal(f->g->when(f->g->ctx, blob, off, 3000), min_u64(a, b));
     }
     assert_int_equal(f->g->when(f->g->ctx, other, 0, 99), STAGE_NEVER);
-    f->actives.n = 0;
+    f->active_plans.n = 0;
     look(f);
     assert_int_equal(f->g->when(f->g->ctx, blob, 0, 1000), STAGE_NEVER);
     blob_free((struct blob *)(uintptr_t)other);
@@ -685,9 +687,9 @@ static void test_when__rows_of_text__by_a_map(void **state)
     AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world w = {.troubles = 0};
     AUTO_FREE struct list *list = malloc(sizeof(*list));
-    struct fixture own = {.guide = NULL}, *f = &own;
+    struct fixture own = {.needs = NULL}, *f = &own;
     struct stage_need need[100];
-    struct active_course *c;
+    struct active_cursor *c;
     const struct blob *blob;
     struct plan_entry plan;
 
@@ -698,7 +700,7 @@ static void test_when__rows_of_text__by_a_map(void **state)
     assert_int_equal(f->ds->samples, 1500);
     blob = f->ds->blob[0];
     plan_init(&plan, f, "batch=100,seed=5,shuffle=window:20");
-    c = course_init(f, 0, &plan, 0, 300);
+    c = cursor_init(f, 0, &plan, 0, 300);
     look(f);
     assert_int_equal(f->g->when(f->g->ctx, blob, blob->size - 9, 1), 0); /* not known: now */
     while (f->g->next(f->g->ctx, need, ARRAY_LEN(need)) > 0)
@@ -716,8 +718,8 @@ static void test_when__rows_of_text__by_a_map(void **state)
         f->g->when(f->g->ctx, blob, blob->size - 9, 1),
         list_distance(list, f, NULL, blob, (blob->size - 1) & ~UINT64_C(0xffff), 1 << 16));
     assert_int_equal(f->g->when(f->g->ctx, f->ds->blob[1], 0, 1), STAGE_NEVER); /* a side file */
-    guide_free(f->guide);
-    lock_release(&f->actives.lock);
+    needs_free(f->needs);
+    lock_release(&f->active_plans.lock);
 }
 
 #define MAP_BLOBS   100
@@ -795,9 +797,9 @@ static void test_when__objects__not_too_late(void **state)
     AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world w = {.troubles = 0};
     AUTO_FREE struct list *list = malloc(sizeof(*list));
-    struct fixture own = {.guide = NULL}, *f = &own;
+    struct fixture own = {.needs = NULL}, *f = &own;
     struct stage_need need[100];
-    struct active_course *c;
+    struct active_cursor *c;
     struct plan_entry plan;
 
     (void)state;
@@ -805,7 +807,7 @@ static void test_when__objects__not_too_late(void **state)
     world_open(&w, &s, false);
     use_dataset(f, w.found.item[found_find(&w.found, "all")].ds);
     plan_init(&plan, f, "batch=10,seed=5");
-    c = course_init(f, 0, &plan, 0, 0);
+    c = cursor_init(f, 0, &plan, 0, 0);
     while (f->g->next(f->g->ctx, need, ARRAY_LEN(need)) > 0)
         continue;
     list_init(list, f, c);
@@ -821,8 +823,8 @@ static void test_when__objects__not_too_late(void **state)
             assert_true(got <= list_distance(list, f, NULL, e->blob, e->off, e->len));
         }
     }
-    guide_free(f->guide);
-    lock_release(&f->actives.lock);
+    needs_free(f->needs);
+    lock_release(&f->active_plans.lock);
 }
 
 /* ---- size ---- */
@@ -832,9 +834,9 @@ static void test_guide__hundred_million__at_once(void **state)
 {
     const uint32_t dim[] = {100000000, 100};
     struct blob *blob = idx_blob_zeros("big", 0x08, 2, dim, NULL);
-    struct fixture own = {.guide = NULL}, *f = &own;
+    struct fixture own = {.needs = NULL}, *f = &own;
     struct stage_need need[500];
-    struct active_course *c;
+    struct active_cursor *c;
     struct plan_entry plan;
 
     (void)state;
@@ -842,7 +844,7 @@ static void test_guide__hundred_million__at_once(void **state)
     use_dataset(f, f->found.item[0].ds);
     blob = f->ds->blob[0];
     plan_init(&plan, f, "batch=all,seed=5");
-    c = course_init(f, 0, &plan, 0, 99999000);
+    c = cursor_init(f, 0, &plan, 0, 99999000);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(f->g->next(f->g->ctx, need, ARRAY_LEN(need)), ARRAY_LEN(need));
     for (uint64_t off = 0; off < blob->size - (1 << 20); off += blob->size / 50) {
@@ -867,8 +869,8 @@ static void test_guide__hundred_million__at_once(void **state)
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(f->g->next(f->g->ctx, need, ARRAY_LEN(need)), 0);
     assert_int_equal(f->g->when(f->g->ctx, blob, 0, 100000), STAGE_NEVER);
-    guide_free(f->guide);
-    lock_release(&f->actives.lock);
+    needs_free(f->needs);
+    lock_release(&f->active_plans.lock);
     found_release(&f->found);
 }
 
@@ -880,9 +882,9 @@ static void test_guide__no_memory__no_wrong_time(void **state)
     AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world w = {.troubles = 0};
     AUTO_FREE struct list *list = malloc(sizeof(*list));
-    struct fixture own = {.guide = NULL}, *f = &own;
+    struct fixture own = {.needs = NULL}, *f = &own;
     struct stage_need need[100];
-    struct active_course *c;
+    struct active_cursor *c;
     struct plan_entry plan;
     unsigned guides = 0;
 
@@ -890,21 +892,21 @@ static void test_guide__no_memory__no_wrong_time(void **state)
     source_libsvm(&s, true);
     world_open(&w, &s, false);
     use_dataset(f, w.found.item[0].ds);
-    guide_free(f->guide);
+    needs_free(f->needs);
     plan_init(&plan, f, "batch=100,seed=5,shuffle=window:20");
-    c = course_init(f, 0, &plan, 0, 300);
+    c = cursor_init(f, 0, &plan, 0, 300);
     list_init(list, f, c);
     count = fail_at = 0;
     while (count >= fail_at) {
-        struct guide *guide = NULL;
-        const struct stage_guide *g;
+        struct needs *needs = NULL;
+        const struct stage_needs *g;
         uint64_t want, got = 0;
 
         count = 0;
         fail_at++;
         is_counted = true;
-        if (guide_new(&f->actives, &f->catalog, &guide) == 0) {
-            g = guide_for_stage(guide);
+        if (needs_new(&f->active_plans, &f->catalog, &needs) == 0) {
+            g = needs_for_stage(needs);
             g->next(g->ctx, need, ARRAY_LEN(need));
             g->when(g->ctx, f->ds->blob[0], 70000, 1 << 16);
             while (g->next(g->ctx, need, ARRAY_LEN(need)) > 0)
@@ -918,10 +920,10 @@ static void test_guide__no_memory__no_wrong_time(void **state)
             assert_int_equal(got, want);
         else
             assert_true(got == 0 || got == want);
-        guide_free(guide);
+        needs_free(needs);
     }
     assert_true(fail_at > 10 && guides > 5);
-    lock_release(&f->actives.lock);
+    lock_release(&f->active_plans.lock);
 }
 
 /* ---- threads ---- */
@@ -941,7 +943,7 @@ static void *ask(void *arg)
         uint64_t k = random_below(&rng, 100);
         uint64_t when = f->g->when(f->g->ctx, f->ds->field[0].blob, 16 + k * 10 * IMAGE, IMAGE);
 
-        /* Of one course a time only grows. */
+        /* Of one cursor a time only grows. */
         if (when < before[k])
             return arg;
         before[k] = when;
@@ -954,24 +956,24 @@ static void test_guide__threads__times_only_grow(void **state)
     struct fixture *f = *state;
     struct asking asking = {.f = f};
     struct stage_need need[100];
-    struct active_course *c;
+    struct active_cursor *c;
     pthread_t thread[2];
     struct plan_entry plan;
 
     plan_init(&plan, f, "batch=10,seed=5");
-    c = course_init(f, 0, &plan, 0, 0);
+    c = cursor_init(f, 0, &plan, 0, 0);
     look(f);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, ask, &asking), 0);
     for (unsigned i = 0; i < 3000; i++) {
-        lock_take(&f->actives.lock);
+        lock_take(&f->active_plans.lock);
         c->at++;
         if (c->at == SAMPLES) {
             c->at = 0;
             c->epoch++;
             c->id++;
         }
-        lock_drop(&f->actives.lock);
+        lock_drop(&f->active_plans.lock);
         f->g->next(f->g->ctx, need, ARRAY_LEN(need));
     }
     atomic_store(&asking.ends, true);
@@ -995,14 +997,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_next__reader_overtakes__never_behind_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__another_jumps__told_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_told_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__next_epoch_is_read__not_told_twice, setup,
+        cmocka_unit_test_setup_teardown(test_next__another_jumps__reported_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_reported_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_next__next_epoch_is_read__not_reported_twice, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__several__soonest_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_when__slow_reader__clock_follows, setup, teardown),
         cmocka_unit_test_setup_teardown(test_when__plans__as_listed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_when__two_courses__the_sooner, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_when__two_cursors__the_sooner, setup, teardown),
         cmocka_unit_test(test_when__rows_of_text__by_a_map),
         cmocka_unit_test(test_extent_map__many_blobs__as_extents_say),
         cmocka_unit_test(test_when__objects__not_too_late),

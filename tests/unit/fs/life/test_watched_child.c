@@ -37,44 +37,44 @@ static int hang(const void *ctx, int out)
 
 static void test_do__answers__given(void **state)
 {
-    const struct patient_work work = {answer, "hello", 20000, NULL};
+    const struct watched_child_work work = {answer, "hello", 20000, NULL};
     AUTO_TEXT struct text said = {0};
 
     (void)state;
-    assert_int_equal(patient_do(&work, &said), 0);
+    assert_int_equal(watched_child_do(&work, &said), 0);
     assert_string_equal(said.data, "hello");
 }
 
 static void test_do__fails__its_error(void **state)
 {
-    const struct patient_work work = {refuse, NULL, 20000, NULL};
+    const struct watched_child_work work = {refuse, NULL, 20000, NULL};
     AUTO_TEXT struct text said = {0};
 
     (void)state;
-    assert_int_equal(patient_do(&work, &said), -EXDEV);
+    assert_int_equal(watched_child_do(&work, &said), -EXDEV);
     assert_int_equal(said.len, 0);
 }
 
 static void test_do__cancelled__ends(void **state)
 {
     static const volatile sig_atomic_t cancelled = 1;
-    const struct patient_work work = {answer, "hello", 20000, &cancelled};
+    const struct watched_child_work work = {answer, "hello", 20000, &cancelled};
     AUTO_TEXT struct text said = {0};
 
     (void)state;
-    assert_int_equal(patient_do(&work, &said), -EINTR);
+    assert_int_equal(watched_child_do(&work, &said), -EINTR);
 }
 
 /* Have it hang, and find out who it is and whether nobody can write to our output any more. */
 static bool hangs_free(int ms, struct text *said)
 {
-    const struct patient_work work = {hang, NULL, ms, NULL};
+    const struct watched_child_work work = {hang, NULL, ms, NULL};
     struct pollfd end = {.events = POLLIN};
     int output[2], ready;
 
     assert_int_equal(pipe(output), 0);
     end.fd = output[0];
-    assert_int_equal(patient_do(&work, said), -ETIMEDOUT);
+    assert_int_equal(watched_child_do(&work, said), -ETIMEDOUT);
     close(output[1]);
     ready = poll(&end, 1, 0);
     close(output[0]);

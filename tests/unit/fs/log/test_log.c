@@ -91,7 +91,7 @@ static void test_filter__burst__rest_is_counted(void **state)
     check_lines(&lines, "");
 }
 
-static void test_filter__ends_in_a_burst__count_is_told(void **state)
+static void test_filter__ends_in_a_burst__count_is_reported(void **state)
 {
     AUTO_TEXT struct text lines = {0};
     struct log_filter filter;
@@ -108,7 +108,7 @@ static void test_filter__ends_in_a_burst__count_is_told(void **state)
     check_lines(&lines, "W 1 message left out\n");
 }
 
-static void test_filter__more_texts_than_it_remembers__counts_are_told(void **state)
+static void test_filter__more_texts_than_it_remembers__counts_are_reported(void **state)
 {
     AUTO_TEXT struct text lines = {0};
     struct log_filter filter;
@@ -161,7 +161,7 @@ static void add_remote_line(void *ctx, const char *text)
     text_add(ctx, "%s\n", text);
 }
 
-static void test_remote__goes_and_comes__told_once(void **state)
+static void test_remote__goes_and_comes__reported_once(void **state)
 {
     AUTO_TEXT struct text lines = {0};
     struct remote_log log;
@@ -256,10 +256,10 @@ int main(void)
         cmocka_unit_test(test_log_lines__several__a_line_each),
         cmocka_unit_test(test_filter__same_text__once_a_minute),
         cmocka_unit_test(test_filter__burst__rest_is_counted),
-        cmocka_unit_test(test_filter__ends_in_a_burst__count_is_told),
-        cmocka_unit_test(test_filter__more_texts_than_it_remembers__counts_are_told),
+        cmocka_unit_test(test_filter__ends_in_a_burst__count_is_reported),
+        cmocka_unit_test(test_filter__more_texts_than_it_remembers__counts_are_reported),
         cmocka_unit_test(test_filter__threads__nothing_is_lost),
-        cmocka_unit_test(test_remote__goes_and_comes__told_once),
+        cmocka_unit_test(test_remote__goes_and_comes__reported_once),
         cmocka_unit_test(test_remote__numbers_of_a_reason__the_same),
         cmocka_unit_test(test_remote__short_failures__no_news),
         cmocka_unit_test(test_remote__a_file_is_wrong__remote_is_there),

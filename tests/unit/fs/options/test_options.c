@@ -241,7 +241,7 @@ static void test_options__source__defaults(void **state)
     assert_int_equal(source.stage.jobs, 8);
     assert_int_equal(source.stage.small_jobs, 128);
     assert_int_equal(source.stage.rate, 0);
-    assert_int_equal(source.stage.patience_s, 60);
+    assert_int_equal(source.stage.retry_limit_s, 60);
     assert_true(source.stage.background);
     assert_int_equal(source.timeout_s, 20);
     assert_null(source.files);
@@ -277,7 +277,7 @@ static void test_options__source__all_taken(void **state)
     assert_int_equal(source.stage.jobs, 3);
     assert_int_equal(source.stage.small_jobs, 0);
     assert_int_equal(source.stage.rate, 5 << 20);
-    assert_int_equal(source.stage.patience_s, 7);
+    assert_int_equal(source.stage.retry_limit_s, 7);
     assert_false(source.stage.background);
     assert_int_equal(source.timeout_s, 9);
     assert_string_equal(source.files, "a;b/c");

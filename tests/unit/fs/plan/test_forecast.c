@@ -19,7 +19,7 @@ static int setup(void **state)
         .batch = 128,
         .batches = 469,
         .block = 131072,
-        .room = 1e12,
+        .capacity = 1e12,
         .ahead = true,
         .rate = MiB,
         .compute = 0.2,
@@ -137,7 +137,7 @@ static void test_forecast__too_large__shares_by_keep(void **state)
     struct forecast f;
 
     (void)state;
-    task.room = task.bytes / 2;
+    task.capacity = task.bytes / 2;
     f = make();
     assert_false(f.fits);
     assert_near(f.pin, 0.5, 1e-9);

@@ -14,7 +14,7 @@ static int parse(const char *name, struct plan *ret, struct diag *d)
 static void check_canonical(const char *name, const char *want)
 {
     struct diag d = DIAG_INIT;
-    char got[PLAN_NAME_ROOM];
+    char got[PLAN_NAME_SIZE];
     struct plan plan;
 
     if (parse(name, &plan, &d) < 0)
@@ -79,7 +79,7 @@ static void test_plan_guess__wrong_names__what_was_meant(void **state)
         {",,", NULL},
         {"=", NULL},
     };
-    char got[PLAN_NAME_ROOM];
+    char got[PLAN_NAME_SIZE];
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -113,7 +113,7 @@ static void test_plan_name__any_order__canonical(void **state)
     (void)state;
     for (unsigned code = 0; code < 6 * 6 * 6 * 6 * 6 * 6; code++) { /* all 720 permutations */
         unsigned seen = 0, c = code;
-        char name[PLAN_NAME_ROOM] = "";
+        char name[PLAN_NAME_SIZE] = "";
 
         for (unsigned i = 0; i < 6; i++, c /= 6) {
             order[i] = c % 6;
@@ -137,7 +137,7 @@ static void test_plan_parse__largest_numbers__fit(void **state)
                                "shuffle=window:281474976710656,tail=wrap";
 
     (void)state;
-    assert_true(sizeof(name) <= PLAN_NAME_ROOM);
+    assert_true(sizeof(name) <= PLAN_NAME_SIZE);
     check_canonical(name, name);
 }
 
@@ -288,7 +288,7 @@ static void test_plan_name__random_plans__parse_back(void **state)
     (void)state;
     for (int i = 0; i < 100000; i++) {
         struct plan p = {0}, q;
-        char name[PLAN_NAME_ROOM], again[PLAN_NAME_ROOM];
+        char name[PLAN_NAME_SIZE], again[PLAN_NAME_SIZE];
         struct diag d = DIAG_INIT;
 
         p.batch = random_number(&rng, PLAN_NUMBER_MAX);

@@ -6,12 +6,12 @@
 #include <stdio.h>
 
 #define N_MAX     11
-#define LIST_ROOM 1024
+#define LIST_SIZE 1024
 
 struct model {
     uint64_t batches;
-    uint64_t count[LIST_ROOM];  /* of each batch */
-    uint64_t sample[LIST_ROOM]; /* batch after batch */
+    uint64_t count[LIST_SIZE];  /* of each batch */
+    uint64_t sample[LIST_SIZE]; /* batch after batch */
 };
 
 /* The share, counted out one sample at a time. */
@@ -31,7 +31,7 @@ static void model_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret
 static void model_make(const struct plan *p, uint64_t start, uint64_t n, const struct order *order,
                        struct model *ret)
 {
-    uint64_t list[LIST_ROOM], rank[LIST_ROOM], len = 0, at = 0, each;
+    uint64_t list[LIST_SIZE], rank[LIST_SIZE], len = 0, at = 0, each;
 
     for (uint64_t i = 0; i < n; i++)
         list[i] = start + (order ? order_sample(order, i) : i);
@@ -66,7 +66,7 @@ static void model_make(const struct plan *p, uint64_t start, uint64_t n, const s
 
 static void check_plan(const struct plan *p, uint64_t n, uint64_t epoch)
 {
-    uint64_t start, length, model_start, model_length, got[LIST_ROOM], at = 0;
+    uint64_t start, length, model_start, model_length, got[LIST_SIZE], at = 0;
     struct schedule s;
     struct order order;
     struct model m;
@@ -79,7 +79,7 @@ static void check_plan(const struct plan *p, uint64_t n, uint64_t epoch)
     model_make(p, start, length, p->seeded ? &order : NULL, &m);
     schedule_init(&s, p, start, length);
     if (s.batches != m.batches) {
-        char name[PLAN_NAME_ROOM];
+        char name[PLAN_NAME_SIZE];
 
         plan_name(p, name);
         fail_msg("%s of %d: %d batches, want %d", name, (int)n, (int)s.batches, (int)m.batches);

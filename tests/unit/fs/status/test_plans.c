@@ -11,20 +11,21 @@
 #include "fs/status/status.h"
 
 /* Active plans of which there is nothing but their list. */
-static struct active_info list[ACTIVES_MOST];
+static struct active_info list[ACTIVE_PLANS_MAX];
 static size_t n_list;
-static struct actives_counters counters;
+static struct active_plans_counters counters;
 
-size_t actives_list(struct actives *actives, struct active_info ret[static ACTIVES_MOST])
+size_t active_plans_list(struct active_plans *active_plans,
+                         struct active_info ret[static ACTIVE_PLANS_MAX])
 {
-    (void)actives;
+    (void)active_plans;
     memcpy(ret, list, n_list * sizeof(*list));
     return n_list;
 }
 
-struct actives_counters *actives_counters(struct actives *actives)
+struct active_plans_counters *active_plans_counters(struct active_plans *active_plans)
 {
-    (void)actives;
+    (void)active_plans;
     return &counters;
 }
 
@@ -43,14 +44,14 @@ static struct catalog_item items[] = {
     {.folder = (char *)"", .name = odd, .ds = &dataset},
 };
 static const struct catalog catalog = {.n = 2, .item = items, .n_datasets = 2};
-static struct plan_entry plans[ACTIVES_MOST];
+static struct plan_entry plans[ACTIVE_PLANS_MAX];
 static struct folder folder;
 
 static int setup(void **state)
 {
     (void)state;
     folder.encoder = encoders[0];
-    for (size_t i = 0; i < ACTIVES_MOST; i++)
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++)
         snprintf(plans[i].name, sizeof(plans[i].name), "batch=%zu,seed=7", i + 1);
     list[0] = (struct active_info){
         .plan = &plans[0],
@@ -70,7 +71,7 @@ static int setup(void **state)
     list[1] =
         (struct active_info){.item = &items[1], .units = 10, .samples = 1, .quiet_s = INFINITY};
     n_list = 2;
-    counters = (struct actives_counters){.pushed_files = 11, .pushed_bytes = 22, .jumps = 33};
+    counters = (struct active_plans_counters){.pushed_files = 11, .pushed_bytes = 22, .jumps = 33};
     return 0;
 }
 
@@ -143,7 +144,7 @@ static void test_status_plans__longest__as_many_as_are_shown(void **state)
     size_t shown = 0;
 
     (void)state;
-    for (size_t i = 0; i < ACTIVES_MOST; i++) {
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         memset(plans[i].name, 'a' + (int)(i % 26), sizeof(plans[i].name) - 1);
         list[i] = (struct active_info){
             .plan = &plans[i],
@@ -160,7 +161,7 @@ static void test_status_plans__longest__as_many_as_are_shown(void **state)
             .since_s = i % 3 ? 1e-300 : -5,
         };
     }
-    n_list = ACTIVES_MOST;
+    n_list = ACTIVE_PLANS_MAX;
     make_json(&t);
     for (const char *at = json_first(t.data, "plans"); at; at = json_next(at))
         shown++;
@@ -232,10 +233,10 @@ static void test_status_text__plans__in_both_texts(void **state)
         AUTO_TEXT struct text without = {0};
         AUTO_TEXT struct text t = {0};
 
-        s.actives = NULL;
+        s.active_plans = NULL;
         status_text(&s, which, &without);
         assert_null(strstr(without.data, "push"));
-        s.actives = (struct actives *)&counters; /* it is not looked at */
+        s.active_plans = (struct active_plans *)&counters; /* it is not looked at */
         status_text(&s, which, &t);
         assert_has(&t, which == LIVE_STATUS ? "sub/train" : "dataset=\"sub/train\"");
         if (which == LIVE_METRICS)

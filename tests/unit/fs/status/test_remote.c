@@ -18,22 +18,22 @@ struct stage_counters *stage_counters(struct stage *stage)
     return &counters;
 }
 
-uint64_t stage_room_used(struct stage *stage)
+uint64_t stage_quota_used(struct stage *stage)
 {
     (void)stage;
     return 4096;
 }
 
-uint64_t stage_room_limit(struct stage *stage)
+uint64_t stage_quota_limit(struct stage *stage)
 {
     (void)stage;
     return 1 << 20;
 }
 
-void stage_trouble(struct stage *stage, char *ret, size_t room)
+void stage_trouble(struct stage *stage, char *ret, size_t capacity)
 {
     (void)stage;
-    snprintf(ret, room, "%s", trouble);
+    snprintf(ret, capacity, "%s", trouble);
 }
 
 static int setup(void **state)
@@ -81,7 +81,7 @@ static void test_status_remote_json__numbers__under_their_names(void **state)
 static void test_status_remote_json__longest_reason__cut(void **state)
 {
     AUTO_TEXT struct text t = {0};
-    char longest[3 * STATUS_REASON_ROOM];
+    char longest[3 * STATUS_REASON_SIZE];
 
     (void)state;
     memset(&counters, 0xff, sizeof(counters));
@@ -90,7 +90,7 @@ static void test_status_remote_json__longest_reason__cut(void **state)
     trouble = longest;
     status_remote_json(NULL, &t);
     assert_has(&t, "\"demand_bytes\": 18446744073709551615,");
-    longest[STATUS_REASON_ROOM - 1] = '\0';
+    longest[STATUS_REASON_SIZE - 1] = '\0';
     assert_int_equal(strspn(strstr(t.data, "xxx"), "x"), strlen(longest));
 }
 

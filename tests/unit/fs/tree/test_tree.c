@@ -85,14 +85,14 @@ static bool nodes_equal(const struct node *a, const struct node *b)
 /* All inode numbers of a tree, to see that none comes twice. */
 struct inos {
     uint64_t *ino;
-    size_t n, room;
+    size_t n, capacity;
 };
 
 static void inos_add(struct inos *all, uint64_t ino)
 {
-    if (all->n == all->room) {
-        all->room = all->room * 2 + 1024;
-        all->ino = realloc(all->ino, all->room * sizeof(*all->ino));
+    if (all->n == all->capacity) {
+        all->capacity = all->capacity * 2 + 1024;
+        all->ino = realloc(all->ino, all->capacity * sizeof(*all->ino));
     }
     all->ino[all->n++] = ino;
 }
@@ -120,7 +120,7 @@ static void check_listing(struct tree *tree, const struct node *folder, struct i
 {
     inos_add(all, folder->ino);
     for (uint64_t i = 0;; i++) {
-        char name[TREE_NAME_ROOM], again[TREE_NAME_ROOM];
+        char name[TREE_NAME_SIZE], again[TREE_NAME_SIZE];
         struct node listed, looked_up, from_ino;
         int r = tree_list(tree, folder, i, &listed, name);
 
@@ -391,7 +391,7 @@ static void test_tree__opened_plans_and_epochs__listed_once(void **state)
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
     struct node parent, node;
-    char name[TREE_NAME_ROOM];
+    char name[TREE_NAME_SIZE];
 
     (void)state;
     small_catalog(&c);
@@ -452,7 +452,7 @@ static void collect(struct tree *tree, const char *dataset, const char *plan, st
         node = node_at(tree, path);
         inos_add(all, node.ino);
         for (uint64_t i = 0;; i = node.plan->schedule.batches * 5 - 1) {
-            char name[TREE_NAME_ROOM];
+            char name[TREE_NAME_SIZE];
             struct node file;
 
             if (tree_list(tree, &node, i, &file, name) < 0)
@@ -479,7 +479,7 @@ static void test_tree__many_plans__no_number_twice(void **state)
     tree = make_tree(&c, &no_options);
     for (int i = 0; i < 1500; i++) {
         static const char *const names[] = {"a", "b", "c"};
-        char plan[PLAN_NAME_ROOM];
+        char plan[PLAN_NAME_SIZE];
 
         snprintf(plan, sizeof(plan), "batch=%d,rank=%dof7%s", 100 + i, i % 6 + 1,
                  i % 2 ? "" : ",seed=");
@@ -524,7 +524,7 @@ static void test_tree__sibling_between_folder_and_its_content__one_folder(void *
     struct tree *tree;
     struct inos all = {0};
     struct node root, node;
-    char name[TREE_NAME_ROOM];
+    char name[TREE_NAME_SIZE];
     unsigned seen = 0;
 
     (void)state;
@@ -558,7 +558,7 @@ static void *work(void *arg)
     struct worker *w = arg;
 
     for (unsigned i = 0; i < 300; i++) {
-        char path[256], name[TREE_NAME_ROOM];
+        char path[256], name[TREE_NAME_SIZE];
         struct node node, again;
 
         snprintf(path, sizeof(path), "train/batches/batch=%u,seed=%u/epoch=%u/npy/000000.image.npy",

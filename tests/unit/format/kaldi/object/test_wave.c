@@ -104,11 +104,11 @@ static int measure_in(const struct text *bytes, uint64_t size, uint64_t at, size
     assert_non_null(blob);
     kaldi_in_init(&in, blob);
     if (window && at < len) {
-        in.have = in.room = (size_t)min_u64(window, len - at);
+        in.have = in.capacity = (size_t)min_u64(window, len - at);
         in.start = at;
         in.step = 1;
-        in.buffer = malloc(in.room);
-        memcpy(in.buffer, bytes->data + at, in.room);
+        in.buffer = malloc(in.capacity);
+        memcpy(in.buffer, bytes->data + at, in.capacity);
     }
     return kaldi_wave_measure(&in, at, ret, d);
 }

@@ -29,7 +29,7 @@ static struct memory_file file_of_text(const char *path, const char *text)
 
 /* Open a folder whose files the opener finds, too. */
 static void open_folder(const struct memory_file *file, size_t n,
-                        const struct format_options *options, const struct keep *keep,
+                        const struct format_options *options, const struct index_store *keep,
                         struct memory_opener *opener, struct kaldi_folder *ret)
 {
     memory_opener_init(opener);
@@ -122,8 +122,8 @@ static void check_selection(const struct dataset *ds, const struct kaldi_model *
 static void check_samples(const struct dataset *ds, const struct kaldi_model *m, unsigned ranges)
 {
     for (uint64_t i = 0; i < m->samples; i++) {
-        char name[KEY_NAME_ROOM];
-        uint8_t key[KEY_ROOM];
+        char name[KEY_NAME_SIZE];
+        uint8_t key[KEY_SIZE];
         uint64_t found = UINT64_MAX;
         struct one_sample one;
 
@@ -760,7 +760,7 @@ static void check_bad(const struct dataset *ds, uint64_t bad, const char *reason
                 uint8_t byte;
                 int r;
 
-                if (kind->field && !kind->field->own)
+                if (kind->field && !kind->field->impl)
                     continue; /* keys and numbers */
                 if (scope == SCOPE_BATCHES && kind->field && kind->field->role == FIELD_SCRIPT)
                     continue;
@@ -944,7 +944,7 @@ static void open_kept(const struct kept_tables *t, bool scp, struct memory_keep 
 
 /* The first bytes of a file; the size may be anything. 0 or -errno. */
 static int read_some(const struct dataset *ds, const struct file_kind *kind,
-                     const struct selection *sel, uint8_t *buf, size_t room, size_t *ret_len,
+                     const struct selection *sel, uint8_t *buf, size_t capacity, size_t *ret_len,
                      bool *ret_whole)
 {
     AUTO_LAYOUT struct layout l = {0};
@@ -956,10 +956,10 @@ static int read_some(const struct dataset *ds, const struct file_kind *kind,
         return r;
     if (!strcmp(kind->encoder->name, "npz") && l.size > 1 << 20)
         return -EFBIG; /* checksums read all of it */
-    *ret_len = (size_t)min_u64(room, l.size);
+    *ret_len = (size_t)min_u64(capacity, l.size);
     *ret_whole = *ret_len == l.size;
-    if (l.size > room)
-        layout_read(&l, l.size - room, room, buf, NULL);
+    if (l.size > capacity)
+        layout_read(&l, l.size - capacity, capacity, buf, NULL);
     return layout_read(&l, 0, *ret_len, buf, NULL);
 }
 
@@ -1553,15 +1553,15 @@ static void test_folder__read_fails__no_sample_is_lost(void **state)
             struct memory_opener opener = {0};
             struct kaldi_folder folder;
             const struct dataset *ds;
-            bool told;
+            bool said;
 
             file[faulty].faults = &faults;
             file[!faulty].faults = NULL;
             open_folder(file, ARRAY_LEN(file), NO_OPTIONS, NULL, &opener, &folder);
             ds = kaldi_dataset(&folder, "all");
             assert_non_null(ds);
-            told = folder.found.n > 1 || dataset_state(ds) == DATASET_FAILED;
-            if (!told)
+            said = folder.found.n > 1 || dataset_state(ds) == DATASET_FAILED;
+            if (!said)
                 assert_int_equal(ds->samples, 3);
             /* A table that could not be opened has its ERROR.txt, and speakers are unknown then. */
             if (folder.found.n == 1 && dataset_state(ds) == DATASET_FAILED && ds->failed != -EIO)
@@ -1570,7 +1570,7 @@ static void test_folder__read_fails__no_sample_is_lost(void **state)
             kaldi_release(&folder);
             if (faults.reads >= n)
                 continue;
-            assert_false(told);
+            assert_false(said);
             break;
         }
     }
