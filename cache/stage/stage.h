@@ -2,7 +2,7 @@
  *
  * A block that somebody waits for goes before all others. In the background the files are staged
  * whole, in their order, for as long as there is room. Each block is fetched once, by one of all
- * the processes that share the cache folder. docs/architecture.md, "Staging". */
+ * the processes that share the cache folder. docs/internals/staging.md. */
 #ifndef EPOCHFS_CACHE_STAGE_STAGE_H
 #define EPOCHFS_CACHE_STAGE_STAGE_H
 

@@ -1,7 +1,7 @@
 /* What a daemon may do, and what others may do with it.
  *
  * A mount needs privileges to be made. Of these, what serves it keeps the few that are needed
- * later; docs/architecture.md says for what. */
+ * later; docs/internals/life-of-a-mount.md says for what. */
 #ifndef EPOCHFS_FS_LIFE_PRIVILEGES_H
 #define EPOCHFS_FS_LIFE_PRIVILEGES_H
 

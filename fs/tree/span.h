@@ -1,4 +1,4 @@
-/* Spans: the ranges of inode numbers that samples and batches live in. docs/architecture.md tells
+/* Spans: the ranges of inode numbers that samples and batches live in. docs/internals/a-read.md has
  * the layout. */
 #ifndef EPOCHFS_FS_TREE_SPAN_H
 #define EPOCHFS_FS_TREE_SPAN_H

@@ -2,7 +2,7 @@
  *
  * Folders, pages and datasets are few and stand in an array. Samples and batches are as many as
  * they like: their inode numbers are computed from what they are, and what they are from the
- * number, so none of them takes memory. docs/architecture.md has the layout of the numbers.
+ * number, so none of them takes memory. docs/internals/a-read.md has the layout of the numbers.
  *
  * A struct node is a small value that says which file or folder is meant; it points into the tree
  * and is valid as long as that. All calls may come from any thread. */
