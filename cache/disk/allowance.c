@@ -1,5 +1,6 @@
-/* Room is counted by disk blocks, as files take it. What is written is told to the room at once: a
- * count of the files finds it there, and in flight as well as long as it is not told. */
+/* The quota counts disk blocks, as files take them. Each write is reported to the quota at once: a
+ * count of the files finds the written bytes in the file, and counts them as in flight, too, until
+ * they are reported. */
 #include "cache/disk/allowance.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ static uint64_t on_disk(uint64_t size)
     return ceil_div(size, DISK_BLOCK) * DISK_BLOCK;
 }
 
-/* How much can be taken with `want`, where more was refused: 0 or less than that. */
+/* After want + more was refused: how much of `more` can still be taken with `want`; less than more,
+ * perhaps 0. */
 static uint64_t less_ahead(const struct allowance *a, uint64_t want, uint64_t more)
 {
     uint64_t limit = quota_limit(a->quota), used = quota_used(a->quota), left;

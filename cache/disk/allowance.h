@@ -1,5 +1,5 @@
-/* Room for one file of the cache folder that grows, whose size nobody knows before. It is taken
- * before the file grows, so that the limit of the folder holds at every moment. */
+/* The quota of one growing file of the cache folder, whose final size nobody knows in advance. It
+ * is taken before the file grows, so the limit of the folder holds at every moment. */
 #ifndef EPOCHFS_CACHE_DISK_ALLOWANCE_H
 #define EPOCHFS_CACHE_DISK_ALLOWANCE_H
 
@@ -9,29 +9,30 @@
 
 struct quota;
 
-/* By one thread at a time. */
+/* Used by one thread at a time. */
 struct allowance {
-    struct quota *quota; /* NULL: there is no limit */
-    uint64_t taken;      /* bytes that the file may have */
-    uint64_t settled;    /* of them, those that are told to be written */
-    uint64_t wanted;     /* bytes for which there was no room; 0: it was never refused */
+    struct quota *quota; /* NULL: no limit */
+    uint64_t taken;      /* bytes that the file may take */
+    uint64_t settled;    /* of them, bytes reported as written */
+    uint64_t wanted;     /* size of the file that the quota refused; 0: it never refused */
 };
 
-/* The file shall have size bytes; ahead: more that may be taken with them. 0; -ENOSPC: there is no
- * room; or -errno. */
+/* Take quota so that the file can grow to size bytes, and for up to ahead more bytes if there is
+ * quota for them. 0; -ENOSPC: the quota refuses; or -errno. */
 int allowance_raise(struct allowance *a, uint64_t size, uint64_t ahead);
 
-/* The file has size bytes now, of those that it may have. */
+/* Report that the file now has size bytes, of those it may take. */
 void allowance_written(struct allowance *a, uint64_t size);
 
-/* The file is whole and has size bytes: the rest is given back. */
+/* The file is whole and has size bytes: return the rest to the quota. */
 void allowance_end(struct allowance *a, uint64_t size);
 
-/* The file comes to nothing: it is cut to no bytes, and all is given back. fd -1: it was cut
- * already; then what was written comes back when the files are counted. */
+/* The file will not be finished: cut it to no bytes and return all its quota. fd -1: the caller has
+ * cut the file already; what was written then returns to the quota with the next count of the
+ * files. */
 void allowance_drop(struct allowance *a, int fd);
 
-/* Write why it was refused; path: of a file in a folder of the cache folder. Returns -ENOSPC. */
+/* Write to d why the quota refused; folder: one inside the cache folder. Returns -ENOSPC. */
 int allowance_refused(const struct allowance *a, const char *folder, struct diag *d);
 
 #endif

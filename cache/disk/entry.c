@@ -1,9 +1,9 @@
 /* Invariants of a folder of entries:
- *  1. A file named <id> is whole: content, source, then a trailer that repeats its id
- *     and their sizes.
+ *  1. A file named <id> is whole: content, source, then a trailer that repeats its id and their
+ *     sizes.
  *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
- *     next one starts it anew. A command that writes to it holds the flock, too: it came to it with
- *     the descriptor. */
+ *     next one starts it anew. A command that writes to it holds the flock, too: it has inherited
+ *     it with the descriptor. */
 #include "cache/disk/entry.h"
 
 #include <errno.h>
@@ -22,14 +22,14 @@
 
 #define TRAILER_BYTES   64
 #define TRAILER_VERSION 4
-#define SUM_BYTES       (UINT64_C(1) << 20) /* that are read at a time */
-#define ROOM_AHEAD      (1u << 20)          /* bytes: taken at once, not for each write */
+#define SUM_BYTES       (UINT64_C(1) << 20) /* read at a time */
+#define ROOM_AHEAD      (1u << 20)          /* bytes of quota taken at a time, not for each write */
 
 struct entry_sink {
     int fd;
     uint64_t tail;   /* bytes: entry_tail() */
     uint64_t size;   /* written so far */
-    uint64_t wanted; /* bytes for which the disk had no room; 0: it had */
+    uint64_t wanted; /* bytes for which the disk had no space; 0: it had enough */
     struct allowance allowance;
 };
 
@@ -85,7 +85,7 @@ static void make_id(const char *identity, char ret[static ENTRY_ID_SIZE])
              (unsigned long long)hash_bytes(UINT64_C(0x13198a2e03707344), identity, len));
 }
 
-/* A text that is cut is not cut within a character. */
+/* Never cuts within a character. */
 static void copy_source(const char *source, char ret[static ENTRY_SOURCE_MAX + 1])
 {
     size_t len = strlen(source), cut = ENTRY_SOURCE_MAX - 3;
@@ -149,7 +149,8 @@ static int sum_bytes(int fd, uint64_t size, uint32_t *ret)
     return 0;
 }
 
-/* The trailer of an entry that was whole when it was opened, and the bytes of its source. */
+/* Read the trailer of an entry that was whole when it was opened, and the length of its source in
+ * bytes. */
 static int read_trailer(int fd, uint64_t size, uint8_t ret[static TRAILER_BYTES],
                         uint32_t *ret_named)
 {
@@ -194,7 +195,7 @@ int entry_check(int fd, uint64_t size)
     return r;
 }
 
-/* Of a trailer that is not what it should be. */
+/* The error for a trailer that is not the expected one. */
 static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
 {
     bool is_trailer =
@@ -274,8 +275,8 @@ void entry_remove(const struct entry *entry)
         unlink(done);
 }
 
-/* An empty folder that stands where a file of ours belongs is taken away. What is in any other is
- * not ours, and that stays -EISDIR. */
+/* Remove an empty folder at the path of one of our files. The contents of any other folder are not
+ * ours: the caller returns -EISDIR. */
 static bool has_cleared(const char *path)
 {
     int before = errno;
@@ -286,7 +287,7 @@ static bool has_cleared(const char *path)
     return false;
 }
 
-/* Lock path for writing; it may be renamed or replaced while we wait, then try again. */
+/* Lock path for writing. If the file is renamed or replaced while we wait, try again. */
 static int lock_part(const char *path, bool wait, int *ret_fd)
 {
     for (;;) {
@@ -333,7 +334,7 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
     return 0;
 }
 
-/* Write source and trailer, wherever the file ends, and give it its final name. */
+/* Write source and trailer at the end of the file, and give it its final name. */
 static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
 {
     char part[PATH_MAX], done[PATH_MAX];
@@ -377,14 +378,14 @@ int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_siz
 void entry_abandon(const struct entry *entry, int fd)
 {
     char part[PATH_MAX];
-    int unused = ftruncate(fd, 0); /* give the space back; the name goes with it */
+    int unused = ftruncate(fd, 0); /* free the space; the name is removed, too */
 
     (void)unused;
     if (entry_path(entry, ".part", part) == 0)
         unlink(part);
 }
 
-/* While what was written is still there. */
+/* Call it while the written bytes still take their space. */
 static void say_disk_is_full(const struct entry_sink *sink, const char *folder, struct diag *d)
 {
     struct statvfs fs;
@@ -405,7 +406,7 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
 
     if (r == 0) {
         sink.fd = fd;
-        r = entry_write(&sink, NULL, 0); /* for what is behind the content */
+        r = entry_write(&sink, NULL, 0); /* for the source and the trailer */
         if (r == 0)
             r = make(ctx, &sink, d);
         if (r == -ENOSPC && sink.allowance.wanted)

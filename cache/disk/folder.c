@@ -1,6 +1,6 @@
-/* The marker of a cache folder is made under another name and linked, so it is whole or not there;
- * of processes that make it at once one wins. Nothing of ours is in a folder before its marker, so
- * a folder that has something else in it and no marker is not ours. */
+/* The marker of a cache folder is written under another name and then linked, so it is whole or not
+ * there; of several processes that make it at once, one wins. We put nothing into a folder before
+ * its marker, so a folder with contents but no marker is not ours. */
 #include "cache/disk/folder.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* The value of a variable that names a folder which is there. */
+/* The value of an environment variable, if it names a folder that exists. */
 static const char *environment_folder(const char *name)
 {
     const char *value = environment(name);
@@ -67,7 +67,7 @@ void cache_folder_release(struct cache_folder *folder)
     folder->path = NULL;
 }
 
-/* mkdir -p with mode 0700 for what is new. */
+/* mkdir -p; new folders have mode 0700. */
 static int make_folders(char *path)
 {
     for (char *at = path + 1;; at++) {
@@ -86,8 +86,8 @@ static int make_folders(char *path)
     }
 }
 
-/* Whoever owns the folder can make what is read from it. A default one has a name that anybody can
- * guess, so it is not a link, either. */
+/* The owner of the folder can forge what we read from it. Anybody can guess the name of a default
+ * folder, so it must not be a link, either. */
 static int check_owner(const char *path, bool is_default, struct diag *d)
 {
     struct stat st;
@@ -136,8 +136,8 @@ static int read_marker(const char *folder, struct diag *d)
                     folder, found + strlen(MARKER_START), folder);
 }
 
-/* The name of a thing in the folder that is not of the making of a marker, "" if there is none. 0
- * or -errno. */
+/* The name of something in the folder that the making of a marker does not leave there; "": there
+ * is none. 0 or -errno. */
 static int find_foreign(const char *folder, char ret[static NAME_MAX + 1])
 {
     DIR *dir = opendir(folder);
@@ -188,7 +188,7 @@ static int make_marker(const char *folder)
     return r;
 }
 
-/* A folder that is empty becomes ours. A sticky one, as /tmp is, is shared on purpose. */
+/* An empty folder becomes ours. A sticky one, such as /tmp, is shared on purpose. */
 static void make_private(const char *folder)
 {
     struct stat st;
@@ -200,7 +200,7 @@ static void make_private(const char *folder)
     (void)unused;
 }
 
-/* See that the folder is a cache folder; an empty one is made one. */
+/* Check that the folder is a cache folder; an empty one becomes one. */
 static int check_marker(const char *folder, struct diag *d)
 {
     char foreign[NAME_MAX + 1] = "";
@@ -208,7 +208,8 @@ static int check_marker(const char *folder, struct diag *d)
 
     if (r == -ENOENT) {
         r = find_foreign(folder, foreign);
-        if (r == 0 && *foreign && read_marker(folder, d) == -ENOENT) /* none was made meanwhile */
+        if (r == 0 && *foreign &&
+            read_marker(folder, d) == -ENOENT) /* nobody has made one meanwhile */
             return diag_set(d, -EPROTO,
                             "cache folder %s: want an empty folder or a cache folder of epochfs, "
                             "found %s in it; " CHOOSE,

@@ -1,7 +1,7 @@
 /* The cache folder: where epochfs keeps what it staged and unpacked, on the node's own disk.
  *
- * Only files that epochfs made are ever changed or removed. docs/cache-format.md says what is in
- * it. */
+ * epochfs changes or removes only files that it made. docs/cache-format.md says what is in the
+ * folder. */
 #ifndef EPOCHFS_CACHE_DISK_FOLDER_H
 #define EPOCHFS_CACHE_DISK_FOLDER_H
 
@@ -15,8 +15,8 @@ struct quota;
 
 struct cache_folder {
     char *path;
-    bool is_default;     /* not named by the user: then it must be ours alone */
-    struct quota *quota; /* what all its files may take; not owned; NULL: no limit */
+    bool is_default;     /* not named by the user; it must then belong to this user alone */
+    struct quota *quota; /* of all its files; not owned; NULL: no limit */
 };
 
 /* path: what the user named, NULL for the default: $EPOCHFS_CACHE, else a folder of our own in
@@ -27,9 +27,9 @@ void cache_folder_release(struct cache_folder *folder);
 
 /* Make the folder and sub inside it (0700) where they are missing, and write the path of sub; sub
  * "": of the folder itself. A folder that is new or empty gets a marker, see docs/cache-format.md.
- * Any number of processes at once. 0, or -errno with the reason in d: -EPERM where a default
- * folder, or any that root uses, belongs to someone else; -EPROTO where the folder is of another
- * version, or has no marker though it has something else in it: it is not touched. */
+ * Any number of processes may call it at once. 0, or -errno with the reason in d: -EPERM: a default
+ * folder, or any folder that root uses, belongs to another user; -EPROTO: the folder is of another
+ * version, or is not empty and has no marker: it is left untouched. */
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d);
 

@@ -6,7 +6,7 @@
 #include "cache/disk/entry.h"
 #include "cache/disk/local_file.h"
 
-/* An entry that is cut, or cannot be read, is none. */
+/* An entry that was cut short, or cannot be read, counts as missing. */
 static int read_entry(int fd, uint64_t size, struct kept_index *ret)
 {
     AUTO_FREE uint8_t *bytes = NULL;

@@ -1,4 +1,4 @@
-/* The keep of a cache folder: one entry a thing, in the folder of its kind. */
+/* The index store of a cache folder: each kept index is one entry, in the folder of its kind. */
 #ifndef EPOCHFS_CACHE_DISK_INDEX_FILES_H
 #define EPOCHFS_CACHE_DISK_INDEX_FILES_H
 

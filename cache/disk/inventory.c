@@ -1,6 +1,6 @@
-/* Who uses an entry? A mount has those that it needs open, and the kernel grants a write lease on a
- * file only to the one process that has it open. Of a part its maker holds the flock, of a staged
- * file all its users a lock: cache/disk/staged_file.h. */
+/* Is a file in use? A mount keeps the entries that it needs open, and the kernel grants a write
+ * lease on a file only if no other process has it open. The maker of a part holds its flock; all
+ * users of a staged file hold a lock on it: cache/disk/staged_file.h. */
 #include "cache/disk/inventory.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 #define MARKER    "EPOCHFS"
 #define ID_DIGITS (ENTRY_ID_SIZE - 1)
-#define URL_HASH  16 /* digits of a staged file's id that follow from its URL */
+#define URL_HASH  16 /* digits of a staged file's id that are computed from its URL */
 
 static const char *const folders[] = {"staged", "unpacked", "commands", "rows", "tables"};
 
@@ -65,8 +65,7 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
     struct staged_info info;
     int r = staged_inspect(path, &info);
 
-    if (r <
-        0) { /* of another version, or another user: nothing is known of it, so it is left alone */
+    if (r < 0) { /* of another version or another user: we know nothing of it and leave it alone */
         ret->in_use = true;
         return r == -EPROTO || r == -EINVAL || r == -EACCES ? 0 : r;
     }
@@ -78,7 +77,7 @@ static int look_at_staged(const char *path, struct inventory_file *ret)
     return info.damaged || ret->source ? 0 : -ENOMEM;
 }
 
-/* Our own looking is no use of a file. */
+/* Our own check does not count as a use of the file. */
 static void restore_time(const char *path, struct timespec read)
 {
     const struct timespec times[2] = {read, {.tv_nsec = UTIME_OMIT}};
@@ -87,7 +86,7 @@ static void restore_time(const char *path, struct timespec read)
     (void)unused;
 }
 
-/* Where it cannot be told, nobody does: to remove an entry is safe. */
+/* An entry of which it is not known counts as unused: removing an entry is always safe. */
 static bool entry_in_use(const char *path, bool is_part)
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -146,7 +145,7 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
     if (r < 0)
         return r;
     if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
-        return 0; /* it has gone, or is not ours */
+        return 0; /* it is gone, or not ours */
     file.size = (uint64_t)st.st_size;
     file.disk = (uint64_t)st.st_blocks * 512;
     file.used = st.st_atim.tv_sec > st.st_mtim.tv_sec ? st.st_atim.tv_sec : st.st_mtim.tv_sec;
@@ -192,7 +191,7 @@ static int add_folder(struct inventory *inventory, const char *kind)
     return r;
 }
 
-/* A folder without the marker is not made a cache folder by looking at it. */
+/* Listing a folder that has no marker must not turn it into a cache folder. */
 static int find_folder(const struct cache_folder *cache, struct diag *d)
 {
     char path[PATH_MAX];
@@ -225,7 +224,7 @@ static int compare_url(const void *a, const void *b)
     return memcmp((*x)->id, (*y)->id, URL_HASH);
 }
 
-/* Of files [0, n) of one URL those that are older than the latest good one. */
+/* Mark those of files [0, n), all of one URL, that are older than the latest good one. */
 static void mark_group(struct inventory_file **file, size_t n)
 {
     const struct inventory_file *latest = NULL;
@@ -316,7 +315,7 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
     return r == -ENOENT ? 0 : r;
 }
 
-/* One whose maker has died. */
+/* Remove a part whose maker has died. */
 static int remove_part(const char *path)
 {
     AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -329,7 +328,7 @@ static int remove_part(const char *path)
     if (fstat(fd, &ours) < 0 || stat(path, &there) < 0)
         return -errno;
     if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
-        return -EBUSY; /* it was finished, and another one is begun */
+        return -EBUSY; /* it was finished, and another process has begun a new one */
     return unlink(path) < 0 ? -errno : 0;
 }
 

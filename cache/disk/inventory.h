@@ -1,5 +1,6 @@
-/* What is in a cache folder, for people who look after it: what each file is, who uses it, whether
- * it is whole. Only files that have the names of ours are seen. docs/cache-format.md. */
+/* What is in a cache folder, for the tools that maintain it: what each file is, whether a process
+ * uses it, whether it is whole. Files whose names are not of our form are ignored.
+ * docs/cache-format.md. */
 #ifndef EPOCHFS_CACHE_DISK_INVENTORY_H
 #define EPOCHFS_CACHE_DISK_INVENTORY_H
 
@@ -15,19 +16,19 @@
 struct inventory_file {
     const char *kind; /* the folder that it is in: "staged", "unpacked" ... */
     char id[ENTRY_ID_SIZE];
-    bool is_staged;  /* of its own format; others are entries */
-    bool is_part;    /* one that is being made, or was left by a process that died */
-    bool in_use;     /* a process has it open; of parts: makes it */
-    bool is_damaged; /* it cannot be used; blocks of staged files are not looked at */
-    bool is_foreign; /* an entry that another version of epochfs has made: not used, not damaged */
+    bool is_staged;     /* a staged file; all others are entries */
+    bool is_part;       /* a process is making it, or died before it was whole */
+    bool in_use;        /* a process has it open; of parts: is making it */
+    bool is_damaged;    /* it cannot be used; blocks of staged files are not checked */
+    bool is_foreign;    /* an entry of another version of epochfs: not used, not damaged */
     bool is_superseded; /* there is a newer version of the same file of a remote, or of epochfs */
     uint64_t size;      /* bytes of the content, as far as it is known */
     uint64_t disk;      /* bytes of disk space */
-    time_t used;        /* when it was last read or written, as far as the file system tells */
+    time_t used;        /* when it was last read or written, as far as the file system records it */
     struct timespec changed;
-    char *source; /* where the content comes from: a URL, a path or a command. Any bytes may be in
-                     it. NULL: it is not known */
-    uint64_t present; /* of staged files: bytes of the content that are there */
+    char *source;     /* where the content comes from: a URL, a path or a command; may contain any
+                         bytes. NULL: not known */
+    uint64_t present; /* of staged files: bytes of the content that are on disk */
 };
 
 struct inventory {
@@ -37,8 +38,8 @@ struct inventory {
     uint64_t disk;               /* bytes that all of them take */
 };
 
-/* Look at a folder; changes nothing. 0; -ENOENT: there is none; -EPROTO: it is none of ours; or
- * -errno, with the reason in d. */
+/* List a folder; changes nothing. 0; -ENOENT: there is none; -EPROTO: it is not a cache folder of
+ * this version; or -errno, with the reason in d. */
 int inventory_take(const struct cache_folder *cache, struct inventory *ret, struct diag *d);
 void inventory_release(struct inventory *inventory);
 #define AUTO_INVENTORY AUTO(inventory_release)
@@ -54,10 +55,10 @@ static inline bool inventory_superseded(const struct inventory *inventory,
 /* Set is_superseded of all files: part of inventory_take(). 0 or -ENOMEM. */
 int inventory_mark_superseded(struct inventory *inventory);
 
-/* Compare checksums of all blocks of a staged file; of an entry, all of its content. What is wrong
- * is removed: blocks, or the whole file if it is not one of blocks. *ret_good, *ret_bad: blocks, or
- * files. 0, or -errno: it could not be looked at, or, with *ret_bad > 0, what is wrong could not be
- * removed. */
+/* Compare the checksums of all blocks of a staged file, or of the whole content of an entry. What
+ * is wrong is removed: blocks of a staged file, an entry as a whole. *ret_good, *ret_bad: blocks,
+ * or files. 0, or -errno: it could not be checked, or, with *ret_bad > 0, what is wrong could not
+ * be removed. */
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
                      uint64_t *ret_good, uint64_t *ret_bad);
 

@@ -1,5 +1,5 @@
-/* A blob is bound to what the file was when it was opened: size, time of last change, and that it
- * has a name. If any of that differs, nothing more is served from it (local_check). */
+/* A blob is bound to the state of the file at its opening: size, time of last change, and that it
+ * has a name. Once any of these differs, the blob serves nothing more (local_check). */
 #include "cache/disk/local_blob.h"
 
 #include <errno.h>

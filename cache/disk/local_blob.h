@@ -1,12 +1,11 @@
-/* The bytes of an open file of this machine, as long as it stays what it was. */
+/* The bytes of an open local file, as long as the file does not change. */
 #ifndef EPOCHFS_CACHE_DISK_LOCAL_BLOB_H
 #define EPOCHFS_CACHE_DISK_LOCAL_BLOB_H
 
 #include "base/blob.h"
 
-/* A blob of an open file, of which it takes the descriptor over (also on error). Its first size
- * bytes count; the rest of the file is not shown. may_be_removed: the file is ours, that it has
- * lost its name says nothing of its content. */
+/* A blob of the first size bytes of an open file. Takes over the descriptor, also on error.
+ * may_be_removed: the file is ours, and a lost name does not make its content stale. */
 int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret);
 
 #endif

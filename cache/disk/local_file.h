@@ -27,14 +27,14 @@ int file_version_text(const struct file_version *version, char **ret);
  * -errno. Never waits for a pipe or a device. */
 int file_open(const char *path, int *ret_fd, struct stat *ret_st);
 
-/* Read exactly len bytes at byte offset off. 0, -ESTALE where the file ends before, or -errno. */
+/* Read exactly len bytes at byte offset off. 0, -ESTALE: the file ends before that, or -errno. */
 int file_pread(int fd, void *buf, size_t len, uint64_t off);
 
 /* Lock bytes of a file for its open description (F_OFD_SETLK): type F_RDLCK, F_WRLCK or F_UNLCK. 0,
- * -EAGAIN: another one has them, and wait is false; or -errno. */
+ * -EAGAIN: another description holds them, and wait is false; or -errno. */
 int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);
 
-/* Fill the head of a blob of the first size bytes of a file, but for its ops and name. */
+/* Fill the head, all but ops and name, of a blob of the first size bytes of a file. */
 void file_describe(const struct stat *st, uint64_t size, struct blob *ret);
 
 #endif

@@ -1,16 +1,16 @@
-/* Room: DIR/room has a head with the total, and a slot for each process with what it has in flight:
- * taken, and neither written nor given back. docs/cache-format.md has the tables. Invariants:
- *  1. total >= what the files take + what living processes have in flight. So the limit holds. It
- *     is raised before the slot is, for its owner may be killed in between.
- *  2. What is in flight becomes the files' in the slot alone; the total stays. So what a process
- *     that was killed had taken stays in the total, written or not, until the files are counted.
- *  3. A count is what was in flight before it, and the files, and all that was taken since it
- *     began. What was written during it may be counted twice, but never missed.
- *  4. A slot has an owner while its byte is locked. Only the owner writes it, and knows by heart
- *     what it says.
+/* DIR/room has a head with the total, and a slot for each process with what it has in flight:
+ * taken, and neither written nor returned. docs/cache-format.md has the tables. Invariants:
+ *  1. total >= what the files take + what living processes have in flight. So the limit holds. The
+ *     total is raised before the slot, because the slot's owner may be killed in between.
+ *  2. A write moves bytes from the slot to the files; the total stays. So what a killed process had
+ *     taken stays in the total, written or not, until the files are counted.
+ *  3. A count is what was in flight before it, plus the files, plus all that was taken since it
+ *     began. Bytes written during the count may be counted twice, but are never missed.
+ *  4. A slot has an owner while its byte is locked. Only the owner writes it, and keeps a copy of
+ *     its value in memory.
  *
- * The locks of the file are of the open description (F_OFD_SETLK), which a forked child has from
- * its parent; threads need struct lock besides. */
+ * The locks of the file belong to the open description (F_OFD_SETLK), which a forked child shares
+ * with its parent; threads also need struct lock. */
 #include "cache/disk/quota.h"
 
 #include <dirent.h>
@@ -39,9 +39,9 @@
 #define SLOTS        1024
 
 #define LOCK_SLOTS (UINT64_C(1) << 61) /* + slot: it has an owner */
-#define LOCK_TOTAL (UINT64_C(1) << 62) /* who changes the head */
+#define LOCK_TOTAL (UINT64_C(1) << 62) /* held to change the head */
 
-#define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses everything, until it is counted */
+#define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses all until a count \ */
 #define RECOUNT_AGAIN_S 3
 #define DEPTH_MOST      32
 
@@ -53,7 +53,7 @@ struct quota {
     unsigned slot;
     struct lock lock; /* around LOCK_TOTAL */
     /* Guarded by lock: */
-    uint64_t in_flight;   /* ours */
+    uint64_t in_flight;   /* of this process */
     int64_t next_recount; /* monotonic_ns() from which a refusal may count */
 };
 
@@ -65,7 +65,7 @@ struct head {
 
 /* ---- the file ---- */
 
-/* Has another process a slot among n? */
+/* Does another process own one of n slots? */
 static bool slots_owned(int fd, unsigned first, unsigned n)
 {
     struct flock other = {.l_type = F_WRLCK,
@@ -76,7 +76,7 @@ static bool slots_owned(int fd, unsigned first, unsigned n)
     return fcntl(fd, F_OFD_GETLK, &other) < 0 || other.l_type != F_UNLCK;
 }
 
-/* 0; -EBADMSG: it is damaged; -EPROTO: of another version; or -errno. */
+/* 0; -EBADMSG: the head is damaged; -EPROTO: it is of another version; or -errno. */
 static int head_read(int fd, struct head *ret)
 {
     uint8_t bytes[HEAD_BYTES];
@@ -137,7 +137,7 @@ static int slot_write(int fd, unsigned slot, uint64_t in_flight)
     return write_bytes(fd, bytes, sizeof(bytes), slot_place(slot));
 }
 
-/* What others that live have in flight; UNKNOWN where a slot is damaged. LOCK_TOTAL is held. */
+/* What other living processes have in flight; UNKNOWN if a slot is damaged. LOCK_TOTAL is held. */
 static uint64_t others_in_flight(const struct quota *quota)
 {
     uint8_t all[SLOTS * SLOT_BYTES] = {0};
@@ -157,7 +157,7 @@ static uint64_t others_in_flight(const struct quota *quota)
     return sum;
 }
 
-/* Both locks, for a change of the head. 0 or -errno. */
+/* Take both locks, to change the head. 0 or -errno. */
 static int quota_lock(struct quota *quota)
 {
     int r;
@@ -179,7 +179,7 @@ static void quota_unlock(struct quota *quota)
 
 static int count_folder(int fd, dev_t device, unsigned depth, uint64_t *sum);
 
-/* One thing of a folder; what goes away meanwhile takes nothing. */
+/* Add what one thing in a folder takes; nothing if it has disappeared meanwhile. */
 static int count_thing(int folder, const char *name, dev_t device, unsigned depth, uint64_t *sum)
 {
     struct stat st;
@@ -188,7 +188,7 @@ static int count_thing(int folder, const char *name, dev_t device, unsigned dept
     if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : -errno;
     if (st.st_dev != device)
-        return 0; /* it takes no room on this disk */
+        return 0; /* it takes no space on this disk */
     if (!S_ISDIR(st.st_mode)) {
         *sum += (uint64_t)st.st_blocks * 512;
         return 0;
@@ -241,8 +241,8 @@ static int count_files(const char *path, uint64_t *ret)
     return r;
 }
 
-/* Before the files are counted: what is in flight, and how much has been taken. A head that is
- * damaged is begun anew, and refuses everything until the end of a count. */
+/* Before the files are counted: note what is in flight, and how much has been taken. A damaged head
+ * is begun anew, and refuses everything until a count ends. */
 static int recount_begin_locked(struct quota *quota, struct head *head, uint64_t *ret_in_flight)
 {
     int r;
@@ -268,7 +268,7 @@ static int recount_end_locked(struct quota *quota, const struct head *before, ui
     lock_assert_held(&quota->lock);
     r = head_read(quota->fd, &head);
     if (r < 0)
-        return r == -EBADMSG ? -EAGAIN : r; /* the next one begins it anew */
+        return r == -EBADMSG ? -EAGAIN : r; /* the next recount begins it anew */
     if (head.taken < before->taken || !checked_add(files, in_flight, &head.total) ||
         !checked_add(head.total, head.taken - before->taken, &head.total) || head.total > UNKNOWN)
         head.total = UNKNOWN;
@@ -326,8 +326,9 @@ static int open_file(const char *path, int *ret)
     return 0;
 }
 
-/* Become one of those who share the count. *ret_count: there is no other, so what the head says may
- * be of before a power cut, or it is damaged. */
+/* Become one of the processes that share the count. *ret_count: the files must be counted, because
+ * there is no other process and the head may date from before a power cut, or because it is
+ * damaged. */
 static int join(struct quota *quota, bool *ret_count)
 {
     struct head head;
@@ -368,7 +369,7 @@ static int quota_start(struct quota *quota, uint64_t limit, unsigned percent, st
     return r == 0 && count ? quota_recount(quota) : r;
 }
 
-/* What is wrong with the file is wrong with the cache folder: all such errors are -EPROTO. */
+/* A fault of DIR/room is a fault of the cache folder: all such errors become -EPROTO. */
 static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
 {
     bool is_other = r == -EEXIST || r == -EISDIR || r == -ELOOP || r == -ENXIO;
@@ -474,10 +475,10 @@ void quota_settle(struct quota *quota, uint64_t bytes)
 {
     LOCK_SCOPE(&quota->lock);
     quota->in_flight -= min_u64(bytes, quota->in_flight);
-    slot_write(quota->fd, quota->slot, quota->in_flight); /* fails: more counts than is */
+    slot_write(quota->fd, quota->slot, quota->in_flight); /* fails: counts too much */
 }
 
-/* Make the total smaller, unless the files have been counted since mark (NULL: in any case). */
+/* Lower the total, unless the files have been counted since mark (NULL: in any case). */
 static void lessen_locked(struct quota *quota, uint64_t bytes, const uint64_t *mark)
 {
     struct head head;
@@ -531,7 +532,7 @@ uint64_t quota_used(struct quota *quota)
             head.total = 0;
         quota_unlock(quota);
     }
-    /* What was written while files were counted may be counted twice, to be on the safe side. */
+    /* Bytes written during a count may have been counted twice; never too few. */
     if (head.total > quota->limit && count_files(quota->path, &files) == 0)
         return min_u64(head.total, max_u64(files, quota->limit));
     return head.total;

@@ -1,8 +1,8 @@
-/* The room in a cache folder: how much its files may take, and do.
+/* The quota of a cache folder: how much its files may take, and how much they do.
  *
- * The count is shared by all processes that use the folder, in DIR/room. Who is about to write
- * takes room first, so the limit holds at every moment; what a process that died had taken and not
- * written comes back. docs/cache-format.md. */
+ * All processes that use the folder share the count, in DIR/room. A process takes quota before it
+ * writes, so the limit holds at every moment; what a process took but did not write before it died
+ * returns to the quota. docs/cache-format.md. */
 #ifndef EPOCHFS_CACHE_DISK_QUOTA_H
 #define EPOCHFS_CACHE_DISK_QUOTA_H
 
@@ -13,36 +13,36 @@
 
 struct quota;
 
-/* Opens DIR/room; the first of all processes that use it counts what the files take.
- * limit: bytes of disk space that all files of the folder may take; percent > 0: so much of the
- * size of its file system instead. 0; -EPROTO: the folder, or the count, is of another version of
- * epochfs; -EUSERS: too many processes; or -errno, with the reason in d. Any thread may use it; a
- * forked child, too, if the parent no longer does and does not close it. */
+/* Opens DIR/room; the first process that uses it counts what the files take. limit: bytes of disk
+ * space that all files of the folder may take; percent > 0: that share of the size of its file
+ * system instead. 0; -EPROTO: the folder, or the count, is of another version of epochfs; -EUSERS:
+ * too many processes; or -errno, with the reason in d. Any thread may use the quota; a forked
+ * child, too, if the parent stops using it and does not close it. */
 int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percent,
                struct quota **ret, struct diag *d);
-void quota_close(struct quota *quota); /* takes NULL; gives back what was taken and not written */
+void quota_close(struct quota *quota); /* takes NULL; returns what was taken and not written */
 
-/* Take room for bytes of disk space that are about to be used. 0, -ENOSPC: there is none, or
- * -errno. Before it says so it counts what the files take in truth, once in a while; no lock is
- * held meanwhile. */
+/* Take quota for bytes of disk space that are about to be used. 0, -ENOSPC: none is left, or
+ * -errno. Before it returns -ENOSPC it recounts, now and then, what the files really take; it holds
+ * no lock meanwhile. */
 int quota_take(struct quota *quota, uint64_t bytes);
 
-/* They have been written: they count as the files' now. */
+/* Bytes that were taken have been written: from now on they count as taken by the files. */
 void quota_settle(struct quota *quota, uint64_t bytes);
 
-/* They will not be written. */
+/* Bytes that were taken will not be written. */
 void quota_give_back(struct quota *quota, uint64_t bytes);
 
-/* Files have become smaller by so many bytes. mark: quota_mark() before that was begun. If the
- * files were counted since, it is left out, for they may have been counted without these bytes. */
+/* Files have become smaller by that many bytes. mark: quota_mark() from before that began. If the
+ * files were counted since, the call does nothing: that count may already be without these bytes.
+ */
 uint64_t quota_mark(struct quota *quota);
 void quota_freed(struct quota *quota, uint64_t bytes, uint64_t mark);
 
-/* Count what the files take in truth now. 0 or -errno. */
+/* Count what the files really take now. 0 or -errno. */
 int quota_recount(struct quota *quota);
 
-/* What all files take, as far as is known, with what was taken, 0 where nothing is; and
- * the limit. */
+/* What all files take, with what is in flight, as far as it is known, else 0; and the limit. */
 uint64_t quota_used(struct quota *quota);
 uint64_t quota_limit(const struct quota *quota);
 

@@ -1,23 +1,23 @@
 /* Staged files. Invariants:
- *  1. The header follows from the key alone. A header that is not what the key says makes the file
- *     be begun anew: cut to nothing, then the header, then the counter of drops, at the end, with a
- *     number that is none of before. No lock is needed against readers and writers: 3 to 5.
- *  2. Content is written, then its record; only by who has claimed the block.
- *  3. Who drops has claimed the block, too. He takes away the record, then counts the drop, then
- *     punches the content. So who reads the counter and then finds a record, finds either all of
+ *  1. The header is computed from the key alone. If it is not what the key says, the file is begun
+ *     anew: cut to nothing, then the header, then the counter of drops, at the end, with a number
+ *     it never had. No lock is needed against readers and writers: see 3 to 5.
+ *  2. A writer has claimed the block. It writes the content, then the record.
+ *  3. A dropper has claimed the block, too. It clears the record, then counts the drop, then
+ *     punches the content. So a reader that reads the counter, then a record, finds either all of
  *     the block, or another counter afterwards.
  *  4. A process that knows the content of a block to be good knows it with a value of the counter:
- *     read before the record, or, by who wrote the block himself, after the claim and before the
- *     content. When it reads content later, the counter is read behind that, and has to be the
+ *     read before the record, or, by the writer of the block, after the claim and before the
+ *     content. When the process reads content later, it then reads the counter, which must be the
  *     same.
- *  5. The counter is the last of the file. Whoever cuts the file short cuts it off first, and
- *     nothing that is written later, by whomever, makes the file so long again but (1): content and
- *     records are before it, and a counter that cannot be told is not counted on. So a file that
- * was cut has no counter, or after that another one, whatever has become of the bytes before it.
+ *  5. The counter is the last part of the file. Cutting the file short removes the counter first,
+ *     and no later write makes the file that long again except (1): content and records are before
+ *     the counter, and a counter that cannot be read is never raised. So a file that was cut has no
+ *     counter, or later another value, whatever has become of the bytes before it.
  *
- * All locks are of open descriptions (F_OFD_SETLK): they end with the process, and threads of a
- * process do not have them in common where each has opened the file for itself. Nothing is mapped:
- * a mapped file that is cut short kills the process. */
+ * All locks belong to open descriptions (F_OFD_SETLK): they end with the process, and threads that
+ * each open the file exclude one another. Nothing is mapped: if a mapped file is cut short, the
+ * process is killed. */
 #include "cache/disk/staged_file.h"
 
 #include <assert.h>
@@ -42,7 +42,7 @@
 
 #define PAGE          4096
 #define RECORD        8   /* bytes */
-#define RECORDS_CHUNK 512 /* that lie in two pages at most */
+#define RECORDS_CHUNK 512 /* records, in two pages at most */
 #define DROPS_BYTES   8
 
 /* ---- files and locks ---- */
@@ -58,7 +58,7 @@ int staged_same_file(int fd, const char *path)
                : -ESTALE;
 }
 
-/* Up to len bytes; what is behind the end of the file is missing. */
+/* Read up to len bytes, fewer at the end of the file. */
 static ssize_t read_at(int fd, void *buf, size_t len, uint64_t off)
 {
     size_t done = 0;
@@ -120,7 +120,7 @@ static void make_id(const struct staged_key *key, char ret[static 33])
     store_le64(all + 8, XXH3_64bits(key->version, strlen(key->version)));
     store_le64(all + 16, key->size);
     store_le64(all + 24, key->block);
-    store_le64(all + 32, HEADER_VERSION); /* so files of older programs are not in the way */
+    store_le64(all + 32, HEADER_VERSION); /* so that files of older versions have other names */
     snprintf(ret, 33, "%016" PRIx64 "%016" PRIx64, url, (uint64_t)XXH3_64bits(all, sizeof(all)));
 }
 
@@ -159,12 +159,12 @@ int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
     *ret_version = load_le32(ret + HEADER_AT_VERSION);
     if (*ret_version > HEADER_VERSION)
         return -EPROTO;
-    if (*ret_version < HEADER_VERSION) /* nobody asks for it any more: its id would be another */
+    if (*ret_version < HEADER_VERSION) /* no longer used: this version would give it another id */
         return -EBADMSG;
     return memcmp(ret + HEADER_AT_ID, id, HEADER_ID_LEN) == 0 ? 0 : -EBADMSG;
 }
 
-/* A counter that is none of before, and not 0. */
+/* A counter that was never used before, and is not 0. */
 static uint64_t new_drops(void)
 {
     uint64_t random;
@@ -182,7 +182,8 @@ static int set_drops(const struct staged *staged, uint64_t drops)
     return write_at(staged->fd, bytes, sizeof(bytes), staged->end);
 }
 
-/* Cut it to nothing; whoever counts a drop would lose the new number. */
+/* Cut the file to nothing. LOCK_DROP keeps out drops, whose count would overwrite the new number.
+ */
 static int begin_anew(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
 {
     int r = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
@@ -195,7 +196,7 @@ static int begin_anew(const struct staged *staged, const uint8_t header[static H
     return r;
 }
 
-/* See that the file has that header, and a count of drops; LOCK_HEADER is held. */
+/* Ensure that the file has that header, and a count of drops; LOCK_HEADER is held. */
 static int prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
                    const char *path, struct diag *d)
 {
@@ -218,8 +219,8 @@ static int prepare(const struct staged *staged, const uint8_t want[static HEADER
 
 /* ---- open and close ---- */
 
-/* Open the file and hold LOCK_USE. Who removes it holds that alone, so when we have it the path may
- * name another file. */
+/* Open the file and hold LOCK_USE. A process that removes the file holds LOCK_USE exclusively, so
+ * once we have it the path may name another file. */
 static int open_used(const char *path, int *ret_fd)
 {
     for (;;) {
@@ -361,7 +362,7 @@ uint64_t staged_drops(const struct staged *staged)
     if (read_at(staged->fd, bytes, sizeof(bytes), staged->end) != sizeof(bytes))
         return UINT64_MAX;
     drops = load_le64(bytes);
-    return drops ? drops : UINT64_MAX; /* 0: cut, and made long again */
+    return drops ? drops : UINT64_MAX; /* 0: the file was cut and made long again */
 }
 
 int staged_write(const struct staged *staged, const void *bytes, size_t len, uint64_t off)
@@ -419,7 +420,8 @@ void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], u
     uint8_t bytes[4];
 
     store_le32(bytes, mark_of(sha256, drops));
-    write_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK); /* without it, it is found again */
+    write_at(staged->fd, bytes, sizeof(bytes),
+             HEADER_AT_MARK); /* if it fails, the SHA-256 is computed again */
 }
 
 bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32])
@@ -443,11 +445,11 @@ uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n)
 
         if (r == 0)
             return n;
-        /* Who is in the way? Perhaps not the first who is. */
+        /* Which claim is in the way? Perhaps not the first one. */
         if (r != -EAGAIN || fcntl(staged->fd, F_OFD_GETLK, &other) < 0)
             return 0;
         if (other.l_type == F_UNLCK)
-            continue; /* he has gone */
+            continue; /* that claim has ended */
         if ((uint64_t)other.l_start <= LOCK_CLAIMS + first)
             return 0;
         n = min_u64(n, (uint64_t)other.l_start - LOCK_CLAIMS - first);
@@ -463,8 +465,8 @@ void staged_unclaim(const struct staged *staged, uint64_t first, uint64_t n)
 
 /* ---- drops ---- */
 
-/* Take records away. Pages that have none are not written: they may be holes, and a disk from which
- * something is dropped has no room for new pages. */
+/* Clear records. Pages without any record are not written: they may be holes, and a disk on which
+ * blocks are dropped may have no space for new pages. */
 static int clear_records(const struct staged *staged, uint64_t first, uint64_t n)
 {
     static const uint64_t zeros[RECORDS_CHUNK];
@@ -488,7 +490,7 @@ static int clear_records(const struct staged *staged, uint64_t first, uint64_t n
     return 0;
 }
 
-/* A count that cannot be told stays so, and says more than any number. */
+/* A count that cannot be read stays that way: it invalidates more than any number would. */
 static int count_drop(const struct staged *staged)
 {
     uint64_t drops = staged_drops(staged);
@@ -516,7 +518,7 @@ int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n)
                  min_u64(n * staged->block, staged->size - first * staged->block));
 }
 
-/* Those of n blocks that nobody has claimed. *ret_times: how often drops were counted. */
+/* Drop those of n blocks that no process has claimed. *ret_times: how often drops were counted. */
 static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, uint64_t *ret_times)
 {
     int r = 0;
@@ -536,7 +538,7 @@ static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, ui
     return r;
 }
 
-/* The file once more, for it needs locks of its own; they end when it is closed. */
+/* Open the file once more, to have locks of its own; they end when it is closed. */
 static int open_again(const struct staged *staged)
 {
     char path[64];
@@ -547,10 +549,10 @@ static int open_again(const struct staged *staged)
     return fd < 0 ? -errno : fd;
 }
 
-/* Drop one range. What is written meanwhile to the same file would hide what is freed, and the
- * cache would be taken for fuller than it is: so nobody here writes. The file system has one of
- * both at a time anyway. Other processes may write; so this is asked for each range, and not for
- * all. */
+/* Drop one range. A write to the same file meanwhile would hide what is freed, and the cache would
+ * seem fuller than it is: so no thread of this process writes. The file system does one of both at
+ * a time anyway. Other processes may write, so the freed space is measured for each range, not once
+ * for all. */
 static int drop_range(const struct staged *own, const struct staged_range *range,
                       uint64_t *ret_times, uint64_t *freed)
 {
@@ -583,7 +585,8 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
     if (r < 0)
         return r;
     drops = staged_drops(&own);
-    /* Behind the content there is nothing to lose: does the file system do it at all? */
+    /* Try a range behind the content, where nothing can be lost: can the file system punch holes?
+     */
     r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
     for (size_t i = 0; r == 0 && i < n; i++) {
         uint64_t some;

@@ -1,5 +1,5 @@
-/* Staged files for people who look after a cache folder. A path comes from a listing of the folder,
- * so what it names may be anything: only regular files named as ours are touched. */
+/* Staged files for the tools that maintain a cache folder. A path comes from a listing of the
+ * folder, so it may name anything: only regular files with names of our form are touched. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/staged_file_parts.h"
 
-/* Open a file that has the name of a staged file. 0, -EINVAL: it is none of ours, or -errno. */
+/* Open a file that has the name of a staged file. 0, -EINVAL: it is not one, or -errno. */
 static int open_ours(const char *path, int flags, struct staged *ret)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -52,7 +52,7 @@ static int read_layout(struct staged *staged, uint8_t header[static HEADER_BYTES
     return 0;
 }
 
-/* Records that can be there, by the length of the file: headers may say anything. */
+/* Records that the file is long enough to hold: the header may claim any number. */
 static uint64_t records_in_file(const struct staged *staged)
 {
     struct stat st;
@@ -121,7 +121,7 @@ int staged_inspect(const char *path, struct staged_info *ret)
     return 0;
 }
 
-/* 1: the block is good; 0: it is not there; -EBADMSG: it is wrong; or -errno. */
+/* Check a block. 1: good; 0: not there; -EBADMSG: wrong; or -errno. */
 static int look_at(const struct staged *staged, uint64_t block, uint8_t *buf)
 {
     uint64_t record;
@@ -136,8 +136,8 @@ static int look_at(const struct staged *staged, uint64_t block, uint8_t *buf)
     return staged_checksum(staged, block, buf) == record ? 1 : -EBADMSG;
 }
 
-/* The same, of a file that this process may only read. What looks wrong may be dropped or fetched
- * at this moment: it counts if that is so twice, and nobody has claimed it in between. */
+/* The same for a file that this process may only read. A block that looks wrong may be one that is
+ * being dropped or fetched: it counts as wrong if it is twice, and nobody claimed it in between. */
 static int check_block(const struct staged *staged, uint64_t block, uint8_t *buf)
 {
     struct flock claim = {.l_type = F_RDLCK,
@@ -151,8 +151,8 @@ static int check_block(const struct staged *staged, uint64_t block, uint8_t *buf
     return r == -EBADMSG ? look_at(staged, block, buf) : r;
 }
 
-/* The same; one that is wrong is dropped, if nobody is just at it. What looks wrong may be dropped
- * or fetched at this moment, so it counts what is found while it is claimed. */
+/* The same; drop a block that is wrong, unless another process has claimed it. A block that looks
+ * wrong may be one that is being dropped or fetched, so only what is found under a claim counts. */
 static int verify_block(const struct staged *staged, uint64_t block, uint8_t *buf)
 {
     int r = look_at(staged, block, buf), dropped;
@@ -167,7 +167,7 @@ static int verify_block(const struct staged *staged, uint64_t block, uint8_t *bu
         if (dropped == 0)
             dropped = staged_drop_claimed(staged, block, 1);
         file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
-        if (dropped < 0 && dropped != -EOPNOTSUPP) /* its record is gone all the same */
+        if (dropped < 0 && dropped != -EOPNOTSUPP) /* its record is cleared all the same */
             r = dropped;
     }
     staged_unclaim(staged, block, 1);
