@@ -1,5 +1,5 @@
-/* The process is looked for with WNOWAIT first: until it is reaped its number is taken, so that the
- * signal which clears up its group meets no other. */
+/* We first wait with WNOWAIT: until the child is reaped no other process gets its number, so the
+ * signal that ends its group cannot reach an unrelated process. */
 #include "cache/named/child.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "base/scope.h"
 
 #define NS_PER_MS    1000000
-#define LOOK_MS      10 /* between two looks at the process where it cannot be polled */
+#define LOOK_MS      10 /* between two checks of a process without a pid_fd */
 #define MESSAGE_READ 4096
 
-/* Nothing but 0, 1 and 2 is open in the child. Returns errno. */
+/* Only 0, 1 and 2 are open in the child. Returns errno. */
 static int set_files(posix_spawn_file_actions_t *files, const char *cwd, int in, int out,
                      int messages)
 {
@@ -33,14 +33,14 @@ static int set_files(posix_spawn_file_actions_t *files, const char *cwd, int in,
         err = posix_spawn_file_actions_adddup2(files, messages, 2);
 #ifdef __GLIBC_PREREQ
 #if __GLIBC_PREREQ(2, 34)
-    if (!err) /* ours are O_CLOEXEC, but not those that we inherited */
+    if (!err) /* our descriptors are O_CLOEXEC, inherited ones are not */
         err = posix_spawn_file_actions_addclosefrom_np(files, 3);
 #endif
 #endif
     return err ? err : posix_spawn_file_actions_addchdir_np(files, cwd);
 }
 
-/* Our threads block signals, and our starter may have told us to ignore some. Returns errno. */
+/* Our threads block signals, and our parent may have set some to be ignored. Returns errno. */
 static int set_signals(posix_spawnattr_t *how)
 {
     sigset_t all, none;
@@ -81,13 +81,14 @@ static int spawn(const char *command, const char *cwd, int in, int out, int mess
     return -err;
 }
 
-/* Behind 0, 1 and 2, which are the child's: dup2() in the child overwrites no other. */
+/* Move fd above 0, 1 and 2, so that dup2() in the child overwrites no other descriptor. */
 static int behind_standard(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-/* The daemon may be spared when memory is short (fs/life/privileges.h); what it runs is not. */
+/* The kernel may spare the daemon when memory is short (fs/life/privileges.h); it must not spare
+ * the commands. */
 static void take_part_in_oom(pid_t pid)
 {
     static const char no_favour[] = "0";
@@ -99,7 +100,7 @@ static void take_part_in_oom(pid_t pid)
     snprintf(path, sizeof(path), "/proc/%ld/oom_score_adj", (long)pid);
     theirs = open(path, O_WRONLY | O_CLOEXEC);
     if (theirs < 0 || write(theirs, no_favour, 1) < 0)
-        return; /* it is spared, too */
+        return; /* it is then spared, too */
 }
 
 int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd)
@@ -125,7 +126,7 @@ int child_start(struct child *ret, const char *command, const char *cwd, int in_
     return 0;
 }
 
-/* Read some of what it has to say. False: there is no more for now. */
+/* Read some of its messages. False: there are no more for now. */
 static bool read_messages(struct child *child)
 {
     char bytes[MESSAGE_READ];
@@ -134,7 +135,7 @@ static bool read_messages(struct child *child)
 
     if (n < 0)
         return errno == EINTR;
-    if (n == 0) { /* nobody can say any more; polling it would tell us so again and again */
+    if (n == 0) { /* no writer is left; poll() would report this again and again */
         scope_close(&child->messages_fd);
         child->messages_fd = -1;
         return false;
@@ -147,7 +148,7 @@ static bool read_messages(struct child *child)
     return true;
 }
 
-/* 1: it waits to be reaped; 0: it runs; or -errno. */
+/* 1: it waits to be reaped; 0: it is running; or -errno. */
 static int has_ended(const struct child *child)
 {
     siginfo_t info = {.si_pid = 0};
@@ -157,7 +158,7 @@ static int has_ended(const struct child *child)
     return info.si_pid == child->pid;
 }
 
-/* Kill what is left of the group and reap the child, which has ended or is killed by that. */
+/* Kill what is left of the group, and reap the child, which has ended or is killed with it. */
 static int reap(struct child *child)
 {
     int status = -1;
@@ -193,12 +194,12 @@ int child_wait(struct child *child, int64_t until, int *ret_status)
         wait_for_event(child, left);
     }
     if (r < 0) {
-        child->pid = 0; /* it is not ours, whoever took it */
+        child->pid = 0; /* no longer ours: something else reaped it */
         return r;
     }
     *ret_status = reap(child);
     for (unsigned i = 0; i < 32 && read_messages(child); i++)
-        continue; /* a pipe holds 64 KiB; who has left the group may go on writing */
+        continue; /* a pipe holds 64 KiB; a process outside the group may go on writing */
     return 1;
 }
 

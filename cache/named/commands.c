@@ -1,12 +1,12 @@
-/* A run, its states, and what leads from one to the next:
+/* A run: its states, and the function behind each transition:
  *
  *   WAITING -> RUNNING  begin()       it has the lock of the entry and started the child
  *   WAITING -> DONE     begin()       another process has made the entry
  *   RUNNING -> DONE     publish()     the child has ended well, the entry is whole
- *   DONE    -> ENDED    commands_poll() gave the output away
+ *   DONE    -> ENDED    commands_poll() has returned the output
  *   any     -> ENDED    end_run()     on any error: the child is killed, the .part removed
  *
- * WAITING and RUNNING have a place among the runs of struct commands; others have none. */
+ * Runs that are WAITING or RUNNING hold a place in struct commands; the others hold none. */
 #include "cache/named/commands.h"
 
 #include <errno.h>
@@ -31,12 +31,13 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
-/* Bytes of room for an output: taken at once; all of what is left is taken; take more. */
+/* Bytes of quota for an output: taken at a time at most; taken whole if no more is left; unused
+ * when more is taken. */
 #define ROOM_AHEAD_MOST (UINT64_C(1) << 30)
 #define ROOM_LITTLE     (UINT64_C(32) << 20)
 #define ROOM_LOW        (UINT64_C(64) << 10)
-#define ROOM_LOOK_MS    4  /* between two looks at an output that has a limit */
-#define LOOK_MS         20 /* between two looks at a lock that another process holds */
+#define ROOM_LOOK_MS    4  /* between two checks of an output that has a limit */
+#define LOOK_MS         20 /* between two checks of a lock that another process holds */
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_DONE, RUN_ENDED };
 
@@ -48,11 +49,11 @@ struct opener_run {
     struct entry entry;
     int part_fd; /* RUNNING: the entry in the making; else -1 */
     struct child child;
-    bool has_status; /* the child has ended: */
+    bool has_status; /* the child has ended, with: */
     int status;
-    struct child writer;        /* of its output to the entry */
-    struct allowance allowance; /* how much that may be */
-    int64_t deadline;           /* of what it does now */
+    struct child writer;        /* copies its output to the entry */
+    struct allowance allowance; /* quota of that output */
+    int64_t deadline;           /* of the current state */
     struct blob *output;        /* DONE */
     char command[];
 };
@@ -121,13 +122,13 @@ static void end_run(struct opener_run *run)
     run->state = RUN_ENDED;
 }
 
-/* The reason of err for people: what happened to the command. Returns err. */
+/* Set the reason of err: what happened to the command. Returns err. */
 static int command_error(const struct opener_run *run, int err, const char *what, struct diag *d)
 {
     return diag_set(d, err, "command '%.400s': %s", run->command, what);
 }
 
-/* If a word names a file: the version of that file. */
+/* If a word names a file, add the version of that file. */
 static int add_word(struct text *t, const char *cwd, const char *word, size_t len)
 {
     char name[PATH_MAX], path[PATH_MAX];
@@ -150,7 +151,7 @@ static int add_word(struct text *t, const char *cwd, const char *word, size_t le
     return r;
 }
 
-/* What the output follows from, as far as it can be known. */
+/* What determines the output, as far as it can be known. */
 static int make_identity(const char *cwd, const char *command, char **ret)
 {
     static const char blanks[] = " \t";
@@ -169,7 +170,7 @@ static int make_identity(const char *cwd, const char *command, char **ret)
     return r < 0 ? r : text_finish(&t, ret, NULL);
 }
 
-/* Make the whole entry, open as fd, the output. */
+/* Make the whole entry, open as fd, the output of the run. */
 static int take_output(struct opener_run *run, int fd, uint64_t size)
 {
     AUTO_FREE char *name = NULL;
@@ -190,34 +191,35 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
     return r;
 }
 
-/* How much room is taken at once: a part of what is left, for other commands run, too, and blocks
- * are staged. */
+/* How much quota to take at a time: a part of what is left, because other commands and staged
+ * blocks need some, too. */
 static uint64_t quota_ahead(const struct opener_run *run)
 {
     uint64_t limit = quota_limit(run->allowance.quota), used = quota_used(run->allowance.quota);
 
     if (limit <= used)
         return 0;
-    /* Of little left all: what is written faster than we look must not fail for that. */
+    /* If little is left, take all: an output that grows between two checks must not fail because of
+     * them. */
     return limit - used <= ROOM_LITTLE ? limit - used
                                        : min_u64((limit - used) / 4, ROOM_AHEAD_MOST);
 }
 
-/* The writer's file may have what room was taken for; the kernel sees to that. 0 or -errno. */
+/* Limit the writer's file to the quota that was taken; the kernel enforces it. 0 or -errno. */
 static int limit_writer(const struct opener_run *run)
 {
     struct rlimit limit = {0};
 
     if (!run->allowance.quota)
         return 0;
-    if (getrlimit(RLIMIT_FSIZE, &limit) < 0) /* which we were given ourselves */
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0) /* the limit that we inherited */
         return -errno;
     limit.rlim_cur = min_u64(run->allowance.taken - entry_tail(&run->entry), limit.rlim_cur);
     return prlimit(run->writer.pid, RLIMIT_FSIZE, &limit, NULL) < 0 ? -errno : 0;
 }
 
-/* Take more room before the writer has used up what there is. If it is faster than that, or there
- * is none, it gets a signal. */
+/* Take more quota before the writer has used up what it has. If the writer is faster, or no quota
+ * is left, the kernel sends it a signal. */
 static void follow_output(struct opener_run *run)
 {
     struct allowance *a = &run->allowance;
@@ -234,7 +236,7 @@ static void follow_output(struct opener_run *run)
         limit_writer(run);
 }
 
-/* child_wait() that follows the output. */
+/* child_wait(), while taking quota for the output as it grows. */
 static int wait_for(struct opener_run *run, struct child *child, int64_t until, int *ret_status)
 {
     for (;;) {
@@ -248,8 +250,8 @@ static int wait_for(struct opener_run *run, struct child *child, int64_t until, 
     }
 }
 
-/* The output goes through another process, which says so where it cannot write all of it: a command
- * may end well though its own writes have failed. */
+/* The output goes through a second process, which reports if it cannot write all of it: a command
+ * can succeed even though its own writes have failed. */
 static int start_child(struct opener_run *run)
 {
     AUTO_CLOSE int read_end = -1, write_end = -1;
@@ -261,7 +263,7 @@ static int start_child(struct opener_run *run)
     write_end = ends[1];
     r = child_start(&run->writer, "exec cat", "/", read_end, run->part_fd);
     if (r == 0)
-        r = limit_writer(run); /* as yet there is nothing to write */
+        r = limit_writer(run); /* nothing is written yet */
     return r < 0 ? r : child_start(&run->child, run->command, run->commands->cwd, -1, write_end);
 }
 
@@ -276,7 +278,7 @@ static int no_space(struct opener_run *run, struct diag *d)
                     why.text);
 }
 
-/* Start the command, unless another process runs it, or has. 0 or -errno. */
+/* Start the command, unless another process runs it, or has run it. 0 or -errno. */
 static int begin(struct opener_run *run, struct diag *d)
 {
     uint64_t size = 0;
@@ -306,7 +308,7 @@ static int begin(struct opener_run *run, struct diag *d)
     return 0;
 }
 
-/* Find the entry, and the output that is in it. 0 or -errno. */
+/* Find the entry and the output in it. 0 or -errno. */
 static int find_output(struct opener_run *run, struct diag *d)
 {
     const struct commands *commands = run->commands;
@@ -375,7 +377,7 @@ int commands_start(struct commands *commands, const char *command, struct opener
     if (r == 0 && run->state == RUN_WAITING)
         r = commands->paused ? -EAGAIN : take_place(run);
     if (r == -EAGAIN)
-        poll(NULL, 0, LOOK_MS); /* the caller comes again */
+        poll(NULL, 0, LOOK_MS); /* the caller polls again */
     if (r == 0 && run->state == RUN_WAITING)
         r = begin(run, d);
     if (r < 0) {
@@ -386,7 +388,7 @@ int commands_start(struct commands *commands, const char *command, struct opener
     return 0;
 }
 
-/* The child has ended well: what it wrote is the entry. */
+/* The child has succeeded: publish what it wrote as the entry. */
 static int publish(struct opener_run *run, struct diag *d)
 {
     uint64_t size = 0;
@@ -398,7 +400,7 @@ static int publish(struct opener_run *run, struct diag *d)
         allowance_end(&run->allowance, size + entry_tail(&run->entry));
     else
         allowance_drop(&run->allowance, -1);
-    if (r == 0) /* as it is now: one who has left the group may have gone on writing */
+    if (r == 0) /* the current size: a process outside the group may have gone on writing */
         r = entry_open(&run->entry, &fd, &size);
     if (r == 0)
         r = take_output(run, fd, size);
@@ -408,7 +410,7 @@ static int publish(struct opener_run *run, struct diag *d)
                : 0;
 }
 
-/* What a status other than 0 means. of: "", or what has not been done. */
+/* The error for a status other than 0. of: "", or what was not done. */
 static int bad_status(struct opener_run *run, const char *of, struct child *child, int status,
                       struct diag *d)
 {
@@ -445,7 +447,7 @@ static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
     if (!run->has_status) {
         r = wait_for(run, &run->child, until < run->deadline ? until : run->deadline, &run->status);
         run->has_status = r == 1;
-        if (r == 1) /* from now on for what is in the pipe */
+        if (r == 1) /* from now on, wait for the rest of the pipe */
             run->deadline = monotonic_ns() + run->commands->limit_s * NS_PER_S;
     }
     if (r == 1)
@@ -462,7 +464,8 @@ static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
     return run->status ? bad_status(run, "", &run->child, run->status, d) : publish(run, d);
 }
 
-/* The same while another process is at it. Nothing tells us when it drops its lock. */
+/* The same while another process runs the command. We poll, since nothing reports when it drops its
+ * lock. */
 static int poll_turn(struct opener_run *run, int64_t until, struct diag *d)
 {
     int r;

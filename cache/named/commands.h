@@ -1,4 +1,4 @@
-/* Commands that a file of SOURCE names, and their output, which is kept in the cache folder. */
+/* Commands that files of SOURCE name, and their outputs, kept in the cache folder. */
 #ifndef EPOCHFS_CACHE_NAMED_COMMANDS_H
 #define EPOCHFS_CACHE_NAMED_COMMANDS_H
 
@@ -10,23 +10,23 @@
 #include "cache/disk/folder.h"
 #include "cache/named/lazy.h"
 
-/* Runs belong to the process that started them: fork() takes none along. */
+/* Runs belong to the process that started them: a forked child has none. */
 struct commands {
     /* Set by commands_init(), then constant: */
     const struct cache_folder *cache;
-    struct lazy_pool *pool; /* of the outputs' descriptors */
+    struct lazy_pool *pool; /* for the descriptors of outputs */
     const char *cwd;        /* where commands run */
     bool allowed;
-    _Atomic bool paused; /* no new ones for now: a process that is to fork */
-    unsigned limit_s;    /* for each; > 0 */
-    unsigned most;       /* that run at once: twice the cores */
+    _Atomic bool paused; /* no new runs for now: the process is about to fork */
+    unsigned limit_s;    /* time limit of a run; > 0 */
+    unsigned most;       /* runs at a time: twice the cores */
     struct lock lock;
     /* Guarded by lock: */
-    struct opener_run *first; /* those that run, or wait for another process that does */
+    struct opener_run *first; /* runs in progress, or waiting for those of another process */
     unsigned n;
 };
 
-/* All that is pointed to must outlive it. cwd NULL: '/'. */
+/* cache, pool and cwd must outlive ret. cwd NULL: '/'. */
 void commands_init(struct commands *ret, const struct cache_folder *cache, struct lazy_pool *pool,
                    const char *cwd, bool allowed, unsigned limit_s);
 
@@ -35,12 +35,12 @@ void commands_release(struct commands *commands);
 
 /* See opener_kept(), opener_start(), opener_poll() and opener_stop().
  *
- * What a command puts out is kept under its text, the folder it runs in, and the versions of the
- * files that are words of it; then it is not run again. While another process makes the same, a run
- * waits for that. A run holds one of the places, which are for those not stopped, from its start
- * until it has ended; the time limit goes by the looks of commands_poll(). When the shell has ended
- * what it left in its process group is killed. The output's blob opens its file when it is needed:
- * who removes that file meanwhile gets -ESTALE. */
+ * The output of a command is kept under its text, the folder it runs in, and the versions of the
+ * files among its words; the command is then not run again. While another process makes the same
+ * output, a run waits for it. A run that is not stopped holds one of the `most` places from its
+ * start to its end; the time limit is checked in commands_poll(). When the shell has ended, the
+ * processes left in its group are killed. The blob of an output opens its file when it is read:
+ * -ESTALE if that file was removed meanwhile. */
 int commands_kept(struct commands *commands, const char *command, struct blob **ret);
 int commands_start(struct commands *commands, const char *command, struct opener_run **ret,
                    struct diag *d);

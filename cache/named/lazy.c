@@ -1,12 +1,12 @@
 /* Invariants:
- *  1. A blob with users > 0 has an open descriptor and stands in no list.
- *  2. A blob without users and with fd >= 0 stands in the pool's list: it may be closed.
+ *  1. A blob with users > 0 has an open descriptor and is in no list.
+ *  2. A blob without users and with fd >= 0 is in the pool's list: it may be closed.
  *  3. n_open is the number of blobs with fd >= 0, at most limit.
  *
- * closed -> used    install()        the first reader opens the file
- * idle   -> used    take_locked()
- * used   -> idle    lazy_put()       the last reader wakes who waits for a descriptor
- * idle   -> closed  evict_locked(), lazy_free() */
+ * closed -> used install() the first reader opens the file
+ * idle -> used take_locked()
+ * used -> idle lazy_put() the last reader wakes a thread that waits for a descriptor
+ * idle -> closed evict_locked(), lazy_free() */
 #include "cache/named/lazy.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct lazy_blob {
     int fd; /* -1: closed */
     unsigned users;
     struct lazy_blob *newer, *older;
-    char text[]; /* the path; the name, if it is no end of it */
+    char text[]; /* the path; then the name, unless it is the end of the path */
 };
 
 void lazy_pool_init(struct lazy_pool *ret)
@@ -79,7 +79,7 @@ static bool take_locked(struct lazy_blob *lazy)
     return true;
 }
 
-/* Give up the oldest descriptor that nobody reads from; the caller closes it. */
+/* Take the least recently used idle descriptor from its blob; the caller closes it. */
 static int evict_locked(struct lazy_pool *pool)
 {
     struct lazy_blob *victim = pool->oldest;
@@ -90,11 +90,11 @@ static int evict_locked(struct lazy_pool *pool)
     return TAKE_FD(victim->fd);
 }
 
-/* Use fd, of the right version, as the blob's descriptor, unless another thread was faster. */
+/* Make fd, of the right version, the blob's descriptor, unless another thread was faster. */
 static void install(struct lazy_blob *lazy, int fd)
 {
     struct lazy_pool *pool = lazy->pool;
-    AUTO_CLOSE int unwanted = -1; /* closed last, without the lock */
+    AUTO_CLOSE int unwanted = -1; /* closed at the end, after the lock is dropped */
     LOCK_SCOPE(&pool->lock);
 
     while (lazy->fd < 0 && pool->n_open == pool->limit && !pool->oldest)
@@ -110,7 +110,7 @@ static void install(struct lazy_blob *lazy, int fd)
     lazy->users = 1;
 }
 
-/* Open the file again. 0, or -ESTALE: it is not what it was, or -errno. */
+/* Open the file again. 0, -ESTALE: it is of another version, or -errno. */
 static int open_again(const struct lazy_blob *lazy, int *ret_fd)
 {
     AUTO_CLOSE int fd = -1;

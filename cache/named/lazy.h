@@ -1,8 +1,8 @@
 /* Blobs of local files that are open only while they are read.
  *
- * A blob remembers which version of its file it was made of. Its descriptor belongs to a pool,
- * which closes the least recently used one when another is needed; then the file is opened again
- * by its path, and must be of that version still. */
+ * A blob remembers the version of the file that it was made from. Its descriptor belongs to a pool,
+ * which closes the least recently used one when another is needed. The next read opens the file
+ * again by its path; the file must still be of that version. */
 #ifndef EPOCHFS_CACHE_NAMED_LAZY_H
 #define EPOCHFS_CACHE_NAMED_LAZY_H
 
@@ -16,24 +16,24 @@ struct lazy_blob;
 struct lazy_pool {
     unsigned limit; /* descriptors, at least 1; set before the first blob, then constant */
     struct lock lock;
-    pthread_cond_t idle; /* there is one that nobody reads from */
+    pthread_cond_t idle; /* signalled when a descriptor becomes idle */
     /* Guarded by lock: */
     unsigned n_open;
-    struct lazy_blob *newest, *oldest; /* those open that nobody reads from, by last use */
+    struct lazy_blob *newest, *oldest; /* open blobs that no thread reads from, by last use */
 };
 
-/* limit: 256 descriptors, but not more than half of those the process may have. */
+/* limit: 256 descriptors, but at most half of those the process may have. */
 void lazy_pool_init(struct lazy_pool *ret);
 
 /* All blobs must be gone. */
 void lazy_pool_release(struct lazy_pool *pool);
 
-/* A blob of an open file, of which it takes the descriptor over (also on error); path, absolute,
- * opens it again. Its first size bytes count. is_ours: a file of the cache folder; that it has lost
- * its name says nothing of its content, as long as it is open. 0 or -errno.
+/* A blob of the first size bytes of an open file. Takes over the descriptor, also on error. path:
+ * absolute, to open the file again. is_ours: a file of the cache folder; as long as it is open, a
+ * lost name does not make its content stale. 0 or -errno.
  *
- * Waits while all descriptors of the pool are being read from. A thread that opens a file has one
- * descriptor more for that moment. */
+ * Waits while threads read from all descriptors of the pool. A thread that opens a file briefly has
+ * one descriptor beyond the limit. */
 int lazy_blob_new(struct lazy_pool *pool, int fd, const char *path, const char *name, uint64_t size,
                   bool is_ours, struct blob **ret);
 

@@ -11,7 +11,7 @@ static struct cache_opener *cache_opener_of(const struct opener *opener)
     return (struct cache_opener *)(uintptr_t)opener; /* its head is constant, the rest has locks */
 }
 
-/* A file of this machine: in place, or through the stage of a local source. */
+/* Open a local file: in place, or through the stage of a local source. */
 static int open_local(struct cache_opener *opener, const char *folder, const char *path,
                       struct blob **ret, struct diag *d)
 {

@@ -1,6 +1,6 @@
 /* The opener of a mount: it finds and opens the files, and runs the commands, that files of SOURCE
- * name. How it does that: cache/named/resolve.h, cache/named/lazy.h, cache/named/commands.h; for a
- * remote SOURCE: remote_find(). */
+ * name. See cache/named/resolve.h, cache/named/lazy.h, cache/named/commands.h; for a remote SOURCE,
+ * remote_find(). */
 #ifndef EPOCHFS_CACHE_NAMED_OPENER_H
 #define EPOCHFS_CACHE_NAMED_OPENER_H
 
@@ -24,21 +24,20 @@ struct cache_opener {
 struct cache_opener_options {
     bool allow_outside, allow_commands;
     unsigned command_timeout; /* seconds, > 0 */
-    const char *cwd; /* where the mount was started, absolute; NULL: relative paths are not looked
-                        for there, and commands run in '/' */
+    const char *cwd; /* where the mount was started, absolute; NULL: relative paths are not searched
+                        there, and commands run in '/' */
 };
 
-/* The folders of a source that are relative are so to the folder where we are now. cache and
- * source must outlive it. 0, or -errno and nothing to release. Makes nothing in the cache
- * folder yet. */
+/* Relative folders of a source are relative to the current folder of this process. cache and source
+ * must outlive ret. 0, or -errno and nothing to release. Makes nothing in the cache folder yet. */
 int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options);
 
-/* Start no commands from now on (-EAGAIN), or again: those of a process do not outlive its fork().
- */
+/* Stop starting commands (they get -EAGAIN), or start them again. Call it before a fork(): a forked
+ * child has no runs. */
 void cache_opener_pause(struct cache_opener *opener, bool paused);
 
-/* Ends commands that run still. All blobs must have been freed. Takes a zeroed one. */
+/* Ends commands that are still running. All blobs must have been freed. Takes a zeroed opener. */
 void cache_opener_release(struct cache_opener *opener);
 
 #endif

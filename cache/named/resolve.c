@@ -10,7 +10,7 @@ struct search {
     const struct resolver *resolver;
     const char *wanted;
     struct resolved *found;
-    char outside[PATH_MAX]; /* the first that is there but does not count; "": none */
+    char outside[PATH_MAX]; /* the first match that is outside of SOURCE; "": none */
 };
 
 /* Does the candidate lie in SOURCE? Its name there goes to in_source. */
@@ -26,7 +26,7 @@ static bool lies_in_source(const struct roots *roots, struct resolved *candidate
     return inside != NULL;
 }
 
-/* Is wanted there, seen from folder? 1 and it is found; 0: no; or -errno. */
+/* Is the wanted path there, relative to folder? 1: found; 0: no; or -errno. */
 static int try_folder(struct search *s, const char *folder, size_t len)
 {
     struct resolved *candidate = s->found;
@@ -48,7 +48,7 @@ static int try_folder(struct search *s, const char *folder, size_t len)
     return 0;
 }
 
-/* The same from folder of the root, and from each folder above it. */
+/* The same relative to folder of the root, and to each folder above it. */
 static int try_upwards(struct search *s, const char *root, const char *folder)
 {
     char base[PATH_MAX];

@@ -12,7 +12,7 @@
 
 struct gzip {
     z_stream z;
-    bool ready; /* inflateInit2 was done */
+    bool ready; /* inflateInit2() has succeeded */
     uint8_t in[GZIP_CHUNK];
     uint8_t out[GZIP_CHUNK];
 };
@@ -56,8 +56,8 @@ static int inflate_some(struct gzip *g, struct entry_sink *sink, const char *nam
     return 0;
 }
 
-/* Behind a member: zeros are padding, a new member follows at once, anything else is damage.
- * Returns 1 where a member starts, 0 where more input is needed. */
+/* After a member: zeros are padding, a new member may follow directly, anything else is damage.
+ * Returns 1: a member starts, 0: more input is needed. */
 static int next_member(struct gzip *g, const char *name, uint64_t read_to, struct diag *d)
 {
     while (g->z.avail_in && !*g->z.next_in) {
@@ -79,7 +79,7 @@ static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, stru
 {
     const struct blob *packed = in->packed;
     AUTO(gzip_free) struct gzip *g = calloc(1, sizeof(*g));
-    bool inside = true; /* a member */
+    bool inside = true; /* inside a member */
     uint64_t at = 0;
 
     if (!g || inflateInit2(&g->z, 15 + 16) != Z_OK)

@@ -1,5 +1,5 @@
-/* The id of an unpacked file follows from the device, inode, size and time of last change of the
- * packed one, so a new version of that file is another entry. */
+/* The id of an unpacked file is computed from device, inode, size and time of last change of the
+ * packed file, so a new version of that file gives another entry. */
 #include "cache/pack/unpack.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
     return r < 0 ? r : blob_verify(u->in.packed, d);
 }
 
-/* Give the blob's place to its content, open as fd. */
+/* Replace the blob by its content, open as fd. */
 static int replace_blob(struct blob **blob, int fd, uint64_t size)
 {
     struct blob *content;
@@ -87,7 +87,7 @@ static int replace_blob(struct blob **blob, int fd, uint64_t size)
     return 0;
 }
 
-/* The entry that the content of blob has, or would have. */
+/* The entry for the content of blob, whether it exists or not. */
 static int find_entry(const struct blob *blob, const struct cache_folder *cache, struct entry *ret,
                       struct diag *d)
 {
@@ -111,8 +111,8 @@ int unpack_find(struct blob **blob, const struct cache_folder *cache, struct dia
     return r < 0 ? r : replace_blob(blob, fd, size);
 }
 
-/* Of such a file no byte is read before it is known that nobody else unpacks it, for who does drops
- * all of it in the end. */
+/* No byte of such a file is read before we know that no other process unpacks it: at the end, the
+ * process that unpacks drops all its blocks. */
 static bool looks_packed(const struct blob *blob)
 {
     const char *name = blob_name(blob);
@@ -139,7 +139,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
     uint64_t size = 0;
     int fd = -1, r;
 
-    /* Of a remote not a byte is fetched if it was unpacked before. */
+    /* No byte of a remote file is fetched if the file was unpacked before. */
     if ((*blob)->ops->fetch) {
         r = unpack_find(blob, cache, d);
         if (r != -ENOENT)
@@ -156,11 +156,12 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
     r = entry_open_checked(&entry, &fd, &size);
     if (r == -ENOENT)
         r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
-    if (r < 0 && !u.unpacker && r != NOT_PACKED) /* it could not be begun, but has it to be? */
+    if (r < 0 && !u.unpacker &&
+        r != NOT_PACKED) /* the entry could not be begun, but does the file need unpacking? */
         u.unpacker = unpacker_of(*blob);
     if (r < 0 && !u.unpacker)
         return 0;
-    if (r < 0 && r != -ENOSPC && reason.set) /* it says of which file it is */
+    if (r < 0 && r != -ENOSPC && reason.set) /* the reason already names the file */
         return diag_set(d, r, "%s", reason.text);
     if (r < 0)
         return diag_set(d, r, "%s: unpacking %s into %s: %s", blob_name(*blob), u.unpacker->name,

@@ -1,8 +1,8 @@
 /* Compressed source files, unpacked once into the cache folder and served from there.
  *
- * Published by renaming: a file under its final name is whole. Its last 64 bytes say what it is.
- * Two processes that need the same file take turns; the second finds it done. The format is in
- * docs/cache-format.md. unpackers[] is the registry. */
+ * An unpacked file is published by renaming: a file under its final name is whole. Its last 64
+ * bytes say what it is. Two processes that need the same file take turns; the second finds it done.
+ * The format is in docs/cache-format.md. unpackers[] is the registry. */
 #ifndef EPOCHFS_CACHE_PACK_UNPACK_H
 #define EPOCHFS_CACHE_PACK_UNPACK_H
 
@@ -10,19 +10,19 @@
 #include "base/diag.h"
 #include "cache/disk/entry.h"
 
-/* Who is told how far it has come; by the thread that unpacks. */
+/* Gets reports of the progress, from the thread that unpacks. */
 struct unpack_watch {
-    /* So many bytes of packed have been read: 0 at first, all at the end. Not if it fails. */
+    /* bytes of packed have been read: 0 at first, all at the end unless unpacking fails. */
     void (*progress)(struct unpack_watch *watch, const struct blob *packed, uint64_t bytes);
 };
 
-/* What is unpacked. */
+/* The packed file, and who watches. */
 struct unpack_input {
     const struct blob *packed;
     struct unpack_watch *watch; /* NULL: nobody */
 };
 
-/* blob_read(), and tell the watch. */
+/* blob_read(), then report to the watch. */
 static inline int unpack_read(const struct unpack_input *in, void *buf, size_t len, uint64_t off,
                               struct diag *d)
 {
@@ -43,11 +43,11 @@ struct unpacker {
     int (*run)(const struct unpack_input *in, struct entry_sink *sink, struct diag *d);
 };
 
-/* Replace *blob by its content if that was unpacked before. Reads nothing of it. 0, -ENOENT: it was
- * not, or -errno. */
+/* Replace *blob by its content if that was unpacked before. Reads nothing of *blob. 0, -ENOENT: it
+ * was not unpacked, or -errno. */
 int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d);
 
-/* Was it unpacked before, by any process? */
+/* Was the blob unpacked before, by any process? */
 bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache);
 
 /* If *blob is packed, replace it by a blob of its content with the name, times and owner of the
@@ -56,7 +56,7 @@ bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache);
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
                 struct diag *d);
 
-/* The length of name without a suffix of a packed file. */
+/* The length of name without the suffix of a packed file, if it has one. */
 size_t unpacked_name_len(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* xz by liblzma: any number of streams, zero padding between and behind them. */
+/* xz by liblzma: any number of streams, zero padding between and after them. */
 #include <errno.h>
 #include <lzma.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cache/pack/unpack.h"
 
 #define CHUNK        (256 * 1024)
-#define MEMORY_LIMIT (UINT64_C(256) << 20) /* of the decoder: what `xz -9` needs is 65 MiB */
+#define MEMORY_LIMIT (UINT64_C(256) << 20) /* of the decoder; `xz -9` needs 65 MiB */
 
 struct xz {
     lzma_stream z;
