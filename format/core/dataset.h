@@ -1,9 +1,9 @@
 /* A dataset: samples 0 .. n-1, each with the same fields.
  *
- * A field is an array per sample: stored in a source file, or made from what is stored. Formats
- * fill struct dataset, encoders read it. Its fields' names, roles and ops are there once it is
- * opened; the rest, the number of samples too, once it is ready. From then on it is constant and
- * any thread may read it. */
+ * A field is an array per sample: stored in a source file, or derived from stored bytes. Formats
+ * fill struct dataset, encoders read it. An opened dataset has the names, roles and ops of its
+ * fields; a ready one has the rest too, the number of samples included. From then on it is constant
+ * and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_CORE_DATASET_H
 #define EPOCHFS_FORMAT_CORE_DATASET_H
 
@@ -27,37 +27,37 @@ struct memo;
 
 enum field_role {
     FIELD_STORED,  /* an array per sample, all alike */
-    FIELD_PARSED,  /* the same, made of text */
-    FIELD_DERIVED, /* made of another one: where a file holds one field only */
-    FIELD_MEMBER,  /* an array that makes sense beside others only */
+    FIELD_PARSED,  /* the same, parsed from text */
+    FIELD_DERIVED, /* derived from another one: only in files of a single field */
+    FIELD_MEMBER,  /* an array that makes sense only beside others */
     FIELD_TEXT,    /* the text of samples: svm */
     FIELD_NUMBER,  /* the sample numbers */
-    FIELD_KEY,     /* the keys: where a file holds all fields */
+    FIELD_KEY,     /* the keys: only in files of all fields */
     /* Of samples whose arrays differ in length: */
-    FIELD_VALUE,     /* one element a sample */
+    FIELD_VALUE,     /* one element per sample */
     FIELD_RAGGED,    /* the arrays, one after another */
-    FIELD_DECODED,   /* the same, of what other encodings show better than tar: audio */
-    FIELD_PADDED,    /* the arrays, filled up with zeros to the longest */
-    FIELD_LENGTHS,   /* how long each was before that */
+    FIELD_DECODED,   /* the same, of samples that tar shows better in another encoding: audio */
+    FIELD_PADDED,    /* the arrays, each filled with zeros to the length of the longest */
+    FIELD_LENGTHS,   /* the length of each without that filling */
     FIELD_OFFSETS,   /* where each begins in FIELD_RAGGED */
-    FIELD_STRING,    /* text, an element a sample */
+    FIELD_STRING,    /* text, one element per sample */
     FIELD_LINE,      /* the same as lines */
     FIELD_KEY_LINES, /* the keys as lines */
     FIELD_AUDIO,     /* a .wav file */
-    FIELD_OBJECT,    /* the bytes as they are stored, of samples that differ */
+    FIELD_OBJECT,    /* the bytes as stored, of samples that differ */
     FIELD_ARCHIVE,   /* a Kaldi archive */
     FIELD_SCRIPT,    /* the scp file to that archive */
     N_FIELD_ROLES,
 };
 
-/* Where a field of a role is shown. */
+/* The files that show a field of some role. */
 enum {
     IN_NPY_SAMPLES = 1,
     IN_NPY_BATCHES = 2,
     IN_NPZ_SAMPLES = 4,
     IN_NPZ_BATCHES = 8,
     IN_TAR = 16,
-    IN_PAGES = 32, /* dataset.json: what is known of each sample's items */
+    IN_PAGES = 32, /* dataset.json: a description of each sample's item */
 };
 
 /* An array as a file shows it. */
@@ -75,23 +75,24 @@ struct field_ops {
     int (*read)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
     /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
-     * the reason in sel->reason; -EDOM: items of samples of the selection differ, they cannot be
-     * one array. That takes no reading of the sources. */
+     * the reason in sel->reason; -EDOM: the items of the selected samples differ, so one array
+     * cannot hold them. form() never reads the sources. */
     int (*form)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 struct form *ret);
 };
 
 #define FIELD_NAME_SIZE 64
-#define DIM_VARIES      UINT64_MAX /* in dim[]: it differs from sample to sample */
+#define DIM_VARIES      UINT64_MAX /* in dim[]: the size differs from sample to sample */
 
 struct field {
     char name[FIELD_NAME_SIZE];
     enum field_role role;
     bool unnamed; /* a file of this field alone need not name it */
     const struct field_ops *ops;
-    bool mixed; /* for some selections its form is -EDOM; once the dataset is ready */
+    bool mixed; /* for some selections its form is -EDOM; valid once the dataset is ready */
 
-    /* An item as it is shown: little-endian, C order. Not of fields that have a form of their own.
+    /* An item as files show it: little-endian, C order. Unused by fields with a form() of their
+     * own.
      */
     enum dtype dtype;
     unsigned ndim;       /* axes of one sample's item */
@@ -99,7 +100,7 @@ struct field {
     uint64_t width;      /* bytes of an element */
     uint64_t item_bytes; /* width x product of dim */
 
-    /* Where it comes from; blob is NULL for FIELD_NUMBER and FIELD_KEY. */
+    /* Where the field comes from; blob is NULL for FIELD_NUMBER and FIELD_KEY. */
     const struct blob *blob; /* owned by the dataset */
     uint64_t offset;         /* of sample 0 in blob */
     enum dtype stored_dtype;
@@ -110,55 +111,56 @@ struct field {
     const void *impl;               /* the format's */
 };
 
-/* Is it shown there? place: one of IN_... */
+/* Does that place show the field? place: one of IN_... */
 bool field_is_in(const struct field *f, unsigned place);
 
 enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
 
 #define KEY_SIZE 1024 /* bytes of a key, at most */
 
-/* What a format does in its own way; NULL members, and no ops at all, mean the usual way. */
+/* What a format does in its own way. A NULL member means the default, and so does a dataset without
+ * ops. */
 struct dataset_ops {
-    /* Get ready a step further; the calls come one after another. 1: ready, 0: not yet, or -errno
-     * with the reason in d: it never will be; but after -EREMOTEIO and -EINTR the next call goes
-     * on. NULL: it is ready once opened. */
+    /* Prepare the dataset a step further; calls never overlap. 1: ready, 0: not yet, or -errno with
+     * the reason in d: the dataset has failed for good, but after -EREMOTEIO and -EINTR the next
+     * call goes on. NULL: an opened dataset is ready. */
     int (*prepare)(struct dataset *ds, struct diag *d);
-    /* How far it is: bytes of the sources. Any thread. */
+    /* How far prepare() has come, in bytes of the sources. Any thread. */
     void (*progress)(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total);
-    /* The share part of parts of the stored order. NULL: equal counts. */
+    /* Share number part, of parts shares of the stored order. NULL: equal counts. */
     void (*share)(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
                   uint64_t *ret_length);
-    /* Parse everything and report what cannot be. NULL: reading is all that can go wrong. */
+    /* Parse everything and report what cannot be parsed. NULL: nothing but reading can fail. */
     int (*check)(const struct dataset *ds, void (*report)(void *ctx, const char *text), void *ctx,
                  struct diag *d);
-    /* Members of dataset.json that only this format has, each line begun with indent and ended by a
-     * comma. */
+    /* Members of dataset.json that only this format has; each line begins with indent and ends with
+     * a comma. */
     void (*describe)(const struct dataset *ds, const char *indent, struct text *t);
-    /* Where a sample, or one of its fields (NULL: all), stands: "file:offset+length". NULL: as its
-     * fields are stored. */
+    /* Where a sample, or one of its fields (NULL: all), is stored: "file:offset+length". NULL: the
+     * places of its stored fields. */
     void (*locate)(const struct dataset *ds, uint64_t sample, const struct field *only,
                    struct text *t);
-    /* See dataset_extents() in format/core/extents.h; room for EXTENTS_MOST, and the same bytes may
-     * be told twice. NULL: as its fields are stored. */
+    /* See dataset_extents() in format/core/extents.h. ret has room for EXTENTS_MOST; two extents
+     * may cover the same bytes. NULL: the extents of its stored fields. */
     unsigned (*extents)(const struct dataset *ds, uint64_t sample, const struct field *only,
                         struct extent *ret);
     /* The key of a sample, and the sample of a name. NULL: keys are the sample numbers. */
     size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
     bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
-    /* Free what own and blob[] hold. */
+    /* Free what impl and blob[] hold. */
     void (*free)(struct dataset *ds);
-    bool checks_reads; /* each read has checked the blobs that it used */
-    bool walks;        /* the sizes of files of many samples take a walk, in stored order, too */
+    bool checks_reads; /* each read checks the blobs that it uses */
+    bool walks;        /* sizes of files of many samples take a walk, even in stored order */
 };
 
 struct dataset {
     const struct format *format;
-    const struct dataset_ops *ops; /* NULL: all usual */
+    const struct dataset_ops *ops; /* NULL: all defaults */
     void *impl;                    /* the format's */
     _Atomic int state;             /* enum dataset_state */
-    int failed;                    /* -errno of a failed one, and why; constant from then on: */
+    int failed;                    /* -errno of a failed dataset; constant from then on, as is: */
     struct diag reason;
-    struct diag note;    /* what is not as it should be with one that is ready */
+    struct diag note;    /* problems of a dataset that is ready all the same */
     struct diag trouble; /* why the last dataset_prepare() got no further; the preparing thread's */
     uint64_t samples;
     unsigned key_digits; /* a key is the sample number with that many digits */
@@ -168,10 +170,10 @@ struct dataset {
 
     unsigned n_blobs;
     struct blob **blob; /* [n_blobs]; owned */
-    bool shares_blobs;  /* with other datasets, which count them */
-    unsigned denied; /* permission bits that files have not which are read, too; once it is ready */
+    bool shares_blobs;  /* with other datasets, which count the references */
+    unsigned denied;    /* permission bits that a file it reads lacks; valid once it is ready */
 
-    struct memo *memo; /* of what was made of samples that differ in size; another's; else NULL */
+    struct memo *memo; /* results kept for samples that differ in size; not owned; else NULL */
 
     /* The files that the encoders offer, see encoder.h. Owned. */
     unsigned n_folders;
@@ -183,9 +185,9 @@ static inline enum dataset_state dataset_state(const struct dataset *ds)
     return (enum dataset_state)atomic_load_explicit(&ds->state, memory_order_acquire);
 }
 
-/* Prepare a step further and publish the state that it has then. Not in two threads at once. 1:
- * ready or failed, 0: not yet. A remote that is gone says nothing of the dataset: it is not ready
- * yet, ds->trouble is set, and each call tries again, which takes as long as a read waits. */
+/* Prepare the dataset a step further and publish its new state. Never in two threads at once. 1:
+ * ready or failed, 0: not yet. An unreachable remote does not fail the dataset: it stays not ready,
+ * ds->trouble is set, and each call tries again for as long as a read waits. */
 int dataset_prepare(struct dataset *ds);
 
 /* Add "file:offset+length" of a sample's stored fields, or of only one of them. */
@@ -204,35 +206,35 @@ static inline void dataset_scope_end(struct dataset **ds)
 /* The field of that name, or NULL. */
 const struct field *dataset_field(const struct dataset *ds, const char *name);
 
-/* The key of a sample; returns its bytes, which may be any. */
+/* The key of a sample: any bytes. Returns their number. */
 size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
 
-/* The name of a sample's files, without what follows it; NUL-terminated. See key_name(). */
+/* The name of a sample's files, without the suffix; NUL-terminated. See key_name(). */
 size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
                     char ret[static KEY_NAME_SIZE]);
 
-/* Set the number of samples, and the width of keys by it. */
+/* Set the number of samples, and the width of keys that follows from it. */
 void dataset_set_samples(struct dataset *ds, uint64_t samples);
 
 /* The sample of that name; false where there is none. */
 bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
 
-/* The fields that every dataset has: index and key. The caller has room for both at the end of
- * ds->field. */
+/* Add the fields that every dataset has: index and key. ds->field must have room for both at its
+ * end. */
 void dataset_add_numbering(struct dataset *ds);
 
-/* The form of a field's array for a selection, and its bytes. 0, -EFBIG where no file can hold it,
- * or what the field's own form() gives. */
+/* The form of a field's array for a selection, and its bytes. 0, -EFBIG: no file can hold it, or
+ * what the field's own form() returns. */
 int field_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
                struct form *ret, uint64_t *ret_bytes);
 
-/* The same of the bytes as they are stored; f has no form of its own. */
+/* The same for the bytes as stored; f has no form() of its own. */
 void field_stored_form(const struct field *f, const struct selection *sel, struct form *ret);
 
 /* numpy's text of a shape: "(128, 28, 28)", "(3,)", "()". */
 void form_shape_text(const struct form *form, struct text *t);
 
-/* Ops of fields whose items are stored one after another; chosen by what must be converted. */
+/* Ops of fields whose items are stored one after another, one for each conversion. */
 extern const struct field_ops field_as_stored;  /* same bytes */
 extern const struct field_ops field_swapped;    /* big-endian elements of 2, 4, 8 bytes */
 extern const struct field_ops field_unit;       /* uint8 to float32 in 0..1: v / 255.0f */
@@ -242,14 +244,14 @@ extern const struct field_ops field_unit_transposed;
 extern const struct field_ops field_number;
 extern const struct field_ops field_key;
 
-/* The bytes as they stand in the source, whatever the field shows. Units: stored_bytes. */
+/* The bytes as they are in the source, whatever the field shows. One item takes stored_bytes. */
 int field_read_stored(const struct field *f, const struct selection *sel, uint64_t off, size_t len,
                       uint8_t *dst, struct diag *d);
 
 /* The integer of one sample of a scalar stored integer field. */
 int field_integer(const struct field *f, uint64_t sample, int64_t *ret, struct diag *d);
 
-/* A stored integer as it stands in the source. */
+/* The stored integer at p, in the source's type and byte order. */
 int64_t stored_integer(const struct field *f, const uint8_t *p);
 
 static inline bool field_is_scalar_integer(const struct field *f)
@@ -258,7 +260,7 @@ static inline bool field_is_scalar_integer(const struct field *f)
                             f->dtype == DTYPE_I4);
 }
 
-/* A picture is what viewers show as grey: uint8, two axes, neither empty. */
+/* A picture is a field that viewers show in grey: uint8, two axes, neither empty. */
 static inline bool field_is_picture(const struct field *f)
 {
     return f->role == FIELD_STORED && f->dtype == DTYPE_U1 && f->ndim == 2 && f->item_bytes > 0;

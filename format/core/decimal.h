@@ -1,4 +1,4 @@
-/* Decimal text to the nearest float32, ties to even: what strtof gives, but faster. */
+/* Decimal text to the nearest float32, ties to even: the result of strtof, but faster. */
 #ifndef EPOCHFS_FORMAT_CORE_DECIMAL_H
 #define EPOCHFS_FORMAT_CORE_DECIMAL_H
 
@@ -8,16 +8,17 @@
 
 #include "base/bytes.h"
 
-#define DECIMAL_PAD 8 /* bytes behind a text that must be readable, and no digit where it ends */
+#define DECIMAL_PAD 8 /* readable bytes that must follow a text; the first of them is no digit */
 
 /* Parse the number at p, which ends before end:
  *     [+-] (digits [. [digits]] | . digits) [(e|E) [+-] digits]   or
  *     [+-] (inf | infinity | nan), of any case
- * Returns the byte behind it, NULL where there is none. What follows is the caller's to judge. */
+ * Returns the byte after the number, or NULL if there is no number. The caller judges what
+ * follows. */
 const uint8_t *decimal_parse(const uint8_t *p, const uint8_t *end, float *ret);
 
-/* The decimal digits at p, at most 8 of them: their number, and their value in *ret if there are
- * any. All eight bytes are looked at together. */
+/* The decimal digits at p, at most 8: returns how many there are, and sets *ret to their value if
+ * there are any. Examines all eight bytes at once. */
 static inline unsigned decimal_digits8(const uint8_t *p, uint32_t *ret)
 {
     uint64_t x = load_le64(p) ^ UINT64_C(0x3030303030303030); /* digits become 0 to 9 */
@@ -26,7 +27,7 @@ static inline unsigned decimal_digits8(const uint8_t *p, uint32_t *ret)
 
     if (!n)
         return 0;
-    x <<= 64 - 8 * n; /* leading zeros instead of what follows */
+    x <<= 64 - 8 * n; /* leading zeros replace the bytes after the digits */
     x = x * 10 + (x >> 8);
     *ret = (uint32_t)(((x & UINT64_C(0xff000000ff)) * (100 + (UINT64_C(1000000) << 32)) +
                        (x >> 16 & UINT64_C(0xff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
@@ -34,14 +35,14 @@ static inline unsigned decimal_digits8(const uint8_t *p, uint32_t *ret)
     return n;
 }
 
-/* What double has more than float32: bits of its significand, and how far a double that was made
- * with up to three roundings may be from a boundary between two float32, in its own last place,
- * with room to spare. */
+/* MORE_BITS: significand bits that double has beyond float32. DOUBT: how close, in units of the
+ * double's last place, a double made with up to three roundings may come to the boundary between
+ * two float32 before its rounding is in doubt; with room to spare. */
 #define DECIMAL_MORE_BITS 29
 #define DECIMAL_DOUBT     8
 
-/* Round to float32; false where the exact value may lie on the other side of a boundary. v is
- * normal as a float32, or 0. */
+/* Round to float32; false if the exact value may lie on the other side of a boundary. v is normal
+ * as a float32, or 0. */
 static inline bool decimal_round(double v, float *ret)
 {
     const uint64_t half = UINT64_C(1) << (DECIMAL_MORE_BITS - 1);
@@ -54,7 +55,7 @@ static inline bool decimal_round(double v, float *ret)
 }
 
 /* The same as decimal_parse() for the most common numbers: [-] up to 7 digits [. up to 7 digits].
- * NULL: ask decimal_parse(). */
+ * NULL: call decimal_parse(). */
 static inline const uint8_t *decimal_parse_short(const uint8_t *p, float *ret)
 {
     static const double scale[2][8] = {{1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7},
@@ -72,7 +73,7 @@ static inline const uint8_t *decimal_parse_short(const uint8_t *p, float *ret)
     at += *at == '.' ? 1 + k : 0;
     if (n == 8 || k == 8 || n + k == 0 || (*at | 0x20) == 'e')
         return NULL;
-    /* The sign is as random as the data: by a table, not a branch. */
+    /* The sign is as random as the data: a table avoids a mispredicted branch. */
     v = (double)((uint64_t)whole * shift[k] + fraction) * scale[negative][k];
     return decimal_round(v, ret) ? at : NULL;
 }

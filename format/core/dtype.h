@@ -14,7 +14,7 @@ enum dtype {
     DTYPE_I8,
     DTYPE_F4,
     DTYPE_F8,
-    DTYPE_TEXT, /* bytes of a fixed width; the width is the item's */
+    DTYPE_TEXT, /* bytes of a fixed width, which the field gives */
     DTYPE_BOOL, /* a byte, 0 or 1 */
 };
 

@@ -1,4 +1,4 @@
-/* Encoders: how samples look as files. One table of functions each; format/encode/encode.h has
+/* Encoders: how samples look as files. Each is a table of functions; format/encode/encode.h lists
  * them.
  *
  * An encoder is a folder of the tree (`samples/npy`, `batches/<plan>/npy`). For each sample or
@@ -20,7 +20,7 @@ struct file_kind {
     char suffix[FIELD_NAME_SIZE +
                 8]; /* what follows the key or the number of the batch: ".image.npy" */
     const struct encoder *encoder;
-    const struct field *field; /* the one that it holds; NULL: all */
+    const struct field *field; /* the field that the file holds; NULL: all */
 };
 
 struct folder {
@@ -29,7 +29,7 @@ struct folder {
     struct file_kind *kind[N_SCOPES]; /* sorted by suffix */
 };
 
-/* What the bytes of a file are, for those who read them without a header. */
+/* What the bytes of a file are, for readers that use them without a header. */
 enum shows { SHOWS_CONTAINER, SHOWS_ITEMS, SHOWS_STORED };
 
 struct encoder {
@@ -39,29 +39,29 @@ struct encoder {
     /* Call offer() for each kind of file. 0 or -ENOMEM. */
     int (*offer)(const struct dataset *ds, enum scope scope, struct offers *offers);
 
-    /* Add the parts of the file of that kind for l->selection. 0 or -errno; -EDOM: see
+    /* Add to l the parts of the file of that kind for l->selection. 0 or -errno; -EDOM: see
      * file_kind_is_mixed(). */
     int (*layout)(struct layout *l, const struct file_kind *kind);
 
-    bool all_arrays; /* a file of all fields has each as an array, those of IN_NPZ_BATCHES */
+    bool all_arrays; /* a file of all fields holds each field of IN_NPZ_BATCHES as an array */
 };
 
-/* Is there a selection that cannot be a file of that kind, because arrays of its samples cannot be
- * one? Once ds is ready. */
+/* Is there a selection that cannot be a file of that kind, because its samples' arrays do not fit
+ * into one array? ds must be ready. */
 bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind);
 
-/* A file of one field, or of all (field NULL): ".<field>.<ext>" or, of all, ".<ext>". */
+/* Offer a file of one field, named ".<field>.<ext>", or of all (field NULL), named ".<ext>". */
 int offer(struct offers *offers, const struct field *field, const char *ext);
 
-/* The same, ".<ext>" where the field need not be named. */
+/* The same, but named ".<ext>" if the field is unnamed. */
 int offer_alone(struct offers *offers, const struct field *field, const char *ext);
 
-/* Ask each of n encoders what it offers for ds and fill ds->folder; once its fields are known.
+/* Ask each of n encoders what it offers for ds and fill ds->folder; the fields of ds must be known.
  * 0, -ENOMEM or -E2BIG (more than KINDS_MAX kinds in a folder). */
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n);
 void dataset_free_folders(struct dataset *ds);
 
-/* Axis i of an item as it stands in the source. */
+/* The size of axis i of an item as the source stores it. */
 uint64_t field_stored_dim(const struct field *f, unsigned i);
 
 #endif

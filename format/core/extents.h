@@ -1,5 +1,5 @@
-/* Extents: where in the sources stands what a sample is made of. For those who fetch bytes before
- * they are read, and who ask when they will be. */
+/* Extents: the ranges of the sources that a sample is made of. For code that fetches bytes before
+ * readers need them, and for code that asks when they will be needed. */
 #ifndef EPOCHFS_FORMAT_CORE_EXTENTS_H
 #define EPOCHFS_FORMAT_CORE_EXTENTS_H
 
@@ -13,9 +13,9 @@ struct extent {
 };
 
 /* The extents of a sample, or of only one of its fields (NULL: all). Returns how many, EXTENTS_MOST
- * at most. The dataset is ready. It is a hint: a reader may need a little more, such as a header at
- * the start of a file, and where it cannot be told without reading the source there are fewer, or
- * none. Never reads a source. Any thread. */
+ * at most. The dataset must be ready. The result is a hint: a reader may need a little more, such
+ * as a header at the start of a file; and there are fewer extents, or none, where finding them
+ * would take reading a source. Never reads a source. Any thread. */
 unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
                          struct extent ret[static EXTENTS_MOST]);
 

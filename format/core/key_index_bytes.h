@@ -1,4 +1,5 @@
-/* The bytes of an index of keys (docs/cache-format.md), for what reads and what makes them. */
+/* The bytes of an index of keys (docs/cache-format.md), for the code that reads them and the code
+ * that makes them. */
 #ifndef EPOCHFS_FORMAT_CORE_KEY_INDEX_BYTES_H
 #define EPOCHFS_FORMAT_CORE_KEY_INDEX_BYTES_H
 
@@ -28,7 +29,7 @@ enum { GROUPS, NUMBERS, KEYS, STARTS, ROWS, PRINTS, N_PARTS };
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 8,
-    AT_CRC = 12, /* of what follows, up to the end of the groups */
+    AT_CRC = 12, /* of all bytes after it, up to the end of the groups */
     AT_CRC_REST = 16,
     AT_COLUMNS = 20,
     AT_ROWS = 24,
@@ -64,14 +65,14 @@ static inline uint8_t print_of(uint64_t hash)
     return (uint8_t)hash;
 }
 
-/* crc32_z() starts anew where the bytes are NULL. */
+/* crc32_z() would start anew for NULL bytes. */
 static inline uint32_t key_index_checksum(uint32_t crc, const void *bytes, size_t len)
 {
     return len ? (uint32_t)crc32_z(crc, bytes, len) : crc;
 }
 
-/* Make of a key and its length the next one, which is written at p. Returns where that one ends;
- * NULL: damaged. */
+/* Turn a key and its length into the next key, which is encoded at p. Returns the end of that
+ * encoding; NULL: damaged. */
 const uint8_t *key_index_next_key(const uint8_t *p, const uint8_t *end, uint8_t key[static KEY_MAX],
                                   size_t *len);
 

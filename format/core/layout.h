@@ -1,8 +1,8 @@
-/* A layout: what one file of the mount consists of, part after part.
+/* A layout: the parts that one file of the mount consists of, in order.
  *
  * An encoder describes a file as parts of known size: literal bytes (headers), ranges of fields,
- * and parts whose bytes follow from other parts (checksums). Any byte range of the file can then
- * be made without the rest. A layout lives for one request. */
+ * and parts computed from other parts (checksums). Any byte range of the file can then be made
+ * without the rest. A layout lives for one request. */
 #ifndef EPOCHFS_FORMAT_CORE_LAYOUT_H
 #define EPOCHFS_FORMAT_CORE_LAYOUT_H
 
@@ -20,20 +20,20 @@ struct part {
     int (*read)(struct layout *l, const struct part *p, uint64_t off, size_t len, uint8_t *dst,
                 struct diag *d);
 
-    /* What read needs: the parts' makers say which they use. */
+    /* What read() needs; the code that adds the part says which members it uses. */
     const struct field *field;
     uint8_t *bytes;
     uint64_t number[3];
 };
 
-/* A checksum of a range of a file, as far as its bytes have been here. */
+/* A checksum over a range of a file, as far as it has been computed. */
 struct layout_sum {
     uint64_t done; /* bytes, from the start of the range */
     uint32_t sum;  /* of these */
 };
 
-/* What the one who asks for bytes provides: memory for checksums over many requests, and the wish
- * to stop. All may be NULL. */
+/* What the caller that reads bytes provides: a memory for checksums that outlasts a request, and a
+ * way to cancel. Any member may be NULL. */
 struct layout_host {
     bool (*recall)(const struct layout_host *host, unsigned slot, struct layout_sum *ret);
     void (*remember)(const struct layout_host *host, unsigned slot, const struct layout_sum *sum);
@@ -47,7 +47,7 @@ struct layout {
     uint64_t size;                  /* sum of the parts */
     unsigned n_parts;
     unsigned capacity;
-    struct part *part; /* [n_parts]; inside_part until it does not suffice */
+    struct part *part; /* [n_parts]; points to inside_part until that is full */
     struct part inside_part[4];
 };
 
@@ -56,39 +56,39 @@ void layout_init(struct layout *l, const struct dataset *ds, const struct select
 void layout_release(struct layout *l);
 #define AUTO_LAYOUT AUTO(layout_release) /* of a layout that starts as {0} */
 
-/* Add a part; its size counts from now on. *ret_part (may be NULL) is valid until the next add.
- * 0, -ENOMEM, or -EFBIG where the file would pass 2^63 - 1 bytes. */
+/* Add a part; its size counts from now on. 0, -ENOMEM, or -EFBIG: the file would exceed 2^63 - 1
+ * bytes. */
 int layout_add(struct layout *l, const struct part *part);
 
-/* Literal bytes; takes bytes (malloc'd) over, also on error. */
+/* Add literal bytes; takes ownership of bytes (malloc'd), also on error. */
 int layout_add_bytes(struct layout *l, uint8_t *bytes, size_t len);
 
-/* Put literal bytes (malloc'd, taken over) in the place of part number i, of the same size. */
+/* Replace part number i by literal bytes (malloc'd; takes ownership) of the same size. */
 void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes);
 
-/* len zero bytes. */
+/* Add len zero bytes. */
 int layout_add_zeros(struct layout *l, uint64_t len);
 
-/* All items of a field, as shown; as stored. */
+/* Add all items of a field: as the mount shows them; as stored. */
 int layout_add_field(struct layout *l, const struct field *f);
 int layout_add_stored(struct layout *l, const struct field *f);
 
-/* Write bytes [off, off + len) of the file, inside its size. 0, or -errno with the reason in d:
- * that of the blobs, -ENOMEM, -EINTR where the host cancelled. */
+/* Write bytes [off, off + len) of the file, inside its size. 0, or -errno with the reason in d: an
+ * error of the blobs, -ENOMEM, or -EINTR: the host cancelled. */
 int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-/* The checksum of bytes [off, off + len) of the file, remembered by the host under slot. It begins
- * with start; update() is given LAYOUT_STREAM_BYTES at a time, at: their place in the range. The
- * host is asked before each whether to stop. Where bytes are missing, what is done so far is
- * remembered, too: so it ends though they never are all here at once. */
+/* The checksum of bytes [off, off + len) of the file, which the host remembers under slot. It
+ * begins with start; update() gets LAYOUT_STREAM_BYTES at a time, at: their place in the range.
+ * Before each call it asks the host whether to stop. If bytes are missing, the host remembers the
+ * sum so far, so that repeated reads complete even a range that is never resident all at once. */
 #define LAYOUT_STREAM_BYTES (64 * 1024)
 typedef uint32_t layout_update_fn(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n);
 int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
                     layout_update_fn *update, uint32_t *ret, struct diag *d);
 
-/* The same of several ranges, which are gone through side by side, an even share of each at a time:
- * arrays of the same samples need the same rows of a source at about the same time, so these are
- * read and decoded once for all of them, however many there are. ret: [n] */
+/* The same for several ranges side by side, an even share of each at a time. Arrays of the same
+ * samples then need the same rows of a source at about the same time, and each row is read and
+ * decoded once for all of them, however many there are. ret: [n] */
 struct layout_range {
     uint64_t off, len;
     unsigned slot;
@@ -96,7 +96,7 @@ struct layout_range {
 int layout_checksums(struct layout *l, const struct layout_range *range, unsigned n, uint32_t start,
                      layout_update_fn *update, uint32_t *ret, struct diag *d);
 
-/* The same of CRC-32 (zlib's). */
+/* The same for CRC-32 (zlib's). */
 int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
                  struct diag *d);
 int layout_crc32s(struct layout *l, const struct layout_range *range, unsigned n, uint32_t *ret,

@@ -1,19 +1,19 @@
-/* Sums over the samples of a selection, one behind another: where in a file does a sample of
- * differing size begin, and which one has byte number n?
+/* Prefix sums over the samples of a selection: where in a file does a sample begin if sizes differ,
+ * and which sample has byte number n?
  *
- * They take one walk over the selection, which is remembered. */
+ * They take one walk over the selection; the memo keeps the result. */
 #ifndef EPOCHFS_FORMAT_CORE_PREFIX_SUMS_H
 #define EPOCHFS_FORMAT_CORE_PREFIX_SUMS_H
 
 #include "base/memo.h"
 #include "format/core/sample_window.h"
 
-/* What is summed up: the first number decides where a sample is; the second goes with it. */
+/* What is summed up: size decides where a sample is; other is summed along with it. */
 struct sums_pair {
     uint64_t size, other;
 };
 
-/* The numbers of one sample; before: the sums of those before it. 0 or -errno. */
+/* The numbers of one sample; before: the sums over the samples before it. 0 or -errno. */
 typedef int sums_fn(void *ctx, uint64_t sample, const struct sums_pair *before,
                     struct sums_pair *ret);
 
@@ -27,8 +27,8 @@ struct sums {
     struct sample_window window; /* for sums_after() */
 };
 
-/* memo, key: where the sums are remembered. 0, -EINTR: cancelled, -EFBIG: a sum passes 2^63,
- * -ENOMEM, or what number() gave. */
+/* memo, key: where the sums are kept. 0, -EINTR: cancelled, -EFBIG: a sum exceeds 2^63, -ENOMEM, or
+ * what number() returned. */
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
               const struct selection *sel, sums_fn *number, void *ctx);
 void sums_close(struct sums *s);
@@ -39,14 +39,15 @@ struct sums_pair sums_total(const struct sums *s);
 /* The largest size of a sample. */
 uint64_t sums_most(const struct sums *s);
 
-/* The sums before place, at most sel->count. 0 or what number() gave. */
+/* The sums before place, at most sel->count. 0 or what number() returned. */
 int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret);
 
-/* The sums behind place, from those before it, of which this is the quick way. */
+/* The sums up to and including place, quickly, from the sums before it. */
 int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
                struct sums_pair *ret);
 
-/* The place that has number at, below the total, and the sums before it. */
+/* The place whose sample contains number at, which is below the total, and the sums before that
+ * place. */
 int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sums_pair *ret_before);
 
 #endif

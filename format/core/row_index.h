@@ -1,13 +1,13 @@
 /* The index of the rows of a text file: where each row starts, how long it is, and how many
- * features it has, in a few bits a row.
+ * features it has, in a few bits per row.
  *
- * Rows stand in groups of 128. A group has the sums before its first row; its rows have, relative
- * to those, as many bits as the group needs. So any row, and any sum over rows, is found in O(1).
- * The bytes are described in docs/cache-format.md. Whoever made them may mean harm, with a checksum
- * that is right: row_index_open() looks at every number, so that the sums that come out never fall,
- * and no access leaves the bytes.
+ * Rows form groups of 128. A group stores the sums before its first row; each of its rows stores
+ * differences from those, in as many bits as the group needs. Any row, and any sum over rows, is
+ * found in O(1). docs/cache-format.md describes the bytes. They may be forged with a correct
+ * checksum, so row_index_open() checks every number: the sums never fall, and no access leaves the
+ * bytes.
  *
- * Text of rows here means: each row ended by one byte. */
+ * The text of rows counts each row as ended by one byte. */
 #ifndef EPOCHFS_FORMAT_CORE_ROW_INDEX_H
 #define EPOCHFS_FORMAT_CORE_ROW_INDEX_H
 
@@ -16,16 +16,16 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define ROW_INDEX_ABOUT  5 /* numbers that the format keeps with it */
+#define ROW_INDEX_ABOUT  5 /* numbers that the format keeps with the index */
 #define ROW_INDEX_PIECES 3
 
-/* Constant; any thread. The memory is another's. */
+/* Constant; any thread. The memory is not owned. */
 struct row_index {
     uint64_t rows;
     uint64_t n_groups;
     const uint8_t *group; /* [n_groups + 1] */
     const uint8_t *data;
-    uint64_t end; /* no row ends behind this byte of the file; its line may, by one */
+    uint64_t end; /* no row ends after this byte of the file; its line may, by one */
     uint64_t about[ROW_INDEX_ABOUT];
 };
 
@@ -50,15 +50,16 @@ struct row_place row_index_place(const struct row_index *index, uint64_t row);
 /* How many rows start before byte offset of the file. */
 uint64_t row_index_before(const struct row_index *index, uint64_t offset);
 
-/* The row whose text, or whose features, contain number at of all rows': the last one whose sum
- * before it is not above at. rows > 0. */
+/* The row that contains byte (or feature) number at, counted over all rows: the last row with a sum
+ * before it that does not exceed at. rows > 0. */
 uint64_t row_index_of_text(const struct row_index *index, uint64_t at);
 uint64_t row_index_of_feature(const struct row_index *index, uint64_t at);
 
-/* A row not after row, for which the number of lines before it is known. */
+/* The nearest row, not after row, with a known number of lines before it. */
 uint64_t row_index_known_line(const struct row_index *index, uint64_t row, uint64_t *ret_lines);
 
-/* Take an index from its bytes, which must stay. 0, or -EBADMSG: they are none, or damaged. */
+/* Open an index on its bytes, which must outlive it. 0, or -EBADMSG: the bytes are no index, or
+ * damaged. */
 int row_index_open(const uint8_t *bytes, size_t size, struct row_index *ret);
 
 /* An index that is being made. */
@@ -67,12 +68,12 @@ struct row_index_builder;
 int row_index_builder_new(struct row_index_builder **ret); /* 0 or -ENOMEM */
 void row_index_builder_free(struct row_index_builder *b);  /* takes NULL */
 
-/* The next row: starts behind the row before and at least one byte later than it ended. lines: of
+/* Add the next row, which must start at least one byte after the end of the row before. lines: of
  * the file, before the row. 0 or -ENOMEM. */
 int row_index_add(struct row_index_builder *b, const struct row_place *place, uint64_t lines);
 
-/* No more rows: an index in the builder's memory, and its bytes in pieces for storing. Once only.
- * 0 or -ENOMEM. */
+/* End the rows: returns an index in the builder's memory, and its bytes in pieces for storing. Once
+ * only. 0 or -ENOMEM. */
 int row_index_finish(struct row_index_builder *b, const uint64_t about[static ROW_INDEX_ABOUT],
                      struct row_index *ret, struct iovec ret_pieces[static ROW_INDEX_PIECES]);
 

@@ -1,8 +1,8 @@
-/* The samples of a selection, one at a time, for a walk that mostly goes forward: those that follow
- * are asked for together, since a single place of a shuffled order costs several times its share of
- * many. Who jumps about gets what it asks for, and no more.
+/* The samples of a selection, one at a time, for a walk that mostly goes forward. The window
+ * computes the following samples together, since in a shuffled order a single place costs several
+ * times its share of many. A caller that jumps about gets only the samples it asks for.
  *
- * One walk's: no lock, one thread. */
+ * Each walk has its own window: no lock, one thread. */
 #ifndef EPOCHFS_FORMAT_CORE_SAMPLE_WINDOW_H
 #define EPOCHFS_FORMAT_CORE_SAMPLE_WINDOW_H
 
@@ -11,10 +11,10 @@
 #define SAMPLE_WINDOW 256
 
 struct sample_window {
-    const struct selection *sel; /* set by whoever makes it; all else begins as 0 */
+    const struct selection *sel; /* set by the window's maker; all else begins as 0 */
     uint64_t first;              /* the place of sample[0] */
     size_t n;
-    uint64_t next; /* the place behind the one that was asked for last */
+    uint64_t next; /* the place after the last request */
     uint64_t sample[SAMPLE_WINDOW];
 };
 

@@ -1,5 +1,5 @@
-/* A selection: the samples of one file of the mount, in order. Made by fs/ from a plan, read by
- * the encoders. */
+/* A selection: the samples of one file of the mount, in order. fs/ makes it from a plan, the
+ * encoders read it. */
 #ifndef EPOCHFS_FORMAT_CORE_SELECTION_H
 #define EPOCHFS_FORMAT_CORE_SELECTION_H
 
@@ -11,21 +11,21 @@
 
 struct selection {
     uint64_t count;
-    bool single;   /* the file of one sample: its arrays have no batch axis */
+    bool single;   /* a file of one sample: its arrays have no batch axis */
     bool in_order; /* the sample at place p is first + p */
     uint64_t first;
 
-    /* Which selection of its dataset it is: another one has another id. */
+    /* Identifies the selection within its dataset: no two have the same id. */
     uint64_t id[3];
 
     const char *file;    /* the file that shows it: absolute, without the suffix; NULL: unknown */
-    struct diag *reason; /* why its form cannot be told; may be NULL */
+    struct diag *reason; /* why its form is unknown; may be NULL */
 
-    /* Shall a long walk over the samples end? May be NULL: no. */
+    /* Must a long walk over the samples end? NULL: never. */
     bool (*cancelled)(const struct selection *sel);
 
-    /* Write the sample numbers at places first .. first + n - 1, below count. After the first call,
-     * which may remember things, any thread. */
+    /* Write the sample numbers at places first .. first + n - 1, below count. Any thread after the
+     * first call, which may store state. */
     void (*samples)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
 };
 

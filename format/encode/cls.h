@@ -4,7 +4,7 @@
 
 #include "format/core/layout.h"
 
-/* Add a scalar integer field as decimal text of fixed width, for WebDataset's .cls: one line an
+/* Add a scalar integer field as decimal text of fixed width, for WebDataset's .cls: one line per
  * item. */
 int cls_add(struct layout *l, const struct field *f);
 

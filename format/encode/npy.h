@@ -7,8 +7,8 @@
 /* Add an array as a .npy file, with the header that numpy.save writes. */
 int npy_add(struct layout *l, const struct field *f);
 
-/* The same in two steps. *ret_header is the caller's, or given to npy_add_with(), which takes it
- * over, also on error; *ret_bytes: of the file. */
+/* The same in two steps. The caller owns *ret_header, or passes it to npy_add_with(), which takes
+ * ownership, also on error. *ret_bytes: of the file. */
 int npy_header(struct layout *l, const struct field *f, uint8_t **ret_header, size_t *ret_len,
                uint64_t *ret_bytes);
 int npy_add_with(struct layout *l, const struct field *f, uint8_t *header, size_t len);

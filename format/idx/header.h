@@ -24,7 +24,7 @@ struct idx_header {
     uint64_t item_bytes;        /* of one sample */
 };
 
-/* Read and check the header; the payload must have exactly the announced size.
+/* Read and check the header; the payload must have exactly the size that the header states.
  * 0, -EBADMSG with the reason in d, or the blob's error. *ret is written only on success. */
 int idx_header_read(const struct blob *blob, struct idx_header *ret, struct diag *d);
 

@@ -1,8 +1,7 @@
-/* A file of libsvm text, its index and its side files. Datasets share it: the one of the file, and
- * the one of its folder.
+/* A file of libsvm text, its index and its side files. The dataset of the file and the dataset of
+ * its folder share it.
  *
- * It is prepared step by step, by one thread; once it is ready it is constant, and any thread may
- * read it. */
+ * One thread prepares it step by step; once ready it is constant, and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_FILE_H
 #define EPOCHFS_FORMAT_LIBSVM_FILE_H
 
@@ -14,46 +13,48 @@
 
 struct libsvm_file {
     struct blob *blob; /* owned */
-    unsigned columns;  /* enum libsvm_columns: those of the first good row, and from_one */
+    unsigned columns;  /* enum libsvm_columns: the columns of the first good row, and from_one */
     bool skip_bad;
     unsigned mark; /* bytes of a byte order mark */
     struct libsvm_side side[N_LIBSVM_SIDES];
-    unsigned users; /* datasets; the preparing thread's */
+    unsigned users; /* datasets that share it; the preparing thread's */
 
     /* Set by libsvm_file_prepare(): */
     struct row_index index;
     struct libsvm_totals totals;
 
-    /* While it is prepared; its thread's: */
+    /* The preparing thread's, while it prepares: */
     const struct index_store *keep;
     struct libsvm_pass pass;
-    struct row_index_builder *builder; /* owned; stays where the index could not be kept */
+    struct row_index_builder *builder; /* owned; stays if the index could not be kept */
     struct kept_index kept;            /* the index */
-    struct diag note;                  /* what went wrong, and yet it is ready */
+    struct diag note;                  /* what went wrong though the file is ready */
     bool begun, indexed, ready;
     int failed; /* -errno */
     struct diag reason;
-    _Atomic uint64_t seen; /* bytes; any thread may look */
+    _Atomic uint64_t seen; /* bytes; any thread may read it */
 };
 
-/* Takes blob over, also on error. keep must outlive it. 0 or -errno with the reason in d. */
+/* Takes ownership of blob, also on error. keep must outlive the file. 0 or -errno with the reason
+ * in d. */
 int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struct index_store *keep,
                     struct libsvm_file **ret, struct diag *d);
 
-/* One user less; the last one frees it. Takes NULL. */
+/* Remove one user; the last one frees the file. Takes NULL. */
 void libsvm_file_drop(struct libsvm_file *file);
 
-/* Take the kept index, or make it a piece further. 1: ready, 0: not yet, or -errno with the reason
- * in d, each time from then on; but after -EREMOTEIO or -EINTR, which say nothing of the file, the
+/* Load the kept index, or make it a piece further. 1: ready, 0: not yet, or -errno with the reason
+ * in d, and the same from every later call. -EREMOTEIO and -EINTR say nothing about the file: the
  * next call tries again. */
 int libsvm_file_prepare(struct libsvm_file *file, struct diag *d);
 
-/* The number of rows that stand before byte offset by dmlc's rule for parts: a row belongs before
- * the cut that falls into it or at its start, unless the cut is the start of the file. */
+/* The number of rows before byte offset by dmlc's rule for parts: a row that contains the cut, or
+ * starts at it, belongs before the cut, unless the cut is the start of the file. */
 uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset);
 
 /* Fill d with "file:line:column: want ..., found ..." for a fault in a row, and return -EBADMSG; or
- * what blob_says_nothing() is said of: the lines before it cannot be counted now. */
+ * return an error of which blob_says_nothing() is true: the lines before the row cannot be counted
+ * now. */
 int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
                       const struct libsvm_fault *fault, struct diag *d);
 

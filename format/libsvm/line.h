@@ -1,4 +1,4 @@
-/* One line of libsvm text: docs/libsvm.md has the grammar and where readers of it disagree. */
+/* One line of libsvm text. docs/libsvm.md has the grammar, and says where its readers disagree. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_LINE_H
 #define EPOCHFS_FORMAT_LIBSVM_LINE_H
 
@@ -10,27 +10,27 @@
 
 #define LIBSVM_PAD       DECIMAL_PAD
 #define LIBSVM_INDEX_MAX UINT32_MAX
-#define LIBSVM_LINE_MAX  (UINT64_C(256) << 20) /* bytes of a row that is read */
+#define LIBSVM_LINE_MAX  (UINT64_C(256) << 20) /* bytes of a row, at most */
 
-/* The want of the fault of a row that is longer. */
+/* The want of the fault of a longer row. */
 extern const char libsvm_too_long[];
 
-/* What the rows of a file have besides label and features; all have it, or none. */
+/* What the rows of a file have besides label and features; all rows have it, or none. */
 enum libsvm_columns {
     LIBSVM_WEIGHT = 1,
     LIBSVM_QID = 2,
-    LIBSVM_ANY = 4,      /* not known yet: take a row as it is */
+    LIBSVM_ANY = 4,      /* not known yet: accept whatever the row has */
     LIBSVM_FROM_ONE = 8, /* and indexes start at 1 */
 };
 
-/* What a row says. The arrays are the caller's: NULL, or with room for what they get. */
+/* A parsed row. The caller owns the arrays: NULL, or with the capacity given. */
 struct libsvm_row {
     /* In: */
-    float *label;            /* filled up with NaN */
-    uint64_t label_capacity; /* labels beyond it are counted only */
+    float *label;            /* the rest is filled with NaN */
+    uint64_t label_capacity; /* labels beyond it are only counted */
     uint32_t *index;         /* as written */
     float *value;
-    uint64_t capacity; /* features beyond it are counted only */
+    uint64_t capacity; /* features beyond it are only counted */
     /* Out: */
     uint64_t n_labels;
     uint64_t n; /* features */
@@ -39,7 +39,7 @@ struct libsvm_row {
     unsigned columns; /* LIBSVM_WEIGHT, LIBSVM_QID */
     uint32_t largest; /* index; 0 without features */
     bool has_zero;    /* an index 0 */
-    bool sorted;      /* indexes do not fall */
+    bool sorted;      /* indexes never decrease */
 };
 
 /* Why a line is no row. */
@@ -53,15 +53,15 @@ static inline bool libsvm_is_blank(uint8_t c)
     return c == ' ' || c == '\t' || c == '\v' || c == '\f';
 }
 
-/* Is there anything but blanks and a comment? */
+/* Does the line hold anything but white space and a comment? */
 bool libsvm_is_row(const uint8_t *line, size_t len);
 
-/* Parse a line without its end; columns: what the file's rows have. LIBSVM_PAD bytes behind it are
- * readable and the first of them is LF, CR or NUL. 0, or -EBADMSG with *fault set. */
+/* Parse a line without its end; columns: what the file's rows have. LIBSVM_PAD bytes after it must
+ * be readable, and the first of them must be LF, CR or NUL. 0, or -EBADMSG with *fault set. */
 int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct libsvm_row *row,
                       struct libsvm_fault *fault);
 
-/* Sort features by index; those of the same index stay in their order. 0 or -ENOMEM. */
+/* Sort features by index, stably. 0 or -ENOMEM. */
 int libsvm_row_sort(uint32_t *index, float *value, uint64_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* One pass over a file of libsvm text, a piece at a time: for its index, or to check it. */
+/* One pass over a file of libsvm text, a piece at a time: to index it, or to check it. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_PASS_H
 #define EPOCHFS_FORMAT_LIBSVM_PASS_H
 
@@ -11,9 +11,9 @@
 
 struct libsvm_pass {
     const struct blob *blob;
-    unsigned threads; /* that scan a piece; 1: rows and faults come in order */
+    unsigned threads; /* that scan one piece; with 1, rows and faults come in order */
     unsigned mark;    /* bytes of a byte order mark */
-    uint64_t at;      /* byte of the first line that was not seen */
+    uint64_t at;      /* byte of the first line not seen yet */
     uint64_t lines;   /* before it */
     uint8_t *buffer;  /* owned */
     size_t capacity;
@@ -24,24 +24,23 @@ struct libsvm_pass {
     struct libsvm_scan scan[LIBSVM_PASS_THREADS];
 };
 
-/* Starts behind a byte order mark, of mark bytes. threads 0: as many as there are processors. */
+/* Starts after a byte order mark, of mark bytes. threads 0: one per processor. */
 void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigned mark,
                       unsigned columns, bool skip_bad, unsigned threads);
 void libsvm_pass_release(struct libsvm_pass *pass);
 
-/* Read on, and call row() for each row that was found, in order. lines: of the file, before it.
- * 1 at the end of the file, 0 before, or -errno with the reason in d; after one of a read the next
+/* Read on, and call row() for each row found, in order. lines: of the file, before the row. 1 at
+ * the end of the file, 0 before, or -errno with the reason in d; after an error of a read the next
  * step goes on where the last good one ended. */
 int libsvm_pass_step(struct libsvm_pass *pass,
                      int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
                      void *ctx, struct diag *d);
 
-/* What all scans found. */
+/* The totals of all scans. */
 struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass);
 
-/* The bytes of a byte order mark at the start of the file, 0 or 3. 0 or -errno with the reason in
- * d.
- */
+/* *ret: the bytes of a byte order mark at the start of the file, 0 or 3. 0 or -errno with the
+ * reason in d. */
 int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d);
 
 #endif

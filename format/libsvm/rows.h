@@ -1,4 +1,4 @@
-/* The rows of a dataset of libsvm text: of one file, or of several, one behind another. */
+/* The rows of a dataset of libsvm text: of one file, or of several in sequence. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_ROWS_H
 #define EPOCHFS_FORMAT_LIBSVM_ROWS_H
 
@@ -9,22 +9,22 @@
 
 struct libsvm_rows {
     unsigned n_files;
-    struct libsvm_file **file; /* [n_files], a user of each; owned */
-    struct memo *memo;         /* of decoded rows; another's, as is: */
+    struct libsvm_file **file; /* [n_files], owned, as a user of each */
+    struct memo *memo;         /* of decoded rows; not owned, nor is: */
     struct pool *pool;
     bool base_auto, base_one; /* -o index_base */
 
     /* Once the dataset is ready: */
-    uint64_t *first;         /* [n_files + 1] row of the dataset */
+    uint64_t *first;         /* [n_files + 1] the dataset's row that each file begins with */
     struct row_sums *before; /* [n_files + 1] sums over the files before */
-    uint64_t *byte;          /* [n_files + 1] of the files one behind another */
-    uint64_t *groups;        /* [n_files + 1] groups of side files in the files before */
+    uint64_t *byte;          /* [n_files + 1] where each file begins in the files in sequence */
+    uint64_t *groups;        /* [n_files + 1] groups, by side files, in the files before */
     uint32_t shift;          /* subtracted from each index */
-    uint64_t features;       /* the largest index + 1, after that */
-    uint64_t labels;         /* the most of a row, at least 1 */
+    uint64_t features;       /* the largest shifted index + 1 */
+    uint64_t labels;         /* of the row with the most, at least 1 */
 };
 
-/* A row, and the file that it stands in. */
+/* A row, and the file that holds it. */
 struct libsvm_row_at {
     const struct libsvm_file *file;
     unsigned number; /* of the file */
@@ -32,10 +32,10 @@ struct libsvm_row_at {
     struct row_place place;
 };
 
-/* The row of a sample, below the dataset's number. */
+/* The row of a sample, which is below the dataset's number of samples. */
 struct libsvm_row_at libsvm_rows_find(const struct libsvm_rows *rows, uint64_t sample);
 
-/* Sums over the rows before sample, at most the dataset's number. */
+/* Sums over the rows before sample, which is at most the dataset's number of samples. */
 struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample);
 
 static inline const struct libsvm_rows *libsvm_rows_of(const struct dataset *ds)
@@ -43,20 +43,20 @@ static inline const struct libsvm_rows *libsvm_rows_of(const struct dataset *ds)
     return ds->impl;
 }
 
-/* Why the side file of a field cannot be used: 0, or -errno with the reason in d. */
+/* Can the side file be used? 0, or -errno with the reason in d. */
 int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind kind, struct diag *d);
 
-/* ---- what the rows of a selection say (format/libsvm/view.c) ---- */
+/* ---- the rows of a selection (format/libsvm/view.c) ---- */
 
-/* Rows of a selection by blocks of LIBSVM_BLOCK places, with the sums before each. */
+/* Rows of a selection in blocks of LIBSVM_BLOCK places, with the sums before each block. */
 #define LIBSVM_BLOCK 256
 
 struct libsvm_view {
     const struct libsvm_rows *rows;
     const struct selection *sel;
     struct memo_thing *table; /* NULL where the selection is in stored order */
-    /* Blocks that were decoded ahead, and of which bytes are missing that are wanted now: bit i is
-     * of block tried + i. */
+    /* Blocks that were tried ahead but lack bytes that are now missing ranges: bit i is block tried
+     * + i. */
     uint64_t tried;
     unsigned missing;
 };
@@ -75,19 +75,19 @@ static inline uint64_t libsvm_view_blocks(const struct libsvm_view *v)
 /* Sums over the rows before block, at most the number of blocks. */
 struct row_sums libsvm_view_sums(const struct libsvm_view *v, uint64_t block);
 
-/* The last block whose sum of text before it is not above at. */
+/* The last block with a sum of text before it that does not exceed at. */
 uint64_t libsvm_view_text_block(const struct libsvm_view *v, uint64_t at);
 
 /* The rows of a block. *ret_n: at most LIBSVM_BLOCK. */
 void libsvm_view_rows(const struct libsvm_view *v, uint64_t block,
                       struct libsvm_row_at ret[static LIBSVM_BLOCK], unsigned *ret_n);
 
-/* Decoded rows: places first .. first + n - 1. */
+/* A slab: decoded rows, of places first .. first + n - 1. */
 struct libsvm_slab {
     uint64_t first;
     unsigned n;
     uint64_t features_before; /* in the selection */
-    const uint64_t *end;      /* [n] features of the slab's rows up to this one */
+    const uint64_t *end;      /* [n] features of the slab's rows up to and with this one */
     const float *label;       /* [n][labels of the dataset] */
     const float *weight;      /* [n] */
     const int64_t *qid;       /* [n] */
@@ -95,29 +95,28 @@ struct libsvm_slab {
     const float *value;       /* the same */
 };
 
-/* The slab that has place. *ret_slab is valid until the thing is let go. 0, -EBADMSG with
+/* The slab that contains place. *ret_slab is valid until *ret is released. 0, -EBADMSG with
  * file:line:column in d: a row cannot be read; -ESTALE, -EIO, -ENOMEM, -EAGAIN. */
 int libsvm_view_slab(struct libsvm_view *v, uint64_t place, const struct libsvm_slab **ret_slab,
                      struct memo_thing **ret, struct diag *d);
 
-/* The place behind that slab, without making it. */
+/* The first place after the slab that contains place; makes no slab. */
 uint64_t libsvm_view_slab_end(const struct libsvm_view *v, uint64_t place);
 
-/* A place in the slab that has feature number at of all rows'. *ret_end: the number of the feature
- * behind that slab. */
+/* A place in the slab that contains feature number at, counted over all rows. *ret_end: the number
+ * of the first feature after that slab. */
 uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uint64_t *ret_end);
 
 /* ---- the fields (format/libsvm/fields.c) ---- */
 
-/* Fill in ds->field and its names; room for LIBSVM_FIELDS_MAX. columns, sides: that the files have.
- */
+/* Fill in ds->field, which has room for LIBSVM_FIELDS_MAX, and the fields' names. */
 #define LIBSVM_FIELDS_MAX 14
 int libsvm_fields_init(struct dataset *ds);
 
-/* Is the field made of the text of rows? Else of what is in memory: side files, the index. */
+/* Does the field need the text of rows? If not, it comes from memory: side files, the index. */
 bool libsvm_field_reads_rows(const struct field *f);
 
-/* What is known once the rows are. */
+/* Complete the fields once the rows are known. */
 void libsvm_fields_finish(struct dataset *ds);
 
 #endif

@@ -1,12 +1,11 @@
-/* What the parsers of Kaldi's text share: format/kaldi/object/text.c,
- * format/kaldi/object/text_matrix.c, format/kaldi/object/text_lines.c.
+/* What the parsers of Kaldi's text share: text.c, text_matrix.c and text_lines.c of this folder.
  *
- * One parser for each type reads what Kaldi reads and refuses what makes it throw or abort. It
- * counts the values, and those of one array may go to dst: so the same walk measures an object and
- * decodes an array of it.
+ * Each type has one parser, which reads what Kaldi reads and refuses what makes Kaldi throw or
+ * abort. It counts all values and can store those of one array in dst, so the same walk measures an
+ * object and decodes an array of it.
  *
- * Invariants: nothing is written behind dst[room - 1], whatever the bytes say; an array is complete
- * when all counts at the end are those of the object. */
+ * Invariants: no write passes dst[capacity - 1], whatever the bytes say; an array is complete if
+ * all counts at the end equal those of the object. */
 #ifndef EPOCHFS_FORMAT_KALDI_OBJECT_TEXT_H
 #define EPOCHFS_FORMAT_KALDI_OBJECT_TEXT_H
 
@@ -29,19 +28,19 @@ enum {
 struct kaldi_text {
     struct kaldi_scan s;
     enum kaldi_type type;
-    const char *name; /* of the file, if s is memory */
-    uint64_t start;   /* byte of the file that byte 0 of s is */
+    const char *name; /* of the file, if s reads memory */
+    uint64_t start;   /* byte of the file where byte 0 of s is */
     struct diag *d;
-    bool wide;                    /* real numbers are read and stored as double */
-    unsigned array;               /* that goes to dst */
-    uint8_t *dst;                 /* [room]; NULL: the object is measured */
+    bool wide;                    /* read and store real numbers as double */
+    unsigned array;               /* the one that goes to dst */
+    uint8_t *dst;                 /* [capacity]; NULL: only measure the object */
     uint64_t capacity;            /* elements; 0 without dst */
-    uint64_t n[KALDI_ARRAYS_MAX]; /* elements that were read */
+    uint64_t n[KALDI_ARRAYS_MAX]; /* elements read so far */
     uint64_t rows, columns;       /* of matrices; columns: of sparse vectors, too */
 };
 
-/* "want ..., found ..." and what stands at p; returns -EBADMSG, or the error of reading. All int
- * functions below return 0 or that. */
+/* Report "want ..., found ..." with the text at p; returns -EBADMSG, or the error of reading. All
+ * int functions below return 0 or that result. */
 int kaldi_text_fail(struct kaldi_text *t, const char *want);
 
 /* ---- values ---- */
@@ -77,14 +76,14 @@ static inline void kaldi_put_real(struct kaldi_text *t, unsigned array, double v
 
 void kaldi_text_put(struct kaldi_text *t, unsigned array, int32_t v);
 
-/* The integer behind blanks; take_size: it is how long a list will be. */
+/* The integer after white space; take_size: the length of a list that follows. */
 int kaldi_text_int(struct kaldi_text *t, int32_t *ret);
 int kaldi_take_size(struct kaldi_text *t, int32_t *ret);
 
-/* Numbers from here on have the range of double; float may have no room for some. */
+/* Accept numbers in the range of double from here on; as float, some become infinite. */
 void kaldi_expect_doubles(struct kaldi_text *t);
 
-/* At p, without blanks before it. */
+/* The real number at p, with no white space before it. */
 static inline int kaldi_take_real(struct kaldi_text *t, double *ret)
 {
     float narrow;
@@ -110,16 +109,16 @@ static inline int kaldi_take_into(struct kaldi_text *t, unsigned array)
 
 /* ---- tokens ---- */
 
-/* `[` and a blank; with ret_closed also `[]`. */
+/* `[` and white space; with ret_closed also `[]`. */
 int kaldi_take_open(struct kaldi_text *t, bool *ret_closed);
 
-/* What is eaten behind `]`: "\n", or "\r" and any byte. */
+/* Skip what Kaldi consumes after `]`: "\n", or "\r" and any byte. */
 void kaldi_take_line_end(struct kaldi_text *t);
 
-/* The words for numbers that are none; a sign is not allowed. */
+/* The words for infinity and NaN; no sign is allowed. */
 int kaldi_take_word(struct kaldi_text *t, unsigned array);
 
-/* ---- the parsers: p is at the start of the object, and then behind it ---- */
+/* ---- the parsers: p moves from the start of the object to its end ---- */
 
 /* The values of a vector. */
 int kaldi_dense_vector(struct kaldi_text *t, unsigned array);

@@ -1,8 +1,9 @@
-/* What the parser of Kaldi's text reads from: bytes of a blob or of memory, blanks, numbers.
+/* The scanner under the parsers of Kaldi's text: bytes of a blob or of memory, white space,
+ * numbers.
  *
- * The bytes are copied in pieces into a small buffer that always ends with zeros, so that loops
- * stop there by themselves and numbers may be looked at eight bytes at once. p goes from front to
- * back; what is behind it is gone after the next kaldi_scan_need(). */
+ * It copies the bytes in pieces into a small buffer that always ends with zeros. So loops stop
+ * there without a check, and numbers can be parsed eight bytes at a time. p only moves forward; the
+ * next kaldi_scan_need() discards the bytes before it. */
 #ifndef EPOCHFS_FORMAT_KALDI_OBJECT_TEXT_SCAN_H
 #define EPOCHFS_FORMAT_KALDI_OBJECT_TEXT_SCAN_H
 
@@ -13,15 +14,15 @@
 #include "format/core/decimal.h"
 #include "format/kaldi/object/window.h"
 
-#define KALDI_SCAN_SIZE   16384 /* bytes that the buffer holds, and so of the longest number */
+#define KALDI_SCAN_SIZE   16384 /* bytes that the buffer holds, so the longest number */
 #define KALDI_SCAN_BUFFER (KALDI_SCAN_SIZE + DECIMAL_PAD)
 
 struct kaldi_scan {
-    const uint8_t *p, *end; /* what was copied and not parsed yet; *end is 0 */
+    const uint8_t *p, *end; /* bytes copied and not parsed yet; *end is 0 */
     bool last;              /* nothing follows end */
-    bool by_line;           /* a newline is no blank */
-    bool infinite;          /* a real number that is too large is infinite, not an error */
-    /* for the functions here: */
+    bool by_line;           /* a newline is not white space */
+    bool infinite;          /* a real number out of range is infinite, not an error */
+    /* private: */
     struct kaldi_in *in; /* NULL: memory */
     const uint8_t *bytes;
     uint64_t len;
@@ -30,20 +31,20 @@ struct kaldi_scan {
     uint8_t *buffer;
 };
 
-/* From byte at of a blob on. An error of reading is kept in in->error and looks like the end.
- * buffer: [KALDI_SCAN_BUFFER], of any content, the caller's. */
+/* Scan from byte at of a blob. An error of reading goes to in->error and looks like the end.
+ * buffer: [KALDI_SCAN_BUFFER], uninitialised, owned by the caller. */
 void kaldi_scan_blob(struct kaldi_scan *s, uint8_t *buffer, struct kaldi_in *in, uint64_t at);
 
-/* From the start of bytes on, [len]. */
+/* Scan bytes, [len], from their start. */
 void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *bytes, uint64_t len);
 
-/* Where p is: the byte of the blob, or of bytes. */
+/* The position of p: a byte of the blob, or of bytes. */
 static inline uint64_t kaldi_scan_at(const struct kaldi_scan *s)
 {
     return s->next - (uint64_t)(s->end - s->p);
 }
 
-/* See to it that n bytes (up to KALDI_SCAN_SIZE) or all the rest follow p. */
+/* Make n bytes (up to KALDI_SCAN_SIZE), or all the rest, available at p. */
 void kaldi_scan_more(struct kaldi_scan *s, size_t n);
 
 static inline void kaldi_scan_need(struct kaldi_scan *s, size_t n)
@@ -77,15 +78,15 @@ static inline bool kaldi_is_digit(uint8_t c)
 }
 
 void kaldi_scan_skip_blanks(struct kaldi_scan *s);
-void kaldi_scan_skip_token(struct kaldi_scan *s); /* up to a blank */
+void kaldi_scan_skip_token(struct kaldi_scan *s); /* up to white space */
 
-/* The numbers at p, by the rules of C++ streams; p moves behind them. What follows is the
- * caller's to judge. False, and p stays: there is none, or one out of range. */
+/* Parse the number at p by the rules of C++ streams, and move p past it. The caller judges what
+ * follows. False, and p stays: no number, or one out of range. */
 bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret);
 bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret);
 bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret);
 
-#define KALDI_SCAN_SHORT 32 /* bytes, more than a number of the quick way has */
+#define KALDI_SCAN_SHORT 32 /* bytes, more than a number that the quick path takes */
 
 static inline bool kaldi_scan_float(struct kaldi_scan *s, float *ret)
 {

@@ -1,8 +1,8 @@
-/* What the parts that know binary Kaldi objects share: a walk over one from front to back, and real
- * numbers of 4 and 8 bytes.
+/* What the parsers of binary Kaldi objects share: a walk over an object from front to back, and
+ * real numbers of 4 and 8 bytes.
  *
  * Measuring walks over a blob. Decoding has all bytes in memory: it measures them once more, and
- * what it does behind that may trust each of them. */
+ * may trust each of them after that. */
 #ifndef EPOCHFS_FORMAT_KALDI_OBJECT_WALK_H
 #define EPOCHFS_FORMAT_KALDI_OBJECT_WALK_H
 
@@ -16,8 +16,8 @@ struct kaldi_walk {
     struct diag *diag;
     uint64_t at;       /* byte of the blob, <= in->size */
     const uint8_t *p;  /* the bytes there, */
-    size_t have;       /* so many; may be 0 */
-    uint64_t expected; /* bytes that will be taken from here on, as far as is known */
+    size_t have;       /* that many; may be 0 */
+    uint64_t expected; /* bytes known to be taken from here on */
 };
 
 /* ---- steps of a walk: 0, or an error with a message. what: its name in messages. ---- */
@@ -31,23 +31,23 @@ int kaldi_take_int(struct kaldi_walk *w, const char *what, int32_t *ret);
 /* The same, of 0 or more. */
 int kaldi_take_count(struct kaldi_walk *w, const char *what, uint64_t *ret);
 
-/* Go behind n int32, each with its size byte. */
+/* Skip n int32, each with its size byte. */
 int kaldi_skip_ints(struct kaldi_walk *w, uint64_t n, const char *what);
 
-/* Go behind a real number of 4 or 8 bytes with its size byte; *wide becomes true with 8. */
+/* Skip a real number of 4 or 8 bytes with its size byte; sets *wide if it has 8. */
 int kaldi_skip_real(struct kaldi_walk *w, bool *wide);
 
-/* Are there n times each bytes? From now on they are expected. */
+/* Check that n times each bytes remain, and count them as expected from now on. */
 int kaldi_expect(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *what);
 
-/* Go behind n values of each bytes, or fail. */
+/* Skip n values of each bytes, or fail. */
 int kaldi_skip(struct kaldi_walk *w, uint64_t n, uint64_t each, const char *what);
 
 /* ---- families of objects ----
  *
- * measure: w is behind 00 'B' and the token, if there is one; type and store stand in *o and dim is
- * to be filled in. store may become KALDI_BINARY8 or KALDI_NPY8. decode: to dst, of bytes that were
- * measured just now. */
+ * measure: w is past 00 'B' and the token, if any; *o has type and store, and measure fills in dim.
+ * It may change store to KALDI_BINARY8 or KALDI_NPY8. decode: writes to dst, from bytes that were
+ * measured just before. */
 
 /* KALDI_INTS to KALDI_GAUSS_POST. */
 int kaldi_lists_measure(struct kaldi_walk *w, struct kaldi_object *o);
@@ -64,7 +64,7 @@ int kaldi_compressed_measure(struct kaldi_walk *w, struct kaldi_object *o);
 void kaldi_compressed_decode(const struct kaldi_object *o, const uint8_t *bytes, enum dtype dtype,
                              uint8_t *dst);
 
-/* KALDI_NPY; decides the type too. The token is what .npy files begin with. */
+/* KALDI_NPY; decides the type too. The token is the magic of .npy files. */
 int kaldi_numpy_measure(struct kaldi_walk *w, struct kaldi_object *o);
 
 /* ---- numbers ---- */
@@ -103,12 +103,12 @@ static inline void kaldi_store_f8(uint8_t *p, double v)
     store_le64(p, bits);
 }
 
-/* Bytes of a value of an object whose values are one array at its end; 0: it is not of that kind.
- */
+/* The width in bytes of a value, if an object's values are one array at its end; 0: they are
+ * not. */
 unsigned kaldi_plain_width(const struct kaldi_object *object);
 
-/* Write n real numbers that stand in a row at p, of 8 bytes (wide) or 4, as dtype. Returns the end
- * of what was written. */
+/* Write the n real numbers at p, of 8 bytes (wide) or 4, to dst as dtype. Returns the end of the
+ * written bytes. */
 uint8_t *kaldi_put_reals(uint8_t *dst, enum dtype dtype, const uint8_t *p, uint64_t n, bool wide);
 
 #endif

@@ -1,8 +1,8 @@
 /* The tables of a data directory, joined by utterance.
  *
  * The samples are the utterances that every table has, in the order of the first of utt2spk,
- * segments, feats, wav, text that is there. A table may be keyed by utterance, by speaker (utt2spk
- * says whose) or by recording (segments says which): the first utterances tell. */
+ * segments, feats, wav, text that exists. A table may be keyed by utterance, by speaker (utt2spk
+ * maps to it) or by recording (segments maps to it): the first utterances decide. */
 #ifndef EPOCHFS_FORMAT_KALDI_SET_JOIN_H
 #define EPOCHFS_FORMAT_KALDI_SET_JOIN_H
 
@@ -11,24 +11,25 @@
 struct kaldi_join;
 struct kaldi_set;
 
-/* segments: the blob of that file, taken over; NULL: there is none. 0, -E2BIG: too many tables,
- * -ENOMEM. */
+/* segments: the blob of that file, whose ownership passes to the join; NULL: no such file. 0,
+ * -E2BIG: too many tables, -ENOMEM. */
 int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
                    struct blob *segments, struct kaldi_join **ret);
 void kaldi_join_free(struct kaldi_join *join); /* takes NULL */
 
-/* All tables are ready: join them a step further. 1: done, 0: not yet, or -errno with the reason in
- * d. */
+/* Join the tables a step further; all must be ready. 1: done, 0: not yet, or -errno with the reason
+ * in d. */
 int kaldi_join_step(struct kaldi_join *join, struct diag *d);
 
-/* The samples: their keys, and for each column the number of its row; for audio that is cut behind
- * that the first sample of a channel, how many, and the channel from 1 (0: all). */
+/* The samples: their keys, and for each column the number of its row. For audio cut by segments
+ * three numbers follow: the first sample of a channel, the count, and the channel from 1 (0:
+ * all). */
 const struct key_index *kaldi_join_index(const struct kaldi_join *join);
 
-/* Members of dataset.json: what is missing in which table, and what is too much. */
+/* Members of dataset.json: what each table lacks, and what it has beyond the others. */
 void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t);
 
-/* What is not as it should be: lines without an end, "" where all is well. */
+/* Notes on problems: lines, the last without an end; "" if there are none. */
 const char *kaldi_join_notes(const struct kaldi_join *join);
 
 #endif

@@ -1,6 +1,6 @@
 /* A dataset of Kaldi tables: one table, or those of a data directory joined by utterance.
  *
- * Each table is a column; a cell is what a column has for a sample. */
+ * Each table is a column; a cell is the row of a column that belongs to a sample. */
 #ifndef EPOCHFS_FORMAT_KALDI_SET_SET_H
 #define EPOCHFS_FORMAT_KALDI_SET_SET_H
 
@@ -10,13 +10,13 @@
 
 struct kaldi_column {
     struct kaldi_table *table; /* owned */
-    bool is_alone;             /* the only one: files need not name it */
-    int join;                  /* which number of the joined rows is its row; -1: the sample is */
-    bool is_cut;               /* wave: the numbers behind that one say which part counts */
-    bool is_mono;              /* wave: each cell has one channel */
-    enum dtype real;           /* of real numbers: DTYPE_F4, or DTYPE_F8 if any is stored so */
-    bool varies;               /* cells differ in their second axis */
-    uint64_t tail;             /* else that */
+    bool is_alone;             /* the only column: file names need not name it */
+    int join;        /* which number of a joined row gives its row; -1: its row is the sample */
+    bool is_cut;     /* wave: the numbers after that one give the part that counts */
+    bool is_mono;    /* wave: each cell has one channel */
+    enum dtype real; /* of real numbers: DTYPE_F4, or DTYPE_F8 if any is stored as double */
+    bool varies;     /* cells differ in the size of their second axis */
+    uint64_t tail;   /* else that size */
 };
 
 /* An array of a column, as fields refer to it. */
@@ -30,7 +30,7 @@ struct kaldi_set {
     unsigned n_columns;
     struct kaldi_column *column; /* [n_columns] owned */
     struct kaldi_join *join;     /* owned; NULL: one table */
-    struct kaldi_field *field;   /* owned; what dataset's fields refer to */
+    struct kaldi_field *field;   /* owned; the dataset's fields point into it */
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
     bool is_ready;
@@ -43,20 +43,20 @@ static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)
     return ds->impl;
 }
 
-/* What a dataset is made of. */
+/* The files that a dataset is made from. */
 struct kaldi_parts {
     struct kaldi_table **table; /* [n] owned */
     unsigned n;
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
-    struct blob *segments; /* owned; NULL: there are none */
+    struct blob *segments; /* owned; NULL: no such file */
 };
 
 void kaldi_parts_release(struct kaldi_parts *parts);
 #define AUTO_KALDI_PARTS AUTO(kaldi_parts_release) /* of one that starts as {0} */
 
-/* A dataset of one table or more, which are taken out of parts. is_alone: files of a field need not
- * name it. 0, -ENOMEM, -E2BIG: too many tables. */
+/* Make a dataset of one table or more; it takes ownership of what parts holds. is_alone: files of a
+ * field need not name it. 0, -ENOMEM, -E2BIG: too many tables. */
 int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, bool is_alone,
                   struct dataset **ret);
 
@@ -65,32 +65,34 @@ int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, b
 struct kaldi_cell {
     const struct kaldi_table *table;
     uint64_t number;      /* of the row in its table */
-    struct kaldi_row row; /* what counts of it, with a cut by segments */
-    unsigned channel;     /* wave: the one that counts, from 1; 0: all */
-    uint64_t data;        /* wave: where its samples begin in it */
+    struct kaldi_row row; /* the part of it that counts, cut by segments */
+    unsigned channel;     /* wave: the channel that counts, from 1; 0: all */
+    uint64_t data;        /* wave: where its samples begin in the object */
     bool is_mono;
 };
 
-/* Bytes of a source that may be given away: of the version that it was when it was opened. 0 or
- * -errno with the reason in d. */
+/* Read bytes of a source, and fail unless they belong to the version that was opened. 0 or -errno
+ * with the reason in d. */
 int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-/* 0, or -EBADMSG with the reason in d: it cannot be read. */
+/* Find the cell of a sample in a column. 0, or -EBADMSG with the reason in d: the cell cannot be
+ * read. */
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d);
 
-/* The axes of array number i. Returns their number, 0 to 2. */
+/* The sizes of the axes of array number i. Returns the number of axes, 0 to 2. */
 unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret_dim[static 2]);
 
-/* Bytes [off, off + len) of that array, real numbers as dtype. 0 or -errno with the reason in d. */
+/* Write bytes [off, off + len) of that array, real numbers as dtype. 0 or -errno with the reason in
+ * d. */
 int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell, unsigned i,
                      enum dtype dtype, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
 /* Ways to show a cell as bytes, each with its size and content. */
 enum kaldi_bytes {
-    KALDI_AS_STORED, /* the object as it stands in its file; a cut one as Kaldi would write it */
+    KALDI_AS_STORED, /* the object as in its file; a cut one as Kaldi would write it */
     KALDI_AS_ENTRY,  /* what follows the key in an archive */
-    KALDI_AS_LINE,   /* the tokens and a line's end */
+    KALDI_AS_LINE,   /* the tokens and a newline */
     KALDI_AS_WAV,    /* a .wav file */
 };
 
@@ -98,22 +100,22 @@ uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way);
 int kaldi_cell_bytes(const struct kaldi_set *set, const struct kaldi_cell *cell,
                      enum kaldi_bytes way, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-/* The bytes of cell->row.blob that these two read: *ret_len of them from *ret_off on. None are read
- * to tell that. */
+/* The bytes of cell->row.blob that kaldi_cell_array() and kaldi_cell_bytes() read: *ret_len of them
+ * from *ret_off on. Reads nothing. */
 void kaldi_cell_array_span(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
                            uint64_t *ret_off, uint64_t *ret_len);
 void kaldi_cell_bytes_span(const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t *ret_off,
                            uint64_t *ret_len);
 
-/* Is what follows the key in an archive there as it is stored? */
+/* Does the source hold the cell's archive entry, without the key, byte for byte? */
 bool kaldi_cell_is_stored(const struct kaldi_cell *cell);
 
 /* ---- fields (format/kaldi/set/fields.c) ---- */
 
-/* Fill in ds->field; the types of tables are known. 0 or -ENOMEM. */
+/* Fill in ds->field; the types of the tables must be known. 0 or -ENOMEM. */
 int kaldi_fields_init(struct dataset *ds);
 
-/* What is known once the rows are. 0 or -ENOMEM. */
+/* Complete the fields once the rows are known. 0 or -ENOMEM. */
 int kaldi_fields_finish(struct dataset *ds);
 
 #endif

@@ -1,14 +1,13 @@
-/* What the files of the pass share: format/kaldi/table/pass.c (rows), format/kaldi/table/archive.c,
- * format/kaldi/table/script.c. */
+/* What the files of the pass share: pass.c (rows), archive.c and script.c of this folder. */
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_PASS_PARTS_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_PASS_PARTS_H
 
 #include "format/kaldi/table/pass.h"
 #include "format/kaldi/table/scp.h"
 
-#define LINES_AHEAD 32 /* of an scp file, that are read ahead */
+#define LINES_AHEAD 32 /* lines of an scp file that the pass reads ahead */
 
-/* A line of an scp file that waits for its turn. */
+/* A line of an scp file, read ahead. */
 struct kaldi_line {
     char *text; /* owned; NULL: none */
     size_t len;
@@ -18,13 +17,13 @@ struct kaldi_line {
     struct opener_run *run;
 };
 
-/* Where the paths of files are found by their hash. */
+/* A hash table of the files' paths. */
 struct path_table {
-    uint32_t *number; /* [room] of the file + 1; 0: free */
+    uint32_t *number; /* [capacity] of the file, + 1; 0: free */
     size_t capacity, used;
 };
 
-/* A command that has failed is not run again for another line. */
+/* A command that has failed: it does not run again for another line. */
 struct failed_command {
     uint64_t hash;
     char *command, *reason; /* owned */
@@ -34,14 +33,14 @@ struct kaldi_pass {
     struct kaldi_table *table;
     struct kaldi_in in; /* of the table's own file */
     uint64_t at;
-    unsigned nuls; /* that may stand before the next key */
+    unsigned nuls; /* that may precede the next key */
     uint64_t lines;
     bool ended;
 
-    struct kaldi_in object; /* of the file that the last line has named */
+    struct kaldi_in object; /* of the file that the last line named */
     size_t object_file;     /* its number; 0: none */
     struct path_table paths;
-    struct kaldi_line ahead[LINES_AHEAD]; /* a ring: n_ahead from first_ahead on */
+    struct kaldi_line ahead[LINES_AHEAD]; /* a ring: n_ahead lines, from first_ahead on */
     unsigned first_ahead, n_ahead;
     struct failed_command *failed; /* [n_failed] owned */
     size_t n_failed;
@@ -54,22 +53,22 @@ struct kaldi_pass {
     size_t n_faults;
 };
 
-/* The rows of the table, and what is told of it. 0 or -ENOMEM. reason: why the object of a bad row
- * cannot be read; with kaldi=p there is no row then. range: rows and columns that count, if flags
+/* Add rows to the table, and notes about it. 0 or -ENOMEM. reason: why the object of a bad row
+ * cannot be read; kaldi=p leaves that row out. range: the rows and columns that count, if flags
  * have WHAT_CUT. */
 int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason);
 int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
                        const struct kaldi_object *object, unsigned flags, const uint64_t *range);
 void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text);
 
-/* What an object is known by beside its measure: of text where its tokens are, and whether its line
- * ends; of a wave where its samples begin. 0 or -errno. */
+/* Find out about an object what kaldi_measure() does not: for text where its tokens are, and
+ * whether its line ends; for a wave where its samples begin. 0 or -errno. */
 int kaldi_look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsigned *flags);
 int kaldi_look_at_wave(struct kaldi_in *in, const struct kaldi_object *object,
                        uint64_t ret_range[static 4]);
 
-/* The next row of an archive; of an scp file: -EAGAIN where a command runs. 0 or -errno; after one
- * of a read the row is read again. */
+/* Take the next row of an archive, or of an scp file (-EAGAIN: a command still runs). 0 or -errno;
+ * after an error of a read the next call reads the row again. */
 int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d);
 int kaldi_script_row(struct kaldi_pass *pass, struct diag *d);
 

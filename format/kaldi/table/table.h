@@ -1,12 +1,11 @@
-/* A Kaldi table: rows of a key and an object, in an archive or named by an scp file.
+/* A Kaldi table: rows, each a key and an object, in an archive or named by an scp file.
  *
- *     new      -> ready     the index was kept by an earlier mount
- *     new      -> indexing  else
- *     indexing -> ready     the pass is through; the index is kept, or stays in memory
+ *     new -> ready an earlier mount kept the index
+ *     new -> indexing no index was kept
+ *     indexing -> ready the pass has finished; the index is kept, or stays in memory
  *     any      -> failed    for good
  *
- * It is prepared step by step, by one thread; once it is ready it is constant, and any thread may
- * read it. */
+ * One thread prepares it step by step; once ready it is constant, and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_TABLE_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_TABLE_H
 
@@ -19,10 +18,10 @@
 
 enum kaldi_table_kind { KALDI_ARCHIVE, KALDI_SCRIPT };
 
-/* A file that objects stand in. */
+/* A file that holds objects. */
 struct kaldi_file {
-    char *path; /* as the scp file has it, a command with its '|'; owned. NULL: the table's own */
-    struct blob *blob; /* owned, but the table's own */
+    char *path; /* as in the scp file, a command with its '|'; owned. NULL: the table's own */
+    struct blob *blob; /* owned, except the table's own */
     bool is_output;    /* of a command */
 };
 
@@ -31,34 +30,34 @@ static inline bool kaldi_is_command(const char *path, size_t len)
     return len && path[len - 1] == '|';
 }
 
-/* A row. */
+/* A row of a table. */
 struct kaldi_row {
-    const struct blob *blob;    /* where the object is; NULL: unknown, of a bad row */
-    struct kaldi_object object; /* as it is stored; store KALDI_BAD: it cannot be read */
-    bool is_whole;              /* it is all of its file */
-    bool is_plain;              /* in front of it stand the key and one space */
-    bool is_open;               /* text without a line's end */
-    bool is_output;             /* a command has put out its file */
-    bool is_cut;                /* only a part of it counts: */
+    const struct blob *blob;    /* holds the object; NULL: unknown, in a bad row */
+    struct kaldi_object object; /* as stored; store KALDI_BAD: it cannot be read */
+    bool is_whole;              /* the object is all of its file */
+    bool is_plain;              /* the key and one space precede it */
+    bool is_open;               /* text without the end of its line */
+    bool is_output;             /* its file is the output of a command */
+    bool is_cut;                /* only this part of it counts: */
     uint64_t first[2], n[2];    /* rows or elements, columns */
 };
 
-/* What all rows have in common. */
+/* Totals over all rows. */
 struct kaldi_totals {
-    bool any_double; /* stored real numbers of 8 bytes */
+    bool any_double; /* some real number is stored in 8 bytes */
     bool varies[2];  /* rows differ in dim[1], in dim[2] */
-    uint64_t dim[2]; /* dim[1] and dim[2] of the first good one */
+    uint64_t dim[2]; /* dim[1] and dim[2] of the first good row */
     uint64_t bad;    /* rows that cannot be read */
     uint64_t left_out;
-    bool ends_early; /* what comes behind its last row cannot be read, and has no key */
+    bool ends_early; /* bytes after its last row cannot be read, and have no key */
     uint64_t hash;   /* of the identities of the files that an scp file names */
 };
 
 struct kaldi_table_setup {
     const char *name;   /* of the field */
-    const char *folder; /* of the source, relative to it */
+    const char *folder; /* within the source, relative to it */
     enum kaldi_table_kind kind;
-    enum kaldi_type type; /* KALDI_UNKNOWN: as the options say, or to be found out */
+    enum kaldi_type type; /* KALDI_UNKNOWN: take it from the options, or find it out */
     const struct format_setup *format;
 };
 
@@ -70,36 +69,37 @@ struct kaldi_table {
     enum kaldi_type type;
     const struct index_store *keep;
     const struct opener *opener;
-    enum kaldi_type asked; /* for objects that do not say their type */
-    bool permissive;       /* leave out what cannot be read */
-    bool may_differ;       /* a file was not there, a command failed: the next mount looks again */
-    bool sorted;           /* keys are said to be */
+    enum kaldi_type asked; /* for objects that do not state their type */
+    bool permissive;       /* leave out rows that cannot be read */
+    bool may_differ;       /* a file was missing or a command failed: the next mount tries again */
+    bool sorted;           /* the user says that the keys are */
 
     /* Once it is ready: */
     struct key_index index;
     struct kaldi_totals totals;
     struct kaldi_file *file; /* [n_files]; [0] is the table's own */
     size_t n_files;
-    struct text notes; /* what is not as it should be: lines */
+    struct text notes; /* problems, one per line */
 
-    /* Its own, while it is prepared and after: */
+    /* Private: */
     struct kaldi_pass *pass;
-    struct key_index_builder *builder; /* owned; stays where the index could not be kept */
+    struct key_index_builder *builder; /* owned; stays if the index could not be kept */
     struct kept_index kept;
     bool is_ready;
     int failed;
     struct diag reason;
-    _Atomic uint64_t seen; /* bytes; any thread may look */
+    _Atomic uint64_t seen; /* bytes; any thread may read it */
 };
 
-/* Takes blob over, also on error. Finds out the type from the first objects. 0; -EBADMSG and others
- * with the reason in d: it cannot be read at all. */
+/* Takes ownership of blob, also on error. Finds out the type from the first objects. 0; -EBADMSG or
+ * another -errno with the reason in d: the table cannot be read at all. */
 int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d);
 void kaldi_table_free(struct kaldi_table *table); /* takes NULL */
 
-/* 1: ready, 0: not yet, or -errno with the reason in d, each time from then on; but after
- * -EREMOTEIO or -EINTR, which say nothing of the files, the next call goes on. */
+/* Prepare the table a step further. 1: ready, 0: not yet, or -errno with the reason in d, and the
+ * same from every later call. -EREMOTEIO and -EINTR say nothing about the files: the next call goes
+ * on. */
 int kaldi_table_prepare(struct kaldi_table *table, struct diag *d);
 
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret);
@@ -107,25 +107,26 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
 /* Fill d with the reason why a bad row cannot be read; returns -EBADMSG. */
 int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag *d);
 
-/* A text that differs where the rows may: for what is derived from them. The caller frees it. */
+/* A text that identifies the rows: if they may differ, so does the text. Names data derived from
+ * them. The caller frees it. */
 int kaldi_table_identity(const struct kaldi_table *table, char **ret);
 
 /* ---- finding out the type (format/kaldi/table/sniff.c) ---- */
 
-/* The type that the first object of an archive says itself; else asked, if that is known; else the
- * one type under which the objects can be read, of text the most specific one. 0, or -EBADMSG with
- * the reason in d. */
+/* The type that the first object of an archive states itself; else asked, if that is known; else
+ * the only type as which the objects can be read, for text the most specific one. 0, or -EBADMSG
+ * with the reason in d. */
 int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
                         struct diag *d);
 
-/* The same of the object at byte at of a file: of an archive if at > 0. */
+/* The same for the object at byte at of a file; the file is an archive if at > 0. */
 int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,
                        enum kaldi_type *ret, struct diag *d);
 
-/* The next key of an archive from *at on; behind it *at is where its object begins. 1, 0: there is
- * no more, -EBADMSG with the reason in d, or -errno. *ret_plain: a space stands between. The key is
- * in ret_key: *ret_len bytes. nuls: that many NUL bytes in front are skipped, if they are there
- * (an empty compressed matrix leaves 4 behind it: compressed-matrix.cc, Write). */
+/* The next key of an archive from *at on: *ret_len bytes in ret_key. Moves *at to the start of the
+ * object. *ret_plain: a space separates key and object. 1, 0: no more keys, -EBADMSG with the
+ * reason in d, or -errno. nuls: skip exactly that many NUL bytes first, if they are there (an empty
+ * compressed matrix leaves 4 after it: compressed-matrix.cc, Write). */
 int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
                    uint8_t ret_key[static KEY_MAX], size_t *ret_len, bool *ret_plain,
                    struct diag *d);
