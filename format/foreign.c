@@ -1,9 +1,8 @@
-/* Magic numbers as the formats' own descriptions have them: PNG and JPEG (RFC 2083, ITU T.81),
- * Parquet and Arrow (their format pages), HDF5 (its file format, III), TFRecord (TensorFlow's
- * guide: a length and its masked CRC-32C), tar (POSIX ustar), zip (APPNOTE 4.3), npy (NEP 1),
- * SQLite (its file format, 1.3), LMDB (the magic of its meta page, 16 bytes behind the head of the
- * page), PDF, pickle (PEP 307: PROTO is its first opcode). Text kinds have none, and are looked at.
- */
+/* Magic numbers, from the formats' own descriptions: PNG and JPEG (RFC 2083, ITU T.81), Parquet and
+ * Arrow (their format pages), HDF5 (its file format, III), TFRecord (TensorFlow's guide: a length
+ * and its masked CRC-32C), tar (POSIX ustar), zip (APPNOTE 4.3), npy (NEP 1), SQLite (its file
+ * format, 1.3), LMDB (the magic of its meta page, after the page's head of 16 bytes), PDF, pickle
+ * (PEP 307: PROTO is its first opcode). Text kinds have no magic; tests judge their text. */
 #include "format/foreign.h"
 #include "format/registry.h"
 
@@ -29,7 +28,7 @@ static bool ends_with(const char *name, const char *suffix)
     return n >= len && !strcasecmp(name + n - len, suffix);
 }
 
-/* Does the name of the first member of a zip file end so? */
+/* Does the name of a zip file's first member end with suffix? */
 static bool member_ends_with(const struct probed_file *file, const char *suffix)
 {
     size_t len = file->len >= 30 ? file->head[26] | (size_t)file->head[27] << 8 : 0;
@@ -48,8 +47,8 @@ static bool is_torch(const struct probed_file *file)
     return member_ends_with(file, "/data.pkl") || member_ends_with(file, "/byteorder");
 }
 
-/* The head of the page that has the magic: number 0, no pad, a meta page. Taken for IDX, it would
- * be one of a type that there is not. */
+/* Checks the head of the page that has the magic: number 0, no pad, a meta page. As an IDX file it
+ * would have a type code that does not exist. */
 static bool is_lmdb(const struct probed_file *file)
 {
     static const uint8_t head[12] = {[10] = 8};
@@ -144,7 +143,7 @@ static bool is_json(const struct probed_file *file)
     return ends_with(file->name, ".json") || (len && strchr("\"{[}]", *text));
 }
 
-/* How often the character is in the line; quoted ones do not count. */
+/* How often the separator is in the line, outside quotes. */
 static size_t count_in(const uint8_t *line, size_t len, char separator)
 {
     bool quoted = false;
@@ -157,7 +156,7 @@ static size_t count_in(const uint8_t *line, size_t len, char separator)
     return n;
 }
 
-/* As many columns in each of the first lines; three lines, or its name says so. */
+/* Have the first lines the same number of columns? Takes three lines, or a name that says so. */
 static bool has_columns(const struct probed_file *file, char separator, const char *suffix)
 {
     size_t len, columns = 0, lines = 0;
@@ -189,7 +188,7 @@ static bool is_tsv(const struct probed_file *file)
 
 #define MAGIC(bytes) (bytes), sizeof(bytes) - 1
 
-/* The first that fits. */
+/* The first kind that fits counts. */
 static const struct kind kinds[] = {
     {"a JPEG picture", MAGIC("\xff\xd8\xff"), 0, NULL},
     {"a PNG picture", MAGIC("\x89PNG\r\n\x1a\n"), 0, NULL},

@@ -1,8 +1,8 @@
-/* Most numbers have few digits and a small exponent: then digits / 10^k or digits x 10^k in double
- * is at most 3 units of its last place from the true value. The float32 nearest to it is that of
- * the true value, too, unless a boundary between two float32 lies within that error; the 29 bits
- * that double has more say so. Those, and everything unusual, go to strtof. The program never
- * sets a locale, so strtof reads a point. */
+/* Most numbers have few digits and a small exponent. For them digits / 10^k or digits x 10^k in
+ * double is at most 3 units of its last place from the true value. Both then round to the same
+ * float32, unless a boundary between two float32 lies within that error; the 29 bits that double
+ * has beyond float32 show whether it does. Such numbers, and everything unusual, go to strtof. The
+ * program never sets a locale, so strtof expects a point. */
 #include "format/core/decimal.h"
 
 #include <float.h>
@@ -15,7 +15,7 @@
 #include "base/scope.h"
 
 #define EXPONENT_MAX 30
-#define EXPONENT_ANY (INT64_C(1) << 60) /* more than there can be digits */
+#define EXPONENT_ANY (INT64_C(1) << 60) /* more than any number has digits */
 #define SHORT_NUMBER 64
 
 static const double powers[EXPONENT_MAX + 1] = {
@@ -23,11 +23,11 @@ static const double powers[EXPONENT_MAX + 1] = {
     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30,
 };
 
-/* 10^n, and the numbers below which n more digits fit 64 bits. */
+/* 10^n, and the bounds below which a number takes n more digits in 64 bits. */
 static const uint64_t shifts[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 #define ROOM_FOR(n) (UINT64_C(10000000000000000000) / shifts[n])
 
-/* digits x 10^exponent; false where only strtof knows. */
+/* digits x 10^exponent; false if only strtof can tell. */
 static bool quick_float(uint64_t digits, int64_t exponent, float *ret)
 {
     double v;
@@ -42,7 +42,7 @@ static bool quick_float(uint64_t digits, int64_t exponent, float *ret)
     return v >= 2 * (double)FLT_MIN && v <= (double)FLT_MAX / 2 && decimal_round(v, ret);
 }
 
-/* The digits at p are added to *digits; too many for 64 bits clear *fits. Returns what follows. */
+/* Append the digits at p to *digits; clears *fits if they exceed 64 bits. Returns their end. */
 static const uint8_t *take_digits(const uint8_t *p, uint64_t *digits, bool *fits)
 {
     uint32_t more = 0;
@@ -77,7 +77,7 @@ static const uint8_t *parse_word(const uint8_t *p, const uint8_t *end, bool nega
     return NULL;
 }
 
-/* [p, end) is a number by the grammar above. False: no memory. */
+/* [p, end) is a number by the grammar of decimal_parse(). False: no memory. */
 static bool slow_float(const uint8_t *p, const uint8_t *end, float *ret)
 {
     size_t len = (size_t)(end - p);

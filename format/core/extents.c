@@ -25,7 +25,7 @@ static unsigned stored_extents(const struct dataset *ds, uint64_t sample, const 
     return n;
 }
 
-/* Each once: two tables may name the same object. */
+/* Drop duplicates: two tables may name the same object. */
 static unsigned without_doubles(struct extent *extent, unsigned n)
 {
     unsigned kept = 0;

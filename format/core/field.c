@@ -1,7 +1,7 @@
-/* Items of fields as bytes: any byte range of the concatenated items of a selection.
+/* Items of fields as bytes: any byte range of a selection's items in sequence.
  *
- * Samples that follow one another in the selection and in the source are read in one piece; the
- * numbers of the selection are fetched SAMPLES_AT_ONCE at a time. */
+ * Samples that are neighbours both in the selection and in the source are read in one piece. The
+ * selection gives its sample numbers SAMPLES_AT_ONCE at a time. */
 #include "format/core/dataset.h"
 
 #include <assert.h>
@@ -58,7 +58,7 @@ static void walk_know(struct walk *w)
     w->sel->samples(w->sel, w->known_from, w->known, w->sample);
 }
 
-/* The next run of at most one piece of the source; false at the end. */
+/* The next run, at most one piece of the source; false at the end. */
 static bool walk_next(struct walk *w, struct run *ret)
 {
     size_t i, n;
@@ -151,7 +151,7 @@ static void convert_unit(const struct field *f, size_t n, const uint8_t *src, ui
     }
 }
 
-/* Convert the elements of one run; every item is a whole number of elements. */
+/* Convert the elements of one run. Every item is a whole number of elements. */
 static int convert_run(const struct field *f, convert_fn *convert, const struct run *run,
                        uint8_t *dst, struct diag *d)
 {
@@ -212,12 +212,12 @@ static int read_unit(const struct dataset *ds, const struct field *f, const stru
     return read_converted(f, convert_unit, sel, off, len, dst, d);
 }
 
-/* Whole stored items are read, so that an item's axes can be exchanged; the caller of the format's
- * open has bounded their size. */
+/* Exchanging the axes takes whole stored items; formats bound the size of such items when they open
+ * them. */
 static int read_exchanged(const struct field *f, convert_fn *convert, const struct selection *sel,
                           uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    uint64_t rows = f->dim[0], columns = f->dim[1]; /* as shown */
+    uint64_t rows = f->dim[0], columns = f->dim[1]; /* as files show them */
     uint64_t old = UINT64_MAX;
     AUTO_FREE uint8_t *item = NULL;
     int r = 0, all = 0;
@@ -296,7 +296,7 @@ int field_integer(const struct field *f, uint64_t sample, int64_t *ret, struct d
     return r;
 }
 
-/* A place at a time; make writes the item's bytes [off, off + len). */
+/* Make the items one place at a time; make() writes the item's bytes [off, off + len). */
 typedef int make_fn(const struct dataset *ds, const struct field *f, uint64_t sample, uint64_t off,
                     size_t len, uint8_t *dst, struct diag *d);
 
@@ -367,7 +367,8 @@ static int read_one_hot(const struct dataset *ds, const struct field *f,
     return read_made(make_one_hot, ds, f, sel, off, len, dst, d);
 }
 
-/* Of runs of neighbours, so many at a time that a number costs little beside its copy. */
+/* Read runs of neighbours, so many at a time that finding a number costs little beside copying
+ * it. */
 static int read_number(const struct dataset *ds, const struct field *f, const struct selection *sel,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {

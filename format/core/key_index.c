@@ -1,16 +1,15 @@
-/* Indexes of keys are read; format/core/key_index_make.c makes them. The bytes are described in
- * docs/cache-format.md.
+/* Reading indexes of keys; format/core/key_index_make.c makes them. docs/cache-format.md describes
+ * the bytes.
  *
- * Rows stand in groups of 128. The directory has an entry for each group: where its numbers and
- * its keys begin, and of each column the least number of the group and how many bits the others
- * need above it. Keys are written one behind another, each as what it has beyond the one before;
- * every 16th stands alone, so that one is reached by at most 15 others. Rows are found by a table
- * of buckets that never changes: where each bucket starts, the rows in it, and 8 bits of the hash
- * of each.
+ * Rows form groups of 128. The directory has an entry for each group: where its numbers and its
+ * keys begin, and for each column the group's least number and the bits that the others need above
+ * it. Keys are written in sequence, each as the bytes that differ from the key before; every 16th
+ * key is written whole, so that decoding one takes at most 15 others. A constant table of buckets
+ * finds rows: where each bucket starts, the rows in it, and 8 bits of each row's hash.
  *
- * Nothing that is read from the bytes is trusted: every access is bounded where it is made, by the
- * lengths of the parts, which key_index_open() has compared with the size. So damage that no
- * checksum has seen gives other numbers and other keys, no more. */
+ * The code trusts nothing that it reads from the bytes: it bounds every access where it makes it,
+ * by the lengths of the parts, which key_index_open() has compared with the size. So damage that
+ * the checksums miss leads to wrong numbers and wrong keys, never to worse. */
 #include "format/core/key_index.h"
 
 #include <errno.h>
@@ -45,7 +44,7 @@ static const uint8_t *group_of(const struct key_index *index, uint64_t row)
     return index->part[GROUPS] + row / GROUP_ROWS * group_bytes(index->columns);
 }
 
-/* Where the numbers of the group begin. */
+/* The byte where the numbers of the group begin. */
 static uint64_t numbers_at(const struct key_index *index, const uint8_t *group)
 {
     return min_u64(load_le64(group + AT_NUMBERS), index->part_len[NUMBERS]);
@@ -129,7 +128,7 @@ size_t key_index_key(const struct key_index *index, uint64_t row, uint8_t ret[st
     return p ? len : 0;
 }
 
-/* The rows that may have a hash. */
+/* The rows that may have a given hash. */
 struct candidates {
     uint64_t at, end;
     uint8_t print;
@@ -196,7 +195,7 @@ bool key_index_find_hash(const struct key_index *index, uint64_t hash,
 
 /* ---- opening ---- */
 
-/* The lengths of those parts that follow from the numbers of rows and columns. */
+/* Set the lengths of the parts that follow from the numbers of rows and columns. */
 static void set_lengths(struct key_index *index)
 {
     index->part_len[GROUPS] = ceil_div(index->rows, GROUP_ROWS) * group_bytes(index->columns);
@@ -205,7 +204,7 @@ static void set_lengths(struct key_index *index)
     index->part_len[PRINTS] = index->rows;
 }
 
-/* Find the parts behind the header; false: they are not what the size is made of. */
+/* Find the parts after the header; false: their lengths do not add up to the size. */
 static bool set_places(struct key_index *index, const uint8_t *bytes, size_t size)
 {
     const uint8_t *at = bytes + HEADER_BYTES;

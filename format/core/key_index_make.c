@@ -1,5 +1,5 @@
-/* Indexes of keys are made. Keys and numbers are packed as they come; what remains for the end is
- * the table of buckets, and with it keys that stand twice. */
+/* Making indexes of keys. Keys and numbers are packed as they come; key_index_finish() makes the
+ * table of buckets and renames repeated keys. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ struct key_index_builder {
     uint64_t rows, renamed, key_bytes;
     size_t key_most;
     uint64_t *hash;                                 /* [rows] */
-    uint64_t number[KEY_INDEX_COLUMNS][GROUP_ROWS]; /* of the group that is filled */
-    uint8_t last[KEY_MAX];                          /* the key before, of the same block */
+    uint64_t number[KEY_INDEX_COLUMNS][GROUP_ROWS]; /* of the group being filled */
+    uint8_t last[KEY_MAX];                          /* the previous key of the same block */
     size_t last_len;
     uint8_t header[HEADER_BYTES];
     uint8_t *about;
@@ -53,7 +53,7 @@ void key_index_builder_free(struct key_index_builder *b)
     free(b);
 }
 
-/* n more bytes. NULL: no memory. */
+/* Append n bytes. NULL: no memory. */
 static uint8_t *memory_add(struct memory *m, size_t n)
 {
     if (!m->bytes || n > m->capacity - m->len) {
@@ -76,7 +76,7 @@ static uint8_t *memory_add_zeros(struct memory *m, size_t n)
     return at ? memset(at, 0, n) : NULL;
 }
 
-/* Write bits of v at bit number bit of p, which is zero there. */
+/* Write the bits of v at bit number bit of p, where p is zero. */
 static void put_bits(uint8_t *p, unsigned bit, uint64_t v)
 {
     p += bit / 8;
@@ -107,7 +107,7 @@ static int pack_column(struct key_index_builder *b, unsigned column, unsigned n)
     return 0;
 }
 
-/* Pack the numbers of the group that is filled. */
+/* Pack the numbers of the group being filled. */
 static int pack_group(struct key_index_builder *b)
 {
     unsigned n = (unsigned)((b->rows - 1) % GROUP_ROWS) + 1;
@@ -128,7 +128,7 @@ static int add_group(struct key_index_builder *b)
     return 0;
 }
 
-/* The keys of a block begin. */
+/* Begin the keys of a block. */
 static void start_block(struct key_index_builder *b, uint64_t row)
 {
     uint8_t *group = b->part[GROUPS].bytes + row / GROUP_ROWS * group_bytes(b->columns);
@@ -141,7 +141,7 @@ static void start_block(struct key_index_builder *b, uint64_t row)
     b->last_len = 0;
 }
 
-/* Write the key of row, behind that of the row before. */
+/* Write the key of row after that of the row before. */
 static int add_key(struct key_index_builder *b, uint64_t row, const uint8_t *key, size_t len)
 {
     size_t shared = 0, rest, length_bytes, most;
@@ -194,7 +194,7 @@ int key_index_add(struct key_index_builder *b, const void *key, size_t len, cons
 
 /* ---- finishing ---- */
 
-/* The number at p, which grows by one. */
+/* Return the number at p, and increment it. */
 static uint32_t count_up(uint8_t *p)
 {
     uint32_t n = load_le32(p);
@@ -203,7 +203,7 @@ static uint32_t count_up(uint8_t *p)
     return n;
 }
 
-/* The table of buckets, of the hashes as they are; in a bucket, rows stand in their order. */
+/* Make the table of buckets from the current hashes; rows of a bucket keep their order. */
 static int make_table(struct key_index_builder *b)
 {
     uint64_t buckets = n_buckets(b->rows), sum = 0;
@@ -229,7 +229,7 @@ static int make_table(struct key_index_builder *b)
         store_le32(row_at + 4 * (size_t)at, (uint32_t)row);
         print[at] = print_of(b->hash[row]);
     }
-    /* Each start has moved to its bucket's end, which is the next one's start. */
+    /* Each start has moved to its bucket's end, which is the next bucket's start. */
     memmove(start + 4, start, 4 * buckets);
     store_le32(start, 0);
     return 0;
@@ -254,7 +254,7 @@ static struct key_index index_of(const struct key_index_builder *b)
     return index;
 }
 
-/* A row whose key stands at an earlier row too, and the number that makes its name. */
+/* A row that repeats an earlier row's key, and the number that its new name gets. */
 struct repeat {
     uint32_t row, first, number;
 };
@@ -267,7 +267,7 @@ struct hashed_row {
 struct repeats {
     struct repeat *repeat; /* [n] */
     size_t n;
-    struct hashed_row *bucket; /* [room] */
+    struct hashed_row *bucket; /* [capacity] */
     uint64_t capacity;
 };
 
@@ -293,7 +293,8 @@ static int by_row(const void *pa, const void *pb)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* Rows of one hash, in their order, which are overwritten: those with the key of an earlier one. */
+/* Find, among rows of one hash in their order, those that repeat an earlier row's key. Overwrites
+ * row[]. */
 static int find_in_rows(const struct key_index *index, struct hashed_row *row, uint64_t n,
                         struct repeats *repeats)
 {
@@ -362,7 +363,7 @@ static bool has_print_twice(const uint8_t *print, uint64_t n)
     return false;
 }
 
-/* All repeats; those of one first row stand together, in the order of their rows. */
+/* Find all repeats; those of one first row are adjacent, in the order of their rows. */
 static int find_repeats(const struct key_index_builder *b, const struct key_index *index,
                         struct repeats *repeats)
 {
@@ -380,7 +381,7 @@ static int find_repeats(const struct key_index_builder *b, const struct key_inde
     return r;
 }
 
-/* <key>~<number>, of a key that is cut where it would be too long. Returns its length. */
+/* Write <key>~<number>, with the key cut if the name would be too long. Returns the length. */
 static size_t make_name(const uint8_t *key, size_t len, uint32_t number,
                         uint8_t ret[static KEY_MAX])
 {
@@ -393,7 +394,8 @@ static size_t make_name(const uint8_t *key, size_t len, uint32_t number,
     return len + end_len;
 }
 
-/* Names of different keys differ, as their last ~ shows, unless a key was cut. */
+/* Names of different keys differ, since what precedes the last ~ is the key, unless a key was
+ * cut. */
 static void number_repeats(const struct key_index *index, struct repeats *repeats)
 {
     uint8_t key[KEY_MAX], name[KEY_MAX];
@@ -416,7 +418,7 @@ static void number_repeats(const struct key_index *index, struct repeats *repeat
     }
 }
 
-/* Write all keys anew, with those names. */
+/* Write all keys anew, the repeats with their new names. */
 static int rename_repeats(struct key_index_builder *b, const struct repeats *repeats)
 {
     struct memory old = b->part[KEYS];
@@ -444,14 +446,14 @@ static int rename_repeats(struct key_index_builder *b, const struct repeats *rep
     return r;
 }
 
-/* Make the table of rows whose keys all differ. */
+/* Make all keys differ, and the table of buckets. */
 static int make_distinct(struct key_index_builder *b,
                          void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx)
 {
     AUTO(repeats_release) struct repeats repeats = {0};
 
-    /* Once more where keys that were cut got the same name: only rows that have been told of. As
-     * new names are none that stood before, there are more different ones each time. */
+    /* Repeat if cut keys got the same name; that affects only rows already reported to renamed().
+     * No new name was a key before, so each round has more distinct keys. */
     for (bool again = false;; again = true) {
         int r = make_table(b);
         struct key_index index = index_of(b);
@@ -512,7 +514,7 @@ int key_index_finish(struct key_index_builder *b,
 {
     int r = b->rows ? pack_group(b) : 0;
 
-    for (unsigned i = 0; i < N_PARTS && r == 0; i++) /* none stays NULL */
+    for (unsigned i = 0; i < N_PARTS && r == 0; i++) /* an empty part stays NULL */
         r = memory_add_zeros(&b->part[i], i == NUMBERS ? NUMBERS_PAD : 0) ? 0 : -ENOMEM;
     if (r == 0)
         r = make_distinct(b, renamed, ctx);

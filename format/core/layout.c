@@ -154,7 +154,7 @@ int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct
     return all;
 }
 
-/* A checksum under way. */
+/* A checksum in progress. */
 struct streamed {
     const struct layout_range *range;
     uint64_t at; /* how far its range has been read, missing bytes included */
@@ -173,7 +173,7 @@ static void host_remember(const struct layout *l, const struct streamed *s)
         l->host->remember(l->host, s->range->slot, &s->sum);
 }
 
-/* Go on with a checksum, up to byte number to of its range. false: it cannot go on, s->all says
+/* Continue a checksum up to byte number to of its range. false: it cannot continue, and s->all says
  * why. */
 static bool stream(struct layout *l, struct streamed *s, uint64_t to, layout_update_fn *update,
                    uint8_t *buf, struct diag *d)
@@ -194,13 +194,13 @@ static bool stream(struct layout *l, struct streamed *s, uint64_t to, layout_upd
     return true;
 }
 
-/* How far one is after so many steps. */
+/* How far into its len bytes a checksum is after step of steps. */
 static uint64_t share_of(uint64_t len, uint64_t step, uint64_t steps)
 {
     return min_u64(len, ceil_div(len, steps) * step);
 }
 
-/* Go on with all of them, an even share of each at a time. 0 or -errno. */
+/* Continue all checksums, an even share of each at a time. 0 or -errno. */
 static int stream_together(struct layout *l, struct streamed *s, unsigned n,
                            layout_update_fn *update, uint8_t *buf, struct diag *d)
 {
@@ -235,7 +235,7 @@ int layout_checksums(struct layout *l, const struct layout_range *range, unsigne
             s[i].sum = s[i].before;
         s[i].at = s[i].sum.done;
     }
-    if (missing) /* a checksum is no use: the reader gets the bytes when they are read again */
+    if (missing) /* a checksum is no use now: the reader gets the bytes when it reads again */
         missing->uses = false;
     r = stream_together(l, s, n, update, buf, d);
     if (missing)

@@ -5,19 +5,19 @@
 
 #include "base/checked.h"
 
-#define FEW        32    /* samples of a selection that is not worth remembering */
-#define EACH_MOST  65536 /* samples of a selection whose table has every one */
-#define BLOCK      256   /* else each so many */
-#define LOOK_EVERY 4096  /* samples of a walk between two looks at cancelled() */
+#define FEW        32    /* samples of a selection too small for a table */
+#define EACH_MOST  65536 /* samples of a selection that has each in its table */
+#define BLOCK      256   /* samples per entry of a larger selection's table */
+#define LOOK_EVERY 4096  /* samples of a walk between two calls of cancelled() */
 
 struct sums_table {
     uint64_t most;
     uint64_t step; /* places between two entries */
-    uint64_t n;    /* entries, the total not counted */
+    uint64_t n;    /* entries, without the total */
     struct sums_pair before[];
 };
 
-/* The numbers of one more sample; *sum: those before it, then with it. */
+/* Add the numbers of one more sample to *sum. */
 static int count(const struct sums *s, uint64_t sample, struct sums_pair *sum,
                  struct sums_pair *ret_own)
 {
@@ -31,7 +31,7 @@ static int count(const struct sums *s, uint64_t sample, struct sums_pair *sum,
                : -EFBIG;
 }
 
-/* A walk over places [from, to) that starts with sum. */
+/* Walk over places [from, to), starting with sum. */
 static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pair *sum,
                 void (*visit)(void *ctx, uint64_t place, const struct sums_pair *before,
                               const struct sums_pair *own),
@@ -163,7 +163,7 @@ int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
     return 0;
 }
 
-/* The last place of a block whose sum before it is not above at. */
+/* The last place of a block with a sum before it that does not exceed at. */
 struct search {
     uint64_t at, place;
     struct sums_pair before;

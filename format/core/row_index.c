@@ -16,8 +16,8 @@
 #define WIDTH_MAX    57 /* bits that one load of 64 can give at any bit of a byte */
 #define DATA_PAD     8  /* so that a load never leaves the data */
 
-/* The sums that a group has, in this order: bytes of text; bytes between rows beyond one for each
- * row; features. */
+/* The sums of a group, in this order: bytes of text; bytes between rows beyond one per row;
+ * features. */
 enum { SUM_TEXT, SUM_GAP, SUM_FEATURES, N_SUMS };
 
 /* Of the header, and of a group. */
@@ -59,7 +59,7 @@ static uint64_t sum_in(const struct row_index *index, const uint8_t *group, unsi
            (load_le64(packed + bit / 8) >> bit % 8 & ((UINT64_C(1) << width) - 1));
 }
 
-/* Without rows behind it, the last group has the sums over all. */
+/* The group after the last one has no rows, only the sums over all. */
 static uint64_t sum_before(const struct row_index *index, unsigned sum, uint64_t row)
 {
     const uint8_t *group = group_of(index, row);
@@ -97,7 +97,7 @@ struct row_place row_index_place(const struct row_index *index, uint64_t row)
     };
 }
 
-/* The first row of [0, rows] for which number(row) > at; numbers do not fall. */
+/* The first row of [0, rows] with number(row) > at; the numbers never decrease. */
 static uint64_t first_above(const struct row_index *index, uint64_t at,
                             uint64_t (*number)(const struct row_index *index, uint64_t row))
 {
@@ -154,7 +154,7 @@ static uint32_t checksum(const struct iovec pieces[static ROW_INDEX_PIECES])
     return (uint32_t)crc;
 }
 
-/* Does the group stay inside the data? */
+/* Are all bits of the group inside the data? */
 static bool group_fits(const uint8_t *group, uint64_t data_bytes)
 {
     uint64_t need = DATA_PAD, end;
@@ -167,8 +167,8 @@ static bool group_fits(const uint8_t *group, uint64_t data_bytes)
     return checked_add(load_le64(group + AT_PLACE), need, &end) && end <= data_bytes;
 }
 
-/* Do the sums of a group of n rows not fall, up to those of the next one? A row has one byte of
- * text at least. */
+/* Do the sums of a group of n rows never decrease, up to those of the next group? A row has at
+ * least one byte of text. */
 static bool group_rises(const struct row_index *index, const uint8_t *group, unsigned n)
 {
     for (unsigned sum = 0; sum < N_SUMS; sum++) {
@@ -188,7 +188,7 @@ static bool group_rises(const struct row_index *index, const uint8_t *group, uns
     return true;
 }
 
-/* Are all sums what sums over rows can be, from 0 on? */
+/* Are all sums possible sums over rows, from 0 on? */
 static bool groups_are_good(struct row_index *index, uint64_t data_bytes)
 {
     for (unsigned sum = 0; sum < N_SUMS; sum++)
@@ -242,9 +242,9 @@ struct memory {
 
 struct row_index_builder {
     uint64_t rows;
-    uint64_t end;                        /* of the last row in the file, and its one byte */
+    uint64_t end;                        /* of the last row in the file, with its one byte */
     uint64_t sum[N_SUMS];                /* over all rows */
-    uint64_t before[N_SUMS][GROUP_ROWS]; /* sums before the rows of the group that is filled */
+    uint64_t before[N_SUMS][GROUP_ROWS]; /* sums before the rows of the group being filled */
     uint64_t lines;                      /* before its first row */
     uint8_t header[HEADER_BYTES];
     struct memory groups, data;
@@ -265,7 +265,7 @@ void row_index_builder_free(struct row_index_builder *b)
     free(b);
 }
 
-/* n more bytes, zero. NULL: no memory. */
+/* Append n zero bytes. NULL: no memory. */
 static uint8_t *memory_add(struct memory *m, size_t n)
 {
     uint8_t *at;
@@ -285,7 +285,7 @@ static uint8_t *memory_add(struct memory *m, size_t n)
     return at;
 }
 
-/* Write bits of v at bit number bit of p, which is zero there. */
+/* Write the bits of v at bit number bit of p, where p is zero. */
 static void put_bits(uint8_t *p, unsigned bit, uint64_t v)
 {
     p += bit / 8;
@@ -306,7 +306,7 @@ static int add_group(struct row_index_builder *b, const uint64_t sums[static N_S
     return 0;
 }
 
-/* Pack the rows of the group that is filled. */
+/* Pack the rows of the group being filled. */
 static int pack_group(struct row_index_builder *b)
 {
     unsigned n = (unsigned)((b->rows - 1) % GROUP_ROWS) + 1;

@@ -2,14 +2,15 @@
 
 #include "base/checked.h"
 
-#define GROWTH 4 /* of the window with each that is used up */
+#define GROWTH 4 /* factor by which each used-up window grows */
 
 static bool has(const struct sample_window *w, uint64_t place)
 {
     return place >= w->first && place - w->first < w->n;
 }
 
-/* A walk that goes on gets more, with the one before: it may look back by one. */
+/* A walk that continues gets a larger window, which includes the place before: it may look back by
+ * one. */
 static void fill(struct sample_window *w, uint64_t place)
 {
     bool goes_on = place && place == w->next;

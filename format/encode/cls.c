@@ -1,8 +1,8 @@
-/* Decimal text of integers, one line an item, every line of the same length so that the size of a
- * file does not depend on its content.
+/* Decimal text of integers, one line per item. All lines have the same length, so that the size of
+ * a file does not depend on its content.
  *
- * The line of a lone sample is filled up with newlines, which `$(cat FILE)`, int() and strtol()
- * all drop; the lines of a batch are right-aligned columns. */
+ * Newlines fill up the line of a single sample: `$(cat FILE)`, int() and strtol() all drop them.
+ * The lines of a batch are right-aligned columns. */
 #include "format/core/encoder.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* npz: all fields in one ZIP archive of .npy members, stored, not deflated.
  *
- * Readers trust the central directory at the end and check the CRC-32 of every member, so both
- * headers of a member wait for its bytes to be read once; the host remembers the CRCs. Times are
- * 1980-01-01, so that the same samples give the same bytes everywhere. ZIP64 where it is needed:
- * PKWARE APPNOTE 6.3.9, 4.3 to 4.5. */
+ * Readers trust the central directory at the end and check the CRC-32 of every member, so making
+ * either header of a member takes one read of the member's bytes; the host remembers the CRCs.
+ * Times are 1980-01-01, so that the same samples give the same bytes everywhere. ZIP64 is used only
+ * where needed: PKWARE APPNOTE 6.3.9, 4.3 to 4.5. */
 #include "format/core/encoder.h"
 #include "format/encode/npy.h"
 
@@ -23,7 +23,7 @@
 #define ZIP_DATE      0x21 /* 1980-01-01 */
 #define ZIP_MAX32     UINT32_C(0xffffffff)
 
-/* Of the part that is a member's local header. */
+/* number[] of a part that is a member's local header. */
 enum { HEADER_OFFSET, CONTENT_BYTES, SLOT };
 
 static bool member_is_large(uint64_t bytes)
@@ -43,7 +43,7 @@ static size_t central_size(const struct field *f, uint64_t bytes, uint64_t offse
     return ZIP_CENTRAL + strlen(f->name) + 4 + (extra ? 4 + extra : 0);
 }
 
-/* The fields that both headers share, from the version on. Returns what follows. */
+/* Write the fields that both headers share, from the version on. Returns their end. */
 static uint8_t *put_common(uint8_t *at, bool zip64, uint32_t crc, uint64_t bytes, size_t name_len,
                            size_t extra_len)
 {
@@ -80,8 +80,8 @@ static struct layout_range content_of(const struct part *header)
 static int local_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
                       uint8_t *dst, struct diag *d);
 
-/* The CRC of a member. Whoever needs one needs all before long: the directory has them. So they are
- * made together, where they can be remembered. */
+/* The CRC of a member. A reader that needs one soon needs all, for the directory. So all are
+ * computed together, if the host can remember them. */
 static int member_crc(struct layout *l, const struct part *header, uint32_t *ret, struct diag *d)
 {
     bool together = l->host && l->host->remember;
@@ -220,7 +220,7 @@ static int directory_read(struct layout *l, const struct part *p, uint64_t off, 
     return all;
 }
 
-/* A member's local header has the length of what follows it. */
+/* Add a member: its local header, which has the length of the content, and the content. */
 static int add_member(struct layout *l, const struct field *f, unsigned slot,
                       uint64_t *directory_size)
 {

@@ -1,4 +1,5 @@
-/* Encoders whose files are the bytes of one field: they differ in which fields. */
+/* Encoders with files that are the bytes of one field; they differ in the fields that they
+ * offer. */
 #include "format/core/encoder.h"
 
 static int offer_files(const struct dataset *ds, enum field_role role, const char *ext,

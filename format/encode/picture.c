@@ -1,9 +1,9 @@
 /* png and pgm: samples that are pictures (uint8, two axes), and contact sheets of many.
  *
- * A sheet is a grid of ceil(sqrt(n)) columns in the order of the selection, black where it is not
- * filled; one black pixel if there are no samples. PNG keeps its pixels in stored (uncompressed)
- * deflate blocks, so its size is known from its shape and any part of it can be made without the
- * rest. Its Adler-32 and CRC-32 at the end take one pass over the pixels, remembered by the host.
+ * A sheet is a grid of ceil(sqrt(n)) columns in the order of the selection, with black in empty
+ * cells; without samples it is one black pixel. PNG keeps the pixels in stored (uncompressed)
+ * deflate blocks, so its size follows from its shape and any part of it can be made without the
+ * rest. The Adler-32 and CRC-32 at the end take one pass over the pixels; the host remembers them.
  *
  * Sources: PNG specification (third edition) 5 and 11.2; RFC 1950, RFC 1951 3.2.4; Netpbm pgm(5).
  */
@@ -21,8 +21,8 @@
 
 #define STORED_MAX   65535u /* bytes of a stored deflate block */
 #define STORED_EXTRA 5u
-#define WIDE         65536u    /* bytes of a row from which on rows are read one by one */
-#define PNG_MAX      INT32_MAX /* of a width, a height and a chunk */
+#define WIDE         65536u    /* bytes: rows at least this long are read one by one */
+#define PNG_MAX      INT32_MAX /* of a width, a height or a chunk */
 #define PNG_HEAD     43u       /* signature, IHDR, start of IDAT, zlib header */
 #define PNG_IDAT     37u       /* offset of "IDAT", where its CRC begins */
 #define PNG_TAIL     20u       /* Adler-32, CRC-32, IEND */
@@ -71,8 +71,8 @@ static int sheet_init(struct sheet *ret, const struct field *f, uint64_t count, 
     return 0;
 }
 
-/* Rows y .. y + n - 1 of one cell, from its own bytes to their places in dst, which holds bytes
- * [off, off + len) of the sheet. */
+/* Copy rows of one cell from its own bytes to their places in dst, which holds bytes [off, off +
+ * len) of the sheet. */
 static void scatter(const struct sheet *s, const uint8_t *cell, uint64_t first_row, uint64_t n,
                     uint64_t x, uint64_t off, size_t len, uint8_t *dst)
 {
@@ -85,7 +85,7 @@ static void scatter(const struct sheet *s, const uint8_t *cell, uint64_t first_r
     }
 }
 
-/* The sheet's rows first .. last, which stand in one row of cells. */
+/* Make the sheet's rows first .. last, which belong to one row of cells. */
 static int band_read(struct layout *l, const struct field *f, const struct sheet *s, uint64_t first,
                      uint64_t last, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
@@ -111,7 +111,7 @@ static int band_read(struct layout *l, const struct field *f, const struct sheet
     return all;
 }
 
-/* One row of a wide sheet, cell by cell and only where it is wanted: nothing is held in memory. */
+/* Make the requested part of one row of a wide sheet, cell by cell, without a buffer. */
 static int row_read(struct layout *l, const struct field *f, const struct sheet *s, uint64_t row,
                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
@@ -157,7 +157,7 @@ static int sheet_read(struct layout *l, const struct field *f, const struct shee
     return all;
 }
 
-/* The parts keep no sheet: it follows from the selection. */
+/* The sheet of a part. Parts store none: it follows from the selection. */
 static int part_sheet(struct layout *l, const struct part *p, struct sheet *ret)
 {
     return sheet_init(ret, p->field, l->selection->count, p->number[0]);
@@ -210,7 +210,7 @@ static int blocks_read(struct layout *l, const struct part *p, uint64_t off, siz
     return all;
 }
 
-/* Adler-32 of the sheet, over its stored blocks; at: offset in these. */
+/* Adler-32 of the sheet, fed with its stored blocks; at: offset in these. */
 static uint32_t update_adler(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
 {
     while (n) {
@@ -262,7 +262,7 @@ static uint8_t *png_head(const struct sheet *s, uint64_t blocks)
     memcpy(h, start, sizeof(start));
     store_be32(h + 16, (uint32_t)(s->columns * s->cell_w));
     store_be32(h + 20, (uint32_t)(s->rows * s->cell_h));
-    h[24] = 8; /* bits a pixel; grey, deflate, adaptive filters, not interlaced are all 0 */
+    h[24] = 8; /* bits per pixel; grey, deflate, adaptive filters, not interlaced are all 0 */
     store_be32(h + 29, (uint32_t)crc32_z(0, h + 12, 17));
     store_be32(h + 33, (uint32_t)(2 + blocks + 4));
     memcpy(h + 37, "IDAT", 4);
@@ -318,7 +318,7 @@ static int pgm_layout(struct layout *l, const struct file_kind *kind)
     return r;
 }
 
-/* Pictures, and what integer labels say of them. */
+/* Offer pictures and, beside them, integer labels as .cls. */
 static int picture_offer(const struct dataset *ds, struct offers *offers, const char *ext)
 {
     bool any = false;

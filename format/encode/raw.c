@@ -8,7 +8,7 @@ static int raw_offer(const struct dataset *ds, enum scope scope, struct offers *
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
         const struct field *f = &ds->field[i];
 
-        /* Objects that differ cannot be told apart one behind another. */
+        /* Objects of differing size in sequence could not be told apart. */
         if (f->role == FIELD_STORED || (f->role == FIELD_OBJECT && scope == SCOPE_SAMPLES))
             r = offer(offers, f, "raw");
     }

@@ -1,12 +1,13 @@
-/* tar: WebDataset's form. For each sample one member per field, next to each other:
+/* tar: WebDataset's form. Each sample has one member per field, adjacent to each other:
  * `<key>.<field>.npy`; `<key>.<field>.cls` (decimal text) for an integer per sample, `.wav` for
  * audio, `.txt` for text.
  *
  * POSIX ustar, and pax for names that do not fit; owner, times and modes are constants, so that the
- * same samples give the same bytes everywhere. WebDataset takes a name up to the first dot for the
- * key, so dots of keys are escaped, and neighbours of one key for one sample: a sample that follows
- * itself (tail=wrap fills up so) has its place behind the key, `<key>~<place>`. Where all samples
- * take the same space any of them is found without the others, else by sums over the selection. */
+ * same samples give the same bytes everywhere. WebDataset takes the key from the name up to the
+ * first dot, so dots of keys are escaped. It takes neighbours with one key for one sample, so a
+ * sample that follows itself (tail=wrap can repeat it) has its place after the key:
+ * `<key>~<place>`. If all samples take the same space, a multiplication finds any of them; else
+ * sums over the selection do. */
 #include "format/core/encoder.h"
 
 #include <errno.h>
@@ -21,11 +22,11 @@
 
 #define TAR_BLOCK       512u
 #define TAR_END         1024u
-#define TAR_NAME        100u /* bytes of a name that ustar has room for */
+#define TAR_NAME        100u /* bytes of the longest name in ustar */
 #define KEY_SIZE_PLACED (KEY_NAME_SIZE + 24)
 #define NAME_SIZE       (KEY_SIZE_PLACED + FIELD_NAME_SIZE + 8)
 
-/* Octal where it fits, else GNU's base-256 (sizes of 8 GiB and more). */
+/* Write octal if it fits, else GNU's base-256 (sizes of 8 GiB and more). */
 static void put_number(uint8_t *at, size_t capacity, uint64_t v)
 {
     if (v >> (3 * (capacity - 1)) == 0) {
@@ -70,7 +71,7 @@ static size_t header_bytes(const char *name)
     return name_is_long(name) ? 3 * TAR_BLOCK : TAR_BLOCK;
 }
 
-/* A pax record has its own length in front, which counts itself. */
+/* A pax record begins with its length, which counts its own digits. */
 static void put_pax(uint8_t *h, const char *name)
 {
     size_t rest = strlen(" path=\n") + strlen(name), len = rest + decimal_digits(rest);
@@ -116,7 +117,7 @@ static int add_content(struct layout *l, const struct field *f)
     return f->role == FIELD_LINE || f->role == FIELD_AUDIO ? layout_add_field(l, f) : npy_add(l, f);
 }
 
-/* What one member holds, with a placeholder for its header: the size is not known before. */
+/* Add a member's content after a placeholder for its header, which needs the size. */
 static int add_member(struct layout *l, const struct field *f, const char *key)
 {
     unsigned header = l->n_parts;
@@ -151,11 +152,11 @@ struct placed {
 /* A walk over a selection, mostly forward. */
 struct tar_walk {
     struct sample_window window;
-    uint64_t next; /* the place behind the last one that was asked for; 0: none was */
+    uint64_t next; /* the place after the last request; 0: no request yet */
     uint64_t last; /* the sample there */
 };
 
-/* What is known of the sample at a place. */
+/* Describe the sample at a place. */
 static struct placed place_sample(struct tar_walk *walk, uint64_t place, uint64_t sample)
 {
     const struct selection *sel = walk->window.sel;
@@ -190,7 +191,7 @@ static int add_sample(struct layout *l, const struct placed *placed)
     return 0;
 }
 
-/* Bytes [off, off + len) of the members of one sample. */
+/* Write bytes [off, off + len) of the members of one sample. */
 static int read_sample(struct layout *l, const struct placed *placed, uint64_t off, size_t len,
                        uint8_t *dst, struct diag *d)
 {
@@ -205,8 +206,8 @@ static int read_sample(struct layout *l, const struct placed *placed, uint64_t o
     return r < 0 ? r : layout_read(&one, off, len, dst, d);
 }
 
-/* The members of all samples, alike (their keys are numbers, so no name is long); number[0]: bytes
- * of a sample. */
+/* The members of all samples, which are of one size (their keys are numbers, so no name is long);
+ * number[0]: bytes of a sample. */
 static int samples_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
                         uint8_t *dst, struct diag *d)
 {
@@ -250,7 +251,7 @@ struct counting {
     struct tar_walk walk;
 };
 
-/* other: counts the places. */
+/* Counts places in other. */
 static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *before,
                         struct sums_pair *ret)
 {
@@ -270,7 +271,7 @@ static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *befo
     return r;
 }
 
-/* counting: while the sums are used. */
+/* counting must outlive the sums. */
 static int open_sums(const struct layout *l, struct counting *counting, struct sums *ret)
 {
     const uint64_t *id = l->selection->id;
@@ -281,7 +282,7 @@ static int open_sums(const struct layout *l, struct counting *counting, struct s
     return sums_open(ret, l->dataset->memo, &key, l->selection, sample_bytes, counting);
 }
 
-/* The members of samples that differ. */
+/* The members of samples that differ in size. */
 static int differing_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
                           uint8_t *dst, struct diag *d)
 {

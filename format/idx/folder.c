@@ -1,6 +1,6 @@
-/* The IDX files of a folder as datasets: images with their labels, everything else alone.
+/* The IDX files of a folder as datasets: images together with their labels, every other file alone.
  *
- * Two files are a pair if their names are equal but for the word `images` or `labels` and for the
+ * Two files are a pair if their names differ only in the word `images` or `labels` and in the
  * `-idx3-ubyte` part, and if they have the same number of samples (the names of MNIST, Fashion-
  * MNIST, KMNIST, EMNIST and QMNIST, also as `.idx3-ubyte`). */
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "format/idx/header.h"
 
 #define FIELDS_MAX       8
-#define TRANSPOSE_MAX    (UINT64_C(64) << 20) /* bytes of an item: one is held in memory */
+#define TRANSPOSE_MAX    (UINT64_C(64) << 20) /* bytes of an item: memory holds one */
 #define CLASSES_SCAN_MAX (UINT64_C(64) << 20) /* bytes of labels read to find the largest */
 #define CLASSES_MAX      65536
 #define SCAN_BYTES       65536
@@ -25,7 +25,7 @@ enum role { ROLE_DATA, ROLE_IMAGES, ROLE_LABELS };
 static const char *const role_fields[] = {
     [ROLE_DATA] = "data", [ROLE_IMAGES] = "image", [ROLE_LABELS] = "label"};
 
-/* What a file's name says: `<stem>images<rest>`. */
+/* A file's name, parsed: `<stem>images<rest>`. */
 struct idx_name {
     bool named; /* it has one of the two words */
     enum role role;
@@ -47,7 +47,7 @@ static bool is_joint(char c)
     return c == '-' || c == '.' || c == '_';
 }
 
-/* The length of "-idx3-ubyte", or of "-idx3", at s, 0 if there is none. */
+/* The length of "-idx3-ubyte", or of "-idx3", at s; 0 if neither is there. */
 static size_t idx_part(const char *s)
 {
     size_t n = 1;
@@ -94,7 +94,7 @@ static bool names_pair(const struct idx_file *a, const struct idx_file *b)
            !strcmp(a->name.rest, b->name.rest);
 }
 
-/* "train" of "train-images-idx3-ubyte"; the whole name where nothing would be left. */
+/* "train" of "train-images-idx3-ubyte"; the whole name if nothing would be left. */
 static void pair_name(const struct idx_file *images, char *ret, size_t capacity)
 {
     size_t len = images->name.stem_len;
@@ -141,7 +141,7 @@ static int add_stored(struct dataset *ds, const struct idx_file *file,
     return 0;
 }
 
-/* A field like `of`, made from the same bytes. */
+/* Add a field derived from field `of`, on the same bytes. */
 static struct field *add_derived(struct dataset *ds, const struct field *of, const char *suffix,
                                  unsigned ndim)
 {
@@ -178,7 +178,7 @@ static int add_unit(struct dataset *ds)
     return 0;
 }
 
-/* The largest label, -1 where there is none or one is negative. */
+/* The largest label; -1 if there is none, or if a label is negative. */
 static int largest_label(const struct field *label, uint64_t samples, int64_t *ret, struct diag *d)
 {
     uint64_t bytes = samples * label->stored_bytes;
@@ -269,7 +269,8 @@ static int dataset_make(struct idx_file *images, struct idx_file *labels,
     return 0;
 }
 
-/* Make a dataset of one file or of two; what cannot be read becomes an error of that name. */
+/* Make a dataset from one file or from two; a file that cannot be read becomes an error under its
+ * name. */
 static int add_dataset(struct idx_file *images, struct idx_file *labels, const char *name,
                        const struct format_options *options, struct finds *finds)
 {
@@ -301,7 +302,7 @@ static int add_pair(struct idx_file *images, struct idx_file *labels,
     return finds->error(finds, name, reason);
 }
 
-/* The first labels that fit images in name; those with the same number of samples first. */
+/* The first labels with a name that fits the images, preferring the same number of samples. */
 static struct idx_file *find_labels(struct idx_file *files, size_t n, const struct idx_file *images)
 {
     struct idx_file *found = NULL;
@@ -317,8 +318,8 @@ static struct idx_file *find_labels(struct idx_file *files, size_t n, const stru
     return found;
 }
 
-/* What a file is whose name does not say it: the two magics that MNIST made familiar, 0x0803 of
- * images and 0x0801 of labels. */
+/* The role of a file that its name leaves open, from the two magics that MNIST made familiar:
+ * 0x0803 for images and 0x0801 for labels. */
 static enum role role_of_magic(const struct idx_header *h)
 {
     if (h->dtype != DTYPE_U1)

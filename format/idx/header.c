@@ -60,7 +60,7 @@ static int read_dims(const struct blob *blob, struct idx_header *h, struct diag 
     return 0;
 }
 
-/* The bytes of one sample; 0 where an axis has size 0, however large the others are. */
+/* The bytes of one sample; 0 if an axis has size 0, however large the others are. */
 static bool item_bytes(const struct idx_header *h, uint64_t *ret)
 {
     uint64_t bytes = dtype_info(h->dtype)->bytes;

@@ -1,5 +1,5 @@
-/* The fields of libsvm text: arrays per row (label, weight, qid, base_margin, x), the five members
- * of a CSR matrix as scipy.sparse.save_npz writes it, and the text. */
+/* The fields of libsvm text: arrays with an item per row (label, weight, qid, base_margin, x), the
+ * five members of a CSR matrix as scipy.sparse.save_npz writes it, and the text. */
 #include "format/libsvm/rows.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ static const char csr[3] = {'c', 's', 'r'};
 
 /* ---- numbers as little-endian bytes ---- */
 
-/* Copies bytes [off, off + len) of an array of elements that are made one by one. */
+/* Copy bytes [off, off + len) of an array; make() gives its elements one by one. */
 static void copy_made(void (*make)(const void *of, uint64_t i, uint8_t ret[static 8]),
                       const void *of, unsigned width, uint64_t off, size_t len, uint8_t *dst)
 {
@@ -51,7 +51,7 @@ static void make_widened(const void *of, uint64_t i, uint8_t ret[static 8])
     store_le64(ret, ((const uint32_t *)of)[i]);
 }
 
-/* Bytes of an array of numbers of 4 or 8 bytes. */
+/* Copy bytes of an array of numbers of width 4 or 8. */
 static void copy_numbers(const void *of, unsigned width, uint64_t off, size_t len, uint8_t *dst)
 {
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
@@ -62,7 +62,7 @@ static void copy_numbers(const void *of, unsigned width, uint64_t off, size_t le
 
 /* ---- arrays with an item per row ---- */
 
-/* Bytes [off, off + len) of the slab's items. */
+/* Copy bytes [off, off + len) of the slab's items. */
 typedef void slab_copy_fn(const struct dataset *ds, const struct field *f,
                           const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst);
 
@@ -120,7 +120,8 @@ static void copy_qid(const struct dataset *ds, const struct field *f,
     copy_numbers(slab->qid, 8, off, len, dst);
 }
 
-/* Add the features of row i of the slab that lie in its dense bytes [from, to) to those at dst. */
+/* Add the features of row i of the slab that lie in its dense bytes [from, to) to the bytes at
+ * dst. */
 static void add_dense(const struct libsvm_slab *slab, unsigned i, uint64_t from, uint64_t to,
                       uint8_t *dst)
 {
@@ -163,7 +164,7 @@ static void copy_x(const struct dataset *ds, const struct field *f, const struct
     }
 }
 
-/* ---- what side files say ---- */
+/* ---- side files ---- */
 
 /* The item of one row. */
 typedef void side_item_fn(const struct libsvm_rows *rows, const struct libsvm_row_at *at,
@@ -178,7 +179,7 @@ static void side_weight(const struct libsvm_rows *rows, const struct libsvm_row_
     copy_numbers(&v, 4, 0, 4, dst);
 }
 
-/* Groups are numbered through all files. */
+/* Groups have running numbers over all files. */
 static void side_group(const struct libsvm_rows *rows, const struct libsvm_row_at *at, uint8_t *dst)
 {
     store_le64(dst, rows->groups[at->number] +
@@ -303,7 +304,7 @@ static int form_shape(const struct dataset *ds, const struct field *f, const str
     return 0;
 }
 
-/* Elements of the slab from its number first on. */
+/* Copy bytes of the slab's elements. */
 typedef void slab_elements_fn(const struct libsvm_slab *slab, uint64_t off, size_t len,
                               uint8_t *dst);
 
@@ -447,7 +448,8 @@ static int form_row(const struct dataset *ds, const struct field *f, const struc
     return r;
 }
 
-/* How many rows from the first on stand one behind another, with one byte between them. */
+/* The number of rows, from the first on, that are adjacent in the file, with one byte between
+ * them. */
 static unsigned run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len)
 {
     const struct row_place *first = &row->place;
@@ -460,8 +462,8 @@ static unsigned run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_
     return run;
 }
 
-/* Bytes of the text of rows[0, n), from byte off of the first on; *ret_len of them, at least one,
- * also where they are missing. */
+/* Copy bytes of the text of row[0, n), from byte off of the first on; *ret_len of them, at least
+ * one, even if they are missing. */
 static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len,
                     uint8_t *dst, size_t *ret_len, struct diag *d)
 {
@@ -471,7 +473,8 @@ static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, s
     int r;
 
     n = run_of_rows(row, n, off, len);
-    text = row[n - 1].place.start + row[n - 1].place.len - start; /* without the last end */
+    text = row[n - 1].place.start + row[n - 1].place.len -
+           start; /* without the end of the last line */
     *ret_len = (size_t)min_u64(len, text + 1 - off);
     bytes = (size_t)(off < text ? min_u64(*ret_len, text - off) : 0);
     r = bytes ? blob_read(blob, dst, bytes, start + off, d) : 0;
@@ -486,7 +489,7 @@ static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, s
     return blob_verify(blob, d);
 }
 
-/* Bytes of the text of rows[0, n), from byte off on; *ret_len of them. */
+/* Copy bytes of the text of row[0, n), from byte off on; *ret_len of them. */
 static int copy_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len,
                      uint8_t *dst, size_t *ret_len, struct diag *d)
 {
@@ -561,7 +564,7 @@ bool libsvm_field_reads_rows(const struct field *f)
            f->ops == &row_ops;
 }
 
-/* A field with items of up to one axis, whose length is known later. */
+/* Add a field with items of up to one axis; its length is known later. */
 static int add_field(struct dataset *ds, const char *name, enum field_role role,
                      const struct field_ops *ops, enum dtype dtype)
 {
@@ -617,7 +620,7 @@ int libsvm_fields_init(struct dataset *ds)
     return 0;
 }
 
-/* An item becomes an axis of n elements. */
+/* Give the items one axis of n elements. */
 static void set_axis(struct field *f, uint64_t n)
 {
     f->ndim = 1;

@@ -1,11 +1,11 @@
-/* How a file gets ready, libsvm_file_prepare():
+/* The states of a file in libsvm_file_prepare():
  *
- *     new     -> ready     the index was kept by an earlier mount
- *     new     -> indexing  else
- *     indexing -> ready    the pass is through; the index is kept, or stays in memory
+ *     new -> ready an earlier mount kept the index
+ *     new -> indexing no index was kept
+ *     indexing -> ready the pass has finished; the index is kept, or stays in memory
  *     any     -> failed    for good
  *
- * An index is kept under the identity of the file, and of how it was read. */
+ * An index is kept under the identity of the file and of the options it was read with. */
 #include "format/libsvm/file.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include "base/missing_ranges.h"
 #include "base/text.h"
 
-#define HEAD_SMALL 65536 /* bytes in which the first row is looked for, and more if need be */
+#define HEAD_SMALL 65536 /* bytes searched for the first row; more if it is not there */
 
 /* about[] of the index. */
 enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES };
 enum { FLAG_FEATURES = 1, FLAG_ZERO = 2 };
 
-/* The columns of the first row that can be read in the first bytes. false: there is none. */
+/* The columns of the first readable row in the first bytes. false: there is none. */
 static bool find_columns(const uint8_t *text, size_t len, bool from_one, unsigned *ret)
 {
     for (size_t at = 0, n; at < len; at += n + 1) {
@@ -61,7 +61,7 @@ static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bo
     if (r < 0)
         return r;
     file->mark = mark;
-    if (len + mark < file->blob->size) /* the last line goes on */
+    if (len + mark < file->blob->size) /* the last line continues after them */
         while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
     *ret_found = find_columns(text, len, from_one, &file->columns);
@@ -147,7 +147,7 @@ static void totals_from_about(const uint64_t about[static ROW_INDEX_ABOUT],
     };
 }
 
-/* Take the index that an earlier mount has kept. false: there is none that is whole. */
+/* Load the index that an earlier mount kept. false: there is none, or it is damaged. */
 static bool take_kept(struct libsvm_file *file, const char *identity)
 {
     struct row_sums sums;
@@ -156,7 +156,7 @@ static bool take_kept(struct libsvm_file *file, const char *identity)
         return false;
     if (row_index_open(file->kept.bytes, file->kept.size, &file->index) == 0) {
         sums = row_index_sums(&file->index, file->index.rows);
-        /* No row has more features or labels than bytes. */
+        /* A row cannot have more features or labels than bytes. */
         if (file->index.end <= file->blob->size + 1 && sums.features <= sums.text &&
             file->index.about[ABOUT_LABELS] <= sums.text) {
             totals_from_about(file->index.about, &file->totals);
@@ -187,7 +187,8 @@ static int add_row(void *ctx, const struct row_place *place, uint64_t lines)
     return row_index_add(ctx, place, lines);
 }
 
-/* The pass is through. That the index cannot be kept is no error: the next mount makes it again. */
+/* The pass has finished. If the index cannot be kept, that is no error: the next mount makes it
+ * again. */
 static int finish_index(struct libsvm_file *file)
 {
     struct libsvm_totals totals = libsvm_pass_totals(&file->pass);
@@ -224,7 +225,7 @@ static int finish_index(struct libsvm_file *file)
     return 0;
 }
 
-/* The index, a step further. 1: it is there, 0 or -errno. */
+/* Make the index a step further. 1: complete, 0: not yet, or -errno. */
 static int step_index(struct libsvm_file *file, struct diag *d)
 {
     int r = file->begun ? 0 : begin(file);
@@ -272,7 +273,7 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d)
     if (r < 0) {
         file->failed = r;
         if (r == -ESTALE)
-            file->reason.set = false; /* what was seen of a file that changes says little */
+            file->reason.set = false; /* faults found in a file that changes say little */
         diag_set(&file->reason, r, "%s: cannot be indexed: %s", blob_name(file->blob),
                  r == -ESTALE ? "the file was changed meanwhile; mount again" : strerror(-r));
         return diag_set(d, r, "%s", file->reason.text);
@@ -288,14 +289,14 @@ uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset)
         return 0;
     if (offset >= file->blob->size)
         return file->index.rows;
-    /* To dmlc the mark belongs to the first line. */
+    /* dmlc counts the mark as part of the first line. */
     offset = max_u64(offset, file->mark);
     return row_index_before(&file->index, offset + 1);
 }
 
 /* ---- faults ---- */
 
-/* What stands at the fault, for people: up to the next blank. */
+/* Describe the text at the fault, up to the next white space, for the message. */
 static void describe_found(const uint8_t *line, size_t len, size_t at, struct text *t)
 {
     size_t n = 0;
@@ -326,7 +327,7 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
                     found.data ? found.data : "something else");
 }
 
-/* Add the line ends in [from, to) of the file, CRLF as one, to *lines. */
+/* Add to *lines the number of line ends in [from, to) of the file; CRLF is one. */
 static int count_lines(const struct libsvm_file *file, uint64_t from, uint64_t to, uint64_t *lines)
 {
     AUTO_FREE uint8_t *text = malloc(HEAD_SMALL);

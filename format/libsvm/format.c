@@ -1,4 +1,4 @@
-/* libsvm text as a format: which files it is, and what datasets they make. */
+/* libsvm text as a format: which files belong to it, and the datasets made from them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "format/libsvm/rows.h"
 
 #define JOINED     "all" /* the dataset of all files of a folder */
-#define PROBE_MOST 32    /* rows that a probe looks at */
+#define PROBE_MOST 32    /* rows that a probe examines */
 
 /* ---- which files ---- */
 
-/* What the first rows look like. */
+/* Counts over the first rows. */
 struct impression {
     unsigned strong; /* rows with index:value */
     unsigned weak;   /* other rows that can be read */
-    unsigned lists;  /* of these, with a list of labels: comma-separated values? */
-    unsigned alike;  /* rows that cannot be read, and are meant to be rows */
-    unsigned bad;    /* others that cannot */
+    unsigned lists;  /* of these, rows with a list of labels: perhaps comma-separated values */
+    unsigned alike;  /* lines that cannot be read, but are meant as rows */
+    unsigned bad;    /* other lines that cannot be read */
 };
 
 static size_t number_len(const uint8_t *at, size_t len)
@@ -34,7 +34,8 @@ static size_t number_len(const uint8_t *at, size_t len)
     return n;
 }
 
-/* Is a line that is no row meant to be one? It has index:number, or a label and index:anything. */
+/* Is a line that cannot be read meant as a row? Then it has index:number, or a label and
+ * index:anything. */
 static bool is_alike(const uint8_t *line, size_t len)
 {
     bool has_label = false, has_pair = false, is_first = true;
@@ -95,7 +96,7 @@ static enum claim libsvm_probe(const struct probed_file *file)
             n++;
         memcpy(line, head + at, n);
         at += n + 1;
-        if (at > len && !file->whole) { /* the line goes on: without its last word */
+        if (at > len && !file->whole) { /* the line continues: ignore its last word */
             if (rows_of(&seen))
                 break;
             while (n && !libsvm_is_blank(line[n - 1]))
@@ -104,7 +105,7 @@ static enum claim libsvm_probe(const struct probed_file *file)
         memset(line + n, 0, LIBSVM_PAD);
         look_at_row(line, n, &seen);
     }
-    /* Rows that are meant to be some are told of best by what reads rows. */
+    /* Claim broken rows too: the parser of rows reports them best. */
     if (seen.strong ? seen.strong + seen.alike >= seen.bad : seen.alike && !seen.bad)
         return CLAIM_STRONG;
     return seen.weak && !seen.bad && !seen.lists ? CLAIM_WEAK : CLAIM_NONE;
@@ -112,7 +113,7 @@ static enum claim libsvm_probe(const struct probed_file *file)
 
 /* ---- what a dataset does ---- */
 
-/* All files are ready: put them one behind another. */
+/* All files are ready: join their rows in sequence. */
 static int rows_finish(struct dataset *ds)
 {
     struct libsvm_rows *rows = ds->impl;
@@ -164,7 +165,7 @@ static void rows_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t
     *ret_total = rows->byte[rows->n_files];
 }
 
-/* Rows before byte at of the files one behind another. */
+/* The number of rows before byte at of the files in sequence. */
 static uint64_t rows_before_cut(const struct libsvm_rows *rows, uint64_t at)
 {
     for (unsigned i = 0; i < rows->n_files; i++)
@@ -193,7 +194,7 @@ static int rows_check(const struct dataset *ds, void (*report)(void *ctx, const 
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
     int r = 0;
 
-    /* The files of a folder have datasets of their own. */
+    /* Each file of a folder also has a dataset of its own, which reports it. */
     for (unsigned i = 0; i < rows->n_files && rows->n_files == 1 && r == 0; i++)
         r = libsvm_file_check(rows->file[i], report, ctx, d);
     return r;
@@ -239,7 +240,7 @@ static void rows_free(struct dataset *ds)
 {
     struct libsvm_rows *rows = ds->impl;
 
-    ds->n_blobs = 0; /* they are the files' */
+    ds->n_blobs = 0; /* the files own them */
     if (!rows)
         return;
     for (unsigned i = 0; rows->file && i < rows->n_files; i++)
@@ -326,7 +327,7 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
     return 0;
 }
 
-/* The files of a folder, while datasets are made of them. */
+/* The files of a folder, while datasets are made from them. */
 struct folder_files {
     struct source_file *source;
     size_t n_sources;
@@ -343,7 +344,7 @@ static void folder_files_release(struct folder_files *files)
     free(files->name);
 }
 
-/* The file that source is a side file of, NULL: none. */
+/* The file that source is a side file of; NULL: none. */
 static const struct source_file *main_of_side(const struct folder_files *files,
                                               const struct source_file *source,
                                               enum libsvm_side_kind *ret_kind)
@@ -355,7 +356,7 @@ static const struct source_file *main_of_side(const struct folder_files *files,
     return NULL;
 }
 
-/* Give the side files of a file to it; a second one of a kind is an error. */
+/* Attach the side files of a file to it; a second one of a kind is an error. */
 static int take_sides(struct folder_files *files, const struct source_file *of,
                       struct libsvm_file *file, struct finds *finds)
 {
@@ -408,7 +409,7 @@ static unsigned sides_of(const struct libsvm_file *file)
     return sides;
 }
 
-/* What a file has beside label and features, for people. */
+/* Describe, for messages, what a file has besides label and features. */
 static void describe_columns(const struct libsvm_file *file, char *ret, size_t capacity)
 {
     const struct {
@@ -430,7 +431,7 @@ static void describe_columns(const struct libsvm_file *file, char *ret, size_t c
                                     columns[i].name);
 }
 
-/* All files of the folder as one dataset, if they have the same columns. */
+/* Make one dataset from all files of the folder, if they have the same columns. */
 static int join_files(const struct folder_files *files, const struct format_setup *setup,
                       struct finds *finds)
 {

@@ -9,7 +9,7 @@
 
 const char libsvm_too_long[] = "a row of at most 256 MiB";
 
-/* Where in the line we are. */
+/* The position in the line. */
 struct cursor {
     const uint8_t *line, *at, *end;
     struct libsvm_fault *fault;
@@ -46,7 +46,7 @@ bool libsvm_is_row(const uint8_t *line, size_t len)
     return !at_end(&c);
 }
 
-/* Skip blanks and a colon; false, and nothing skipped, where there is none. */
+/* Skip white space and a colon; false, and skip nothing, if there is no colon. */
 static bool take_colon(struct cursor *c)
 {
     const uint8_t *start = c->at;
@@ -72,7 +72,7 @@ static int take_float(struct cursor *c, float *ret, const char *want)
     return 0;
 }
 
-/* An integer without a sign, up to max; false where there is none. */
+/* Take an integer without a sign, up to max; false if there is none. */
 static bool take_integer(struct cursor *c, uint64_t max, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -92,7 +92,7 @@ static bool take_integer(struct cursor *c, uint64_t max, uint64_t *ret)
     return true;
 }
 
-/* Is this the first feature of a row without a label: a blank, an index, a colon? */
+/* Does the row begin with a feature instead of a label: white space, an index, a colon? */
 static bool label_is_missing(const struct cursor *c, unsigned columns)
 {
     struct cursor ahead = *c;
@@ -119,7 +119,7 @@ static int take_labels(struct cursor *c, struct libsvm_row *row)
     }
 }
 
-/* Labels and the weight. */
+/* Take the labels and the weight. */
 static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row)
 {
     int r = 0;
@@ -162,7 +162,7 @@ static int take_qid(struct cursor *c, struct libsvm_row *row)
     return 0;
 }
 
-/* The rows of a file have the same columns. */
+/* Fail unless the row has the columns of the file's rows. */
 static int check_columns(struct cursor *c, unsigned columns, const struct libsvm_row *row)
 {
     unsigned differ =
@@ -181,7 +181,7 @@ static int check_columns(struct cursor *c, unsigned columns, const struct libsvm
     return 0;
 }
 
-/* The index at c->at. */
+/* Take the index at c->at. */
 static int take_index(struct cursor *c, uint32_t *ret)
 {
     const uint8_t *start = c->at;
@@ -203,7 +203,7 @@ static int take_index(struct cursor *c, uint32_t *ret)
     return 0;
 }
 
-/* Features have a value each, or none has: then they are 1. */
+/* Either all features have a value, or none has: then the values are 1. */
 static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare, float *ret)
 {
     const uint8_t *start = c->at;
@@ -238,9 +238,9 @@ static void add_feature(struct libsvm_row *row, uint32_t index, float value, uin
     row->largest = index > row->largest ? index : row->largest;
 }
 
-/* The plain way through features: a blank or none, few digits, a colon, few digits. Stops before
- * the first that is anything else. *before: the index before, and then the last one. Works on
- * copies: what is stored into the arrays could be the row itself for all the compiler knows. */
+/* The quick path for plain features: at most one space or tab, few digits, a colon, few digits.
+ * Stops before the first other feature. *before: the index before; becomes the last one. Works on
+ * copies, since the compiler must assume that stores into the arrays may change the row. */
 static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *before)
 {
     const uint8_t *done = c->at, *const end = c->end;
@@ -330,7 +330,7 @@ int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct 
     return r < 0 ? r : take_features(&c, columns, row);
 }
 
-/* A feature while its row is sorted. */
+/* A feature while its row is being sorted. */
 struct entry {
     uint32_t index;
     float value;

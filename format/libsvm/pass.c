@@ -10,7 +10,7 @@
 #include "base/missing_ranges.h"
 
 #define PIECE (8u << 20)   /* bytes read at once */
-#define SLICE (256u << 10) /* bytes scanned at once: they and their masks stay in a cache */
+#define SLICE (256u << 10) /* bytes scanned at once: with their masks they fit into a CPU cache */
 
 int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d)
 {
@@ -63,8 +63,8 @@ struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass)
     return sum;
 }
 
-/* Call work(arg) for each of n arguments of that size, in threads of their own but for the first;
- * what cannot have a thread has its turn later. */
+/* Call work(arg) for each of n arguments of that size, the first in this thread, the others in
+ * threads of their own. If a thread cannot start, this thread does its work at the end. */
 static void run_together(unsigned n, void *(*work)(void *arg), void *args, size_t size)
 {
     pthread_t id[LIBSVM_PASS_THREADS];
@@ -82,13 +82,13 @@ static void run_together(unsigned n, void *(*work)(void *arg), void *args, size_
 
 /* ---- scanning a piece ---- */
 
-/* A thread's share of a piece: whole lines but for the end of the file. */
+/* A thread's share of a piece: whole lines, except at the end of the file. */
 struct share {
     struct libsvm_scan *scan;
     const uint8_t *text;
     size_t from, to;
     bool last;
-    uint64_t lines; /* that the scan had seen before */
+    uint64_t lines; /* that the scan has seen before */
     int result;
 };
 
@@ -110,7 +110,7 @@ static void *scan_share(void *arg)
 }
 
 /* The end of the last line that ends in text[from, to); from: none does. A CR at the very end may
- * be half of an end; it counts as one. */
+ * be half of a CRLF; it counts as a line end. */
 static size_t last_line_end(const uint8_t *text, size_t from, size_t to)
 {
     const uint8_t *lf = memrchr(text + from, '\n', to - from);
@@ -120,7 +120,8 @@ static size_t last_line_end(const uint8_t *text, size_t from, size_t to)
     return (size_t)((cr ? cr + 1 : behind) - text);
 }
 
-/* Cut text[0, len), which is whole lines, into a share for each thread. Returns their number. */
+/* Cut text[0, len), which is whole lines, into a share for each thread. Returns the number of
+ * shares. */
 static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_t len, bool last,
                             struct share shares[static LIBSVM_PASS_THREADS])
 {
@@ -182,7 +183,7 @@ struct fetch {
     uint8_t *dst;
     size_t len;
     uint64_t off;
-    struct missing_ranges *missing; /* of whoever makes the pass */
+    struct missing_ranges *missing; /* of the thread that makes the pass */
     int result;
 };
 
@@ -215,7 +216,7 @@ static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t le
     return r;
 }
 
-/* Read len bytes at pass->at; the byte before them is the file's, or a LF. */
+/* Read len bytes at pass->at; the byte before them is the file's previous byte, or LF. */
 static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, struct diag *d)
 {
     size_t need = len + 2 * LIBSVM_SCAN_PAD;
@@ -243,7 +244,7 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
 
 typedef int row_fn(void *ctx, const struct row_place *place, uint64_t lines);
 
-/* The end of a line that is longer than any row may be has been found. */
+/* Finish a line that is longer than a row may be; its end has been found. */
 static int end_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx)
 {
     static const struct libsvm_fault fault = {0, libsvm_too_long};
@@ -270,7 +271,7 @@ static size_t first_line_end(const uint8_t *text, size_t len)
     return cr ? (size_t)(cr - text) : n;
 }
 
-/* Go on in such a line. */
+/* Continue in such a line. */
 static int pass_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx, struct diag *d)
 {
     size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i;

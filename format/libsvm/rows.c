@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 
-/* The file that holds number at of numbers that start with start[i] in file i. */
+/* The file that holds number at; file i begins with number start[i]. */
 static unsigned file_of(const uint64_t *start, unsigned n_files, uint64_t at)
 {
     unsigned low = 0, high = n_files;

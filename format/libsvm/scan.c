@@ -10,15 +10,15 @@
 #include <emmintrin.h>
 #endif
 
-/* Bit i of a mask stands for byte i of a word of 64 bytes. */
+/* Bit i of a mask describes byte i of a word of 64 bytes. */
 struct masks {
     uint64_t end;   /* CR or LF */
     uint64_t blank; /* as libsvm_is_blank() */
     uint64_t colon;
-    uint64_t odd; /* not of plain numbers: see find_odd() */
+    uint64_t odd; /* not part of a plain number: see find_odd() */
 };
 
-/* Which bytes are what. */
+/* The class of each byte. */
 struct kinds {
     uint64_t digit, sign, point;
 };
@@ -44,7 +44,7 @@ static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds
     *kinds = (struct kinds){0};
     for (unsigned i = 0; i < 64; i += 16) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
-        uint64_t control = range16(bytes, '\t', '\r' - '\t'); /* blanks but for CR and LF */
+        uint64_t control = range16(bytes, '\t', '\r' - '\t'); /* white space except CR and LF */
         uint64_t end = control ? equal16(bytes, '\n') | equal16(bytes, '\r') : 0;
 
         ret->end |= end << i;
@@ -76,14 +76,14 @@ static void masks_of(const uint8_t *text, struct masks *ret, struct kinds *kinds
 
 #endif
 
-/* What the word before says of this one's first byte: 0 or 1 each. */
+/* What the word before says about this word's first byte: 0 or 1 each. */
 struct before {
     uint64_t separator, sign, colon, point;
-    uint64_t fraction; /* digits behind a point go on */
+    uint64_t fraction; /* digits after a point continue */
 };
 
-/* A plain number is [+-] digits [. [digits]], and stands between blanks, colons and line ends. Mark
- * what cannot be of plain numbers, and a byte behind a sign or colon where no number follows. */
+/* A plain number is [+-] digits [. [digits]] between white space, colons and line ends. Mark what
+ * cannot belong to plain numbers, and the byte after a sign or colon that no number follows. */
 static void find_odd(struct masks *m, const struct kinds *k, struct before *before)
 {
     uint64_t separator = m->blank | m->end | m->colon;
@@ -91,7 +91,7 @@ static void find_odd(struct masks *m, const struct kinds *k, struct before *befo
     uint64_t behind_sign = (k->sign & start) << 1 | before->sign;
     uint64_t behind_colon = m->colon << 1 | before->colon;
     uint64_t behind_point = k->point << 1 | before->point;
-    /* Digits behind a point: adding a 1 at their first carries to the byte behind their last. */
+    /* Digits after a point: adding a 1 at the first digit carries to the byte after the last. */
     uint64_t fraction = (behind_point | before->fraction) & k->digit, behind_fraction;
     uint64_t carry = __builtin_add_overflow(fraction, k->digit, &behind_fraction);
 
@@ -108,22 +108,22 @@ static void find_odd(struct masks *m, const struct kinds *k, struct before *befo
     };
 }
 
-/* What the plain way finds in the features of a row. */
+/* What the quick path finds in the features of a row. */
 struct plain {
     uint64_t tokens, colons;
-    uint64_t largest; /* digits of an index as a big-endian number: they sort as numbers do */
+    uint64_t largest; /* digits of an index as a big-endian number, which sorts as the index does */
     bool has_zero;
     bool is_plain;
 };
 
-/* The index that ends before the colon at p. */
+/* Take account of the index that ends before the colon at p. */
 static void see_index(const uint8_t *p, struct plain *plain)
 {
     uint64_t v = load_be64(p - 8), x = v ^ UINT64_C(0x3030303030303030);
     uint64_t others = ((x + UINT64_C(0x7676767676767676)) | x) & UINT64_C(0x8080808080808080);
     unsigned bits = others ? (unsigned)__builtin_ctzll(others) & 56 : 0; /* of the digits */
 
-    /* 1 to 7 digits behind a blank, and no leading zero but in "0". */
+    /* 1 to 7 digits after white space, and no leading zero except in "0". */
     if (!bits || !libsvm_is_blank((uint8_t)(v >> bits)) ||
         (bits > 8 && (v >> (bits - 8) & 0xff) == '0')) {
         plain->is_plain = false;
@@ -134,11 +134,12 @@ static void see_index(const uint8_t *p, struct plain *plain)
     plain->largest = v > plain->largest ? v : plain->largest;
 }
 
-/* Bytes [from, to) of the text; the first is a blank or there is none. */
+/* Take account of the features in bytes [from, to) of the text; the first byte is white space, or
+ * there are no bytes. */
 static void see_features(const uint8_t *text, const struct masks *masks, size_t from, size_t to,
                          struct plain *plain)
 {
-    uint64_t in_token = 0; /* the byte before this word is of a token */
+    uint64_t in_token = 0; /* 1 if the byte before this word belongs to a token */
 
     for (size_t word = from / 64; word * 64 < to; word++) {
         const struct masks *m = &masks[word];
@@ -160,7 +161,7 @@ static void see_features(const uint8_t *text, const struct masks *masks, size_t 
     }
 }
 
-/* Is there anything odd in bytes [from, to] of the text? */
+/* Is any of bytes [from, to] of the text odd? */
 static bool has_odd(const struct masks *masks, size_t from, size_t to)
 {
     for (size_t word = from / 64; word * 64 <= to; word++) {
@@ -176,8 +177,8 @@ static bool has_odd(const struct masks *masks, size_t from, size_t to)
     return false;
 }
 
-/* Where the features of a plain row start: behind one number, or two with a colon between if there
- * are weights. 0: it is not plain. */
+/* Where the features of a plain row start: after one number, or, with weights, after two and a
+ * colon between them. 0: the row is not plain. */
 static size_t features_start(const uint8_t *text, size_t at, size_t end, unsigned columns)
 {
     unsigned colons = 0;
@@ -210,8 +211,8 @@ static void add_totals(struct libsvm_totals *t, uint64_t labels, uint64_t featur
     t->has_zero = t->has_zero || has_zero;
 }
 
-/* The plain way through row [start, end). False: it has to be parsed. What it takes can be read:
- * a label, a weight if there are weights, and features, all plain numbers. */
+/* The quick path for row [start, end). False: the row must be parsed. It accepts only rows that can
+ * be read: a label, a weight if there are weights, and features, all plain numbers. */
 static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struct masks *masks,
                       size_t start, size_t end, uint64_t *ret_features)
 {
@@ -233,7 +234,7 @@ static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struc
     return true;
 }
 
-/* Parse row [start, end). False: it cannot be read. */
+/* Parse row [start, end). False: the row cannot be read. */
 static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t start, size_t end,
                        uint64_t *ret_features)
 {
@@ -266,7 +267,7 @@ static int add_row(struct libsvm_scan *scan, const struct libsvm_span *span)
     return 0;
 }
 
-/* masks: of the words from text on. */
+/* Add the row of one line, if it has one. masks: of the words from text on. */
 static int see_line(struct libsvm_scan *scan, const uint8_t *text, const struct masks *masks,
                     size_t start, size_t end, uint64_t base)
 {
@@ -322,7 +323,8 @@ int libsvm_scan_text(struct libsvm_scan *scan, const uint8_t *text, size_t from,
         for (; ends && r == 0; ends &= ends - 1) {
             size_t end = word * 64 + (unsigned)__builtin_ctzll(ends);
 
-            if (slice[end] == '\r' || slice[(ptrdiff_t)end - 1] != '\r') { /* else within CRLF */
+            if (slice[end] == '\r' ||
+                slice[(ptrdiff_t)end - 1] != '\r') { /* otherwise between CR and LF */
                 r = see_line(scan, slice, masks, start, end, from);
                 scan->totals.text_lines++;
             }

@@ -47,7 +47,8 @@ static bool is_space(uint8_t c)
     return libsvm_is_blank(c) || c == '\n' || c == '\r';
 }
 
-/* How many rows a group has: added to those before. */
+/* Add a group with the number of rows at text at: its end is that number added to the end
+ * before. */
 static int add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
 {
     uint64_t rows = 0, end = side->n ? side->end[side->n - 1] : 0;
@@ -79,7 +80,7 @@ static int add_value(struct libsvm_side *side, const uint8_t *at, size_t len)
     return r;
 }
 
-/* The numbers of text[0, len), which ends with a space. at: of the text in the file. */
+/* Add the numbers of text[0, len), which ends with white space. at: the text's byte in the file. */
 static int add_numbers(struct libsvm_side *side, bool groups, const uint8_t *text, size_t len,
                        uint64_t at)
 {
@@ -101,7 +102,7 @@ static int add_numbers(struct libsvm_side *side, bool groups, const uint8_t *tex
     return 0;
 }
 
-/* The bytes of text up to its last space, and with it. */
+/* The bytes of text up to and with its last white space. */
 static size_t whole_numbers(const uint8_t *text, size_t len)
 {
     while (len && !is_space(text[len - 1]))
@@ -136,7 +137,7 @@ static int side_read(struct libsvm_side *side, bool groups)
     return r == 0 ? blob_check(side->blob) : r;
 }
 
-/* Do the numbers fit the rows? */
+/* Check that the count of numbers fits the rows. */
 static int side_fit(struct libsvm_side *side, enum libsvm_side_kind kind,
                     const struct libsvm_side *groups, uint64_t rows)
 {
@@ -172,7 +173,7 @@ static int side_fit(struct libsvm_side *side, enum libsvm_side_kind kind,
 int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t rows,
                       uint64_t skipped, struct diag *d)
 {
-    /* Groups first: weights may be theirs. */
+    /* Groups first: weights may belong to groups. */
     static const enum libsvm_side_kind kinds[] = {LIBSVM_SIDE_GROUP, LIBSVM_SIDE_WEIGHT,
                                                   LIBSVM_SIDE_MARGIN};
 
@@ -204,7 +205,7 @@ uint64_t libsvm_side_group(const struct libsvm_side *groups, uint64_t row)
 {
     uint64_t low = 0, high = groups->n;
 
-    while (low < high) { /* the first group that ends behind the row */
+    while (low < high) { /* the first group that ends after the row */
         uint64_t middle = low + (high - low) / 2;
 
         if (groups->end[middle] > row)

@@ -1,10 +1,10 @@
-/* The rows of a selection: their sums by blocks, and slabs of decoded rows.
+/* The rows of a selection: sums by blocks, and slabs of decoded rows.
  *
- * Arrays of many rows are read a range at a time, so two questions come again and again: where in
- * the selection is element number e, and what do the rows there say? The sums answer the first: in
- * stored order they come from the index; else they take a walk over the selection, and are
- * remembered. A block of rows is decoded at once, and remembered, for the next range, or another
- * array of the same rows, needs it again. */
+ * Readers read arrays of many rows a range at a time, so two questions recur: where in the
+ * selection is element number e, and what are the values there? The sums answer the first: in
+ * stored order the index has them; otherwise they take one walk over the selection, and the memo
+ * keeps them. For the second, a whole block of rows is decoded and kept in the memo, because the
+ * next range, or another array of the same rows, needs it again. */
 #include "format/libsvm/rows.h"
 
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include "base/missing_ranges.h"
 
 #define SLAB_TEXT    (8u << 20) /* bytes; a block of more is decoded row by row */
-#define RUN_BYTES    (1u << 20) /* of neighbouring rows that are read at once */
+#define RUN_BYTES    (1u << 20) /* of neighbouring rows read at once */
 #define RUN_GAP      512        /* bytes between them */
-#define TABLE_ROWS   16384      /* of a selection whose table has its rows */
+#define TABLE_ROWS   16384      /* rows of a selection that has them in its table */
 #define AHEAD_BLOCKS 8          /* that are decoded at once, and their bytes: */
 #define AHEAD_TEXT   (4u << 20)
-#define LOOK_EVERY   64 /* blocks of a walk between two looks at cancelled() */
+#define LOOK_EVERY   64 /* blocks of a walk between two calls of cancelled() */
 
 enum { KEY_TABLE, KEY_BLOCK, KEY_ROW };
 
@@ -48,8 +48,8 @@ static uint64_t rows_of_block(const struct libsvm_view *v, uint64_t block,
     return n;
 }
 
-/* The table of a selection that is in no order: the sums before each block, and over all; then, of
- * a batch of common size, where its rows are. */
+/* The table of a selection that is not in stored order: the sums before each block, and over all;
+ * then, for a batch of usual size, the places of its rows. */
 static int make_table(void *ctx, void **ret, size_t *ret_size)
 {
     const struct libsvm_view *v = ctx;
@@ -171,20 +171,20 @@ void libsvm_view_rows(const struct libsvm_view *v, uint64_t block,
 
 /* ---- slabs ---- */
 
-/* What a slab is made of: the block of place, or the row of place alone. */
+/* The input of a slab: the block that contains place, or the row of place alone. */
 struct slab_work {
     const struct libsvm_view *v;
     uint64_t place;
     bool whole;
     struct diag *d;
-    /* Its rows, at places first and on: */
+    /* Its rows, at places from first on: */
     const struct libsvm_row_at *row;
     uint64_t first;
     unsigned n;
     uint64_t features_before;
 };
 
-/* The slab with room for what its rows have, in one piece of memory. */
+/* Allocate a slab for its rows' labels and features, as one piece of memory. */
 static struct libsvm_slab *slab_new(const struct slab_work *w, size_t *ret_size)
 {
     size_t labels = (size_t)w->v->rows->labels, features = 0, n = w->n, size;
@@ -224,7 +224,7 @@ static int not_as_indexed(const struct slab_work *w, const struct libsvm_row_at 
                     (unsigned long long)at->place.start);
 }
 
-/* Parse row i of the work into its place in the slab. */
+/* Parse row i of w into its place in the slab. */
 static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsigned i,
                       const uint8_t *line)
 {
@@ -253,8 +253,8 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     return row.sorted ? 0 : libsvm_row_sort(row.index, row.value, row.n);
 }
 
-/* How many rows from i on are neighbours in their file, to be read at once. *ret_len: of the bytes
- * from the first to the last. */
+/* The number of rows from i on that are neighbours in their file and can be read at once. *ret_len:
+ * bytes from the first row to the last. */
 static unsigned run_of_rows(const struct slab_work *w, unsigned i, uint64_t *ret_len)
 {
     const struct row_place *first = &w->row[i].place;
@@ -287,9 +287,9 @@ static int grow(uint8_t **buffer, size_t *capacity, size_t need)
     return 0;
 }
 
-/* Read rows i .. i + n - 1, which are neighbours, and parse them, unless bytes of others are
- * missing: then these are only read, to be wanted, too. len: of the bytes from the first to the
- * last. */
+/* Read rows i .. i + n - 1, which are neighbours, and parse them. If bytes of other rows are
+ * missing, only read these, so that their missing ranges are collected too. len: bytes from the
+ * first row to the last. */
 static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsigned i, unsigned n,
                       size_t len, uint8_t *text, bool parse)
 {
@@ -302,7 +302,7 @@ static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsig
         memset(text + len, 0, LIBSVM_PAD);
     for (unsigned k = i; k < i + n && r == 0 && parse; k++)
         r = decode_row(w, slab, k, text + (w->row[k].place.start - first->place.start));
-    /* A file that has changed explains what was found better than the row does. */
+    /* If the file has changed, that explains a fault better than the row does. */
     if (r == 0 || r == -EBADMSG || r == -ESTALE) {
         int changed = i + n == w->n || r < 0 || w->row[i + n].file != first->file
                           ? blob_verify(first->file->blob, w->d)
@@ -355,7 +355,7 @@ static int make_slab(void *ctx, void **ret, size_t *ret_size)
     }
     for (unsigned i = 0; i < w->n; i++)
         if (w->row[i].place.features > w->row[i].place.len)
-            return not_as_indexed(w, &w->row[i]); /* before memory is asked for them */
+            return not_as_indexed(w, &w->row[i]); /* before allocating memory for them */
     slab = slab_new(w, ret_size);
     if (!slab)
         return -ENOMEM;
@@ -373,13 +373,13 @@ static bool slab_cancelled(void *ctx)
     return is_cancelled(((const struct slab_work *)ctx)->v);
 }
 
-/* Is the block decoded as a whole? */
+/* Is the block decoded as one slab? */
 static bool block_is_slab(const struct libsvm_view *v, uint64_t block)
 {
     return libsvm_view_sums(v, block + 1).text - libsvm_view_sums(v, block).text <= SLAB_TEXT;
 }
 
-/* The next blocks are mostly wanted next. */
+/* Decoding ahead: readers mostly need the following blocks next. */
 struct ahead {
     const struct libsvm_view *v;
     uint64_t block;
@@ -394,13 +394,13 @@ static void decode_ahead(void *ctx, unsigned i)
     struct slab_work w = {.v = ahead->v, .place = block * LIBSVM_BLOCK, .whole = true};
     AUTO_MEMO struct memo_thing *thing = NULL;
 
-    /* Who needs a block that cannot be decoded finds out, and says why. */
+    /* Ignore errors: the reader that needs a block gets its error when it decodes it. */
     if (memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){make_slab, NULL, &w}, &thing) ==
         -EAGAIN)
         atomic_fetch_or(&ahead->missing, 1u << i);
 }
 
-/* Decode some blocks at once from this one on, which is not there. */
+/* Decode several blocks at once, from this one on, which the memo does not have. */
 static void decode_together(struct libsvm_view *v, uint64_t block)
 {
     struct ahead ahead = {v, block, 0};
@@ -412,13 +412,14 @@ static void decode_together(struct libsvm_view *v, uint64_t block)
         n++;
     if (n < 2)
         return;
-    v->sel->samples(v->sel, block * LIBSVM_BLOCK, 1, &sample); /* the first call is ours */
+    v->sel->samples(v->sel, block * LIBSVM_BLOCK, 1,
+                    &sample); /* the first call must not run in the pool's threads */
     pool_run(v->rows->pool, n, decode_ahead, &ahead);
     v->tried = block;
     v->missing = ahead.missing;
 }
 
-/* Was a part of the block found to be missing, and is wanted now? */
+/* Was a part of the block missing, so that it is among the missing ranges now? */
 static bool is_missing(const struct libsvm_view *v, uint64_t block)
 {
     return block >= v->tried && block - v->tried < AHEAD_BLOCKS &&
