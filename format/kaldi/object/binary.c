@@ -1,12 +1,13 @@
-/* Binary objects of Kaldi tables: what stands behind 00 'B'.
+/* Binary objects of Kaldi tables: the bytes after 00 'B'.
  *
- * Matrices, vectors and packed matrices begin with a token that names their store. All other types
- * do not say what they are: the caller wants one of them and these bytes fit it or do not.
+ * Matrices, vectors and packed matrices begin with a token that names their store. No other type
+ * states what it is: the caller wants one of them, and the bytes fit it or do not.
  *
  * Invariants:
- *   1. Measuring checks every byte that is not a value, so len and dim are what Kaldi would read.
- *   2. No number of the file is used before the bytes that it promises are known to be there.
- *   3. Decoding measures the bytes in memory first. Where that gives the same object, its dims are
+ *   1. Measuring checks every byte that is not a value, so len and dim are those that Kaldi would
+ *      read.
+ *   2. The code uses no count from the file before it has checked that the counted bytes exist.
+ *   3. Decoding first measures the bytes in memory. If that gives the same object, its dims are
  *      those of the bytes, and the decoders need no checks. */
 #include <assert.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 /* ---- stores with a token ---- */
 
-/* Rows and columns, or neither: what Kaldi takes as a matrix. */
+/* Kaldi accepts a matrix with rows and columns, or with neither. */
 static int check_shape(const struct kaldi_walk *w, uint64_t rows, uint64_t columns)
 {
     if (!rows == !columns)
@@ -81,7 +82,7 @@ static const struct named {
     {"\x93NUMPY", KALDI_MATRIX, KALDI_NPY, kaldi_numpy_measure},
 };
 
-/* Step behind the token of a store; NULL, and no step, where there is none. */
+/* Skip the token of a store; NULL, and skip nothing, if there is none. */
 static const struct named *take_named(struct kaldi_walk *w)
 {
     for (size_t i = 0; i < ARRAY_LEN(named); i++) {
@@ -102,7 +103,7 @@ static const char *type_text(enum kaldi_type type)
     return type ? kaldi_types[type].name : "an object that says its type";
 }
 
-/* What stands here is not of the type that is wanted, nor of any other that we know. */
+/* Report bytes that are neither the wanted type nor any other known one. */
 static int bad_start(const struct kaldi_walk *w, enum kaldi_type want)
 {
     char token[TOKEN_MOST + 1] = "";
@@ -207,7 +208,7 @@ static int measure_any(struct kaldi_walk *w, enum kaldi_type want, struct kaldi_
         return kaldi_bad(w->in, o->start, w->diag,
                          "want %s, which is always text, found a binary object (00 'B')",
                          kaldi_types[want].name);
-    if (want == KALDI_BOOL) /* the 'F' of a bool may stand before a key "M" */
+    if (want == KALDI_BOOL) /* the 'F' of a bool may precede a key "M" */
         return measure_unnamed(w, o);
     found = take_named(w);
     if (found)
@@ -239,14 +240,14 @@ int kaldi_binary_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want,
 
 /* ---- decoding ---- */
 
-/* The same object as when it was measured? */
+/* Is it the same object as when it was measured? */
 static int measure_again(const struct kaldi_object *object, const uint8_t *bytes, const char *name,
                          struct diag *d)
 {
     struct blob blob = {.name = (char *)name, .size = object->start + object->len};
     struct kaldi_in in = {.blob = &blob,
                           .size = blob.size,
-                          .buffer = (uint8_t *)bytes, /* whole, so it is never read into */
+                          .buffer = (uint8_t *)bytes, /* has all bytes: never read into */
                           .start = object->start,
                           .have = (size_t)object->len};
     struct kaldi_object now;

@@ -5,11 +5,12 @@
  *     CM2      uint16, row by row
  *     CM3      bytes, row by row
  *
- * The values are those of Kaldi to the last bit: each operation below is in the precision and in
- * the order in which Kaldi does it, and the compiler may not fuse two (-ffp-contract=off).
+ * The values equal Kaldi's to the last bit: each operation below has Kaldi's precision and order,
+ * and the compiler must not fuse two (-ffp-contract=off).
  *
- * CM is transposed: a block of columns is made row by row, so that what is written at a time stands
- * together. A table of the 256 values of each column would be faster for thousands of rows only. */
+ * CM is transposed: the decoder makes a block of columns row by row, so that each step writes
+ * adjacent bytes. A table of the 256 values of each column would be faster only for thousands of
+ * rows. */
 #include "format/kaldi/object/walk.h"
 
 #include "base/checked.h"
@@ -29,7 +30,7 @@ int kaldi_compressed_measure(struct kaldi_walk *w, struct kaldi_object *o)
     rows = load_le32(header + 8);
     columns = load_le32(header + 12);
     if (!columns)
-        return 0; /* empty, whatever else the header says */
+        return 0; /* empty, whatever the rest of the header says */
     if (!rows || rows > INT32_MAX || columns > INT32_MAX)
         return kaldi_bad(w->in, w->at - 8, w->diag,
                          "want rows and columns of a compressed matrix, found %d and %d", (int)rows,
@@ -45,7 +46,7 @@ int kaldi_compressed_measure(struct kaldi_walk *w, struct kaldi_object *o)
 
 /* ---- CM ---- */
 
-/* The bytes of a column have their values between two of its quartiles each. */
+/* A part of a column's byte values, which lie between two of its quartiles. */
 struct part {
     double base, scale;
     float slope, first;
@@ -67,7 +68,7 @@ static void column_init(struct column *c, const uint8_t *header, const uint8_t *
     c->part[2] = (struct part){(double)q[2], 1 / 63.0, q[3] - q[2], 192};
 }
 
-/* No branch: which part it is cannot be foreseen. */
+/* No branch: the part is not predictable. */
 static inline float column_value(const struct column *c, unsigned v)
 {
     const struct part *p = &c->part[(v > 64) + (v > 192)];
@@ -75,7 +76,7 @@ static inline float column_value(const struct column *c, unsigned v)
     return (float)(p->base + (double)(p->slope * ((float)(int)v - p->first)) * p->scale);
 }
 
-/* Columns that are made together. */
+/* Columns that are decoded together. */
 struct block {
     struct column column[BLOCK];
     size_t n;

@@ -1,5 +1,5 @@
-/* Binary objects of Kaldi tables that are lists, or lists of lists: each number in them has a byte
- * before it that says its size, so that an integer takes 5 bytes.
+/* Binary objects of Kaldi tables that are lists, or lists of lists. A byte before each number gives
+ * its size, so that an integer takes 5 bytes.
  *
  *     list            count, records
  *     list of lists   count, for each: count, records
@@ -127,7 +127,7 @@ int kaldi_lists_measure(struct kaldi_walk *w, struct kaldi_object *o)
 
 /* ---- decoding ---- */
 
-/* What of an object is written: its counts, or one kind of item. */
+/* The part of an object to write: its counts, or one kind of item. */
 enum pick { PICK_COUNTS, PICK_INTEGERS, PICK_REALS, PICK_DIMS };
 
 struct decode {
@@ -189,7 +189,7 @@ static void take_records(struct decode *c, const char *record, uint64_t n)
             take_item(c, *item);
 }
 
-/* What array number i of the type has. */
+/* The part that array number i of the type holds. */
 static enum pick picked(const struct form *form, unsigned i)
 {
     if (form->nested && i == 0)

@@ -1,7 +1,8 @@
 /* .npy files as objects of Kaldi tables (matrix/numpy-array.cc).
  *
- * Kaldi reads format 1 and later with float or double, C order, one or two axes, and wants header
- * and what is before it to be a multiple of 64 bytes. It reads byte-swapped ones too; we do not. */
+ * Kaldi reads format 1 and later with float or double, C order, one or two axes; the header and the
+ * bytes before it must be a multiple of 64 bytes. Kaldi also reads byte-swapped files; epochfs does
+ * not. */
 #include "format/kaldi/object/walk.h"
 
 #include "base/checked.h"
@@ -20,7 +21,7 @@ static void skip_blanks(struct header *h)
         h->at++;
 }
 
-/* Step behind the value's start: "'name':" and blanks. */
+/* Skip to the value: past "'name':" and white space. */
 static bool find_value(struct header *h, const char *name)
 {
     const char *found = memmem(h->at, (size_t)(h->end - h->at), name, strlen(name));
@@ -64,7 +65,7 @@ static bool parse_shape(struct header h, uint64_t dim[2], unsigned *ret_axes)
     return true;
 }
 
-/* Type, store and dims. NULL, or what was wanted. */
+/* Parse type, store and dims. NULL, or what was expected. */
 static const char *parse(struct header h, struct kaldi_object *o)
 {
     struct header value = h;
@@ -85,11 +86,11 @@ static const char *parse(struct header h, struct kaldi_object *o)
     return NULL;
 }
 
-/* The version, and the length of the text that follows. */
+/* Take the version, and the length of the text that follows. */
 static int take_length(struct kaldi_walk *w, size_t *ret)
 {
     const uint8_t *p;
-    size_t before = 10, len; /* before: 6 bytes are behind us */
+    size_t before = 10, len; /* before: 6 of them are already taken */
     int r = kaldi_take(w, 4, "the version and length of .npy", &p);
 
     if (r < 0)

@@ -1,4 +1,5 @@
-/* Objects of Kaldi tables: the types and their arrays, and who measures and decodes what. */
+/* Objects of Kaldi tables: the types and their arrays, and the choice of the function that measures
+ * or decodes an object. */
 #include "format/kaldi/object/object.h"
 
 #include <assert.h>
@@ -64,8 +65,8 @@ static int measure_wave(struct kaldi_in *in, uint64_t at, struct kaldi_object *r
     return 0;
 }
 
-/* What kaldiio writes in front of objects that Kaldi does not know, and text never begins with;
- * NULL: not that. */
+/* The marker that kaldiio writes before objects unknown to Kaldi; text never begins with it. NULL:
+ * no such marker. */
 static const char *kaldiio_start(const uint8_t *p, size_t have)
 {
     static const char *const starts[] = {"NPY", "AUDIO", "PKL", "fLaC"};
@@ -186,6 +187,6 @@ bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype
         return false;
     if (!kaldi_array_bytes(object, i, dtype, &bytes) || bytes > object->len)
         return false;
-    *ret = object->len - bytes; /* they stand at its end */
+    *ret = object->len - bytes; /* they are at its end */
     return true;
 }

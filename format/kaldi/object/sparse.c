@@ -3,10 +3,10 @@
  *     SM   rows, for each: "SV " and its vector
  *     SV   elements, entries, for each: index, real number of 4 or 8 bytes
  *
- * As in Kaldi entries may be in any order, and of two with the same index the last one counts. */
+ * As in Kaldi, entries may be in any order, and the last of two with the same index counts. */
 #include "format/kaldi/object/walk.h"
 
-#define ROWS_MOST 9999999 /* as Kaldi has it */
+#define ROWS_MOST 9999999 /* Kaldi's limit */
 
 static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *ret_wide)
 {
@@ -15,7 +15,7 @@ static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *ret_wide
 
     if (r < 0)
         return r;
-    if ((uint64_t)index >= elements) /* so is a negative one */
+    if ((uint64_t)index >= elements) /* true for a negative index too */
         return kaldi_bad(w->in, w->at - 4, w->diag, "want an index below %llu, found %d",
                          (unsigned long long)elements, index);
     return kaldi_skip_real(w, ret_wide);
@@ -40,7 +40,7 @@ static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *re
     return r;
 }
 
-/* A row, with columns as many as row 0 has. */
+/* Measure a row, which must have as many columns as row 0. */
 static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bool *ret_wide)
 {
     uint64_t at = w->at, elements = 0;
@@ -92,7 +92,7 @@ int kaldi_sparse_measure(struct kaldi_walk *w, struct kaldi_object *o)
     return r;
 }
 
-/* p: behind "SV ", dst: zeros for all elements. Returns the end of the vector. */
+/* p: after "SV "; dst: zeros for all elements. Returns the end of the vector. */
 static const uint8_t *decode_vector(const uint8_t *p, enum dtype dtype, uint8_t *dst)
 {
     size_t width = dtype == DTYPE_F8 ? 8 : 4;

@@ -1,10 +1,10 @@
-/* Kaldi objects as text: where they end, and their arrays. The parsers are in
- * format/kaldi/object/text_matrix.c and format/kaldi/object/text_lines.c.
+/* Kaldi objects as text: where they end, and their arrays. The parsers are in text_matrix.c and
+ * text_lines.c of this folder.
  *
- * An object ends where Kaldi stops to read: the end of the line behind `]` belongs to it, but not
- * behind `[]` and the `]` of sparse objects. Real numbers are read as float, but as double for
- * DOUBLE and where an array is asked for as double; Kaldi would round to float first what stands
- * in sparse objects, pairs and posteriors. */
+ * An object ends where Kaldi stops reading: the end of the line after `]` belongs to it, but not
+ * after `[]` and the `]` of sparse objects. Real numbers are read as float, except for DOUBLE and
+ * for arrays requested as double; Kaldi would round the numbers of sparse objects, pairs and
+ * posteriors to float first. */
 #include "format/kaldi/object/text.h"
 
 #include <assert.h>
@@ -79,7 +79,7 @@ void kaldi_expect_doubles(struct kaldi_text *t)
         t->wide = true;
 }
 
-/* Does a token end at q? There must be more bytes behind q in the buffer, or none at all. */
+/* Does a token end at q? q must be inside the buffer, or at the end of all bytes. */
 static bool token_ends(const struct kaldi_text *t, const uint8_t *q)
 {
     return q == t->s.end || kaldi_is_blank(*q);
@@ -142,7 +142,7 @@ static int (*const parsers[N_KALDI_TYPES])(struct kaldi_text *t) = {
     [KALDI_TOKENS] = kaldi_text_tokens,
 };
 
-/* The dim[] of what was parsed. */
+/* The dim[] of the object that was parsed. */
 static void dims_of(const struct kaldi_text *t, uint64_t dim[static KALDI_DIMS])
 {
     memset(dim, 0, KALDI_DIMS * sizeof(*dim));
@@ -173,7 +173,7 @@ static void dims_of(const struct kaldi_text *t, uint64_t dim[static KALDI_DIMS])
     }
 }
 
-/* Elements of an array. False: more than memory has bytes. */
+/* The number of elements of an array. False: more than memory can hold. */
 static bool elements_of(const struct kaldi_object *object, unsigned array, uint64_t *ret)
 {
     const uint64_t *dim = object->dim;
@@ -190,7 +190,7 @@ static bool elements_of(const struct kaldi_object *object, unsigned array, uint6
     case KALDI_INT_PAIRS:
     case KALDI_FLOAT_PAIRS:
         return checked_mul(dim[0], 2, ret) && *ret <= UINT64_MAX / 8;
-    default: /* counts, what is counted, values of what is counted */
+    default: /* counts, the counted entries, the values of those */
         *ret = dim[(array + 1) / 2];
         return *ret <= UINT64_MAX / 8;
     }

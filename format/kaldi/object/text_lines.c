@@ -1,7 +1,8 @@
-/* Kaldi's text of single values, lists, posteriors and tokens: most are the rest of a line. */
+/* Kaldi's text of single values, lists, posteriors and tokens. Most of them take the rest of a
+ * line. */
 #include "format/kaldi/object/text.h"
 
-/* The line of a value: it must not be empty, and has a newline. */
+/* The end of a value's line: the line must not be empty and must have a newline. */
 static int take_newline(struct kaldi_text *t)
 {
     kaldi_scan_skip_blanks(&t->s);
@@ -11,7 +12,7 @@ static int take_newline(struct kaldi_text *t)
     return 0;
 }
 
-/* Is this the end of a line that may end with its file? Goes behind it. */
+/* Is p at the end of a line, which may also be the end of the file? If so, skip it. */
 static bool take_end(struct kaldi_text *t)
 {
     kaldi_scan_skip_blanks(&t->s);
@@ -67,7 +68,7 @@ int kaldi_text_one_bool(struct kaldi_text *t)
     return take_newline(t);
 }
 
-/* Objects that are the rest of a line, which may be empty but not missing. */
+/* Begin an object that takes the rest of a line, which may be empty but not missing. */
 static int start_line(struct kaldi_text *t)
 {
     t->s.by_line = true;
@@ -88,7 +89,7 @@ int kaldi_text_ints(struct kaldi_text *t)
     return r;
 }
 
-/* The number of elements since *start, which then is here. */
+/* Store the number of elements since *start, and move *start to here. */
 static int put_count(struct kaldi_text *t, unsigned values, uint64_t *start)
 {
     uint64_t n = t->n[values] - *start;
@@ -127,8 +128,8 @@ int kaldi_text_int_lists(struct kaldi_text *t)
     return r;
 }
 
-/* What stands between two semicolons: a pair, and no pair between the only two. *ret_done: that
- * was the last one. */
+/* Take what is between two semicolons: a pair; if they are the only two, no pair. *ret_done: it was
+ * the last one. */
 static int take_pair(struct kaldi_text *t, bool real, bool *ret_done)
 {
     uint64_t first = t->n[ARRAY_ONLY];
@@ -175,7 +176,7 @@ int kaldi_text_float_pairs(struct kaldi_text *t)
     return pairs(t, true);
 }
 
-/* The entries of a frame behind its bracket. */
+/* The entries of a frame, after its bracket. */
 static int post_frame(struct kaldi_text *t)
 {
     uint64_t start = t->n[ARRAY_POST_VALUES];
@@ -245,7 +246,7 @@ int kaldi_text_gauss_post(struct kaldi_text *t)
     return r;
 }
 
-/* Its newline must follow, but any number of lines may come before it. */
+/* A newline must follow the token, but any number of empty lines may precede it. */
 int kaldi_text_token(struct kaldi_text *t)
 {
     kaldi_scan_skip_blanks(&t->s);

@@ -3,9 +3,9 @@
 
 #include "format/kaldi/object/text.h"
 
-#define PACKED_ROWS_MAX 46340 /* Kaldi counts the values of more wrongly, in 32 bits */
+#define PACKED_ROWS_MAX 46340 /* for more, Kaldi's count of values overflows 32 bits */
 
-/* Where a number may start inside of brackets: a plus and a point may not. */
+/* May a number start with c inside brackets? Not with a plus or a point. */
 static inline bool starts_number(uint8_t c)
 {
     return kaldi_is_digit(c) || c == '-';
@@ -53,8 +53,8 @@ static int dense_matrix(struct kaldi_text *t)
     return r;
 }
 
-/* Kaldi wants all in one line, but does not see a newline between other blanks and a word: it
- * reads `[ \f\n nan ]`. */
+/* Kaldi wants the vector on one line, but overlooks a newline between other white space and a word:
+ * it reads `[ \f\n nan ]`. */
 int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
 {
     bool closed;
@@ -83,7 +83,7 @@ int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
     return r;
 }
 
-/* `rows=3`, `dim=7`. Whatever follows the integer up to a blank is not looked at. */
+/* `rows=3`, `dim=7`. Like Kaldi, ignores anything from the integer to the next white space. */
 static int take_named_size(struct kaldi_text *t, const char *name, const char *want, uint64_t *ret)
 {
     size_t len = strlen(name);
@@ -101,7 +101,7 @@ static int take_named_size(struct kaldi_text *t, const char *name, const char *w
     return 0;
 }
 
-/* An index and a value. before: the index before, and then this one. */
+/* Take an index and a value. *before: the index before; becomes this one. */
 static int sparse_entry(struct kaldi_text *t, uint64_t row, uint64_t dim, int64_t *before)
 {
     uint64_t place;
@@ -122,7 +122,7 @@ static int sparse_entry(struct kaldi_text *t, uint64_t row, uint64_t dim, int64_
     return r;
 }
 
-/* Row number row, which has *ret elements, of an array of zeros. */
+/* Take row number row, of *ret elements, into an array of zeros. */
 static int sparse_row(struct kaldi_text *t, uint64_t row, uint64_t *ret)
 {
     int64_t before = -1;
@@ -149,7 +149,8 @@ static void zero_dst(struct kaldi_text *t)
         memset(t->dst, 0, t->capacity * (t->wide ? 8 : 4));
 }
 
-/* It has no rows, or rows of one length that is not 0: others cannot be made dense by Kaldi. */
+/* A sparse matrix has no rows, or rows of one length that is not 0: Kaldi cannot make others
+ * dense. */
 static int sparse_matrix(struct kaldi_text *t)
 {
     int r = take_named_size(t, "rows=", "rows= and a size up to 2147483647", &t->rows);

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 
-#define STEP_LEAST 256 /* bytes that are copied at once: many objects are small */
+#define STEP_LEAST 256 /* bytes of the first copy: many objects are small */
 
 static void start(struct kaldi_scan *s, uint8_t *buffer)
 {
@@ -28,7 +28,7 @@ void kaldi_scan_memory(struct kaldi_scan *s, uint8_t *buffer, const uint8_t *byt
     start(s, buffer);
 }
 
-/* Copy some bytes, up to room, behind those that wait. */
+/* Copy some bytes, up to capacity, after the unparsed ones. */
 static void fill(struct kaldi_scan *s, uint8_t *end, size_t capacity)
 {
     size_t have = 0;
@@ -115,7 +115,7 @@ static const uint8_t *skip_int(const uint8_t *p, bool *ret_good)
     return p;
 }
 
-/* The end of the number at p, all of which is in the buffer then. NULL: there is none. */
+/* Make all of the number at p available, and return its end. NULL: no number. */
 static uint8_t *whole_number(struct kaldi_scan *s,
                              const uint8_t *(*skip)(const uint8_t *p, bool *ret_good))
 {
@@ -175,7 +175,8 @@ bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret)
     return true;
 }
 
-/* strtod would also read what Kaldi does not, such as 0x1, so it sees the number alone. */
+/* strtod also reads forms that Kaldi does not, such as 0x1, so it gets only the bytes of the
+ * number. */
 bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret)
 {
     uint8_t *end = whole_number(s, skip_number), behind;
@@ -192,8 +193,8 @@ bool kaldi_scan_slow_double(struct kaldi_scan *s, double *ret)
     return true;
 }
 
-/* [-] up to 7 digits [. up to 7 digits]: the digits and the power of ten are exact as double, and
- * so their quotient is rounded once. NULL: ask strtod. */
+/* [-] up to 7 digits [. up to 7 digits]: the digits and the power of ten are exact as double, so
+ * their quotient is rounded once. NULL: use strtod. */
 static const uint8_t *double_short(const uint8_t *p, double *ret)
 {
     static const double power[2][8] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7},

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 
-#define READ_MOST 65536 /* bytes that are asked for at once where they are expected */
+#define READ_MOST 65536 /* bytes of one read, if that many are expected */
 
 /* n: at most w->have. */
 static void step(struct kaldi_walk *w, size_t n)
@@ -73,7 +73,7 @@ int kaldi_skip_ints(struct kaldi_walk *w, uint64_t n, const char *what)
         n -= good;
         if (!n)
             break;
-        r = kaldi_take_int(w, what, &ignored); /* it is bad, or not in the window */
+        r = kaldi_take_int(w, what, &ignored); /* either bad, or not in the window */
         n--;
     }
     return r;

@@ -9,8 +9,8 @@
 
 #define PCM        1
 #define EXTENSIBLE 0xfffe
-#define FMT        16 /* bytes of the chunk that PCM has */
-#define FMT_LONG   40 /* and EXTENSIBLE */
+#define FMT        16 /* bytes of the chunk of PCM */
+#define FMT_LONG   40 /* and of EXTENSIBLE */
 #define BITS       16
 
 struct reader {
@@ -20,7 +20,7 @@ struct reader {
     bool big_endian;
 };
 
-/* Sizes of a chunk that say "to the end of the file". */
+/* Do the sizes in the headers mean "to the end of the file"? */
 static bool is_endless(uint32_t riff, uint32_t data)
 {
     return !riff || riff == UINT32_MAX || !data || data == UINT32_MAX ||
@@ -37,7 +37,7 @@ static uint32_t get32(const struct reader *r, const uint8_t *p)
     return r->big_endian ? load_be32(p) : load_le32(p);
 }
 
-/* The next n bytes, valid until the next call; NULL, with a message: they are not there. */
+/* The next n bytes, valid until the next call; NULL, with a message: the file ends before them. */
 static const uint8_t *take(struct reader *r, size_t n, const char *what)
 {
     uint64_t left = r->in->size - r->at;
@@ -60,8 +60,8 @@ static int failed(const struct reader *r)
     return r->in->error ? r->in->error : -EBADMSG;
 }
 
-/* Step behind the next chunk of that name and its size, over all others. Kaldi goes on behind
- * exactly as many bytes as a chunk says: there is no pad byte. */
+/* Skip to the next chunk of that name, and past its name and size. Like Kaldi, skips exactly the
+ * bytes that a chunk states: there is no pad byte. */
 static int find_chunk(struct reader *r, const char *name, uint32_t *ret_size)
 {
     char what[16];
@@ -106,7 +106,7 @@ static int check_format(const struct reader *r, const uint8_t *fmt, uint32_t siz
     return 0;
 }
 
-/* Channels, rate and what must fit to them. */
+/* Check channels, rate and the numbers that depend on them. */
 static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kaldi_wave *wave)
 {
     uint64_t at = r->at - FMT;
@@ -116,7 +116,7 @@ static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kald
         return kaldi_bad(r->in, at + 2, r->d, "want channels, found none");
     if (bits != BITS)
         return kaldi_bad(r->in, at + 14, r->d, "want samples of 16 bits, found %u", bits);
-    /* In 32 bits, as Kaldi. */
+    /* In 32 bits, as in Kaldi. */
     if (get32(r, fmt + 8) != rate * BITS / 8 * channels)
         return kaldi_bad(r->in, at + 8, r->d, "want %u bytes a second, found %u",
                          rate * BITS / 8 * channels, get32(r, fmt + 8));
@@ -128,7 +128,7 @@ static int check_numbers(const struct reader *r, const uint8_t *fmt, struct kald
     return 0;
 }
 
-/* The chunk "fmt ": r is behind its size. */
+/* The chunk "fmt ": r is past its size. */
 static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
 {
     const uint8_t *fmt = take(r, FMT, "chunk \"fmt \"");
@@ -158,7 +158,7 @@ static int read_format(struct reader *r, uint32_t size, struct kaldi_wave *wave)
     return 0;
 }
 
-/* The chunk "data": r is behind its size. */
+/* The chunk "data": r is past its size. */
 static int read_data(struct reader *r, uint32_t riff, uint32_t size, struct kaldi_wave *wave)
 {
     uint64_t left = r->in->size - r->at, frame = wave->channels * BITS / 8, bytes = left;

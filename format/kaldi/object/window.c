@@ -23,7 +23,8 @@ void kaldi_in_release(struct kaldi_in *in)
     in->capacity = in->have = 0;
 }
 
-/* Bytes follow those that were read: more at once from now on. A hop: headers only. */
+/* If the bytes follow the last ones, read more at once from now on. After a hop read little, since
+ * only headers are needed. */
 static void adapt(struct kaldi_in *in, uint64_t at)
 {
     bool follows = at >= in->start && at <= in->start + in->have;

@@ -1,5 +1,5 @@
-/* Arrays of cells: one behind another, padded, and what goes with these. A sample's array has a
- * length of its own, along its first axis. */
+/* Arrays of cells: concatenated with offsets, or padded with lengths. A sample's array has its own
+ * length along its first axis. */
 #include "format/kaldi/set/work.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 
-/* Rows of the array; its other axis is that of all. */
+/* Counts the rows of the array; all arrays have the same second axis. */
 static int count_rows(void *ctx, uint64_t sample, const struct sums_pair *before,
                       struct sums_pair *ret)
 {
@@ -49,7 +49,8 @@ static int array_item(struct kaldi_work *w, uint64_t sample, const struct sums_p
                                     array->real ? c->real : array->dtype, off, len, dst, d);
 }
 
-/* The second axis of the arrays of a selection; 1 where they have one. */
+/* Set w->tail to the size of the second axis of a selection's arrays; to 1 if they have one
+ * axis. */
 static int find_tail(struct kaldi_work *w)
 {
     const struct kaldi_column *c = &w->set->column[w->base_field->column];
@@ -89,7 +90,7 @@ static int one_form(struct kaldi_work *w, struct form *ret)
     return r;
 }
 
-/* [first] and the second axis, if there is one. */
+/* Add the axes [first] and, if there is one, the second. */
 static void add_axes(const struct kaldi_work *w, uint64_t first, struct form *ret)
 {
     ret->dim[ret->ndim++] = first;
@@ -194,7 +195,7 @@ static int padded_read(const struct dataset *ds, const struct field *f, const st
     return kaldi_read_even(&w, sums_most(&sums) * w.tail * f->width, padded_item, off, len, dst, d);
 }
 
-/* int64 numbers, made one by one; count: of them. */
+/* Make int64 numbers, one by one. */
 static int read_numbers(struct kaldi_work *w, bool lengths, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
@@ -225,7 +226,8 @@ static int read_numbers(struct kaldi_work *w, bool lengths, uint64_t off, size_t
     return r;
 }
 
-/* A file of lengths is there where that of the arrays is: its form fails with theirs. */
+/* A file of lengths or offsets exists if the file of the arrays does: its form fails if theirs
+ * fails. */
 static int numbers_form(struct kaldi_work *w, uint64_t count, struct form *ret)
 {
     AUTO_SUMS struct sums sums = {0};
@@ -274,7 +276,7 @@ static int offsets_read(const struct dataset *ds, const struct field *f,
     return read_numbers(&w, false, off, len, dst, d);
 }
 
-/* A sample that cannot be read has no file; of a batch that is found out when it is read. */
+/* A sample that cannot be read has no file; for a batch, reading the file finds out. */
 static int value_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
                       struct form *ret)
 {
@@ -301,7 +303,7 @@ static int value_read(const struct dataset *ds, const struct field *f, const str
     return kaldi_read_even(&w, f->width, array_item, off, len, dst, d);
 }
 
-/* The samples a second of audio. */
+/* The samples per second of audio. */
 static int rate_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {

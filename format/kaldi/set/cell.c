@@ -11,7 +11,7 @@
 
 #define DECODE_MOST (UINT64_C(1) << 30) /* bytes of an object, and of its values, held at once */
 #define CHUNK       16384
-#define SMALL       16384 /* bytes of values that are not worth remembering */
+#define SMALL       16384 /* bytes of values too few to be kept in the memo */
 
 #define HEADER_MATRIX 15 /* 00 'B' "FM " 4 rows 4 columns */
 #define HEADER_VECTOR 10
@@ -95,8 +95,8 @@ int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, 
 
 /* ---- audio ---- */
 
-/* Samples [first, first + n) of the channel that counts, or n interleaved samples of all, from
- * byte at of the blob; the channel's are stride values apart. */
+/* Read samples [first, first + n) of the channel that counts, or, if all count, values [first,
+ * first + n) of the interleaved channels. */
 static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n, uint8_t *dst,
                         struct diag *d)
 {
@@ -130,7 +130,7 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
     return result;
 }
 
-/* Bytes [off, off + len) of the samples as little-endian int16. */
+/* Write bytes [off, off + len) of the samples as little-endian int16. */
 static int read_audio(const struct kaldi_cell *cell, uint64_t off, size_t len, uint8_t *dst,
                       struct diag *d)
 {
@@ -176,7 +176,7 @@ static int read_wav(const struct kaldi_cell *cell, uint64_t off, size_t len, uin
 
 /* ---- arrays ---- */
 
-/* All of an array of a row, decoded; others need it, too. */
+/* Decode all of an array of a row; the memo keeps it, since other reads need it too. */
 struct decoding {
     const struct kaldi_cell *cell;
     unsigned array;
@@ -214,7 +214,7 @@ static int decode(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-/* Bytes of the rows and columns that count, from all of the array. */
+/* Copy the rows and columns that count from the whole array. */
 static void copy_cut(const struct kaldi_cell *cell, unsigned width, const uint8_t *all,
                      uint64_t off, size_t len, uint8_t *dst)
 {
@@ -238,7 +238,7 @@ static void copy_cut(const struct kaldi_cell *cell, unsigned width, const uint8_
     }
 }
 
-/* May the rows that count be read as they stand? */
+/* Does the source hold the rows that count exactly as files show them? */
 static bool stands_plain(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
                          unsigned width, uint64_t *ret_at)
 {
@@ -291,7 +291,7 @@ int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell,
 
 /* ---- objects as bytes ---- */
 
-/* Of a part of a matrix or a vector: how Kaldi writes it. */
+/* The type in which Kaldi writes a part of a matrix or vector. */
 static enum dtype cut_dtype(const struct kaldi_cell *cell)
 {
     switch (cell->row.object.store) {
@@ -344,7 +344,7 @@ static uint64_t cut_bytes(const struct kaldi_cell *cell)
            cell->row.n[0] * (matrix ? cell->row.n[1] : 1) * dtype_info(cut_dtype(cell))->bytes;
 }
 
-/* Tokens: where they are in the object, from its measure. */
+/* The bytes of the tokens in the object, from its dims. */
 static uint64_t token_len(const struct kaldi_cell *cell)
 {
     const struct kaldi_object *o = &cell->row.object;
@@ -385,7 +385,7 @@ uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way)
     return cell->row.object.len + (way == KALDI_AS_ENTRY && needs_end(cell));
 }
 
-/* Bytes that stand in the file, and a line's end behind size. */
+/* Read size bytes from the file at byte at, and a newline after them. */
 static int read_ended(const struct kaldi_cell *cell, uint64_t at, uint64_t size, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d)
 {

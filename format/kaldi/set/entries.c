@@ -1,4 +1,4 @@
-/* Cells as bytes: objects as they are stored, archives and their scp files, text, audio, keys. */
+/* Cells as bytes: objects as stored, archives and their scp files, text, audio, keys. */
 #include "format/kaldi/set/work.h"
 
 #include <errno.h>
@@ -9,21 +9,22 @@
 #include "base/missing_ranges.h"
 
 #define RUN_BYTES (4u << 20)  /* of an archive, read at once */
-#define PAGE      (64u << 10) /* no system has larger ones */
+#define PAGE      (64u << 10) /* at least the page size of every system */
 
 /* ---- sums ---- */
 
-/* The entry of a sample in an archive. An object that cannot be read has no key there: newlines
- * up to the next PAGE, which a reader skips, and a PAGE of which no byte can be read. So what is
- * before it is in pages of its own and can be read, and what is behind it has its place. */
+/* The entry of a sample in an archive. An object that cannot be read has no key there. Instead it
+ * has newlines up to the next PAGE boundary, which readers skip, and then one PAGE that cannot be
+ * read. So the entries before it share no page with it and stay readable, and the entries after it
+ * keep their places. */
 struct entry {
     struct kaldi_cell cell;
     bool is_bad;
-    uint64_t lead; /* bytes before the object: its key and a space; or those newlines */
-    uint64_t size; /* with them */
+    uint64_t lead; /* bytes before the object: key and space, or the newlines */
+    uint64_t size; /* bytes, lead included */
 };
 
-/* The entry that begins at byte at. The files of a bad sample of its own have no bytes at all. */
+/* The entry that begins at byte at. The file of a single bad sample has no bytes at all. */
 static int entry_of(const struct kaldi_work *w, uint64_t sample, uint64_t at, struct entry *ret,
                     struct diag *d)
 {
@@ -55,7 +56,7 @@ static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *befor
     return r;
 }
 
-/* A line of the scp file: the sums of the other number are those of the archive. */
+/* Counts a line of the scp file in size, and the archive's bytes in other. */
 static int count_script(void *ctx, uint64_t sample, const struct sums_pair *before,
                         struct sums_pair *ret)
 {
@@ -105,7 +106,7 @@ static int cell_bytes(struct kaldi_work *w, enum kaldi_bytes way, uint64_t sampl
     return r < 0 ? r : kaldi_cell_bytes(w->set, &cell, way, off, len, dst, d);
 }
 
-/* The size of a file that sums tell. */
+/* The form of a file of bytes whose size the sums give. */
 static int summed_size(struct kaldi_work *w, sums_fn *number, struct form *ret)
 {
     AUTO_SUMS struct sums sums = {0};
@@ -202,8 +203,8 @@ static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums
     return len ? cell_bytes(w, KALDI_AS_ENTRY, sample, off - capacity, len, dst, d) : 0;
 }
 
-/* Is the key the one that stands in the archive? A table may be joined by speaker, and a key that
- * stands twice is shown with ~ and a number. */
+/* Is the key equal to the one in the source archive? It differs if a table is joined by speaker, or
+ * if a repeated key got ~ and a number. */
 static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_t len)
 {
     uint8_t own[KEY_MAX];
@@ -212,7 +213,7 @@ static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_
            key_index_key(&cell->table->index, cell->number, own) == len && !memcmp(own, key, len);
 }
 
-/* Where an entry stands in its file as it is shown. false: nowhere. */
+/* Where the source holds an entry byte for byte as shown. false: nowhere. */
 static bool entry_place(struct kaldi_work *w, uint64_t place, const struct blob **ret_blob,
                         uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -233,8 +234,8 @@ static bool entry_place(struct kaldi_work *w, uint64_t place, const struct blob 
     return true;
 }
 
-/* How many bytes from byte off of the file on, at place, stand in the source just so: entries that
- * follow each other there, too. *ret_at: where. */
+/* The number of bytes, from byte skip of the entry at place on, that the source holds byte for
+ * byte, over entries that are neighbours there too. *ret_at: where. */
 static size_t run_of_entries(struct kaldi_work *w, uint64_t place, uint64_t skip, size_t len,
                              const struct blob **ret_blob, uint64_t *ret_at)
 {
@@ -253,7 +254,7 @@ static size_t run_of_entries(struct kaldi_work *w, uint64_t place, uint64_t skip
     return (size_t)min_u64(len, end - *ret_at);
 }
 
-/* A walk over an archive: the entry that byte off is in. */
+/* A walk over an archive, at the entry that contains byte off. */
 struct archive_walk {
     struct sums sums;
     uint64_t off, place;
@@ -265,7 +266,7 @@ static void archive_walk_release(struct archive_walk *walk)
     sums_close(&walk->sums);
 }
 
-/* n bytes further. */
+/* Advance by n bytes. */
 static int advance(struct archive_walk *walk, size_t n)
 {
     int r = 0;
@@ -278,8 +279,8 @@ static int advance(struct archive_walk *walk, size_t n)
     return r;
 }
 
-/* Some of the next len bytes: a run of entries, or one. *ret_n: how many, also if they are missing.
- */
+/* Read some of the next len bytes: a run of entries, or one. *ret_n: how many, set even if they are
+ * missing. */
 static int read_some(struct kaldi_work *w, const struct archive_walk *walk, size_t len,
                      uint8_t *dst, size_t *ret_n, struct diag *d)
 {
@@ -323,7 +324,7 @@ static int archive_read(const struct dataset *ds, const struct field *f,
 
 /* ---- scp files ---- */
 
-/* The archive that the scp file is of, as it is named beside it. */
+/* The name of the archive that the scp file belongs to, relative to it. */
 static void name_archive(struct kaldi_work *w, const struct field *f)
 {
     snprintf(w->suffix, sizeof(w->suffix), "%s%s.ark", f->unnamed ? "" : ".",
@@ -370,7 +371,7 @@ static int script_read(const struct dataset *ds, const struct field *f, const st
     return kaldi_read_summed(&w, count_script, 1, script_item, off, len, dst, d);
 }
 
-/* ---- texts: lines, and elements as wide as the longest ---- */
+/* ---- texts: as lines, and as elements of the width of the longest ---- */
 
 static const struct kaldi_text_ops *text_of(const struct field *f)
 {

@@ -1,5 +1,5 @@
-/* The fields of Kaldi tables: of each array several, for a batch shows it padded, with the lengths,
- * or one behind another, with the offsets; and objects, text and audio. */
+/* The fields of Kaldi tables. Each array has several, since a batch shows the arrays padded, with
+ * lengths, or concatenated, with offsets; objects, text and audio have one each. */
 #include "format/kaldi/set/work.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static void add_field(struct dataset *ds, const struct kaldi_field *of, const ch
              suffix);
 }
 
-/* An array of cells that differ in length, in all its forms. */
+/* Add the fields of an array of cells that differ in length. */
 static void add_array(struct dataset *ds, const struct kaldi_field *of, const char *suffix,
                       enum field_role role, enum dtype dtype)
 {
@@ -96,7 +96,7 @@ int kaldi_fields_init(struct dataset *ds)
     return 0;
 }
 
-/* The axes of an item, for people: those that differ are marked so. */
+/* Set the axes of an item; a size that differs from cell to cell is DIM_VARIES. */
 static int set_axes(struct field *f, const struct kaldi_column *c, unsigned array)
 {
     f->ndim = kaldi_axes(c, array);

@@ -1,7 +1,8 @@
-/* Kaldi tables as a format: which files they are, and what datasets they make.
+/* Kaldi tables as a format: which files belong to it, and the datasets made from them.
  *
- * A table is a dataset, called like its file; the known tables of a data directory are one, `all`.
- * An archive that an scp file of the same folder names is not one of its own. */
+ * A table is a dataset with the name of its file; the known tables of a data directory are one
+ * dataset, `all`. An archive that an scp file of the same folder names is not a dataset of its
+ * own. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +17,17 @@
 #include "format/kaldi/table/scp.h"
 
 #define JOINED      "all"  /* the dataset of a data directory */
-#define ALONE       "data" /* the field of a table on its own */
+#define ALONE       "data" /* the field of a single table */
 #define NAME_MOST   40     /* bytes of a field's name */
 #define PROBE_LINES 32
-#define SCAN_MOST   (16u << 20) /* bytes of an scp file in which archives are looked for */
+#define SCAN_MOST   (16u << 20) /* bytes of an scp file that are searched for archives */
 
 /* ---- which files ---- */
 
 /* The files of a data directory. */
 static const struct known_file {
     const char *name;
-    enum kaldi_type type; /* of text; KALDI_UNKNOWN: it is an scp file */
+    enum kaldi_type type; /* of its text; KALDI_UNKNOWN: an scp file */
     enum { A_FIELD, SEGMENTS, NO_FIELD } use;
 } known_files[] = {
     {"feats.scp", KALDI_UNKNOWN, A_FIELD},
@@ -43,7 +44,7 @@ static const struct known_file {
     {"reco2dur", KALDI_DOUBLE, A_FIELD},
     {"reco2file_and_channel", KALDI_TOKENS, A_FIELD},
     {"segments", KALDI_TOKENS, SEGMENTS},
-    {"spk2utt", KALDI_TOKENS, NO_FIELD}, /* utt2spk says the same */
+    {"spk2utt", KALDI_TOKENS, NO_FIELD}, /* has the same content as utt2spk */
     {"frame_shift", KALDI_UNKNOWN, NO_FIELD},
 };
 
@@ -67,7 +68,7 @@ static bool is_blank(uint8_t c)
     return memchr(" \t\n\v\f\r", c, 6);
 }
 
-/* The first key and what follows it. NULL: there is none. */
+/* Skip the first key; returns the text after it. NULL: no key. */
 static const uint8_t *behind_key(const uint8_t *head, size_t len, size_t *ret_left)
 {
     size_t at = 0, key;
@@ -104,7 +105,7 @@ static bool is_script(const uint8_t *head, size_t len, bool whole)
     return n;
 }
 
-/* Is that the start of a matrix, vector or posterior as text? */
+/* Does a matrix, vector or posterior in text start there? */
 static bool is_bracket(const uint8_t *at, size_t left)
 {
     size_t i = 0, number;
@@ -152,7 +153,7 @@ static enum claim kaldi_probe(const struct probed_file *file)
 
 /* ---- making datasets ---- */
 
-/* The files of a folder, while datasets are made of them. */
+/* The files of a folder, while datasets are made from them. */
 struct folder_files {
     struct source_file *file;
     size_t n;
@@ -177,7 +178,7 @@ static enum kaldi_table_kind kind_of(const struct source_file *file)
                                                                                   : KALDI_ARCHIVE;
 }
 
-/* The name of a field: of the file, without what says that it is an scp file. */
+/* The name of a field: the file's name without what marks an scp file. */
 static void field_name(const struct source_file *file, char ret[static FIELD_NAME_SIZE])
 {
     size_t len = strlen(file->name);
@@ -187,7 +188,7 @@ static void field_name(const struct source_file *file, char ret[static FIELD_NAM
     snprintf(ret, FIELD_NAME_SIZE, "%.*s", (int)min_u64(len, NAME_MOST), file->name);
 }
 
-/* Open the table of a file. *ret NULL: it cannot be used, and that was told. */
+/* Open the table of a file. *ret NULL: it cannot be used, and the finds have the error. */
 static int open_table(struct folder_files *files, struct source_file *file, const char *name,
                       struct kaldi_table **ret)
 {
@@ -221,8 +222,8 @@ static int same_file(const struct blob *a, const struct blob *b)
     return r == 0 ? !strcmp(x, y) : r == -ENOMEM ? r : 0;
 }
 
-/* The archive of the folder that a line names, if it is one; else *ret is NULL. 0, or what
- * blob_says_nothing() is said of. */
+/* The archive of the folder that a line names, if it names one; else *ret is NULL. 0, or an error
+ * of which blob_says_nothing() is true. */
 static int named_archive(struct folder_files *files, const struct scp_line *line,
                          const char *folder, struct source_file **ret)
 {
@@ -289,7 +290,7 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
 
 /* ---- folders ---- */
 
-/* Two known files make a data directory; one is a table on its own. */
+/* Two known files make a data directory; one is a single table. */
 static bool is_directory(const struct folder_files *files)
 {
     unsigned n = 0;
@@ -299,7 +300,7 @@ static bool is_directory(const struct folder_files *files)
     return n > 1;
 }
 
-/* A dataset of tables, to which come the archives that they name. */
+/* Make a dataset of tables; it also takes the archives that they name. */
 static int add_dataset(struct folder_files *files, const char *name, struct kaldi_parts *parts,
                        bool is_alone)
 {
@@ -316,7 +317,7 @@ static int add_dataset(struct folder_files *files, const char *name, struct kald
     return r < 0 ? r : files->finds->dataset(files->finds, name, ds);
 }
 
-/* The table of a file of the data directory, or what else it is. */
+/* Take a file of the data directory: a table, or one of the other files. */
 static int take_known(struct folder_files *files, struct source_file *file,
                       const struct known_file *known, struct kaldi_parts *parts)
 {
@@ -352,7 +353,7 @@ static int open_directory(struct folder_files *files)
     return r < 0 || !parts.n ? r : add_dataset(files, JOINED, &parts, false);
 }
 
-/* A dataset of one table, called like its file. */
+/* Make a dataset of one table, with the name of its file. */
 static int open_alone(struct folder_files *files, struct source_file *file)
 {
     AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
@@ -389,11 +390,12 @@ static int kaldi_open_folder(struct source_file *sources, size_t n,
     if (files.is_directory)
         r = open_directory(&files);
     if (r == 0)
-        r = open_kind(&files, KALDI_SCRIPT); /* archives that they name are not tables */
+        r = open_kind(&files,
+                      KALDI_SCRIPT); /* scp files first: archives that they name are not tables */
     return r < 0 ? r : open_kind(&files, KALDI_ARCHIVE);
 }
 
-/* The field that people come for: features, else audio, else the first. */
+/* The field for the example: features, else audio, else the first. */
 static const struct field *main_field(const struct dataset *ds)
 {
     static const char *const names[] = {"feats", "wav"};

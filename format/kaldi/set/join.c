@@ -12,18 +12,18 @@
 
 #define VERSION           1
 #define STEP_NS           10000000
-#define LOOK              64   /* rows between two looks at the clock */
+#define LOOK              64   /* rows between two readings of the clock */
 #define LISTED            1000 /* keys of a list in dataset.json */
-#define LEVEL_ROWS        1000 /* that tell by what a table is keyed */
-#define SEGMENTS_REPORTED 10   /* that were left out */
+#define LEVEL_ROWS        1000 /* rows that decide what a table is keyed by */
+#define SEGMENTS_REPORTED 10   /* left-out segments that the notes list */
 #define TOKENS_MOST       4096 /* bytes of a line of utt2spk */
 
-/* Texts that are kept with the index, in their order: members of dataset.json, and: */
+/* The texts kept with the index, in this order: members of dataset.json, and: */
 enum { ABOUT_NOTES = 3 };
 
 enum level { BY_UTTERANCE, BY_SPEAKER, BY_RECORDING, N_LEVELS };
 
-/* What is told of a table. */
+/* What dataset.json reports about a table. */
 struct misses {
     uint64_t missing;
     struct text missing_keys; /* JSON strings with commas between */
@@ -43,7 +43,7 @@ struct kaldi_join {
 
     /* While rows are joined: */
     bool begun;
-    uint64_t at; /* row of the base */
+    uint64_t at; /* the next row of the base */
     bool begun_rows;
     struct misses miss[KEY_INDEX_COLUMNS];
     struct text notes;
@@ -141,7 +141,7 @@ const struct key_index *kaldi_join_index(const struct kaldi_join *join)
 
 /* ---- what texts say ---- */
 
-/* The tokens of a row, NUL-terminated, "" where they cannot be read. */
+/* The tokens of a row, NUL-terminated; "" if they cannot be read. */
 static size_t row_tokens(struct kaldi_in *in, const struct kaldi_table *table, uint64_t row,
                          char ret[static TOKENS_MOST])
 {
@@ -168,13 +168,13 @@ static size_t row_tokens(struct kaldi_in *in, const struct kaldi_table *table, u
 
 /* ---- an utterance ---- */
 
-/* What is known of one while it is joined. */
+/* An utterance while it is joined. */
 struct utterance {
     uint8_t key[KEY_MAX];
     size_t len;
     char speaker[TOKENS_MOST], line[SEGMENT_LINE];
     struct kaldi_segment segment;
-    const char *segment_wrong; /* NULL: there is one */
+    const char *segment_wrong; /* NULL: it has a good segment */
 };
 
 static void know_utterance(struct kaldi_join *join, uint64_t row, struct utterance *u)
@@ -192,13 +192,14 @@ static void know_utterance(struct kaldi_join *join, uint64_t row, struct utteran
     u->segment_wrong = kaldi_segments_line(&join->segments, at, u->line, &u->segment);
 }
 
-/* An utterance of which the line could not be read is not one that something is missing of. */
+/* The error of reading a line, if there was one: then nothing about the utterance counts as
+ * missing. */
 static int read_error(const struct kaldi_join *join)
 {
     return join->in.error ? join->in.error : join->segments.in.error;
 }
 
-/* The row that a table has for the utterance. */
+/* Find the row of a table that belongs to the utterance. */
 static bool find_row(const struct kaldi_table *table, enum level level, const struct utterance *u,
                      uint64_t *ret)
 {
@@ -214,7 +215,7 @@ static bool find_row(const struct kaldi_table *table, enum level level, const st
     return *name && key_index_find(&table->index, name, strlen(name), ret);
 }
 
-/* What Kaldi's tables of that name are keyed by. */
+/* The level by which Kaldi's tables of that name are keyed. */
 static enum level usual_level(const char *name)
 {
     if (!strncmp(name, "reco2", 5))
@@ -222,8 +223,8 @@ static enum level usual_level(const char *name)
     return !strcmp(name, "cmvn") || !strcmp(name, "spk2gender") ? BY_SPEAKER : BY_UTTERANCE;
 }
 
-/* By what is a table keyed? By what the first utterances find most with; an utterance may be called
- * like its speaker, so where that is the same, as is usual. */
+/* The level by which a table is keyed: the one under which most of the first utterances find a row.
+ * An utterance may have the name of its speaker; in a tie the usual level wins. */
 static enum level find_level(struct kaldi_join *join, unsigned column, struct utterance *u)
 {
     const struct kaldi_table *table = join->set->column[column].table;
@@ -271,7 +272,7 @@ static bool join_cut(struct kaldi_join *join, const struct utterance *u,
     const char *wrong;
 
     kaldi_table_row(table, row, &wave);
-    if (wave.object.store == KALDI_BAD) { /* its files say why */
+    if (wave.object.store == KALDI_BAD) { /* reading its files gives the reason */
         ret[0] = ret[1] = ret[2] = 0;
         return true;
     }
@@ -334,7 +335,7 @@ static int join_identity(const struct kaldi_join *join, char **ret)
     return text_finish(&t, ret, NULL);
 }
 
-/* The files that are joined, for people. */
+/* The names of the joined files, for messages. */
 static int join_source(const struct kaldi_join *join, char **ret)
 {
     AUTO_TEXT struct text t = {0};
@@ -391,7 +392,7 @@ static int begin(struct kaldi_join *join)
     return 0;
 }
 
-/* The keys of a table that no utterance has used. */
+/* Add the keys of a table that no utterance uses. */
 static uint64_t add_extra(const struct kaldi_table *table, const struct misses *miss,
                           struct text *t)
 {
@@ -444,7 +445,7 @@ static void describe_extra(const struct kaldi_join *join, struct text *t)
     }
 }
 
-/* Did memory for what is told run out? */
+/* Did memory for the reports run out? */
 static bool texts_failed(const struct kaldi_join *join)
 {
     bool failed = join->notes.failed;
@@ -454,7 +455,7 @@ static bool texts_failed(const struct kaldi_join *join)
     return failed;
 }
 
-/* What was read of utt2spk and segments was of the versions that are served. */
+/* Check that utt2spk and segments did not change while they were read. */
 static int sources_check(const struct kaldi_join *join)
 {
     int r = join->speaker ? blob_check(join->speaker->blob) : 0;
@@ -498,10 +499,11 @@ static int finish(struct kaldi_join *join)
         key_index_builder_free(join->builder);
         join->builder = NULL;
     }
-    return 0; /* not kept: the tables have said why */
+    return 0; /* not kept: the tables have reported why */
 }
 
-/* Tables that have nothing for any utterance are the likely reason. */
+/* Report that there are no samples. Tables without a row for any utterance are the likely
+ * reason. */
 static int no_samples(const struct kaldi_join *join, struct diag *d)
 {
     AUTO_TEXT struct text lacking = {0};
@@ -524,7 +526,7 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d)
     AUTO_FREE struct utterance *u = NULL;
     int r = join->begun ? 0 : begin(join);
 
-    join->in.error = join->segments.in.error = 0; /* of a read that may succeed now */
+    join->in.error = join->segments.in.error = 0; /* the read may succeed now */
     if (r == 0 && join->has_segments) {
         r = kaldi_segments_step(&join->segments, until);
         if (r <= 0)
@@ -550,7 +552,7 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-/* Text number i of what was said of the index; "" where there is none. */
+/* Text number i of those kept with the index; "" if there is none. */
 static const char *about_text(const struct kaldi_join *join, unsigned i)
 {
     const char *at = (const char *)join->index.about;

@@ -8,9 +8,9 @@
 #include "base/checked.h"
 #include "base/clock.h"
 
-#define LOOK          64   /* lines between two looks at the clock */
+#define LOOK          64   /* lines between two readings of the clock */
 #define SEGMENT_LEAST 0.1f /* seconds: min-segment-length */
-#define SEGMENT_OVER  0.5f /* max-overshoot: behind the end of the recording */
+#define SEGMENT_OVER  0.5f /* max-overshoot: seconds past the end of the recording */
 
 int kaldi_segments_init(struct kaldi_segments *ret, struct blob *blob)
 {
@@ -27,7 +27,7 @@ void kaldi_segments_release(struct kaldi_segments *s)
     *s = (struct kaldi_segments){0};
 }
 
-/* Some of the rest of a line that is too long. */
+/* Skip some of the rest of a line that is too long. */
 static int skip_piece(struct kaldi_segments *s)
 {
     size_t have = 0;
@@ -41,7 +41,8 @@ static int skip_piece(struct kaldi_segments *s)
     return 0;
 }
 
-/* The utterance of a line and where the rest is. Kaldi skips lines that it cannot use. */
+/* Add the utterance of a line, and where the rest is, to the index. Kaldi skips lines that it
+ * cannot use. */
 static int index_line(struct kaldi_segments *s)
 {
     uint64_t from = s->at;
@@ -90,7 +91,7 @@ static bool parse_time(const char *text, double *ret)
     return *text && !*end && isfinite(*ret) && strspn(text, "0123456789+-.eE") == strlen(text);
 }
 
-/* The rest of a line of segments, behind the utterance. NULL, or what is wrong. text is changed. */
+/* Parse the rest of a line, after the utterance. NULL, or what is wrong. Changes text. */
 static const char *parse_line(char *text, struct kaldi_segment *ret)
 {
     char *word[5] = {NULL}, *rest = text, *end;
@@ -129,7 +130,7 @@ const char *kaldi_segment_cut(const struct kaldi_segment *segment, const struct 
     float rate = (float)wave->object.dim[2], length = (float)samples / rate;
     double end = segment->end;
 
-    if (!(segment->start <= (double)length)) /* a rate of 0 leaves no length */
+    if (!(segment->start <= (double)length)) /* not ">": a rate of 0 may make length NaN */
         return "it starts behind the end of the recording";
     if (end > (double)(length + SEGMENT_OVER))
         return "it ends more than 0.5 s behind the end of the recording";

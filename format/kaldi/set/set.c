@@ -1,4 +1,4 @@
-/* What a dataset of Kaldi tables does, and how it is made of them. */
+/* A dataset of Kaldi tables: its operations, and how it is made. */
 #include "format/kaldi/set/set.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "format/core/format.h"
 #include "format/encode/encode.h"
 
-/* What is not as it should be: lines. */
+/* Add the notes of the tables and the join, as lines. */
 static void add_notes(const struct kaldi_set *set, struct text *t)
 {
     for (unsigned i = 0; i < set->n_columns; i++) {
@@ -29,8 +29,8 @@ static void add_notes(const struct kaldi_set *set, struct text *t)
         t->data[t->len - 1] = '\0'; /* the last line's end */
 }
 
-/* Who may not read the files that an scp file names may not read what is made of them. What a
- * command has put out is the cache folder's. */
+/* The permission bits to deny: a user that cannot read the files that an scp file names must not
+ * read data made from them. The output of a command belongs to the cache folder. */
 static unsigned denied_by(const struct blob *shown, const struct kaldi_table *table)
 {
     unsigned denied = 0;
@@ -41,7 +41,7 @@ static unsigned denied_by(const struct blob *shown, const struct kaldi_table *ta
     return denied;
 }
 
-/* All tables are ready: what they have in common. */
+/* All tables are ready: set what they have in common. */
 static int set_finish(struct dataset *ds)
 {
     struct kaldi_set *set = ds->impl;
@@ -96,7 +96,7 @@ static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[sta
     return key_index_key(kaldi_set_of(ds)->keys, sample, ret);
 }
 
-/* A name that was cut: the sample whose name it is. */
+/* A cut name, and the set in which to find its sample. */
 struct cut_name {
     const struct dataset *ds;
     const char *name;
@@ -129,7 +129,7 @@ static bool set_find(const struct dataset *ds, const char *name, size_t len, uin
            key_index_find(keys, key, key_len, ret);
 }
 
-/* Rows, or samples, and columns, as an scp file has them. */
+/* Add the range of rows (or samples) and columns, in the form of an scp file. */
 static void add_cut(const struct kaldi_cell *cell, struct text *t)
 {
     const struct kaldi_row *row = &cell->row;
@@ -161,7 +161,7 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
     }
 }
 
-/* The bytes that are read of a cell for a field. */
+/* The bytes of a cell that a field reads. */
 static void field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
                        uint64_t *ret_len)
 {
@@ -187,13 +187,13 @@ static void field_span(const struct kaldi_cell *cell, const struct field *f, uin
     case FIELD_OBJECT:
         kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
         break;
-    default: /* what the index says */
+    default: /* the index has it */
         *ret_len = 0;
         break;
     }
 }
 
-/* What all fields read of a cell. */
+/* The bytes of a cell that all fields together read. */
 static void cell_span(const struct kaldi_column *c, const struct kaldi_cell *cell,
                       uint64_t *ret_off, uint64_t *ret_len)
 {
@@ -202,7 +202,7 @@ static void cell_span(const struct kaldi_column *c, const struct kaldi_cell *cel
     kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
     if (!cell->row.is_cut)
         return;
-    /* A part may have to be decoded for one field, and be read as it stands for another. */
+    /* One field may need a part decoded, and another may read it as stored. */
     kaldi_cell_array_span(cell, 0, c->real, &off, &len);
     end = max_u64(off + len, *ret_off + *ret_len);
     *ret_off = min_u64(off, *ret_off);
@@ -312,7 +312,7 @@ static void set_free(struct dataset *ds)
 {
     struct kaldi_set *set = ds->impl;
 
-    ds->n_blobs = 0; /* they are the tables' and ours */
+    ds->n_blobs = 0; /* the tables and the set own them */
     if (!set)
         return;
     kaldi_join_free(set->join);
@@ -352,7 +352,7 @@ void kaldi_parts_release(struct kaldi_parts *parts)
     *parts = (struct kaldi_parts){0};
 }
 
-/* Give the tables and the material of parts to the set, which frees them from now on. */
+/* Move the tables and the material of parts to the set, which owns them from now on. */
 static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_parts *parts,
                       bool is_alone)
 {
@@ -374,7 +374,7 @@ static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_pa
     for (size_t i = 0; i < set->n_material; i++)
         ds->blob[ds->n_blobs++] = set->material[i];
     if (parts->segments)
-        ds->blob[ds->n_blobs++] = parts->segments; /* the join's */
+        ds->blob[ds->n_blobs++] = parts->segments; /* owned by the join */
     return 0;
 }
 

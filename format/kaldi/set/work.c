@@ -31,7 +31,8 @@ int kaldi_work_cell(const struct kaldi_work *w, uint64_t sample, struct kaldi_ce
     return kaldi_cell(w->set, w->base_field->column, sample, ret, d);
 }
 
-/* Each kind of sum has an address of its own, which tells it from others of the same cells. */
+/* The memo's key contains the address of number(), which distinguishes it from other sums over the
+ * same cells. */
 int kaldi_work_sums(struct kaldi_work *w, sums_fn *number, struct sums *ret)
 {
     const uint64_t *id = w->sel->id;

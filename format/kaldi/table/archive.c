@@ -1,4 +1,4 @@
-/* An archive is hopped over from header to header. */
+/* The pass over an archive, which hops from header to header. */
 #include "format/kaldi/table/pass_parts.h"
 
 #include <errno.h>
@@ -6,9 +6,9 @@
 
 #include "base/checked.h"
 
-#define KEY_USUAL 64 /* bytes that are looked at first */
+#define KEY_USUAL 64 /* bytes searched first */
 
-/* The bytes of the key at the start of text; have: there is no end among these. */
+/* The length of the key at the start of text; have: the key does not end within these bytes. */
 static size_t key_end(const uint8_t *text, size_t have)
 {
     size_t len = 0;
@@ -42,7 +42,7 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
             break;
     }
     len = key_end(text, have);
-    if (len == have) { /* a long one, or the last */
+    if (len == have) { /* a long key, or the last */
         text = kaldi_in_at(in, from, KEY_MAX + 1, &have);
         if (!text)
             return kaldi_bad(in, from, d, "cannot be read");
@@ -51,7 +51,7 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
     if (len > KEY_MAX)
         return kaldi_bad(in, from, d, "want a key of at most %u bytes, found more", KEY_MAX);
     if (len == have)
-        return 0; /* a key without anything behind it is an end to Kaldi, too */
+        return 0; /* a key with nothing after it ends the archive for Kaldi too */
     if (text[len] != ' ' && text[len] != '\t' && text[len] != '\n')
         return kaldi_bad(in, from + len, d, "want a space behind key '%.*s', found byte %02x",
                          (int)min_u64(len, 60), (const char *)text, text[len]);
@@ -62,7 +62,7 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
     return 1;
 }
 
-/* An archive ends where it cannot be read: what comes behind cannot be found. */
+/* End the archive where it cannot be read: nothing after that place can be found. */
 static int end_archive(struct kaldi_pass *pass, const uint8_t *key, size_t len,
                        const struct diag *reason)
 {

@@ -1,4 +1,4 @@
-/* What a table is found to be in its pass: rows, totals, notes. */
+/* The results of a table's pass: rows, totals, notes. */
 #include "format/kaldi/table/pass_parts.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "format/kaldi/object/wave.h"
 
-#define STEP_NS 10000000 /* a step of the pass */
-#define LOOK    64       /* rows between two looks at the clock */
-#define NOTES   10       /* of a kind, in the table's notes */
+#define STEP_NS 10000000 /* duration of a step of the pass */
+#define LOOK    64       /* rows between two readings of the clock */
+#define NOTES   10       /* of one kind, in the table's notes */
 
 int kaldi_pass_new(struct kaldi_table *table, struct kaldi_pass **ret)
 {
@@ -63,7 +63,7 @@ uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KA
     case KALDI_DP:
     case KALDI_BINARY:
         return dim[0] * bytes[store];
-    default: /* may wrap around: it only has to be the same each time */
+    default: /* may wrap around: it only must be the same each time */
         return dim[0] * (dim[1] ? dim[1] : 1) * bytes[store];
     }
 }
@@ -136,7 +136,7 @@ static void add_to_totals(struct kaldi_pass *pass, const struct kaldi_object *ob
     const uint64_t dim[2] = {n[1], object->dim[2]};
 
     for (unsigned i = 0; i < 2; i++) {
-        /* A matrix without rows has no columns, and still goes with the others. */
+        /* A matrix without rows has no columns, and still fits the others. */
         if (!n[0] && !dim[i])
             continue;
         if (!pass->good)
@@ -161,7 +161,7 @@ static void add_to_totals(struct kaldi_pass *pass, const struct kaldi_object *ob
     }
 }
 
-/* What is told of text beside its dims: where its tokens are, and whether its line ends. */
+/* What text has besides its dims: where its tokens are, and whether its line ends. */
 int kaldi_look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsigned *flags)
 {
     bool tokens = object->type == KALDI_TOKEN || object->type == KALDI_TOKENS;
@@ -181,7 +181,7 @@ int kaldi_look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsigne
     return 0;
 }
 
-/* Where the samples of a wave begin in it. */
+/* Where the samples of a wave begin in the object. */
 int kaldi_look_at_wave(struct kaldi_in *in, const struct kaldi_object *object,
                        uint64_t ret_range[static 4])
 {
@@ -223,7 +223,7 @@ int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d)
     struct kaldi_table *table = pass->table;
     int64_t until = monotonic_ns() + STEP_NS;
 
-    pass->in.error = pass->object.error = 0; /* of a read that may succeed now */
+    pass->in.error = pass->object.error = 0; /* the read may succeed now */
     for (unsigned i = 1;; i++) {
         int r =
             table->kind == KALDI_ARCHIVE ? kaldi_archive_row(pass, d) : kaldi_script_row(pass, d);

@@ -1,5 +1,5 @@
-/* What Kaldi makes of a line of an scp file and of a range in it. It looks at ranges only when an
- * object is read; here a line is refused for them at once. */
+/* How Kaldi interprets a line of an scp file and its range. Kaldi checks ranges only when it reads
+ * an object; this parser refuses a line with a bad range at once. */
 #include "format/kaldi/table/scp.h"
 
 #include <string.h>
@@ -40,8 +40,8 @@ static struct piece trim(struct piece p)
     return p;
 }
 
-/* Split p at the first byte of which is_end() says so, which belongs to neither: *p becomes what is
- * behind. False: there is none, and *ret is all. */
+/* Split p at the first byte for which is_end() is true. *ret gets the text before that byte, *p the
+ * text after it. False: no such byte, and *ret is all. */
 static bool split(struct piece *p, bool (*is_end)(char c), struct piece *ret)
 {
     struct piece all = *p;
@@ -70,7 +70,7 @@ static bool is_comma_or_space(char c)
     return c == ',' || c == ' ';
 }
 
-/* Decimal digits, one at least, up to max. */
+/* Parse decimal digits, at least one, up to max. */
 static bool digits_parse(struct piece p, uint64_t max, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -87,7 +87,7 @@ static bool digits_parse(struct piece p, uint64_t max, uint64_t *ret)
 
 /* ---- ranges ---- */
 
-/* An int32 as strtoll() takes it, with blanks and a sign before it, which is not negative. */
+/* Parse an int32 as strtoll() does, after white space and a sign; it must not be negative. */
 static bool range_number_parse(struct piece p, uint64_t *ret)
 {
     bool negative;
@@ -138,8 +138,8 @@ static const char *range_parse(struct piece text, struct scp_range *ret)
     return wrong;
 }
 
-/* Take the range off the end of the place. Where Kaldi cannot do that, it reads no further; what is
- * in the range it looks at when the object is there. */
+/* Cut the range off the end of the place. If Kaldi cannot do that, it reads no further; it parses
+ * the content of the range only when it has the object. */
 static const char *take_range(struct piece *place, struct scp_range *ret, bool *ret_ends_table)
 {
     const char *bracket;
@@ -174,8 +174,8 @@ static bool is_one_of(struct piece p, const char *const *text)
     return *text;
 }
 
-/* Does it read like "b,ark:..." or "ark,scp:...,...", which Kaldi takes for a table and not for a
- * file? It asks this only of what starts like the most common ones. */
+/* Does the place look like "b,ark:..." or "ark,scp:...,...", which Kaldi takes for a table instead
+ * of a file? Like Kaldi, tests this only for the most common beginnings. */
 static bool is_specifier(struct piece place)
 {
     unsigned arks = 0, scps = 0;
@@ -205,7 +205,7 @@ static bool is_specifier(struct piece place)
     return arks + scps == 1 ? reader || writer : writer && piece_has(place, ',');
 }
 
-/* "path:digits": the length of path; SIZE_MAX: it is not that. */
+/* The length of path in "path:digits"; SIZE_MAX: place has another form. */
 static size_t path_of_offset(struct piece place)
 {
     size_t at = place.len;
@@ -215,7 +215,7 @@ static size_t path_of_offset(struct piece place)
     return at && at < place.len && place.at[at - 1] == ':' ? at - 1 : SIZE_MAX;
 }
 
-/* What is neither standard input nor a command. */
+/* Parse a place that is neither standard input nor a command. */
 static const char *file_parse(struct piece place, struct scp_line *ret)
 {
     size_t path_len = path_of_offset(place);
@@ -284,9 +284,9 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     return wrong;
 }
 
-/* ---- what a range leaves ---- */
+/* ---- what a range selects ---- */
 
-/* The last one may be that far behind the end and is cut then. */
+/* The last row may be up to behind rows past the end; the range is then cut. */
 static const char *range_of(const uint64_t range[static 2], uint64_t n, uint64_t behind,
                             uint64_t *ret_first, uint64_t *ret_n)
 {

@@ -1,5 +1,5 @@
-/* An scp file is read line by line, and the header of each object where it stands; lines with
- * commands are read ahead, so that some can run at once. */
+/* The pass over an scp file: it reads line by line, and the header of each object in its own file.
+ * It reads lines ahead, so that several commands can run at once. */
 #include "format/kaldi/table/pass_parts.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define LINE_MOST  (1u << 20)
 #define LINE_SHOWN 200 /* bytes of a line in a message */
 #define RANGE_SIZE 200
-#define WAIT_MS    10 /* for a command, in a step */
+#define WAIT_MS    10 /* that a step waits for a command */
 
 void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
 {
@@ -61,7 +61,7 @@ static int grow_paths(struct kaldi_pass *pass)
     return 0;
 }
 
-/* Remember a file; takes blob over. */
+/* Add a file to the table; takes ownership of blob. */
 static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struct blob *blob,
                     size_t *ret)
 {
@@ -85,7 +85,7 @@ static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struc
     return r;
 }
 
-/* What a line names as files are known by: of a command with its '|'. */
+/* The length of the name that identifies a line's file; for a command it includes the '|'. */
 static size_t name_len(const struct kaldi_line *line)
 {
     return line->parsed.path_len + (line->parsed.kind == SCP_COMMAND);
@@ -96,7 +96,7 @@ static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
     return name_len(a) == name_len(b) && !memcmp(a->parsed.path, b->parsed.path, name_len(a));
 }
 
-/* The file of a line, if an earlier one has named it; else 0, the table's own. */
+/* The file of a line, if an earlier line named it; else 0, the table's own. */
 static size_t known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
 {
     uint32_t known = 0;
@@ -118,7 +118,7 @@ static int open_file(struct kaldi_pass *pass, const struct kaldi_line *line, siz
 
 /* ---- commands that lines name ---- */
 
-/* Why the command of a line has failed before; NULL: it has not. */
+/* Why the command of a line failed before; NULL: it did not. */
 static const char *failed_before(const struct kaldi_pass *pass, const struct kaldi_line *line)
 {
     uint64_t hash = key_hash(line->parsed.path, name_len(line));
@@ -152,8 +152,8 @@ static int start_command(struct kaldi_pass *pass, struct kaldi_line *line, struc
     return command ? opener_start(pass->table->opener, command, &line->run, d) : -ENOMEM;
 }
 
-/* What the command of a line puts out. 0, -EAGAIN: not yet, or another -errno with the reason in d.
- */
+/* Open the output of a line's command. 0, -EAGAIN: not yet, or another -errno with the reason in
+ * d. */
 static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t *ret,
                        struct diag *d)
 {
@@ -176,7 +176,7 @@ static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t 
 
 /* ---- scp files ---- */
 
-/* The parser's window on a file; the last one stays. */
+/* Move the parser's window to a file; for the same file it stays. */
 static void turn_to(struct kaldi_pass *pass, size_t file)
 {
     if (pass->object_file == file && file)
@@ -186,7 +186,7 @@ static void turn_to(struct kaldi_pass *pass, size_t file)
     pass->object_file = file;
 }
 
-/* The end of the message on a line that makes no sense: what stands there. */
+/* The end of the message about a malformed line: the text found. */
 static void show_line(const struct kaldi_line *line, char ret[static LINE_SHOWN + 16])
 {
     size_t from = 0, len = line->len;
@@ -210,14 +210,14 @@ static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, cons
     return kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, text);
 }
 
-/* The file is not there, or the command failed: that may be otherwise next time. */
+/* The file is missing, or the command failed: the next mount may succeed. */
 static int missing_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
 {
     pass->table->may_differ = true;
     return bad_line(pass, line, what);
 }
 
-/* What of the object counts. NULL, or what is wrong. */
+/* The rows and columns of the object that count. NULL, or what is wrong. */
 static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_range *range,
                                const struct kaldi_object *object, uint64_t ret[static 4])
 {
@@ -234,7 +234,7 @@ static const char *cut_of_line(const struct kaldi_pass *pass, const struct scp_r
     return wrong;
 }
 
-/* The range, and what it is of: the end of the message on one that does not fit. */
+/* The end of the message about a range that does not fit: the range and the object's size. */
 static void show_range(const struct scp_range *range, const struct kaldi_object *object,
                        char ret[static RANGE_SIZE])
 {
@@ -269,8 +269,8 @@ static int bad_range(struct kaldi_pass *pass, const struct kaldi_line *line,
     return bad_line(pass, line, text);
 }
 
-/* The object of a line, in a file that is there. 0 or -errno; with the reason in d if it is one of
- * a read that says nothing of the object. */
+/* Add the row of a line whose file exists. 0 or -errno; if a read failed in a way that says nothing
+ * about the object, the reason is in d. */
 static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file,
                       struct diag *d)
 {
@@ -305,7 +305,7 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
                               flags, range);
 }
 
-/* The row of the first line that was read ahead. 1: done, 0: its command runs. */
+/* Add the row of the first line that was read ahead. 1: done, 0: its command still runs. */
 static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct diag *d)
 {
     struct diag reason = DIAG_INIT;
@@ -336,8 +336,8 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
     return r < 0 ? r : 1;
 }
 
-/* The next line of the scp file as the last of those that wait. An scp file ends, as for Kaldi,
- * where a line has no key and value. */
+/* Read the next line of the scp file as the last one ahead. As in Kaldi, the file ends at a line
+ * without key and value. */
 static int read_line(struct kaldi_pass *pass, struct diag *d)
 {
     struct kaldi_line *line = &pass->ahead[(pass->first_ahead + pass->n_ahead) % LINES_AHEAD];
@@ -383,7 +383,7 @@ static int read_line(struct kaldi_pass *pass, struct diag *d)
     return 0;
 }
 
-/* Is a line before number i of those that wait about the same command? */
+/* Does a line ahead, before number i, name the same command? */
 static bool waits_already(const struct kaldi_pass *pass, unsigned i)
 {
     const struct kaldi_line *line = &pass->ahead[(pass->first_ahead + i) % LINES_AHEAD];
@@ -394,7 +394,7 @@ static bool waits_already(const struct kaldi_pass *pass, unsigned i)
     return false;
 }
 
-/* Start the commands of the lines that wait, as many as may run; each once. */
+/* Start the commands of the lines ahead, as many as may run, each once. */
 static int start_ahead(struct kaldi_pass *pass)
 {
     int r = 0;
@@ -407,7 +407,7 @@ static int start_ahead(struct kaldi_pass *pass)
             !known_file(pass, line) && !failed_before(pass, line) && !waits_already(pass, i))
             r = start_command(pass, line, &d);
     }
-    return r == -ENOMEM ? r : 0; /* why one cannot start is said when its turn comes */
+    return r == -ENOMEM ? r : 0; /* a line's turn reports why its command cannot start */
 }
 
 int kaldi_script_row(struct kaldi_pass *pass, struct diag *d)

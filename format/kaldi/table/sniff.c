@@ -1,8 +1,8 @@
-/* What type the objects of a table have.
+/* Finding out the type of a table's objects.
  *
- * Matrices, vectors and waves say so. Other binary objects do not: all candidates are tried, and
- * the one is taken under which the objects can be read; where several are left only the user knows.
- * What is text can be read in many ways: the most specific one is taken. */
+ * Matrices, vectors and waves state it. Other binary objects do not: the sniffer tries all
+ * candidates and takes the only type as which the objects can be read; if several remain, only the
+ * user knows. Text can be read as many types: it takes the most specific one. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +13,22 @@
 #include "base/text.h"
 #include "format/kaldi/table/table.h"
 
-#define BINARY_MOST (64u << 20) /* bytes of an archive that are looked at */
+#define BINARY_MOST (64u << 20) /* bytes of an archive to examine */
 #define TEXT_MOST   (1u << 20)
-#define OBJECT_MOST 65536 /* bytes of an object whose values are looked at */
+#define OBJECT_MOST 65536 /* bytes of an object whose values it examines */
 
 static const enum kaldi_type binary_types[] = {
     KALDI_INT,       KALDI_FLOAT,     KALDI_DOUBLE,      KALDI_BOOL,      KALDI_INTS,
     KALDI_INT_LISTS, KALDI_INT_PAIRS, KALDI_FLOAT_PAIRS, KALDI_POSTERIOR, KALDI_GAUSS_POST,
 };
 
-/* What an object must have to be taken for one of the type. */
+/* What the objects must have to count as the type. */
 enum need { NEED_NOTHING, NEED_LINES, NEED_SEMICOLON, NEED_BRACKET };
 
 /* The most specific first. */
 static const struct text_type {
     enum kaldi_type type;
-    enum need need; /* in one object at least */
+    enum need need; /* in at least one object */
 } text_types[] = {
     {KALDI_MATRIX, NEED_LINES},          {KALDI_VECTOR, NEED_NOTHING},
     {KALDI_POSTERIOR, NEED_BRACKET},     {KALDI_MATRIX, NEED_NOTHING},
@@ -39,32 +39,32 @@ static const struct text_type {
     {KALDI_TOKEN, NEED_NOTHING},         {KALDI_TOKENS, NEED_NOTHING}, /* the last two */
 };
 
-/* One try. */
+/* An attempt to read the objects as one type. */
 struct attempt {
     const struct blob *blob;
     enum kaldi_type type;
     enum need need;
     uint64_t most;
     bool has_need;
-    bool has_integer; /* a word that nobody would write as a float, and */
-    bool has_real;    /* one that nobody would write as an integer */
-    uint64_t reached; /* the end of the last object that could be read; 0: none */
+    bool has_integer; /* a word that is hardly meant as a float, and */
+    bool has_real;    /* one that is hardly meant as an integer */
+    uint64_t reached; /* the end of the last readable object; 0: none */
 };
 
-/* Has it what its type needs? */
+/* Has the attempt found what its type needs? */
 static bool is_likely(const struct attempt *try)
 {
     return !try->need || try->has_need;
 }
 
-/* Are the real numbers of the archive rather integers? Int 5 read as a float is 7e-45. */
+/* Are the real numbers of the archive more likely integers? Integer 5 read as a float is 7e-45. */
 static bool is_odd(const struct attempt *try)
 {
     return try->has_integer && !try->has_real;
 }
 
-/* What a word of 4 bytes would be. Small integers are denormal floats, and negative ones NaN that
- * no arithmetic makes (it makes 0xffc00000). Zero, and an integer whose float is below 1e-33, fit
+/* Judge a word of 4 bytes. Small integers would be denormal floats, and negative ones a NaN that no
+ * arithmetic makes (it makes 0xffc00000). Zero, and an integer that is a float below 1e-33, fit
  * both. */
 static void look_at_word(struct attempt *try, uint32_t word)
 {
@@ -112,7 +112,7 @@ static bool has_need(enum need need, const struct kaldi_object *object, const ui
     }
 }
 
-/* Bytes that stand in no text: words are what is left where nothing else fits. */
+/* Are there bytes that no text has? The types for words accept anything that fits no other type. */
 static bool has_control(const uint8_t *bytes, uint64_t len)
 {
     for (uint64_t i = 0; i < len; i++)
@@ -121,7 +121,7 @@ static bool has_control(const uint8_t *bytes, uint64_t len)
     return false;
 }
 
-/* The store that the type has: a float of 8 bytes is a double. */
+/* Does the store fit the type? A float of 8 bytes is a double. */
 static bool store_fits(const struct kaldi_object *object)
 {
     if (object->type == KALDI_FLOAT)
@@ -129,7 +129,7 @@ static bool store_fits(const struct kaldi_object *object)
     return object->type != KALDI_DOUBLE || object->store != KALDI_BINARY;
 }
 
-/* Read an object as the attempt has it. 0, or -EBADMSG and others. */
+/* Read an object as the attempt's type. 0, or -EBADMSG or another -errno. */
 static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
                       struct kaldi_object *ret, struct diag *d)
 {
@@ -148,7 +148,7 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
         return in->error;
     if ((try->type == KALDI_TOKEN || try->type == KALDI_TOKENS) && has_control(bytes, ret->len))
         return -EBADMSG;
-    if (have < ret->len) { /* a matrix: lines are at its start */
+    if (have < ret->len) { /* a matrix: its start shows the lines */
         try->has_need = try->has_need || memchr(bytes, '\n', have);
         return 0;
     }
@@ -156,7 +156,7 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
     return look_at_reals(try, ret, bytes);
 }
 
-/* Numbers that are taken for keys, after a wrong guess, mostly have control bytes. */
+/* After a wrong guess numbers are taken for keys, and those mostly have control bytes. */
 static bool key_is_sane(const uint8_t *key, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -165,8 +165,8 @@ static bool key_is_sane(const uint8_t *key, size_t len)
     return true;
 }
 
-/* Kaldi takes a key without an object for the end of an archive: is what stands behind the last
- * object nothing, or a key that somebody would write? */
+/* Kaldi takes a key without an object for the end of an archive. Is the text after the last object
+ * empty, or a plausible key? */
 static int ends_sanely(const struct attempt *try, struct kaldi_in *in, uint64_t at)
 {
     while (at < in->size && at < try->most) {
@@ -184,7 +184,7 @@ static int ends_sanely(const struct attempt *try, struct kaldi_in *in, uint64_t 
     return 0;
 }
 
-/* 0: all objects of the archive, or of its first bytes, can be read so; -EBADMSG: not. */
+/* Try all objects of the archive, or of its first bytes. 0: all can be read so; -EBADMSG: not. */
 static int try_archive(struct attempt *try, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
@@ -215,7 +215,7 @@ static int try_archive(struct attempt *try, struct diag *d)
     return try->reached && is_likely(try) ? 0 : -EBADMSG;
 }
 
-/* One object that is all of its file. */
+/* Try an object that is all of its file. */
 static int try_whole(struct attempt *try, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
@@ -234,14 +234,14 @@ typedef int try_fn(struct attempt *try, struct diag *d);
 /* How far an attempt got; r: what it returned. */
 static uint64_t reach(const struct attempt *try, int r)
 {
-    /* The start of a matrix that is cut, "FM ", reads as a false and a key. */
+    /* The start of a truncated matrix, "FM ", reads as a false and a key. */
     if (r < 0 && try->type == KALDI_BOOL)
         return 0;
     return r == 0 ? UINT64_MAX : is_likely(try) ? try->reached : 0;
 }
 
-/* Of the tries those that got to the end, or, of an archive that breaks, furthest; of these the
- * ones whose numbers are likely, if there are any. */
+/* Choose among the attempts. Keep those that reached the end, or, if the archive breaks off, got
+ * furthest; of these keep the ones with plausible numbers, if there are any. */
 static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *ret, struct diag *d)
 {
     struct attempt try[ARRAY_LEN(binary_types)];
@@ -278,12 +278,12 @@ static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *r
                     blob_name(blob), names.data ? names.data : "");
 }
 
-/* brackets: the first object begins with one, so that it is no list of words. */
+/* brackets: the first object begins with a bracket, so it is no list of words. */
 static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum kaldi_type *ret,
                       struct diag *d)
 {
     size_t n = ARRAY_LEN(text_types) - (brackets ? 2 : 0);
-    enum kaldi_type best = KALDI_UNKNOWN; /* the first of those that got furthest */
+    enum kaldi_type best = KALDI_UNKNOWN; /* the first attempt of those that got furthest */
     uint64_t furthest = 0;
     struct diag first = DIAG_INIT;
 
@@ -318,14 +318,15 @@ static bool begins_with_bracket(const uint8_t *text, size_t len)
     return len && *text == '[';
 }
 
-/* Do objects of that type say so? Who asks for one wants nothing else. */
+/* Do objects of that type state it? If the user asks for such a type, no other is tried. */
 static bool says_itself(enum kaldi_type type)
 {
     return type == KALDI_MATRIX || type == KALDI_VECTOR || type == KALDI_PACKED ||
            type == KALDI_WAVE;
 }
 
-/* The object at byte at tells how to go on; run tries the file. */
+/* Find out the type: the object at byte at decides the method; run() makes an attempt on the
+ * file. */
 static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_type asked,
                  enum kaldi_type *ret, struct diag *d)
 {

@@ -10,11 +10,11 @@
 #include "format/kaldi/table/scp.h"
 
 #define VERSION     1
-#define FIRST_LINES 100 /* of an scp file, among which one must lead to an object */
+#define FIRST_LINES 100 /* of an scp file; one of them must lead to an object */
 
 static int find_type_of_script(struct kaldi_table *table, struct diag *d);
 
-/* An archive whose first object cannot be read is none, as for Kaldi. */
+/* As in Kaldi, a file is no archive if its first object cannot be read. */
 static int check_first(const struct kaldi_table *table, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
@@ -96,7 +96,8 @@ void kaldi_table_free(struct kaldi_table *table)
 
 /* ---- the type ---- */
 
-/* What a command that has not run yet may put out, by its text and the name of the table's file. */
+/* Guess the type of a command's output before it runs, by its text and the name of the table's
+ * file. */
 static enum kaldi_type guess_output(const struct kaldi_table *table, const struct scp_line *line)
 {
     static const char *const audio[] = {"wav", "sph", "flac", "sox", "ffmpeg", "mp3", "ogg"};
@@ -110,7 +111,7 @@ static enum kaldi_type guess_output(const struct kaldi_table *table, const struc
     return KALDI_MATRIX;
 }
 
-/* Can the object that a line names be read as that? */
+/* Measure the object that a line names as that type. */
 static int measure_named(const struct blob *blob, const struct scp_line *line, enum kaldi_type type,
                          struct diag *d)
 {
@@ -121,8 +122,8 @@ static int measure_named(const struct blob *blob, const struct scp_line *line, e
     return kaldi_measure(&in, line->kind == SCP_OFFSET ? line->offset : 0, type, &object, d);
 }
 
-/* Find out the type, if it is not known, by the object that a line names. 0; 1: it would take a
- * command to know. */
+/* Find out the type, if it is unknown, from the object that a line names. 0; 1: that would take
+ * running a command. */
 static int type_of_line(struct kaldi_table *table, const struct scp_line *line, struct diag *d)
 {
     AUTO_FREE char *path = strndup(line->path, line->path_len);
@@ -134,7 +135,8 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
     if (!path)
         return -ENOMEM;
     if (line->kind == SCP_COMMAND && !table->opener->runs_commands)
-        return opener_start(table->opener, path, &run, d); /* which says how to allow it */
+        return opener_start(table->opener, path, &run,
+                            d); /* its message says how to allow commands */
     if (line->kind == SCP_COMMAND)
         return 1;
     r = opener_file(table->opener, table->folder, path, &blob, d);
@@ -148,7 +150,7 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
     return r;
 }
 
-/* The first line that leads to an object decides; where none does, the first reason stands. */
+/* The first line that leads to an object decides; if none does, d keeps the first reason. */
 static int find_type_of_script(struct kaldi_table *table, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
@@ -183,7 +185,7 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
             return diag_set(d, r, "%s", diag_text(&reason, r));
         if (r == 0)
             break;
-        if (r == 1) { /* the next one may be a file */
+        if (r == 1) { /* the next line may name a file */
             if (!guess)
                 guess = table->asked ? table->asked : guess_output(table, &line);
             continue;
@@ -197,7 +199,7 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
     return r == 0 ? r : -EBADMSG;
 }
 
-/* ---- what is kept beside the rows ---- */
+/* ---- what is kept besides the rows ---- */
 
 static void put_u64(struct text *t, uint64_t v)
 {
@@ -233,7 +235,7 @@ static uint64_t get_u64(struct get *g)
     return v;
 }
 
-/* A string as it stands there, "" where there is none. */
+/* A string in place; "" if there is none. */
 static const char *get_string(struct get *g, size_t *ret_len)
 {
     const char *s = (const char *)g->at + 8;
@@ -273,7 +275,7 @@ static void get_totals(struct get *g, struct kaldi_totals *ret)
     ret->hash = get_u64(g);
 }
 
-/* Totals, notes, the files with their identities, the faults. */
+/* Encode the totals, the notes, the files with their identities, and the faults. */
 static int make_about(struct kaldi_table *table, struct text *ret)
 {
     const struct kaldi_fault *fault = NULL;
@@ -315,7 +317,7 @@ static bool skip_faults(struct get *g)
     return !g->failed;
 }
 
-/* Open what an scp file has named, or what a command has put out before. */
+/* Open a file that an scp file names, or the earlier output of a command. */
 static int open_named(const struct kaldi_table *table, const char *path, struct blob **ret)
 {
     size_t len = strlen(path);
@@ -331,7 +333,7 @@ static int open_named(const struct kaldi_table *table, const char *path, struct 
 
 static int add_own_file(struct kaldi_table *table, size_t n)
 {
-    /* A power of two, as array_capacity() grows it. */
+    /* A power of two, as array_capacity() makes it. */
     size_t capacity = 2;
 
     while (capacity <= n)
@@ -344,7 +346,7 @@ static int add_own_file(struct kaldi_table *table, size_t n)
     return 0;
 }
 
-/* The files are those that they were when the index was made. */
+/* Decode the files; fails unless they are the same as when the index was made. */
 static int get_files(struct kaldi_table *table, struct get *g)
 {
     uint64_t n = get_u64(g);
@@ -387,7 +389,8 @@ static int index_identity(const struct kaldi_table *table, char **ret)
                : 0;
 }
 
-/* Every number of a row is checked when it is used: a kept index may be damaged. */
+/* Decode what is kept. Rows are not checked here: every use checks its numbers, since a kept index
+ * may be damaged. */
 static int take_about(struct kaldi_table *table, const struct key_index *index)
 {
     struct get g = {index->about, index->about_len, false};
@@ -407,8 +410,8 @@ static int take_about(struct kaldi_table *table, const struct key_index *index)
     return r == 0 && table->notes.failed ? -ENOMEM : r;
 }
 
-/* Take the index that an earlier mount has kept. 1; 0: there is none that is whole, or a file that
- * it names has changed; or -errno: that cannot be told. */
+/* Load the index that an earlier mount kept. 1: loaded; 0: there is none, it is damaged, or a file
+ * that it names has changed; -errno: unknown. */
 static int take_kept(struct kaldi_table *table, const char *identity)
 {
     int r;
@@ -472,7 +475,7 @@ static int check_files(const struct kaldi_table *table)
     return r;
 }
 
-/* That the index cannot be kept is no error: the next mount makes it again. */
+/* If the index cannot be kept, that is no error: the next mount makes it again. */
 static int keep_index(struct kaldi_table *table, const struct iovec *pieces)
 {
     AUTO_FREE char *identity = NULL;
@@ -550,7 +553,7 @@ int kaldi_table_prepare(struct kaldi_table *table, struct diag *d)
     if (r < 0) {
         table->failed = r;
         if (r == -ESTALE)
-            table->reason.set = false; /* what was seen of a file that changes says little */
+            table->reason.set = false; /* faults found in a file that changes say little */
         diag_set(&table->reason, r, "%s: cannot be indexed: %s", blob_name(table->blob),
                  r == -ESTALE ? "the file was changed meanwhile; mount again" : strerror(-r));
         return diag_set(d, r, "%s", table->reason.text);
@@ -595,7 +598,7 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
         ret->blob = table->file[number[COLUMN_FILE]].blob;
         ret->is_output = table->file[number[COLUMN_FILE]].is_output;
     }
-    /* A damaged index may say anything. */
+    /* A damaged index may contain any numbers. */
     if (!ret->blob || o->start > ret->blob->size || o->len > ret->blob->size - o->start)
         o->store = KALDI_BAD;
     if (o->type == KALDI_WAVE && !wave_fits(ret))
