@@ -1,7 +1,6 @@
-/* The kernel shows the memory in which it put the arguments when the program began: one behind the
- * other, each with a NUL. They are written there anew, without secrets, and what is left over
- * becomes NULs; the kernel takes anything else at the end for a name that the process has given
- * itself. */
+/* The kernel shows the memory in which it put the arguments at program start: one after another,
+ * each with a NUL. We write them there anew, without secrets, and fill the rest with NULs; the
+ * kernel takes anything else at the end for a name that the process has given itself. */
 #include "fs/cli/arguments.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 
 #define HIDDEN "..."
 
-/* How much of an argument may be seen: up to the first '?' behind a "://". */
+/* How much of an argument may be shown: up to the first '?' after a "://". */
 static size_t shown_len(const char *argument)
 {
     const char *scheme = strstr(argument, "://"), *query = scheme ? strchr(scheme, '?') : NULL;
@@ -21,7 +20,7 @@ static size_t shown_len(const char *argument)
     return query ? (size_t)(query + 1 - argument) : strlen(argument);
 }
 
-/* Bytes from argv[0] on that the arguments fill without a gap. */
+/* How many bytes from argv[0] on the arguments fill without a gap. */
 static size_t area_of(int argc, char *const *argv)
 {
     size_t len = 0;
@@ -31,7 +30,7 @@ static size_t area_of(int argc, char *const *argv)
     return len;
 }
 
-/* What is seen of an argument, at `at`, where room bytes are left. Returns its bytes. */
+/* Write what may be shown of an argument to `at`, at most capacity bytes. Returns its bytes. */
 static size_t show(const char *argument, char *at, size_t capacity)
 {
     size_t shown = shown_len(argument), n = 0;
@@ -48,7 +47,7 @@ static size_t show(const char *argument, char *at, size_t capacity)
 int arguments_hide(int argc, char **argv)
 {
     size_t capacity = area_of(argc, argv), used = 0;
-    static char **copy; /* stays as long as the process */
+    static char **copy; /* kept until the process ends */
     char *area = argv[0];
     int copied = 0;
 
@@ -62,7 +61,7 @@ int arguments_hide(int argc, char **argv)
         copy = NULL;
         return -ENOMEM;
     }
-    for (int i = 0; i < argc; i++) { /* one that lies elsewhere is wiped where it is */
+    for (int i = 0; i < argc; i++) { /* an argument outside that memory is wiped where it is */
         size_t shown = shown_len(argv[i]);
 
         explicit_bzero(argv[i] + shown, strlen(argv[i] + shown));

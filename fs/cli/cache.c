@@ -1,4 +1,4 @@
-/* epochfs cache: looks after a cache folder. All of it may be done while mounts use the folder. */
+/* epochfs cache: maintains a cache folder. All of it works while mounts use the folder. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct cache_call {
 
 struct verb {
     const char *name;
-    const char *options; /* letters of those that it takes, see long_options */
+    const char *options; /* letters of the options it takes, see long_options */
     int (*run)(const struct cache_call *call, const struct cache_folder *cache,
                const struct inventory *inventory);
 };
@@ -71,7 +71,7 @@ static uint64_t age_of(const struct inventory_file *file)
     return now > file->used ? (uint64_t)(now - file->used) : 0;
 }
 
-/* What a mount takes at most, if cache_size= does not say otherwise. */
+/* What a mount takes at most without cache_size=. */
 static uint64_t default_limit(const struct inventory *inventory)
 {
     AUTO_OPTIONS struct options defaults;
@@ -166,10 +166,10 @@ static int list(const struct cache_call *call, const struct cache_folder *cache,
 
 /* ---- verify ---- */
 
-/* What is found of all files. */
+/* The result for all files. */
 struct verified {
-    size_t bad;  /* damaged, or they cannot be read */
-    size_t left; /* of them: damaged, and could not be changed */
+    size_t bad;  /* damaged or unreadable */
+    size_t left; /* of them, those damaged that could not be changed */
 };
 
 static void verify_one(const struct inventory *inventory, const struct inventory_file *file,
@@ -231,7 +231,7 @@ static int verify(const struct cache_call *call, const struct cache_folder *cach
 
 /* ---- prune ---- */
 
-/* Why a file is removed, NULL: it stays. left: bytes that all files take now. */
+/* Why a file is removed; NULL: it stays. left: bytes that all files take now. */
 static const char *why_remove(const struct cache_call *call, const struct inventory *inventory,
                               const struct inventory_file *file, uint64_t left)
 {
@@ -252,8 +252,8 @@ static const char *why_remove(const struct cache_call *call, const struct invent
     return NULL;
 }
 
-/* Removes what each round finds, the oldest first; what is no good to anyone goes before what is.
- * Returns how many files could not be removed. */
+/* Remove files in two rounds, the oldest first: the first round removes only files that no mount
+ * can use. Returns how many files could not be removed. */
 static size_t prune_all(const struct cache_call *call, const struct inventory *inventory,
                         size_t *ret_removed, uint64_t *ret_bytes)
 {
@@ -291,7 +291,7 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
     return failed;
 }
 
-/* Mounts that use the folder shall know of the room. */
+/* Recount, so that mounts that use the folder learn of the freed space. */
 static void recount(const struct cache_folder *cache)
 {
     struct quota *quota;

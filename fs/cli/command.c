@@ -19,7 +19,7 @@
 #include "fs/log/log.h"
 
 #define QUIET_NS                                                                                   \
-    INT64_C(600000000) /* before unpacking is shown, beside the time between two lines */
+    INT64_C(600000000) /* before unpacking is shown, in addition to the time between two lines */
 
 static void print_line(const char *format, va_list args)
 {
@@ -47,13 +47,13 @@ int fail(int code, const char *format, ...)
     return code;
 }
 
-/* EIO: remotes fail with others. */
+/* EIO counts, because remotes fail with other errors. */
 bool is_cache_error(int r)
 {
     return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO || r == -EBUSY;
 }
 
-/* The flag that was meant, NULL: none is like it. */
+/* The flag that was probably meant; NULL: none is similar. */
 static const char *guess_flag(const struct command_line *line, const char *word)
 {
     struct guess guess;
@@ -76,7 +76,7 @@ static int say_unknown(const struct command_line *line, const char *word)
                 guess ? "'?)" : "", line->name);
 }
 
-/* What getopt_long() gives for --help, and for the first flag: no letters. */
+/* What getopt_long() returns for --help, and for the first flag: above all letters. */
 #define HELP_FLAG  1000
 #define FIRST_FLAG 1001
 
@@ -105,7 +105,7 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
             return EXIT_DONE;
         } else if (c != 'o') {
             const char letter[] = {'-', (char)optopt, '\0'};
-            bool is_letter = optopt > 0 && optopt < HELP_FLAG; /* perhaps one of some in a word */
+            bool is_letter = optopt > 0 && optopt < HELP_FLAG; /* perhaps one of many in a word */
 
             return say_unknown(line, is_letter ? letter : argv[optind - 1]);
         } else if (options_parse(line->options, optarg, &d) < 0) {
@@ -156,8 +156,8 @@ static bool is_far(const char *spec)
     return strstr(spec, "://") && strncasecmp(spec, "file://", 7) != 0;
 }
 
-/* Will there be files in the cache folder for sure? Then it is made now, and what is wrong with it
- * is told as that. */
+/* If files are certain to be put into the cache folder, make it now, so that its errors are
+ * reported as such. */
 static int make_cache_folder(const char *spec, const struct options *options,
                              const struct cache_folder *cache, struct diag *d)
 {
@@ -188,7 +188,7 @@ int open_source(const char *spec, const struct options *options, struct opened *
         make_cache_folder(spec, options, &ret->cache, d) < 0)
         return EXIT_CACHE;
     raise_file_limit();
-    if (is_far(spec)) /* there may be credentials for it */
+    if (is_far(spec)) /* it may need credentials */
         privileges_hide_memory();
     options_source(options, &ret->cache, &how);
     r = source_open(spec, &how, &ret->source, d);
@@ -201,12 +201,12 @@ int open_source(const char *spec, const struct options *options, struct opened *
 
 /* Unpacking on a terminal: a line for each file that takes longer than a second. */
 struct unpack_display {
-    struct unpack_watch watch; /* first */
+    struct unpack_watch watch; /* must be first */
     struct progress progress;
     char what[80];
 };
 
-/* Leave a line that is begun: other messages may come. */
+/* End a line that was begun, before other messages come. */
 static void end_display(struct unpack_display *display)
 {
     if (display->progress.line_is_open)

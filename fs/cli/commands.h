@@ -1,5 +1,5 @@
-/* The commands of epochfs. Each takes its arguments from its own name on and returns the exit
- * code of the program. */
+/* The commands of epochfs. Each takes its arguments, beginning with its own name, and returns the
+ * exit code of the program. */
 #ifndef EPOCHFS_FS_CLI_COMMANDS_H
 #define EPOCHFS_FS_CLI_COMMANDS_H
 
@@ -22,25 +22,25 @@ int command_stage(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_cache(int argc, char **argv);
 
-/* What a command takes beside --help: flags, perhaps with values, -o, and one word. */
+/* What a command takes besides --help: flags, with or without values, -o, and one word. */
 struct command_line {
     const char *name;        /* of the command */
     const char *word;        /* "SOURCE": what its one word is */
-    void (*help)(void);      /* prints it */
-    struct options *options; /* -o is added to them; NULL: it has no -o */
+    void (*help)(void);      /* prints the help */
+    struct options *options; /* set by -o; NULL: the command has no -o */
     struct {
         const char *name;  /* without "--" */
         bool *set;         /* or: */
-        const char **text; /* it has a value, --name=VALUE */
-    } flag[4];             /* the last ones may be missing */
+        const char **text; /* the flag has a value, --name=VALUE */
+    } flag[4];             /* unused ones are last */
 };
 
-/* Take the arguments of a command, argv[0] being its name. -1 and its word; or the exit code of the
- * program: what is wrong, or the help, has been said. */
+/* Parse the arguments of a command; argv[0] is its name. -1 and its word; or the exit code of the
+ * program: the error, or the help, has been printed. */
 int parse_command(int argc, char **argv, const struct command_line *line, const char **ret_word);
 
-/* SOURCE, opened for a command: {0} before, and released also after an error, when all blobs are
- * gone. Does not move: the source points into it. */
+/* SOURCE, opened for a command. {0} before it is opened; must be released also after an error, when
+ * all blobs are gone. Must not move: the source points into it. */
 struct opened {
     struct cache_folder cache;
     struct source *source;
@@ -51,25 +51,25 @@ struct opened {
 int open_source(const char *spec, const struct options *options, struct opened *ret,
                 struct diag *d);
 
-/* The same, and the catalog of what is in it. */
+/* The same, and open the catalog of its datasets. */
 int open_catalog(const char *spec, const struct options *options, struct opened *ret,
                  struct diag *d);
 void opened_release(struct opened *opened);
 #define AUTO_OPENED AUTO(opened_release)
 
-/* SOURCE as it may be shown: without the query of a URL, which may be a secret. Returns ret. */
+/* SOURCE for output: without the query of a URL, which may be a secret. Returns ret. */
 const char *shown_source(const char *spec, char ret[static PATH_MAX]);
 
-/* Log what was odd about SOURCE when it was opened. */
+/* Log what was unusual about SOURCE when it was opened. */
 void log_source_note(const struct source *source);
 
-/* Is that what a stage fails with because of its cache, not of the remote? */
+/* Is r an error of a stage's cache, not of the remote? */
 bool is_cache_error(int r);
 
-/* Say "epochfs: <what>" on stderr. */
+/* Print "epochfs: <what>" to stderr. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Say "epochfs: <reason>" and return code. */
+/* Print "epochfs: <reason>" to stderr and return code. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

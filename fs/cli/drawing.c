@@ -1,8 +1,8 @@
-/* What is drawn follows from the fields: the first one that has axes is the picture, and what has
- * none is the caption. An array of two axes or more is a panel of pixels, several side by side; one
- * of one axis is a line of bars, and so are audio and the rows of a sparse matrix.
+/* The fields determine what is drawn: the first field with axes is the picture, and fields without
+ * axes are the caption. An array of two axes or more is a panel of pixels, several side by side. An
+ * array of one axis is a line of bars; so are audio and the rows of a sparse matrix.
  *
- * Nothing is read but the first samples, and of each no more than READ_MOST. */
+ * Only the first samples are read, and at most READ_MOST of each. */
 #include "fs/cli/drawing.h"
 
 #include <errno.h>
@@ -19,20 +19,20 @@
 #define PANELS        8  /* at most */
 #define PANEL_HEIGHT  20 /* pixels, two in a line */
 #define PANEL_WIDTH   64
-#define TIME_WIDTH    36 /* of a matrix whose first axis is time */
-#define CAPTION_WIDTH 20 /* columns, at least, and more if the panel has them */
+#define TIME_WIDTH    36 /* pixels, of a matrix whose first axis is time */
+#define CAPTION_WIDTH 20 /* columns at least, more if the panel is wider */
 #define BARS          64 /* at most */
 #define BAR_LINES     5
-#define WORDS_MOST    40         /* columns of what stands before bars */
+#define WORDS_MOST    40         /* columns of the text before bars */
 #define READ_MOST     (8u << 20) /* bytes of one array */
 #define TEXT_MOST     400        /* bytes of one text */
 
-/* ---- what a field holds of one sample ---- */
+/* ---- the array of a field in one sample ---- */
 
 struct array {
     struct form form;
     uint8_t *bytes; /* owned */
-    uint64_t n;     /* elements that were read: all, or the first ones */
+    uint64_t n;     /* elements read: all, or the first ones */
 };
 
 static void array_release(struct array *a)
@@ -41,7 +41,7 @@ static void array_release(struct array *a)
 }
 #define AUTO_ARRAY AUTO(array_release) /* of an array that starts as {0} */
 
-/* Read it, or as many elements of it as most bytes hold. 0 or -errno. */
+/* Read the array, or as many of its elements as fit in `most` bytes. 0 or -errno. */
 static int array_read(const struct dataset *ds, const struct field *f, uint64_t sample,
                       uint64_t most, struct array *ret, struct diag *d)
 {
@@ -131,7 +131,7 @@ static void caption_add(const struct dataset *ds, const struct field *f, uint64_
     text_add_bytes(t, (const char *)a.bytes, a.n);
 }
 
-/* The key of a sample, and what is to be said in numbers and text. */
+/* Add the key of a sample, and its numbers and text. */
 static void caption(const struct dataset *ds, uint64_t sample, struct text *t)
 {
     char key[KEY_NAME_SIZE];
@@ -162,8 +162,8 @@ struct panel {
     float pixel[PANEL_HEIGHT * PANEL_WIDTH];
 };
 
-/* Is its first axis time? Then it runs to the right, and the second one upwards. Anything else
- * stands as it is stored. */
+/* Is its first axis time? Then time runs to the right, and the second axis upwards. Any other array
+ * is drawn as stored. */
 static bool is_timed(const struct field *f)
 {
     return f->ndim && f->dim[0] == DIM_VARIES;
@@ -201,7 +201,7 @@ static float mean(const struct array *a, const struct plane *p, const uint64_t x
     return n ? (float)(sum / (double)n) : NAN;
 }
 
-/* Part i of n of an axis; none is empty, for n is no more than length. */
+/* Part i of n of an axis; none is empty, because n is at most length. */
 static void cut(uint64_t length, unsigned i, unsigned n, uint64_t ret[static 2])
 {
     ret[0] = length * i / n;
@@ -221,7 +221,7 @@ static void shrink(const struct array *a, const struct plane *p, struct panel *r
     }
 }
 
-/* To 0 .. 1, from what bytes can be, or else from the least to the most. */
+/* Scale to 0 .. 1: bytes from their full range, other numbers from their minimum and maximum. */
 static void stretch(float *v, unsigned n, bool are_bytes)
 {
     float least = are_bytes ? 0 : INFINITY, most = are_bytes ? UINT8_MAX : -INFINITY;
@@ -234,7 +234,8 @@ static void stretch(float *v, unsigned n, bool are_bytes)
         v[i] = most > least && isfinite(v[i]) ? (v[i] - least) / (most - least) : 0;
 }
 
-/* Never larger than the plane, and with its proportions unless one axis is time. */
+/* The size of a panel: never larger than the plane, with its proportions unless one axis is time.
+ */
 static void panel_size(const struct field *f, const struct plane *p, unsigned capacity,
                        struct panel *ret)
 {
@@ -249,8 +250,8 @@ static void panel_size(const struct field *f, const struct plane *p, unsigned ca
     ret->columns = (unsigned)max_u64(ret->width, CAPTION_WIDTH);
 }
 
-/* Draw one sample into a panel of up to room columns; what has no elements stays without pixels. 0
- * or -errno. */
+/* Draw one sample into a panel of up to capacity columns; an array without elements gives no
+ * pixels. 0 or -errno. */
 static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t sample,
                       unsigned capacity, struct panel *ret, struct diag *d)
 {
@@ -271,7 +272,7 @@ static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t 
     return 0;
 }
 
-/* Line number line of a panel. */
+/* Add line number `line` of a panel. */
 static void panel_line(const struct glyphs *g, const struct panel *p, unsigned line, struct text *t)
 {
     static const float nothing[PANEL_WIDTH];
@@ -305,7 +306,7 @@ static void add_panels(const struct glyphs *g, const struct panel *panel, unsign
     text_add(t, "\n");
 }
 
-/* As many of the first samples, side by side, as there is room for. */
+/* Draw as many of the first samples, side by side, as fit. */
 static int draw_panels(const struct dataset *ds, const struct field *f, const struct glyphs *g,
                        struct text *t, struct diag *d)
 {
@@ -336,7 +337,7 @@ struct line {
     float height[BARS];
 };
 
-/* Divide by what is most, unless that is 0. */
+/* Divide by the maximum, unless that is 0. */
 static void level(float *v, unsigned n)
 {
     float most = 0;
@@ -416,11 +417,11 @@ static int draw_row(const struct dataset *ds, const struct field *values, uint64
     return 0;
 }
 
-/* Makes up to ret->n bars of one sample. 0 or -errno. */
+/* Make up to ret->n bars of one sample. 0 or -errno. */
 typedef int draw_fn(const struct dataset *ds, const struct field *f, uint64_t sample,
                     struct line *ret, struct diag *d);
 
-/* What has no axes: words are all there is. */
+/* Samples without axes: they have only text. */
 static int draw_nothing(const struct dataset *ds, const struct field *f, uint64_t sample,
                         struct line *ret, struct diag *d)
 {
@@ -442,7 +443,7 @@ static void add_line(const struct glyphs *g, const struct line *line, unsigned w
     text_add(t, "\n");
 }
 
-/* A line for each of the first samples. */
+/* Draw a line for each of the first samples. */
 static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *draw,
                       const struct glyphs *g, struct text *t, struct diag *d)
 {
@@ -477,7 +478,7 @@ static bool is_sparse(const struct field *f)
     return f && f->role == FIELD_MEMBER;
 }
 
-/* The first field with axes that is no row of a matrix. NULL: there is none. */
+/* The first field with axes that is not a row of a matrix. NULL: there is none. */
 static const struct field *field_with_axes(const struct dataset *ds)
 {
     for (unsigned i = 0; i < ds->n_fields; i++) {

@@ -1,5 +1,5 @@
-/* A few samples of a dataset as a terminal can show them: pictures and matrices side by side, rows,
- * vectors and audio as a line of bars each, with their keys, numbers and text. */
+/* A few samples of a dataset, drawn for a terminal: pictures and matrices side by side; rows,
+ * vectors and audio as one line of bars each; with their keys, numbers and text. */
 #ifndef EPOCHFS_FS_CLI_DRAWING_H
 #define EPOCHFS_FS_CLI_DRAWING_H
 
@@ -7,7 +7,7 @@
 #include "fs/cli/glyphs.h"
 
 /* Add lines that show the first samples of a dataset that is ready; none if it has no samples or
- * the terminal is too narrow. Reads these samples, and waits for that; what cannot be read is told
+ * the terminal is too narrow. Blocks while it reads these samples; what cannot be read is reported
  * in a line of its own. */
 void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct text *t);
 

@@ -21,7 +21,7 @@ static const char *const ascii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "%",
 static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
 static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-/* ---- what there is ---- */
+/* ---- what the terminal can do ---- */
 
 static bool locale_is_utf8(void)
 {
@@ -40,7 +40,7 @@ static bool is_set(const char *variable)
     return value && *value;
 }
 
-/* NO_COLOR: https://no-color.org; the others are what programs go by. */
+/* NO_COLOR: https://no-color.org; the other variables are common practice. */
 static bool has_greys(void)
 {
     const char *term = getenv("TERM");
@@ -71,7 +71,7 @@ bool glyphs_init(struct glyphs *ret, int fd)
 /* The place of v, from 0 to 1, among n steps. */
 static unsigned step_of(float v, unsigned n)
 {
-    if (!(v > 0)) /* nor NaN */
+    if (!(v > 0)) /* and NaN */
         return 0;
     return v >= 1 ? n - 1 : (unsigned)(v * (float)(n - 1) + 0.5f);
 }
@@ -83,7 +83,7 @@ static void set_colour(int which, int grey, int *has, struct text *t)
     *has = grey;
 }
 
-/* An upper half in the colour of the text, the lower one in that of what is behind it. */
+/* The upper half block has the foreground colour, the lower half the background colour. */
 static void add_greys(const float *upper, const float *lower, unsigned n, struct text *t)
 {
     int front = NO_COLOUR, back = NO_COLOUR;
@@ -122,7 +122,7 @@ void glyphs_add_bars(const struct glyphs *g, const float *height, unsigned n, st
 
 /* ---- words ---- */
 
-/* Bytes of the character at bytes, of UTF-8 if it is shown; 0: it cannot be shown. */
+/* Length of the character at bytes, in UTF-8 if the terminal has Unicode; 0: it cannot be shown. */
 static size_t character(const struct glyphs *g, const char *bytes, size_t len)
 {
     const unsigned char *p = (const unsigned char *)bytes;
@@ -131,7 +131,7 @@ static size_t character(const struct glyphs *g, const char *bytes, size_t len)
     if (n == 1)
         return p[0] >= ' ' && p[0] != 0x7f;
     if (!g->unicode || p[0] < 0xc2 || p[0] > 0xf4 || n > len || (p[0] == 0xc2 && p[1] < 0xa0))
-        return 0; /* c2 80 .. c2 9f are commands, too */
+        return 0; /* c2 80 .. c2 9f are control characters, too */
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;

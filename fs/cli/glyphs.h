@@ -1,5 +1,5 @@
-/* Numbers as characters of a terminal: pixels as half blocks in shades of grey, heights as bars; or
- * what is left of both without colours, and without Unicode. */
+/* Numbers as characters of a terminal: pixels as half blocks in shades of grey, heights as bars; in
+ * simpler forms without colours, or without Unicode. */
 #ifndef EPOCHFS_FS_CLI_GLYPHS_H
 #define EPOCHFS_FS_CLI_GLYPHS_H
 
@@ -10,22 +10,22 @@
 struct glyphs {
     unsigned columns; /* of a line */
     bool unicode;     /* else ASCII */
-    bool greys;       /* there are 256 colours, and they are wanted */
+    bool greys;       /* the terminal has 256 colours, and the user wants colours */
 };
 
-/* What the terminal at fd can show, by the locale, TERM, COLORTERM and NO_COLOR. false: nothing,
- * for it is no terminal. */
+/* What the terminal at fd can show, by the locale, TERM, COLORTERM and NO_COLOR. false: fd is not a
+ * terminal. */
 bool glyphs_init(struct glyphs *ret, int fd);
 
 /* Add n characters, each of two pixels one above the other, from 0, black, to 1. */
 void glyphs_add_pixels(const struct glyphs *g, const float *upper, const float *lower, unsigned n,
                        struct text *t);
 
-/* Add n characters, each a bar of that height, from 0 to 1. */
+/* Add n characters, each a bar of its height, from 0 to 1. */
 void glyphs_add_bars(const struct glyphs *g, const float *height, unsigned n, struct text *t);
 
-/* Add len bytes of text, cut to columns and filled up with blanks. Bytes that a terminal would take
- * for commands, or could not show, become '?'. */
+/* Add len bytes of text, cut to columns and padded with spaces. Bytes that a terminal would obey as
+ * commands, or cannot show, become '?'. */
 void glyphs_add_words(const struct glyphs *g, const char *bytes, size_t len, unsigned columns,
                       struct text *t);
 

@@ -1,4 +1,4 @@
-/* epochfs info: what a source has, without mounting it. */
+/* epochfs info: shows what a source has, without mounting it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define CHECK_BYTES (1 << 20)
 #define ORIGIN_SIZE 400
-#define DRAWN       8 /* datasets of one source, at most */
+#define DRAWN       8 /* datasets of one source that are drawn, at most */
 
 struct info_call {
     bool json, check;
@@ -41,7 +41,7 @@ static const char *why_unusable(const struct catalog_item *item)
     return item->ds ? item->ds->reason.text : item->error;
 }
 
-/* A few samples; reading them may take a while, so all else is seen before. */
+/* Print a few samples. Reading them may take a while, so all else is printed first. */
 static void print_drawing(const struct dataset *ds, const struct glyphs *glyphs)
 {
     AUTO_TEXT struct text t = {0};
@@ -51,7 +51,7 @@ static void print_drawing(const struct dataset *ds, const struct glyphs *glyphs)
     fputs(t.data ? t.data : "", stdout);
 }
 
-/* Lines that say what is not as it should be. */
+/* Print lines about what is unusual. */
 static void print_note(const char *note)
 {
     while (*note) {
@@ -93,7 +93,7 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
         print_drawing(item->ds, glyphs);
 }
 
-/* What there is to say of the source itself. */
+/* Print what is known of the source itself. */
 static void print_source(const struct source *source, const char *spec)
 {
     char origin[ORIGIN_SIZE], shown[PATH_MAX];
@@ -192,7 +192,7 @@ static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
     return blob_verify(blob, d);
 }
 
-/* A row that cannot be read, or the like. */
+/* Print a defect, such as a row that cannot be read. */
 static void report_bad(void *ctx, const char *text)
 {
     bool *good = ctx;
@@ -208,7 +208,7 @@ static bool check_dataset(const struct dataset *ds, uint8_t *buf)
     int r = 0;
 
     if (dataset_state(ds) == DATASET_FAILED)
-        return false; /* as was shown */
+        return false; /* already reported */
     for (unsigned k = 0; k < ds->n_blobs && r == 0 && !(ds->ops && ds->ops->check); k++)
         r = check_blob(ds->blob[k], buf, &d);
     if (ds->ops && ds->ops->check)

@@ -8,7 +8,7 @@ static const char *skip_blanks(const char *s)
     return s + strspn(s, " \t\r\n");
 }
 
-/* Behind the string that starts at s; NULL: it does not end. */
+/* The end of the string that starts at s; NULL: it does not end. */
 static const char *skip_string(const char *s)
 {
     for (s++; *s && *s != '"'; s++)
@@ -17,7 +17,7 @@ static const char *skip_string(const char *s)
     return *s ? s + 1 : NULL;
 }
 
-/* Behind the value that starts at s; NULL: it does not end. */
+/* The end of the value that starts at s; NULL: it does not end. */
 static const char *skip_value(const char *s)
 {
     size_t depth = 0;
@@ -43,7 +43,7 @@ static const char *skip_value(const char *s)
     return s;
 }
 
-/* The value of a member of the object at s. Names are compared as they are written. */
+/* The value of a member of the object at s. Names are compared without decoding escapes. */
 static const char *find_member(const char *s, const char *name, size_t len)
 {
     if (*s != '{')
@@ -81,7 +81,7 @@ const char *json_find(const char *json, const char *path)
     }
 }
 
-/* The element that begins behind s; NULL: the list ends there, or is none. */
+/* The element that begins after s; NULL: the list ends there, or it is not a list. */
 static const char *element(const char *s)
 {
     s = skip_blanks(s + 1);
@@ -144,8 +144,8 @@ static size_t put_utf8(unsigned code, char *ret)
     return 3;
 }
 
-/* The character at *s, escaped or not, into ret; *s goes behind it. Returns its bytes; 0: none. We
- * write no surrogates. */
+/* Write the character at *s, escaped or not, to ret, and move *s past it. Returns its bytes; 0:
+ * none. We write no surrogates. */
 static size_t take_character(const char **s, char ret[static 3])
 {
     static const char escaped[] = "nrtbf\"\\/", plain[] = "\n\r\t\b\f\"\\/";

@@ -44,7 +44,7 @@ static void print_help(FILE *out)
           out);
 }
 
-/* Words that other programs have for the same, and that are not told of in the help. */
+/* Words of other programs for the same commands; the help does not mention them. */
 static const struct synonym {
     const char *word, *name;
 } synonyms[] = {
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     if (arguments_hide(argc, argv) < 0)
         return fail(EXIT_USAGE, "%s", strerror(ENOMEM));
     signal(SIGCHLD, SIG_DFL); /* some callers ignore it, and we could not wait for children */
-    /* A daemon of many threads: what is large goes back to the system when it is freed. */
+    /* The daemon has many threads: return large blocks to the system when they are freed. */
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     mallopt(M_ARENA_MAX, 2);
 

@@ -1,8 +1,8 @@
 /* epochfs mount, and the same as a helper of mount(8).
  *
- * Sources are opened and the file system is mounted before the process divides, so that whatever
- * goes wrong is said on the caller's terminal and in the exit code. The child serves; the parent
- * waits for its word and for the mount to answer. */
+ * The source is opened and the file system mounted before the process forks, so that every error
+ * reaches the caller's terminal and the exit code. The child serves; the parent waits until the
+ * child reports and the mount answers. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,10 +28,10 @@
 #include "fs/log/log.h"
 #include "fs/serve/server.h"
 
-#define LOCK_NS    INT64_C(5000000000) /* that a mount waits for another that begins there */
-#define REPORTED   20                  /* unusable files that are named on the terminal */
-#define ANSWER_MS  5000                /* that what is mounted there may take for an answer */
-#define PREPARE_NS INT64_C(300000000)  /* that a mount waits for datasets to be ready */
+#define LOCK_NS    INT64_C(5000000000) /* wait for another mount that begins there */
+#define REPORTED   20                  /* unusable files named on the terminal */
+#define ANSWER_MS  5000 /* how long a mount that is already there may take to answer */
+#define PREPARE_NS INT64_C(300000000) /* how long a mount waits for datasets to be ready */
 
 struct mount_call {
     const char *source;
@@ -65,7 +65,7 @@ static int fail_hanging(const char *path, const char *real, const struct mount_e
                 path, process, ANSWER_MS / 1000);
 }
 
-/* An epochfs is mounted there: that is all right only if its daemon is dead. path: as the user gave
+/* An epochfs is mounted on path already: go on only if its daemon is dead. path: as the user gave
  * it. */
 static int take_dead_away(const char *path, const char *real, const struct mount_entry *mount)
 {
@@ -78,14 +78,15 @@ static int take_dead_away(const char *path, const char *real, const struct mount
         return fail(EXIT_MOUNT, "mountpoint %s: an epochfs is mounted there; `epochfs umount` it",
                     path);
     r = detach(real, DETACH_LAZILY, &d);
-    if (r < 0 && !mounts_is_gone(real, mount)) /* it may have been slow, and worked */
+    if (r < 0 && !mounts_is_gone(real, mount)) /* it may have succeeded late */
         return fail(EXIT_MOUNT, "mountpoint %s: an epochfs whose daemon has died: %s", path,
                     diag_text(&d, r));
     say("mountpoint %s: an epochfs whose daemon had died was there; it was unmounted", path);
     return EXIT_DONE;
 }
 
-/* Is it a folder, and is anything in it? Then a byte is written. In a child. Returns an errno. */
+/* Check that path is a folder; if it is not empty, write a byte to out. In a child. Returns an
+ * errno. */
 static int look_at_folder(const void *path, int out)
 {
     struct dirent *entry;
@@ -109,7 +110,7 @@ static int look_at_folder(const void *path, int out)
     return 0;
 }
 
-/* Whatever is mounted there, or on the way there, may hang. */
+/* What is mounted there, or along the path, may hang. */
 static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 {
     const struct watched_child_work look = {look_at_folder, ret_real, ANSWER_MS, NULL};
@@ -158,9 +159,9 @@ static void report_unusable(const struct catalog *catalog)
         log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - reported);
 }
 
-/* What the serving process has to do when the kernel was answered first. */
+/* What the serving process does once it has answered the kernel for the first time. */
 struct readiness {
-    int pipe; /* to the parent, -1 in front */
+    int pipe; /* to the parent; -1: in the foreground */
     const char *mountpoint;
 };
 
@@ -180,7 +181,7 @@ static void say_ready(void *ctx)
     ready->pipe = -1;
 }
 
-/* The parent: wait for the child's word, then for the mount's answer. */
+/* The parent: wait for the child's report, then for the mount's answer. */
 static int wait_for_mount(int pipe_fd, pid_t child, const char *mountpoint)
 {
     struct stat st;
@@ -207,7 +208,7 @@ static int serve_here(struct server *server, struct source *source)
 {
     int r;
 
-    source_rest(source); /* threads would keep their privileges */
+    source_rest(source); /* running threads would keep their privileges */
     privileges_spare_from_oom();
     r = privileges_reduce();
     if (r < 0)
@@ -219,7 +220,7 @@ static int serve_here(struct server *server, struct source *source)
     return r < 0 ? fail(EXIT_MOUNT, "serving ended: %s", strerror(-r)) : EXIT_DONE;
 }
 
-/* opened: what is served; the child ends it. */
+/* opened: what is served; the child releases it. */
 static int serve_in_background(struct server *server, struct readiness *ready,
                                const char *mountpoint, struct opened *opened)
 {
@@ -237,8 +238,9 @@ static int serve_in_background(struct server *server, struct readiness *ready,
     }
     if (child > 0) {
         close(ends[1]);
-        /* The server is the child's now; to free it here would unmount it. If the child ends, who
-         * waits for an answer is told only when nobody has the connection any more. */
+        /* The server now belongs to the child; freeing it here would unmount it. Leave it, because
+         * if the child ends, processes that wait for an answer get an error only once no process
+         * has the connection open. */
         server_leave(server);
         _exit(wait_for_mount(ends[0], child, mountpoint));
     }
@@ -251,8 +253,8 @@ static int serve_in_background(struct server *server, struct readiness *ready,
     _exit(code);
 }
 
-/* Of mounts that begin at the same moment one is first. Returns a descriptor, or -1: whose folder
- * cannot be opened has no rivals. */
+/* Let mounts that begin at the same moment take turns. Returns a descriptor; -1: the folder cannot
+ * be opened, so no other mount can begin there either. */
 static int lock_mountpoint(const char *mountpoint)
 {
     AUTO_CLOSE int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
@@ -294,12 +296,12 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
     if (call->foreground)
         return serve_here(server, opened->source);
-    source_rest(opened->source); /* threads do not go with a fork() */
+    source_rest(opened->source); /* a forked child has no other threads */
     return serve_in_background(server, &ready, mountpoint, opened);
 }
 
-/* Small files are known before anyone can ask; the others are prepared while we serve. Commands
- * wait for the daemon: they would not be its children. */
+/* Prepare small files before the first request; the others are prepared while we serve. Commands
+ * wait for the daemon: started here, they would not be its children. */
 static void prepare_small(struct catalog *catalog)
 {
     cache_opener_pause(&catalog->tools->opener, true);
@@ -360,7 +362,7 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
         case 'v':
         case 'N':
         case 't':
-            break; /* mount(8)'s own */
+            break; /* for mount(8) itself */
         default:
             return fail(EXIT_USAGE, "cannot make sense of '%s'; see `epochfs mount --help`",
                         argv[optind - 1]);
@@ -383,7 +385,7 @@ static int run_mount(int argc, char **argv, const char *letters, bool helper)
 
     options_init(&options);
     code = parse_call(argc, argv, letters, &call, &options, helper);
-    options.source.stage.idle_ns = processors_idle_ns; /* beside a mount a job computes */
+    options.source.stage.idle_ns = processors_idle_ns; /* because a job computes beside a mount */
     return code == EXIT_DONE ? mount_source(&call, &options) : code;
 }
 

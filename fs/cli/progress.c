@@ -76,7 +76,7 @@ void progress_init(struct progress *ret, const char *what, bool asked_for)
     *ret = (struct progress){.what = what, .shown = terminal || asked_for, .rewrites = terminal};
 }
 
-/* Remember where we are, once a second; the rate since the oldest sample. */
+/* Take a sample once a second; returns the rate since the oldest sample. */
 static uint64_t take_rate(struct progress *p, uint64_t done, int64_t now)
 {
     unsigned newest = (p->n + PROGRESS_SAMPLES - 1) % PROGRESS_SAMPLES, oldest;

@@ -1,8 +1,8 @@
 /* epochfs stage: fills the cache before a mount needs it.
  *
- * All files are given to the stage as they are stored, whether or not a format takes them, and it
- * brings them here. Everything is compared with its checksums then, for what lay in the cache from
- * before counts only if it is right; and packed files are unpacked, from what is here. */
+ * The stage gets all files as they are stored, whether or not a format takes them, and fetches
+ * them. Then packed files are unpacked from the staged bytes, and everything is compared with its
+ * checksums, because what was in the cache before may be damaged. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,9 +36,9 @@ struct staging {
 
 static const char resumable[] = "what is staged stays, and the same command goes on with it";
 
-/* The signal that shall end us. */
+/* The signal that ends the command. */
 static volatile sig_atomic_t caught;
-static volatile sig_atomic_t is_looked_at; /* soon enough; else the handler ends us */
+static volatile sig_atomic_t is_looked_at; /* no: the handler ends us */
 
 static void on_signal(int number)
 {
@@ -82,7 +82,7 @@ static void staging_release(struct staging *s)
     opened_release(&s->opened);
 }
 
-/* Give all files to the stage. */
+/* Open all files through the stage. */
 static int open_files(struct staging *s, struct diag *d)
 {
     int r = catalog_list(s->opened.source, &s->list, d);
@@ -98,7 +98,7 @@ static int open_files(struct staging *s, struct diag *d)
         struct diag reason = DIAG_INIT;
 
         r = source_blob_packed(s->opened.source, &s->list.entry[i], &s->blob[i], &reason);
-        if (r == 0) { /* what was unpacked before need not come again */
+        if (r == 0) { /* what was unpacked before need not be fetched again */
             r = unpack_find(&s->blob[i], &s->opened.cache, &reason);
             r = r == -ENOENT ? 0 : r;
         }
@@ -117,8 +117,8 @@ static uint64_t load(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* What is under way is staged first, and what other processes have staged is counted: none of it
- * was looked at if there was no room before. */
+/* Let what is under way be staged first, and count what other processes have staged: nothing was
+ * counted if there was no space from the start. */
 static int say_no_space(const struct staging *s)
 {
     struct stage *stage = s->opened.source->stage;
@@ -150,7 +150,7 @@ static int say_failed(const struct staging *s, int r, const struct diag *d)
     return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", s->shown, diag_text(d, r));
 }
 
-/* Until all is here. EXIT_DONE or the exit code of the program. */
+/* Wait until all is staged. EXIT_DONE or the exit code of the program. */
 static int bring(struct staging *s)
 {
     struct stage *stage = s->opened.source->stage;
@@ -178,7 +178,7 @@ static void show_checked(void *ctx, uint64_t bytes)
     progress_show(&s->progress, bytes, load(&stage_counters(s->opened.source->stage)->total_bytes));
 }
 
-/* 0 or what stage_verify() says. */
+/* 0 or the error of stage_verify(). */
 static int verify(struct staging *s, struct diag *d)
 {
     struct stage *stage = s->opened.source->stage;
@@ -187,7 +187,7 @@ static int verify(struct staging *s, struct diag *d)
     int r;
 
     progress_init(&s->progress, "checked", s->call->progress);
-    s->progress.last_ns = quiet_until; /* mostly it has been done already, and takes no time */
+    s->progress.last_ns = quiet_until; /* usually verified already, so quick */
     r = stage_verify(stage, show_checked, s, d);
     if (r == 0 && (s->call->check || s->progress.last_ns != quiet_until))
         progress_end(&s->progress, total, total);
@@ -196,7 +196,7 @@ static int verify(struct staging *s, struct diag *d)
     return r;
 }
 
-/* Unpack what is packed, now that it is here. */
+/* Unpack packed files, now that they are staged. */
 static int unpack_all(struct staging *s)
 {
     for (size_t i = 0; i < s->list.n; i++) {
@@ -228,7 +228,7 @@ static int say_done(const struct staging *s)
     return EXIT_DONE;
 }
 
-/* Read everything: blocks that are wrong are fetched again because somebody waits for them. */
+/* Read everything: the stage fetches wrong blocks again when a reader waits for them. */
 static int read_all(const struct staging *s, struct diag *d)
 {
     AUTO_FREE uint8_t *buf = malloc(READ_BYTES);
@@ -248,8 +248,7 @@ static int fill(struct staging *s)
 
     stage_begin(s->opened.source->stage);
     code = bring(s);
-    if (code ==
-        EXIT_DONE) /* before the rest is looked at: other processes may have done it already */
+    if (code == EXIT_DONE) /* before verify(): other processes may have unpacked files already */
         code = unpack_all(s);
     if (code != EXIT_DONE)
         return code;

@@ -1,7 +1,7 @@
-/* epochfs status: what a mount is doing.
+/* epochfs status: shows what a mount is doing.
  *
- * A file of a mount whose daemon hangs cannot be read, and who tries may not even be killed. So a
- * child reads, and is left alone if it takes too long. */
+ * A file of a mount whose daemon hangs cannot be read, and a process that tries may be impossible
+ * to kill. So a watched child reads, and is left behind if it takes too long. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "fs/life/mounts.h"
 #include "fs/life/watched_child.h"
 
-#define ANSWER_MS  5000 /* that the daemon may take */
+#define ANSWER_MS  5000 /* time limit for the daemon's answer */
 #define WATCH_MS   1000
 #define READ_BYTES (1 << 18)
 
@@ -28,7 +28,7 @@ struct status_call {
     char path[PATH_MAX];    /* the real one */
     /* For --watch: */
     bool rewrites;  /* on a terminal */
-    unsigned lines; /* that stand there */
+    unsigned lines; /* lines on the screen */
     struct status_look last;
     struct status_lines shown; /* not on a terminal */
 };
@@ -51,8 +51,8 @@ static void print_help(void)
            "further.\n");
 }
 
-/* In a child. All of it is read at once, for each read looks at the time of the file, which has
- * changed then. */
+/* In a child. Reads the file at once, because a second read would find that the time of the file
+ * has changed. */
 static int copy_file(const void *path, int out)
 {
     static char bytes[READ_BYTES];
@@ -78,7 +78,7 @@ static int read_status(const struct status_call *call, struct text *ret)
     if (r == 0 && json_find(ret->data ? ret->data : "", "pid"))
         return EXIT_DONE;
     if (r == -EINTR)
-        return EXIT_DONE; /* it is to end */
+        return EXIT_DONE; /* the watch must end */
     if (r == -ETIMEDOUT)
         return fail(EXIT_MOUNT, "%s: the daemon has not answered for %d s", call->mountpoint,
                     ANSWER_MS / 1000);
@@ -87,7 +87,7 @@ static int read_status(const struct status_call *call, struct text *ret)
     return fail(EXIT_MOUNT, "%s: %s", path, r ? strerror(-r) : "want its status, found other text");
 }
 
-/* So many lines of the terminal may be taken; they are cut if there are more. */
+/* How many lines of the terminal may be used; a longer page is cut. */
 static unsigned terminal_lines(void)
 {
     struct winsize size;
@@ -96,8 +96,8 @@ static unsigned terminal_lines(void)
                                                                            : UINT_MAX;
 }
 
-/* The page over the one before. Lines that are too long for the terminal are cut, else there were
- * more of them. */
+/* Draw the page over the one before. Lines that are too long for the terminal are cut; wrapped,
+ * they would be several lines. */
 static void draw(struct status_call *call, const char *page)
 {
     unsigned lines = 0, most = terminal_lines();
@@ -106,7 +106,7 @@ static void draw(struct status_call *call, const char *page)
     for (; *end && lines < most; end++)
         lines += *end == '\n';
     if (call->lines)
-        printf("\033[%uA\033[J", call->lines); /* so many lines up, and clear what is below */
+        printf("\033[%uA\033[J", call->lines); /* move up to the first line and clear below */
     printf("\033[?7l%.*s\033[?7h", (int)(end - page), page);
     call->lines = lines;
 }
@@ -167,7 +167,7 @@ static void catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* The kernel tells when the table of mounts changes, so the end of a mount is seen at once. */
+/* The kernel reports changes of the table of mounts, so the end of a mount is noticed at once. */
 static int watch(struct status_call *call)
 {
     AUTO_CLOSE int table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);

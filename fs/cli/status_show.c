@@ -1,5 +1,5 @@
-/* From the text alone; what is not in it is left out, so that a mount of another version is shown
- * as well as can be. */
+/* Uses the text alone, and leaves out what is not in it, so that mounts of other versions are shown
+ * as well as possible. */
 #include "fs/cli/status_show.h"
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "fs/cli/progress.h"
 
 #define NAME_SIZE 2048
-#define QUIET_S   30 /* without a read: the job rests, or has ended */
+#define QUIET_S   30 /* seconds without a read: the job rests, or has ended */
 
 static bool shown_text(const char *json, const char *path, char *ret, size_t capacity)
 {
@@ -50,7 +50,7 @@ static void add_datasets(const char *json, struct text *t)
     text_add(t, "\n");
 }
 
-/* " (12 MiB/s)", if the time is known that it took. */
+/* Add " (12 MiB/s)", if the time between the looks is known. */
 static void add_rate(uint64_t now, uint64_t before, int64_t ns, struct text *t)
 {
     char rate[HUMAN_SIZE];
@@ -137,7 +137,7 @@ static void add_remote(const char *json, const struct status_look *last, int64_t
 
 /* ---- active plans ---- */
 
-/* One of status.json's "plans". */
+/* One element of "plans" in status.json. */
 struct plan_line {
     char dataset[NAME_SIZE], plan[NAME_SIZE / 4], encoding[32];
     uint64_t epoch, batch, batches, samples;
@@ -179,7 +179,7 @@ static void plan_line_init(struct plan_line *ret, const char *at)
         .left_s = is_known(at, "seconds_left") ? json_real(at, "seconds_left") : -1,
         .staged = percent_at(at, "staged_share"),
         .waits = percent_at(at, "wait_share"),
-        .was_read = !quiet || *quiet != 'n', /* null: nothing was */
+        .was_read = !quiet || *quiet != 'n', /* null: nothing was read */
     };
     shown_text(at, "dataset", ret->dataset, sizeof(ret->dataset));
     shown_text(at, "encoding", ret->encoding, sizeof(ret->encoding));
@@ -196,8 +196,8 @@ static void add_plan_name(const struct plan_line *p, struct text *t)
         text_add(t, " %s", p->encoding);
 }
 
-/* "4.5 batches", "1540 batches": three digits that count, and never an exponent; or what is slower
- * than one in 100 s, "1 batch in 2 min 5 s". */
+/* "4.5 batches", "1540 batches": three significant digits, never an exponent; slower than one in
+ * 100 s: "1 batch in 2 min 5 s". */
 static void add_speed(double rate, const char *one, const char *many, struct text *t)
 {
     char time[HUMAN_SIZE];
@@ -299,7 +299,7 @@ void status_show_event(int64_t real, const char *event, struct text *ret)
     text_add(ret, "%s\n", event);
 }
 
-/* Is the line of that key among those that were shown last? Then it is not shown again. */
+/* Was the line with that key shown at the last look? Then it is not shown again. */
 static bool is_old(const struct status_lines *lines, const char *key)
 {
     size_t len = strlen(key);
@@ -322,7 +322,8 @@ static void add_from_remote(const char *json, const struct status_look *last, in
             human_bytes((uint64_t)((double)(fetched - last->fetched) / (double)ns * 1e9), rate));
 }
 
-/* Of a mount of which no plan is read. Our own looks are reads, too: they are no change. */
+/* Add the line of a mount where no plan is read. Our own looks are reads, too: they do not count as
+ * a change. */
 static void add_mount_line(const char *json, const struct status_look *last, int64_t ns,
                            struct status_lines *lines, struct text *key, struct text *t)
 {

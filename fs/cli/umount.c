@@ -1,15 +1,14 @@
-/* epochfs umount: the mount goes, whatever state it is in, within seconds.
+/* epochfs umount: ends a mount in any state, within seconds.
  *
- *   nobody uses it               it is unmounted
- *   its daemon is dead           the same, whoever uses it
- *   somebody does, for BUSY_NS   its name is taken away; what is left ends with its users
+ *   no process uses it           it is unmounted
+ *   its daemon is dead           the same, even if it is in use
+ *   in use for BUSY_NS           its path is freed; the mount ends with its last user
  *   its daemon hangs             the same at once, and its readers get errors: it is aborted
  *
- * The daemon itself lists folders of its mount for a moment now and then, as long as it reads ahead
- * of readers that may have just ended; indexers and shells do alike. So a mount that is in use is
- * tried again for a while. Nothing here asks the mount itself, but in a child that is left alone if
- * it takes too long. Who unmounts may rely on it that the daemon has ended, and let go its cache.
- */
+ * While it pushes, the daemon itself briefly lists folders of its mount now and then, even if the
+ * readers have just ended; indexers and shells do so, too. So a mount that is in use is tried again
+ * for a while. Only a watched child touches the mount itself. When the command succeeds, the daemon
+ * has ended and released its cache. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,16 +26,16 @@
 
 #define BUSY_NS   INT64_C(2000000000)
 #define PAUSE_MS  20   /* between two tries */
-#define ASK_MS    2000 /* that the daemon may take for an answer */
-#define USERS_MS  2000 /* that the search for users may take */
-#define ENDING_MS 5000 /* that the daemon may take for its end */
+#define ASK_MS    2000 /* time limit for the daemon's answer */
+#define USERS_MS  2000 /* time limit for the search for users */
+#define ENDING_MS 5000 /* time limit for the daemon's end */
 
 struct daemon {
     int fd;    /* readable when it has ended; -1: not known, as is: */
     pid_t pid; /* 0 */
 };
 
-/* As soon as nobody uses it. */
+/* Unmount as soon as no process uses the mount. */
 static int unmount_unused(const char *path, struct diag *d)
 {
     int64_t until = monotonic_ns() + BUSY_NS;
@@ -52,7 +51,7 @@ static int unmount_unused(const char *path, struct diag *d)
     }
 }
 
-/* What /proc says that it does: 'T' is stopped; '\0': nothing. */
+/* Its state from /proc: 'T': stopped; '\0': not known. */
 static char state_of(pid_t pid)
 {
     char path[40], state = '\0';
@@ -85,7 +84,7 @@ static void wait_for_end(const char *path, const struct daemon *daemon)
         say_left(path, daemon);
 }
 
-/* The readers of a mount whose daemon hangs would hang with it. */
+/* If a daemon hangs, the readers of its mount would hang with it: abort the connection. */
 static void release_readers(const char *path, const struct mount_entry *mount,
                             const struct daemon *daemon)
 {
@@ -100,8 +99,9 @@ static void release_readers(const char *path, const struct mount_entry *mount,
     wait_for_end(path, daemon);
 }
 
-/* Nobody is seen to use it. Then it is the daemon itself, which waits for a remote with a folder of
- * its mount open, and need not wait any more. But an ordinary user does not see others. */
+/* No user of the mount was found. Then the daemon itself uses it: it waits for a remote with a
+ * folder of its mount open, and can be ended. But an ordinary user does not see the processes of
+ * other users. */
 static bool end_daemon(const struct mount_entry *mount, const struct daemon *daemon)
 {
     return daemon->fd >= 0 && (geteuid() == 0 || !mount->is_for_all) &&
@@ -144,8 +144,7 @@ static int unmount(const char *path, const struct mount_entry *mount)
 
     daemon.fd = beacon_find(path, mount, &daemon.pid);
     r = detach(path, DETACH_UNUSED, &d);
-    if (r == -EBUSY ||
-        (r == -ETIMEDOUT && !mounts_is_gone(path, mount))) { /* the machine may be slow */
+    if (r == -EBUSY || (r == -ETIMEDOUT && !mounts_is_gone(path, mount))) { /* perhaps only slow */
         int asked = mounts_ask(path, mount, ASK_MS);
 
         hangs = asked == -ETIMEDOUT || state_of(daemon.pid) == 'T';
@@ -156,7 +155,7 @@ static int unmount(const char *path, const struct mount_entry *mount)
             r = unmount_unused(path, &d);
     }
     /* Unmounted, but the kernel waits for a page that the daemon stores while a read of it waits
-     * for the remote: the daemon lets both go when it is told to end. */
+     * for the remote: the daemon releases both when it gets the signal to end. */
     if (r == -ETIMEDOUT && mounts_is_gone(path, mount))
         r = end_daemon(mount, &daemon) ? 0 : detach_abort(mount);
     if (r == -EBUSY || r == -ETIMEDOUT)
@@ -192,7 +191,7 @@ int command_umount(int argc, char **argv)
         return fail(EXIT_MOUNT, "%s: %s", mountpoint, strerror(-r));
     if (!mounts_find(path, &mount))
         return fail(EXIT_MOUNT, "%s: no epochfs is mounted there", mountpoint);
-    r = chdir("/"); /* not to be one who uses it */
+    r = chdir("/"); /* so that we do not use the mount ourselves */
     (void)r;
     return unmount(path, &mount);
 }
