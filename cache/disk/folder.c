@@ -208,8 +208,7 @@ static int check_marker(const char *folder, struct diag *d)
 
     if (r == -ENOENT) {
         r = find_foreign(folder, foreign);
-        if (r == 0 && *foreign &&
-            read_marker(folder, d) == -ENOENT) /* nobody has made one meanwhile */
+        if (r == 0 && *foreign && read_marker(folder, d) == -ENOENT) /* still has no marker */
             return diag_set(d, -EPROTO,
                             "cache folder %s: want an empty folder or a cache folder of epochfs, "
                             "found %s in it; " CHOOSE,

@@ -420,8 +420,7 @@ void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], u
     uint8_t bytes[4];
 
     store_le32(bytes, mark_of(sha256, drops));
-    write_at(staged->fd, bytes, sizeof(bytes),
-             HEADER_AT_MARK); /* if it fails, the SHA-256 is computed again */
+    write_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK); /* fails: computed again */
 }
 
 bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32])

@@ -37,8 +37,7 @@ struct staged {
     uint64_t blocks; /* ceil(size / block) */
     uint64_t seed;   /* of checksums: computed from the id */
     uint64_t data;   /* where the content begins in the file, bytes */
-    uint64_t
-        end; /* where the count of drops is, behind all else; 8 bytes before the end of the file */
+    uint64_t end;    /* where the count of drops is; 8 bytes before the end of the file */
     char id[33];
     struct lock *space; /* held while the disk space of the content changes */
 };
@@ -85,8 +84,7 @@ int staged_publish(const struct staged *staged, uint64_t first, size_t n, const 
 
 /* What became of a drop. */
 struct staged_dropped {
-    uint64_t
-        freed; /* bytes of disk space; less if another process has written to the file meanwhile */
+    uint64_t freed; /* bytes of disk space; less if another process has written meanwhile */
     /* staged_drops() before and after the drop, if nothing else was dropped in between; UINT64_MAX:
      * not known. Blocks that were good with `before`, and were not to be dropped, are good with
      * `after`. */

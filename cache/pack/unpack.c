@@ -156,8 +156,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
     r = entry_open_checked(&entry, &fd, &size);
     if (r == -ENOENT)
         r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
-    if (r < 0 && !u.unpacker &&
-        r != NOT_PACKED) /* the entry could not be begun, but does the file need unpacking? */
+    if (r < 0 && !u.unpacker && r != NOT_PACKED) /* not begun: does the file need unpacking? */
         u.unpacker = unpacker_of(*blob);
     if (r < 0 && !u.unpacker)
         return 0;

@@ -10,8 +10,8 @@
 
 #include "base/scope.h"
 
-#define WAITING   64 /* that may find it before they are answered */
-#define PATH_MOST 72 /* bytes of a path that are in a name: its end */
+#define WAITING   64 /* connections that may wait for beacon_answer() */
+#define PATH_MOST 72 /* bytes of a path in a name: its end */
 
 static socklen_t name_of(const char *path, const struct mount_entry *mount, struct sockaddr_un *ret)
 {
@@ -68,7 +68,7 @@ int beacon_find(const char *path, const struct mount_entry *mount, pid_t *ret_pi
         return errno == ECONNREFUSED ? -ENOENT : -errno;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0)
         return -errno;
-    if (daemon.pid <= 0 || daemon.uid != mount->owner) /* not of this container, or pretends */
+    if (daemon.pid <= 0 || daemon.uid != mount->owner) /* not of this container, or an impostor */
         return -ENOENT;
     found = (int)syscall(SYS_pidfd_open, daemon.pid, 0);
     if (found < 0)

@@ -27,7 +27,7 @@ void daemon_close_inherited(void)
 {
     int fd = open("/dev/null", O_RDWR);
 
-    while (fd >= 0 && fd <= STDERR_FILENO) /* the lowest that is free: it was closed */
+    while (fd >= 0 && fd <= STDERR_FILENO) /* the lowest free one: it was closed */
         fd = dup(fd);
     if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
         close_one_by_one();

@@ -18,7 +18,7 @@ struct step {
     enum detach_how how;
 };
 
-/* In a child, which becomes it; what it says goes to out. */
+/* In a child, which becomes fusermount3; its messages go to out. */
 static int fusermount(const struct step *step, int out)
 {
     const char *const lazily[] = {"fusermount3", "-u", "-z", step->path, NULL};

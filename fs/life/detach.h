@@ -1,5 +1,5 @@
-/* Taking mounts away, by umount2(2) where we may, else by fusermount3; each step in a child with a
- * time limit. */
+/* Unmounting, by umount2(2) where we may, else by fusermount3; each step in a child with a time
+ * limit. */
 #ifndef EPOCHFS_FS_LIFE_DETACH_H
 #define EPOCHFS_FS_LIFE_DETACH_H
 
@@ -7,16 +7,16 @@
 #include "fs/life/mounts.h"
 
 enum detach_how {
-    DETACH_UNUSED, /* -EBUSY if anybody uses it */
-    DETACH_LAZILY, /* its name goes now, the mount when nobody uses it any more */
+    DETACH_UNUSED, /* -EBUSY if a process uses the mount */
+    DETACH_LAZILY, /* the path is free now, the mount ends once no process uses it */
 };
 
-/* Take away what is mounted on path, an absolute real one. 0; -EBUSY; -ETIMEDOUT: it hangs; or
- * -errno with the reason in d. */
+/* Unmount what is mounted on path, an absolute real path. 0; -EBUSY; -ETIMEDOUT: unmounting hangs;
+ * or -errno with the reason in d. */
 int detach(const char *path, enum detach_how how, struct diag *d);
 
-/* End the connection of a mount that does not answer: its readers get errors. 0, or -errno: we may
- * not, or /sys/fs/fuse/connections is not mounted. */
+/* Abort the connection of a mount that does not answer: its readers get errors. 0, or -errno: not
+ * permitted, or /sys/fs/fuse/connections is not mounted. */
 int detach_abort(const struct mount_entry *mount);
 
 #endif

@@ -10,14 +10,15 @@
 
 #include "fs/life/watched_child.h"
 
-#define NAMED 8 /* processes that are told by name */
+#define NAMED 8 /* processes that are named */
 
 struct search {
     const char *path;
     dev_t device;
 };
 
-/* Does that link in /proc lead into the mount? The kernel makes its text from names alone. */
+/* Does that link in /proc lead into the mount? The kernel writes its text from names alone, without
+ * asking the mount. */
 static bool leads_there(const struct search *search, int folder, const char *link)
 {
     size_t len = strlen(search->path);
@@ -104,7 +105,8 @@ static bool is_ours(const char *number)
     return pid == getpid() || pid == getppid();
 }
 
-/* In a child, for the table of a process that hangs may hang, too; who was found before is told. */
+/* In a child, because reading the table of a hung process may hang, too; processes found before
+ * that are reported. */
 static int search(const void *what, int out)
 {
     DIR *processes = opendir("/proc");

@@ -15,9 +15,9 @@
 #include "base/scope.h"
 #include "fs/life/watched_child.h"
 
-#define PATH_MS    3000                /* that finding a path may take */
-#define DYING_NS   INT64_C(1000000000) /* that EIO may be the answer while a daemon dies */
-#define DYING_LOOK 10                  /* ms between two looks */
+#define PATH_MS    3000                /* time limit to find a path */
+#define DYING_NS   INT64_C(1000000000) /* how long a dying daemon may answer EIO */
+#define DYING_LOOK 10                  /* ms between two checks */
 
 static int find_real_path(const char *path, char ret[static PATH_MAX])
 {
@@ -50,7 +50,7 @@ static int write_real_path(const void *path, int out)
     return r < 0 ? -r : write(out, real, (size_t)len) == len ? 0 : EPIPE;
 }
 
-/* "M/" is M here: the slash would have the mount asked whether it is a folder. */
+/* "M/" counts as M: with the slash, the kernel would ask the mount whether it is a folder. */
 int mounts_real_path(const char *path, char ret[static PATH_MAX])
 {
     AUTO_FREE char *bare = strdup(path);
@@ -72,7 +72,7 @@ struct question {
     const struct mount_entry *mount;
 };
 
-/* The kernel answers others than the owner by itself: nothing. */
+/* Become the owner: the kernel itself refuses other users, even root, without asking the daemon. */
 static int be_owner(const struct mount_entry *mount)
 {
     if (geteuid() != 0 || mount->is_for_all || !mount->owner)
@@ -83,7 +83,8 @@ static int be_owner(const struct mount_entry *mount)
                : 0;
 }
 
-/* In a child. A thread that is killed while it takes a request over leaves EIO as the answer. */
+/* In a child. If a thread of the daemon is killed while it takes over a request, the answer is EIO.
+ */
 static int ask(const void *ctx, int out)
 {
     const struct question *question = ctx;
@@ -92,7 +93,7 @@ static int ask(const void *ctx, int out)
     int fd;
 
     (void)out;
-    fd = open(question->path, O_PATH | O_CLOEXEC); /* the way there may be root's only */
+    fd = open(question->path, O_PATH | O_CLOEXEC); /* only root may be able to reach it */
     if (fd < 0)
         return errno;
     if (be_owner(question->mount) < 0)
@@ -116,7 +117,7 @@ int mounts_ask(const char *path, const struct mount_entry *mount, int ms)
     return watched_child_do(&work, &nothing);
 }
 
-/* "\040" in mountinfo is a blank. */
+/* "\040" in mountinfo is a space. */
 static void unescape(char *s)
 {
     char *to = s;
@@ -132,7 +133,8 @@ static void unescape(char *s)
     *to = '\0';
 }
 
-/* Who mounted it, and for whom: from the options of the file system, the last word of the line. */
+/* Which user mounted it, and for which users: from the options of the file system, the last word of
+ * the line. */
 static void read_users(const char *type, struct mount_entry *ret)
 {
     const char *last = strrchr(type, ' '), *owner = strstr(last, "user_id="),
@@ -186,7 +188,7 @@ bool mounts_find(const char *path, struct mount_entry *ret)
         if (strcmp(where, path) != 0)
             continue;
         read_users(type, &entry);
-        found = !strncmp(type + 3, "fuse.epochfs ", 13); /* later mounts lie on top */
+        found = !strncmp(type + 3, "fuse.epochfs ", 13); /* later mounts cover earlier ones */
         if (found && ret)
             *ret = entry;
     }

@@ -20,11 +20,11 @@ void notify_ready(void)
     if (len < 2 || len >= sizeof(at.sun_path) || (path[0] != '/' && path[0] != '@'))
         return;
     memcpy(at.sun_path, path, len);
-    if (path[0] == '@') /* has no file */
+    if (path[0] == '@') /* abstract: has no file */
         at.sun_path[0] = '\0';
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && sendto(fd, ready, strlen(ready), MSG_NOSIGNAL, (struct sockaddr *)&at,
                           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0) {
-        /* Whoever started us sees it by its own limit of time. */
+        /* If it failed, the service manager notices by its own time limit. */
     }
 }

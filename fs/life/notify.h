@@ -2,8 +2,8 @@
 #ifndef EPOCHFS_FS_LIFE_NOTIFY_H
 #define EPOCHFS_FS_LIFE_NOTIFY_H
 
-/* Say so to $NOTIFY_SOCKET, if there is one. Any thread; does not block; nobody is told if it
- * fails. */
+/* Report it to $NOTIFY_SOCKET, if there is one. Any thread; does not block; failures are not
+ * reported. */
 void notify_ready(void);
 
 #endif

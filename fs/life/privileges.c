@@ -1,5 +1,4 @@
-/* By capset(2) and prctl(2) as such: three calls, for which a library is one more thing to trust.
- */
+/* Direct capset(2) and prctl(2): for three calls, a library would be one more thing to trust. */
 #include "fs/life/privileges.h"
 
 #include <errno.h>
@@ -15,8 +14,8 @@
 static const unsigned kept[] = {
     CAP_SYS_ADMIN,    /* to unmount */
     CAP_DAC_OVERRIDE, /* sources and cache folders of other users, and side files yet to come */
-    CAP_LEASE,        /* asks whether others have a file of the cache open */
-    CAP_FOWNER,       /* sets back the time of a file of the cache that was looked at */
+    CAP_LEASE,        /* to ask whether other processes have a file of the cache open */
+    CAP_FOWNER,       /* to restore the time of a file of the cache after a check */
 };
 
 static uint64_t kept_mask(void)
@@ -28,7 +27,7 @@ static uint64_t kept_mask(void)
     return mask;
 }
 
-/* Those of the capabilities we have that are in mask stay; none is passed on by inheritance. */
+/* Keep those of our capabilities that are in mask; none is inherited by programs that we run. */
 static int keep_only(uint64_t mask)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -44,7 +43,7 @@ static int keep_only(uint64_t mask)
     return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* What a program that we run could get at most. */
+/* Limit what a program that we run can get to mask. */
 static void bound(uint64_t mask)
 {
     for (unsigned cap = 0; cap < 64 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
@@ -54,7 +53,7 @@ static void bound(uint64_t mask)
 
 int privileges_reduce(void)
 {
-    if (geteuid() == 0) { /* others need fusermount3, which is set-uid, to unmount */
+    if (geteuid() == 0) { /* other users need fusermount3, which is set-uid, to unmount */
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
             return -errno;
         bound(kept_mask());

@@ -1,25 +1,26 @@
 /* What a daemon may do, and what others may do with it.
  *
- * A mount needs privileges to be made. Of these, what serves it keeps the few that are needed
- * later; docs/internals/life-of-a-mount.md says for what. */
+ * Mounting needs privileges. The daemon then keeps the few of them that serving needs;
+ * docs/internals/life-of-a-mount.md says for what. */
 #ifndef EPOCHFS_FS_LIFE_PRIVILEGES_H
 #define EPOCHFS_FS_LIFE_PRIVILEGES_H
 
 #include <stdbool.h>
 
-/* Keep the capabilities that a serving daemon needs, if we have any. Root, who unmounts without
- * help, gives up for himself and for what he runs to become more by it. By a process of one thread.
- * 0 or -errno. */
+/* Keep only the capabilities that a serving daemon needs, if we have any. Root, which can unmount
+ * without help, also ensures that neither this process nor programs that it runs can gain more.
+ * Only in a process of one thread. 0 or -errno. */
 int privileges_reduce(void);
 
-/* Give up all of them, also those that running a program could bring. Only system calls. */
+/* Give up all capabilities, and those that running a program could bring. Makes system calls only.
+ */
 void privileges_give_up(void);
 
-/* Have the kernel look for others first when memory is short, if we may and nobody has chosen
- * anything else. */
+/* Let the kernel kill other processes first when memory is short, if we may and the value still is
+ * the default. */
 void privileges_spare_from_oom(void);
 
-/* From now on memory has secrets: no core dumps, and no debugger of the same user. */
+/* From now on memory holds secrets: forbid core dumps, and debuggers of the same user. */
 void privileges_hide_memory(void);
 
 #endif

@@ -17,8 +17,8 @@
 
 static uint8_t request[REQUEST_MAX]; /* only the supervisor touches it */
 
-/* Answer one as the kernel itself does when there is no daemon. Those that want no answer are just
- * taken. */
+/* Answer a request as the kernel does when there is no daemon. Requests that expect no answer are
+ * only read. */
 static void refuse(int fuse)
 {
     const struct fuse_in_header *in = (const void *)request;
@@ -32,7 +32,7 @@ static void refuse(int fuse)
     }
 }
 
-/* The process. Only system calls: there may have been threads. */
+/* The process. Makes system calls only: it was forked from a process that may have had threads. */
 static _Noreturn void supervisor(int fuse, int daemon, int pipe_end)
 {
     struct pollfd waits[] = {{.fd = daemon, .events = POLLIN}, {.fd = fuse, .events = POLLIN}};
@@ -62,7 +62,7 @@ static int clone_of(int session)
     return fd;
 }
 
-/* Leave all of the daemon but 3 descriptors, which become 3 to 5. */
+/* Close all descriptors of the daemon but three, which become 3 to 5. */
 static _Noreturn void begin(int fuse, int daemon, int pipe_end)
 {
     int from[] = {fuse, daemon, pipe_end}, null = open("/dev/null", O_RDWR);
@@ -71,7 +71,7 @@ static _Noreturn void begin(int fuse, int daemon, int pipe_end)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     setsid();
-    for (int i = 0; i < 3; i++) /* out of the way first */
+    for (int i = 0; i < 3; i++) /* move them out of the way first */
         from[i] = fcntl(from[i], F_DUPFD, 16);
     for (int i = 0; i < 3; i++)
         if (null < 0 || from[i] < 0 || dup2(null, i) < 0 || dup2(from[i], 3 + i) < 0)

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 
 #define NS_PER_MS INT64_C(1000000)
-#define LOOK_MS   100 /* between two looks whether it is cancelled */
+#define LOOK_MS   100 /* between two checks whether it is cancelled */
 
-/* All that comes from the pipe. 0, -ETIMEDOUT, -EINTR, or -errno. */
+/* Collect what comes from the pipe. 0, -ETIMEDOUT, -EINTR, or -errno. */
 static int collect(const struct watched_child_work *work, int pipe_fd, struct text *ret)
 {
     int64_t until = monotonic_ns() + work->ms * NS_PER_MS;
@@ -39,7 +39,7 @@ static int collect(const struct watched_child_work *work, int pipe_fd, struct te
     }
 }
 
-/* In the child: all but out. */
+/* In the child: close all but out; 0 to 2 become /dev/null. */
 static void leave_files(int out)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -13,7 +13,7 @@ void log_filter_init(struct log_filter *filter,
     lock_init(&filter->lock);
 }
 
-/* The text, with how often it came beside. */
+/* Write the text, with how often it came besides. */
 static void write_counted(struct log_filter *filter, enum log_level level, const char *text,
                           uint64_t more)
 {
@@ -37,7 +37,7 @@ static void write_left_out_locked(struct log_filter *filter)
     filter->left_out = 0;
 }
 
-/* May there be a line more? */
+/* May one more line be written? */
 static bool may_write_locked(struct log_filter *filter, int64_t now)
 {
     lock_assert_held(&filter->lock);
@@ -63,7 +63,7 @@ static void forget_locked(struct log_filter *filter, struct log_said *said)
     *said = (struct log_said){0};
 }
 
-/* NULL: it was not said lately. */
+/* NULL: the text was not written lately. */
 static struct log_said *find_locked(struct log_filter *filter, const char *text)
 {
     lock_assert_held(&filter->lock);
@@ -73,7 +73,7 @@ static struct log_said *find_locked(struct log_filter *filter, const char *text)
     return NULL;
 }
 
-/* A free place, made by forgetting what was said first if there is none. */
+/* A free place; if there is none, the oldest text is forgotten. */
 static struct log_said *place_locked(struct log_filter *filter)
 {
     struct log_said *oldest = filter->said;
@@ -104,7 +104,7 @@ void log_filter_line(struct log_filter *filter, int64_t now, enum log_level leve
         return;
     if (!said) {
         said = place_locked(filter);
-        said->text = strdup(text); /* without memory it is not known again */
+        said->text = strdup(text); /* without memory it is not recognised next time */
     }
     if (said->more)
         write_counted(filter, level, text, said->more + 1);

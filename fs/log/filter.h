@@ -1,6 +1,6 @@
-/* What of many messages is worth a line: the same text comes at most once a minute, and not more
- * than LOG_BURST lines come in LOG_BURST_NS. What is kept back is counted, and the count is told
- * with the next line that may come, or at the end. */
+/* Limits how many messages are logged: the same text at most once a minute, and at most LOG_BURST
+ * lines in LOG_BURST_NS. Suppressed messages are counted, and the count is reported with the next
+ * line that may be written, or at the end. */
 #ifndef EPOCHFS_FS_LOG_FILTER_H
 #define EPOCHFS_FS_LOG_FILTER_H
 
@@ -13,14 +13,14 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 #define LOG_SAME_NS  INT64_C(60000000000)
 #define LOG_BURST    50
 #define LOG_BURST_NS INT64_C(10000000000)
-#define LOG_TEXTS    64 /* that are remembered */
+#define LOG_TEXTS    64 /* texts that are remembered */
 
 /* A line that was written. */
 struct log_said {
     char *text; /* NULL: the place is free */
     enum log_level level;
-    int64_t at;    /* when it was last written */
-    uint64_t more; /* how often it came since then */
+    int64_t at;    /* when the text was last written */
+    uint64_t more; /* how often it has come since then */
 };
 
 struct log_filter {
@@ -28,22 +28,22 @@ struct log_filter {
     void (*write)(void *ctx, enum log_level level, const char *text);
     void *ctx;
     struct lock lock;
-    /* Guarded by lock, under which write() is called, so that lines keep their order: */
+    /* Guarded by lock. write() is called under it, so that lines keep their order: */
     struct log_said said[LOG_TEXTS];
     int64_t burst_at; /* when the first line of the burst came */
-    unsigned burst;   /* lines of it */
+    unsigned burst;   /* lines of the burst */
     uint64_t left_out;
 };
 
 void log_filter_init(struct log_filter *filter,
                      void (*write)(void *ctx, enum log_level level, const char *text), void *ctx);
 
-/* A message, at monotonic_ns() now. Those for debugging all come: who asks for them wants them.
- * Any thread. */
+/* Log a message; now: monotonic_ns(). Debug messages are never suppressed: users that ask for them
+ * want all. Any thread. */
 void log_filter_line(struct log_filter *filter, int64_t now, enum log_level level,
                      const char *text);
 
-/* Tell what was kept back, and release. */
+/* Report what was suppressed, and release. */
 void log_filter_end(struct log_filter *filter);
 
 #endif

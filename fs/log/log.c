@@ -43,7 +43,7 @@ static void write_line(void *ctx, enum log_level level, const char *text)
 
 void log_begin(void)
 {
-    if (max_level == LOG_LEVEL_DEBUG) /* who asks for it wants every line */
+    if (max_level == LOG_LEVEL_DEBUG) /* users that ask for debug messages want every line */
         return;
     log_filter_init(&filter, write_line, NULL);
     is_filtered = true;

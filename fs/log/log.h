@@ -1,4 +1,4 @@
-/* Messages: to stderr in front, to syslog in the background. Only fs/ logs. */
+/* Messages: to stderr in the foreground, to syslog in the background. Only fs/ logs. */
 #ifndef EPOCHFS_FS_LOG_LOG_H
 #define EPOCHFS_FS_LOG_LOG_H
 
@@ -8,11 +8,12 @@
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
-/* From now on to syslog, each with the mountpoint, which stays as it is until the end. */
+/* From now on log to syslog, each message with the mountpoint. The text must stay valid until the
+ * end. */
 void log_to_syslog(const char *mountpoint);
 
-/* A daemon serves from now on, and its messages pass the filter of fs/log/filter.h; until the end,
- * when no other thread logs any more. With log=debug all are said. */
+/* From log_begin() on, messages pass the filter of fs/log/filter.h; with log=debug all are written.
+ * log_end(): no other thread may log any more. */
 void log_begin(void);
 void log_end(void);
 

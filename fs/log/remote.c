@@ -45,7 +45,7 @@ static bool is_same(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Say what was only counted, and forget all. */
+/* Report what was only counted, and forget all. */
 static void forget_locked(struct remote_log *log)
 {
     lock_assert_held(&log->lock);

@@ -1,4 +1,4 @@
-/* Help texts: a table of what there is, in lines that fit a terminal. */
+/* Help texts: a table of names and descriptions, in lines that fit a terminal. */
 #ifndef EPOCHFS_FS_OPTIONS_HELP_H
 #define EPOCHFS_FS_OPTIONS_HELP_H
 
@@ -8,10 +8,10 @@
 
 #define HELP_WIDTH 80 /* columns */
 
-/* A name and what is said of it, in as many lines as that takes. */
+/* Add a name and its description, in as many lines as it takes. */
 void help_add_entry(struct text *help, const char *name, const char *words);
 
-/* Names behind a title. */
+/* Add a title and names after it. */
 void help_add_names(struct text *help, const char *title, const char *const *name, size_t n);
 
 #endif

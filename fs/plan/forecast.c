@@ -1,6 +1,6 @@
-/* A block has several samples in it, so a shuffled epoch needs most blocks early and comes back to
- * each of them: `touched()` says how many it has needed after some of its samples, and `visits` how
- * often batches come back. What the cache cannot hold is fetched at each visit.
+/* A block holds several samples, so a shuffled epoch needs most blocks early and comes back to
+ * each: `touched()` says how many it has needed after some of its samples, `visits` how often
+ * batches come back. What the cache cannot hold is fetched at each visit.
  *
  * A window shuffle is a sequence of groups of neighbours, each a full shuffle; a full shuffle is
  * one group; the stored order has none. */
@@ -10,23 +10,23 @@
 
 #include "fs/plan/order.h"
 
-#define POINTS 2048 /* batches of an epoch that are looked at, at most */
+#define POINTS 2048 /* batches of an epoch that are evaluated, at most */
 
 /* What is the same in every epoch. */
 struct cursor {
     const struct forecast_task *task;
     double share;     /* of the list that the rank reads */
-    double per_block; /* samples that have a byte in a block */
+    double per_block; /* samples with a byte in a block */
     double list;      /* bytes of the part */
     double group;     /* samples of a group; 0: the stored order */
     double groups;
     double epoch;      /* bytes of blocks */
-    double universe;   /* the same over all epochs */
+    double universe;   /* the same for all epochs */
     double visits;     /* bytes of blocks, counted once a batch */
     double comes_back; /* share of later visits that find their block, with keep=plan */
 };
 
-/* Share of a group's blocks that have one of so many of its samples (a share), taken at random. */
+/* Share of a group's blocks that hold at least one of a random share of its samples. */
 static double touched(const struct cursor *c, double samples)
 {
     return 1 - pow(1 - fmin(samples, 1), c->per_block);
@@ -44,16 +44,17 @@ static double needed(const struct cursor *c, double k)
     if (c->group <= 0)
         return c->epoch * read / (double)t->elements;
     at = fmin(read / c->share, list);
-    whole = floor(at / c->group) * c->group; /* samples of groups that are over */
-    size = fmin(c->group, list - whole);     /* of the one that is not */
+    whole = floor(at / c->group) * c->group; /* samples of finished groups */
+    size = fmin(c->group, list - whole);     /* of the group in progress */
     read = whole * touched(c, c->share);
     if (size > 0)
         read += size * touched(c, (at - whole) / size * c->share);
     return read * c->list / list;
 }
 
-/* Share of visits that find their block if blocks are used at random and that is kept which is
- * needed next: a block stays for a time below a limit, with which the cache is just full. */
+/* Share of visits that find their block if blocks are used at random and the cache keeps those
+ * needed soonest: it keeps a block whose next use is closer than the limit at which the cache is
+ * just full. */
 static double hits_of_random(double cache)
 {
     double low = 0, high = 64;
@@ -95,8 +96,8 @@ static void cursor_init(struct cursor *c, const struct forecast_task *t)
     c->visits = fmax(c->visits, c->epoch);
 }
 
-/* Bytes that are fetched for the first k batches. missing: share of the blocks that the cache does
- * not have when the epoch begins; lost: share of those come back to that it has not kept. */
+/* Bytes fetched for the first k batches. missing: share of the blocks that the cache does not have
+ * when the epoch begins; lost: share of the later visits whose block it has not kept. */
 static double fetched(const struct cursor *c, double missing, double lost, double k)
 {
     double first = needed(c, k);
@@ -112,7 +113,7 @@ static double seconds_of(const struct forecast_task *t, double bytes)
     return t->rate > 0 ? bytes / t->rate : NAN;
 }
 
-/* Batch number i of those that are looked at, from 1 on; closer together at the begin. */
+/* Batch number i of those that are evaluated, from 1 on; closer together at the start. */
 static double point(const struct forecast_task *t, unsigned i, unsigned n)
 {
     double x = n > 1 ? (double)i / (n - 1) : 1;
@@ -151,7 +152,7 @@ static struct forecast_epoch run_epoch(const struct cursor *c, double missing, d
     return e;
 }
 
-/* The compute of a batch from which on nothing is waited for but the first one. */
+/* The compute of a batch from which on the job waits only for the first batch. */
 static double find_hides_at(const struct cursor *c, double missing, double lost)
 {
     const struct forecast_task *t = c->task;
@@ -170,7 +171,7 @@ static double find_hides_at(const struct cursor *c, double missing, double lost)
     return most;
 }
 
-/* Share of the blocks come back to that the cache has not kept. */
+/* Share of the later visits whose block the cache has not kept. */
 static double lost_share(const struct cursor *c, const struct forecast *f)
 {
     if (c->task->keep != FORECAST_PIN)
@@ -194,11 +195,11 @@ static void run_epochs(const struct cursor *c, struct forecast *f)
             f->first = run;
         f->later = run;
         total += e < t->epochs ? run.seconds : 0;
-        /* The background goes on with what later epochs need. */
+        /* Background staging goes on with what later epochs need. */
         if (t->ahead && t->rate > 0 && run.seconds > 0)
             more = fmax(more, run.seconds * t->rate);
         have = t->keep == FORECAST_ONCE ? 0 : fmin(have + more, f->holds);
-        if (e && have - before <= 1e-4 * all) { /* it stays like this */
+        if (e && have - before <= 1e-4 * all) { /* steady from here on */
             total += t->epochs > e + 1 ? (double)(t->epochs - e - 1) * run.seconds : 0;
             break;
         }
@@ -206,7 +207,7 @@ static void run_epochs(const struct cursor *c, struct forecast *f)
     f->total = total;
 }
 
-/* Without a cache: the samples are read ahead, in each epoch. */
+/* Without a cache: the samples are read ahead in each epoch. */
 static double run_direct(const struct forecast_task *t, double bytes)
 {
     double come = seconds_of(t, bytes), batches = (double)t->batches;

@@ -1,12 +1,13 @@
 /* What an epoch will take: the arithmetic of `epochfs plan`. Nothing is read here.
  *
- * Bytes come in blocks, in the order in which the plan needs them, at a constant rate, while
- * batches are computed one after another, each when its last byte is here. So a batch may be begun
- * when both it and the batch before allow it, and an epoch ends
+ * Bytes come in blocks, in the order in which the plan needs them, at a constant rate. Batches are
+ * computed one after another, each once its last byte is here and the batch before is done. So an
+ * epoch ends
  *
  *     max over k of (bytes of batches 1 .. k) / rate + (compute of batches k .. last)
  *
- * after its begin. Samples are taken as equally large, and what is staged as equally spread. */
+ * after it has begun. The arithmetic assumes samples of equal size, and staged bytes that are
+ * evenly spread. */
 #ifndef EPOCHFS_FS_PLAN_FORECAST_H
 #define EPOCHFS_FS_PLAN_FORECAST_H
 
@@ -18,7 +19,7 @@ enum forecast_keep { FORECAST_PIN, FORECAST_ONCE, FORECAST_PLAN };
 struct forecast_task {
     /* The dataset: */
     double bytes; /* of its source files */
-    double here;  /* of them, that are staged */
+    double here;  /* of them, those that are staged */
     uint64_t samples;
     /* The plan: */
     uint64_t list;     /* samples of its part */
@@ -28,36 +29,36 @@ struct forecast_task {
     uint64_t window;  /* of a shuffle; 0: full */
     /* The cache: */
     double block;    /* bytes */
-    double capacity; /* bytes that it can take, beside what is here */
+    double capacity; /* bytes that it can hold, beside what is here */
     enum forecast_keep keep;
     bool ahead; /* bytes are staged before they are read */
     /* The job: */
-    double rate;    /* bytes per second of the remote; 0: not known */
+    double rate;    /* of the remote, bytes per second; 0: not known */
     double compute; /* seconds a batch; < 0: not known */
     uint64_t epochs;
 };
 
-/* Seconds that cannot be told, for want of a rate or of compute, are NAN. */
+/* Seconds are NAN if the rate or the compute is not known. */
 struct forecast_epoch {
-    double fetched; /* bytes of the remote */
+    double fetched; /* bytes fetched from the remote */
     double seconds;
-    double wait; /* of them, that nothing is computed */
+    double wait; /* of them, seconds without computing */
 };
 
 struct forecast {
-    double read;       /* bytes that an epoch's samples have */
-    double epoch;      /* bytes of blocks that an epoch needs */
-    double all_epochs; /* the same of any number of epochs: of a rank that is shuffled it is more */
+    double read;          /* bytes of an epoch's samples */
+    double epoch;         /* bytes of blocks that an epoch needs */
+    double all_epochs;    /* the same for any number of epochs: more for a shuffled rank */
     double here, missing; /* of `epoch`, before the job */
     bool fits;            /* all_epochs, in the cache */
-    double holds;         /* of all_epochs, that the cache can hold */
-    double staging;       /* seconds in which the first epoch's bytes come */
+    double holds;         /* of all_epochs, bytes that the cache can hold */
+    double staging;       /* seconds until the first epoch's bytes are here */
     double first_batch;   /* seconds until the first batch is here */
     double compute;       /* seconds, an epoch */
-    double hides_at;      /* seconds a batch from which on only the first batch is waited for */
-    bool hides;           /* with this compute, that is so to 1 %; false if it is not known */
+    double hides_at; /* seconds a batch, from which on the job waits only for the first batch */
+    bool hides;      /* with this compute, that holds within 1 %; false: not known */
     struct forecast_epoch first, later; /* later: the last one of the job */
-    double pin, plan; /* share of the blocks that later epochs use and that the cache has then */
+    double pin, plan; /* share of the blocks of later epochs that the cache then has */
     double total;     /* seconds of all epochs */
     double copy;      /* of copying the dataset's files first, then computing */
     double direct;    /* of reading the samples from the remote in each epoch, ahead */

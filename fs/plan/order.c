@@ -1,9 +1,9 @@
 /* Order version 1: a swap-or-not shuffle (Hoang, Morris, Rogaway, CRYPTO 2012) per epoch.
  *
- * Each round pairs every x with (mirror - x) mod n and swaps the two where the coin of the pair
- * says so. A round is its own inverse, any n is as good as any other (no cycle walking, no
- * rounding up to a power of two), and odd permutations are reached. docs/order.md has the
- * definition and what 48 rounds give. */
+ * Each round pairs every x with (mirror - x) mod n and swaps the two if the coin of the pair says
+ * so. A round is its own inverse, any n works as well as any other (no cycle walking, no rounding
+ * up to a power of two), and odd permutations are reached. docs/order.md has the definition, and
+ * what 48 rounds achieve. */
 #include "fs/plan/order.h"
 
 #include "base/checked.h"
@@ -48,7 +48,7 @@ static inline uint64_t permutation_round(const struct permutation *p, unsigned r
 
     y += p->mirror[r] < x ? p->n : 0;
     larger = x > y ? x : y;
-    /* Without a branch: the coin is random by design, a jump would be mispredicted half the
+    /* Without a branch: the coin is random by design, so a jump would be mispredicted half the
      * time. */
     return x ^ ((x ^ y) & -(mix(larger ^ p->coin[r]) >> 63));
 }
@@ -88,18 +88,18 @@ void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, ui
     }
 }
 
-/* The samples that stand before slot in a window shuffle. */
+/* The number of samples before slot in a window shuffle. */
 static uint64_t slot_start(const struct order *o, uint64_t slot)
 {
     return slot * o->window - (slot > o->short_slot ? o->short_missing : 0);
 }
 
-/* The slot that holds the sample number place of the list of blocks, before groups are mixed. */
+/* The slot that holds sample number place of the list of blocks, before groups are mixed. */
 static uint64_t slot_at(const struct order *o, uint64_t place)
 {
     uint64_t slot = place / o->window;
 
-    /* Behind the short block everything stands short_missing earlier. */
+    /* After the short block everything comes short_missing places earlier. */
     if (slot >= o->short_slot && place >= slot_start(o, o->short_slot + 1))
         slot = (place + o->short_missing) / o->window;
     return slot;
@@ -108,13 +108,13 @@ static uint64_t slot_at(const struct order *o, uint64_t place)
 /* A group of a window shuffle: blocks whose samples are mixed. */
 struct group {
     uint64_t start; /* its first place */
-    uint64_t end;   /* behind its last */
+    uint64_t end;   /* after its last place */
     struct permutation permutation;
-    unsigned known;                      /* bits: of its slots, those whose */
+    unsigned known;                      /* bits: the slots of which the */
     uint64_t sample[ORDER_GROUP_BLOCKS]; /* first sample is known */
 };
 
-/* Make *ret the group that place belongs to; it may be that already. */
+/* Make *ret the group of place; it may be that group already. */
 static void group_at(const struct order *o, uint64_t place, struct group *ret)
 {
     uint64_t number, last;
@@ -186,8 +186,8 @@ uint64_t order_position(const struct order *o, uint64_t sample)
 /* Positions side by side, so that the processor works on several chains of rounds at once. */
 #define LANES 8
 
-/* LANES numbers become those that they are sent to; backward: that are sent to them. Inline, so
- * that there is a loop of its own for each way. */
+/* Map LANES numbers through the permutation; backward: through its inverse. Inline, so that each
+ * direction has a loop of its own. */
 static inline void send_lanes(const struct permutation *p, bool backward, uint64_t *x)
 {
     uint64_t lane[LANES];
@@ -201,7 +201,8 @@ static inline void send_lanes(const struct permutation *p, bool backward, uint64
         x[i] = lane[i];
 }
 
-/* The same for count numbers. Left to itself, gcc has one slower function for both ways. */
+/* The same for count numbers. Without the attribute, gcc makes one slower function for both
+ * directions. */
 static inline __attribute__((always_inline)) void send_all(const struct permutation *p,
                                                            bool backward, size_t count, uint64_t *x)
 {
@@ -213,7 +214,7 @@ static inline __attribute__((always_inline)) void send_all(const struct permutat
         x[i] = backward ? permutation_backward(p, x[i]) : permutation_forward(p, x[i]);
 }
 
-/* The samples at positions x[0 .. count - 1], which mostly stand in one group. */
+/* The samples at positions x[0 .. count - 1], mostly of one group. */
 static void window_samples(const struct order *o, size_t count, uint64_t *x)
 {
     struct group group;
@@ -260,7 +261,7 @@ void order_positions(const struct order *o, uint64_t first, size_t count, uint64
         send_all(&o->whole, true, count, ret);
         return;
     }
-    /* Neighbours stand in blocks, and all of a block in one group. */
+    /* Neighbouring samples share a block, and a block belongs to one group. */
     while (count) {
         uint64_t within = first % o->window;
         size_t n = (size_t)min_u64(count, o->window - within);

@@ -25,7 +25,7 @@ struct order {
     uint64_t n;               /* samples */
     uint64_t window;          /* samples of a block; 0: full shuffle */
     uint64_t blocks;          /* of a window shuffle */
-    uint64_t short_slot;      /* the slot that the last, perhaps short, block stands in */
+    uint64_t short_slot;      /* the slot of the last, perhaps short, block */
     uint64_t short_missing;   /* how many samples that block lacks */
     struct permutation whole; /* of the samples, or of the blocks of a window shuffle */
 };
@@ -33,7 +33,7 @@ struct order {
 /* n from 0 to ORDER_MAX; window 0 = full. Any seed, any epoch. */
 void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, uint64_t window);
 
-/* The sample that stands at position, and the position at which sample stands; both < n. */
+/* The sample at position, and the position of sample; both < n. */
 uint64_t order_sample(const struct order *o, uint64_t position);
 uint64_t order_position(const struct order *o, uint64_t sample);
 

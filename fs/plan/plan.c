@@ -188,7 +188,7 @@ bool plan_has_parameter(const char *word)
     return parameter_find(word, strlen(word), &bit) != NULL;
 }
 
-/* One "word=value"; seen has a bit for each parameter that stood before. */
+/* Parse one "word=value"; seen has a bit for each earlier parameter. */
 static int parse_one(const char *item, size_t len, unsigned *seen, struct plan *plan,
                      struct diag *d)
 {
@@ -236,7 +236,7 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
     return 0;
 }
 
-/* The word of a parameter, or what comes near; NULL: nothing does. */
+/* The parameter whose word this is, or nearly is; NULL: none. */
 static const char *guess_word(const char *item, size_t len)
 {
     char word[32];
@@ -344,7 +344,7 @@ bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_
     uint64_t first = number * s->batch;
 
     *ret_first = s->start + first;
-    /* A last batch that is filled up goes on at the start. */
+    /* A last batch that is filled up continues at the start. */
     return !plan->seeded && plan->ranks == 1 && first + schedule_count(s, number) <= s->length;
 }
 

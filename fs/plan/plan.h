@@ -1,8 +1,8 @@
-/* A plan: which samples stand in which batch, as the user writes it into a path or an option.
+/* A plan: which samples are in which batch, as the user writes it in a path or an option.
  *
  *     batch=<n|all>[,part=KofN][,rank=KofN][,seed=S][,shuffle=full|window:M][,tail=keep|drop|wrap]
  *
- * That order of the parameters, with defaults left out, is the canonical name. */
+ * The canonical name has the parameters in that order, and leaves out defaults. */
 #ifndef EPOCHFS_FS_PLAN_PLAN_H
 #define EPOCHFS_FS_PLAN_PLAN_H
 
@@ -28,15 +28,15 @@ struct plan {
 #define PLAN_NAME_SIZE  256 /* enough for every canonical name and its NUL */
 #define PLAN_NUMBER_MAX ORDER_MAX
 
-/* Parse a name of any order of parameters. separator stands between them: ',' in a path, '+' in a
- * mount option. 0, or -EINVAL with the reason in d and *ret undefined. */
+/* Parse a name with its parameters in any order. separator: the character between them, ',' in a
+ * path, '+' in a mount option. 0, or -EINVAL with the reason in d and *ret undefined. */
 int plan_parse(const char *name, size_t len, char separator, struct plan *ret, struct diag *d);
 
 /* Write the canonical name, NUL-terminated. */
 void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE]);
 
-/* The canonical name of the plan that was meant by a name that does not parse: words that are
- * nearly those of parameters, or other separators. false: that does not make it one. */
+/* The canonical name of the plan that a name which does not parse probably means: it may have
+ * misspelt parameters, or other separators. false: no such plan. */
 bool plan_guess(const char *name, char ret[static PLAN_NAME_SIZE]);
 
 /* Is word the name of a parameter? */
@@ -56,19 +56,19 @@ struct schedule {
 /* start, length: the part's share of the dataset, as its format cuts it; plan must outlive ret. */
 void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t start, uint64_t length);
 
-/* The equal-count share part of parts of n samples; the first n mod parts shares have one more. */
+/* Share number part of n samples in equal parts; the first n mod parts shares have one more. */
 void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
                 uint64_t *ret_length);
 
-/* How many samples stand in batch number, < batches. */
+/* How many samples batch number has; number < batches. */
 uint64_t schedule_count(const struct schedule *s, uint64_t number);
 
-/* Do the samples of batch number, which has some, follow one another in the stored order?
- * *ret_first: the first. */
+/* Are the samples of batch number, which has some, consecutive in the stored order? *ret_first: the
+ * first. */
 bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_first);
 
-/* The samples that stand at places first .. first + count - 1 of batch number. order is that of
- * the epoch over length positions, NULL without a seed. */
+/* The samples at places first .. first + count - 1 of batch number. order: of the epoch, over
+ * length positions; NULL without a seed. */
 void schedule_samples(const struct schedule *s, const struct order *order, uint64_t number,
                       uint64_t first, size_t count, uint64_t *ret);
 

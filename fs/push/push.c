@@ -23,31 +23,31 @@
 #include "fs/push/store_thread.h"
 
 #define THREADS      2
-#define PIECE        (UINT64_C(1) << 20) /* bytes that are made and stored at a time */
+#define PIECE        (UINT64_C(1) << 20) /* bytes made and stored at a time */
 #define PAGE         UINT64_C(4096)
 #define SMALL        (UINT64_C(64) << 10)
 #define STORES       (STORE_QUEUE + 1)
-#define ROUNDS       8   /* that a piece is tried again when bytes come and go */
-#define LOOKED_UP    256 /* files that the kernel is made to know at a time */
+#define ROUNDS       8   /* tries for a piece whose bytes come and go */
+#define LOOKED_UP    256 /* files looked up in the kernel at a time */
 #define LIST_BYTES   32768
-#define MEMORY_NS    INT64_C(100000000) /* between two looks at what is free */
-#define MEMORY_SHARE 4                  /* of what is free, that may be pushed: 1 of so many */
+#define MEMORY_NS    INT64_C(100000000) /* between two checks of the free memory */
+#define MEMORY_SHARE 4                  /* one part in so many of the free memory may be pushed */
 
 struct push;
 
-/* What a store thread is to store, or to drop. */
+/* What a store thread must store, or drop. */
 struct store {
     struct push *push;
     struct push_file file;
     uint64_t off;
     size_t len;
     uint8_t *bytes;
-    bool is_whole; /* its result is told to active_plans_stored(), */
+    bool is_whole; /* its result is reported to active_plans_stored(), */
     int result;    /* else it is here */
 };
 
-/* A thread that makes, with a store thread that stores what it has made: small files while the next
- * ones are made, large ones piece by piece in turn. */
+/* A thread that makes files, with a store thread that stores them: small files while the next ones
+ * are made, large ones piece by piece in turn. */
 struct pusher {
     struct push *push;
     struct store_thread *store_thread;
@@ -55,7 +55,7 @@ struct pusher {
     uint8_t *buffer; /* PIECE */
     uint8_t *small;  /* SMALL for each of: */
     struct store store[STORES];
-    uint64_t n_stores; /* that have been put; the next takes the place of one that is done */
+    uint64_t n_stores; /* stores that were queued; the next takes the place of one that is done */
 };
 
 struct push {
@@ -67,15 +67,15 @@ struct push {
     _Atomic bool ending;
     /* Guarded by lock: */
     uint64_t kicks;
-    uint64_t capacity; /* bytes that may be pushed, for memory's sake */
+    uint64_t capacity; /* bytes that may be pushed, limited by free memory */
     int64_t room_until;
 };
 
 /* ---- bytes ---- */
 
-/* Bytes of the remote that are waited for. */
+/* Bytes of the remote that a pusher waits for. */
 struct coming {
-    struct waiter waiter; /* its head */
+    struct waiter waiter; /* first member: done() finds the struct by it */
     struct lock lock;
     pthread_cond_t over_now;
     bool over; /* guarded by lock */
@@ -90,7 +90,7 @@ static void coming_done(struct waiter *waiter)
     pthread_cond_signal(&coming->over_now);
 }
 
-/* Have what is wanted brought here, behind what readers wait for. 0 or -errno. */
+/* Fetch the missing ranges, after what readers wait for. 0 or -errno. */
 static int bring(struct missing_ranges *missing)
 {
     struct coming coming = {.waiter = {.done = coming_done, .ahead = true, .reason = DIAG_INIT}};
@@ -112,8 +112,8 @@ static bool push_ends(void *ctx)
     return atomic_load_explicit(&((struct push *)ctx)->ending, memory_order_relaxed);
 }
 
-/* Make bytes [off, off + len) of a file. 0; -EAGAIN: some were missing, and have come unless there
- * is a rate=, by which they come in the background; or -errno. */
+/* Make bytes [off, off + len) of a file. 0; -EAGAIN: some were missing, and have come; with rate=
+ * they come later, in the background; or -errno. */
 static int try_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
                      uint8_t *buffer, bool again)
 {
@@ -133,7 +133,7 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
     missing_set(before);
     uses = r == 0 && missing.uses && active_plans_push_uses(s->active_plans, file, off, len);
     missing_use(&missing, uses ? MISSING_USED : MISSING_UNUSED);
-    /* What its reader has used meanwhile is not fetched again for this. */
+    /* Nothing that its reader has used meanwhile is fetched again for a push. */
     if (r == -EAGAIN && missing.n && !stage->rate && active_plans_is_due(s->active_plans, file)) {
         int came = bring(&missing);
 
@@ -158,7 +158,7 @@ static int make_piece(struct push *push, const struct push_file *file, uint64_t 
 
 /* ---- files that the kernel does not know ---- */
 
-/* Open the folder of a file as any process would; only if it is ours. */
+/* Open the folder of a file as any process would; fails if it is not in our mount. */
 static int open_folder(const struct push_setup *s, const struct node *node)
 {
     char below[NODE_PATH_SIZE], path[PATH_MAX];
@@ -193,8 +193,8 @@ static void list_from(struct push *push, int fd, const struct node *node)
     free(entries);
 }
 
-/* Have the kernel list the folder from the file on: with the names it gets to know the files. A
- * listing that it has kept tells it nothing new, so the file itself is looked up, too. */
+/* Have the kernel list the folder from the file on, so that it knows the inodes of the files. From
+ * a listing in its cache it learns nothing new, so the file itself is looked up, too. */
 static int make_known(struct push *push, const struct node *node)
 {
     char name[TREE_NAME_SIZE], stem[KEY_NAME_SIZE];
@@ -213,7 +213,7 @@ static int make_known(struct push *push, const struct node *node)
 
 /* ---- a file ---- */
 
-/* How much of it is stored: of a marked one the last page is not. */
+/* How much of the file to store: of a marked file, all but the last page. */
 static int stored_size(struct push *push, const struct push_file *file, uint64_t *ret)
 {
     const struct view_cancel cancel = {.ends = push_ends, .ctx = push};
@@ -258,8 +258,8 @@ static void drop_in_thread(void *ctx)
         fuse_lowlevel_notify_inval_inode(store->push->setup.session, store->file.node.ino, 0, 0);
 }
 
-/* The next store, of bytes that have a place of their own if they are few. It is put(), or its
- * place is given again: the store thread still has those before. */
+/* The next store; few bytes get a place of their own. If the caller does not queue it, the next
+ * call returns the same place: the store thread still uses the places before it. */
 static struct store *next_store(struct pusher *self, const struct push_file *file, uint64_t off,
                                 size_t len)
 {
@@ -281,7 +281,8 @@ static void put(struct pusher *self, void (*job)(void *ctx), struct store *store
     store_thread_put(self->store_thread, job, store);
 }
 
-/* Returns what active_plans_made() is told: the store thread has it then. */
+/* 0: the store thread has the bytes, and active_plans_made() was called; or an -errno that the
+ * caller passes to it. */
 static int64_t store_small(struct pusher *self, const struct push_file *file, uint64_t size)
 {
     struct store *store = next_store(self, file, 0, (size_t)size);

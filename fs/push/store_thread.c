@@ -23,17 +23,17 @@ struct store_thread {
     struct fuse_session *session;
     pthread_t thread;
     struct lock lock;
-    pthread_cond_t more; /* to do, for the store thread */
-    pthread_cond_t less; /* to do, or it has started */
+    pthread_cond_t more; /* jobs to do, for the store thread */
+    pthread_cond_t less; /* jobs to do, or the thread has started */
     /* Guarded by lock: */
     int started; /* 1: not yet; 0, -errno */
     bool ends;
     struct store_job queue[STORE_QUEUE];
     uint64_t put, done; /* jobs */
-    uint64_t wanted;    /* done, by who waits for less */
+    uint64_t wanted;    /* value of done that the waiting thread needs */
 };
 
-/* Who started us in the background waits until nobody has his pipes any more. */
+/* The process that started us in the background waits until its pipes are closed everywhere. */
 static int leave_standard_files(void)
 {
     long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
@@ -46,8 +46,8 @@ static int leave_standard_files(void)
     return 0;
 }
 
-/* Have a table of our own. System calls as such, for a number means another file here than in the
- * other threads, which sanitizers do not know. */
+/* Get a descriptor table of our own. Direct system calls, because a number here means another file
+ * than in the other threads, which sanitizers do not know. */
 static int take_table(int session)
 {
     int r = unshare(CLONE_FILES) < 0 ? -errno : leave_standard_files();
@@ -149,8 +149,8 @@ void store_thread_free(struct store_thread *store_thread)
     store_thread_release(store_thread);
 }
 
-/* Who waits for a full queue is woken when half of it is done, so that the two threads do not take
- * turns at each job. */
+/* A thread that waits because the queue is full is woken when half of it is done, so that the two
+ * threads do not alternate at each job. */
 void store_thread_put(struct store_thread *store_thread, void (*job)(void *ctx), void *ctx)
 {
     LOCK_SCOPE(&store_thread->lock);

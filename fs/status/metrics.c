@@ -20,7 +20,7 @@ void metrics_add(struct text *t, const char *name, const char *help, uint64_t va
     text_add(t, "%s %llu\n", name, (unsigned long long)value);
 }
 
-/* A character that JSON has as \uXXXX: a control character, or U+FFFD. */
+/* Add a character that JSON writes as \uXXXX: a control character, or U+FFFD. */
 static void add_coded(struct text *t, const char *digits)
 {
     char hex[5] = "";

@@ -1,4 +1,4 @@
-/* Prometheus text: what stands before the samples of a metric, and labels. */
+/* Prometheus text: the lines before the samples of a metric, and labels. */
 #ifndef EPOCHFS_FS_STATUS_METRICS_H
 #define EPOCHFS_FS_STATUS_METRICS_H
 
@@ -6,15 +6,16 @@
 
 #include "base/text.h"
 
-/* The two lines before the samples of a metric, whose labels may stand behind its name. type NULL:
- * what is called _total is a counter, all else a gauge. */
+/* Add the two lines before the samples of a metric; `metric` may have labels after its name. type
+ * NULL: a name that ends in _total is a counter, any other a gauge. */
 void metrics_begin(struct text *t, const char *metric, const char *type, const char *help);
 
-/* A metric whose one sample has no labels: those lines, and the number at its greatest width. */
+/* Add a metric with one sample and no labels: those lines, and the number padded to its greatest
+ * width. */
 void metrics_add(struct text *t, const char *name, const char *help, uint64_t value);
 
-/* name="value", for any bytes: those that are not UTF-8 stand as U+FFFD. It takes no more than the
- * value does as a JSON string. */
+/* Add name="value". value: any bytes; those that are not UTF-8 become U+FFFD. The result is no
+ * longer than the value is as a JSON string. */
 void metrics_add_label(struct text *t, const char *name, const char *value);
 
 #endif

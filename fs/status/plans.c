@@ -1,4 +1,5 @@
-/* Plans of the same labels are shown once: no two samples of a metric may have the same. */
+/* Plans with the same labels are shown once: no two samples of a metric may have the same labels.
+ */
 #include "fs/status/plans.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "cache/stage/stage.h"
 #include "fs/status/metrics.h"
 
-#define NUMBER_MOST 1e12 /* that a number with a fraction can be */
+#define NUMBER_MOST 1e12 /* the largest number shown with a fraction */
 
 /* What is shown of a plan. */
 struct shown {
@@ -20,11 +21,11 @@ struct shown {
     bool was_read;
 };
 
-/* ---- what there is to show ---- */
+/* ---- which plans to show ---- */
 
 static double bounded(double v)
 {
-    return v >= 0 ? fmin(v, NUMBER_MOST - 1) : 0; /* NAN, too */
+    return v >= 0 ? fmin(v, NUMBER_MOST - 1) : 0; /* NAN becomes 0, too */
 }
 
 static double staged_share(const struct dataset *ds)
@@ -72,7 +73,7 @@ static bool is_same(const struct active_info *a, const struct active_info *b)
            a->folder == b->folder;
 }
 
-/* The first ones that differ. */
+/* List the first plans whose labels differ. */
 static size_t list_plans(struct active_plans *active_plans,
                          struct active_info ret[static ACTIVE_PLANS_MAX])
 {
@@ -100,7 +101,7 @@ static void json_string(struct text *t, const char *name, const char *value)
         text_add(t, "null");
 }
 
-/* v: NAN: not known. */
+/* v: seconds; NAN: not known. */
 static void json_seconds(struct text *t, const char *name, double v)
 {
     if (isnan(v))
@@ -189,7 +190,7 @@ void status_plans_json(struct active_plans *active_plans, struct text *t)
 
 static const struct gauge {
     const char *metric, *help;
-    bool of_reads; /* there is none before the first read */
+    bool of_reads; /* no value before the first read */
 } gauges[] = {
     {"epochfs_plan_batch", "Where the reader of an epoch is, as far as is known.", false},
     {"epochfs_plan_batches", "Batches of the epoch; samples, if those are what is read.", false},
@@ -241,7 +242,7 @@ static void series_list_release(struct series_list *list)
         text_release(&list->item[i].labels);
 }
 
-/* Names may differ in bytes that are not UTF-8, and have the same labels. No two series may. */
+/* Names that differ only in bytes that are not UTF-8 have the same labels; no two series may. */
 static bool is_new_series(const struct series_list *list)
 {
     const struct text *last = &list->item[list->n].labels;

@@ -1,6 +1,6 @@
-/* rows[] says how each number of the stage is called in both texts; both take them from one
- * snapshot each. Counts of waiting times are cumulative, as in Prometheus: those that took so long
- * at most. */
+/* rows[] has the names of each number of the stage in both texts; each text takes all numbers from
+ * one snapshot. Counts of waiting times are cumulative, as in Prometheus: the waits that took at
+ * most that long. */
 #include "fs/status/remote.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ static unsigned long long value(const struct stage_counters *c, const struct row
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* How many waits took as long as that class at most. */
+/* How many waits took at most as long as each class. */
 static void sum_waits(const struct stage_counters *c,
                       unsigned long long ret[static STAGE_WAIT_CLASSES + 1])
 {

@@ -1,4 +1,4 @@
-/* The part of the live texts that is about a remote: what its stage counts. */
+/* The part of the live texts about a remote: what its stage counts. */
 #ifndef EPOCHFS_FS_STATUS_REMOTE_H
 #define EPOCHFS_FS_STATUS_REMOTE_H
 
@@ -6,13 +6,13 @@
 
 struct stage;
 
-/* Room for a reason with its NUL; a longer one is cut. */
+/* Size of a reason with its NUL; a longer one is cut. */
 #define STATUS_REASON_SIZE 400
 
-/* A reason as a JSON string. */
+/* Add a reason as a JSON string. */
 void status_add_reason(struct text *t, const char *reason);
 
-/* The value of "remote" in status.json: an object. */
+/* Add the value of "remote" in status.json: an object. */
 void status_remote_json(struct stage *stage, struct text *t);
 
 /* The same as Prometheus text. */

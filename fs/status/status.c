@@ -23,7 +23,7 @@ static unsigned long long value(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* How much of the sources has been gone through, of those that need it. */
+/* How much of the sources has been scanned; of those that need it. */
 static void sum_progress(const struct status *s, uint64_t *ret_done, uint64_t *ret_total)
 {
     *ret_done = *ret_total = 0;
@@ -129,7 +129,7 @@ static void add_json(struct status *s, struct text *t)
     text_add(t, "\n}\n");
 }
 
-/* What never changes: who serves what, and where. */
+/* What never changes: the version, the source and the mountpoint. */
 static void add_info(const struct status *s, struct text *t)
 {
     metrics_begin(t, "epochfs_info", NULL, "The mount: what serves it, its source, where it is.");
@@ -198,7 +198,7 @@ void status_release(struct status *s)
     lock_release(&s->lock);
 }
 
-/* Keep a text as that look's. *text is what it had. */
+/* Keep a text as that look's. *text becomes the look's old text. */
 static void keep_locked(struct status *s, enum live which, unsigned look, struct text *text)
 {
     struct status_look *place = &s->look[which][look];
@@ -230,7 +230,7 @@ static bool is_old(struct status *s, enum live which, unsigned look, int64_t mos
     return !l->made_ns || monotonic_ns() - l->made_ns >= most_ns;
 }
 
-/* See that the look has a text, and none that is older. */
+/* Ensure that the look has a text, at most most_ns old. */
 static int renew(struct status *s, enum live which, unsigned look, int64_t most_ns)
 {
     AUTO_TEXT struct text t = {0};

@@ -1,8 +1,8 @@
 /* What the daemon counts, and the live texts that show it: .epochfs/status.json and metrics.
  *
- * A text changes its size from one moment to the next, and all readers of an inode share one page
- * cache: two texts in it would mix. So each lookup of a live text gets an inode of its own, a look,
- * and the text of that moment. Looks are reused in turn. */
+ * The size of a live text changes all the time, and all readers of an inode share one page cache,
+ * in which two versions of the text would mix. So each lookup of a live text gets an inode of its
+ * own, a look, with the text of that moment. Looks are reused in turn. */
 #ifndef EPOCHFS_FS_STATUS_STATUS_H
 #define EPOCHFS_FS_STATUS_STATUS_H
 
@@ -30,13 +30,13 @@ enum request {
     N_REQUESTS,
 };
 
-#define STATUS_LOOK_NS INT64_C(2000000000) /* then a file that stays open shows a new text */
+#define STATUS_LOOK_NS INT64_C(2000000000) /* after this an open file shows a new text \ */
 
 /* A text as it was at a lookup. */
 struct status_look {
     struct text text;
     int64_t made_ns; /* monotonic_ns(); 0: there is none */
-    int64_t time_ns; /* now_ns(), what the file has as its time */
+    int64_t time_ns; /* now_ns(), the time that stat() shows */
 };
 
 struct status {
@@ -57,24 +57,24 @@ struct status {
 
     struct lock lock;
     /* Guarded by lock: */
-    char last_error[STATUS_REASON_SIZE];   /* of a read */
-    char last_promise[STATUS_REASON_SIZE]; /* that a read has broken */
-    char last_refused[STATUS_REASON_SIZE]; /* name, and why it is none of a plan or epoch */
+    char last_error[STATUS_REASON_SIZE];   /* of the last read that failed */
+    char last_promise[STATUS_REASON_SIZE]; /* the last promise that a read has broken */
+    char last_refused[STATUS_REASON_SIZE]; /* the last name that is not a plan or epoch, and why */
     struct status_look look[N_LIVES][TREE_LOOKS];
     unsigned last_look[N_LIVES];
 };
 
-/* From all zero, but for what is set before serving. */
+/* s: all zero but for what is set before serving. */
 void status_init(struct status *s);
 void status_release(struct status *s);
 
 /* Remember why a read has failed. */
 void status_read_error(struct status *s, const char *reason);
 
-/* Remember the name of a plan or epoch that is none. */
+/* Remember a name that is not a plan or epoch, and why. */
 void status_refused(struct status *s, const char *what);
 
-/* Remember what a read has broken, see fs/serve/promises.h. */
+/* Remember the promise that a read has broken, see fs/serve/promises.h. */
 void status_promise(struct status *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -88,7 +88,7 @@ void status_text(struct status *s, enum live which, struct text *ret);
 /* A lookup: make the text, in place of the oldest look's. 0 or -ENOMEM. */
 int status_look_new(struct status *s, enum live which, unsigned *ret_look);
 
-/* What a look has: the size of its text, and its time. 0 or -ENOMEM. */
+/* The size of a look's text, and its time. 0 or -ENOMEM. */
 int status_look_stat(struct status *s, enum live which, unsigned look, uint64_t *ret_size,
                      int64_t *ret_time_ns);
 

@@ -9,16 +9,16 @@
 #include "cache/pack/unpack.h"
 #include "fs/tree/parts.h"
 
-/* Nodes are made level by level, so that the children of a folder are neighbours; a folder's
- * children are collected by add_children() when its turn comes. */
+/* Nodes are made level by level, so that the children of a folder are neighbours; add_children()
+ * collects a folder's children when its turn comes. */
 struct builder {
     struct tree *tree;
     size_t capacity;
-    const char *folder; /* path of the folder whose children are made */
+    const char *folder; /* path of the folder whose children are being made */
     char *readme;
 };
 
-/* name and text are taken over. */
+/* Takes over name and node.text. */
 static int add_fixed(struct builder *b, struct fixed node, const char *name)
 {
     struct tree *tree = b->tree;
@@ -40,7 +40,7 @@ static int add_fixed(struct builder *b, struct fixed node, const char *name)
     return node.name ? 0 : -ENOMEM;
 }
 
-/* The page of an item; tree_open_item() writes it. */
+/* Add the page of an item; tree_open_item() writes it. */
 static int add_page(struct builder *b, const struct catalog_item *item, const char *name)
 {
     return add_fixed(b, (struct fixed){.kind = NODE_PAGE, .item = item}, name);
@@ -75,8 +75,8 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
     return r;
 }
 
-/* README.txt of batches/: what to type where no plan was opened yet. All have the same
- * text. It is there, or not, for as long as the mount is: listings only grow. */
+/* Add README.txt of batches/: what to type where no plan was opened yet. The text is the same
+ * everywhere. It is there, or not, for the whole life of the mount: listings only grow. */
 static int add_plans_page(struct builder *b)
 {
     static const char text[] =
@@ -110,7 +110,8 @@ static int add_sample_folders(struct builder *b, const struct catalog_item *item
     return r;
 }
 
-/* The name of a source file in source/; the files of a list may have the same: `<name>~<k>`. */
+/* The name of a source file in source/; if several files of a list have the same name:
+ * `<name>~<k>`. */
 static char *source_file_name(const struct dataset *ds, unsigned number)
 {
     const char *path = blob_name(ds->blob[number]), *slash = strrchr(path, '/');
@@ -144,7 +145,7 @@ static int add_sources(struct builder *b, const struct catalog_item *item)
     return r;
 }
 
-/* The first component of path below folder, NULL where path is not below it. */
+/* The first component of path below folder; NULL: path is not below it. */
 static const char *component_below(const char *path, const char *folder, size_t *ret_len)
 {
     size_t len = strlen(folder);
@@ -235,7 +236,7 @@ static int add_folder_children(struct builder *b, size_t i)
     return r < 0 ? r : add_source_folder(b);
 }
 
-/* Sort the children from first on, and keep one of each: a folder shows up once for every run of
+/* Sort the children from first on, and remove duplicates: a folder was added once for every run of
  * items below it. */
 static void sort_children(struct tree *tree, size_t first)
 {

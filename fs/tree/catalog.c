@@ -18,11 +18,11 @@
 #include "fs/log/log.h"
 
 #define MEMO_BYTES  (64u << 20) /* of decoded samples */
-#define WHOLE_MOST  65536       /* a file that comes with its head, if there are not more of them */
-#define HEADS_AHEAD 64          /* files whose heads are on their way */
+#define WHOLE_MOST  65536       /* bytes of a file fetched whole, if there are few files \ */
+#define HEADS_AHEAD 64          /* files whose heads are fetched ahead */
 #define SIDES_MAX   32          /* suffixes of side files, of all formats */
 
-/* Names at the top of the mount that are ours. */
+/* Reserved names at the top of the mount. */
 static const char *const reserved[] = {"README.txt", ".epochfs"};
 
 void catalog_release(struct catalog *catalog)
@@ -44,16 +44,16 @@ void catalog_release(struct catalog *catalog)
     *catalog = (struct catalog){0};
 }
 
-/* The files of one folder, while formats look at them. */
+/* The files of one folder, while formats examine them. */
 struct folder_scan {
     struct finds finds;
     struct catalog *catalog;
     const struct source *source;
     const char *folder;
-    const struct source_entry *entry; /* [n] those that stand in the folder */
+    const struct source_entry *entry; /* [n] those of the folder */
     size_t n;
-    const struct source_entry *end;     /* of those of all folders */
-    const struct source_entry *fetched; /* heads of those before have been asked for */
+    const struct source_entry *end;     /* of the entries of all folders */
+    const struct source_entry *fetched; /* the heads of the entries before it have been requested */
 };
 
 /* The name without .gz or .xz; the caller frees it. NULL: no memory. */
@@ -106,7 +106,7 @@ static int found_error(struct finds *finds, const char *name, const char *reason
     return add_item((struct folder_scan *)finds, name, NULL, reason);
 }
 
-/* Text that stands for content which is elsewhere. */
+/* Text that replaces content stored elsewhere. */
 static const struct pointer {
     const char *start;
     const char *what;
@@ -116,7 +116,7 @@ static const struct pointer {
     {"/annex/objects/", "a git-annex pointer", "git annex get"},
 };
 
-/* Why a file that no format takes cannot be used. */
+/* Describe why a file that no format takes cannot be used. */
 static void describe_unknown(const struct blob *blob, const struct probed_file *file,
                              struct text *t)
 {
@@ -153,7 +153,8 @@ static void describe_unknown(const struct blob *blob, const struct probed_file *
         text_add(t, " %02x", head[i]);
 }
 
-/* The format that takes a file; n_formats: none, and the reason was told, or it is set aside. */
+/* The format that takes a file; n_formats: none; the reason was reported, or the file is set aside.
+ */
 static int find_format(struct folder_scan *scan, const char *file_name, const char *name,
                        const struct blob *blob, unsigned *ret_format)
 {
@@ -188,7 +189,7 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
     return r < 0 ? r : found_error(&scan->finds, file_name, reason);
 }
 
-/* The files of a folder by format: files[f] has room for all. */
+/* The files of a folder by format: files[f] can hold all. */
 struct sorted_files {
     struct source_file *file;
     size_t n;
@@ -206,7 +207,7 @@ static void sorted_files_free(struct sorted_files **sorted)
     free(*sorted);
 }
 
-/* Is there a file in the folder that is called name when it is unpacked? */
+/* Does the folder have a file whose unpacked name is name? */
 static bool is_in_folder(const struct folder_scan *scan, const char *name)
 {
     for (size_t i = 0; i < scan->n; i++) {
@@ -227,7 +228,7 @@ static bool has_side(const struct format *format, const char *suffix)
     return false;
 }
 
-/* The format for which the file called name says something of another file of the folder, or
+/* The format for which the file called name is a side file of another file of the folder, or
  * n_formats. */
 static unsigned format_of_side(const struct folder_scan *scan, const char *name)
 {
@@ -240,8 +241,8 @@ static unsigned format_of_side(const struct folder_scan *scan, const char *name)
     return n_formats;
 }
 
-/* Where the source is a remote, what the next files start with is on its way while this one is
- * looked at: a round trip for each would take very long. */
+/* For a remote source, fetch the heads of the next files while this one is examined: a round trip
+ * for each would take very long. */
 static void fetch_heads(struct folder_scan *scan, const struct source_entry *entry)
 {
     const struct catalog_tools *tools = scan->catalog->tools;
@@ -359,7 +360,7 @@ static bool is_reserved(const struct catalog_item *item)
     return false;
 }
 
-/* Does another item of that folder have the name? */
+/* Does an item of that folder have the name already? */
 static bool item_exists(const struct catalog *catalog, const char *folder, const char *name)
 {
     for (size_t i = 0; i < catalog->n; i++)
@@ -487,7 +488,7 @@ void catalog_item_access(const struct catalog_item *item, struct access *ret)
     ret->mode &= ~(dataset_state(ds) == DATASET_READY ? ds->denied : 0);
 }
 
-/* May everybody list SOURCE, and all folders from there to this one? */
+/* May all users list SOURCE, and all folders from there to this one? */
 static bool is_known_to_all(const struct source *source, const char *folder)
 {
     const char *end = folder;
@@ -570,7 +571,7 @@ bool catalog_prepare(struct catalog *catalog, int64_t until)
 {
     bool all = false;
 
-    while (!all) { /* each in turn: one may wait for a command */
+    while (!all) { /* each in turn, because one may wait for a command */
         all = true;
         for (size_t i = 0; i < catalog->n; i++) {
             if (!catalog->item[i].ds || dataset_prepare(catalog->item[i].ds))

@@ -1,4 +1,4 @@
-/* The catalog: what a source has to offer. Made once at mount, then constant. */
+/* The catalog: the datasets of a source. Made once at mount, then constant. */
 #ifndef EPOCHFS_FS_TREE_CATALOG_H
 #define EPOCHFS_FS_TREE_CATALOG_H
 
@@ -16,8 +16,8 @@ struct catalog_item {
     struct dataset *ds; /* NULL: */
     char *error;        /* why not, for people */
     /* With allow_other: */
-    struct access access; /* of a file that cannot be used: who may know why */
-    bool is_hidden;       /* not everybody may know that it is there, and what is in it */
+    struct access access; /* of a file that cannot be used: which users may know why */
+    bool is_hidden;       /* some users may not know that it exists, or what is in it */
 };
 
 /* What the datasets work with. */
@@ -33,23 +33,23 @@ struct catalog {
     struct catalog_item *item; /* sorted by folder, then name */
     size_t n_datasets;
     struct catalog_tools *tools; /* owned */
-    const struct source *source; /* with allow_other, and only to ask who may see what; else NULL */
+    const struct source *source; /* with allow_other, to ask which users may see what; else NULL */
 };
 
-/* All files of the source, and side files that stand beside those it names. 0, or -errno with the
+/* List all files of the source, and the side files beside those it names. 0, or -errno with the
  * reason in d. */
 int catalog_list(const struct source *source, struct source_list *ret, struct diag *d);
 
-/* Look at all files of the source. 0; -ENODATA where nothing can be used, or -errno, with the
- * reason in d. Blocks for as long as packed files are unpacked. */
+/* Examine all files of the source. 0; -ENODATA: none can be used; or -errno, with the reason in d.
+ * Blocks while packed files are unpacked. */
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d);
 
-/* Prepare datasets until all are ready, or that time (monotonic_ns()) has come. true: all are. By
- * one thread at a time. */
+/* Prepare datasets until all are ready, or until monotonic_ns() is until. true: all are ready.
+ * Called by one thread at a time. */
 bool catalog_prepare(struct catalog *catalog, int64_t until);
 
-/* With allow_other: who may read what is shown of the item; no more than those who may read all of
+/* With allow_other: which users may read what is shown of the item: only those that may read all of
  * its source files. */
 void catalog_item_access(const struct catalog_item *item, struct access *ret);
 

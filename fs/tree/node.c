@@ -1,4 +1,4 @@
-/* What follows from a node of a sample or batch alone. */
+/* What the node of a sample or batch alone determines. */
 #include <stdio.h>
 #include <string.h>
 

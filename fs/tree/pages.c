@@ -8,7 +8,7 @@
 #include "fs/plan/order.h"
 #include "fs/tree/tree.h"
 
-#define SHAPE_AXES 8 /* that people want to read */
+#define SHAPE_AXES 8 /* axes shown to people */
 
 bool page_shows(const struct field *f)
 {
@@ -115,7 +115,7 @@ char *page_item(const struct catalog_item *item)
     return text_finish(&t, &ret, NULL) < 0 ? NULL : ret;
 }
 
-/* One line about a dataset. */
+/* Add one line about a dataset. */
 static void list_fields(const char *path, const struct dataset *ds, struct text *t)
 {
     const char *joint = ":";
@@ -177,8 +177,8 @@ static uint64_t example_rank(const struct catalog_item *item)
     return known ? item->ds->samples : 0;
 }
 
-/* The dataset that the examples use: the largest whose samples hold anything. NULL: none that
- * everybody may know of. */
+/* The dataset for the examples: the largest with samples that are not empty. NULL: none that all
+ * users may know of. */
 static const struct catalog_item *example_item(const struct catalog *catalog)
 {
     const struct catalog_item *best = NULL;
@@ -190,7 +190,7 @@ static const struct catalog_item *example_item(const struct catalog *catalog)
     return best;
 }
 
-/* As words of a shell and of Python, for who pastes them: names are given by the source. */
+/* Quoted for a shell or for Python, to be pasted safely: the source chooses the names. */
 static void add_for_shell(const char *s, struct text *t)
 {
     text_add(t, "'");

@@ -1,4 +1,5 @@
-/* The texts that describe a mount to people and programs. All are malloc'd; NULL: no memory. */
+/* The texts that describe a mount to people and programs. All texts are malloc'd; NULL: no memory.
+ */
 #ifndef EPOCHFS_FS_TREE_PAGES_H
 #define EPOCHFS_FS_TREE_PAGES_H
 
@@ -14,7 +15,7 @@ char *page_item(const struct catalog_item *item);
 struct text;
 void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t);
 
-/* Is the field one that a short description names? Not the numbering, nor what is derived from
+/* Does a short description name the field? It leaves out the numbering, and what is derived from
  * other fields. */
 bool page_shows(const struct field *f);
 

@@ -1,4 +1,4 @@
-/* What the files of the tree (fs/tree*.c) share; nobody else includes this. */
+/* What the files of fs/tree/ share; no other file includes this. */
 #ifndef EPOCHFS_FS_TREE_PARTS_H
 #define EPOCHFS_FS_TREE_PARTS_H
 
@@ -19,7 +19,7 @@ struct fixed {
     struct access access;
 };
 
-/* The plans of one dataset, in the order of their opening. */
+/* The plans of one dataset, in the order in which they were opened. */
 struct item_plans {
     struct plan_entry **entry;
     size_t n;
@@ -35,7 +35,7 @@ struct tree {
 
     /* Set by tree_open_item(), constant once the item is open: */
     uint64_t *sample_base; /* [catalog->n] base of the span of samples */
-    _Atomic int *opened;   /* [catalog->n] 0: not yet, 1, or -errno: it cannot be */
+    _Atomic int *opened;   /* [catalog->n] 0: not yet, 1: opened, -errno: it cannot be */
     size_t *page_of;       /* [catalog->n] number of its page in fixed; constant */
 
     pthread_rwlock_t lock;

@@ -1,4 +1,4 @@
-/* The plans and epochs that were opened: all the memory that the tree takes while it serves. */
+/* The plans and epochs that were opened: the only memory that the tree takes while it serves. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
     *ret_new = false;
     pthread_rwlock_wrlock(&tree->lock);
     r = spans_take(&tree->spans, &want, ret_span);
-    /* Without memory it is opened, but not listed. */
+    /* Without memory the epoch is opened, but not listed. */
     if (r == 0 && tree->n_epochs < PLANS_MAX && !epoch_is_listed(entry, epoch) &&
         array_capacity(&entry->epoch, entry->n_epochs, sizeof(epoch)) == 0) {
         entry->epoch[entry->n_epochs++] = epoch;

@@ -7,9 +7,9 @@
  *
  * Within a span:     [ epoch | slot | folder : 4 | file : 6 ]
  *
- * slot is the sample, or 1 + the batch; slot 0 of a plan is for its folders. A span stands at a
- * hash of what it is for, so that the same file has the same number in every mount; where two
- * would overlap the later one moves on to the next free place. */
+ * slot is the sample, or 1 + the batch; slot 0 of a plan is for its folders. The base of a span is
+ * a hash of what it is for, so that the same file has the same number in every mount; where two
+ * spans would overlap, the later one moves on to the next free place. */
 #include "fs/tree/span.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define FOLDER_BITS 4
 #define LOW_BITS    (FILE_BITS + FOLDER_BITS)
 #define SPAN_BASE   (UINT64_C(1) << 62)
-#define EPOCH_BITS  16 /* at most; fewer where the slots take the room */
+#define EPOCH_BITS  16 /* at most; fewer where the slots need the bits */
 #define SPAN_BITS   52 /* what epochs may widen a span to */
 
 _Static_assert(ENCODERS_MAX <= SPAN_SELF + 1 && SPAN_SELF < 1 << FOLDER_BITS, "folder numbers");
@@ -134,15 +134,15 @@ static bool span_is_same(const struct span *a, const struct span *b)
     return a->item == b->item && a->epoch_high == b->epoch_high && !strcmp(a_name, b_name);
 }
 
-/* Where want stands, or would stand: the first place from its hash on that is its own or free.
- * 0 with its index and base; *ret_found: it is there. -ENFILE: no place is left. */
+/* Find the place of want: the first place from its hash on that is its own or free. 0 with its
+ * index and base; *ret_found: it is there. -ENFILE: no place is left. */
 static int span_search(const struct spans *spans, const struct span *want, size_t *ret_index,
                        uint64_t *ret_base, bool *ret_found)
 {
     uint64_t size = UINT64_C(1) << want->bits, places = UINT64_C(1) << (62 - want->bits);
     uint64_t at = want->base & (places - 1);
 
-    /* Each try is stopped by another span, and no more than all can. */
+    /* Each try meets another span, so there are no more tries than spans. */
     for (size_t tries = 0; tries <= spans->n + 1; tries++) {
         uint64_t base = SPAN_BASE + (at << want->bits);
         size_t i = span_index(spans, base);
@@ -154,7 +154,7 @@ static int span_search(const struct spans *spans, const struct span *want, size_
             *ret_found = !is_free;
             return 0;
         }
-        /* Behind what is in the way, which may be much larger or much smaller. */
+        /* Behind the span that is in the way, which may be much larger or much smaller. */
         at =
             ceil_div(spans->span[i].base + (UINT64_C(1) << spans->span[i].bits) - SPAN_BASE, size) &
             (places - 1);

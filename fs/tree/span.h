@@ -1,5 +1,5 @@
-/* Spans: the ranges of inode numbers that samples and batches live in. docs/internals/a-read.md has
- * the layout. */
+/* Spans: the ranges of the inode numbers of samples and batches. docs/internals/a-read.md has the
+ * layout. */
 #ifndef EPOCHFS_FS_TREE_SPAN_H
 #define EPOCHFS_FS_TREE_SPAN_H
 
@@ -9,13 +9,13 @@
 
 #include "fs/tree/tree.h"
 
-/* In slot 0 of a plan's span stand its folders: <enc>/ number i as (i, 0), and as
- * (SPAN_SELF, one of these) itself. */
+/* Slot 0 of a plan's span is for its folders: <enc>/ number i is (i, 0), the folders below are
+ * (SPAN_SELF, one of these). */
 #define SPAN_SELF 15
 enum span_self { SELF_EPOCH = 1, SELF_PLAN, SELF_LINK };
 
 struct span {
-    uint64_t base;       /* of a wanted span: its hash */
+    uint64_t base;       /* of a span to be found: its hash */
     unsigned bits;       /* of its size */
     unsigned epoch_bits; /* of the epoch's place in it */
     unsigned slot_bits;
@@ -24,36 +24,36 @@ struct span {
     uint64_t epoch_high;     /* epoch >> epoch_bits */
 };
 
-/* All spans of a tree, which guards them. */
+/* All spans of a tree; the tree's lock guards them. */
 struct spans {
     struct span *span; /* sorted by base */
     size_t n;
     size_t max;
 };
 
-/* What an inode number says within its span. */
+/* What an inode number means within its span. */
 struct span_place {
     uint64_t epoch, slot;
     unsigned folder, file;
 };
 
-/* The span for the samples of a dataset; for a plan and the epochs around epoch. */
+/* The span for the samples of a dataset; the span for a plan and the epochs around epoch. */
 struct span span_of_samples(const struct catalog_item *item);
 struct span span_of_plan(struct plan_entry *entry, uint64_t epoch);
 
 uint64_t span_ino(const struct span *s, const struct span_place *place);
 void span_place_of(const struct span *s, uint64_t ino, struct span_place *ret);
 
-/* The number of a file from that of its <enc>/ folder, whose slot is 0. */
+/* The inode number of a file, from that of its <enc>/ folder, whose slot is 0. */
 uint64_t span_file_ino(uint64_t folder_ino, uint64_t slot, unsigned file);
 
-/* Find the span like want. 0 or -ENOENT. */
+/* Find the span that want describes. 0 or -ENOENT. */
 int spans_find(const struct spans *spans, const struct span *want, struct span *ret);
 
-/* The same, and put it in if it is not there. Also -ENFILE (max reached), -ENOMEM. */
+/* The same, but add the span if it is not there. Also -ENFILE (max reached), -ENOMEM. */
 int spans_take(struct spans *spans, const struct span *want, struct span *ret);
 
-/* The span that ino stands in. 0 or -ESTALE. */
+/* The span that ino is in. 0 or -ESTALE. */
 int spans_of_ino(const struct spans *spans, uint64_t ino, struct span *ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* Names to nodes and back, and listings. fs/tree/span.c has the inode numbers, fs/tree/build.c what
- * is fixed, fs/tree/plans.c what is opened. */
+/* Names to nodes and back, and listings. fs/tree/span.c has the inode numbers, fs/tree/build.c the
+ * fixed nodes, fs/tree/plans.c the opened plans. */
 #include "fs/tree/tree.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 const char *const live_names[N_LIVES] = {[LIVE_METRICS] = "metrics", [LIVE_STATUS] = "status.json"};
 
-/* Looks at live texts lie below the spans and far above what is fixed. */
+/* Inode numbers of looks at live texts are below the spans and far above the fixed nodes. */
 #define LOOK_BASE_BIT 61
 #define LOOK_BASE     (UINT64_C(1) << LOOK_BASE_BIT)
 #define LOOK_SHIFT    32
@@ -33,7 +33,7 @@ static void node_of_fixed(const struct tree *tree, size_t i, struct node *ret)
     };
 }
 
-/* Check what an inode number says against what there is. */
+/* Check what an inode number means against what exists. */
 static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
 {
     enum scope scope = s->plan ? SCOPE_BATCHES : SCOPE_SAMPLES;
@@ -99,7 +99,7 @@ int tree_node(struct tree *tree, uint64_t ino, struct node *ret)
 
 /* ---- lookups ---- */
 
-/* Nodes show plans as constant; the tree itself may open their epochs. */
+/* In nodes, plans are const; the tree itself may open their epochs. */
 static struct plan_entry *opened_plan(const struct node *node)
 {
     return (struct plan_entry *)(uintptr_t)node->plan;
@@ -248,7 +248,7 @@ static void file_node(const struct tree *tree, const struct node *parent,
     ret->file = file;
     ret->number = number;
     ret->kind = samples ? NODE_SAMPLE : NODE_BATCH;
-    /* Slot 0 of a plan is taken by its folders; that of <enc>/ has the right epoch. */
+    /* Slot 0 of a plan is for its folders; the number of <enc>/ has the right epoch. */
     ret->ino = samples ? span_file_ino(span_ino(&samples_span, &folder), number, kind)
                        : span_file_ino(parent->ino, number + 1, kind);
 }
@@ -340,7 +340,7 @@ bool tree_is_open(const struct tree *tree, const struct node *node)
     return node->kind != NODE_PAGE || !node->item || item_opened(tree, node->item);
 }
 
-/* Are the names in a folder known? 0, -EAGAIN, or -EIO with the reason in d. */
+/* Are the names in a folder known? 0: yes, -EAGAIN: not yet, or -EIO with the reason in d. */
 static int names_known(const struct tree *tree, const struct node *folder, struct diag *d)
 {
     int opened;
@@ -362,7 +362,7 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
     uint64_t changed = 0;
     int r = names_known(tree, parent, d);
 
-    /* Its page is there before the dataset is ready. */
+    /* The page of batches/ exists before the dataset is ready. */
     if (parent->kind == NODE_BATCHES && lookup_fixed(tree, parent, name, ret) == 0)
         r = 1;
     if (r != 0) {
@@ -495,7 +495,7 @@ int tree_list(struct tree *tree, const struct node *parent, uint64_t index, stru
 
     if (parent->kind == NODE_BATCHES && index < parent->fixed->n_children)
         return list_fixed(tree, parent, index, ret, ret_name);
-    /* No plan has been opened before the dataset is: nothing to list yet. */
+    /* No plan is open before the dataset is ready: nothing to list yet. */
     if (r < 0)
         return r == -EAGAIN && parent->kind == NODE_BATCHES ? -ENOENT : r;
     switch (parent->kind) {

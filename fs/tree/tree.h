@@ -1,11 +1,11 @@
 /* The tree: names to nodes and back.
  *
- * Folders, pages and datasets are few and stand in an array. Samples and batches are as many as
- * they like: their inode numbers are computed from what they are, and what they are from the
- * number, so none of them takes memory. docs/internals/a-read.md has the layout of the numbers.
+ * Folders, pages and datasets are few, and kept in an array. There may be any number of samples and
+ * batches: their inode numbers are computed from what they are, and what they are from the number,
+ * so none of them takes memory. docs/internals/a-read.md has the layout of the numbers.
  *
- * A struct node is a small value that says which file or folder is meant; it points into the tree
- * and is valid as long as that. All calls may come from any thread. */
+ * A struct node is a small value that identifies a file or folder; it points into the tree and is
+ * valid as long as the tree is. Any thread may make any call. */
 #ifndef EPOCHFS_FS_TREE_TREE_H
 #define EPOCHFS_FS_TREE_TREE_H
 
@@ -20,12 +20,12 @@
 
 #define TREE_ROOT      1 /* the inode number of the root, FUSE's */
 #define TREE_NAME_SIZE 320
-#define TREE_LOOKS     256   /* at each live text, at once; look 0 is what a listing shows */
-#define PLANS_MAX      65536 /* of a mount: plans and epochs that have been opened */
+#define TREE_LOOKS     256   /* of each live text, at a time; look 0 is what a listing shows */
+#define PLANS_MAX      65536 /* opened plans and epochs of a mount */
 
 enum node_kind {
     NODE_FOLDER,        /* of the source, the root and .epochfs among them */
-    NODE_DATASET,       /* a dataset, or the file that could not be used */
+    NODE_DATASET,       /* a dataset, or a file that cannot be used */
     NODE_PAGE,          /* a constant text */
     NODE_LIVE,          /* a text that changes: number says which */
     NODE_PREVIEW,       /* preview.png */
@@ -58,7 +58,7 @@ struct node {
     unsigned look;                   /* of a live text, see fs/status/status.h */
 };
 
-/* A plan that was opened, with a dataset. Constant but for the epochs. */
+/* A plan that was opened, and its dataset. Constant but for the epochs. */
 struct plan_entry {
     const struct catalog_item *item;
     struct plan plan;
@@ -73,8 +73,8 @@ struct plan_entry {
 
 struct tree;
 
-/* With allow_other, of a folder of the source: who may list it and go through it. NULL: the node is
- * something else, or everybody may. */
+/* With allow_other: which users may list and pass through a folder of the source. NULL: the node is
+ * not such a folder, or all users may. */
 const struct access *tree_access(const struct node *node);
 
 struct tree_options {
@@ -87,19 +87,19 @@ struct tree_options {
 enum live { LIVE_METRICS, LIVE_STATUS, N_LIVES };
 extern const char *const live_names[N_LIVES];
 
-/* readme: the text of README.txt; page(item): dataset.json or ERROR.txt. Both texts are taken
- * over. The catalog, and the plans of options, must outlive the tree. Datasets that are ready, or
- * never will be, are open; others wait for tree_open_item(). 0 or -errno. */
+/* readme: the text of README.txt; page(item): dataset.json or ERROR.txt. The tree takes over both
+ * texts. The catalog, and the plans of options, must outlive the tree. Datasets that are ready, or
+ * never will be, are open; others need tree_open_item(). 0 or -errno. */
 int tree_new(const struct catalog *catalog, const struct tree_options *options, char *readme,
              char *(*page)(const struct catalog_item *item), struct tree **ret);
 void tree_free(struct tree *tree);
 
-/* A dataset has become ready, or has failed: what is in it can be looked up from now on. One
- * thread at a time. 0, -ENFILE, -ENOMEM. */
+/* Report that a dataset is ready, or has failed: its contents can be looked up from now on. Called
+ * by one thread at a time. 0, -ENFILE, -ENOMEM. */
 int tree_open_item(struct tree *tree, const struct catalog_item *item);
 
-/* The inode number of a look at a live text: the kernel has it beside node->ino, which stat
- * shows. */
+/* The inode number of a look at a live text. The kernel uses it beside node->ino, which stat shows.
+ */
 uint64_t tree_look_ino(const struct node *live, unsigned look);
 
 /* The node of an inode number. 0, or -ESTALE: no such node. */
@@ -112,47 +112,46 @@ int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d);
 
-/* The entry at place index of a folder and its name. 0, or -ENOENT: behind the last; -EAGAIN and
- * -EIO as tree_lookup(). Places are stable: entries are only added at the end. */
+/* The entry at place index of a folder, and its name. 0; -ENOENT: behind the last; -EAGAIN and -EIO
+ * as tree_lookup(). Places are stable: entries are only added at the end. */
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
               char ret_name[static TREE_NAME_SIZE]);
 
-/* The inode number of an item's batches/, whose listing grows when it is opened; 0: it has none. */
+/* The inode number of an item's batches/, whose listing grows when the item is opened; 0: none. */
 uint64_t tree_batches(const struct tree *tree, const struct catalog_item *item);
 
-/* The plans of an item that have been opened, in that order; those of the options are the first.
+/* Plan i of the opened plans of an item, in the order of opening; those of the options come first.
  * NULL: behind the last. */
 const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item *item, size_t i);
 
-/* Has the item been opened, or failed to be? */
+/* Was the item opened, or has it failed? */
 bool tree_item_is_open(const struct tree *tree, const struct catalog_item *item);
 
-/* Is what the node shows known? false: its dataset has to be ready first. */
+/* Is it known what the node shows? false: its dataset must be ready first. */
 bool tree_is_open(const struct tree *tree, const struct node *node);
 
-/* The file of another number, and of kind number kind, in the folder of a NODE_SAMPLE or
- * NODE_BATCH.
+/* The file with another number, of kind number kind, in the folder of a NODE_SAMPLE or NODE_BATCH.
  */
 void node_sibling(const struct node *node, uint64_t number, unsigned kind, struct node *ret);
 
-/* Files of a NODE_SAMPLE or NODE_BATCH's folder: kinds of them, which of them the node is, and how
- * many there are of each. */
+/* The files in the folder of a NODE_SAMPLE or NODE_BATCH: how many kinds, the kind of the node, and
+ * how many files of each kind. */
 unsigned node_kinds(const struct node *node);
 unsigned node_kind(const struct node *node);
 uint64_t node_units(const struct node *node);
 
-/* The path of that folder below the root, without a slash in front: for people and for scp files;
- * and where its listing has the node: what lseek() is given. */
+/* The path of that folder below the root, without a slash in front: for people and for scp files.
+ * And the place of the node in its listing, for lseek(). */
 #define NODE_PATH_SIZE (5 * TREE_NAME_SIZE + PLAN_NAME_SIZE)
 void node_folder_path(const struct node *node, char *ret, size_t capacity);
 uint64_t node_list_place(const struct node *node);
 
-/* The pictures that preview.png shows; NULL: the dataset has none, or one of them alone would be
- * too large a sheet. */
-#define PREVIEW_MOST 4096 /* pixels, of a side of a picture */
+/* The field of the pictures in preview.png; NULL: the dataset has none, or one picture alone is too
+ * large for the sheet. */
+#define PREVIEW_MOST 4096 /* pixels along a side of a picture */
 const struct field *tree_preview(const struct dataset *ds);
 
-/* The text of a NODE_PAGE, which is open. */
+/* The text of a NODE_PAGE that is open. */
 const char *tree_page(const struct node *node, size_t *ret_len);
 
 static inline bool node_is_folder(const struct node *node)

@@ -9,14 +9,14 @@
 #include "base/memo.h"
 
 #define NOTES           1024
-#define NEAR_SAMPLES    64         /* whose sizes are quickly summed up */
-#define LIST_SAMPLES    65536      /* of a shuffled batch, remembered as a list */
+#define NEAR_SAMPLES    64         /* samples whose sizes are quickly summed up */
+#define LIST_SAMPLES    65536      /* samples of a shuffled batch that is remembered as a list */
 #define LISTS_BYTES     (8u << 20) /* of all such lists */
 #define PREVIEW_SAMPLES 100
 #define PREVIEW_SIDE    1024 /* pixels, about */
 #define ATTRIBUTE_MAX   65536
 
-/* A number that takes a pass over a file to find, such as a CRC, as far as it is known. */
+/* A number that takes a pass over a file to compute, such as a CRC, as far as it is known. */
 struct note {
     uint64_t ino;
     unsigned slot;
@@ -25,10 +25,9 @@ struct note {
 
 struct view {
     char *mountpoint;
-    struct memo *lists; /* of the samples of shuffled batches */
+    struct memo *lists; /* samples of shuffled batches */
     struct lock lock;
-    /* Guarded by lock: a later note takes the place of an earlier one of the same hash. ino 0:
-     * empty. */
+    /* Guarded by lock: a later note replaces an earlier one with the same hash. ino 0: empty. */
     struct note note[NOTES];
 };
 
@@ -61,19 +60,19 @@ void view_free(struct view *view)
 
 /* ---- which samples ---- */
 
-/* The samples of a file, whatever it is. */
+/* The samples of a file of any kind. */
 struct view_selection {
     struct selection sel;
     char *file; /* of sel; owned */
     const struct node *node;
     const struct view_cancel *cancel;
     struct memo *lists;
-    struct memo_thing *list; /* uint64_t [sel.count], once it is needed; NULL: none */
+    struct memo_thing *list; /* uint64_t [sel.count], made when first needed; NULL: none */
     bool has_order;
-    struct order order; /* once it is needed */
+    struct order order; /* made when first needed */
 };
 
-/* The keys of the epoch: made when the first sample is wanted; sizes mostly do without. */
+/* Make the keys of the epoch when the first sample is needed; most sizes need none. */
 static void make_order(struct view_selection *v)
 {
     const struct plan_entry *entry = v->node->plan;
@@ -100,7 +99,7 @@ static int make_list(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-/* The list of a shuffled batch, NULL: it is too long, or there is no memory. */
+/* The list of a shuffled batch; NULL: it is too long, or there is no memory. */
 static const uint64_t *samples_list(struct view_selection *v)
 {
     const uint64_t *id = v->sel.id;
@@ -109,13 +108,13 @@ static const uint64_t *samples_list(struct view_selection *v)
     if (!v->list && v->node->plan->plan.seeded && v->sel.count <= LIST_SAMPLES)
         if (v->lists && memo_get(v->lists, &key, &(struct memo_maker){.make = make_list, .ctx = v},
                                  &v->list) < 0)
-            v->lists = NULL; /* not again */
+            v->lists = NULL; /* do not try again */
     return v->list ? memo_bytes(v->list) : NULL;
 }
 
 static void batch_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
 {
-    /* A selection is one thread's, and its maker's to change. */
+    /* A selection belongs to one thread, and its maker may change it. */
     struct view_selection *v = (struct view_selection *)(uintptr_t)sel;
     const struct plan_entry *entry = v->node->plan;
     const uint64_t *list = n ? samples_list(v) : NULL;
@@ -143,7 +142,7 @@ static void first_samples(const struct selection *sel, uint64_t first, size_t n,
         ret[i] = first + i;
 }
 
-/* As many of the first samples as make a sheet that fits a screen. */
+/* How many of the first samples make a sheet that fits a screen. */
 static uint64_t preview_count(const struct dataset *ds)
 {
     const struct field *f = tree_preview(ds);
@@ -180,7 +179,7 @@ static void selection_release(struct view_selection *v)
 }
 #define AUTO_SELECTION AUTO(selection_release)
 
-/* The file, for what names it: "/mnt/train/batches/batch=2/ark/000000". */
+/* Make the path of the file, for contents that name it: "/mnt/train/batches/batch=2/ark/000000". */
 static int name_file(struct view_selection *v, const struct view *view)
 {
     char path[NODE_PATH_SIZE], name[KEY_NAME_SIZE];
@@ -255,7 +254,7 @@ static bool host_recall(const struct layout_host *host, unsigned slot, struct la
     return true;
 }
 
-/* Of two requests for a file one may be further. */
+/* Of two concurrent requests for a file, the other may be further. */
 static void host_remember(const struct layout_host *host, unsigned slot,
                           const struct layout_sum *sum)
 {
@@ -381,7 +380,7 @@ static int read_source(const struct node *node, uint64_t off, size_t len, uint8_
     return blob_read(blob, dst, *ret_len, off, d);
 }
 
-/* Bytes count only if no source has changed since they were opened. */
+/* Bytes are good only if no source has changed since it was opened. */
 static int check_sources(const struct node *node, struct diag *d)
 {
     const struct dataset *ds = node->item->ds;
@@ -432,11 +431,11 @@ int view_read(struct view *view, const struct node *node, uint64_t off, size_t l
         r = read_source(node, off, len, dst, ret_len, &first);
     else
         r = read_rendered(view, node, off, len, dst, ret_len, cancel, &first);
-    /* A read that failed because the source has changed is told as that. */
+    /* A read that failed because the source has changed is reported as -ESTALE. */
     changed = check_sources(node, d);
     if (changed < 0)
         return changed;
-    if (r == -EAGAIN) /* nothing has failed: it reads again */
+    if (r == -EAGAIN) /* nothing has failed: the caller reads again */
         return r;
     return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
 }
@@ -449,7 +448,7 @@ const char *const attribute_names[N_ATTRIBUTES] = {
     [ATTRIBUTE_SOURCE] = "user.epochfs.source",
 };
 
-/* The kernel takes no attribute above 64 KiB. */
+/* The kernel accepts no attribute above 64 KiB. */
 static bool indexes_fit(const struct node *node)
 {
     const struct dataset *ds = node->item->ds;
@@ -487,7 +486,7 @@ static void add_indexes(const struct view_selection *v, struct text *t)
     }
 }
 
-/* The key of a sample, the number of a batch. */
+/* Add the key of a sample, or the number of a batch. */
 static void add_key(const struct node *node, struct text *t)
 {
     char name[KEY_NAME_SIZE];
@@ -503,7 +502,7 @@ static void add_key(const struct node *node, struct text *t)
     text_add(t, "%s", name);
 }
 
-/* Where the bytes are: "file:offset+length" for a sample, the files for a batch. */
+/* Add where the bytes are: "file:offset+length" for a sample, the files for a batch. */
 static void add_sources(const struct node *node, struct text *t)
 {
     const struct dataset *ds = node->item->ds;
@@ -520,7 +519,7 @@ static void add_sources(const struct node *node, struct text *t)
             text_add(t, "%s%s", t->len ? "," : "", blob_name(ds->blob[i]));
 }
 
-/* The array in a file: as it is shown, or stored. */
+/* The form of the array in a file: as shown, or as stored. */
 static int array_form(const struct node *node, const struct selection *sel, struct form *ret)
 {
     const struct field *f = node->file->field;

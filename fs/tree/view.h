@@ -1,7 +1,7 @@
-/* The view: what is in the files of the tree.
+/* The view: the contents of the files of the tree.
  *
- * Everything is made on demand from the node alone; nothing is kept per file but the checksums of
- * a few recent archives. Any thread. */
+ * Contents are made on demand from the node alone; only the checksums of a few recent archives are
+ * kept. Any thread. */
 #ifndef EPOCHFS_FS_TREE_VIEW_H
 #define EPOCHFS_FS_TREE_VIEW_H
 
@@ -12,20 +12,19 @@
 
 struct view;
 
-/* mountpoint: absolute, "" where there is none; it is what scp files name. 0 or -ENOMEM. */
+/* mountpoint: absolute, for the paths in scp files; "": none. 0 or -ENOMEM. */
 int view_new(const char *mountpoint, struct view **ret);
 void view_free(struct view *view);
 
-/* When a call shall give up, with -EINTR. */
+/* Says when a call must give up, with -EINTR. */
 struct view_cancel {
     bool (*ends)(void *ctx); /* NULL: never */
     void *ctx;
 };
 
-/* Bytes of a file's content; live texts are not the view's. 0, -EFBIG where no file can be that
- * large, -EINTR, -ENOMEM; -EBADMSG and others with the reason in d: the file is of a sample that
- * cannot be read. A file of very many samples may take a walk over all of them, which is
- * remembered. */
+/* Bytes of a file's content; not for live texts. 0; -EFBIG: no file can be that large; -EINTR;
+ * -ENOMEM; -EBADMSG and others with the reason in d: a sample of the file cannot be read. A file of
+ * very many samples may take a walk over all of them, whose result is remembered. */
 int view_size(struct view *view, const struct node *node, const struct view_cancel *cancel,
               uint64_t *ret, struct diag *d);
 
@@ -33,18 +32,18 @@ int view_size(struct view *view, const struct node *node, const struct view_canc
 uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
                       uint64_t *ret);
 
-/* Is the size known without such a walk? */
+/* Is the size known without a walk over the samples? */
 bool view_size_is_near(const struct node *node);
 
-/* Is it known that the file cannot be made, because its samples differ in shape? 1 with the reason
- * in d, 0, or -EINTR. The walk that view_size() may take, for datasets of mixed shapes only. */
+/* Is it known that the file cannot be made because its samples differ in shape? 1 with the reason
+ * in d, 0, or -EINTR. May take the walk of view_size(), for datasets of mixed shapes only. */
 int view_is_mixed(struct view *view, const struct node *node, const struct view_cancel *cancel,
                   struct diag *d);
 
 /* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
  * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
- * sources: may block; or -EAGAIN, if the missing ranges of this thread collect: those of one read
- * have all that it misses, as far as there is room. */
+ * sources: may block; or, if the missing ranges of this thread collect, returns -EAGAIN and has
+ * noted what the read misses, as far as they have space. */
 int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
               size_t *ret_len, const struct view_cancel *cancel, struct diag *d);
 
@@ -60,10 +59,10 @@ enum attribute {
 extern const char *const attribute_names[N_ATTRIBUTES];
 
 /* Does the node have that attribute? dtype and shape belong to files that hold one array; index is
- * left out where the list of a batch would pass the 64 KiB that the kernel takes. */
+ * left out if the list of a batch exceeds the kernel's limit of 64 KiB. */
 bool view_has_attribute(const struct node *node, enum attribute attribute);
 
-/* Its text. 0, -ENODATA, -ENOMEM or what a field's form gives. */
+/* The text of an attribute. 0, -ENODATA, -ENOMEM or the error of a field's form. */
 int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
                    const struct view_cancel *cancel, struct text *ret);
 
