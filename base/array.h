@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Make room for element number n of the array that *array points to, which was filled by ones from
- * 0 (NULL) on; an element has each bytes. The array is moved when n + 1 is a power of two.
- * 0, or -ENOMEM with the array as it was. */
+/* Make space for element number n of the array at *array, whose n elements were added one by one
+ * from 0 (NULL) on; an element has `each` bytes. The array moves when n + 1 is a power of two. 0,
+ * or -ENOMEM with the array as it was. */
 static inline int array_capacity(void *array, size_t n, size_t each)
 {
     void **at = array;

@@ -1,7 +1,7 @@
-/* A blob: the bytes of one source file, wherever they are. What is read through it was the
- * content of one version of that file; see blob_check().
+/* A blob: the bytes of one source file, wherever they are. All that is read through it is of one
+ * version of that file; see blob_check().
  *
- * cache/ makes blobs, format/ reads them and knows nothing else of where bytes come from. */
+ * cache/ makes blobs; format/ reads them and knows nothing else of where bytes come from. */
 #ifndef EPOCHFS_BASE_BLOB_H
 #define EPOCHFS_BASE_BLOB_H
 
@@ -33,11 +33,11 @@ struct blob_ops {
     void (*free)(struct blob *blob);
     /* See blob_fetch(). NULL: all bytes are on this machine. */
     void (*fetch)(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
-    /* See blob_used() and blob_done(). NULL: nothing is done about it. */
+    /* See blob_used() and blob_done(). NULL: ignored. */
     void (*used)(const struct blob *blob, uint64_t off, uint64_t len, bool again);
     void (*done)(const struct blob *blob);
-    /* Read all pieces, which lie within the blob. 0; or -EAGAIN: it is not as simple as that, then
-     * they are read one by one. NULL: they always are. */
+    /* Read all pieces, which lie within the blob. 0; or -EAGAIN: not possible at once, and the
+     * caller reads them one by one. NULL: always one by one. */
     int (*pread_many)(const struct blob *blob, const struct blob_piece *pieces, size_t n);
 };
 
@@ -45,7 +45,7 @@ struct blob_ops {
 struct blob {
     const struct blob_ops *ops;
     char *name;            /* path relative to SOURCE, for messages; owned */
-    char *source;          /* its path or URL, without a query; owned. NULL: as the name */
+    char *source;          /* its path or URL, without a query; owned. NULL: the name */
     uint64_t size;         /* bytes */
     struct timespec mtime; /* of the source file */
     unsigned mode;         /* permission bits of the source file */
@@ -53,53 +53,55 @@ struct blob {
 };
 
 /* Read exactly len bytes at byte offset off into buf.
- * 0, or -EINVAL range outside the blob, -ESTALE the source was cut short, -EIO and other -errno
+ * 0; or -EINVAL: range outside the blob, -ESTALE: the source was cut short, -EIO and other -errno
  * of read (buf undefined). Any number of threads. No lock may be held. buf is the caller's.
- * Where bytes are not on this machine yet it waits for them, -EREMOTEIO if they cannot be had; or
- * it notes what is missing and returns -EAGAIN, if the missing ranges of this thread collect
- * (base/missing_ranges.h).
- * The bytes count as good only after blob_check(). */
+ * If bytes are not on this machine yet, it waits for them, and returns -EREMOTEIO if they cannot be
+ * fetched; or, if the missing ranges of this thread collect, it notes what is missing and returns
+ * -EAGAIN (base/missing_ranges.h).
+ * The bytes are good only after blob_check(). */
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
 
-/* Does r, the result of a read, say nothing of the bytes? They are not here, or cannot be had now,
- * or nobody waits for them any more, or there is no memory: whoever gets such a result must not
- * take it for a fault of the file, and is called again, or its caller gives up. */
+/* Does r, the result of a read, say nothing of the bytes? They are not here, or cannot be fetched
+ * now, or no reader waits for them any more, or there is no memory. Do not take such a result for a
+ * fault of the file: the code that gets it is called again, or its caller gives up. */
 static inline bool blob_says_nothing(int r)
 {
     return r == -EAGAIN || r == -EINTR || r == -EREMOTEIO || r == -ENOMEM;
 }
 
-/* 0 if all that was read so far came from the version that the blob was made of, else -ESTALE.
- * Call it after the reads of a request and before their bytes are given away. */
+/* 0 if all that was read so far came from the version that the blob was made from, else -ESTALE.
+ * Call it after the reads of a request and before their bytes are returned. */
 static inline int blob_check(const struct blob *blob)
 {
     return blob->ops->check(blob);
 }
 
-/* For kinds of blobs: why the pread() of this thread fails, for people. It counts until the next
- * blob_read(). */
+/* For implementations of blobs: set why the pread() of this thread fails, for people. Valid until
+ * the next blob_read(). */
 void blob_explain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with the reason in d: for reads of which the user hears. */
+/* blob_pread() and blob_check() with the reason in d: for reads whose failure is reported to the
+ * user. */
 int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d);
 int blob_verify(const struct blob *blob, struct diag *d);
 
-/* The same for n pieces, in which it may be faster. -EAGAIN: as by missing_go_on(). */
+/* The same for n pieces, perhaps faster than one by one. -EAGAIN: by the rule of missing_go_on().
+ */
 int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, size_t n,
                    struct diag *d);
 
-/* Have these bytes brought here before all others, and tell waiter (NULL: nobody) when they are.
- * Does not wait. */
+/* Fetch these bytes before all others, and report to waiter (NULL: none) when they are here. Does
+ * not wait. */
 void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
 
-/* An epoch has used these bytes: if it was the last time they need not be kept. again: it had used
- * them before, and they were fetched once more for this. */
+/* Report that an epoch has used these bytes: if that was their last use, they need not be kept.
+ * again: the epoch had used them before, and they were fetched once more. */
 void blob_used(const struct blob *blob, uint64_t off, uint64_t len, bool again);
 
-/* All that was to be had of the blob has been made something else of: nothing need be kept. */
+/* Report that the blob was converted as a whole: none of its bytes need be kept. */
 void blob_done(const struct blob *blob);
 
-/* A text that two versions of a source file do not share; the caller frees it. 0 or -ENOMEM. */
+/* A text that no two versions of a source file share; the caller frees it. 0 or -ENOMEM. */
 static inline int blob_identity(const struct blob *blob, char **ret)
 {
     return blob->ops->identity(blob, ret);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Of a clock that nobody sets, for time limits. */
+/* Of a clock that is never set, for time limits. */
 static inline int64_t monotonic_ns(void)
 {
     struct timespec now;

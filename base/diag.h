@@ -1,4 +1,4 @@
-/* The reason of an error, for people.
+/* The reason for an error, for people.
  *
  * Calls that open or parse carry a `struct diag *`: the first message set wins, because the place
  * that first saw the defect knows it best. A message names the file, the place in it, what was

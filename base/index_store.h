@@ -1,7 +1,7 @@
-/* A keep: where things that took long to find are kept for the next mount.
+/* An index store: keeps indexes, which took long to make, for the next mount.
  *
- * cache/ makes it, format/ uses it. What is kept has a kind, such as "rows", and belongs to an
- * identity: a text that differs where what it was found in may differ. */
+ * cache/ implements it, format/ uses it. A kept index has a kind, such as "rows", and belongs to an
+ * identity: a text that differs wherever the indexed source may differ. */
 #ifndef EPOCHFS_BASE_INDEX_STORE_H
 #define EPOCHFS_BASE_INDEX_STORE_H
 
@@ -12,9 +12,9 @@
 #include "base/diag.h"
 #include "base/scope.h"
 
-/* Kept bytes, in memory. They are not mapped: a mapping of a file that somebody cuts, or that the
- * disk cannot read, kills whoever uses it, and one that somebody writes to changes between the
- * check of a number and its use. */
+/* A kept index, in memory. It is not mapped: if a mapped file is cut short, or the disk cannot read
+ * it, the process that uses it is killed; and if another process writes to it, a number may change
+ * between its check and its use. */
 struct kept_index {
     uint8_t *bytes;
     size_t size;
@@ -35,16 +35,15 @@ struct index_store {
     const struct index_store_ops *ops;
 };
 
-/* 0 and what is kept, which the caller releases; -ENOENT where there is nothing, or -errno. The
- * bytes are those that were saved unless the disk has changed them: they need a checksum of their
- * own. */
+/* Load a kept index. 0, and the caller releases *ret; -ENOENT: there is none; or -errno. The bytes
+ * are those that were saved unless the disk has changed them: they need a checksum of their own. */
 static inline int index_store_load(const struct index_store *keep, const char *kind,
                                    const char *identity, struct kept_index *ret)
 {
     return keep->ops->load(keep, kind, identity, ret);
 }
 
-/* Save the pieces, one behind another, and read them back. source: what they were found in, for
+/* Save the pieces, one after another, and read them back. source: what the index was made from, for
  * people. 0, or -errno with the reason in d. */
 static inline int index_store_save(const struct index_store *keep, const char *kind,
                                    const char *identity, const char *source,
@@ -54,7 +53,7 @@ static inline int index_store_save(const struct index_store *keep, const char *k
     return keep->ops->save(keep, kind, identity, source, pieces, n, ret, d);
 }
 
-/* What was loaded is damaged: forget it. */
+/* Remove a kept index that was found damaged. */
 static inline void index_store_remove(const struct index_store *keep, const char *kind,
                                       const char *identity)
 {

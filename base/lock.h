@@ -46,8 +46,8 @@ static inline void lock_wait(struct lock *l, pthread_cond_t *condition)
     atomic_store_explicit(&l->holder, pthread_self(), memory_order_relaxed);
 }
 
-/* The same for ns nanoseconds at most; INT64_MAX: for ever. The condition goes by the clock that
- * nobody sets, if condition_init() made it. */
+/* The same for ns nanoseconds at most; INT64_MAX: for ever. The condition uses the monotonic clock,
+ * if condition_init() made it. */
 static inline void lock_wait_for(struct lock *l, pthread_cond_t *condition, int64_t ns)
 {
     struct timespec until;

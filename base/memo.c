@@ -1,8 +1,8 @@
-/* A thing:  MAKING -> READY    memo_get() by its maker, wakes who waits
- *           MAKING -> gone     the maker failed; those who waited try themselves
+/* A thing: MAKING -> READY memo_get() by its maker, wakes the waiting threads
+ *           MAKING -> gone     the maker failed; waiting threads try themselves
  *           READY  -> gone     evict_locked(), not while it is in use
  *
- * Things stand in a hash table by key, and in a list by their last use. */
+ * Things are in a hash table by key, and in a list by their last use. */
 #include "base/memo.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include "base/lock.h"
 
 #define BUCKETS 1024              /* at first: as many as things, or more, later */
-#define LOOK_NS INT64_C(10000000) /* between two looks at cancelled() */
+#define LOOK_NS INT64_C(10000000) /* between two calls of cancelled() */
 
 struct memo_thing {
-    struct memo *memo; /* constant, as are: */
+    struct memo *memo; /* constant, like: */
     struct memo_key key;
     /* Guarded by memo->lock: */
-    struct memo_thing *chain;         /* of its bucket */
+    struct memo_thing *chain;         /* next in its bucket */
     struct memo_thing *older, *newer; /* by last use */
     unsigned users;
     bool ready;
@@ -37,7 +37,7 @@ struct memo {
     struct memo_thing **bucket; /* [n_buckets] owned; a power of two */
     size_t n_buckets, n;        /* n: things */
     struct memo_thing *oldest, *newest;
-    size_t size; /* of all, with MEMO_OWN of each */
+    size_t size; /* of all things, with MEMO_OWN for each */
 };
 
 int memo_new(size_t limit, struct memo **ret)
@@ -70,7 +70,7 @@ static struct memo_thing **bucket_of(struct memo *memo, const struct memo_key *k
     return &memo->bucket[h & (memo->n_buckets - 1)];
 }
 
-/* Keep chains short. Without memory they get longer. */
+/* Grow the table to keep chains short. Without memory they get longer. */
 static void grow_locked(struct memo *memo)
 {
     struct memo_thing **grown;
@@ -118,7 +118,7 @@ static struct memo_thing *find_locked(struct memo *memo, const struct memo_key *
     return thing;
 }
 
-/* Out of the table and the list. */
+/* Remove a thing from the table and the list. */
 static void unlink_locked(struct memo_thing *thing)
 {
     struct memo_thing **at = bucket_of(thing->memo, &thing->key);
@@ -137,7 +137,7 @@ static void thing_free(struct memo_thing *thing)
     free(thing);
 }
 
-/* Down to so many bytes, if that can be; last stays. */
+/* Drop things down to `limit` bytes if possible; last stays. */
 static void evict_locked(struct memo *memo, size_t limit, const struct memo_thing *last)
 {
     struct memo_thing *thing = memo->oldest;
@@ -208,7 +208,7 @@ bool memo_has(struct memo *memo, const struct memo_key *key)
 }
 
 /* Wait until a thing that another thread makes is ready, and use it. 0, -EINTR, or -EAGAIN: the
- * other has failed. */
+ * other thread has failed. */
 static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
 {
     struct memo *memo = thing->memo;
@@ -232,7 +232,7 @@ static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
     return 0;
 }
 
-/* Find it, or enter one that the caller makes: *ret_new. 0, -ENOMEM, -EINTR. */
+/* Find the thing, or enter a new one that the caller must make: *ret_new. 0, -ENOMEM, -EINTR. */
 static int find_or_enter(struct memo *memo, const struct memo_key *key,
                          const struct memo_maker *maker, struct memo_thing **ret, bool *ret_new)
 {
@@ -265,7 +265,7 @@ static int find_or_enter(struct memo *memo, const struct memo_key *key,
     return 0;
 }
 
-/* The maker is through: tell those who wait. */
+/* The maker is done: wake the waiting threads. */
 static int publish(struct memo_thing *thing, void *bytes, size_t size, int r)
 {
     struct memo *memo = thing->memo;

@@ -8,9 +8,10 @@
 #include "base/number.h"
 #include "base/scope.h"
 
-/* How the two versions tell. Where both are mounted, one of them has no such files. */
+/* Where the two versions of cgroups have their numbers. If both are mounted, one of them has no
+ * such files. */
 static const struct version {
-    const char *line;     /* in /proc/self/cgroup, what stands before the path */
+    const char *line;     /* in /proc/self/cgroup, the text before the path */
     const char *folder;   /* where the groups are */
     const char *limit[2]; /* files with one number; NULL: none */
     const char *used;
@@ -24,7 +25,7 @@ static const struct version {
     {"0::", "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", "inactive_file "},
 };
 
-/* The number behind a word at the start of a line of a file, "" for its first line. UINT64_MAX:
+/* The number after a word at the start of a line of a file; "": in its first line. UINT64_MAX:
  * there is none ("max"). */
 static uint64_t number_in(const char *path, const char *word)
 {
@@ -54,7 +55,7 @@ static uint64_t machine(const char *word)
     return kib == UINT64_MAX ? UINT64_MAX : kib * 1024;
 }
 
-/* The path of this process's cgroup, "" where it has none. */
+/* The path of this process's cgroup; "": it has none. */
 static void own_cgroup(const struct version *v, char *ret, size_t capacity)
 {
     FILE *f = fopen("/proc/self/cgroup", "re");
@@ -83,8 +84,8 @@ static uint64_t group_number(const struct version *v, const char *group, const c
     return number_in(path, word);
 }
 
-/* What a limited cgroup may take, and has left: pages of files that were not used lately go first
- * when there is no more. UINT64_MAX: it is not limited. */
+/* The limit of a cgroup, and what is left of it; file pages not used lately count as left, because
+ * the kernel drops them first. UINT64_MAX: no limit. */
 static uint64_t limit_of(const struct version *v, const char *group)
 {
     return min_u64(group_number(v, group, v->limit[0], ""),
@@ -102,8 +103,8 @@ static uint64_t left_in(const struct version *v, const char *group)
     return limit > used ? limit - used : 0;
 }
 
-/* The least of the cgroups around this process, from its own up to the root, which in a container
- * is the container's. */
+/* The least value of the cgroups around this process, from its own up to the root, in a container
+ * the container's root. */
 static uint64_t least(uint64_t (*of)(const struct version *v, const char *group), uint64_t start)
 {
     uint64_t least = start;

@@ -1,4 +1,4 @@
-/* How much memory this process may use for what can be made again. */
+/* How much memory this process may use for caches. */
 #ifndef EPOCHFS_BASE_MEMORY_H
 #define EPOCHFS_BASE_MEMORY_H
 
@@ -8,7 +8,7 @@
  */
 uint64_t memory_total(void);
 
-/* Bytes that are to be had without pushing others out: of the machine, or of that cgroup. */
+/* Bytes available without pushing others out: of the machine, or of that cgroup. */
 uint64_t memory_free(void);
 
 #endif

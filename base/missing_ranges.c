@@ -48,8 +48,8 @@ bool missing_full(struct missing_ranges *missing)
     return is_full_locked(missing);
 }
 
-/* Where the number of a range is noted that has byte piece * MISSING_GAP of the blob, or one close
- * behind. Others may have the same place: then ranges stay apart, which is no harm. */
+/* The place for the number of a range that has byte piece * MISSING_GAP of the blob, or one close
+ * behind it. Other ranges may share the place: then ranges stay apart, which does no harm. */
 static uint16_t *near_locked(struct missing_ranges *missing, const struct blob *blob,
                              uint64_t piece)
 {
@@ -60,7 +60,7 @@ static uint16_t *near_locked(struct missing_ranges *missing, const struct blob *
     return &missing->near[(h >> 32) % MISSING_NEAR];
 }
 
-/* Are the bytes between a range and [off, end) few? */
+/* Are there few bytes between a range and [off, end)? */
 static bool is_near(const struct want *want, uint64_t off, uint64_t end)
 {
     uint64_t want_end = want->off + want->len;
@@ -69,7 +69,7 @@ static bool is_near(const struct want *want, uint64_t off, uint64_t end)
                            : off - want_end <= MISSING_GAP;
 }
 
-/* The range that is noted near to that one, or NULL. */
+/* A noted range near [off, end), or NULL. */
 static struct want *find_locked(struct missing_ranges *missing, const struct blob *blob,
                                 uint64_t off, uint64_t len)
 {
@@ -179,7 +179,7 @@ void missing_fetch(struct missing_ranges *missing, struct waiter *waiter)
     missing->bytes = 0;
     atomic_store(&waiter->error, 0);
     waiter->reason = DIAG_INIT;
-    atomic_store(&waiter->pending, 1); /* ours: it is not done before all have been asked for */
+    atomic_store(&waiter->pending, 1); /* ours: done only once all ranges are requested */
     for (size_t i = 0; i < n; i++)
         blob_fetch(want[i].blob, want[i].off, want[i].len, waiter);
     free(want);

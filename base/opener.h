@@ -1,5 +1,5 @@
-/* An opener: how a format gets at what a file of the source names: other files, and the output of
- * commands. cache/ makes it, format/ uses it. */
+/* An opener: opens what a file of the source names, other files and the outputs of commands. cache/
+ * implements it, format/ uses it. */
 #ifndef EPOCHFS_BASE_OPENER_H
 #define EPOCHFS_BASE_OPENER_H
 
@@ -24,44 +24,44 @@ struct opener_ops {
 struct opener {
     const struct opener_ops *ops;
     bool runs_commands; /* the user allows them */
-    bool reads_outside; /* and files outside of SOURCE */
+    bool reads_outside; /* the user also allows files outside of SOURCE */
 };
 
 /* The file that a file in folder (relative to SOURCE, "" for SOURCE itself) calls path. The caller
- * frees *ret; as many may be open as memory allows, for descriptors are opened when they are
- * needed. 0, -ENOENT, -EACCES: it is outside SOURCE and that was not allowed, or -errno; the reason
- * is in d and says how to allow it. Any thread. */
+ * frees *ret. As many blobs may exist as memory allows, because descriptors are opened when needed.
+ * 0, -ENOENT, -EACCES: it is outside SOURCE and that was not allowed, or -errno; the reason is in d
+ * and says how to allow it. Any thread. */
 static inline int opener_file(const struct opener *opener, const char *folder, const char *path,
                               struct blob **ret, struct diag *d)
 {
     return opener->ops->file(opener, folder, path, ret, d);
 }
 
-/* What a command has put out before, for which it is never run; the caller frees it. 0, -ENOENT, or
- * another -errno. */
+/* The kept output of a command, which is never run for this; the caller frees it. 0, -ENOENT: there
+ * is none, or another -errno. */
 static inline int opener_kept(const struct opener *opener, const char *command, struct blob **ret)
 {
     return opener->ops->kept(opener, command, ret);
 }
 
-/* Start a shell command whose output is wanted, or find what it has put out before. 0 and a run
- * that the caller stops; -EACCES: commands were not allowed; -EAGAIN: enough are running, try when
- * one has ended; or -errno. */
+/* Start a shell command, or find its kept output. 0 and a run that the caller stops; -EACCES:
+ * commands were not allowed; -EAGAIN: too many are running, try again when one has ended; or
+ * -errno. */
 static inline int opener_start(const struct opener *opener, const char *command,
                                struct opener_run **ret, struct diag *d)
 {
     return opener->ops->start(opener, command, ret, d);
 }
 
-/* 1 and all of its output, which the caller frees; 0: not yet, after at most wait_ms; -errno with
- * the reason in d: it failed, or took too long. By one thread at a time. */
+/* 1 and all of the run's output, which the caller frees; 0: not yet, after at most wait_ms; -errno
+ * with the reason in d: it failed, or took too long. Called by one thread at a time. */
 static inline int opener_poll(const struct opener *opener, struct opener_run *run, int wait_ms,
                               struct blob **ret, struct diag *d)
 {
     return opener->ops->poll(run, wait_ms, ret, d);
 }
 
-/* End it, if it runs still, and forget it; run may be NULL. */
+/* End the run if it is still running, and free it; run may be NULL. */
 static inline void opener_stop(const struct opener *opener, struct opener_run *run)
 {
     if (run)

@@ -1,6 +1,6 @@
-/* A job stands in the pool's list while it has parts that nobody has taken. Its caller takes
- * parts, too, and then waits for those that helpers are still at; so a job always ends, even if
- * every helper is busy, or none could be started. */
+/* A job is in the pool's list while it has parts that no thread has taken. Its caller takes parts,
+ * too, and then waits for those that helpers still work on; so a job always ends, even if every
+ * helper is busy, or none could be started. */
 #include "base/pool.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ void pool_free(struct pool *pool)
     free(pool);
 }
 
-/* Take the next part of the job. Its last part takes it out of the list. */
+/* Take the next part of the job. The last part removes the job from the list. */
 static unsigned take_locked(struct pool *pool, struct job *job)
 {
     unsigned i = job->taken++;
@@ -75,7 +75,7 @@ static unsigned take_locked(struct pool *pool, struct job *job)
     return i;
 }
 
-/* Work on one part, the lock dropped meanwhile. */
+/* Work on one part; the lock is dropped meanwhile. */
 static void work_locked(struct pool *pool, struct job *job)
 {
     unsigned i = take_locked(pool, job);

@@ -1,4 +1,4 @@
-/* A pool of threads that help whoever has work that can be divided. */
+/* A pool of helper threads for work that can be divided. */
 #ifndef EPOCHFS_BASE_POOL_H
 #define EPOCHFS_BASE_POOL_H
 
@@ -6,14 +6,13 @@
 
 struct pool;
 
-/* Threads are started when there is work for the first time, so not before a fork(). 0 or
- * -ENOMEM. */
+/* Threads are started with the first work, so a process can fork before that. 0 or -ENOMEM. */
 int pool_new(struct pool **ret);
 void pool_free(struct pool *pool); /* takes NULL; no work may be under way */
 
-/* Call work(ctx, i) for each i below n, by the caller and by helpers that have nothing else to do,
- * in any order; returns when all are done. pool NULL: by the caller alone. Any thread; no lock may
- * be held that work takes. */
+/* Call work(ctx, i) for each i below n, in the calling thread and in idle helpers, in any order;
+ * returns when all calls are done. pool NULL: in the calling thread alone. Any thread; the caller
+ * may hold no lock that work takes. */
 void pool_run(struct pool *pool, unsigned n, void (*work)(void *ctx, unsigned i), void *ctx);
 
 #endif

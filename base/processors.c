@@ -1,5 +1,6 @@
-/* Of /proc/stat, the lines of the processors that this process may run on: in a cpuset, or bound by
- * a scheduler, a job has only those. Idle and waiting for a disk are both free. */
+/* Reads the lines of /proc/stat for the processors that this process may run on: in a cpuset, or
+ * bound by a scheduler, a job has only those. Time idle and time waiting for a disk both count as
+ * idle. */
 #include "base/processors.h"
 
 #include <sched.h>
@@ -36,7 +37,7 @@ uint64_t processors_idle_ns(void)
     f = fopen("/proc/stat", "re");
     if (!f)
         return UINT64_MAX;
-    /* They stand first; behind them is a line that is long, and dear to make. */
+    /* The processors come first; the line after them is long, and costly for the kernel to make. */
     while (fgets(line, sizeof(line), f) && !strncmp(line, "cpu", 3))
         ticks += idle_ticks(line, &ours, sizeof(ours));
     fclose(f);

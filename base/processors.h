@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Nanoseconds that they have been idle in all, summed, since some moment; it only grows, in steps
- * of 10 ms. UINT64_MAX: this system does not tell. Reads a file of the kernel. Any thread. */
+/* Nanoseconds that these processors have been idle, summed, since some fixed moment; only grows, in
+ * steps of 10 ms. UINT64_MAX: not known on this system. Reads a file of the kernel. Any thread. */
 uint64_t processors_idle_ns(void);
 
 #endif

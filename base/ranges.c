@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 
-/* Behind an empty one nothing has to be looked for. */
+/* An empty range overlaps nothing, so it reaches nowhere. */
 static uint64_t own_reach(const struct range *range)
 {
     return range->first < range->end ? range->end : 0;
@@ -19,7 +19,7 @@ static void update(struct range *range)
         range->reach = max_u64(range->reach, range->right->reach);
 }
 
-/* Where a range is referred to from above. */
+/* The pointer that refers to a range from above. */
 static struct range **place_of(struct ranges *ranges, const struct range *range)
 {
     struct range *parent = range->parent;
@@ -29,7 +29,7 @@ static struct range **place_of(struct ranges *ranges, const struct range *range)
     return parent->left == range ? &parent->left : &parent->right;
 }
 
-/* The child takes the place of its parent, which becomes its child. */
+/* The child takes the place of its parent; the parent becomes a child of it. */
 static void rotate_up(struct ranges *ranges, struct range *child)
 {
     struct range *parent = child->parent, *between;
@@ -112,8 +112,9 @@ static bool overlaps(const struct range *range, uint64_t first, uint64_t end)
     return range->first < end && first < range->end && range->first < range->end;
 }
 
-/* The first of a subtree that overlaps. If some range on the left reaches behind `first` then one
- * there overlaps, or all on the right begin behind `end`: so only one side has to be searched. */
+/* The first of a subtree that overlaps. If some range on the left reaches beyond `first`, then one
+ * there overlaps, or all on the right begin at or after `end`: so only one side must be searched.
+ */
 static struct range *first_below(struct ranges *ranges, struct range *at, uint64_t first,
                                  uint64_t end)
 {
@@ -141,7 +142,7 @@ struct range *ranges_next(struct ranges *ranges, const struct range *range, uint
 
     for (struct range *above = range->parent; above && !found; above = above->parent) {
         ranges->steps++;
-        if (above->left == range) { /* it comes behind what was searched */
+        if (above->left == range) { /* it comes after the searched part */
             if (above->first >= end)
                 return NULL;
             found =

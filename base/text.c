@@ -59,7 +59,7 @@ void text_plain(char *s, const char *kept)
 
         if ((c < ' ' || c == 0x7f) && !strchr(kept, c))
             *s = '?';
-        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) /* as UTF-8 has those above 0x7f */
+        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) /* above 0x7f, in UTF-8 */
             s[0] = s[1] = '?';
     }
 }

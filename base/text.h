@@ -1,6 +1,6 @@
 /* A growing text: for READMEs, JSON and messages, never for data of a size that a file decides.
  *
- * Running out of memory is remembered and told once, by text_finish(), so that the many appends
+ * Running out of memory is remembered and reported once, by text_finish(), so that the many appends
  * of a page need no check each. */
 #ifndef EPOCHFS_BASE_TEXT_H
 #define EPOCHFS_BASE_TEXT_H
@@ -20,11 +20,11 @@ struct text {
 void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_add_bytes(struct text *t, const char *bytes, size_t len);
 
-/* The bytes as a JSON string with its quotes. Bytes that are not UTF-8 stand as U+FFFD. */
+/* The bytes as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_add_json(struct text *t, const char *bytes);
 
-/* For a terminal, which would obey them: control characters become '?', but for those of kept.
- * Names and reasons that a source or a server gives may have any. */
+/* Make a text safe for a terminal, which would obey control characters: all but those in kept
+ * become '?'. Names and reasons from a source or a server may have any. */
 void text_plain(char *s, const char *kept);
 
 /* 0 and the text (the caller frees it; "" if nothing was added), or -ENOMEM. Empties t. */

@@ -1,5 +1,5 @@
-/* Values that people give to options: numbers, sizes, words. Each is checked as a whole; a message
- * names the option, what was wanted and what was found. */
+/* Values of options: numbers, sizes, words. Each is checked as a whole; a message names the option,
+ * what was wanted and what was found. */
 #ifndef EPOCHFS_BASE_VALUES_H
 #define EPOCHFS_BASE_VALUES_H
 
@@ -16,7 +16,7 @@ int value_count(const char *name, const char *value, uint64_t least, uint64_t mo
 int value_unsigned(const char *name, const char *value, unsigned least, unsigned most,
                    unsigned *ret, struct diag *d);
 
-/* Bytes, at least 1: a whole number, perhaps with K, M, G or T, powers of 1024, behind it. 0, or
+/* Bytes, at least 1: a whole number, perhaps followed by K, M, G or T, powers of 1024. 0, or
  * -EINVAL with the reason in d. */
 int value_size(const char *name, const char *value, uint64_t *ret, struct diag *d);
 
@@ -24,8 +24,8 @@ int value_size(const char *name, const char *value, uint64_t *ret, struct diag *
 int value_word(const char *name, const char *value, const char *const *words, unsigned n,
                unsigned *ret, struct diag *d);
 
-/* A copy of a text that is not empty, in place of what *text had. want: in words. 0, -EINVAL with
- * the reason in d, or -ENOMEM. */
+/* Replace *text by a copy of value, which must not be empty. want: what is wanted, in words. 0,
+ * -EINVAL with the reason in d, or -ENOMEM. */
 int value_text(const char *name, const char *value, const char *want, const char **text,
                struct diag *d);
 
@@ -33,18 +33,17 @@ int value_text(const char *name, const char *value, const char *want, const char
 int value_path(const char *name, const char *value, const char *want, const char **text,
                struct diag *d);
 
-/* Edits that turn the word a into b: insertions, deletions, exchanges of letters. For "is it ...?".
- */
+/* Edits that turn the word a into b: insertions, deletions, replacements. For "is it ...?". */
 size_t edit_distance(const char *a, const char *b);
 
-/* The name that was meant by a wrong one. */
+/* The name that a wrong name probably means. */
 struct guess {
     const char *wrong;
-    const char *name; /* NULL: none comes near */
+    const char *name; /* NULL: none is similar */
     size_t distance;
 };
 
 void guess_init(struct guess *ret, const char *wrong);
-void guess_at(struct guess *guess, const char *name); /* one of the names there are */
+void guess_at(struct guess *guess, const char *name); /* name: one of the valid names */
 
 #endif

@@ -1,11 +1,11 @@
 #include "base/yield.h"
 
 #define NS_PER_MS  INT64_C(1000000)
-#define FREE_FIRST (250 * NS_PER_MS) /* and twice as long with each look that finds idle time */
+#define FREE_FIRST (250 * NS_PER_MS) /* doubled by each look that finds idle time */
 #define FREE_MOST  (1000 * NS_PER_MS)
-#define REST_FIRST (100 * NS_PER_MS) /* and twice as long with each that finds none */
+#define REST_FIRST (100 * NS_PER_MS) /* doubled by each look that finds none */
 #define REST_MOST  (400 * NS_PER_MS)
-#define IDLE_SHARE 2 /* of one processor: 1 of so many must be idle for work to go on */
+#define IDLE_SHARE 2 /* one part in so many of one processor must be idle for work to go on */
 
 static int64_t twice(int64_t ns, int64_t most)
 {

@@ -6,10 +6,10 @@
  *                          ▲                                └──────look: busy──► ONE
  *                          └──────────────── yield_begun() ──────────────────────┘
  *
- * While it works itself nobody can tell whether it takes the processors from somebody, or has those
- * that are free: the scheduler gives it its share either way. So it rests, and looks whether any
- * processor is idle then. If none is, one piece at a time is worked on, with a rest behind it; so
- * it goes on, slowly, and each rest is a look. */
+ * While the work runs, it cannot know whether it takes processors from the job or uses free ones:
+ * the scheduler gives it its share either way. So it rests, and looks whether any processor is idle
+ * then. If none is, it does one piece at a time, with a rest after each; so it goes on, slowly, and
+ * each rest is a look. */
 #ifndef EPOCHFS_BASE_YIELD_H
 #define EPOCHFS_BASE_YIELD_H
 
@@ -21,8 +21,8 @@ enum yield_state { YIELD_FREE, YIELD_QUIET, YIELD_RESTING, YIELD_ONE };
 
 struct yield {
     enum yield_state state;
-    int64_t since, until; /* of what is looked at */
-    uint64_t idle;        /* of the processors, at since */
+    int64_t since, until; /* of the current look */
+    uint64_t idle;        /* idle time of the processors, at since */
     bool has_begun;       /* since and idle are set */
     int64_t free_ns;      /* between looks while processors are idle */
     int64_t rest_ns;      /* the next rest */
@@ -30,20 +30,20 @@ struct yield {
 
 void yield_init(struct yield *y);
 
-/* Is it time to look? Then yield_look() is to be called. under_way: pieces of work. */
+/* Is it time to look? Then call yield_look(). under_way: pieces of work. */
 bool yield_looks(const struct yield *y, int64_t now, size_t under_way);
 
-/* idle: nanoseconds that the processors have been idle, in all; UINT64_MAX: that is not known, and
- * nothing ever rests. Returns whether a rest begins. */
+/* idle: nanoseconds that the processors have been idle, in all; UINT64_MAX: not known, the work
+ * then never rests. Returns whether a rest begins. */
 bool yield_look(struct yield *y, int64_t now, uint64_t idle);
 
 /* May a piece be begun? */
 bool yield_may(const struct yield *y, size_t under_way);
 
-/* Are processors taken, as far as is known? */
+/* Are all processors taken, as far as is known? */
 bool yield_is_taken(const struct yield *y);
 
-/* A piece was begun. */
+/* Report that a piece was begun. */
 void yield_begun(struct yield *y);
 
 /* When to call yield_looks() again; INT64_MAX: when work begins or ends. */
