@@ -16,10 +16,10 @@ struct unpack_watch {
     void (*progress)(struct unpack_watch *watch, const struct blob *packed, uint64_t bytes);
 };
 
-/* The packed file, and who watches. */
+/* The packed file, and its watch. */
 struct unpack_input {
     const struct blob *packed;
-    struct unpack_watch *watch; /* NULL: nobody */
+    struct unpack_watch *watch; /* NULL: none */
 };
 
 /* blob_read(), then report to the watch. */

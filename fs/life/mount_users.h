@@ -1,4 +1,4 @@
-/* Who uses a mount, from /proc, without touching the mount. */
+/* Which processes use a mount, from /proc, without touching the mount. */
 #ifndef EPOCHFS_FS_LIFE_MOUNT_USERS_H
 #define EPOCHFS_FS_LIFE_MOUNT_USERS_H
 
