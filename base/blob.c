@@ -21,7 +21,7 @@ static int say_changed(const struct blob *blob, struct diag *d)
 {
     return diag_set(d, -ESTALE,
                     "%s: the file was changed, replaced or removed while mounted; mount again to "
-                    "see what it is now",
+                    "read it as it is now",
                     blob_name(blob));
 }
 

@@ -43,8 +43,8 @@ int value_size(const char *name, const char *value, uint64_t *ret, struct diag *
     if (number_parse(value, n, UINT64_MAX, &v) != n || !v || value[n + (unit != NULL)] ||
         !checked_mul(v, UINT64_C(1) << shift, &v))
         return diag_set(d, -EINVAL,
-                        "option %s=%s: want a number of bytes, as 500, or with K, M, G or T behind "
-                        "it, as 200G",
+                        "option %s=%s: want a number of bytes, such as 500, or with K, M, G or T "
+                        "after it, such as 200G",
                         name, value);
     *ret = v;
     return 0;
@@ -93,7 +93,7 @@ int value_path(const char *name, const char *value, const char *want, const char
         return value_text(name, value, want, text, d);
     here = getcwd(NULL, 0);
     if (!here)
-        return diag_set(d, -EINVAL, "option %s=%s: the folder we are in: %s", name, value,
+        return diag_set(d, -EINVAL, "option %s=%s: the current folder: %s", name, value,
                         strerror(errno));
     return asprintf(&path, "%s/%s", here, value) < 0 ? -ENOMEM : replace(text, path);
 }

@@ -85,8 +85,8 @@ int allowance_refused(const struct allowance *a, const char *folder, struct diag
     const char *slash = strrchr(folder, '/');
 
     return diag_set(d, -ENOSPC,
-                    "want at least %llu bytes of room in the cache folder %.*s, found %llu of the "
-                    "limit %llu in use; see cache_size= and `epochfs cache prune`",
+                    "want space for at least %llu bytes in the cache folder %.*s, found %llu of "
+                    "its limit of %llu in use; see cache_size= and `epochfs cache prune`",
                     (unsigned long long)a->wanted,
                     (int)(slash && slash > folder ? slash - folder : (int)strlen(folder)), folder,
                     (unsigned long long)quota_used(a->quota),

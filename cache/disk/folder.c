@@ -128,7 +128,7 @@ static int read_marker(const char *folder, struct diag *d)
     if (strncmp(found, MARKER, strlen(MARKER)) == 0)
         return diag_set(d, -EPROTO,
                         "cache folder %s: want %zu bytes in its file " MARKER_NAME
-                        ", found more behind them; " CHOOSE,
+                        ", found more; " CHOOSE,
                         folder, strlen(MARKER), folder);
     found[strcspn(found, "\n")] = '\0';
     return diag_set(d, -EPROTO,

@@ -234,7 +234,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
 
     http_url_name(call->url, name, sizeof(name));
     if (http_loop_is_here(http))
-        return diag_set(d, -EDEADLK, "%s: asked for in the thread that would get it", name);
+        return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
+                        name);
     round_init(&round);
     for (unsigned n = 1; again && n <= tries; n++) {
         struct get get = {.too_much = false};

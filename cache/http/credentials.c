@@ -297,7 +297,7 @@ static int ask_container(const struct credentials *c, const char *url, struct lo
     if (r == 0 && token.len) {
         authorization = header("Authorization", token.data);
         headers[0] = authorization;
-        r = authorization ? 0 : diag_set(d, -EINVAL, "container endpoint: its token is no text");
+        r = authorization ? 0 : diag_set(d, -EINVAL, "container endpoint: its token is not text");
     }
     if (r == 0)
         r = http_get(c->http, &call, &answer, d);
@@ -511,7 +511,7 @@ static int find_region(struct credentials *c, const char *given, struct diag *d)
         region = r > 0 ? of_profile : "us-east-1";
     }
     if (!is_region(region))
-        return diag_set(d, -EINVAL, "region %.100s: want a name as us-east-1", region);
+        return diag_set(d, -EINVAL, "region %.100s: want a name such as us-east-1", region);
     snprintf(c->signer.region, sizeof(c->signer.region), "%s", region);
     return 0;
 }

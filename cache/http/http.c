@@ -364,7 +364,7 @@ static const char *first_url(struct http_active *active)
         return why;
     if (curl_url_set(url, CURLUPART_URL, active->request->url, CURLU_PATH_AS_IS) != CURLUE_OK ||
         !is_http(url)) {
-        why = "it is no URL of http or https";
+        why = "it is not an http or https URL";
     } else if (active->request->signature && !may_be_signed(url, active->request->url)) {
         why = "want a path without . and .., which is signed; found one";
     } else {
@@ -390,7 +390,7 @@ static const char *next_url(struct http_active *active)
     if (curl_url_set(to, CURLUPART_URL, active->request->reply.location, CURLU_URLENCODE) !=
             CURLUE_OK ||
         !is_http(to)) {
-        why = "redirected to what is no URL of http or https";
+        why = "redirected to something that is not an http or https URL";
         goto out;
     }
     same_scheme = same_part(from, to, CURLUPART_SCHEME);
@@ -467,7 +467,8 @@ static void begin(struct http *http, struct http_request *request)
         finish(active, HTTP_UNTRUSTED, why);
     else if (!active->easy || !set_options(active) ||
              curl_multi_add_handle(loop->multi, active->easy) != CURLM_OK)
-        finish(active, HTTP_BROKEN, "it cannot be sent: out of memory, or a header is no line");
+        finish(active, HTTP_BROKEN,
+               "it cannot be sent: out of memory, or a header is not one line");
 }
 
 /* ---- ending a request ---- */
@@ -537,7 +538,8 @@ static void redirect(struct http_active *active)
     active->given_up = false;
     if (!set_options(active) ||
         curl_multi_add_handle(active->http->loop->multi, active->easy) != CURLM_OK)
-        finish(active, HTTP_BROKEN, "it cannot be sent: out of memory, or a header is no line");
+        finish(active, HTTP_BROKEN,
+               "it cannot be sent: out of memory, or a header is not one line");
 }
 
 /* libcurl has done what it could. */
@@ -620,9 +622,9 @@ static bool is_late(const struct http_active *active, int64_t now, char *why, si
     else if (active->paused || active->given_ns == NEVER)
         return false;
     else if (now - active->given_ns > timeout)
-        snprintf(why, size, "the server gave nothing for %lld s", seconds);
+        snprintf(why, size, "the server sent nothing for %lld s", seconds);
     else if (now - active->heard_ns > timeout + timeout / 8)
-        snprintf(why, size, "too slow: the server gave %" PRIu64 " bytes in %lld s, want %" PRIu64,
+        snprintf(why, size, "too slow: the server sent %" PRIu64 " bytes in %lld s, want %" PRIu64,
                  active->heard_bytes, seconds,
                  transfer_share((uint64_t)seconds, active->http->loop->counted));
     else

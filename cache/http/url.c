@@ -65,20 +65,20 @@ int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag 
     if (!clean)
         return -ENOMEM;
     if (has_control(url) || !find_parts(url, &at))
-        return diag_set(d, -EINVAL, "SOURCE: want a URL as http://host/folder/, found %s",
+        return diag_set(d, -EINVAL, "SOURCE: want a URL such as http://host/folder/, found %s",
                         has_control(url) ? "control characters in it" : "no host in it");
     if (memchr(url + at.host, '@', at.path - at.host)) {
         const char *host = memrchr(url + at.host, '@', at.path - at.host);
 
         return diag_set(d, -EINVAL,
-                        "%.*s...%.*s: want no user and password in a URL, where everybody on this "
-                        "machine sees them; put them into ~/.netrc",
+                        "%.*s...%.*s: want a URL without user and password, because everybody on "
+                        "this machine can see them there; put them into ~/.netrc",
                         (int)at.host, url, (int)(at.query - (size_t)(host - url)), host);
     }
     if (!has_good_port(url, &at))
         return diag_set(d, -EINVAL,
-                        "SOURCE: want a URL as http://host:port/folder/, found a port "
-                        "that is no number");
+                        "SOURCE: want a URL such as http://host:port/folder/, found a port that is "
+                        "not a number");
     if (strchr(url, '#'))
         return diag_set(d, -EINVAL, "%.*s: want a URL without '#'; in a name it is written %%23",
                         (int)at.query, url);

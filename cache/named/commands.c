@@ -434,7 +434,7 @@ static int too_long(struct opener_run *run, struct diag *d)
     snprintf(what, sizeof(what),
              "%s %u s; if it may take longer, mount with a larger command_timeout=%s%s",
              run->state == RUN_RUNNING ? "killed after"
-                                       : "another process has been at the same command for",
+                                       : "another process has been running the same command for",
              run->commands->limit_s, *messages ? ": " : "", messages);
     return command_error(run, -ETIMEDOUT, what, d);
 }

@@ -67,10 +67,10 @@ static int next_member(struct gzip *g, const char *name, uint64_t read_to, struc
     if (!g->z.avail_in)
         return 0;
     if (*g->z.next_in != 0x1f)
-        return diag_set(d, -EBADMSG,
-                        "%s: byte %llu, behind the gzip data: want another member (1f 8b) or "
-                        "zeros, found %02x",
-                        name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
+        return diag_set(
+            d, -EBADMSG,
+            "%s: byte %llu, after the gzip data: want another member (1f 8b) or zeros, found %02x",
+            name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
     inflateReset(&g->z);
     return 1;
 }

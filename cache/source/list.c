@@ -134,7 +134,8 @@ static int add_pattern(struct source_list *list, const char *element, struct dia
     regfree(&pattern);
     return r == 0 && list->n == first
                ? diag_set(d, -ENOENT,
-                          "%s: no file has that name, or fits it as a regular expression", element)
+                          "%s: no file has that name, or matches it as a regular expression",
+                          element)
                : r;
 }
 

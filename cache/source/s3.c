@@ -259,7 +259,8 @@ static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefi
     for (size_t i = 0; i < page->n && r == 0; i++) {
         if (strncmp(page->object[i].key, prefix, len) != 0)
             return diag_set(d, -EBADMSG,
-                            "%s: want keys that begin so, found another in the listing", s3->shown);
+                            "%s: want keys that begin with this, found another in the listing",
+                            s3->shown);
         r = add_object(s3->source, &page->object[i], len);
     }
     if (r == 0 && s3->source->known.n > OBJECTS_MOST)
@@ -377,7 +378,7 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
         return 0;
     }
     if (listed)
-        return diag_set(d, -ENOENT, "%s: want keys that begin so, found none", s3->shown);
+        return diag_set(d, -ENOENT, "%s: want keys that begin with this, found none", s3->shown);
     r = http_encode(s3->prefix, true, &encoded);
     if (r == 0 && asprintf(&url, "%s/%s", s3->url, encoded) < 0) {
         url = NULL;
@@ -446,7 +447,7 @@ static int open_any(struct s3 *s3, struct diag *d)
     if (r < 0)
         return diag_set(d, r, "%s", diag_text(&why, r));
     if (!any)
-        return diag_set(d, -ENOENT, "%s: want keys that begin so, found none", s3->shown);
+        return diag_set(d, -ENOENT, "%s: want keys that begin with this, found none", s3->shown);
     remote_sort(s3->source);
     return use_sums(s3);
 }

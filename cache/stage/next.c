@@ -489,7 +489,7 @@ void *stage_main(void *arg)
         next = runs_wake_locked(stage, now, &over);
         if (over)
             diag_set(&reason, -EREMOTEIO, "%.300s; waited %u s",
-                     stage->trouble_error ? stage->trouble.text : "the remote gives nothing",
+                     stage->trouble_error ? stage->trouble.text : "the remote sends nothing",
                      stage->options.retry_limit_s);
         lock_drop(&stage->lock);
         waits_tell(stage, over, -EREMOTEIO, &reason);

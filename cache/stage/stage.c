@@ -227,7 +227,7 @@ static int check_size(const struct stage *stage, const struct stage_file *what, 
         return 0;
     return diag_set(d, -EFBIG,
                     "%s: want a file of less than %llu GiB (%llu blocks of %u KiB), found a size "
-                    "of %llu bytes: is it what the remote has? If so, say a larger block=",
+                    "of %llu bytes: is that its size on the remote? If so, use a larger block=",
                     what->name, (unsigned long long)(BLOCKS_MOST * block >> 30),
                     (unsigned long long)BLOCKS_MOST, block >> 10, (unsigned long long)size);
 }
@@ -379,7 +379,7 @@ static int full_trouble_locked(const struct stage *stage, bool is_blocked, struc
         return is_blocked ? 0
                           : diag_set(d, -EBUSY,
                                      "the cache folder %s: another process drops blocks from a "
-                                     "staged file, and does not come to an end with it",
+                                     "staged file, and does not finish",
                                      stage->cache->path);
     if (r != -ENOSPC && r != -EDQUOT)
         return diag_set(d, r, "the cache folder %s: want to write a staged file, found: %s",

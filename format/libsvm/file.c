@@ -304,7 +304,7 @@ static void describe_found(const uint8_t *line, size_t len, size_t at, struct te
     while (at + n < len && n < 40 && !libsvm_is_blank(line[at + n]))
         n++;
     if (!n) {
-        text_add(t, at >= len ? "the end of the line" : "a blank");
+        text_add(t, at >= len ? "the end of the line" : "white space");
         return;
     }
     text_add(t, "'");

@@ -373,7 +373,8 @@ static int take_sides(struct folder_files *files, const struct source_file *of,
             file->side[kind].blob = TAKE_PTR(source->blob);
             continue;
         }
-        snprintf(reason, sizeof(reason), "%s: %s says the same of the rows of %s; want one of them",
+        snprintf(reason, sizeof(reason),
+                 "%s: %s gives the same for the rows of %s; want only one of them",
                  blob_name(source->blob), blob_name(file->side[kind].blob), of->name);
         r = finds->error(finds, source->file_name, reason);
     }

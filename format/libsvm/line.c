@@ -132,7 +132,7 @@ static int take_start(struct cursor *c, unsigned columns, struct libsvm_row *row
             r = take_float(c, &row->weight, "a number as weight");
         }
         if (r == 0 && !at_break(c))
-            r = fail_at(c, c->at, "a blank after the label");
+            r = fail_at(c, c->at, "white space after the label");
     }
     for (uint64_t i = row->n_labels; i < row->label_capacity; i++)
         row->label[i] = NAN;
@@ -222,7 +222,8 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
     if (has_colon)
         r = take_float(c, ret, "a number as value");
     if (r == 0 && !at_break(c))
-        r = fail_at(c, c->at, has_colon ? "a blank after the value" : "a colon after the index");
+        r = fail_at(c, c->at,
+                    has_colon ? "white space after the value" : "a colon after the index");
     return r;
 }
 

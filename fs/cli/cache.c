@@ -38,17 +38,17 @@ static void print_help(void)
            "       epochfs cache prune [--older-than DAYS] [--to SIZE] [--all] [--dry-run]\n"
            "                           [DIR]\n\n"
            "DIR: a cache folder; default as for `epochfs mount -o cache=DIR`. Mounts may\n"
-           "go on using it.\n\n"
+           "keep using it.\n\n"
            "list: what is in it, the least recently used first.\n"
-           "verify: reads all of it and drops what is damaged; exit code 4 if there was any.\n"
-           "prune: removes what no process uses: damaged files, what dead processes left,\n"
-           "older versions of the same file, and\n"
-           "    --older-than DAYS  what was not used for so long\n"
-           "    --to SIZE          the least recently used, until SIZE (as 200G) or less is\n"
-           "                       left\n"
-           "    --all              everything; a mount with allow_commands has to make what\n"
-           "                       commands gave again: mount it anew\n"
-           "    --dry-run          removes nothing, and says what it would remove\n");
+           "verify: reads everything and drops what is damaged; exit code 4 if anything was.\n"
+           "prune: removes files that no process uses: damaged ones, those that dead\n"
+           "processes left, older versions of the same file, and\n"
+           "    --older-than DAYS  those that were not used for DAYS days\n"
+           "    --to SIZE          the least recently used, until SIZE (such as 200G) or\n"
+           "                       less is left\n"
+           "    --all              everything; a mount with allow_commands must then be\n"
+           "                       mounted again, so that its commands run again\n"
+           "    --dry-run          removes nothing, and prints what it would remove\n");
 }
 
 /* What a file is, for people. */
@@ -189,9 +189,9 @@ static void verify_one(const struct inventory *inventory, const struct inventory
     title(file, name, sizeof(name));
     if (r < 0)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %s, found: %s", inventory->path, file->kind, file->id, name,
-             bad ? "damaged; want to drop that" : "want to read it", strerror(-r));
+             bad ? "want to drop it, because it is damaged" : "want to read it", strerror(-r));
     else if (good)
-        fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong, and are dropped",
+        fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong and have been dropped",
              inventory->path, file->kind, file->id, name, (unsigned long long)bad,
              (unsigned long long)(good + bad));
     else

@@ -69,7 +69,7 @@ static int say_unknown(const struct command_line *line, const char *word)
     const char *guess = !strncmp(word, "--", 2) ? guess_flag(line, word + 2) : NULL;
 
     if (line->options && !strcmp(word, "-o"))
-        return fail(EXIT_USAGE, "want -o OPTIONS, found nothing behind -o; see `epochfs %s --help`",
+        return fail(EXIT_USAGE, "want -o OPTIONS, found nothing after -o; see `epochfs %s --help`",
                     line->name);
     return fail(EXIT_USAGE, "%s: cannot make sense of '%s'%s%s%s; see `epochfs %s --help`",
                 line->name, word, guess ? " (is it '--" : "", guess ? guess : "",

@@ -25,9 +25,9 @@ static void print_help(void)
 {
     printf("usage: epochfs info [--json] [--check] [-o OPTIONS] SOURCE\n\n"
            "Lists datasets, fields, types and shapes. --json: for programs. --check: reads\n"
-           "and parses everything, and lists what cannot be read; exit code 2 if there is\n"
-           "any. On a terminal a few samples are drawn, too; without colours if NO_COLOR is\n"
-           "set.\n\n"
+           "and parses everything, and lists what cannot be read; exit code 2 if anything\n"
+           "cannot. On a terminal it also draws a few samples; without colours if NO_COLOR\n"
+           "is set.\n\n"
            "OPTIONS as for `epochfs mount`.\n");
 }
 
@@ -231,7 +231,7 @@ static int check_catalog(const struct catalog *catalog)
         bad += ds && !check_dataset(ds, buf);
     }
     if (bad)
-        return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used, or not as a whole", bad,
+        return fail(EXIT_SOURCE, "%zu of %zu entries cannot be used, or only in part", bad,
                     catalog->n);
     return EXIT_DONE;
 }

@@ -36,10 +36,9 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
-          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or where one is: http://,\n"
-          "https://, s3://bucket/prefix. It has IDX data (MNIST and its relatives), libsvm\n"
-          "text or Kaldi tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt\n"
-          "next.\n\n"
+          "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL: http://, https://,\n"
+          "s3://bucket/prefix. It holds IDX data (MNIST and its relatives), libsvm text or\n"
+          "Kaldi tables, also packed with gzip or xz. Read MOUNTPOINT/README.txt next.\n\n"
           "exit codes: 0 done, 1 usage, 2 source, 3 mount, 4 cache\n",
           out);
 }

@@ -44,9 +44,11 @@ static void print_mount_help(FILE *out)
 {
     fprintf(out,
             "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
-            "Returns when the mount answers. -f: stay in front, messages on the terminal.\n\n"
-            "OPTIONS, joined by commas:\n%s"
-            "\nin /etc/fstab: /data/mnist /mnt epochfs ro,plan=batch=128 0 0\n",
+            "Returns when the mount answers. -f: stay in the foreground, with\n"
+            "messages on the terminal.\n\n"
+            "OPTIONS, joined by commas:\n"
+            "%s\n"
+            "in /etc/fstab: /data/mnist /mnt epochfs ro,plan=batch=128 0 0\n",
             options_help());
 }
 
@@ -132,7 +134,8 @@ static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
     if (r < 0)
         return fail(EXIT_MOUNT, "mountpoint %s: %s", path, strerror(-r));
     if (content.len)
-        log_warning("mountpoint %s: it is not empty; what is in it is hidden until it is unmounted",
+        log_warning("mountpoint %s: the folder is not empty; its files are hidden until epochfs is "
+                    "unmounted",
                     path);
     return EXIT_DONE;
 }
@@ -212,7 +215,7 @@ static int serve_here(struct server *server, struct source *source)
     privileges_spare_from_oom();
     r = privileges_reduce();
     if (r < 0)
-        log_warning("privileges are kept that are not needed: %s", strerror(-r));
+        log_warning("privileges that are not needed could not be dropped: %s", strerror(-r));
     log_begin();
     r = server_run(server);
     server_free(server);
@@ -270,7 +273,7 @@ static int mount_first(const struct server_setup *setup, struct server **ret, st
     AUTO_CLOSE int lock = lock_mountpoint(setup->mountpoint);
 
     if (mounts_find(setup->mountpoint, NULL))
-        return diag_set(d, -EBUSY, "mountpoint %s: an epochfs is mounted there, just now",
+        return diag_set(d, -EBUSY, "mountpoint %s: another epochfs was mounted there just now",
                         setup->mountpoint);
     return server_mount(setup, ret, d);
 }

@@ -77,15 +77,16 @@ static void print_help(void)
 {
     printf("usage: epochfs plan [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
            "                    [-o OPTIONS] SOURCE\n\n"
-           "Says before a job what staging will take: for each plan of -o plan= (if there is\n"
-           "none, for batch=128 in stored order) the bytes of an epoch, what of them is\n"
-           "staged, whether the cache can hold them, and how long they take to come.\n\n"
-           "--rate=SIZE: bytes per second of the remote, as 100M. If neither it nor -o rate=\n"
-           "is given, it is measured: bytes come into the cache for about two seconds, and\n"
-           "stay there. --compute=SECONDS: that the job takes for a batch, as 0.25. Then\n"
-           "also: does staging hide behind it, what epochs take, and what copying first or\n"
-           "reading the remote would take. --epochs=N: of the job (default %d). --json: for\n"
-           "programs.\n\n"
+           "Predicts what staging will take: for each plan of -o plan= (without one, for\n"
+           "batch=128 in stored order) the bytes of an epoch, how many of them are staged,\n"
+           "whether the cache can hold them, and how long the transfer takes.\n\n"
+           "--rate=SIZE: bytes per second of the remote, such as 100M. If neither it nor\n"
+           "-o rate= is given, it is measured: for about two seconds bytes are fetched into\n"
+           "the cache, and stay there. --compute=SECONDS: how long the job computes on a\n"
+           "batch, such as 0.25. With it the command also predicts whether staging hides\n"
+           "behind the computing, how long epochs take, and how long they would take after\n"
+           "copying everything first, or without staging. --epochs=N: of the job\n"
+           "(default %d). --json: for programs.\n\n"
            "OPTIONS as for `epochfs mount`.\n",
            EPOCHS);
 }
@@ -322,7 +323,7 @@ static void print_rate(const struct planning *p)
     else if (p->rate_from == RATE_UNKNOWN)
         printf("not needed: all is staged\n");
     else if (p->rate_from == RATE_MEASURED)
-        printf("%s/s, measured: %s came into the cache in %s\n", human_bytes(p->rate, a),
+        printf("%s/s, measured: %s were fetched in %s\n", human_bytes(p->rate, a),
                human_bytes(p->measured, b), shown_time(p->measured_s, c));
     else
         printf("%s/s, by %s=\n", human_bytes(p->rate, a),
@@ -386,7 +387,7 @@ static void print_staging(const struct planned *x)
     }
     printf("%s in blocks, %s of it staged", shown_bytes(f->epoch, a), shown_bytes(f->here, b));
     if (f->all_epochs > 1.01 * f->epoch)
-        printf("; other samples each time: %s in the end", shown_bytes(f->all_epochs, a));
+        printf("; other samples in each epoch: %s in all", shown_bytes(f->all_epochs, a));
     printf("\n");
     print_label("staging");
     printf("%s for %s; the first batch is here after %s\n", shown_time(f->staging, a),
@@ -408,9 +409,9 @@ static void print_hiding(const struct planned *x)
     if (f->first.fetched <= 0)
         printf("yes: nothing is missing\n");
     else if (!x->task.ahead)
-        printf("no: with stage=off bytes come when they are read\n");
+        printf("no: with stage=off bytes are fetched when they are read\n");
     else if (f->hides)
-        printf("yes: only the first batch is waited for\n");
+        printf("yes: the job waits only for the first batch\n");
     else if (isnan(f->compute))
         printf("if a batch takes %s to compute (see --compute=)\n", shown_time(f->hides_at, a));
     else
@@ -561,7 +562,7 @@ static const char *why_not(const struct catalog_item *item)
         return item->error;
     if (dataset_state(item->ds) == DATASET_FAILED)
         return item->ds->reason.text;
-    return "its samples are not known before all of it has been read and indexed; `epochfs stage` "
+    return "its samples are known only after all of it has been read and indexed; `epochfs stage` "
            "it, or mount it, first";
 }
 
@@ -676,7 +677,7 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
     double v = strtod(value, &end);
 
     if (!*value || strspn(value, "0123456789.") != strlen(value) || *end)
-        return diag_set(d, -EINVAL, "option --compute=%s: want seconds, as 0.25", value);
+        return diag_set(d, -EINVAL, "option --compute=%s: want seconds, such as 0.25", value);
     *ret = v;
     return 0;
 }

@@ -34,7 +34,7 @@ struct staging {
     struct progress progress;
 };
 
-static const char resumable[] = "what is staged stays, and the same command goes on with it";
+static const char resumable[] = "what is staged is kept, and the same command continues from there";
 
 /* The signal that ends the command. */
 static volatile sig_atomic_t caught;
@@ -64,10 +64,11 @@ static void catch_signals(void)
 static void print_help(void)
 {
     printf("usage: epochfs stage [--check] [--progress] [-o OPTIONS] SOURCE\n\n"
-           "Brings all of SOURCE into the cache, a local one, too. Exit code 0: every byte\n"
-           "is there and right; 2: the remote, or a file of it, could not be read; 4: there\n"
-           "is no room in the cache (cache_size=). Ended before, it goes on the next time.\n\n"
-           "--check: fetches nothing; reads what is there. Exit code 4 if any of it is\n"
+           "Fetches all of SOURCE into the cache, also if it is local. Exit code 0: every\n"
+           "byte is there and right; 2: the remote, or a file of it, could not be read; 4:\n"
+           "the cache is full (cache_size=). If it is interrupted, the next run continues\n"
+           "where it stopped.\n\n"
+           "--check: fetches nothing; reads what is in the cache. Exit code 4 if anything is\n"
            "missing or wrong.\n"
            "--progress: also if stderr is not a terminal; a line a second.\n\n"
            "OPTIONS as for `epochfs mount`.\n");

@@ -44,11 +44,11 @@ static void on_signal(int number)
 static void print_help(void)
 {
     printf("usage: epochfs status [--json] [--watch] MOUNTPOINT\n\n"
-           "Says how far a mount has come: datasets, reads, what is staged, errors.\n"
-           "--json: all that is known, for programs (MOUNTPOINT/.epochfs/status.json).\n"
-           "--watch: again each second, with rates, until Ctrl-C or until it is unmounted:\n"
-           "on a terminal in place, else a line with the time for each plan that has got\n"
-           "further.\n");
+           "Shows the progress of a mount: datasets, reads, staged bytes, errors.\n"
+           "--json: everything, for programs (MOUNTPOINT/.epochfs/status.json).\n"
+           "--watch: repeats it each second, with rates, until Ctrl-C or until it is\n"
+           "unmounted. A terminal is redrawn; elsewhere a line with the time is printed for\n"
+           "each plan that has advanced.\n");
 }
 
 /* In a child. Reads the file at once, because a second read would find that the time of the file

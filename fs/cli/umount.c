@@ -72,8 +72,8 @@ static void say_left(const char *path, const struct daemon *daemon)
     bool is_stopped = state_of(daemon->pid) == 'T';
 
     say("%s: its daemon, process %ld, %s", path, (long)daemon->pid,
-        is_stopped ? "is left: it is stopped (kill -CONT lets it end)"
-                   : "has not ended yet: is it mounted in a container, too?");
+        is_stopped ? "is stopped and so cannot end; `kill -CONT` lets it"
+                   : "has not ended yet: is it also mounted in a container?");
 }
 
 static void wait_for_end(const char *path, const struct daemon *daemon)
@@ -91,9 +91,9 @@ static void release_readers(const char *path, const struct mount_entry *mount,
     int r = detach_abort(mount);
 
     if (r == 0)
-        say("%s: its daemon does not answer; who reads in it gets an error now", path);
+        say("%s: its daemon does not answer; its readers get an error now", path);
     else
-        say("%s: its daemon does not answer, and who reads in it waits until it has ended: "
+        say("%s: its daemon does not answer, and its readers wait until it has ended: "
             "/sys/fs/fuse/connections/%u/abort: %s",
             path, mount->device_minor, strerror(-r));
     wait_for_end(path, daemon);
@@ -126,9 +126,8 @@ static int unmount_lazily(const char *path, const struct mount_entry *mount,
         wait_for_end(path, daemon);
         return EXIT_DONE;
     }
-    say("%s: detached, for it was in use by %s; nobody can open it any more, and it ends when they "
-        "let "
-        "go",
+    say("%s: detached, because it was in use by %s; nobody can open it any more, and it ends when "
+        "they close it",
         path, users.len ? users.data : "processes that cannot be seen from here");
     if (hangs)
         release_readers(path, mount, daemon);
@@ -169,11 +168,11 @@ static int unmount(const char *path, const struct mount_entry *mount)
 static void print_help(void)
 {
     puts("usage: epochfs umount MOUNTPOINT\n\n"
-         "Unmounts it, and returns when its daemon has ended. A mount that is in use for\n"
-         "longer than two seconds is taken away from its users: nobody can open it any\n"
-         "more, and it ends when they let go. It says that it detached it, and by whom it\n"
-         "is used; the exit code is 0, for the name is free. A mount whose daemon is dead\n"
-         "or hangs goes, too.");
+         "Unmounts it, and returns when its daemon has ended. A mount that stays\n"
+         "in use for two seconds is detached: nobody can open it any more, and it ends\n"
+         "when the processes that use it close their files. The command then lists these\n"
+         "processes, and the exit code is 0. A mount whose daemon is dead or hangs is\n"
+         "unmounted, too.");
 }
 
 int command_umount(int argc, char **argv)

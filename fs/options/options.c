@@ -20,12 +20,12 @@
 /* Credentials: the value must not be shown, either. */
 static int refuse_secret(const char *name, struct diag *d)
 {
-    return diag_set(d, -EINVAL,
-                    "option %s: credentials are not taken from options, which everybody can read; "
-                    "they come from $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, the shared "
-                    "files (~/.aws/credentials, see profile=), or the endpoints of containers and "
-                    "instances",
-                    name);
+    return diag_set(
+        d, -EINVAL,
+        "option %s: credentials are not taken from options, because everybody can read those; they "
+        "come from $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, the shared files "
+        "(~/.aws/credentials, see profile=), or the endpoints of containers and instances",
+        name);
 }
 
 /* One option of ours. value is NULL where no '=' was given. */
@@ -310,7 +310,7 @@ static int set_ca(struct options *o, const char *value, struct diag *d)
 
 static int set_files(struct options *o, const char *value, struct diag *d)
 {
-    return value_text("files", value, "names of files with ; between them", &o->source.files, d);
+    return value_text("files", value, "names of files, separated by ;", &o->source.files, d);
 }
 
 static int set_transpose(struct options *o, const char *value, struct diag *d)
@@ -333,58 +333,61 @@ static const struct option ours[] = {
      set_plan, NULL, 0, 0},
     {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NULL, set_epochs, 0, 65536},
     {"ahead", "SIZE",
-     "of the next reads that may be made ready in the page cache; 0: nothing (default: "
-     "256M, or a 16th of the memory where that is less)",
+     "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "
+     "the memory where that is less)",
      set_ahead, NULL, 0, 0},
     {"cache", "DIR",
-     "where what is staged, unpacked or indexed is kept (default: $EPOCHFS_CACHE, else "
+     "folder for staged blocks, unpacked files and indexes (default: $EPOCHFS_CACHE, else "
      "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
      set_cache, NULL, 0, 0},
     {"cache_size", "SIZE", "bytes that folder may take, or N% of its file system (default 80%)",
      set_cache_size, NULL, 0, 0},
     {"keep", "WHAT",
-     "pin (default): what is in the cache stays; once: until an epoch has used it; "
-     "plan: a full cache drops what the plan needs last",
+     "pin (default): blocks in the cache stay; once: until an epoch has used them; plan: a full "
+     "cache drops the block that the plan needs latest",
      set_keep, NULL, 0, 0},
-    {"stage", "WHEN", "auto (default): in the background, too; off: only what is read", set_stage,
-     NULL, 0, 0},
+    {"stage", "WHEN", "auto (default): everything, in the background; off: only what is read",
+     set_stage, NULL, 0, 0},
     {"block", "SIZE",
-     "that is staged at least, a power of two from 4K to 256K (default: auto, by the "
-     "size of the file)",
+     "smallest piece to stage, a power of two from 4K to 256K (default: auto, by the size of the "
+     "file)",
      set_block, NULL, 0, 0},
     {"jobs", "N", "transfers at once (default 8, small ones up to 128)", NULL, set_jobs, 2, 64},
     {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate, NULL, 0,
      0},
     {"patience", "N", "seconds that a read waits for a remote that fails (default 60)", NULL,
      set_patience, 1, 86400},
-    {"timeout", "N", "seconds until a connection that gives nothing is ended (default 20)", NULL,
+    {"timeout", "N",
+     "seconds after which a connection that transfers nothing is closed (default 20)", NULL,
      set_timeout, 1, 3600},
-    {"files", "NAMES", "of an http source, with ; between them, where there is no index of them",
+    {"files", "NAMES",
+     "files of an http source, separated by ;, if it has neither SHA256SUMS nor an index page",
      set_files, NULL, 0, 0},
-    {"ca", "FILE", "certificates to trust, too", set_ca, NULL, 0, 0},
-    {"endpoint", "URL", "of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)", set_endpoint, NULL, 0,
-     0},
-    {"region", "NAME", "of S3 (default: $AWS_REGION, else the profile's, else us-east-1)",
+    {"ca", "FILE", "certificates to trust in addition to the system's", set_ca, NULL, 0, 0},
+    {"endpoint", "URL", "endpoint of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)", set_endpoint,
+     NULL, 0, 0},
+    {"region", "NAME", "region of S3 (default: $AWS_REGION, else the profile's, else us-east-1)",
      set_region, NULL, 0, 0},
-    {"profile", "NAME", "of the shared S3 files (default: $AWS_PROFILE)", set_profile, NULL, 0, 0},
+    {"profile", "NAME", "profile of the shared S3 files (default: $AWS_PROFILE)", set_profile, NULL,
+     0, 0},
     {"anonymous", NULL, "do not sign S3 requests", set_anonymous, NULL, 0, 0},
-    {"virtual_host", NULL, "the bucket stands in the host's name, not in the path",
+    {"virtual_host", NULL, "the bucket is part of the host's name, not of the path",
      set_virtual_host, NULL, 0, 0},
     {"classes", "N", "width of one-hot labels (default: the largest label + 1)", NULL, set_classes,
      1, 65536},
     {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
      set_transpose, NULL, 0, 0},
-    {"index_base", "BASE", "of features in libsvm text: asis (default), 1 or auto", set_index_base,
-     NULL, 0, 0},
+    {"index_base", "BASE", "how feature indexes in libsvm text count: asis (default), 1 or auto",
+     set_index_base, NULL, 0, 0},
     {"bad_rows", "WHAT", "error (default), or skip: leave out rows that cannot be read",
      set_bad_rows, NULL, 0, 0},
     {"kaldi", "FLAGS",
-     "of Kaldi tables, as in rspecifiers: p skips what cannot be read, s says where "
-     "keys are not sorted, o and cs tell of reads that break them",
+     "flags of Kaldi tables, as in rspecifiers: p skips what cannot be read, s reports keys that "
+     "are not sorted, o and cs count reads that break their promise",
      set_kaldi, NULL, 0, 0},
-    {"kaldi_type", "TYPE", "of objects that do not say it: int, float, posterior, ...",
+    {"kaldi_type", "TYPE", "type of objects that do not state theirs: int, float, posterior, ...",
      set_kaldi_type, NULL, 0, 0},
-    {"allow_outside", NULL, "read files outside of SOURCE: of scp files, behind links",
+    {"allow_outside", NULL, "read files outside of SOURCE that scp files name or links lead to",
      set_allow_outside, NULL, 0, 0},
     {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", set_allow_commands,
      NULL, 0, 0},

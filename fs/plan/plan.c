@@ -203,7 +203,7 @@ static int parse_one(const char *item, size_t len, unsigned *seen, struct plan *
                         "shuffle or tail",
                         (int)word_len, item);
     if (*seen & bit)
-        return diag_set(d, -EINVAL, "%s stands twice", p->word);
+        return diag_set(d, -EINVAL, "%s is given twice", p->word);
     *seen |= bit;
     if (!equals || !p->parse(plan, equals + 1, len - word_len - 1))
         return diag_set(d, -EINVAL, "%s: want %s, found '%.*s'", p->word, p->form,

@@ -112,7 +112,7 @@ static void note_sample(struct promises *promises, struct list *list, const stru
     *byte |= bit;
     if (promises->sorted && list->has_last && is_behind(node->item->ds, list->last, sample)) {
         atomic_fetch_add_explicit(&status->read_backwards, 1, memory_order_relaxed);
-        tell(status, node, sample, "is read behind a greater key (kaldi=cs)");
+        tell(status, node, sample, "is read after a greater key (kaldi=cs)");
     }
     list->last = sample;
     list->has_last = true;

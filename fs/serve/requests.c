@@ -234,7 +234,7 @@ static enum log_level failure_level(struct server *s, const struct node *node, i
         return LOG_LEVEL_ERROR;
     reported = atomic_fetch_add(&s->reported[node->item - s->setup.catalog->item][of_samples], 1);
     if (reported + 1 == most && most > 1)
-        log_info("%s: more of its read errors are logged with log=debug only", node->item->name);
+        log_info("%s: further read errors of it are logged only with log=debug", node->item->name);
     return reported < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 }
 
@@ -302,8 +302,8 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     else if (r < 0 && d.set)
         log_debug("%s: %s", call->name, d.text);
     if (r == -ENFILE)
-        log_error("%s: this mount has opened its %d plans and ranges of epochs; more need another "
-                  "mount",
+        log_error("%s: this mount has opened %d plans and ranges of epochs, and cannot open more; "
+                  "mount it again",
                   call->name, PLANS_MAX);
     /* Before the reply, so that a listing by whoever waits for it is new. */
     if (changed)

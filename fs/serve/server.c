@@ -372,7 +372,7 @@ static void light_beacon(struct server *s)
  * that must not take long. */
 static void serve_the_rest(struct server *s)
 {
-    log_info("unmounted while in use; it ends when its users let go");
+    log_info("unmounted while in use; it ends when its users close their files");
     push_quit(s->push);
     if (s->setup.stage)
         stage_limit_retry(s->setup.stage, LEFT_RETRY_S);

@@ -146,12 +146,13 @@ static const struct count {
      AT(pushed_files)},
     {"bytes", "epochfs_push_bytes_total", "Bytes of them.", AT(pushed_bytes)},
     {"unknown_files", "epochfs_push_unknown_files_total",
-     "Files that were not pushed, for the kernel did not know them.", AT(unknown_files)},
-    {"overtaken", "epochfs_push_overtaken_total", "Reads of what was just to be pushed.",
+     "Files that were not pushed, because the kernel did not know them.", AT(unknown_files)},
+    {"overtaken", "epochfs_push_overtaken_total", "Reads that came before the push.",
      AT(overtaken)},
-    {"lost", "epochfs_push_lost_total", "Reads of what had been pushed: memory was short.",
-     AT(lost)},
-    {"jumps", "epochfs_push_jumps_total", "Times that a reader went on somewhere else.", AT(jumps)},
+    {"lost", "epochfs_push_lost_total",
+     "Reads of pushed bytes that the kernel had dropped: memory was short.", AT(lost)},
+    {"jumps", "epochfs_push_jumps_total", "Times that a reader jumped to another place.",
+     AT(jumps)},
 #undef AT
 };
 
@@ -193,15 +194,17 @@ static const struct gauge {
     bool of_reads; /* no value before the first read */
 } gauges[] = {
     {"epochfs_plan_batch", "Where the reader of an epoch is, as far as is known.", false},
-    {"epochfs_plan_batches", "Batches of the epoch; samples, if those are what is read.", false},
+    {"epochfs_plan_batches", "Batches of the epoch, or samples if those are read.", false},
     {"epochfs_plan_batch_samples", "Samples of a batch.", false},
     {"epochfs_plan_pushed_batches", "Batches before this one have been pushed, or read.", false},
     {"epochfs_plan_batches_per_second", "How fast it is read; 0: not known.", false},
-    {"epochfs_plan_wait_seconds", "That readers waited for the remote, in this epoch.", false},
+    {"epochfs_plan_wait_seconds", "Seconds that readers waited for the remote, in this epoch.",
+     false},
     {"epochfs_plan_wait_ratio", "The same as a share of the time since its first read.", false},
-    {"epochfs_plan_age_seconds", "Since the first read of this epoch.", true},
-    {"epochfs_plan_quiet_seconds", "Since the last read that has reached us.", true},
-    {"epochfs_plan_left_seconds", "Until its end, at this speed; NaN: not known.", false},
+    {"epochfs_plan_age_seconds", "Seconds since the first read of this epoch.", true},
+    {"epochfs_plan_quiet_seconds", "Seconds since the last read that reached the daemon.", true},
+    {"epochfs_plan_left_seconds", "Seconds to the end of the epoch, at this speed; NaN: not known.",
+     false},
     {"epochfs_plan_staged_ratio", "Share of the dataset's source bytes that are staged.", false},
 };
 

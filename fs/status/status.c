@@ -159,14 +159,15 @@ static void add_metrics(struct status *s, struct text *t)
     metrics_add(t, "epochfs_read_twice_total",
                 "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));
     metrics_add(t, "epochfs_read_backwards_total",
-                "Utterances read behind a greater key, against kaldi=cs.",
+                "Utterances read after a greater key, against kaldi=cs.",
                 value(&s->read_backwards));
     metrics_add(t, "epochfs_plans_opened_total", "Plans and epochs that were opened.",
                 value(&s->plans_opened));
     metrics_add(t, "epochfs_datasets", "Datasets of the mount.", s->catalog->n_datasets);
     metrics_add(t, "epochfs_datasets_ready", "Datasets whose samples are known.", count_ready(s));
-    metrics_add(t, "epochfs_index_bytes", "Bytes of text that have an index to be made.", total);
-    metrics_add(t, "epochfs_indexed_bytes", "Bytes of text that have been indexed.", done);
+    metrics_add(t, "epochfs_index_bytes", "Bytes of text and archives to index.", total);
+    metrics_add(t, "epochfs_indexed_bytes", "Bytes of text and archives that have been indexed.",
+                done);
     metrics_add(t, "epochfs_start_time_seconds", "When the mount was made, Unix time.",
                 (uint64_t)s->started);
     if (s->active_plans)

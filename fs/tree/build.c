@@ -80,14 +80,14 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
 static int add_plans_page(struct builder *b)
 {
     static const char text[] =
-        "Open a plan by its name, and it is there; nothing is listed here before. For example\n\n"
+        "Open a plan by its name, and it is listed here from then on. For example\n\n"
         "    ls 'batch=128/npz'                   128 samples a file, in stored order\n"
         "    ls 'batch=128,seed=7/epoch=0/npz'    shuffled, differently in every epoch=<E>\n\n"
         "A plan is\n\n"
         "    batch=<n|all>[,part=KofN][,rank=KofN][,seed=S][,shuffle=full|window:M]\n"
         "                 [,tail=keep|drop|wrap]\n\n"
-        "README.txt at the top of the mount says what these do. A mount with -o plan=PLAN lists\n"
-        "PLAN here, with + for each comma, and not this file.\n";
+        "README.txt at the top of the mount says what these do. A mount with -o plan=PLAN (with\n"
+        "+ in place of each comma) lists that plan here instead of this file.\n";
     struct fixed page = {.kind = NODE_PAGE};
 
     if (b->tree->options.n_plans)

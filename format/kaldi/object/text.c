@@ -93,7 +93,7 @@ int kaldi_take_open(struct kaldi_text *t, bool *ret_closed)
     kaldi_scan_need(&t->s, 3);
     closed = ret_closed && t->s.p[0] == '[' && t->s.p[1] == ']';
     if (t->s.p[0] != '[' || !token_ends(t, t->s.p + 1 + closed))
-        return kaldi_text_fail(t, "\"[\" and a blank");
+        return kaldi_text_fail(t, "\"[\" and white space");
     t->s.p += 1 + closed;
     if (ret_closed)
         *ret_closed = closed;
@@ -207,7 +207,7 @@ int kaldi_text_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want,
     int r;
 
     if (!parsers[want])
-        return kaldi_bad(in, at, d, "want an object that can stand as text");
+        return kaldi_bad(in, at, d, "want an object that can be written as text");
     kaldi_scan_blob(&t.s, buffer, in, at);
     r = parsers[want](&t);
     if (r == 0 && in->error)

@@ -7,7 +7,7 @@ static int take_newline(struct kaldi_text *t)
 {
     kaldi_scan_skip_blanks(&t->s);
     if (kaldi_scan_peek(&t->s) != '\n')
-        return kaldi_text_fail(t, "a newline behind the value");
+        return kaldi_text_fail(t, "a newline after the value");
     t->s.p++;
     return 0;
 }

@@ -67,7 +67,7 @@ int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
             r = kaldi_take_into(t, array);
             c = kaldi_scan_peek(&t->s);
             if (r == 0 && !kaldi_is_blank(c) && c != ']')
-                r = kaldi_text_fail(t, "a blank or \"]\" behind the number");
+                r = kaldi_text_fail(t, "white space or \"]\" after the number");
         } else if (c == ' ' || c == '\t') {
             t->s.p++;
         } else if (c == ']') {

@@ -187,7 +187,7 @@ int kaldi_wave_measure(struct kaldi_in *in, uint64_t at, struct kaldi_wave *ret,
     wave.big_endian = r.big_endian = !memcmp(p, "RIFX", 4);
     if ((!wave.big_endian && memcmp(p, "RIFF", 4) != 0) || memcmp(p + 8, "WAVE", 4) != 0)
         return kaldi_bad(in, at, d,
-                         "want \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes behind it, found others");
+                         "want \"RIFF\" or \"RIFX\", and \"WAVE\" 4 bytes after it, found others");
     riff = get32(&r, p + 4);
     bad = find_chunk(&r, "fmt ", &size);
     if (bad == 0)

@@ -112,7 +112,7 @@ static const char *parse_line(char *text, struct kaldi_segment *ret)
         return "want times in seconds";
     if (ret->start < 0 || (ret->end != -1 && ret->end <= 0) ||
         (ret->end > 0 && ret->start >= ret->end))
-        return "want a start that is not negative and an end behind it, or -1";
+        return "want a start that is not negative and an end after it, or -1";
     if (n == 4) {
         long channel = strtol(word[3], &end, 10);
 
@@ -131,15 +131,15 @@ const char *kaldi_segment_cut(const struct kaldi_segment *segment, const struct 
     double end = segment->end;
 
     if (!(segment->start <= (double)length)) /* not ">": a rate of 0 may make length NaN */
-        return "it starts behind the end of the recording";
+        return "it starts after the end of the recording";
     if (end > (double)(length + SEGMENT_OVER))
-        return "it ends more than 0.5 s behind the end of the recording";
+        return "it ends more than 0.5 s after the end of the recording";
     if (end < 0 || end > (double)length)
         end = (double)length;
     if (end - segment->start < (double)SEGMENT_LEAST)
         return "it is shorter than 0.1 s";
     if (segment->channel < 0 && channels != 1)
-        return "the recording has several channels: want a channel behind the times";
+        return "the recording has several channels: want a channel after the times";
     if (segment->channel >= 0 && (uint64_t)segment->channel >= channels)
         return "the recording has no such channel";
     ret[0] = min_u64((uint64_t)(segment->start * (double)rate + 0.5), samples);

@@ -53,7 +53,7 @@ int kaldi_next_key(struct kaldi_in *in, uint64_t *at, unsigned nuls,
     if (len == have)
         return 0; /* a key with nothing after it ends the archive for Kaldi too */
     if (text[len] != ' ' && text[len] != '\t' && text[len] != '\n')
-        return kaldi_bad(in, from + len, d, "want a space behind key '%.*s', found byte %02x",
+        return kaldi_bad(in, from + len, d, "want a space after key '%.*s', found byte %02x",
                          (int)min_u64(len, 60), (const char *)text, text[len]);
     memcpy(ret_key, text, len);
     *ret_len = len;

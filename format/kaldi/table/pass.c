@@ -90,7 +90,7 @@ static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
                  "%s: row %llu: want keys in the order of their bytes (kaldi=s), found '%.*s' %s "
                  "'%.*s'",
                  blob_name(pass->table->blob), (unsigned long long)pass->rows + 1,
-                 (int)min_u64(len, 100), (const char *)key, order ? "behind" : "twice, behind",
+                 (int)min_u64(len, 100), (const char *)key, order ? "after" : "twice, after",
                  (int)min_u64(pass->last_len, 100), (const char *)pass->last);
         kaldi_note(pass->table, &pass->reported_order, text);
     }

@@ -221,7 +221,7 @@ static const char *file_parse(struct piece place, struct scp_line *ret)
     size_t path_len = path_of_offset(place);
 
     if (is_blank(place.at[place.len - 1]))
-        return "want no blank before the range, found one";
+        return "want no white space before the range, found some";
     if (is_specifier(place))
         return "want a file, found a specifier of a table such as \"ark:\" or \"scp:\"";
     if (path_len == 0)
@@ -251,7 +251,7 @@ static const char *place_parse(struct piece place, struct scp_line *ret)
     if (piece_is(place, "-"))
         return "want a file or a command, found '-', which is standard input";
     if (place.at[0] == '|')
-        return "want a file, or a command with '|' behind it, found '|' before it";
+        return "want a file, or a command with '|' after it, found '|' before it";
     if (place.at[place.len - 1] != '|')
         return file_parse(place, ret);
     ret->kind = SCP_COMMAND;
@@ -273,7 +273,7 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     parsed.key = ret->key = key.at;
     parsed.key_len = ret->key_len = key.len;
     if (!place.len)
-        return "want a path or a command behind the key, found nothing";
+        return "want a path or a command after the key, found nothing";
     wrong = take_range(&place, &parsed.range, &ret->ends_table);
     if (!wrong) {
         ret->ends_table = false;
@@ -295,9 +295,9 @@ static const char *range_of(const uint64_t range[static 2], uint64_t n, uint64_t
     if (!n)
         return "want a range of an object with rows and columns, found an empty one";
     if (last >= n && last - n >= behind)
-        return "want a range within the object, found one that ends behind it";
+        return "want a range within the object, found one that ends after it";
     if (range[0] >= n)
-        return "want a range within the object, found one that starts behind it";
+        return "want a range within the object, found one that starts after it";
     *ret_first = range[0];
     *ret_n = min_u64(last, n - 1) - range[0] + 1;
     return NULL;

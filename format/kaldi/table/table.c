@@ -458,12 +458,12 @@ static void tell_renamed(void *ctx, uint64_t row, uint64_t first)
 
     if (renames->reported++ < 10)
         text_add(&renames->table->notes,
-                 "%s: row %llu has the key of row %llu; it is shown with ~ and a number behind "
+                 "%s: row %llu has the key of row %llu; it is shown with ~ and a number after "
                  "its key\n",
                  blob_name(renames->table->blob), (unsigned long long)row + 1,
                  (unsigned long long)first + 1);
     else if (renames->reported == 11)
-        text_add(&renames->table->notes, "and more keys that stand twice\n");
+        text_add(&renames->table->notes, "and more keys that occur twice\n");
 }
 
 static int check_files(const struct kaldi_table *table)

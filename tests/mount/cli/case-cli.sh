@@ -153,7 +153,7 @@ one_line
 touch "$MOUNTPOINT/hidden"
 expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 one_line
-says "epochfs: mountpoint $MOUNTPOINT: it is not empty; what is in it is hidden until it is unmounted"
+says "epochfs: mountpoint $MOUNTPOINT: the folder is not empty; its files are hidden until epochfs is unmounted"
 [ ! -e "$MOUNTPOINT/hidden" ] || die "it is not hidden"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT"
 rm "$MOUNTPOINT/hidden"
@@ -193,7 +193,7 @@ done
 exec 7<"$MOUNTPOINT/README.txt"
 expect 0 "$EPOCHFS" umount "$MOUNTPOINT/"
 one_line
-says "$MOUNTPOINT: detached, for it was in use by " " $$ (case-cli.sh)" "it ends when they let go"
+says "$MOUNTPOINT: detached, because it was in use by " " $$ (case-cli.sh)" "it ends when they close it"
 ! is_mounted "$MOUNTPOINT" || die "a mount that was in use is still there"
 exec 7<&-
 gone "$pid"

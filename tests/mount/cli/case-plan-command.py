@@ -151,7 +151,7 @@ def check_people(server):
     said = run("plan", "-o", options, "--rate=1M", "--compute=60", f"{server.url}/")
     contains(said, "by --rate=", "the cache can hold all",
              "train, plan batch=64,rank=1of4,seed=3,tail=drop\n",
-             "1472 of 6000 an epoch: 23 batches of 64", "yes: only the first batch is waited for",
+             "1472 of 6000 an epoch: 23 batches of 64", "yes: the job waits only for the first batch",
              "train, plan batch=100,part=0of2\n", "3000 of 6000 an epoch: 30 batches of 100",
              "for 10 epochs; copy first, then train: ", "no staging: ")
     said = run("plan", "-o", fresh(), "--rate=1M", f"{server.url}/")

@@ -143,7 +143,7 @@ def check_stopped():
     with within(IN_TIME, "mount over it"):
         contains(mount(SOURCE, code=3), f"process {pid}", "has not answered", "epochfs umount")
     equal(mount_type(MOUNTPOINT), "fuse.epochfs", "it was left")
-    contains(umount_in_time("stopped"), f"process {pid}", "is left", "stopped")
+    contains(umount_in_time("stopped"), f"process {pid}", "is stopped and so cannot end")
     equal(mount_type(MOUNTPOINT), None, "mounted")
     os.kill(pid, signal.SIGCONT)
     check_ended(pid, "it goes on")
@@ -165,7 +165,7 @@ def check_stopped_in_use():
     said = umount_in_time("stopped, in use")
     contains(said, "was in use by", f"{inside.pid} (cat)", "does not answer", f"process {pid}")
     if has_connections():
-        contains(said, "who reads in it gets an error now")
+        contains(said, "its readers get an error now")
         said = user.communicate(timeout=DEADLINE)[1]
         contains(said, "abort")
     else:

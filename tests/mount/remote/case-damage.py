@@ -210,7 +210,7 @@ def check_foreign(server):
     restore()
     with open(f"{CACHE}/{MARKER}", "ab") as f:
         f.write(b"more\n")
-    refused(server, {n: content(CACHE, n) for n in ours(CACHE)}, "more behind them")
+    refused(server, {n: content(CACHE, n) for n in ours(CACHE)}, "found more")
     for make in (os.mkdir, os.mkfifo, lambda file: os.symlink("nothing", file)):
         restore()
         os.unlink(f"{CACHE}/room")

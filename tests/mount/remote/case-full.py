@@ -183,7 +183,7 @@ def check_other_files():
     place(www, "large.gz", gzip.compress(zeros, mtime=0))
     place(www, "little.gz", gzip.compress(idx_bytes(np.arange(900, dtype=np.uint8) % 200), mtime=0))
     place(www, "rows.svm", rows)
-    told = ("room in the cache folder", f"of the limit {3 * MiB} in use")
+    told = ("bytes in the cache folder", f"of its limit of {3 * MiB} in use")
     cache = fresh()
     with Nginx(www) as server, Watch(cache) as watch:
         options = f"cache={cache},cache_size=3M,stage=off"

@@ -229,7 +229,7 @@ with open(sys.argv[1], "r+b") as f:
 END
     done
     expect 4 read_only "$EPOCHFS" cache verify "$cache"
-    says "damaged; want to drop that, found: Read-only file system" "could not be dropped"
+    says "want to drop it, because it is damaged, found: Read-only file system" "could not be dropped"
     [[ $OUT != *"was dropped"* ]] || die "it says that something was dropped: $OUT"
     expect 4 "$EPOCHFS" cache verify "$cache"
     says "what is damaged was dropped"

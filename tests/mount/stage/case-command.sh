@@ -80,7 +80,7 @@ began = time.monotonic()
 stage.send_signal(number)
 _, said = stage.communicate(timeout=lib.DEADLINE)
 lib.equal(stage.returncode, 128 + number, said)
-lib.contains(said, "goes on with it")
+lib.contains(said, "continues from there")
 if time.monotonic() - began > (10 if lib.SLOW else 1):
     raise AssertionError(f"it took {time.monotonic() - began} s to end")
 END

@@ -62,7 +62,7 @@ static void test_blob_read__faults__the_reason_names_file_and_place(void **state
     faults.stale = true;
     assert_int_equal(blob_verify(blob, &changed), -ESTALE);
     assert_string_equal(changed.text, "a file: the file was changed, replaced or removed while "
-                                      "mounted; mount again to see what it is now");
+                                      "mounted; mount again to read it as it is now");
 }
 
 static void test_blob_free__null__nothing(void **state)

@@ -255,8 +255,8 @@ static void test_keep__no_room__error_with_numbers(void **state)
     used = quota_used(folder.quota);
     assert_int_equal(quota_take(folder.quota, (1 << 20) - used - 100), 0);
     assert_int_equal(index_store_save(&keep.keep, "rows", "b", "", &piece, 1, &kept, &d), -ENOSPC);
-    assert_diag_has(&d, "bytes of room in the cache folder");
-    assert_diag_has(&d, "of the limit 1048576 in use");
+    assert_diag_has(&d, "bytes in the cache folder");
+    assert_diag_has(&d, "of its limit of 1048576 in use");
     check_load(&keep.keep, "rows", "b", NULL);
     check_load(&keep.keep, "rows", "a", "first!");
     quota_give_back(folder.quota, (1 << 20) - used - 100);

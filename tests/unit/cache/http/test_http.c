@@ -774,8 +774,8 @@ static void test_http_transfer__ends_as_it_should(void **state)
         {"/longer_chunked", &version, 0, 200, TRANSFER_AGAIN, 0, "want 200 bytes, found more"},
         {"/redirects", &version, 10, 20, TRANSFER_DONE, 20, NULL},
         {"/loops?secret", &version, 10, 20, TRANSFER_REFUSED, 0, "too many redirects"},
-        {"/to_ftp", &version, 10, 20, TRANSFER_REFUSED, 0, "no URL of http"},
-        {"/to_file", &version, 10, 20, TRANSFER_REFUSED, 0, "no URL of http"},
+        {"/to_ftp", &version, 10, 20, TRANSFER_REFUSED, 0, "not an http or https URL"},
+        {"/to_file", &version, 10, 20, TRANSFER_REFUSED, 0, "not an http or https URL"},
         {"/huge_length", &version, 10, 20, TRANSFER_AGAIN, 0, ""},
         {"/garbage", &version, 10, 20, TRANSFER_AGAIN, 0, ""},
         {"/endless_headers", &version, 10, 20, TRANSFER_AGAIN, 0, "too many headers"},
@@ -828,7 +828,7 @@ static void test_http_transfer__server_gives_nothing__again(void **state)
     assert_int_equal(stalled.how, TRANSFER_AGAIN);
     assert_int_equal(stalled.given, 1000);
     assert_diag_has(&stalled.d, "after 1000 of 2000 bytes: ");
-    assert_diag_has(&stalled.d, "the server gave ");
+    assert_diag_has(&stalled.d, "the server sent ");
     wait_end_of(&silent);
     assert_int_equal(silent.how, TRANSFER_AGAIN);
     assert_true(monotonic_ns() - begun >= 1000000000);
@@ -1120,12 +1120,12 @@ static void test_http_transfer__drips__again(void **state)
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
     assert_true(fetch.given < 1000);
     assert_diag_has(&fetch.d, "of 2000 bytes: ");
-    assert_diag_has(&fetch.d, "the server gave ");
+    assert_diag_has(&fetch.d, "the server sent ");
     fetch_now(&f, &fetch, "/drips_head", &version, 0, 2000);
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
-    assert_diag_has(&fetch.d, "the server gave ");
+    assert_diag_has(&fetch.d, "the server sent ");
     assert_int_equal(get(&f, "/drips_text", &call, &text, &d), -EREMOTEIO);
-    assert_diag_has(&d, "the server gave ");
+    assert_diag_has(&d, "the server sent ");
     teardown(&f);
 }
 

@@ -790,9 +790,8 @@ static void test_command__limit_of_the_folder__reported_with_numbers(void **stat
     struct opener_run *run = NULL;
     struct diag d = DIAG_INIT;
 
-    check_failure(f, "head -c 2000000 /dev/zero; true", -ENOSPC,
-                  "bytes of room in the cache folder");
-    check_failure(f, "head -c 2000000 /dev/zero; true", -ENOSPC, "of the limit 1048576 in use");
+    check_failure(f, "head -c 2000000 /dev/zero; true", -ENOSPC, "bytes in the cache folder");
+    check_failure(f, "head -c 2000000 /dev/zero; true", -ENOSPC, "of its limit of 1048576 in use");
     assert_int_equal(count_entries(*state), 0);
     assert_int_equal(quota_used(quota), used);
     check_output(f, "printf hello", "hello");
@@ -807,7 +806,7 @@ static void test_command__limit_of_the_folder__reported_with_numbers(void **stat
     assert_int_equal(quota_take(quota, (1 << 20) - used - 8192), 0);
     assert_int_equal(opener_start(&f->opener.opener, "printf other", &run, &d), -ENOSPC);
     assert_diag_has(&d, "command 'printf other'");
-    assert_diag_has(&d, "bytes of room in the cache folder");
+    assert_diag_has(&d, "bytes in the cache folder");
     quota_close(quota);
 }
 

@@ -179,8 +179,8 @@ static void test_unpack__no_room__reported_and_nothing_stays(void **state)
     used = quota_used(limit);
     assert_int_equal(unpack_bytes(*state, p, &blob, &d), -ENOSPC);
     assert_diag_has(&d, "sub/f.gz: unpacking gzip");
-    assert_diag_has(&d, "bytes of room in the cache folder");
-    assert_diag_has(&d, "of the limit 800000 in use");
+    assert_diag_has(&d, "bytes in the cache folder");
+    assert_diag_has(&d, "of its limit of 800000 in use");
     temp_path(*state, "cache", path);
     snprintf(piece, sizeof(piece), "cache folder %s,", path);
     assert_diag_has(&d, piece);

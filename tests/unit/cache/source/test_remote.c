@@ -438,7 +438,7 @@ static void test_s3__errors__messages(void **state)
     check_s3_error("s3://no", -ENOENT, "want a bucket of that name");
     check_s3_error("s3://shut/k", -EACCES, "s3:ListBucket");
     check_s3_error("s3://shut/k", -EACCES, "anonymous");
-    check_s3_error("s3://liar/p/", -EBADMSG, "keys that begin so");
+    check_s3_error("s3://liar/p/", -EBADMSG, "keys that begin with this");
     check_s3_error("s3://", -EINVAL, "name of a bucket");
     check_s3_error("s3://a:b/c", -EINVAL, "name of a bucket");
     check_s3_error("s3://far", -EREMOTEIO, "AuthorizationHeaderMalformed");

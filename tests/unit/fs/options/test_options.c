@@ -195,7 +195,7 @@ static void test_options__values__checked(void **state)
     check_bad("plan", "want plan=PLAN");
     check_bad("plan=", "option plan=");
     check_bad("plan=batch=0", "found '0'");
-    check_bad("plan=batch=1+batch=2", "batch stands twice");
+    check_bad("plan=batch=1+batch=2", "batch is given twice");
     check_bad("epochs", "want epochs=N");
     check_bad("epochs=", "want a number from 0 to");
     check_bad("epochs=-1", "want a number from 0 to");

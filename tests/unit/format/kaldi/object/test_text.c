@@ -154,8 +154,8 @@ struct sample {
 #define NUMBER  "want a number in the range of float, found"
 #define NO_WORD "want a number or \"]\", found"
 #define NO_INT  "want an integer of 32 bits, found"
-#define NO_OPEN "want \"[\" and a blank, found"
-#define NO_LINE "want a newline behind the value, found"
+#define NO_OPEN "want \"[\" and white space, found"
+#define NO_LINE "want a newline after the value, found"
 
 static const struct sample samples[] = {
     /* as Kaldi writes them */
@@ -272,15 +272,15 @@ static const struct sample samples[] = {
     {M, "[ 0x10 ]\n", NULL, NO_WORD " \"x10 ]?\""},
     {M, "[ 1,2 ]\n", NULL, NO_WORD " \",2 ]?\""},
     {M, "[ 1x ]\n", NULL, NO_WORD},
-    {V, "[ 0x10 ]\n", NULL, "want a blank or \"]\" behind the number, found \"x10 ]?\""},
-    {V, "[ 1,2 ]\n", NULL, "want a blank or \"]\" behind the number"},
+    {V, "[ 0x10 ]\n", NULL, "want white space or \"]\" after the number, found \"x10 ]?\""},
+    {V, "[ 1,2 ]\n", NULL, "want white space or \"]\" after the number"},
     {M, "[ 1.5.2 ]\n", NULL, NO_WORD " \".2 ]?\""},
     {KALDI_DOUBLE, "0x10\n", NULL, NO_LINE " \"x10?\""},
     {M, "[ 1;2\n ]\n", "2 1: 1 2", ""},
     /* K-31 */
     {M, "[ 1-2 ]\n", "1 2: 1 -2", ""},
     {M, "[ 1e5-2.5-3 ]\n", "1 3: 100000 -2.5 -3", ""},
-    {V, "[ 1-2 ]\n", NULL, "want a blank or \"]\" behind the number, found \"-2 ]?\""},
+    {V, "[ 1-2 ]\n", NULL, "want white space or \"]\" after the number, found \"-2 ]?\""},
     {I, "1-2+3\n", "3: 1 -2 3", ""},
     {POST, "[ 1.5-2-3 ]\n", "1 2: 2: 1 -2: 0.5 -3", ""},
     /* K-32 */
@@ -309,7 +309,7 @@ static const struct sample samples[] = {
     {M, "[", NULL, NO_WORD " the end"},
     {M, "  ", NULL, NO_OPEN " the end"},
     {V, "[ 1 2 ", NULL, NO_WORD " the end"},
-    {V, "[ 1 2", NULL, "want a blank or \"]\" behind the number, found the end"},
+    {V, "[ 1 2", NULL, "want white space or \"]\" after the number, found the end"},
     {V, "[ nan", NULL, NO_WORD " the end"},
     {P, "[ 1 ", NULL, NO_WORD " the end"},
     {POST, "[ 1 2\n]", NULL, NO_INT " a newline"},
@@ -398,7 +398,7 @@ static const struct sample samples[] = {
     {V, "[ 1\t2\t]", "2: 1 2", ""},
     {V, "[ \f\n nan 1 ]", "2: nan 1", ""},
     {V, "[ 1\f2 ]", NULL, NO_WORD " \"2 ]\""},
-    {V, "[ 1;2 ]", NULL, "want a blank or \"]\" behind the number"},
+    {V, "[ 1;2 ]", NULL, "want white space or \"]\" after the number"},
     {V, "rows=1 dim=2 [ ]", NULL, NO_OPEN},
     /* packed: n (n + 1) / 2 numbers in any lines; the old form */
     {P, "[ 1 2 3 4\n5 6 ]", "6: 1 2 3 4 5 6", ""},
@@ -436,7 +436,7 @@ static const struct sample samples[] = {
     {GP, "1\n1\n3[ 1 ]\n", "1 1 1: 1: 3: 1: 1", ""},
     {T, "\v t \t\nx", "", "x"},
     /* what has no text, and bytes that are none */
-    {KALDI_WAVE, "RIFF", NULL, "want an object that can stand as text"},
+    {KALDI_WAVE, "RIFF", NULL, "want an object that can be written as text"},
     {M, "\x80\xff", NULL, NO_OPEN " \"??\""},
     {I, "1\xff\n", NULL, NO_INT " \"??\""},
     {TS, "\xff\x80\x01\n", "", ""},

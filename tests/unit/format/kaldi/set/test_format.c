@@ -588,7 +588,7 @@ static void test_kaldi__directory_with_segments__files_as_the_model(void **state
                                "\"wav\": {\"count\": 1, \"keys\": [\"u9\"]}}"));
         assert_non_null(
             strstr(t.data, "\"extra\": {\"text\": {\"count\": 1, \"keys\": [\"u4\"]}}"));
-        assert_non_null(strstr(t.data, "it starts behind the end of the recording"));
+        assert_non_null(strstr(t.data, "it starts after the end of the recording"));
         kaldi_release(&folder);
     }
     kaldi_model_release(&m);

@@ -127,7 +127,7 @@ static void test_scp_line__ranges__what_kaldi_takes(void **state)
 
 static void check_bad(const char *line, size_t len, const char *piece)
 {
-    static const char *const ends[] = {"blank line", "behind the key", "found none", "one '['",
+    static const char *const ends[] = {"blank line", "after the key", "found none", "one '['",
                                        "between '[' and ']'"};
     struct scp_line found;
     bool want_end = false;
@@ -154,8 +154,8 @@ static void test_scp_line__bad__what_is_wrong(void **state)
     } cases[] = {
         {"", "blank line"},
         {" \t\r\n\v\f", "blank line"},
-        {"a", "behind the key"},
-        {"  a \r", "behind the key"},
+        {"a", "after the key"},
+        {"  a \r", "after the key"},
         {"a -", "standard input"},
         {"a -[0:1]", "standard input"},
         {"a |", "'|' before it"},
@@ -163,8 +163,8 @@ static void test_scp_line__bad__what_is_wrong(void **state)
         {"a |cat|", "'|' before it"},
         {"a cat x | wc", "found it inside"},
         {"a x|12", "found it inside"},
-        {"a x [0:1]", "no blank before the range"},
-        {"a cat x | [0:1]", "no blank before the range"},
+        {"a x [0:1]", "no white space before the range"},
+        {"a cat x | [0:1]", "no white space before the range"},
         {"a ark:x", "specifier"},
         {"a ark:", "specifier"},
         {"a ark:x:12", "specifier"},
@@ -273,11 +273,11 @@ static void test_scp_range__rows__up_to_2_behind_the_end(void **state)
         {"[1:4,0:0]", 2, 1, 1, NULL},
         {"[:,0:0]", 2, 0, 2, NULL},
         {"[0:2147483647]", UINT64_C(1) << 40, 0, UINT64_C(1) << 31, NULL},
-        {"[0:5]", 2, 0, 0, "ends behind"},
-        {"[0:2147483647]", 2, 0, 0, "ends behind"},
+        {"[0:5]", 2, 0, 0, "ends after"},
+        {"[0:2147483647]", 2, 0, 0, "ends after"},
         /* where Kaldi aborts */
-        {"[2:2]", 2, 0, 0, "starts behind"},
-        {"[2:3]", 2, 0, 0, "starts behind"},
+        {"[2:2]", 2, 0, 0, "starts after"},
+        {"[2:3]", 2, 0, 0, "starts after"},
         {"[:]", 0, 0, 0, "empty"},
         {"[0:0]", 0, 0, 0, "empty"},
     };
@@ -297,9 +297,9 @@ static void test_scp_range__columns__within_the_object(void **state)
         {"[1:1,0:4]", 5, 0, 5, NULL},
         {"[1:1,2:3]", 5, 2, 2, NULL},
         {"[:,4:4]", 5, 4, 1, NULL},
-        {"[:,4:5]", 5, 0, 0, "ends behind"},
-        {"[:,5:5]", 5, 0, 0, "ends behind"},
-        {"[:,0:2147483647]", 5, 0, 0, "ends behind"},
+        {"[:,4:5]", 5, 0, 0, "ends after"},
+        {"[:,5:5]", 5, 0, 0, "ends after"},
+        {"[:,0:2147483647]", 5, 0, 0, "ends after"},
         {"[:,:]", 0, 0, 0, "empty"},
     };
 
