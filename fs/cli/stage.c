@@ -136,8 +136,8 @@ static int say_no_space(const struct staging *s)
     if (statvfs(s->opened.cache.path, &fs) == 0)
         human_bytes((uint64_t)fs.f_bavail * fs.f_frsize, left);
     return fail(EXIT_CACHE,
-                "%s: no room in the cache %s: want %s more (%s of %s are staged), found %s in use "
-                "of %s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
+                "%s: the cache %s is full: want %s more (%s of %s are staged), found %s in use of "
+                "%s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
                 s->shown, s->opened.cache.path,
                 human_bytes(total > staged ? total - staged : 0, want), human_bytes(staged, have),
                 human_bytes(total, all), human_bytes(stage_quota_used(stage), used),

@@ -17,7 +17,7 @@ prepend_path("PATH", pathJoin(root, "bin"))
 prepend_path("MANPATH", pathJoin(root, "share/man"))
 append_path("MANPATH", "")
 
--- Whoever has a cache of their own keeps it, before and after.
+-- A user who has set EPOCHFS_CACHE keeps that value, before and after.
 local user = os.getenv("USER") or os.getenv("LOGNAME") or "user"
 local cache = pathJoin(node_local, "epochfs-" .. user)
 local own = os.getenv("EPOCHFS_CACHE")

@@ -1,15 +1,16 @@
 #!/bin/bash
-# Runs a program in each task of a job, over a dataset that is mounted on each of its nodes. No
-# administrator is needed for it.
+# Runs a program in each task of a job, with a dataset mounted on each of its nodes. It needs no
+# administrator.
 #
 #     sbatch --nodes=2 --ntasks-per-node=4 job.sh SOURCE PROGRAM [ARGUMENTS]
 #
-# PROGRAM finds the mount in $EPOCHFS_MOUNT, and its share of every epoch by its rank, as in
+# PROGRAM finds the mount in $EPOCHFS_MOUNT, and its share of every epoch by its rank, for example
 #
 #     $EPOCHFS_MOUNT/train/batches/batch=128,rank=${SLURM_PROCID}of${SLURM_NTASKS},seed=7/epoch=0/npy
 #
-# $EPOCHFS_OPTIONS: options of the mount. $EPOCHFS_CACHE: a cache folder of the node that later jobs
-# use again; without it each job has its own, which goes with it. $EPOCHFS_SLURM: where node-mount is.
+# $EPOCHFS_OPTIONS: options of the mount. $EPOCHFS_CACHE: a cache folder on the node that later
+# jobs use again; without it each job has its own cache, which is removed at its end.
+# $EPOCHFS_SLURM: the folder of node-mount.
 #
 # A minute before the time limit the tasks are ended, so that there is time to unmount.
 #SBATCH --signal=B:TERM@60
@@ -23,7 +24,7 @@ on_each_node() {
         --mpi=none "$@" </dev/null
 }
 
-# However it ends: the tasks first, then what they read.
+# However the job ends, the tasks end first, then the mount that they read.
 # shellcheck disable=SC2317 # a trap calls it
 end() {
     trap '' TERM

@@ -6,19 +6,19 @@
 #
 #     mnt      the mountpoint, the user's
 #     cache    its cache folder, the user's, unless caches= is set
-#     log      what `epochfs mount` has said
-#     uid boot the user, and since when the machine was up; another boot: the job is no more
-#     ended    the epilog has begun; who finds this finishes its work
+#     log      the messages of `epochfs mount`
+#     uid boot the user, and the time of the boot; after another boot the job has ended
+#     ended    the epilog has begun; a script that finds this finishes its work
 
 # --- settings: change them in /etc/epochfs/slurm.sh, which is read after these
 
-jobs=/var/lib/epochfs/jobs # on the node's own disk, for the caches are there
-caches=                    # a folder: in it each user has a cache that stays; else each job has its own
-cache_days=14              # what no job has used for so long goes from a cache that stays
-options=                   # of every mount, before those of the user
+jobs=/var/lib/epochfs/jobs # on the node's own disk, because it contains caches
+caches=                    # a folder in which each user has a permanent cache; empty: each job has its own
+cache_days=14              # after so many days without use, files are removed from permanent caches
+options=                   # options of every mount, before those of the user
 mount_limit=30             # seconds that a prolog waits for a mount
 end_limit=5                # seconds that each step of unmounting may take
-commands=no                # yes: jobs may have allow_commands, whose processes their limits do not hold
+commands=no                # yes: jobs may use allow_commands; the limits of the job do not apply to these commands
 epochfs=epochfs
 
 settings=${EPOCHFS_SLURM_SETTINGS:-/etc/epochfs/slurm.sh}
@@ -120,7 +120,7 @@ with_job() {
     [[ -d $jobs/$2 ]] || return 0
     { exec {lock}<"$jobs/$2"; } 2>/dev/null || return 0 # it has just gone
     if ! flock -w "$1" "$lock"; then
-        (($1 == 0)) || say "job $2: somebody else is at work in $jobs/$2, after $1 s still"
+        (($1 == 0)) || say "job $2: another process still works in $jobs/$2, after $1 s"
     elif [[ -d $jobs/$2 ]]; then
         "${@:3}"
     fi

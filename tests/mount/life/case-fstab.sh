@@ -27,7 +27,7 @@ says missing
 expect 1 "$fstab_line" "$SOURCE" "$PRIVATE/missing"
 says "want a folder that exists"
 expect 1 "$fstab_line" "$SOURCE" "$MOUNTPOINT" plam=batch=4
-says "is it 'plan'?" "would not be mounted"
+says "is it 'plan'?" "SOURCE cannot be mounted"
 expect 1 "$fstab_line" --apend "$SOURCE" "$MOUNTPOINT"
 expect 1 "$fstab_line" "$SOURCE"
 expect 1 "$fstab_line" --append "$PRIVATE/missing" "$MOUNTPOINT"

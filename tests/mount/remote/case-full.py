@@ -205,7 +205,7 @@ def check_other_files():
         equal(index > 100000, True, f"the index of rows: {index} bytes")
         shutil.rmtree(f"{cache}/rows")
         said = run("info", "-o", "cache_size=64K", f"{www}/rows.svm", env=env)
-        contains(said, "samples  100000", "the index cannot be kept", "room in the cache folder")
+        contains(said, "samples  100000", "the index cannot be kept", "bytes in the cache folder")
     equal(0 < watch.most <= 3 * MiB, True, f"of local files: {watch.most} bytes of disk")
     equal([f for f, _ in files_below(cache) if "/rows/" in f], [], "an index that has no room")
     equal("not usable" in run("info", www, env=env), False, "without a limit")

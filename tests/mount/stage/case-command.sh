@@ -91,7 +91,7 @@ done
 # ---- no room ----
 expect 4 "$EPOCHFS" stage -o "cache=$PRIVATE/little,cache_size=5M" "$SOURCE"
 one_line
-says "no room in the cache $PRIVATE/little" "of 20.0 MiB are staged" "of 5.0 MiB" "cache_size="
+says "the cache $PRIVATE/little is full" "of 20.0 MiB are staged" "of 5.0 MiB" "cache_size="
 [ "$(du -sm "$PRIVATE/little" | cut -f1)" -le 5 ] || die "the limit is none"
 expect 0 "$EPOCHFS" stage -o "cache=$PRIVATE/little" "$SOURCE"
 
