@@ -1,5 +1,5 @@
-/* A blob: the bytes of one source file, wherever they are. All that is read through it is of one
- * version of that file; see blob_check().
+/* A blob: the bytes of one source file, wherever they are. What blob_check() accepts was the
+ * content of one version of that file.
  *
  * cache/ makes blobs; format/ reads them and knows nothing else of where bytes come from. */
 #ifndef EPOCHFS_BASE_BLOB_H

@@ -1,9 +1,9 @@
 /* A memo: a bounded cache of things that are costly to make and can be made again.
  *
  * Things are found by a key. A thread that needs a missing thing makes it, while other threads that
- * need the same wait. Over the limit, the memo drops the least recently used things. It keeps what
- * is in use until it is let go, and the most recently used thing, however large: a file made from
- * it is read in many pieces. Any thread. */
+ * need it wait. Over the limit, the memo drops the least recently used things. It keeps what is in
+ * use until it is let go, and the most recently used thing, however large: a file made from it is
+ * read in many pieces. Any thread. */
 #ifndef EPOCHFS_BASE_MEMO_H
 #define EPOCHFS_BASE_MEMO_H
 

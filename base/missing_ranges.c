@@ -48,7 +48,7 @@ bool missing_full(struct missing_ranges *missing)
     return is_full_locked(missing);
 }
 
-/* The place for the number of a range that has byte piece * MISSING_GAP of the blob, or one close
+/* Where to note the number of a range that has byte piece * MISSING_GAP of the blob, or one close
  * behind it. Other ranges may share the place: then ranges stay apart, which does no harm. */
 static uint16_t *near_locked(struct missing_ranges *missing, const struct blob *blob,
                              uint64_t piece)

@@ -1,4 +1,4 @@
-/* Numbers that people and file names give as text. */
+/* Numbers as text, from people and from file names. */
 #ifndef EPOCHFS_BASE_NUMBER_H
 #define EPOCHFS_BASE_NUMBER_H
 

@@ -1,5 +1,5 @@
-/* An opener: opens what a file of the source names, other files and the outputs of commands. cache/
- * implements it, format/ uses it. */
+/* An opener: opens what a file of the source names: other files, and the outputs of commands.
+ * cache/ implements it, format/ uses it. */
 #ifndef EPOCHFS_BASE_OPENER_H
 #define EPOCHFS_BASE_OPENER_H
 

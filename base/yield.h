@@ -1,5 +1,5 @@
-/* When work that nobody waits for yields the processors to a job: a state machine without a clock
- * or a file, for one thread.
+/* When background work yields the processors to a job: a state machine without a clock or a file,
+ * for one thread.
  *
  *   FREE ──look: idle──► FREE           until the next look, each time later
  *     └────look: busy──► QUIET ──nothing is under way──► RESTING ──look: idle──► FREE

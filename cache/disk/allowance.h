@@ -17,8 +17,8 @@ struct allowance {
     uint64_t wanted;     /* size of the file that the quota refused; 0: it never refused */
 };
 
-/* Take quota so that the file can grow to size bytes, and for up to ahead more bytes if there is
- * quota for them. 0; -ENOSPC: the quota refuses; or -errno. */
+/* Take quota so that the file can grow to size bytes, and, if the quota allows, up to `ahead` bytes
+ * more. 0; -ENOSPC: the quota refuses; or -errno. */
 int allowance_raise(struct allowance *a, uint64_t size, uint64_t ahead);
 
 /* Report that the file now has size bytes, of those it may take. */

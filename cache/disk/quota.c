@@ -41,7 +41,7 @@
 #define LOCK_SLOTS (UINT64_C(1) << 61) /* + slot: it has an owner */
 #define LOCK_TOTAL (UINT64_C(1) << 62) /* held to change the head */
 
-#define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses all until a count \ */
+#define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses all until a count */
 #define RECOUNT_AGAIN_S 3
 #define DEPTH_MOST      32
 

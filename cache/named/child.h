@@ -28,8 +28,9 @@ struct child {
  * caller releases *ret, or -errno and nothing to release. */
 int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd);
 
-/* Wait for the child to end, at most until monotonic_ns() is until. 1: it has ended, with its
- * status as from waitpid(2), and no process of its group is left; 0: it is running; or -errno. */
+/* Wait for the child to end, at most until monotonic_ns() reaches `until`. 1: it has ended, with
+ * its status as from waitpid(2), and no process of its group is left; 0: it is running; or -errno.
+ */
 int child_wait(struct child *child, int64_t until, int *ret_status);
 
 /* What the child wrote to stderr last, on one line. Valid as long as child. */

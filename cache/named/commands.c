@@ -31,8 +31,8 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
-/* Bytes of quota for an output: taken at a time at most; taken whole if no more is left; unused
- * when more is taken. */
+/* Bytes of quota for an output. AHEAD_MOST: taken at a time at most; LITTLE: if no more is left,
+ * all is taken; LOW: when less is unused, more is taken. */
 #define ROOM_AHEAD_MOST (UINT64_C(1) << 30)
 #define ROOM_LITTLE     (UINT64_C(32) << 20)
 #define ROOM_LOW        (UINT64_C(64) << 10)

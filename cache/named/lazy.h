@@ -32,7 +32,7 @@ void lazy_pool_release(struct lazy_pool *pool);
  * absolute, to open the file again. is_ours: a file of the cache folder; as long as it is open, a
  * lost name does not make its content stale. 0 or -errno.
  *
- * Waits while threads read from all descriptors of the pool. A thread that opens a file briefly has
+ * Waits while threads read from all descriptors of the pool. While it opens a file, a thread has
  * one descriptor beyond the limit. */
 int lazy_blob_new(struct lazy_pool *pool, int fd, const char *path, const char *name, uint64_t size,
                   bool is_ours, struct blob **ret);

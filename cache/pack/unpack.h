@@ -12,7 +12,8 @@
 
 /* Gets reports of the progress, from the thread that unpacks. */
 struct unpack_watch {
-    /* bytes of packed have been read: 0 at first, all at the end unless unpacking fails. */
+    /* So far, `bytes` of packed have been read: 0 at first, all at the end unless unpacking fails.
+     */
     void (*progress)(struct unpack_watch *watch, const struct blob *packed, uint64_t bytes);
 };
 

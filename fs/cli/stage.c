@@ -38,7 +38,7 @@ static const char resumable[] = "what is staged is kept, and the same command co
 
 /* The signal that ends the command. */
 static volatile sig_atomic_t caught;
-static volatile sig_atomic_t is_looked_at; /* no: the handler ends us */
+static volatile sig_atomic_t is_looked_at; /* else the handler ends us */
 
 static void on_signal(int number)
 {

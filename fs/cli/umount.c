@@ -51,7 +51,7 @@ static int unmount_unused(const char *path, struct diag *d)
     }
 }
 
-/* Its state from /proc: 'T': stopped; '\0': not known. */
+/* The state of a process from /proc: 'T': stopped; '\0': not known. */
 static char state_of(pid_t pid)
 {
     char path[40], state = '\0';

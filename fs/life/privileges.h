@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-/* Keep only the capabilities that a serving daemon needs, if we have any. Root, which can unmount
- * without help, also ensures that neither this process nor programs that it runs can gain more.
- * Only in a process of one thread. 0 or -errno. */
+/* Keep only the capabilities that a serving daemon needs, if we have any. For root, which needs no
+ * helper to unmount, also prevent this process, and programs that it runs, from gaining more. Only
+ * in a process of one thread. 0 or -errno. */
 int privileges_reduce(void);
 
 /* Give up all capabilities, and those that running a program could bring. Makes system calls only.

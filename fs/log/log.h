@@ -17,10 +17,10 @@ void log_to_syslog(const char *mountpoint);
 void log_begin(void);
 void log_end(void);
 
-/* Each line of a text. */
+/* Log each line of a text. */
 void log_lines(enum log_level level, const char *text);
 
-/* One line. Any thread. */
+/* Log one line. Any thread. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...)   log_line(LOG_LEVEL_ERROR, __VA_ARGS__)

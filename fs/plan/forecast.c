@@ -21,7 +21,7 @@ struct cursor {
     double group;     /* samples of a group; 0: the stored order */
     double groups;
     double epoch;      /* bytes of blocks */
-    double universe;   /* the same for all epochs */
+    double universe;   /* bytes of blocks of all epochs together */
     double visits;     /* bytes of blocks, counted once a batch */
     double comes_back; /* share of later visits that find their block, with keep=plan */
 };

@@ -42,13 +42,13 @@ struct forecast_task {
 struct forecast_epoch {
     double fetched; /* bytes fetched from the remote */
     double seconds;
-    double wait; /* of them, seconds without computing */
+    double wait; /* of the seconds, those without computing */
 };
 
 struct forecast {
     double read;          /* bytes of an epoch's samples */
     double epoch;         /* bytes of blocks that an epoch needs */
-    double all_epochs;    /* the same for any number of epochs: more for a shuffled rank */
+    double all_epochs;    /* the same for all epochs together: more for a shuffled rank */
     double here, missing; /* of `epoch`, before the job */
     bool fits;            /* all_epochs, in the cache */
     double holds;         /* of all_epochs, bytes that the cache can hold */

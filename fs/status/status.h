@@ -30,7 +30,7 @@ enum request {
     N_REQUESTS,
 };
 
-#define STATUS_LOOK_NS INT64_C(2000000000) /* after this an open file shows a new text \ */
+#define STATUS_LOOK_NS INT64_C(2000000000) /* after this an open file shows a new text */
 
 /* A text as it was at a lookup. */
 struct status_look {

@@ -110,8 +110,7 @@ static int add_sample_folders(struct builder *b, const struct catalog_item *item
     return r;
 }
 
-/* The name of a source file in source/; if several files of a list have the same name:
- * `<name>~<k>`. */
+/* The name of a source file in source/: its own, or `<name>~<k>` if files of a list share it. */
 static char *source_file_name(const struct dataset *ds, unsigned number)
 {
     const char *path = blob_name(ds->blob[number]), *slash = strrchr(path, '/');

@@ -18,7 +18,7 @@
 #include "fs/log/log.h"
 
 #define MEMO_BYTES  (64u << 20) /* of decoded samples */
-#define WHOLE_MOST  65536       /* bytes of a file fetched whole, if there are few files \ */
+#define WHOLE_MOST  65536       /* bytes of a file fetched whole, if there are few files */
 #define HEADS_AHEAD 64          /* files whose heads are fetched ahead */
 #define SIDES_MAX   32          /* suffixes of side files, of all formats */
 

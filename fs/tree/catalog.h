@@ -45,8 +45,8 @@ int catalog_list(const struct source *source, struct source_list *ret, struct di
 int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d);
 
-/* Prepare datasets until all are ready, or until monotonic_ns() is until. true: all are ready.
- * Called by one thread at a time. */
+/* Prepare datasets until all are ready, or until monotonic_ns() reaches `until`. true: all are
+ * ready. Called by one thread at a time. */
 bool catalog_prepare(struct catalog *catalog, int64_t until);
 
 /* With allow_other: which users may read what is shown of the item: only those that may read all of

@@ -106,9 +106,9 @@ uint64_t tree_look_ino(const struct node *live, unsigned look);
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
 
 /* The node called name in parent. 0; -ENOENT (with a reason in d where the name is a malformed
- * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent has to be
- * ready first; -EIO, -ESTALE: it never will, with the reason in d. *ret_changed (may be NULL): the
- * inode number of a folder whose listing has grown by this lookup, else 0. */
+ * plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent must be
+ * ready first; -EIO, -ESTALE: it never will be, with the reason in d. *ret_changed (may be NULL):
+ * the inode number of a folder whose listing has grown by this lookup, else 0. */
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d);
 
