@@ -1,11 +1,18 @@
-/* What fs/serve/requests.c (requests) and fs/serve/server.c (life) share; the only files that know
- * libfuse. */
+/* What the files share that serve a mount; with those of fs/push/ the only ones that know libfuse.
+ * Each calls only what is below it:
+ *
+ *     server.c       life: mounts, serves, ends
+ *     requests.c     what libfuse calls
+ *     answers.c      the answers that may take long, and failures
+ *     slow.c         requests that wait, and their threads
+ *     refused.c attributes.c announce.c promises.c */
 #ifndef EPOCHFS_FS_SERVE_PARTS_H
 #define EPOCHFS_FS_SERVE_PARTS_H
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/missing_ranges.h"
@@ -24,6 +31,7 @@
 
 #define SLOW_THREADS 8
 #define ANSWER_NS    INT64_C(20000000) /* of a serving thread */
+#define FOREVER      1e9               /* seconds that the kernel keeps what it was told */
 
 /* A request that may take long, or may have to wait. */
 enum call_kind {
@@ -105,7 +113,16 @@ struct server {
     _Atomic int64_t changed;         /* when a listing last grew, ns since 1970 */
 };
 
+/* ---- fs/serve/requests.c ---- */
+
 extern const struct fuse_lowlevel_ops serve_operations;
+
+static inline struct server *server_of(fuse_req_t req)
+{
+    return fuse_req_userdata(req);
+}
+
+/* ---- fs/serve/answers.c ---- */
 
 /* Answer a request, or park it: if it is still at work at that time (monotonic_ns()), or its
  * dataset has to be ready first. */
@@ -114,6 +131,27 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
 /* Tell of, and reply, the error that kept bytes of a request from getting here. */
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,
                   const struct diag *reason);
+
+/* ---- fs/serve/attributes.c ---- */
+
+/* What the kernel is told of an error: only what a reader of files can make sense of. */
+int serve_errno(int r);
+
+mode_t serve_type(const struct node *node);
+
+/* Seconds that the kernel keeps what it knows of a node. */
+double serve_timeout(const struct node *node);
+
+/* 0, or the error to reply, with the reason in d. patience: how long it may take. */
+int serve_stat(struct server *s, const struct node *node, const struct view_cancel *deadline,
+               struct stat *ret, struct diag *d);
+int serve_entry(struct server *s, const struct node *node, const struct view_cancel *deadline,
+                struct fuse_entry_param *ret, struct diag *d);
+
+/* The two-step protocol of getxattr and listxattr: size 0 asks how long it is. */
+void serve_reply_attribute(fuse_req_t req, const struct text *t, size_t size);
+
+/* ---- fs/serve/refused.c ---- */
 
 /* A name in batches/ or in a plan that nothing has, and why. */
 void refused_name(struct server *s, const struct node *parent, const char *name,
@@ -127,8 +165,15 @@ void refused_file(struct server *s, const struct node *node, const struct diag *
 int refused_in_list(struct server *s, const struct node *node, bool may_end,
                     const struct view_cancel *deadline);
 
+/* ---- fs/serve/announce.c ---- */
+
 /* A listing has grown: the kernel's copy of that folder is old. ino 0: none has. */
 void serve_tell_changed(struct server *s, uint64_t ino);
+
+/* Plans of the options that the item has are active from now on. */
+void serve_announce(struct server *s, const struct catalog_item *item);
+
+/* ---- fs/serve/slow.c ---- */
 
 /* Finish the request later; takes req over. waits_for: when that item is open; NULL: as soon as a
  * slow thread is free. */
@@ -138,9 +183,6 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
 /* The same when the bytes are here that are wanted. */
 void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
                struct missing_ranges *missing);
-
-/* Plans of the options that the item has are active from now on. */
-void serve_announce(struct server *s, const struct catalog_item *item);
 
 /* The threads run from start to stop: those that finish what is parked, and the one that prepares
  * datasets. stop makes requests under way end, with EINTR, and all that come later and would have

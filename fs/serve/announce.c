@@ -1,0 +1,23 @@
+/* What becomes known while a mount runs, for those who cannot see it themselves: a listing has
+ * grown, for the kernel; a dataset is ready and has the plans of the options, for staging. */
+#include "fs/serve/parts.h"
+
+void serve_tell_changed(struct server *s, uint64_t ino)
+{
+    if (!ino)
+        return;
+    atomic_store_explicit(&s->changed, now_ns(), memory_order_relaxed);
+    fuse_lowlevel_notify_inval_inode(s->session, ino, 0, 0);
+}
+
+void serve_announce(struct server *s, const struct catalog_item *item)
+{
+    const struct plan_entry *plan;
+
+    if (!item->ds || dataset_state(item->ds) != DATASET_READY)
+        return;
+    for (size_t i = 0; i < s->setup.options->n_plans && (plan = tree_plan(s->tree, item, i)); i++)
+        active_plans_announce(s->active_plans, plan);
+    if (s->needs && s->setup.options->n_plans)
+        stage_needs_changed(s->setup.stage, false);
+}

@@ -1,0 +1,153 @@
+/* What stat(), a listing and getxattr() say of a file or folder of the mount: type, owner, size and
+ * time; and the error that the kernel sees. */
+#include "fs/serve/parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+
+int serve_errno(int r)
+{
+    switch (r) {
+    case -ENOENT:
+    case -ENOTDIR:
+    case -ENODATA:
+    case -ERANGE:
+    case -E2BIG:
+    case -EFBIG:
+    case -EINTR:
+    case -ENOMEM:
+    case -ENFILE:
+    case -ESTALE:
+    case -EINVAL:
+    case -EOPNOTSUPP:
+    case -ENOSYS:
+        return -r;
+    default:
+        return EIO;
+    }
+}
+
+static struct timespec time_of_ns(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+mode_t serve_type(const struct node *node)
+{
+    if (node->kind == NODE_PLAN_LINK)
+        return S_IFLNK;
+    return node_is_folder(node) ? S_IFDIR : S_IFREG;
+}
+
+/* Is there anything of which not everybody may know? */
+static bool hides_something(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct catalog_item *item = &catalog->item[i];
+
+        if (item->is_hidden ||
+            (item->ds && dataset_state(item->ds) == DATASET_READY && item->ds->denied & 0004))
+            return true;
+    }
+    return false;
+}
+
+/* With allow_other, what a dataset shows may be read by those who may read its source files, a
+ * folder of the source be listed by those who may list that, and the texts about the mount, which
+ * count and name all of it, by everybody only if nothing is hidden from anybody. Else only the user
+ * who mounted comes here at all. */
+static void stat_owner(const struct server *s, const struct node *node, struct stat *st)
+{
+    struct access access = {geteuid(), getegid(), 0444};
+    bool is_source_folder = false;
+
+    if (s->setup.options->allow_other) {
+        const struct access *of_folder = tree_access(node);
+
+        is_source_folder = of_folder != NULL;
+        if (of_folder)
+            access = *of_folder;
+        else if (node->item)
+            catalog_item_access(node->item, &access);
+        else if (node->kind == NODE_LIVE && hides_something(s->setup.catalog))
+            access.mode = 0400;
+    }
+    st->st_uid = access.uid;
+    st->st_gid = access.gid;
+    if (S_ISDIR(st->st_mode) && !is_source_folder)
+        access.mode |= (access.mode & 0444) >> 2;
+    st->st_mode |= S_ISLNK(st->st_mode) ? 0777 : access.mode;
+}
+
+static struct timespec time_of(const struct server *s, const struct node *node)
+{
+    const struct dataset *ds = node->item ? node->item->ds : NULL;
+    struct timespec latest = {.tv_sec = s->status.started};
+
+    if (node->kind == NODE_BATCHES || node->kind == NODE_PLAN)
+        return time_of_ns(atomic_load_explicit(&s->changed, memory_order_relaxed));
+    for (unsigned i = 0; ds && i < ds->n_blobs; i++) {
+        const struct timespec *t = &ds->blob[i]->mtime;
+
+        if (!i || t->tv_sec > latest.tv_sec ||
+            (t->tv_sec == latest.tv_sec && t->tv_nsec > latest.tv_nsec))
+            latest = *t;
+    }
+    return latest;
+}
+
+int serve_stat(struct server *s, const struct node *node, const struct view_cancel *deadline,
+               struct stat *ret, struct diag *d)
+{
+    struct timespec time = time_of(s, node);
+    uint64_t size = 0;
+    int64_t time_ns;
+    int r = 0;
+
+    *ret = (struct stat){.st_ino = node->ino, .st_mode = serve_type(node), .st_nlink = 1};
+    if (S_ISDIR(ret->st_mode))
+        ret->st_nlink = 2;
+    else if (S_ISLNK(ret->st_mode))
+        size = strlen(node->plan->name);
+    else if (node->kind != NODE_LIVE)
+        r = view_size(s->view, node, deadline, &size, d);
+    else if (!(r = status_look_stat(&s->status, (enum live)node->number, node->look, &size,
+                                    &time_ns)))
+        time = time_of_ns(time_ns);
+    stat_owner(s, node, ret);
+    ret->st_mtim = ret->st_ctim = ret->st_atim = time;
+    ret->st_size = (off_t)size;
+    ret->st_blocks = (blkcnt_t)ceil_div(size, 512);
+    ret->st_blksize = 4096;
+    return r;
+}
+
+double serve_timeout(const struct node *node)
+{
+    return node->kind == NODE_LIVE ? 0 : FOREVER;
+}
+
+int serve_entry(struct server *s, const struct node *node, const struct view_cancel *deadline,
+                struct fuse_entry_param *ret, struct diag *d)
+{
+    *ret =
+        (struct fuse_entry_param){.ino = node->look ? tree_look_ino(node, node->look) : node->ino,
+                                  .attr_timeout = serve_timeout(node),
+                                  .entry_timeout = serve_timeout(node)};
+    return serve_stat(s, node, deadline, &ret->attr, d);
+}
+
+void serve_reply_attribute(fuse_req_t req, const struct text *t, size_t size)
+{
+    if (t->failed)
+        fuse_reply_err(req, ENOMEM);
+    else if (!size)
+        fuse_reply_xattr(req, t->len);
+    else if (t->len > size)
+        fuse_reply_err(req, ERANGE);
+    else
+        fuse_reply_buf(req, t->data, t->len);
+}
