@@ -384,3 +384,5 @@ void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int
         fail(s, &node, error, reason);
     fuse_reply_err(req, serve_errno(error));
 }
+
+const struct slow_ends serve_parked = {.answer = serve_call, .fail = serve_failed};

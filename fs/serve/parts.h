@@ -64,8 +64,18 @@ struct slow_thread {
     unsigned number;
 };
 
+/* How the slow threads end a request that was parked. */
+struct slow_ends {
+    /* Answer it, or park it again: see serve_call(). */
+    void (*answer)(struct server *s, fuse_req_t req, const struct call *call, int64_t until);
+    /* The bytes that it has waited for cannot be had: see serve_failed(). */
+    void (*fail)(struct server *s, fuse_req_t req, const struct call *call, int error,
+                 const struct diag *reason);
+};
+
 /* Requests that are parked, see fs/serve/slow.c. */
 struct slow {
+    const struct slow_ends *ends; /* by slow_start() */
     struct slow_thread thread[SLOW_THREADS];
     unsigned n_threads; /* that run */
     pthread_t preparer;
@@ -132,6 +142,9 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,
                   const struct diag *reason);
 
+/* These two, for slow_start(). */
+extern const struct slow_ends serve_parked;
+
 /* ---- fs/serve/attributes.c ---- */
 
 /* What the kernel is told of an error: only what a reader of files can make sense of. */
@@ -187,8 +200,8 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
 /* The threads run from start to stop: those that finish what is parked, and the one that prepares
  * datasets. stop makes requests under way end, with EINTR, and all that come later and would have
  * to wait. start: 0 or -errno, stop it then, too. stop may be called again, by one thread at a
- * time. */
-int slow_start(struct server *s);
+ * time. ends: stays as long as they run. */
+int slow_start(struct server *s, const struct slow_ends *ends);
 void slow_stop(struct server *s);
 
 #endif

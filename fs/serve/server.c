@@ -429,7 +429,7 @@ static int start_threads(struct server *s)
         .mountpoint = s->setup.mountpoint,
         .device = s->device,
     };
-    int r = slow_start(s), pushes;
+    int r = slow_start(s, &serve_parked), pushes;
 
     if (r < 0 || !s->setup.options->ahead)
         return r;

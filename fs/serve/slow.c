@@ -238,13 +238,14 @@ static void slow_done(struct slow *slow, unsigned self, bool was_blocked)
 /* Work on a request that has been taken. */
 static void finish(struct parked *parked, int64_t until)
 {
+    const struct slow_ends *ends = parked->server->slow.ends;
     int error = atomic_load(&parked->waiter.error);
 
     fuse_req_interrupt_func(parked->req, NULL, NULL);
     if (error < 0)
-        serve_failed(parked->server, parked->req, &parked->call, error, &parked->waiter.reason);
+        ends->fail(parked->server, parked->req, &parked->call, error, &parked->waiter.reason);
     else
-        serve_call(parked->server, parked->req, &parked->call, until);
+        ends->answer(parked->server, parked->req, &parked->call, until);
     parked_free(parked);
 }
 
@@ -347,8 +348,9 @@ static void *prepare_main(void *arg)
     return NULL;
 }
 
-int slow_start(struct server *s)
+int slow_start(struct server *s, const struct slow_ends *ends)
 {
+    s->slow.ends = ends;
     for (unsigned i = 0; i < SLOW_THREADS; i++) {
         struct slow_thread *thread = &s->slow.thread[i];
 
