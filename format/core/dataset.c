@@ -8,30 +8,14 @@
 #include "base/number.h"
 #include "format/core/encoder.h"
 
-static const unsigned places[N_FIELD_ROLES] = {
-    [FIELD_STORED] =
-        IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
-    [FIELD_PARSED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_DERIVED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES,
-    [FIELD_MEMBER] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES,
-    [FIELD_NUMBER] = IN_NPY_BATCHES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_KEY] = IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_VALUE] =
-        IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
-    [FIELD_RAGGED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
-    [FIELD_DECODED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_PADDED] = IN_NPY_BATCHES,
-    [FIELD_LENGTHS] = IN_NPY_BATCHES,
-    [FIELD_OFFSETS] = IN_NPZ_BATCHES,
-    [FIELD_STRING] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_LINE] = IN_TAR,
-    [FIELD_KEY_LINES] = 0,
-    [FIELD_AUDIO] = IN_TAR,
-};
-
-bool field_is_in(const struct field *f, unsigned place)
+static void free_folders(struct dataset *ds)
 {
-    return places[f->role] & place;
+    for (unsigned i = 0; i < ds->n_folders; i++)
+        for (unsigned scope = 0; scope < N_SCOPES; scope++)
+            free(ds->folder[i].kind[scope]);
+    free(ds->folder);
+    ds->folder = NULL;
+    ds->n_folders = 0;
 }
 
 void dataset_free(struct dataset *ds)
@@ -46,7 +30,7 @@ void dataset_free(struct dataset *ds)
     for (unsigned i = 0; i < ds->n_blobs; i++)
         blob_free(ds->blob[i]);
     free(ds->blob);
-    dataset_free_folders(ds);
+    free_folders(ds);
     free(ds);
 }
 
@@ -134,78 +118,4 @@ bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64
     if (ds->ops && ds->ops->find)
         return ds->ops->find(ds, name, len, ret);
     return padded_number_parse(name, len, ds->key_digits, ret) && *ret < ds->samples;
-}
-
-void dataset_add_numbering(struct dataset *ds)
-{
-    ds->field[ds->n_fields++] = (struct field){
-        .name = "index",
-        .role = FIELD_NUMBER,
-        .ops = &field_number,
-        .dtype = DTYPE_I8,
-        .width = 8,
-        .item_bytes = 8,
-    };
-    ds->field[ds->n_fields++] = (struct field){
-        .name = "key",
-        .role = FIELD_KEY,
-        .ops = &field_key,
-        .dtype = DTYPE_TEXT,
-        .width = ds->key_digits,
-        .item_bytes = ds->key_digits,
-    };
-}
-
-/* A batch axis and the axes of an item. */
-static void add_axes(const struct field *f, const struct selection *sel, bool stored,
-                     struct form *ret)
-{
-    ret->ndim = 0;
-    if (!sel->single)
-        ret->dim[ret->ndim++] = sel->count;
-    for (unsigned i = 0; i < f->ndim; i++)
-        ret->dim[ret->ndim++] = stored ? field_stored_dim(f, i) : f->dim[i];
-}
-
-int field_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-               struct form *ret, uint64_t *ret_bytes)
-{
-    uint64_t bytes;
-    bool fits = true;
-
-    ret->dtype = f->dtype;
-    ret->width = f->width;
-    if (f->ops->form) {
-        int r = f->ops->form(ds, f, sel, ret);
-
-        if (r < 0)
-            return r;
-    } else {
-        add_axes(f, sel, false, ret);
-    }
-    bytes = ret->width;
-    for (unsigned i = 0; i < ret->ndim; i++) {
-        if (!ret->dim[i]) {
-            *ret_bytes = 0;
-            return 0;
-        }
-        fits = fits && checked_mul(bytes, ret->dim[i], &bytes);
-    }
-    *ret_bytes = bytes;
-    return fits ? 0 : -EFBIG;
-}
-
-void field_stored_form(const struct field *f, const struct selection *sel, struct form *ret)
-{
-    ret->dtype = f->stored_dtype;
-    ret->width = f->stored_width;
-    add_axes(f, sel, true, ret);
-}
-
-void form_shape_text(const struct form *form, struct text *t)
-{
-    text_add(t, "(");
-    for (unsigned i = 0; i < form->ndim; i++)
-        text_add(t, "%s%llu", i ? ", " : "", (unsigned long long)form->dim[i]);
-    text_add(t, form->ndim == 1 ? ",)" : ")");
 }

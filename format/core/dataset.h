@@ -231,6 +231,9 @@ int field_form(const struct dataset *ds, const struct field *f, const struct sel
 /* The same for the bytes as stored; f has no form() of its own. */
 void field_stored_form(const struct field *f, const struct selection *sel, struct form *ret);
 
+/* The size of axis i of an item as the source stores it. */
+uint64_t field_stored_dim(const struct field *f, unsigned i);
+
 /* numpy's text of a shape: "(128, 28, 28)", "(3,)", "()". */
 void form_shape_text(const struct form *form, struct text *t);
 

@@ -92,20 +92,3 @@ int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encode
     }
     return 0;
 }
-
-void dataset_free_folders(struct dataset *ds)
-{
-    for (unsigned i = 0; i < ds->n_folders; i++)
-        for (unsigned scope = 0; scope < N_SCOPES; scope++)
-            free(ds->folder[i].kind[scope]);
-    free(ds->folder);
-    ds->folder = NULL;
-    ds->n_folders = 0;
-}
-
-uint64_t field_stored_dim(const struct field *f, unsigned i)
-{
-    bool exchanged = f->ops == &field_transposed || f->ops == &field_unit_transposed;
-
-    return f->dim[exchanged ? f->ndim - 1 - i : i];
-}

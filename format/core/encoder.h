@@ -59,9 +59,5 @@ int offer_alone(struct offers *offers, const struct field *field, const char *ex
 /* Ask each of n encoders what it offers for ds and fill ds->folder; the fields of ds must be known.
  * 0, -ENOMEM or -E2BIG (more than KINDS_MAX kinds in a folder). */
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n);
-void dataset_free_folders(struct dataset *ds);
-
-/* The size of axis i of an item as the source stores it. */
-uint64_t field_stored_dim(const struct field *f, unsigned i);
 
 #endif

@@ -404,3 +404,23 @@ const struct field_ops field_transposed = {.read = read_transposed};
 const struct field_ops field_unit_transposed = {.read = read_unit_transposed};
 const struct field_ops field_number = {.read = read_number};
 const struct field_ops field_key = {.read = read_key};
+
+void dataset_add_numbering(struct dataset *ds)
+{
+    ds->field[ds->n_fields++] = (struct field){
+        .name = "index",
+        .role = FIELD_NUMBER,
+        .ops = &field_number,
+        .dtype = DTYPE_I8,
+        .width = 8,
+        .item_bytes = 8,
+    };
+    ds->field[ds->n_fields++] = (struct field){
+        .name = "key",
+        .role = FIELD_KEY,
+        .ops = &field_key,
+        .dtype = DTYPE_TEXT,
+        .width = ds->key_digits,
+        .item_bytes = ds->key_digits,
+    };
+}
