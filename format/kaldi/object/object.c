@@ -1,54 +1,12 @@
-/* Objects of Kaldi tables: the types and their arrays, and the choice of the function that measures
- * or decodes an object. */
+/* Objects of Kaldi tables: the choice of the function that measures or decodes an object. */
 #include "format/kaldi/object/object.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/scope.h"
 #include "format/kaldi/object/walk.h"
 #include "format/kaldi/object/wave.h"
-
-#define INTEGERS(suffix, ndim, ...)                                                                \
-    {                                                                                              \
-        suffix, DTYPE_I4, false, ndim,                                                             \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
-#define REALS(ndim, ...)                                                                           \
-    {                                                                                              \
-        "", DTYPE_F4, true, ndim,                                                                  \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
-
-const struct kaldi_type_info kaldi_types[N_KALDI_TYPES] = {
-    [KALDI_UNKNOWN] = {.name = ""},
-    [KALDI_MATRIX] = {"matrix", 1, {REALS(2, 0, 1)}},
-    [KALDI_VECTOR] = {"vector", 1, {REALS(1, 0)}},
-    [KALDI_PACKED] = {"packed", 1, {REALS(1, 0)}},
-    [KALDI_INT] = {"int", 1, {INTEGERS("", 0, 0)}},
-    [KALDI_FLOAT] = {"float", 1, {REALS(0, 0)}},
-    [KALDI_DOUBLE] = {"double", 1, {{"", DTYPE_F8, true, 0, {0}}}},
-    [KALDI_BOOL] = {"bool", 1, {{"", DTYPE_U1, false, 0, {0}}}},
-    [KALDI_INTS] = {"int-vector", 1, {INTEGERS("", 1, 0)}},
-    [KALDI_INT_LISTS] = {"int-vectors", 2, {INTEGERS("_counts", 1, 0), INTEGERS("", 1, 1)}},
-    [KALDI_INT_PAIRS] = {"int-pairs", 1, {INTEGERS("", 2, 0, KALDI_DIM_TWO)}},
-    [KALDI_FLOAT_PAIRS] = {"float-pairs", 1, {REALS(2, 0, KALDI_DIM_TWO)}},
-    [KALDI_POSTERIOR] = {"posterior",
-                         3,
-                         {INTEGERS("_counts", 1, 0), INTEGERS("_index", 1, 1), REALS(1, 1)}},
-    [KALDI_GAUSS_POST] = {"gauss-posterior",
-                          4,
-                          {INTEGERS("_counts", 1, 0), INTEGERS("_index", 1, 1),
-                           INTEGERS("_dims", 1, 1), REALS(1, 2)}},
-    [KALDI_TOKEN] = {.name = "token"},
-    [KALDI_TOKENS] = {.name = "tokens"},
-    [KALDI_WAVE] = {.name = "wave"},
-};
 
 static int measure_wave(struct kaldi_in *in, uint64_t at, struct kaldi_object *ret, struct diag *d)
 {
@@ -118,32 +76,6 @@ int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type want, struct
     return kaldi_binary_measure(in, at, want, ret, d);
 }
 
-static uint64_t axis(const struct kaldi_object *object, const struct kaldi_array *array, unsigned k)
-{
-    return array->dim[k] == KALDI_DIM_TWO ? 2 : object->dim[array->dim[k]];
-}
-
-static enum dtype shown_as(const struct kaldi_array *array, enum dtype dtype)
-{
-    return array->real ? dtype : array->dtype;
-}
-
-bool kaldi_array_bytes(const struct kaldi_object *object, unsigned i, enum dtype dtype,
-                       uint64_t *ret)
-{
-    const struct kaldi_array *array = &kaldi_types[object->type].array[i];
-    uint64_t bytes = dtype_info(shown_as(array, dtype))->bytes;
-
-    assert(i < kaldi_types[object->type].n_arrays);
-    for (unsigned k = 0; k < array->ndim; k++)
-        if (!checked_mul(bytes, axis(object, array, k), &bytes))
-            return false;
-    if (bytes > INT64_MAX)
-        return false;
-    *ret = bytes;
-    return true;
-}
-
 int kaldi_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
                  enum dtype dtype, uint8_t *dst, const char *name, struct diag *d)
 {
@@ -151,42 +83,4 @@ int kaldi_decode(const struct kaldi_object *object, const uint8_t *bytes, unsign
     if (object->store == KALDI_TEXT)
         return kaldi_text_decode(object, bytes, i, dtype, dst, name, d);
     return kaldi_binary_decode(object, bytes, i, dtype, dst, name, d);
-}
-
-unsigned kaldi_plain_width(const struct kaldi_object *object)
-{
-    bool one =
-        object->type == KALDI_INT || object->type == KALDI_FLOAT || object->type == KALDI_DOUBLE;
-
-    switch (object->store) {
-    case KALDI_FM:
-    case KALDI_FV:
-    case KALDI_FP:
-    case KALDI_NPY:
-        return 4;
-    case KALDI_DM:
-    case KALDI_DV:
-    case KALDI_DP:
-    case KALDI_NPY8:
-        return 8;
-    case KALDI_BINARY:
-        return one ? 4 : 0;
-    case KALDI_BINARY8:
-        return one ? 8 : 0;
-    default:
-        return 0;
-    }
-}
-
-bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype, uint64_t *ret)
-{
-    unsigned width = kaldi_plain_width(object);
-    uint64_t bytes;
-
-    if (!width || width != dtype_info(shown_as(&kaldi_types[object->type].array[i], dtype))->bytes)
-        return false;
-    if (!kaldi_array_bytes(object, i, dtype, &bytes) || bytes > object->len)
-        return false;
-    *ret = object->len - bytes; /* they are at its end */
-    return true;
 }

@@ -1,4 +1,5 @@
-/* What the parsers of Kaldi's text share: text.c, text_matrix.c and text_lines.c of this folder.
+/* What the parsers of Kaldi's text share. text.c of this folder calls the parsers, in text_matrix.c
+ * and text_lines.c; they call text_values.c.
  *
  * Each type has one parser, which reads what Kaldi reads and refuses what makes Kaldi throw or
  * abort. It counts all values and can store those of one array in dst, so the same walk measures an

@@ -1,4 +1,5 @@
-/* What the files of the pass share: pass.c (rows), archive.c and script.c of this folder. */
+/* What the files of the pass share: pass.c of this folder (its steps) calls archive.c and script.c
+ * (the next row), which call pass_rows.c (what is known of a row). */
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_PASS_PARTS_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_PASS_PARTS_H
 

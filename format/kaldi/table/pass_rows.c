@@ -1,0 +1,181 @@
+/* What the pass finds: a row is added to the index, to the totals of its table, and to the notes if
+ * something is not as it should be. */
+#include "format/kaldi/table/pass_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "format/kaldi/object/wave.h"
+
+#define NOTES 10 /* of a kind, in the table's notes */
+
+uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KALDI_DIMS])
+{
+    static const uint8_t bytes[N_KALDI_STORES] = {
+        [KALDI_FM] = 4,   [KALDI_DM] = 8,     [KALDI_CM] = 1,   [KALDI_CM2] = 2,  [KALDI_CM3] = 1,
+        [KALDI_FV] = 4,   [KALDI_DV] = 8,     [KALDI_FP] = 4,   [KALDI_DP] = 8,   [KALDI_NPY] = 4,
+        [KALDI_NPY8] = 8, [KALDI_BINARY] = 5, [KALDI_RIFF] = 2, [KALDI_RIFX] = 2,
+    };
+
+    switch (store) {
+    case KALDI_FV:
+    case KALDI_DV:
+    case KALDI_FP:
+    case KALDI_DP:
+    case KALDI_BINARY:
+        return dim[0] * bytes[store];
+    default: /* may wrap around: it only must be the same each time */
+        return dim[0] * (dim[1] ? dim[1] : 1) * bytes[store];
+    }
+}
+
+void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text)
+{
+    if ((*reported)++ < NOTES)
+        text_add(&table->notes, "%s\n", text);
+    else if (*reported == NOTES + 1)
+        text_add(&table->notes, "and more of that kind\n");
+}
+
+/* kaldi=s promises an order. */
+static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
+{
+    size_t common = len < pass->last_len ? len : pass->last_len;
+    int order = common ? memcmp(pass->last, key, common) : 0;
+    char text[512];
+
+    if (!order)
+        order = pass->last_len < len ? -1 : pass->last_len > len;
+    if (pass->rows && order >= 0) {
+        snprintf(text, sizeof(text),
+                 "%s: row %llu: want keys in the order of their bytes (kaldi=s), found '%.*s' %s "
+                 "'%.*s'",
+                 blob_name(pass->table->blob), (unsigned long long)pass->rows + 1,
+                 (int)min_u64(len, 100), (const char *)key, order ? "after" : "twice, after",
+                 (int)min_u64(pass->last_len, 100), (const char *)pass->last);
+        kaldi_note(pass->table, &pass->reported_order, text);
+    }
+    memcpy(pass->last, key, len);
+    pass->last_len = len;
+}
+
+static int add_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
+                   const uint64_t number[static KALDI_COLUMNS])
+{
+    if (pass->table->sorted)
+        check_order(pass, key, len);
+    pass->rows++;
+    return key_index_add(pass->table->builder, key, len, number);
+}
+
+int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason)
+{
+    uint64_t number[KALDI_COLUMNS] = {[COLUMN_WHAT] = KALDI_BAD};
+    struct kaldi_table *table = pass->table;
+
+    kaldi_note(table, &pass->reported_bad, reason);
+    if (table->permissive) {
+        table->totals.left_out++;
+        return 0;
+    }
+    table->totals.bad++;
+    if (pass->n_faults < KALDI_FAULTS) {
+        if (array_capacity(&pass->fault, pass->n_faults, sizeof(*pass->fault)) < 0)
+            return -ENOMEM;
+        pass->fault[pass->n_faults].row = pass->rows;
+        pass->fault[pass->n_faults].text = strdup(reason);
+        if (!pass->fault[pass->n_faults++].text)
+            return -ENOMEM;
+    }
+    return add_row(pass, key, len, number);
+}
+
+static void add_to_totals(struct kaldi_pass *pass, const struct kaldi_object *object,
+                          const uint64_t n[static 2])
+{
+    struct kaldi_totals *t = &pass->table->totals;
+    const uint64_t dim[2] = {n[1], object->dim[2]};
+
+    for (unsigned i = 0; i < 2; i++) {
+        /* A matrix without rows has no columns, and still fits the others. */
+        if (!n[0] && !dim[i])
+            continue;
+        if (!pass->good)
+            t->dim[i] = dim[i];
+        t->varies[i] = t->varies[i] || t->dim[i] != dim[i];
+    }
+    pass->good += n[0] || n[1];
+    switch (object->store) {
+    case KALDI_DM:
+    case KALDI_DV:
+    case KALDI_DP:
+    case KALDI_NPY8:
+    case KALDI_BINARY8:
+        t->any_double = true;
+        break;
+    case KALDI_SM:
+    case KALDI_SV:
+        t->any_double = t->any_double || object->dim[2];
+        break;
+    default:
+        break;
+    }
+}
+
+/* What text has besides its dims: where its tokens are, and whether its line ends. */
+int kaldi_look_at_text(struct kaldi_in *in, struct kaldi_object *object, unsigned *flags)
+{
+    bool tokens = object->type == KALDI_TOKEN || object->type == KALDI_TOKENS;
+    uint64_t from = tokens || !object->len ? object->start : object->start + object->len - 1;
+    size_t len = (size_t)(object->start + object->len - from), have = 0;
+    const uint8_t *text;
+
+    if (object->store != KALDI_TEXT)
+        return 0;
+    text = kaldi_in_at(in, from, len, &have);
+    if (!text || have < len)
+        return in->error ? in->error : -ESTALE;
+    if (tokens)
+        kaldi_text_trim(text, len, &object->dim[1], &object->dim[0]);
+    if (!len || text[len - 1] != '\n')
+        *flags |= WHAT_OPEN;
+    return 0;
+}
+
+/* Where the samples of a wave begin in the object. */
+int kaldi_look_at_wave(struct kaldi_in *in, const struct kaldi_object *object,
+                       uint64_t ret_range[static 4])
+{
+    struct kaldi_wave wave;
+    int r = object->type == KALDI_WAVE ? kaldi_wave_measure(in, object->start, &wave, NULL) : 0;
+
+    if (r == 0 && object->type == KALDI_WAVE)
+        ret_range[1] = wave.data - object->start;
+    return r;
+}
+
+/* range: the rows and columns that count, if flags have WHAT_CUT. */
+int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
+                       const struct kaldi_object *object, unsigned flags, const uint64_t *range)
+{
+    uint64_t n[2] = {object->dim[0], object->dim[1]};
+    uint64_t number[KALDI_COLUMNS] = {
+        [COLUMN_FILE] = file,
+        [COLUMN_START] = object->start,
+        [COLUMN_WHAT] = object->store | flags,
+        [COLUMN_LEN] = object->len - kaldi_len_estimate(object->store, object->dim),
+    };
+
+    for (unsigned i = 0; i < KALDI_DIMS; i++)
+        number[COLUMN_DIM + i] = object->dim[i];
+    memcpy(&number[COLUMN_FIRST], range, 4 * sizeof(*range));
+    if (flags & WHAT_CUT) {
+        n[0] = range[2];
+        n[1] = range[3];
+    }
+    add_to_totals(pass, object, n);
+    return add_row(pass, key, len, number);
+}
