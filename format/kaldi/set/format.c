@@ -304,6 +304,7 @@ static bool is_directory(const struct folder_files *files)
 static int add_dataset(struct folder_files *files, const char *name, struct kaldi_parts *parts,
                        bool is_alone)
 {
+    extern const struct format format_kaldi;
     struct dataset *ds = NULL;
     int r = 0;
 
@@ -311,7 +312,7 @@ static int add_dataset(struct folder_files *files, const char *name, struct kald
         if (parts->table[i]->kind == KALDI_SCRIPT)
             r = take_material(files, parts->table[i], parts);
     if (r == 0)
-        r = kaldi_set_new(files->setup, parts, is_alone, &ds);
+        r = kaldi_set_new(&format_kaldi, files->setup, parts, is_alone, &ds);
     if (r == -E2BIG)
         return files->finds->error(files->finds, name, "want fewer tables in one data directory");
     return r < 0 ? r : files->finds->dataset(files->finds, name, ds);

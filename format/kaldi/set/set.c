@@ -378,10 +378,9 @@ static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_pa
     return 0;
 }
 
-int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, bool is_alone,
-                  struct dataset **ret)
+int kaldi_set_new(const struct format *format, const struct format_setup *setup,
+                  struct kaldi_parts *parts, bool is_alone, struct dataset **ret)
 {
-    extern const struct format format_kaldi;
     AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
     struct kaldi_set *set = calloc(1, sizeof(*set));
     bool joined = parts->n > 1 || parts->segments;
@@ -392,7 +391,7 @@ int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, b
         return -ENOMEM;
     }
     ds->impl = set;
-    ds->format = &format_kaldi;
+    ds->format = format;
     ds->ops = &kaldi_ops;
     ds->memo = set->memo = setup->memo;
     r = take_parts(ds, set, parts, is_alone);

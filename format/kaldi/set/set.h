@@ -55,10 +55,10 @@ struct kaldi_parts {
 void kaldi_parts_release(struct kaldi_parts *parts);
 #define AUTO_KALDI_PARTS AUTO(kaldi_parts_release) /* of one that starts as {0} */
 
-/* Make a dataset of one table or more; it takes ownership of what parts holds. is_alone: files of a
- * field need not name it. 0, -ENOMEM, -E2BIG: too many tables. */
-int kaldi_set_new(const struct format_setup *setup, struct kaldi_parts *parts, bool is_alone,
-                  struct dataset **ret);
+/* Make a dataset of that format, of one table or more; it takes ownership of what parts holds.
+ * is_alone: files of a field need not name it. 0, -ENOMEM, -E2BIG: too many tables. */
+int kaldi_set_new(const struct format *format, const struct format_setup *setup,
+                  struct kaldi_parts *parts, bool is_alone, struct dataset **ret);
 
 /* ---- cells (format/kaldi/set/cell.c) ---- */
 
