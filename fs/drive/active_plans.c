@@ -58,9 +58,10 @@ static bool is_close(uint64_t at, uint64_t until, uint64_t unit)
     return unit + SLACK >= at && unit <= max_u64(at, until) + SLACK;
 }
 
-struct active_plan *cursor_find_locked(struct active_plans *active_plans, const struct node *node)
+struct active_plan *active_plan_find_locked(struct active_plans *active_plans,
+                                            const struct node *node)
 {
-    uint64_t unit = cursor_unit(node);
+    uint64_t unit = active_plan_unit(node);
     struct active_plan *other = NULL;
 
     lock_assert_held(&active_plans->lock);
@@ -69,7 +70,7 @@ struct active_plan *cursor_find_locked(struct active_plans *active_plans, const 
 
         if (!is_like(active, node))
             continue;
-        if (cursor_is_open(active, unit) || is_close(active->at, active->pushed, unit))
+        if (active_plan_is_open(active, unit) || is_close(active->at, active->pushed, unit))
             return active;
         if (!other || active->last_ns > other->last_ns)
             other = active;
@@ -122,7 +123,7 @@ static bool retire_others_locked(struct active_plans *active_plans, const struct
     return goes_on && now->at <= SLACK;
 }
 
-void cursor_push_from(struct active_plan *active, uint64_t unit)
+void active_plan_push_from(struct active_plan *active, uint64_t unit)
 {
     while (active->n_marks && active->mark[(active->n_marks - 1) % MARKS] >= unit)
         active->n_marks--;
@@ -147,7 +148,7 @@ static void go_to(struct active_plan *active, uint64_t unit)
     active->at = unit;
     active->came = active->ended = 0;
     active->reported = 0;
-    cursor_push_from(active, unit + 1);
+    active_plan_push_from(active, unit + 1);
     memset(active->open, 0, sizeof(active->open));
     open_units(active, unit < SLACK ? 0 : unit, unit);
     active->dropped = unit;
@@ -176,7 +177,7 @@ static struct active_plan *begin_locked(struct active_plans *active_plans, const
         .samples = samples ? 1 : node->plan->schedule.batch,
         .ghost = UINT64_MAX,
     };
-    go_to(active, cursor_unit(node));
+    go_to(active, active_plan_unit(node));
     return active;
 }
 
@@ -200,7 +201,7 @@ void active_plans_announce(struct active_plans *active_plans, const struct plan_
 
 /* ---- reads ---- */
 
-bool cursor_is_marked(const struct active_plan *active, uint64_t unit)
+bool active_plan_is_marked(const struct active_plan *active, uint64_t unit)
 {
     uint64_t last = active->n_marks, first = last - min_u64(last, MARKS);
 
@@ -226,10 +227,10 @@ static void note_overtaken(struct active_plans *active_plans, struct active_plan
                            uint64_t unit, int64_t now)
 {
     open_units(active, active->done, unit);
-    cursor_push_from(active, unit + 1);
+    active_plan_push_from(active, unit + 1);
     if (now < active->rest_until || ++active->overtaken <= OVERTAKEN_MOST)
         return;
-    cursor_count(&active_plans->counters.overtaken, 1);
+    active_plan_count(&active_plans->counters.overtaken, 1);
     active->rest_until = now + (REST_NS << min_u64(active->rests, RESTS_MOST));
     active->rests++;
     active->overtaken = 0;
@@ -264,19 +265,19 @@ static void move(struct active_plans *active_plans, struct active_plan *active, 
 static bool note_lost(struct active_plans *active_plans, struct active_plan *active,
                       const struct node *node)
 {
-    uint64_t unit = cursor_unit(node);
+    uint64_t unit = active_plan_unit(node);
 
-    if (unit >= active->done || unit < active->stored || cursor_is_marked(active, unit) ||
+    if (unit >= active->done || unit < active->stored || active_plan_is_marked(active, unit) ||
         !(active->kinds >> node_kind(node) & 1))
         return false;
-    cursor_count(&active_plans->counters.lost, 1);
+    active_plan_count(&active_plans->counters.lost, 1);
     active->window = max_u64(active->window / 2, WINDOW_START);
     if (unit <= active->at)
         return true;
     active->lost = unit <= active->lost_unit + LOST_GAP ? active->lost + 1 : 1;
     active->lost_unit = unit;
     if (active->lost == LOST_MOST) {
-        cursor_push_from(active, unit + 1);
+        active_plan_push_from(active, unit + 1);
         active->lost = 0;
     }
     return true;
@@ -287,11 +288,11 @@ static bool note_lost(struct active_plans *active_plans, struct active_plan *act
 static struct active_plan *jump_locked(struct active_plans *active_plans,
                                        struct active_plan *active, const struct node *node)
 {
-    uint64_t unit = cursor_unit(node);
+    uint64_t unit = active_plan_unit(node);
 
     lock_assert_held(&active_plans->lock);
     if (!active->is_samples || active->in_sequence >= SURE) {
-        cursor_count(&active_plans->counters.jumps, 1);
+        active_plan_count(&active_plans->counters.jumps, 1);
         if (active->ghost != UINT64_MAX && is_close(active->ghost, active->ghost, unit)) {
             active->ghost = UINT64_MAX;
             active->is_stray = active->in_sequence == 1;
@@ -310,12 +311,12 @@ static bool is_jump(const struct active_plan *active, uint64_t unit)
 {
     if (active->is_samples && active->in_sequence < SURE)
         return unit < active->at || unit > active->at + SURE_GAP;
-    if (cursor_is_open(active, unit)) /* a worker that waits for long goes on */
+    if (active_plan_is_open(active, unit)) /* a worker that waits for long goes on */
         return false;
     return !is_close(active->at, active->pushed, unit);
 }
 
-bool cursor_is_live(const struct active_plan *active)
+bool active_plan_is_live(const struct active_plan *active)
 {
     return active->id && !active->is_stray && (!active->is_samples || active->in_sequence >= SURE);
 }
@@ -326,22 +327,22 @@ static void note_kind(struct active_plan *active, unsigned kind)
     const uint64_t bit = UINT64_C(1) << kind;
 
     if (active->kinds && !(active->kinds & bit))
-        cursor_push_from(active, active->at + 1);
+        active_plan_push_from(active, active->at + 1);
     active->kinds |= bit;
     active->came |= bit;
 }
 
 unsigned active_plans_read(struct active_plans *active_plans, const struct node *node, uint64_t end)
 {
-    uint64_t unit = cursor_unit(node);
+    uint64_t unit = active_plan_unit(node);
     int64_t now = active_plans->options.now();
     struct active_plan *active;
     unsigned result = 0;
     bool was_live;
     LOCK_SCOPE(&active_plans->lock);
 
-    active = cursor_find_locked(active_plans, node);
-    was_live = active && cursor_is_live(active);
+    active = active_plan_find_locked(active_plans, node);
+    was_live = active && active_plan_is_live(active);
     if (!active) {
         active = begin_locked(active_plans, node);
         active->moved_ns = now;
@@ -362,8 +363,8 @@ unsigned active_plans_read(struct active_plans *active_plans, const struct node 
     active->last_ns = now;
     note_kind(active, node_kind(node));
     if (!active->unit_bytes)
-        active->unit_bytes = cursor_pages(end);
-    return cursor_is_live(active) ? result : 0;
+        active->unit_bytes = active_plan_pages(end);
+    return active_plan_is_live(active) ? result : 0;
 }
 
 void active_plans_given(struct active_plans *active_plans, const struct node *node, uint64_t off,
@@ -374,12 +375,12 @@ void active_plans_given(struct active_plans *active_plans, const struct node *no
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
-    active = cursor_find_locked(active_plans, node);
-    if (active && cursor_unit(node) + 1 == active->units && off + bytes >= size)
+    active = active_plan_find_locked(active_plans, node);
+    if (active && active_plan_unit(node) + 1 == active->units && off + bytes >= size)
         active->ended |= bit;
-    if (!active || !cursor_is_open(active, cursor_unit(node)))
+    if (!active || !active_plan_is_open(active, active_plan_unit(node)))
         return;
-    open = &active->open[cursor_unit(node) % OPEN_MOST];
+    open = &active->open[active_plan_unit(node) % OPEN_MOST];
     if (size != UINT64_MAX && !(open->kinds & bit)) {
         open->kinds |= bit;
         open->bytes += size;
@@ -394,7 +395,7 @@ void active_plans_waited(struct active_plans *active_plans, const struct node *n
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
-    active = cursor_find_locked(active_plans, node);
+    active = active_plan_find_locked(active_plans, node);
     if (active)
         active->wait_ns += ns;
 }

@@ -33,8 +33,8 @@ size_t actives_cursors(struct active_plans *active_plans,
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         struct active_plan *active = &active_plans->active[i];
 
-        if (!cursor_is_live(active) ||
-            (active->folder && cursor_is_quiet(active, now) && active->last_ns < latest))
+        if (!active_plan_is_live(active) ||
+            (active->folder && active_plan_is_quiet(active, now) && active->last_ns < latest))
             continue;
         ret[n++] = (struct active_cursor){
             .id = active->id,
@@ -72,7 +72,7 @@ size_t active_plans_list(struct active_plans *active_plans,
         bool was_read = active->first_ns != 0;
         bool is_over = active->came && (active->ended & active->came) == active->came;
 
-        if (!cursor_is_live(active))
+        if (!active_plan_is_live(active))
             continue;
         ret[n++] = (struct active_info){
             .plan = active->plan,

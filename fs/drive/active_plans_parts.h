@@ -104,23 +104,23 @@ struct active_plans {
     int64_t looked;    /* the time, of active_plans_next_push() */
 };
 
-static inline void cursor_count(_Atomic uint64_t *counter, uint64_t n)
+static inline void active_plan_count(_Atomic uint64_t *counter, uint64_t n)
 {
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
 /* Bytes of whole pages. */
-static inline uint64_t cursor_pages(uint64_t bytes)
+static inline uint64_t active_plan_pages(uint64_t bytes)
 {
     return ceil_div(max_u64(bytes, 1), PAGE) * PAGE;
 }
 
-static inline uint64_t cursor_unit(const struct node *node)
+static inline uint64_t active_plan_unit(const struct node *node)
 {
     return node->number;
 }
 
-static inline bool cursor_is_open(const struct active_plan *active, uint64_t unit)
+static inline bool active_plan_is_open(const struct active_plan *active, uint64_t unit)
 {
     const struct open_unit *open = &active->open[unit % OPEN_MOST];
 
@@ -128,7 +128,7 @@ static inline bool cursor_is_open(const struct active_plan *active, uint64_t uni
 }
 
 /* Has nothing been read for so long that the plan may be one that is not read any more? */
-static inline bool cursor_is_quiet(const struct active_plan *active, int64_t now)
+static inline bool active_plan_is_quiet(const struct active_plan *active, int64_t now)
 {
     double quiet = (double)(now - active->last_ns) / NS_PER_S;
     double expected = active->units_per_s > 0 ? MARK_MOST / active->units_per_s : 0;
@@ -138,15 +138,16 @@ static inline bool cursor_is_quiet(const struct active_plan *active, int64_t now
 
 /* The active plan that a read belongs to: the one that has the unit open, or whose reader is close,
  * else any reader of that folder. NULL: none. */
-struct active_plan *cursor_find_locked(struct active_plans *active_plans, const struct node *node);
+struct active_plan *active_plan_find_locked(struct active_plans *active_plans,
+                                            const struct node *node);
 
 /* Do samples that are read follow one another at all? Batches always count; but one that was read
  * very late, by a worker of a reader that is far ahead, is no reader of its own. */
-bool cursor_is_live(const struct active_plan *active);
+bool active_plan_is_live(const struct active_plan *active);
 
-bool cursor_is_marked(const struct active_plan *active, uint64_t unit);
+bool active_plan_is_marked(const struct active_plan *active, uint64_t unit);
 
 /* Units from that one on are pushed, perhaps again: marks that they had are none, any more. */
-void cursor_push_from(struct active_plan *active, uint64_t unit);
+void active_plan_push_from(struct active_plan *active, uint64_t unit);
 
 #endif

@@ -18,7 +18,7 @@ static uint64_t share_locked(const struct active_plans *active_plans, int64_t no
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         const struct active_plan *active = &active_plans->active[i];
 
-        n += cursor_is_live(active) && active->folder && !cursor_is_quiet(active, now);
+        n += active_plan_is_live(active) && active->folder && !active_plan_is_quiet(active, now);
     }
     return min_u64(active_plans->options.ahead, active_plans->capacity) / max_u64(n, 1);
 }
@@ -31,7 +31,7 @@ static uint64_t window_of(const struct active_plan *active, uint64_t share)
 
 static bool may_push(const struct active_plan *active, uint64_t share, int64_t now)
 {
-    return cursor_is_live(active) && active->folder && !active->being_made &&
+    return active_plan_is_live(active) && active->folder && !active->being_made &&
            !active->waits_for_move && now >= active->rest_until && active->pushed < active->units &&
            active->pushed - active->at <= window_of(active, share);
 }
@@ -39,7 +39,7 @@ static bool may_push(const struct active_plan *active, uint64_t share, int64_t n
 /* What was passed, for sure, by a whole slack. */
 static bool may_drop(const struct active_plans *active_plans, const struct active_plan *active)
 {
-    return active_plans->options.drops && cursor_is_live(active) && active->folder &&
+    return active_plans->options.drops && active_plan_is_live(active) && active->folder &&
            !active->being_made && active->dropped + SLACK < active->at;
 }
 
@@ -71,10 +71,10 @@ static void take_push(struct active_plan *active, uint64_t share, struct push_fi
 
     *ret = (struct push_file){.ticket = active->id};
     node_sibling(&active->node, active->pushed, kind, &ret->node);
-    if (!active->this_bytes && !cursor_is_marked(active, active->pushed) &&
+    if (!active->this_bytes && !active_plan_is_marked(active, active->pushed) &&
         marks_next(active, window_of(active, share)))
         active->mark[active->n_marks++ % MARKS] = active->pushed;
-    ret->is_marked = cursor_is_marked(active, active->pushed);
+    ret->is_marked = active_plan_is_marked(active, active->pushed);
     active->being_made = true;
 }
 
@@ -120,7 +120,7 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
 /* The file is made: the next kind, or the next unit. */
 static void made(struct active_plan *active, const struct push_file *file, uint64_t bytes)
 {
-    active->this_bytes += cursor_pages(bytes);
+    active->this_bytes += active_plan_pages(bytes);
     active->kind = node_kind(&file->node) + 1;
     if (next_kind(active, active->kind) < KINDS_MAX)
         return;
@@ -158,13 +158,13 @@ bool active_plans_may_store(struct active_plans *active_plans, const struct push
 
     active = due_locked(active_plans, file);
     return active && (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
-                             cursor_pages(size) <=
+                             active_plan_pages(size) <=
                          share_locked(active_plans, now);
 }
 
 static struct used_file *used_file(struct active_plan *active, const struct node *node)
 {
-    return &active->used[(cursor_unit(node) * KINDS_MAX + node_kind(node)) % USED_MOST];
+    return &active->used[(active_plan_unit(node) * KINDS_MAX + node_kind(node)) % USED_MOST];
 }
 
 bool active_plans_is_due(struct active_plans *active_plans, const struct push_file *file)
@@ -196,20 +196,20 @@ bool active_plans_push_uses(struct active_plans *active_plans, const struct push
 bool active_plans_push_used(struct active_plans *active_plans, const struct node *node,
                             uint64_t off, uint64_t len)
 {
-    uint64_t unit = cursor_unit(node);
+    uint64_t unit = active_plan_unit(node);
     const struct used_file *used;
     const struct open_unit *open;
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
-    active = cursor_find_locked(active_plans, node);
+    active = active_plan_find_locked(active_plans, node);
     if (!active)
         return false;
     used = used_file(active, node);
     if (used->unit == unit && used->kind == node_kind(node) && used->end)
         return off + len <= used->end;
     open = &active->open[unit % OPEN_MOST];
-    return unit < active->pushed && !cursor_is_marked(active, unit) &&
+    return unit < active->pushed && !active_plan_is_marked(active, unit) &&
            !(open->unit == unit && (open->is_open || open->was_open));
 }
 
@@ -253,14 +253,14 @@ void active_plans_stored(struct active_plans *active_plans, const struct push_fi
     LOCK_SCOPE(&active_plans->lock);
 
     if (result >= 0) {
-        cursor_count(&active_plans->counters.pushed_files, 1);
-        cursor_count(&active_plans->counters.pushed_bytes, (uint64_t)result);
+        active_plan_count(&active_plans->counters.pushed_files, 1);
+        active_plan_count(&active_plans->counters.pushed_bytes, (uint64_t)result);
     } else if (result == -ENOENT) {
-        cursor_count(&active_plans->counters.unknown_files, 1);
+        active_plan_count(&active_plans->counters.unknown_files, 1);
     }
     active = of_ticket_locked(active_plans, file);
     if (active && result >= 0 &&
-        cursor_is_open(active, unit)) /* its reader has the rest from there */
+        active_plan_is_open(active, unit)) /* its reader has the rest from there */
         active->open[unit % OPEN_MOST].is_open = false;
     if (!active || unit < active->done || unit >= active->pushed)
         return;
@@ -268,7 +268,7 @@ void active_plans_stored(struct active_plans *active_plans, const struct push_fi
         active->done = unit + 1;
         return;
     }
-    cursor_push_from(active, unit);
+    active_plan_push_from(active, unit);
     failed(active_plans, active, result);
 }
 
@@ -280,7 +280,7 @@ int64_t active_plans_next_look(struct active_plans *active_plans)
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         const struct active_plan *active = &active_plans->active[i];
 
-        if (cursor_is_live(active) && active->rest_until > active_plans->looked &&
+        if (active_plan_is_live(active) && active->rest_until > active_plans->looked &&
             active->rest_until < next)
             next = active->rest_until;
     }
