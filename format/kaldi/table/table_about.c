@@ -1,0 +1,226 @@
+/* What a kept index says beside its rows: type, totals, notes, why rows are bad, and the files that
+ * an scp file names, with their identities. In this order; numbers are 8 bytes, little-endian, and
+ * stand in front of each string and list.
+ *
+ * The bytes come from a disk: no length is used that goes beyond their end. */
+#include "format/kaldi/table/table_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/kaldi/table/pass.h"
+
+static void put_u64(struct text *t, uint64_t v)
+{
+    uint8_t bytes[8];
+
+    store_le64(bytes, v);
+    text_add_bytes(t, (const char *)bytes, sizeof(bytes));
+}
+
+static void put_string(struct text *t, const char *s, size_t len)
+{
+    put_u64(t, len);
+    text_add_bytes(t, s, len);
+}
+
+struct get {
+    const uint8_t *at;
+    size_t left;
+    bool failed;
+};
+
+static uint64_t get_u64(struct get *g)
+{
+    uint64_t v;
+
+    if (g->left < 8) {
+        g->failed = true;
+        return 0;
+    }
+    v = load_le64(g->at);
+    g->at += 8;
+    g->left -= 8;
+    return v;
+}
+
+/* A string in place; "" if there is none. */
+static const char *get_string(struct get *g, size_t *ret_len)
+{
+    const char *s = (const char *)g->at + 8;
+    uint64_t len = get_u64(g);
+
+    if (len > g->left) {
+        g->failed = true;
+        len = 0;
+    }
+    *ret_len = (size_t)len;
+    g->at += len;
+    g->left -= (size_t)len;
+    return g->failed ? "" : s;
+}
+
+static void put_totals(struct text *t, const struct kaldi_totals *totals)
+{
+    put_u64(t, totals->any_double | totals->varies[0] << 1 | totals->varies[1] << 2 |
+                   totals->ends_early << 3);
+    put_u64(t, totals->dim[0]);
+    put_u64(t, totals->dim[1]);
+    put_u64(t, totals->bad);
+    put_u64(t, totals->left_out);
+    put_u64(t, totals->hash);
+}
+
+static void get_totals(struct get *g, struct kaldi_totals *ret)
+{
+    uint64_t flags = get_u64(g);
+
+    *ret = (struct kaldi_totals){
+        .any_double = flags & 1, .varies = {flags & 2, flags & 4}, .ends_early = flags & 8};
+    ret->dim[0] = get_u64(g);
+    ret->dim[1] = get_u64(g);
+    ret->bad = get_u64(g);
+    ret->left_out = get_u64(g);
+    ret->hash = get_u64(g);
+}
+
+/* Encode the totals, the notes, the files with their identities, and the faults. */
+int kaldi_make_about(struct kaldi_table *table, struct text *ret)
+{
+    const struct kaldi_fault *fault = NULL;
+    size_t n_faults = kaldi_pass_faults(table->pass, &fault);
+    AUTO_TEXT struct text files = {0};
+
+    put_u64(&files, table->n_files - 1);
+    for (size_t i = 1; i < table->n_files; i++) {
+        AUTO_FREE char *identity = NULL;
+        int r = blob_identity(table->file[i].blob, &identity);
+
+        if (r < 0)
+            return r;
+        put_string(&files, table->file[i].path, strlen(table->file[i].path));
+        put_string(&files, identity, strlen(identity));
+    }
+    table->totals.hash = files.len ? key_hash(files.data, files.len) : 0;
+    put_u64(ret, table->type);
+    put_totals(ret, &table->totals);
+    put_string(ret, table->notes.data ? table->notes.data : "", table->notes.len);
+    put_u64(ret, n_faults);
+    for (size_t i = 0; i < n_faults; i++) {
+        put_u64(ret, fault[i].row);
+        put_string(ret, fault[i].text, strlen(fault[i].text));
+    }
+    text_add_bytes(ret, files.data, files.len);
+    return files.failed || ret->failed ? -ENOMEM : 0;
+}
+
+static bool skip_faults(struct get *g)
+{
+    uint64_t n = get_u64(g);
+    size_t len;
+
+    for (uint64_t i = 0; i < n && !g->failed; i++) {
+        get_u64(g);
+        get_string(g, &len);
+    }
+    return !g->failed;
+}
+
+/* Open a file that an scp file names, or the earlier output of a command. */
+static int open_named(const struct kaldi_table *table, const char *path, struct blob **ret)
+{
+    size_t len = strlen(path);
+    struct diag d = DIAG_INIT;
+
+    if (kaldi_is_command(path, len)) {
+        AUTO_FREE char *command = strndup(path, len - 1);
+
+        return command ? opener_kept(table->opener, command, ret) : -ENOMEM;
+    }
+    return opener_file(table->opener, table->folder, path, ret, &d);
+}
+
+int kaldi_add_own_file(struct kaldi_table *table, size_t n)
+{
+    /* A power of two, as array_capacity() makes it. */
+    size_t capacity = 2;
+
+    while (capacity <= n)
+        capacity *= 2;
+    table->file = calloc(capacity, sizeof(*table->file));
+    if (!table->file)
+        return -ENOMEM;
+    table->file[0].blob = table->blob;
+    table->n_files = 1;
+    return 0;
+}
+
+/* Decode the files; fails unless they are the same as when the index was made. */
+static int get_files(struct kaldi_table *table, struct get *g)
+{
+    uint64_t n = get_u64(g);
+    int r = n < g->left / 16 + 1 ? kaldi_add_own_file(table, (size_t)n) : -EBADMSG;
+
+    for (uint64_t i = 0; i < n && r == 0; i++) {
+        size_t path_len, known_len;
+        const char *path_at = get_string(g, &path_len), *known = get_string(g, &known_len);
+        AUTO_FREE char *path = strndup(path_at, path_len), *identity = NULL;
+        AUTO_BLOB struct blob *blob = NULL;
+        bool is_output = path && kaldi_is_command(path, strlen(path));
+
+        r = g->failed ? -EBADMSG : !path ? -ENOMEM : open_named(table, path, &blob);
+        if (r == 0)
+            r = blob_identity(blob, &identity);
+        if (r == 0 && (strlen(identity) != known_len || memcmp(identity, known, known_len) != 0))
+            r = -ESTALE;
+        if (r == 0)
+            table->file[table->n_files++] = (struct kaldi_file){
+                .is_output = is_output, .path = TAKE_PTR(path), .blob = TAKE_PTR(blob)};
+    }
+    return r;
+}
+
+/* Decode what is kept. Rows are not checked here: every use checks its numbers, since a kept index
+ * may be damaged. */
+int kaldi_take_about(struct kaldi_table *table, const struct key_index *index)
+{
+    struct get g = {index->about, index->about_len, false};
+    size_t len;
+    const char *notes;
+    int r;
+
+    if (index->columns != KALDI_COLUMNS || get_u64(&g) != table->type)
+        return -EBADMSG;
+    get_totals(&g, &table->totals);
+    notes = get_string(&g, &len);
+    if (g.failed || !skip_faults(&g))
+        return -EBADMSG;
+    r = get_files(table, &g);
+    if (r == 0 && len)
+        text_add_bytes(&table->notes, notes, len);
+    return r == 0 && table->notes.failed ? -ENOMEM : r;
+}
+
+int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag *d)
+{
+    struct get g = {table->index.about, table->index.about_len, false};
+    struct kaldi_totals totals;
+    uint64_t n;
+    size_t len;
+
+    get_u64(&g);
+    get_totals(&g, &totals);
+    get_string(&g, &len);
+    n = get_u64(&g);
+    for (uint64_t i = 0; i < n && !g.failed; i++) {
+        uint64_t at = get_u64(&g);
+        const char *text = get_string(&g, &len);
+
+        if (at == row && !g.failed)
+            return diag_set(d, -EBADMSG, "%.*s", (int)min_u64(len, 1000), text);
+    }
+    return diag_set(d, -EBADMSG, "%s: row %llu cannot be read; `epochfs info --check` says why",
+                    blob_name(table->blob), (unsigned long long)row + 1);
+}

@@ -1,0 +1,142 @@
+/* The type of a table, by the first objects that it leads to. */
+#include "format/kaldi/table/table_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/kaldi/table/scp.h"
+
+#define FIRST_LINES 100 /* of an scp file, one of them must lead to an object */
+
+/* As in Kaldi, a file is no archive if its first object cannot be read. */
+static int check_first(const struct kaldi_table *table, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object object;
+    uint8_t key[KEY_MAX];
+    uint64_t at = 0;
+    size_t len = 0;
+    bool is_plain;
+    int r;
+
+    kaldi_in_init(&in, table->blob);
+    r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
+    if (r == 0)
+        return kaldi_bad(&in, 0, d, "want a key and an object, found the end of the file");
+    return r < 0 ? r : kaldi_measure(&in, at, table->type, &object, d);
+}
+
+/* Guess the type of a command's output before it runs, by its text and the name of the table's
+ * file. */
+static enum kaldi_type guess_output(const struct kaldi_table *table, const struct scp_line *line)
+{
+    static const char *const audio[] = {"wav", "sph", "flac", "sox", "ffmpeg", "mp3", "ogg"};
+    const char *slash = strrchr(blob_name(table->blob), '/');
+    const char *name = slash ? slash + 1 : blob_name(table->blob);
+
+    for (size_t i = 0; i < ARRAY_LEN(audio); i++)
+        if (strstr(name, audio[i]) ||
+            memmem(line->path, line->path_len, audio[i], strlen(audio[i])))
+            return KALDI_WAVE;
+    return KALDI_MATRIX;
+}
+
+/* Measure the object that a line names as that type. */
+static int measure_named(const struct blob *blob, const struct scp_line *line, enum kaldi_type type,
+                         struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object object;
+
+    kaldi_in_init(&in, blob);
+    return kaldi_measure(&in, line->kind == SCP_OFFSET ? line->offset : 0, type, &object, d);
+}
+
+/* Find out the type, if it is unknown, from the object that a line names. 0; 1: that would take
+ * running a command. */
+static int type_of_line(struct kaldi_table *table, const struct scp_line *line, struct diag *d)
+{
+    AUTO_FREE char *path = strndup(line->path, line->path_len);
+    AUTO_BLOB struct blob *blob = NULL;
+    enum kaldi_type type = table->type;
+    struct opener_run *run = NULL;
+    int r;
+
+    if (!path)
+        return -ENOMEM;
+    if (line->kind == SCP_COMMAND && !table->opener->runs_commands)
+        return opener_start(table->opener, path, &run,
+                            d); /* its message says how to allow commands */
+    if (line->kind == SCP_COMMAND)
+        return 1;
+    r = opener_file(table->opener, table->folder, path, &blob, d);
+    if (r == 0 && type == KALDI_UNKNOWN)
+        r = kaldi_sniff_object(blob, line->kind == SCP_OFFSET ? line->offset : 0, table->asked,
+                               &type, d);
+    if (r == 0)
+        r = measure_named(blob, line, type, d);
+    if (r == 0)
+        table->type = type;
+    return r;
+}
+
+/* The first line that leads to an object decides; if none does, d keeps the first reason. */
+static int find_type_of_script(struct kaldi_table *table, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    enum kaldi_type guess = KALDI_UNKNOWN;
+    uint64_t at = 0;
+    int r = -ENODATA;
+
+    kaldi_in_init(&in, table->blob);
+    for (unsigned i = 0; i < FIRST_LINES && at < in.size; i++) {
+        size_t have = 0, len;
+        const uint8_t *text = kaldi_in_at(&in, at, 65536, &have), *end;
+        struct diag reason = DIAG_INIT;
+        struct scp_line line;
+        const char *wrong;
+
+        if (!text)
+            return kaldi_bad(&in, at, d, "cannot be read");
+        if (i == 0 && have >= 2 && text[0] == 0 && text[1] == 'B')
+            return kaldi_bad(&in, 0, d, "want lines of text, found a binary object");
+        end = memchr(text, '\n', have);
+        len = end ? (size_t)(end - text) : have;
+        at += len + 1;
+        wrong = scp_line_parse((const char *)text, len, &line);
+        if (wrong) {
+            diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->blob), i + 1, wrong);
+            if (line.ends_table)
+                break;
+            continue;
+        }
+        r = type_of_line(table, &line, &reason);
+        if (blob_says_nothing(r))
+            return diag_set(d, r, "%s", diag_text(&reason, r));
+        if (r == 0)
+            break;
+        if (r == 1) { /* the next line may name a file */
+            if (!guess)
+                guess = table->asked ? table->asked : guess_output(table, &line);
+            continue;
+        }
+        diag_set(d, r, "%s:%u: %s", blob_name(table->blob), i + 1, diag_text(&reason, r));
+    }
+    if (guess) {
+        table->type = table->type ? table->type : guess;
+        r = 0;
+    }
+    return r == 0 ? r : -EBADMSG;
+}
+
+int kaldi_find_type(struct kaldi_table *table, struct diag *d)
+{
+    int r = 0;
+
+    if (table->kind == KALDI_SCRIPT)
+        return find_type_of_script(table, d);
+    if (table->type == KALDI_UNKNOWN)
+        r = kaldi_sniff_archive(table->blob, table->asked, &table->type, d);
+    return r < 0 ? r : check_first(table, d);
+}
