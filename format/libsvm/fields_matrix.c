@@ -1,0 +1,219 @@
+/* The members of a CSR matrix, as scipy.sparse.save_npz writes them: data, indices, indptr, format,
+ * shape. Integers have 4 bytes while all of them fit, else 8. */
+#include "format/libsvm/fields_parts.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/missing_ranges.h"
+
+#define INT32_LIMIT (UINT64_C(1) << 31)
+
+static const char csr[3] = {'c', 's', 'r'};
+
+int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret)
+{
+    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
+    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
+
+    if (r == 0)
+        *ret = libsvm_view_sums(&v, libsvm_view_blocks(&v));
+    return r;
+}
+
+static void set_form(struct form *ret, enum dtype dtype, uint64_t dim)
+{
+    ret->dtype = dtype;
+    ret->width = dtype_info(dtype)->bytes;
+    ret->ndim = 1;
+    ret->dim[0] = dim;
+}
+
+static int form_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     struct form *ret)
+{
+    struct row_sums sums = {0};
+    int r = libsvm_total_sums(ds, sel, &sums);
+
+    (void)f;
+    set_form(ret, DTYPE_F4, sums.features);
+    return r;
+}
+
+static int form_indices(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
+{
+    struct row_sums sums = {0};
+    int r = libsvm_total_sums(ds, sel, &sums);
+
+    (void)f;
+    set_form(ret, libsvm_rows_of(ds)->features > INT32_LIMIT ? DTYPE_I8 : DTYPE_I4, sums.features);
+    return r;
+}
+
+static int form_indptr(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret)
+{
+    struct row_sums sums = {0};
+    int r = libsvm_total_sums(ds, sel, &sums);
+
+    (void)f;
+    set_form(ret, sums.features >= INT32_LIMIT ? DTYPE_I8 : DTYPE_I4, sel->count + 1);
+    return r;
+}
+
+static int form_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       struct form *ret)
+{
+    (void)ds;
+    (void)f;
+    (void)sel;
+    ret->dtype = DTYPE_TEXT;
+    ret->width = sizeof(csr);
+    ret->ndim = 0;
+    return 0;
+}
+
+static int form_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    (void)ds;
+    (void)f;
+    (void)sel;
+    set_form(ret, DTYPE_I8, 2);
+    return 0;
+}
+
+/* Copy bytes of the slab's elements. */
+typedef void slab_elements_fn(const struct libsvm_slab *slab, uint64_t off, size_t len,
+                              uint8_t *dst);
+
+static void copy_values(const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst)
+{
+    libsvm_copy_numbers(slab->value, 4, off, len, dst);
+}
+
+static void copy_indices(const struct libsvm_slab *slab, uint64_t off, size_t len, uint8_t *dst)
+{
+    libsvm_copy_numbers(slab->index, 4, off, len, dst);
+}
+
+static void copy_wide_indices(const struct libsvm_slab *slab, uint64_t off, size_t len,
+                              uint8_t *dst)
+{
+    libsvm_copy_made(libsvm_make_widened, slab->index, 8, off, len, dst);
+}
+
+static int read_elements(const struct dataset *ds, const struct selection *sel, unsigned width,
+                         slab_elements_fn *copy, uint64_t off, size_t len, uint8_t *dst,
+                         struct diag *d)
+{
+    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
+    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
+
+    while (len && r == 0) {
+        AUTO_MEMO struct memo_thing *thing = NULL;
+        const struct libsvm_slab *slab = NULL;
+        uint64_t end, place = libsvm_view_feature_place(&v, off / width, &end);
+        size_t n = (size_t)min_u64(len, end * width - off);
+
+        if (!missing_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
+            break;
+        if (slab)
+            copy(slab, off - slab->features_before * width, n, dst);
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return all;
+}
+
+static int read_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)f;
+    return read_elements(ds, sel, 4, copy_values, off, len, dst, d);
+}
+
+static int read_indices(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
+{
+    bool wide = libsvm_rows_of(ds)->features > INT32_LIMIT;
+
+    (void)f;
+    return read_elements(ds, sel, wide ? 8 : 4, wide ? copy_wide_indices : copy_indices, off, len,
+                         dst, d);
+}
+
+/* indptr: the sums before each row, and over all. */
+static int read_indptr(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
+    uint64_t sums[LIBSVM_BLOCK + 1];
+    unsigned width;
+    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
+
+    (void)f;
+    (void)d;
+    if (r < 0)
+        return r;
+    width = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features >= INT32_LIMIT ? 8 : 4;
+    while (len) {
+        struct libsvm_row_at row[LIBSVM_BLOCK];
+        uint64_t block = min_u64(off / width / LIBSVM_BLOCK,
+                                 libsvm_view_blocks(&v) ? libsvm_view_blocks(&v) - 1 : 0);
+        uint64_t start = block * LIBSVM_BLOCK * width;
+        unsigned rows = 0;
+        size_t n;
+
+        if (sel->count)
+            libsvm_view_rows(&v, block, row, &rows);
+        sums[0] = libsvm_view_sums(&v, block).features;
+        for (unsigned i = 0; i < rows; i++)
+            sums[i + 1] = sums[i] + row[i].place.features;
+        n = (size_t)min_u64(len, start + (rows + UINT64_C(1)) * width - off);
+        if (width == 8) {
+            libsvm_copy_numbers(sums, 8, off - start, n, dst);
+        } else {
+            uint32_t narrow[LIBSVM_BLOCK + 1];
+
+            for (unsigned i = 0; i <= rows; i++)
+                narrow[i] = (uint32_t)sums[i];
+            libsvm_copy_numbers(narrow, 4, off - start, n, dst);
+        }
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return 0;
+}
+
+static int read_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)ds;
+    (void)f;
+    (void)sel;
+    (void)d;
+    memcpy(dst, csr + off, len);
+    return 0;
+}
+
+static int read_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const uint64_t shape[2] = {sel->count, libsvm_rows_of(ds)->features};
+
+    (void)f;
+    (void)d;
+    libsvm_copy_numbers(shape, 8, off, len, dst);
+    return 0;
+}
+
+const struct field_ops libsvm_data_ops = {read_data, form_data};
+const struct field_ops libsvm_indices_ops = {read_indices, form_indices};
+const struct field_ops libsvm_indptr_ops = {read_indptr, form_indptr};
+const struct field_ops libsvm_format_ops = {read_format, form_format};
+const struct field_ops libsvm_shape_ops = {read_shape, form_shape};

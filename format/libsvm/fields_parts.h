@@ -1,0 +1,60 @@
+/* What the files of the fields share: format/libsvm/fields.c (the table of them, and the text) uses
+ * format/libsvm/fields_items.c and format/libsvm/fields_matrix.c, which use
+ * format/libsvm/fields_numbers.c. */
+#ifndef EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
+#define EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
+
+#include "format/libsvm/rows.h"
+
+/* ---- an item for each row ---- */
+
+/* Copy bytes [off, off + len) of the slab's items. */
+typedef void libsvm_slab_copy_fn(const struct dataset *ds, const struct field *f,
+                                 const struct libsvm_slab *slab, uint64_t off, size_t len,
+                                 uint8_t *dst);
+
+/* The ops of a field that is read from slabs. */
+struct libsvm_slab_ops {
+    struct field_ops ops;
+    libsvm_slab_copy_fn *copy;
+};
+
+extern const struct libsvm_slab_ops libsvm_label_ops, libsvm_weight_ops, libsvm_qid_ops,
+    libsvm_x_ops;
+
+/* The item of one row. */
+typedef void libsvm_side_item_fn(const struct libsvm_rows *rows, const struct libsvm_row_at *at,
+                                 uint8_t *dst);
+
+/* The ops of a field that is read from side files. */
+struct libsvm_side_ops {
+    struct field_ops ops;
+    enum libsvm_side_kind kind;
+    libsvm_side_item_fn *item;
+};
+
+extern const struct libsvm_side_ops libsvm_side_weight_ops, libsvm_side_group_ops,
+    libsvm_margin_ops;
+
+/* ---- the matrix ---- */
+
+extern const struct field_ops libsvm_data_ops, libsvm_indices_ops, libsvm_indptr_ops,
+    libsvm_format_ops, libsvm_shape_ops;
+
+/* The sums over all rows of the selection. 0, -ENOMEM or -EINTR. */
+int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret);
+
+/* ---- numbers ---- */
+
+/* Bytes [off, off + len) of an array of elements of width bytes, which make() makes one by one of
+ * what of points to. */
+void libsvm_copy_made(void (*make)(const void *of, uint64_t i, uint8_t ret[static 8]),
+                      const void *of, unsigned width, uint64_t off, size_t len, uint8_t *dst);
+
+/* For that: 8 bytes of an array of uint32_t. */
+void libsvm_make_widened(const void *of, uint64_t i, uint8_t ret[static 8]);
+
+/* Copy bytes of an array of numbers of width 4 or 8. */
+void libsvm_copy_numbers(const void *of, unsigned width, uint64_t off, size_t len, uint8_t *dst);
+
+#endif
