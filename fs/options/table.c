@@ -1,0 +1,380 @@
+/* The table of our mount options: name, form of the value, help, and the function that sets it. */
+#include "fs/options/table.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "base/values.h"
+#include "cache/disk/staged_file.h"
+#include "format/kaldi/object/object.h"
+
+int option_refuse_secret(const char *name, struct diag *d)
+{
+    return diag_set(
+        d, -EINVAL,
+        "option %s: credentials are not taken from options, because everybody can read those; they "
+        "come from $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, the shared files "
+        "(~/.aws/credentials, see profile=), or the endpoints of containers and instances",
+        name);
+}
+
+static int set_plan(struct options *o, const char *value, struct diag *d)
+{
+    struct plan *grown = realloc(o->plan, (o->n_plans + 1) * sizeof(*grown));
+    struct diag reason = DIAG_INIT;
+    int r;
+
+    if (!grown)
+        return -ENOMEM;
+    o->plan = grown;
+    r = plan_parse(value, strlen(value), '+', &o->plan[o->n_plans], &reason);
+    if (r < 0)
+        return diag_set(d, r, "option plan=%s: %s (parameters are joined by +)", value,
+                        reason.text);
+    o->n_plans++;
+    return 0;
+}
+
+static void set_epochs(struct options *o, uint64_t v)
+{
+    o->epochs = v;
+}
+
+static void set_classes(struct options *o, uint64_t v)
+{
+    o->format.classes = v;
+}
+
+static int set_index_base(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {
+        [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
+    unsigned base = o->format.index_base;
+    int r = value_word("index_base", value, words, ARRAY_LEN(words), &base, d);
+
+    o->format.index_base = (enum index_base)base;
+    return r;
+}
+
+static int set_bad_rows(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {"error", "skip"};
+    unsigned skip = 0;
+    int r = value_word("bad_rows", value, words, ARRAY_LEN(words), &skip, d);
+
+    o->format.skip_bad_rows = skip;
+    return r;
+}
+
+/* A type that -o kaldi_type= names. */
+static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = KALDI_UNKNOWN + 1; i < N_KALDI_TYPES; i++) {
+        if (!strcmp(value, kaldi_types[i].name)) {
+            o->format.kaldi_type = i;
+            return 0;
+        }
+        text_add(&t, "%s%s",
+                 i + 1 == N_KALDI_TYPES ? " or "
+                 : i > 1                ? ", "
+                                        : "",
+                 kaldi_types[i].name);
+    }
+    return diag_set(d, -EINVAL, "option kaldi_type=%s: want %s", value, t.data ? t.data : "");
+}
+
+/* Options of Kaldi's rspecifiers that mean something to a mount; the others change nothing. */
+static const char *const kaldi_flags[] = {"o",  "no",  "p",  "np", "s", "ns",
+                                          "cs", "ncs", "bg", "b",  "t"};
+
+bool option_is_kaldi_flag(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kaldi_flags); i++)
+        if (!strcmp(word, kaldi_flags[i]))
+            return true;
+    return false;
+}
+
+void option_set_kaldi_flag(struct options *o, const char *flag)
+{
+    bool on = flag[0] != 'n';
+    const char *name = on ? flag : flag + 1;
+
+    if (!strcmp(name, "o"))
+        o->reads_once = on;
+    else if (!strcmp(name, "p"))
+        o->format.kaldi_permissive = on;
+    else if (!strcmp(name, "s"))
+        o->format.kaldi_sorted = on;
+    else if (!strcmp(name, "cs"))
+        o->reads_sorted = on;
+}
+
+/* Words joined by + here; by commas they come one by one, see parse_one(). */
+static int set_kaldi(struct options *o, const char *value, struct diag *d)
+{
+    AUTO_FREE char *words = strdup(value);
+    char *rest = words, *word;
+
+    if (!words)
+        return -ENOMEM;
+    while ((word = strsep(&rest, "+"))) {
+        if (!option_is_kaldi_flag(word))
+            return diag_set(d, -EINVAL,
+                            "option kaldi=%s: want o, p, s, cs, or one of them with n in front, "
+                            "found '%s'",
+                            value, word);
+        option_set_kaldi_flag(o, word);
+    }
+    o->kaldi_may_go_on = true;
+    return 0;
+}
+
+static int set_allow_outside(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->allow_outside = o->source.allow_outside = true;
+    return 0;
+}
+
+static int set_allow_commands(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->allow_commands = true;
+    return 0;
+}
+
+static void set_command_timeout(struct options *o, uint64_t v)
+{
+    o->command_limit = v;
+}
+
+static int set_ahead(struct options *o, const char *value, struct diag *d)
+{
+    if (!strcmp(value, "0")) {
+        o->ahead = 0;
+        return 0;
+    }
+    return value_size("ahead", value, &o->ahead, d);
+}
+
+static int set_cache(struct options *o, const char *value, struct diag *d)
+{
+    return value_path("cache", value, "a folder", &o->cache, d);
+}
+
+static int set_cache_size(struct options *o, const char *value, struct diag *d)
+{
+    struct stage_options *stage = &o->source.stage;
+    size_t n = strspn(value, "0123456789");
+    uint64_t percent = 0;
+
+    o->source.limits_all = true;
+    if (strcmp(value + n, "%") != 0) {
+        int r = value_size("cache_size", value, &stage->limit, d);
+
+        stage->limit_percent = r == 0 ? 0 : stage->limit_percent;
+        return r;
+    }
+    if (number_parse(value, n, 100, &percent) != n || !percent)
+        return diag_set(d, -EINVAL, "option cache_size=%s: want 1%% to 100%%", value);
+    stage->limit = 0;
+    stage->limit_percent = (unsigned)percent;
+    return 0;
+}
+
+static int set_keep(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {
+        [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
+    unsigned keep = o->source.stage.keep;
+    int r = value_word("keep", value, words, ARRAY_LEN(words), &keep, d);
+
+    o->source.stage.keep = (enum stage_keep)keep;
+    return r;
+}
+
+static int set_block(struct options *o, const char *value, struct diag *d)
+{
+    uint64_t v = 0;
+    bool is_auto = value && !strcmp(value, "auto");
+    int r = is_auto ? 0 : value_size("block", value, &v, d);
+
+    if (r == 0 && !is_auto && (v & (v - 1) || v < STAGED_BLOCK_LEAST || v > STAGED_BLOCK_MOST))
+        return diag_set(d, -EINVAL, "option block=%s: want a power of two from %uK to %uK, or auto",
+                        value, STAGED_BLOCK_LEAST >> 10, STAGED_BLOCK_MOST >> 10);
+    if (r == 0)
+        o->source.stage.block = (uint32_t)v;
+    return r;
+}
+
+static void set_jobs(struct options *o, uint64_t v)
+{
+    o->source.stage.jobs = (unsigned)v;
+    o->source.stage.small_jobs = 0; /* it is the limit of all */
+}
+
+static int set_rate(struct options *o, const char *value, struct diag *d)
+{
+    return value_size("rate", value, &o->source.stage.rate, d);
+}
+
+static void set_patience(struct options *o, uint64_t v)
+{
+    o->source.stage.retry_limit_s = (unsigned)v;
+}
+
+static void set_timeout(struct options *o, uint64_t v)
+{
+    o->source.timeout_s = (unsigned)v;
+}
+
+static int set_stage(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const words[] = {"off", "auto"};
+    unsigned background = o->source.stage.background;
+    int r = value_word("stage", value, words, ARRAY_LEN(words), &background, d);
+
+    o->source.stage.background = background;
+    return r;
+}
+
+static int set_endpoint(struct options *o, const char *value, struct diag *d)
+{
+    const char *host = strstr(value, "://");
+
+    if (host && strchr(host, '@')) /* a password may have any letters, '/', too */
+        return option_refuse_secret("endpoint", d);
+    if (!host ||
+        (strncasecmp(value, "http://", 7) != 0 && strncasecmp(value, "https://", 8) != 0) ||
+        !host[3] || host[3] == '/')
+        return diag_set(d, -EINVAL, "option endpoint=%s: want a URL, https://HOST[:PORT]", value);
+    return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
+}
+
+static int set_region(struct options *o, const char *value, struct diag *d)
+{
+    return value_text("region", value, "the name of a region", &o->source.region, d);
+}
+
+static int set_profile(struct options *o, const char *value, struct diag *d)
+{
+    return value_text("profile", value, "the name of a profile", &o->source.profile, d);
+}
+
+static int set_anonymous(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->source.anonymous = true;
+    return 0;
+}
+
+static int set_virtual_host(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->source.virtual_host = true;
+    return 0;
+}
+
+static int set_ca(struct options *o, const char *value, struct diag *d)
+{
+    return value_path("ca", value, "a file of certificates", &o->source.ca, d);
+}
+
+static int set_files(struct options *o, const char *value, struct diag *d)
+{
+    return value_text("files", value, "names of files, separated by ;", &o->source.files, d);
+}
+
+static int set_transpose(struct options *o, const char *value, struct diag *d)
+{
+    (void)value;
+    (void)d;
+    o->format.transpose = true;
+    return 0;
+}
+
+static int set_log(struct options *o, const char *value, struct diag *d)
+{
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
+
+    return value_word("log", value, levels, ARRAY_LEN(levels), &o->log_level, d);
+}
+
+const struct option options_ours[] = {
+    {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
+     set_plan, NULL, 0, 0},
+    {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NULL, set_epochs, 0, 65536},
+    {"ahead", "SIZE",
+     "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "
+     "the memory where that is less)",
+     set_ahead, NULL, 0, 0},
+    {"cache", "DIR",
+     "folder for staged blocks, unpacked files and indexes (default: $EPOCHFS_CACHE, else "
+     "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
+     set_cache, NULL, 0, 0},
+    {"cache_size", "SIZE", "bytes that folder may take, or N% of its file system (default 80%)",
+     set_cache_size, NULL, 0, 0},
+    {"keep", "WHAT",
+     "pin (default): blocks in the cache stay; once: until an epoch has used them; plan: a full "
+     "cache drops the block that the plan needs latest",
+     set_keep, NULL, 0, 0},
+    {"stage", "WHEN", "auto (default): everything, in the background; off: only what is read",
+     set_stage, NULL, 0, 0},
+    {"block", "SIZE",
+     "smallest piece to stage, a power of two from 4K to 256K (default: auto, by the size of the "
+     "file)",
+     set_block, NULL, 0, 0},
+    {"jobs", "N", "transfers at once (default 8, small ones up to 128)", NULL, set_jobs, 2, 64},
+    {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate, NULL, 0,
+     0},
+    {"patience", "N", "seconds that a read waits for a remote that fails (default 60)", NULL,
+     set_patience, 1, 86400},
+    {"timeout", "N",
+     "seconds after which a connection that transfers nothing is closed (default 20)", NULL,
+     set_timeout, 1, 3600},
+    {"files", "NAMES",
+     "files of an http source, separated by ;, if it has neither SHA256SUMS nor an index page",
+     set_files, NULL, 0, 0},
+    {"ca", "FILE", "certificates to trust in addition to the system's", set_ca, NULL, 0, 0},
+    {"endpoint", "URL", "endpoint of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)", set_endpoint,
+     NULL, 0, 0},
+    {"region", "NAME", "region of S3 (default: $AWS_REGION, else the profile's, else us-east-1)",
+     set_region, NULL, 0, 0},
+    {"profile", "NAME", "profile of the shared S3 files (default: $AWS_PROFILE)", set_profile, NULL,
+     0, 0},
+    {"anonymous", NULL, "do not sign S3 requests", set_anonymous, NULL, 0, 0},
+    {"virtual_host", NULL, "the bucket is part of the host's name, not of the path",
+     set_virtual_host, NULL, 0, 0},
+    {"classes", "N", "width of one-hot labels (default: the largest label + 1)", NULL, set_classes,
+     1, 65536},
+    {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
+     set_transpose, NULL, 0, 0},
+    {"index_base", "BASE", "how feature indexes in libsvm text count: asis (default), 1 or auto",
+     set_index_base, NULL, 0, 0},
+    {"bad_rows", "WHAT", "error (default), or skip: leave out rows that cannot be read",
+     set_bad_rows, NULL, 0, 0},
+    {"kaldi", "FLAGS",
+     "flags of Kaldi tables, as in rspecifiers: p skips what cannot be read, s reports keys that "
+     "are not sorted, o and cs count reads that break their promise",
+     set_kaldi, NULL, 0, 0},
+    {"kaldi_type", "TYPE", "type of objects that do not state theirs: int, float, posterior, ...",
+     set_kaldi_type, NULL, 0, 0},
+    {"allow_outside", NULL, "read files outside of SOURCE that scp files name or links lead to",
+     set_allow_outside, NULL, 0, 0},
+    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", set_allow_commands,
+     NULL, 0, 0},
+    {"command_timeout", "N", "seconds that such a command may take (default 60)", NULL,
+     set_command_timeout, 1, 86400},
+    {"log", "LEVEL", "error, warning, info (default) or debug", set_log, NULL, 0, 0},
+};
+const unsigned n_options_ours = ARRAY_LEN(options_ours);
