@@ -1,0 +1,283 @@
+/* What `epochfs plan` has found out, as text for people and as JSON for programs. */
+#include "fs/cli/plan_show.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "fs/cli/progress.h"
+
+#define LABEL 9 /* width of the first column */
+
+static const char *const rate_names[] = {
+    [RATE_GIVEN] = "--rate", [RATE_OPTION] = "rate", [RATE_MEASURED] = "measured"};
+
+/* ---- for people ---- */
+
+/* "0.425 s", "12 s", "2 min 5 s". */
+static const char *shown_time(double s, char ret[static HUMAN_SIZE])
+{
+    if (isnan(s))
+        snprintf(ret, HUMAN_SIZE, "not known");
+    else if (s < 9.95)
+        snprintf(ret, HUMAN_SIZE, "%.3g s", s < 0.0005 ? 0 : s);
+    else
+        human_seconds(s < 1e18 ? (uint64_t)(s + 0.5) : UINT64_MAX, ret);
+    return ret;
+}
+
+static const char *shown_bytes(double bytes, char ret[static HUMAN_SIZE])
+{
+    return human_bytes(bytes < 1.8e19 ? (uint64_t)(bytes + 0.5) : UINT64_MAX, ret);
+}
+
+static unsigned percent(double share)
+{
+    return percent_of((uint64_t)(fmax(share, 0) * 1e6 + 0.5), 1000000);
+}
+
+static void print_label(const char *label)
+{
+    printf("    %-*s", LABEL, label);
+}
+
+static void print_rate(const struct planning *p)
+{
+    char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
+
+    print_label("rate");
+    if (p->rate_from == RATE_UNKNOWN && p->here < p->bytes)
+        printf("not known: nothing could be fetched to measure it; see --rate=\n");
+    else if (p->rate_from == RATE_UNKNOWN)
+        printf("not needed: all is staged\n");
+    else if (p->rate_from == RATE_MEASURED)
+        printf("%s/s, measured: %s were fetched in %s\n", human_bytes(p->rate, a),
+               human_bytes(p->measured, b), shown_time(p->measured_s, c));
+    else
+        printf("%s/s, by %s=\n", human_bytes(p->rate, a),
+               p->rate_from == RATE_GIVEN ? "--rate" : "-o rate");
+}
+
+void plan_print_source(const struct planning *p)
+{
+    uint64_t missing = p->bytes > p->here ? p->bytes - p->here : 0;
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
+
+    printf("%s\n", p->shown);
+    print_label("cache");
+    if (!p->stage) {
+        printf("none: the source is read in place, nothing is staged (see cache=)\n");
+        return;
+    }
+    printf("%s\n", p->opened.cache.path);
+    print_label("");
+    printf("%s in use", human_bytes(p->used, a));
+    if (p->limit)
+        printf(" of %s", human_bytes(p->limit, a));
+    printf(", %s free on its disk\n", human_bytes(p->disk_free, a));
+    print_label("staged");
+    if (!p->bytes) {
+        printf("all: the files are packed, and have been unpacked here\n");
+        return;
+    }
+    printf("%s of %s (%u %%); ", human_bytes(p->here, a), human_bytes(p->bytes, b),
+           percent_of(p->here, p->bytes));
+    if (!missing)
+        printf("nothing is missing\n");
+    else if (missing <= p->capacity)
+        printf("the cache can hold all\n");
+    else
+        printf("the cache can hold %s more\n", human_bytes(p->capacity, a));
+    print_rate(p);
+}
+
+static void print_samples(const struct planned *x)
+{
+    const struct schedule *s = &x->schedule;
+
+    print_label("samples");
+    printf("%llu", (unsigned long long)s->elements);
+    if (s->elements != x->item->ds->samples)
+        printf(" of %llu", (unsigned long long)x->item->ds->samples);
+    printf(" an epoch: %llu batch%s of %llu\n", (unsigned long long)s->batches,
+           s->batches == 1 ? "" : "es", (unsigned long long)s->batch);
+}
+
+static void print_staging(const struct planned *x)
+{
+    const struct forecast *f = &x->f;
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
+
+    print_label("epoch");
+    if (!x->all->stage) {
+        printf("%s\n", shown_bytes(f->read, a));
+        return;
+    }
+    printf("%s in blocks, %s of it staged", shown_bytes(f->epoch, a), shown_bytes(f->here, b));
+    if (f->all_epochs > 1.01 * f->epoch)
+        printf("; other samples in each epoch: %s in all", shown_bytes(f->all_epochs, a));
+    printf("\n");
+    print_label("staging");
+    printf("%s for %s; the first batch is here after %s\n", shown_time(f->staging, a),
+           shown_bytes(f->first.fetched, b), shown_time(f->first_batch, (char[HUMAN_SIZE]){0}));
+    if (f->fits)
+        return;
+    print_label("room");
+    printf("for %s of %s: later epochs find %u %% in the cache (keep=plan: %u %%)\n",
+           shown_bytes(f->holds, a), shown_bytes(f->all_epochs, b), percent(f->pin),
+           percent(f->plan));
+}
+
+static void print_hiding(const struct planned *x)
+{
+    const struct forecast *f = &x->f;
+    char a[HUMAN_SIZE];
+
+    print_label("hides");
+    if (f->first.fetched <= 0)
+        printf("yes: nothing is missing\n");
+    else if (!x->task.ahead)
+        printf("no: with stage=off bytes are fetched when they are read\n");
+    else if (f->hides)
+        printf("yes: the job waits only for the first batch\n");
+    else if (isnan(f->compute))
+        printf("if a batch takes %s to compute (see --compute=)\n", shown_time(f->hides_at, a));
+    else
+        printf("no: a batch would have to take %s to compute\n", shown_time(f->hides_at, a));
+}
+
+static void print_epoch(const char *label, const struct forecast_epoch *e)
+{
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
+
+    print_label(label);
+    printf("%s, waits for %s of it (%u %%)", shown_time(e->seconds, a), shown_time(e->wait, b),
+           e->seconds > 0 ? percent(e->wait / e->seconds) : 0);
+    if (e->fetched >= 1)
+        printf("; %s fetched", shown_bytes(e->fetched, a));
+    printf("\n");
+}
+
+static void print_times(const struct planned *x)
+{
+    const struct forecast *f = &x->f;
+    char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE];
+
+    if (x->all->stage)
+        print_hiding(x);
+    if (isnan(f->compute))
+        return;
+    print_label("compute");
+    printf("%s an epoch, %s for %llu epochs\n", shown_time(f->compute, a),
+           shown_time(f->compute * (double)x->task.epochs, b), (unsigned long long)x->task.epochs);
+    if (!x->all->stage)
+        return;
+    print_epoch("first", &f->first);
+    print_epoch("later", &f->later);
+    print_label("total");
+    printf("%s for %llu epochs; copy first, then train: %s; no staging: %s\n",
+           shown_time(f->total, a), (unsigned long long)x->task.epochs, shown_time(f->copy, b),
+           shown_time(f->direct, c));
+}
+
+void plan_print(const struct planned *x, bool is_default)
+{
+    char path[TREE_NAME_SIZE * 4];
+
+    item_path(x->item, path, sizeof(path));
+    text_plain(path, "");
+    printf("%s, plan %s%s\n", path, x->name, is_default ? " (no -o plan= was given)" : "");
+    print_samples(x);
+    print_staging(x);
+    print_times(x);
+}
+
+/* ---- for programs ---- */
+
+static void json_seconds(struct text *t, const char *name, double v)
+{
+    text_add(t, ", \"%s\": ", name);
+    if (isnan(v))
+        text_add(t, "null");
+    else
+        text_add(t, "%.6f", v);
+}
+
+static void json_bytes(struct text *t, const char *name, double v)
+{
+    text_add(t, ", \"%s\": %.0f", name, v);
+}
+
+static void json_epoch(struct text *t, const char *name, const struct forecast_epoch *e)
+{
+    text_add(t, ",\n     \"%s\": {\"fetched_bytes\": %.0f", name, e->fetched);
+    json_seconds(t, "seconds", e->seconds);
+    json_seconds(t, "wait_seconds", e->wait);
+    json_seconds(t, "wait_share", e->seconds > 0 ? e->wait / e->seconds : e->wait);
+    text_add(t, "}");
+}
+
+static void json_staging(struct text *t, const struct forecast *f)
+{
+    text_add(t, ",\n     \"fits\": %s", f->fits ? "true" : "false");
+    json_bytes(t, "epoch_block_bytes", f->epoch);
+    json_bytes(t, "staged_bytes", f->here);
+    json_bytes(t, "missing_bytes", f->missing);
+    json_bytes(t, "all_epochs_bytes", f->all_epochs);
+    json_bytes(t, "cache_holds_bytes", f->holds);
+    json_seconds(t, "cache_share_pin", f->pin);
+    json_seconds(t, "cache_share_plan", f->plan);
+    json_seconds(t, "staging_seconds", f->staging);
+    json_seconds(t, "first_batch_seconds", f->first_batch);
+    json_seconds(t, "hides_at_compute_seconds", f->hides_at);
+    text_add(t, ", \"hides\": %s", isnan(f->first.wait) ? "null" : f->hides ? "true" : "false");
+    json_epoch(t, "first_epoch", &f->first);
+    json_epoch(t, "later_epoch", &f->later);
+    json_seconds(t, "copy_first_seconds", f->copy);
+    json_seconds(t, "no_staging_seconds", f->direct);
+}
+
+void plan_json(struct text *t, const struct planned *x)
+{
+    char path[TREE_NAME_SIZE * 4];
+
+    item_path(x->item, path, sizeof(path));
+    text_add(t, "\n    {\"dataset\": ");
+    text_add_json(t, path);
+    text_add(t, ", \"plan\": \"%s\", \"samples\": %llu, \"epoch_samples\": %llu", x->name,
+             (unsigned long long)x->item->ds->samples, (unsigned long long)x->schedule.elements);
+    text_add(t, ", \"batch\": %llu, \"batches\": %llu", (unsigned long long)x->schedule.batch,
+             (unsigned long long)x->schedule.batches);
+    json_bytes(t, "dataset_bytes", x->task.bytes);
+    json_bytes(t, "epoch_bytes", x->f.read);
+    json_seconds(t, "compute_seconds", x->f.compute);
+    if (x->all->stage)
+        json_staging(t, &x->f);
+    text_add(t, ", \"epochs\": %llu", (unsigned long long)x->task.epochs);
+    json_seconds(t, "total_seconds", x->f.total);
+    text_add(t, "}");
+}
+
+void plan_json_cache(const struct planning *p, struct text *t)
+{
+    if (!p->stage) {
+        text_add(t, ",\n  \"cache\": null, \"rate\": null");
+        return;
+    }
+    text_add(t, ",\n  \"cache\": {\"folder\": ");
+    text_add_json(t, p->opened.cache.path);
+    text_add(t,
+             ", \"used_bytes\": %llu, \"limit_bytes\": %llu, \"disk_free_bytes\": %llu, "
+             "\"room_bytes\": %llu, \"source_bytes\": %llu, \"staged_bytes\": %llu}",
+             (unsigned long long)p->used, (unsigned long long)p->limit,
+             (unsigned long long)p->disk_free, (unsigned long long)p->capacity,
+             (unsigned long long)p->bytes, (unsigned long long)p->here);
+    if (p->rate_from == RATE_UNKNOWN) {
+        text_add(t, ",\n  \"rate\": null");
+        return;
+    }
+    text_add(t, ",\n  \"rate\": {\"bytes_per_second\": %llu, \"from\": \"%s\"",
+             (unsigned long long)p->rate, rate_names[p->rate_from]);
+    text_add(t, ", \"measured_bytes\": %llu, \"measured_seconds\": %.3f}",
+             (unsigned long long)p->measured, p->measured_s);
+}
