@@ -47,13 +47,14 @@ static int absent_pread(const struct blob *blob, void *buf, size_t len, uint64_t
     if (absent->fail_read && read >= absent->fail_read &&
         read - absent->fail_read < absent->fail_times)
         return -EREMOTEIO;
-    /* All of it is wanted, lest blocks that are here are dropped before the others have come. */
+    /* Collect all of the range: else blocks that are here could be dropped before the others have
+     * come. */
     if (!missing || !missing->collects)
         bring(a, off, len);
     else if (!is_here(a, off, len))
         r = missing_add(missing, blob, off, len);
     if (r < 0) {
-        memset(buf, 0xa5, len); /* nobody may look at it */
+        memset(buf, 0xa5, len); /* no caller may use it */
         return r;
     }
     r = blob_pread(a->inner, buf, len, off);

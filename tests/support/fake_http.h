@@ -1,13 +1,13 @@
-/* HTTP without a network: answers that a test gives, and the requests that were made. Linked into a
- * test as an object, it takes the place of cache/http/http.c. */
+/* HTTP without a network: gives the answers that a test sets, and records the requests. As an
+ * object linked into a test it replaces cache/http/http.c. */
 #ifndef EPOCHFS_TESTS_SUPPORT_FAKE_HTTP_H
 #define EPOCHFS_TESTS_SUPPORT_FAKE_HTTP_H
 
 #include "cache/http/http.h"
 
-/* The first with that URL and method is given. */
+/* A request gets the first answer with its URL and method. */
 struct fake_answer {
-    const char *url, *method; /* method NULL: GET, and what http_stat() asks */
+    const char *url, *method; /* method NULL: GET, and the requests of http_stat() */
     int error;                /* 0 or -errno */
     const char *body;         /* NULL: "" */
     struct remote_version version;
@@ -18,20 +18,20 @@ struct fake_answer {
 struct fake_http {
     const struct fake_answer *answer; /* [n] */
     size_t n;
-    size_t requests; /* texts that were asked for; those ahead when they are taken */
-    size_t aheads;   /* texts that were asked for ahead */
+    size_t requests; /* requests for texts; one made ahead counts when it is taken */
+    size_t aheads;   /* requests for texts ahead */
     struct {
         char url[512], method[8], header[256]; /* the first header, "": none */
         bool plain;
         unsigned timeout_s, tries;
     } request[FAKE_REQUESTS];
-    size_t stats;               /* files that were asked for */
+    size_t stats;               /* requests of http_stat() */
     struct http_signer *signer; /* of the latest http_new() */
     char region[64];            /* its region at the latest request */
 };
 extern struct fake_http fake_http;
 
-/* Forget requests, give these answers from now on; all others are 404. */
+/* Forget the requests, and give these answers from now on; any other request gets 404. */
 void fake_http_set(const struct fake_answer *answer, size_t n);
 
 #endif

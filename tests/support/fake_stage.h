@@ -1,10 +1,10 @@
-/* A stage that keeps nothing: each read is a transfer. And what was asked of it. */
+/* A stage that keeps nothing: each read is a transfer. It records its calls. */
 #ifndef EPOCHFS_TESTS_SUPPORT_FAKE_STAGE_H
 #define EPOCHFS_TESTS_SUPPORT_FAKE_STAGE_H
 
 #include "cache/stage/stage.h"
 
-/* What stage_add() was given for a blob. */
+/* The arguments of stage_add() for a blob. */
 struct fake_staged {
     char *url, *key;
     struct remote_version version;

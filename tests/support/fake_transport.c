@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 
-#define PIECE       10007 /* bytes that are given at a time: no round number */
+#define PIECE       10007 /* bytes delivered at a time: no round number */
 #define THREADS_MAX 64
 #define GRAIN       512 /* bytes that are counted together */
 #define ANSWER_NS   INT64_C(15000000000)
@@ -25,7 +25,7 @@ struct fake {
     /* Guarded by lock: */
     pthread_t thread[THREADS_MAX];
     unsigned running;
-    struct transfer *first; /* that wait for a thread */
+    struct transfer *first; /* the queue for a thread */
     struct transfer *stopped[THREADS_MAX];
     unsigned n_stopped;
     bool resting, released;
@@ -49,7 +49,7 @@ static bool is_stopped_locked(struct fake *fake, const struct transfer *transfer
     return false;
 }
 
-/* Give bytes from the one at `at` on. False: the transfer is to stop. */
+/* Deliver bytes from the one at `at` on. False: the transfer must stop. */
 static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint64_t end)
 {
     uint64_t len = min_u64(transfer->len, end);

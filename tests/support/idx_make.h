@@ -1,4 +1,4 @@
-/* IDX files in memory, and what format_idx makes of them. */
+/* IDX files in memory, and the datasets that format_idx makes from them. */
 #ifndef EPOCHFS_TESTS_SUPPORT_IDX_MAKE_H
 #define EPOCHFS_TESTS_SUPPORT_IDX_MAKE_H
 
@@ -13,8 +13,8 @@ static inline uint8_t idx_pattern(uint64_t i)
     return (uint8_t)((i * 167 + 13) ^ (i >> 5) * 31);
 }
 
-/* An IDX file of patterned elements, or, for those that are not to be read through, of zeros that
- * take no memory. NULL: no memory. */
+/* An IDX file of patterned elements, or of zeros that take no memory, for files too large to read
+ * through. NULL: no memory. */
 struct blob *idx_blob(const char *name, uint8_t type, unsigned axes, const uint32_t *dim,
                       struct blob_faults *faults);
 struct blob *idx_blob_zeros(const char *name, uint8_t type, unsigned axes, const uint32_t *dim,
@@ -24,19 +24,20 @@ struct blob *idx_blob_zeros(const char *name, uint8_t type, unsigned axes, const
 struct blob *idx_blob_labels(const char *name, const uint8_t *label, uint32_t n,
                              struct blob_faults *faults);
 
-/* What came out of a folder, in the order of its coming. */
+/* The datasets and errors of a folder, in the order in which they came. */
 #define FOUND_MAX 32
 struct found {
     struct finds finds;
     size_t n;
     struct {
         char *name;
-        struct dataset *ds; /* NULL: */
+        struct dataset *ds; /* NULL: an error, */
         char *reason;
     } item[FOUND_MAX];
 };
 
-/* Give the n blobs (taken over; their names are the file names) to a format. Its result. */
+/* Give the n blobs to a format, which takes ownership of them; their names are the file names.
+ * Returns its result. */
 int format_open(const struct format *format, struct blob **blob, size_t n,
                 const struct format_setup *setup, struct found *ret);
 

@@ -103,7 +103,7 @@ static void make_sparse_vector(struct kaldi_made *m, uint64_t elements, uint64_t
     kaldi_put_int(&m->bytes, (int64_t)elements);
     kaldi_put_int(&m->bytes, (int64_t)entries);
     for (uint64_t i = 0; i < entries; i++) {
-        uint64_t index = random_below(random, elements); /* any order, twice too */
+        uint64_t index = random_below(random, elements); /* in any order, possibly twice */
         bool wide = random_below(random, 2);
         double v = (double)random_below(random, 1000) / 7;
 

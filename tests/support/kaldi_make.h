@@ -1,4 +1,4 @@
-/* Binary objects of Kaldi tables made from numbers, by what is known of the format alone. */
+/* Binary objects of Kaldi tables, made from numbers by the description of the format alone. */
 #ifndef EPOCHFS_TESTS_SUPPORT_KALDI_MAKE_H
 #define EPOCHFS_TESTS_SUPPORT_KALDI_MAKE_H
 
@@ -16,7 +16,7 @@ void kaldi_put_raw(struct text *t, uint64_t v, unsigned bytes);
 /* A double (wide) or a float. */
 void kaldi_put_value(struct text *t, double v, bool wide);
 
-/* With the byte before it that says its size. */
+/* An integer, with the byte before it that gives its size. */
 void kaldi_put_int(struct text *t, int64_t v);
 void kaldi_put_real(struct text *t, double v, bool wide);
 
@@ -28,15 +28,15 @@ void kaldi_put_npy_header(struct text *t, unsigned version, const char *text, si
 
 /* ---- objects ---- */
 
-/* An object, and what should be read of it: integers as int32, real numbers as double. */
+/* An object, and the values expected from it: integers as int32, real numbers as double. */
 struct kaldi_made {
     struct kaldi_object object; /* start is not set */
     struct text bytes;
     struct text array[KALDI_ARRAYS_MAX];
 };
 
-/* Every type with every store that it has. A few objects have only narrow numbers where that kind
- * may have wide ones, and then are of the store KALDI_BINARY. */
+/* Every type with each of its stores. A few objects of a kind with wide numbers have only narrow
+ * ones; those are of the store KALDI_BINARY. */
 #define N_KALDI_KINDS 30
 extern const struct kaldi_object kaldi_kinds[N_KALDI_KINDS];
 
@@ -45,15 +45,14 @@ void kaldi_make(struct kaldi_made *m, const struct kaldi_object *kind, uint64_t 
 void kaldi_made_release(struct kaldi_made *m);
 #define AUTO_KALDI_MADE AUTO(kaldi_made_release)
 
-/* A compressed matrix, of the store that m->object has: with a header that makes every byte its own
- * value, in CM plus the number of its column. */
+/* A compressed matrix, of the store in m->object. Its header makes every byte decode to itself, in
+ * CM plus the number of its column. */
 void kaldi_make_compressed(struct kaldi_made *m, uint64_t rows, uint64_t columns, uint64_t *random);
 
 /* ---- measuring ---- */
 
-/* Measure what is at byte at of the bytes, in a file of size bytes; zeros follow them. window:
- * bytes from there on that are in the window before, which then grows from next to nothing; 0:
- * none. */
+/* Measure the object at byte at of a file that has the bytes, then zeros up to size. window: bytes
+ * from there on that the window already holds, from which it then grows; 0: none. */
 int kaldi_measure_bytes(const struct text *bytes, uint64_t size, uint64_t at, enum kaldi_type want,
                         size_t window, struct kaldi_object *ret, struct diag *d);
 

@@ -112,7 +112,7 @@ static unsigned arrays_of(const struct kaldi_model_column *c)
     return c->type == KALDI_WAVE ? 1 : kaldi_types[c->type].n_arrays;
 }
 
-/* The columns that all arrays of some cells have: not those of empty ones. */
+/* The number of columns that the arrays of some cells share, apart from empty ones. */
 static uint64_t common_tail(const struct array *a, const struct kaldi_model_cell *const *cell,
                             uint64_t n, bool *ret_differ)
 {
@@ -266,7 +266,7 @@ static void put_strings(struct text *t, const char *const *string, const size_t 
 
 /* ---- files ---- */
 
-/* What the files of a selection are made of. */
+/* The input of a selection's files. */
 struct making {
     const struct kaldi_model *m;
     const struct selection *sel;
@@ -303,7 +303,7 @@ static void put_npz(struct making *k, const char *name, const struct text *npy)
     put_member(&k->npz, member, npy);
 }
 
-/* An array in all its files but those of tar. */
+/* Make all files of an array, except those of tar. */
 static void make_array(struct making *k, const struct kaldi_model_column *column, unsigned i)
 {
     struct array a = {.column = column, .i = i, .n = k->n};
@@ -459,7 +459,7 @@ static void make_tar(struct making *k)
         char key[KEY_NAME_SIZE + 24];
         size_t len = key_name(k->m->key[k->sample[n]], strlen(k->m->key[k->sample[n]]), true, key);
 
-        if (n && k->sample[n] == k->sample[n - 1]) /* one that follows itself */
+        if (n && k->sample[n] == k->sample[n - 1]) /* a sample that follows itself */
             snprintf(key + len, sizeof(key) - len, "~%llu", (unsigned long long)n);
         for (unsigned c = 0; c < k->m->n_columns; c++)
             put_tar_column(&tar->bytes, &k->m->column[c], key, k->sample[n]);

@@ -1,5 +1,5 @@
-/* A model of the files that a dataset of Kaldi tables has: all of a file at once, from cells that
- * are known, by what docs/kaldi.md says. */
+/* A model of the files of a dataset of Kaldi tables. It makes each file as a whole, from known
+ * cells, by the rules of docs/kaldi.md. */
 #ifndef EPOCHFS_TESTS_SUPPORT_KALDI_MODEL_H
 #define EPOCHFS_TESTS_SUPPORT_KALDI_MODEL_H
 
@@ -9,7 +9,7 @@
 #define KALDI_MODEL_COLUMNS 4
 #define KALDI_MODEL_FILES   48
 
-/* What a table has for a sample. */
+/* A table's cell for a sample. */
 struct kaldi_model_cell {
     struct text stored; /* the object in its file */
     struct text entry;  /* what follows the key in an archive */
@@ -17,7 +17,7 @@ struct kaldi_model_cell {
     struct text wav;    /* a .wav file */
     uint32_t rate;
     uint64_t shape[KALDI_ARRAYS_MAX][2];
-    struct text value[KALDI_ARRAYS_MAX]; /* as they are shown */
+    struct text value[KALDI_ARRAYS_MAX]; /* as files show them */
 };
 
 struct kaldi_model_column {
@@ -31,7 +31,7 @@ struct kaldi_model_column {
 
 struct kaldi_model {
     uint64_t samples;
-    char **key; /* [samples] owned, as all they point to */
+    char **key; /* [samples] owned, with the strings */
     unsigned n_columns;
     struct kaldi_model_column column[KALDI_MODEL_COLUMNS];
 };
@@ -43,19 +43,19 @@ void kaldi_model_release(struct kaldi_model *m);
 struct kaldi_model_column *kaldi_model_add(struct kaldi_model *m, const char *name, bool unnamed,
                                            enum kaldi_type type);
 
-/* A cell of what was made. */
+/* Set a cell from a made object. */
 void kaldi_model_take(struct kaldi_model_cell *cell, const struct kaldi_made *made,
                       enum dtype real);
 
-/* A cell of audio: interleaved samples; stored has to be filled in. */
+/* Set a cell of audio from interleaved samples; the caller fills in stored. */
 void kaldi_model_wave(struct kaldi_model_cell *cell, unsigned channels, uint32_t rate,
                       const int16_t *samples, size_t frames);
 
-/* A file of a selection. Of npz and tar: its members, see kaldi_model_unpack(). */
+/* A file of a selection. For npz and tar: its members, see kaldi_model_unpack(). */
 struct kaldi_model_file {
     const char *encoder;
     char suffix[96];
-    bool fails; /* the arrays of a batch cannot be one */
+    bool fails; /* the arrays of a batch do not fit into one */
     struct text bytes;
 };
 
@@ -68,8 +68,8 @@ void kaldi_model_render(const struct kaldi_model *m, const struct selection *sel
                         struct kaldi_model_files *ret);
 void kaldi_model_files_release(struct kaldi_model_files *files);
 
-/* The members of a container, one after another: name, newline, 8 bytes of length, content. Of
- * other files their bytes. false: it is not one. */
+/* The members of a container in sequence: name, newline, 8 bytes of length, content. For other
+ * files their bytes. false: a malformed container. */
 bool kaldi_model_unpack(const char *encoder, const struct bytes *file, struct text *ret);
 
 #endif

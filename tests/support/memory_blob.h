@@ -1,4 +1,4 @@
-/* A blob over bytes in memory, that fails where a test wants it to. */
+/* A blob over bytes in memory, which fails where a test wants it to. */
 #ifndef EPOCHFS_TESTS_SUPPORT_MEMORY_BLOB_H
 #define EPOCHFS_TESTS_SUPPORT_MEMORY_BLOB_H
 
@@ -11,8 +11,8 @@
 struct blob_faults {
     _Atomic uint64_t reads; /* so far */
     uint64_t fail_read;     /* the read that fails with -EIO, from 1; 0: none */
-    bool stale;             /* check() says -ESTALE */
-    struct absent *absent;  /* their bytes are there, see absent_blob.h; NULL: here */
+    bool stale;             /* check() returns -ESTALE */
+    struct absent *absent;  /* their bytes are absent, see absent_blob.h; NULL: here */
 };
 
 /* A blob of size bytes: a copy of bytes [0, len), then zeros, which take no memory. faults may be

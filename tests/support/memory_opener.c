@@ -7,7 +7,7 @@
 
 struct opener_run {
     struct memory_opener *opener;
-    const struct memory_command *command; /* NULL: nobody knows it */
+    const struct memory_command *command; /* NULL: an unknown command */
     unsigned polls;
     bool ended;
 };
@@ -22,7 +22,7 @@ struct blob *memory_file_blob(const struct memory_file *file)
     return memory_blob_new(file->path, file->bytes, file->len, file->len, file->faults);
 }
 
-/* As it is called, or in the folder that it is called in. */
+/* Does path name the file, as it is or relative to folder? */
 static bool is_called(const struct memory_file *file, const char *folder, const char *path)
 {
     size_t len = strlen(folder);
@@ -47,7 +47,7 @@ static int open_file(const struct opener *opener, const char *folder, const char
     return diag_set(d, -ENOENT, "%s: there is no such file", path);
 }
 
-/* Blanks in front of the '|' do not count. */
+/* Ignores spaces before the '|'. */
 static bool is_command(const struct memory_command *known, const char *command)
 {
     size_t len = strlen(known->text);

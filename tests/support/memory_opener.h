@@ -1,5 +1,5 @@
-/* An opener over files in memory and commands whose output is known; and what format_kaldi makes of
- * folders with it. */
+/* An opener over files in memory and over commands with known output; and the datasets that
+ * format_kaldi makes from folders with it. */
 #ifndef EPOCHFS_TESTS_SUPPORT_MEMORY_OPENER_H
 #define EPOCHFS_TESTS_SUPPORT_MEMORY_OPENER_H
 
@@ -8,7 +8,7 @@
 
 extern const struct format format_kaldi;
 
-/* A file, by its path from SOURCE on, which is the name of its blobs, too. */
+/* A file, by its path within SOURCE, which is also the name of its blobs. */
 struct memory_file {
     const char *path;
     const void *bytes;
@@ -16,15 +16,15 @@ struct memory_file {
     struct blob_faults *faults; /* NULL: none */
 };
 
-/* What a command does. */
+/* A command and its behaviour. */
 struct memory_command {
     const char *text;
     const void *bytes; /* its output; NULL: it fails with -EIO */
     size_t len;
-    unsigned polls; /* that it still runs at */
+    unsigned polls; /* polls at which it still runs */
 };
 
-/* All but opener is the caller's. */
+/* The caller owns all but opener. */
 struct memory_opener {
     struct opener opener;
     const struct memory_file *file; /* [n_files] */
@@ -42,7 +42,7 @@ void memory_opener_init(struct memory_opener *ret);
 /* A blob of a file; NULL: no memory. */
 struct blob *memory_file_blob(const struct memory_file *file);
 
-/* What came of a folder. */
+/* The datasets and errors of a folder. */
 struct kaldi_folder {
     struct memo *memo;
     struct memory_keep refuses;
@@ -50,8 +50,8 @@ struct kaldi_folder {
     struct found found;
 };
 
-/* Give the n files of one folder to format_kaldi and prepare every dataset to its end, in whatever
- * state that is. 0 or -ENOMEM. NULL: a keep that refuses, an opener that finds nothing. */
+/* Give the n files of one folder to format_kaldi and prepare every dataset until it is ready or
+ * failed. 0 or -ENOMEM. A NULL store refuses; a NULL opener finds nothing. */
 int kaldi_open(const struct memory_file *file, size_t n, const struct format_options *options,
                const struct index_store *keep, struct memory_opener *opener,
                struct kaldi_folder *ret);

@@ -111,7 +111,7 @@ static uint8_t stored_byte(const struct field *f, uint64_t sample, uint64_t i)
     return idx_pattern(sample * f->stored_bytes + i);
 }
 
-/* Element number i of a sample, counted in the source, with the bytes turned to little-endian. */
+/* Element number i of a sample, in the source's order, converted to little-endian. */
 static void stored_element(const struct field *f, uint64_t sample, uint64_t i, uint8_t *ret)
 {
     for (uint64_t b = 0; b < f->stored_width; b++)

@@ -1,4 +1,4 @@
-/* Files of the mount as the encoders make them, and an independent model of what they hold. */
+/* Files of the mount as the encoders make them, and an independent model of their content. */
 #ifndef EPOCHFS_TESTS_SUPPORT_RENDER_H
 #define EPOCHFS_TESTS_SUPPORT_RENDER_H
 
@@ -12,7 +12,7 @@ struct list_selection {
 
 void list_selection_init(struct list_selection *ret, const uint64_t *sample, uint64_t count);
 
-/* The kind of file with that suffix (".image.npy") of that encoder, or NULL. */
+/* The encoder's kind of file with that suffix (".image.npy"), or NULL. */
 const struct file_kind *find_file_kind(const struct dataset *ds, enum scope scope,
                                        const char *encoder, const char *suffix);
 
@@ -25,17 +25,17 @@ struct bytes {
 int render(const struct dataset *ds, const struct file_kind *kind, const struct selection *sel,
            const struct layout_host *host, struct bytes *ret);
 
-/* Read many byte ranges of a file whose whole is known: each is the same slice, and nothing
- * beside it is written. All ranges where the file is small. False where one is wrong. */
+/* Read many byte ranges of a file, or, of a small file, all. Each must equal the slice of the known
+ * whole, and no byte outside dst may be written. False if one is wrong. */
 bool ranges_agree(const struct dataset *ds, const struct file_kind *kind,
                   const struct selection *sel, const struct bytes *whole, unsigned random_ranges);
 
-/* The items of a field for a selection as they should be shown, from the pattern that idx_blob()
+/* The items of a field for a selection as files must show them, from the pattern that idx_blob()
  * wrote. The caller frees ret->at. */
 void model_items(const struct dataset *ds, const struct field *f, const struct selection *sel,
                  struct bytes *ret);
 
-/* The same as they stand in the source. */
+/* The same as the source stores them. */
 void model_stored(const struct field *f, const struct selection *sel, struct bytes *ret);
 
 /* The same with the header of a .npy file. */

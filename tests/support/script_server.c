@@ -94,7 +94,7 @@ bool script_reset(const struct script_request *request)
     return false;
 }
 
-/* Read a head; false: the other end is gone. One request at a time, as we have no pipelining. */
+/* Read a head; false: the client is gone. One request at a time: epochfs does not pipeline. */
 static bool read_head(struct script_request *request)
 {
     size_t n = 0;

@@ -1,5 +1,5 @@
-/* A folder of its own for a test: temp_setup() makes it and puts its path into *state,
- * temp_teardown() removes it with all that is in it. Failures end the test. */
+/* A temporary folder for a test: temp_setup() makes it and puts its path into *state,
+ * temp_teardown() removes it with its content. Failures end the test. */
 #ifndef EPOCHFS_TESTS_SUPPORT_TEMP_FOLDER_H
 #define EPOCHFS_TESTS_SUPPORT_TEMP_FOLDER_H
 
@@ -12,11 +12,11 @@ int temp_teardown(void **state);
 /* folder/name. */
 void temp_path(const char *folder, const char *name, char ret[static PATH_MAX]);
 
-/* Write a file, in place where it exists. */
+/* Write a file, in place if it exists. */
 void temp_write(const char *folder, const char *name, const void *bytes, size_t len);
 void temp_folder(const char *folder, const char *name);
 
-/* Remove a folder with all that is in it. */
+/* Remove a folder with its content. */
 void temp_remove(const char *folder);
 
 #endif

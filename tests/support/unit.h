@@ -1,4 +1,5 @@
-/* What every unit test includes: cmocka and the headers that it forgets. */
+/* What every unit test includes: cmocka, and the headers that cmocka.h needs but does not
+ * include. */
 #ifndef EPOCHFS_TESTS_SUPPORT_UNIT_H
 #define EPOCHFS_TESTS_SUPPORT_UNIT_H
 
@@ -14,7 +15,7 @@
 
 #include "base/diag.h"
 
-/* The message has that piece in it. */
+/* The message contains that piece. */
 #define assert_diag_has(d, piece)                                                                  \
     do {                                                                                           \
         if (!(d)->set || !strstr((d)->text, (piece)))                                              \

@@ -83,7 +83,7 @@ void source_libsvm(struct world_source *s, bool sides)
     text_add(source_add(s, "a.svm.group"), "1000\n500\n");
 }
 
-/* Blocks of rows that are too long, by blanks, to be decoded as one. */
+/* Rows padded with spaces, so that a block of them is too long to be decoded as one slab. */
 void source_long_rows(struct world_source *s)
 {
     struct text *t = source_add(s, "long.svm");
@@ -145,8 +145,8 @@ static void add_wave(struct text *t, unsigned frames, uint64_t *rng)
         kaldi_put_raw(t, random_next(rng), 2);
 }
 
-/* A table of text whose arrays are remembered when they are decoded, one of ranges in another
- * archive, one of audio, and a data directory of all that with segments. */
+/* A table of text with arrays large enough for the memo, one of ranges in another archive, one of
+ * audio, and a data directory of all these with segments. */
 void source_directory(struct world_source *s)
 {
     struct text *ark = source_add(s, "m.ark"), *scp = source_add(s, "feats.scp");
@@ -175,7 +175,7 @@ void source_directory(struct world_source *s)
     }
 }
 
-/* ---- what is made of them ---- */
+/* ---- datasets ---- */
 
 void world_open(struct world *w, const struct world_source *s, bool absent)
 {
@@ -236,7 +236,7 @@ void world_release(struct world *w)
     memory_keep_release(&w->keep);
 }
 
-/* Two worlds of a source, the second of which is absent. */
+/* Open two worlds of a source; the second one's bytes are absent. */
 void worlds_open(const struct world_source *s, struct world *here, struct world *there)
 {
     uint64_t rng = 1;

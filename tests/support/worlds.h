@@ -1,5 +1,5 @@
-/* Sources of every format, and what is made of them when their bytes are here, or not. Failures end
- * the test. */
+/* Sources of every format, and their datasets, with bytes that are here or absent. Failures end the
+ * test. */
 #ifndef EPOCHFS_TESTS_SUPPORT_WORLDS_H
 #define EPOCHFS_TESTS_SUPPORT_WORLDS_H
 
@@ -20,14 +20,14 @@ struct world_source {
     bool pooled;
 };
 
-/* The next file; returns where its bytes go. */
+/* Add a file; returns the text for its bytes. */
 struct text *source_add(struct world_source *s, const char *name);
 void source_release(struct world_source *s);
 
 /* Pictures with labels, matrices, numbers. */
 void source_idx(struct world_source *s, bool transpose);
 
-/* sides: with side files; else with columns of weights and groups, and a second file. */
+/* sides: with side files; otherwise with columns of weights and groups, and a second file. */
 void source_libsvm(struct world_source *s, bool sides);
 void source_long_rows(struct world_source *s);
 
@@ -45,21 +45,21 @@ struct world {
     struct memory_keep keep;
     struct memo *memo;
     struct pool *pool;
-    bool forgets; /* set before it is opened: only what was decoded last is remembered */
+    bool forgets; /* set before opening: the memo keeps only what was decoded last */
     struct found found;
-    unsigned troubles; /* calls of dataset_prepare() that got no further */
+    unsigned troubles; /* calls of dataset_prepare() that made no progress */
     int result;        /* of opening */
 };
 
-/* w starts zeroed. absent: the bytes are those of w->absent. */
+/* w starts zeroed. absent: the bytes belong to w->absent. */
 void world_open(struct world *w, const struct world_source *s, bool absent);
 void world_release(struct world *w);
 
-/* Forget that, too. */
+/* Empty the memo. */
 void world_forget(struct world *w);
 #define AUTO_WORLD AUTO(world_release)
 
-/* Two worlds of a source, the second of which is absent. */
+/* Open two worlds of a source; the second one's bytes are absent. */
 void worlds_open(const struct world_source *s, struct world *here, struct world *there);
 
 #endif

@@ -1,4 +1,5 @@
-/* Who may read what lies behind several owners: never more people than the kernel would let. */
+/* Permission bits of data that comes from files of several owners: they never admit a user whom the
+ * kernel would refuse. */
 #include "base/access.h"
 
 #include "base/scope.h"
@@ -19,7 +20,7 @@ static bool kernel_lets(const struct user *user, unsigned uid, unsigned gid, uns
     return user->groups >> gid & 1 ? mode & 0040 : mode & 0004;
 }
 
-/* Of owner, group and others, those bits of n. */
+/* The mode of owner, group and others with the read bits that n selects. */
 static unsigned mode_of(unsigned n)
 {
     return (n & 4 ? 0400 : 0) | (n & 2 ? 0040 : 0) | (n & 1 ? 0004 : 0);
@@ -31,7 +32,8 @@ static unsigned shown(unsigned uid, unsigned gid, unsigned mode, unsigned of_uid
     return mode & access_classes(uid, gid, of_uid, of_gid, of_mode, 4);
 }
 
-/* All users, groups, owners and modes there can be with two of each and one who is neither. */
+/* All combinations of users, groups, owners and modes, with two of each and one user that is
+ * neither. */
 static void test_access__never_more_than_the_kernel(void **state)
 {
     unsigned given = 0;
@@ -63,10 +65,10 @@ static void test_access__one_owner__all_that_both_allow(void **state)
         for (unsigned of_mode = 0; of_mode < 8; of_mode++)
             assert_int_equal(shown(5, 6, mode_of(mode), 5, 6, mode_of(of_mode)),
                              mode_of(mode & of_mode));
-    /* What everybody may is no matter of owners. */
+    /* Bits that everybody has do not depend on owners. */
     assert_int_equal(shown(5, 6, 0444, 7, 8, 0444), 0444);
     assert_int_equal(shown(5, 6, 0444, 0, 0, 0444), 0444);
-    /* Others may not: the owner of the one may be such an other. */
+    /* Others may not: the owner of one file may be among the others of the second. */
     assert_int_equal(shown(5, 6, 0444, 7, 6, 0440), 0040);
     assert_int_equal(shown(5, 6, 0444, 5, 8, 0440), 0400);
     assert_int_equal(access_classes(5, 6, 5, 6, 0711, 1), 0444);

@@ -1,4 +1,4 @@
-/* The memo: what is remembered and for how long, makers that fail, and many threads at once. */
+/* The memo: what it keeps and for how long, makers that fail, and many threads at once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@ static struct memo_key key_of(uint64_t number)
     return (struct memo_key){{1, number, 3, number / 3, 0, number << 32}};
 }
 
-/* Makes size bytes whose first is the number; fails where it is told to. */
+/* Makes size bytes, the first of which is the number; fails where the test wants it to. */
 struct maker {
     uint64_t number;
     size_t size;
@@ -227,7 +227,7 @@ static void *get_failing(void *arg)
     return NULL;
 }
 
-/* Each hears it from a maker of its own. */
+/* Each caller gets the error from its own maker. */
 static void test_memo__same_key_fails_at_once__each_tries(void **state)
 {
     (void)state;
@@ -268,7 +268,7 @@ static void *get_slowly(void *arg)
     return NULL;
 }
 
-/* Not the first time it is asked. */
+/* False the first time, true from then on. */
 static bool is_cancelled(void *ctx)
 {
     return atomic_fetch_add(&((struct slow *)ctx)->asked, 1) == 2;
@@ -294,7 +294,7 @@ static void test_memo__wait_cancelled__eintr(void **state)
     assert_int_equal(slow.asked, 3);
     pthread_barrier_wait(&slow.end);
     assert_int_equal(pthread_join(id, NULL), 0);
-    assert_int_equal(memo_get(shared, &key, &by, &thing), 0); /* it is there: nobody waits */
+    assert_int_equal(memo_get(shared, &key, &by, &thing), 0); /* it exists: no waiting */
     memo_let_go(thing);
     memo_free(shared);
     pthread_barrier_destroy(&slow.begun);

@@ -1,5 +1,5 @@
-/* Wants: what a thread misses is noted once, up to a limit; helpers of a pool note it for the
- * caller; who waits is told once, with the first error. */
+/* Missing ranges: each is recorded once, up to a limit; helpers of a pool record them for the
+ * caller; a waiter is called once, with the first error. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -84,12 +84,12 @@ static void test_wants__near__become_one(void **state)
     add(f, 0, at, 100);             /* the same */
     add(f, 0, at + 10, 10);         /* within */
     add(f, 0, at + 100, 50);        /* adjacent */
-    add(f, 0, at - MISSING_GAP, 1); /* in front */
+    add(f, 0, at - MISSING_GAP, 1); /* before */
     assert_int_equal(f->missing.n, 1);
     check_want(f, 0, 0, at - MISSING_GAP, MISSING_GAP + 150);
     add(f, 1, at, 100);
     assert_int_equal(f->missing.n, 2);
-    add(f, 0, at + 150 + MISSING_GAP, 1); /* behind */
+    add(f, 0, at + 150 + MISSING_GAP, 1); /* after */
     add(f, 1, at - 10, 200);              /* around */
     assert_int_equal(f->missing.n, 2);
     check_want(f, 0, 0, at - MISSING_GAP, 2 * MISSING_GAP + 151);
@@ -97,7 +97,7 @@ static void test_wants__near__become_one(void **state)
     assert_int_equal(f->missing.bytes, 2 * MISSING_GAP + 351);
 }
 
-/* Whatever becomes of ranges, what was wanted is among them, and not much else. */
+/* However ranges are merged, they contain what was missing, and not much else. */
 static void test_wants__random__all_covered(void **state)
 {
     struct fixture *f = *state;
@@ -160,7 +160,7 @@ static void test_wants__loop__goes_on_until_full(void **state)
 
     assert_true(missing_go_on(0, &all));
     assert_int_equal(all, 0);
-    assert_false(missing_go_on(-EAGAIN, &all)); /* of a thread without missing ranges */
+    assert_false(missing_go_on(-EAGAIN, &all)); /* in a thread that does not collect */
     assert_int_equal(all, -EAGAIN);
     missing_set(&f->missing);
     all = 0;
@@ -218,7 +218,7 @@ static void test_wants__pool__helpers_note_for_caller(void **state)
         assert_int_equal(f->missing.n, 500);
         missing_release(&f->missing);
         missing_init(&f->missing, true);
-        pool_run(pool, 100, look_at_missing, NULL); /* nothing is left behind in helpers */
+        pool_run(pool, 100, look_at_missing, NULL); /* helpers keep nothing */
     }
     pool_free(pool);
 }

@@ -1,5 +1,5 @@
-/* The pool: every part of every job is done once, and all are done when pool_run() returns, also
- * where many call it at once, and from within jobs. */
+/* The pool does every part of every job once, and all before pool_run() returns, even if many
+ * threads call it at once, or jobs do. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>

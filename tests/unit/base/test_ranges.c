@@ -1,4 +1,4 @@
-/* Ranges: what overlaps is found, in order, whatever comes and goes; and with few steps. */
+/* Ranges: overlapping ones are found, in order and in few steps, whatever is added and removed. */
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static bool overlaps(const struct range *range, uint64_t first, uint64_t end)
     return max_u64(range->first, first) < min_u64(range->end, end);
 }
 
-/* Each that is in and overlaps is found once, and nothing else, in order. */
+/* Every contained range that overlaps is found once, in order, and nothing else. */
 static void expect_found(struct ranges *ranges, const struct range *all, const bool *in,
                          uint64_t first, uint64_t end)
 {
@@ -66,7 +66,7 @@ static void test_ranges__at_random__what_overlaps(void **state)
     }
 }
 
-/* Steps of adding, finding and removing n ranges that touch. */
+/* The number of steps to add, find and remove n adjacent ranges. */
 static uint64_t steps_of(size_t n)
 {
     struct range *all = calloc(n, sizeof(*all));

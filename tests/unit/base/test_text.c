@@ -54,7 +54,7 @@ static void test_text_json__bad_utf8__replaced(void **state)
     check_json("\xf4\x90\x80\x80", "\"" BAD BAD BAD BAD "\""); /* above U+10FFFF */
     check_json("\xf8\x88\x80\x80\x80", "\"" BAD BAD BAD BAD BAD "\"");
     check_json("\xff\xfe", "\"" BAD BAD "\"");
-    check_json("\xe2\x82\xc3\xa9", "\"" BAD BAD "\xc3\xa9\""); /* goes on with what is good */
+    check_json("\xe2\x82\xc3\xa9", "\"" BAD BAD "\xc3\xa9\""); /* continues after the bad bytes */
 }
 
 static void test_text__many_appends__all_there(void **state)

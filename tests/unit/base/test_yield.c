@@ -1,17 +1,18 @@
-/* When background work yields the processors: the clock is turned, and how idle they are is said.
- */
+/* When background work yields the processors. The test turns the clock and sets how idle they
+ * are. */
 #include "base/processors.h"
 #include "base/yield.h"
 #include "support/unit.h"
 
 #define MS INT64_C(1000000)
 
-/* Processors that are idle for so much of the time, per cent of one, and the work beside them. */
+/* Processors with a given idle time, and the work on them. */
 struct world {
     struct yield yield;
     int64_t now;
     uint64_t idle;
-    unsigned resting, working; /* per cent of one that are idle while nothing is under way, or is */
+    unsigned resting,
+        working; /* idle time, per cent of one processor, without the work and during it */
     size_t under_way;
     unsigned pieces, rests;
 };
@@ -22,7 +23,7 @@ static void pass(struct world *w, int64_t ns)
     w->idle += (uint64_t)ns * (w->under_way ? w->working : w->resting) / 100;
 }
 
-/* Begin as many pieces of 1 ms as may be, up to three at once, for so long. */
+/* Begin as many pieces of 1 ms as allowed, up to three at once, for ns. */
 static void work(struct world *w, int64_t ns)
 {
     for (int64_t end = w->now + ns; w->now < end;) {
@@ -57,7 +58,7 @@ static void test_yield__idle_beside_the_work__never_rests(void **state)
     assert_false(yield_is_taken(&w.yield));
 }
 
-/* The work itself has what is free: a look now and then, of a tenth of the time. */
+/* The work itself takes the free time: it rests now and then, for a tenth of the time. */
 static void test_yield__idle_when_it_rests__goes_on(void **state)
 {
     struct world w = start(100, 0);
@@ -69,7 +70,7 @@ static void test_yield__idle_when_it_rests__goes_on(void **state)
     assert_true(w.yield.free_ns == 1000 * MS);
 }
 
-/* No processor is idle: it goes on, a piece for each rest, and rests are not without end. */
+/* No processor is idle: the work goes on with one piece after each rest, and rests end. */
 static void test_yield__taken__one_piece_for_each_rest(void **state)
 {
     struct world w = start(20, 0);
@@ -94,14 +95,14 @@ static void test_yield__taken_then_idle__works_on_at_once(void **state)
     assert_true(yield_is_taken(&w.yield));
     w.resting = 200;
     w.working = 100;
-    work(&w, 900 * MS); /* a rest that had begun may be looked at as a busy one */
+    work(&w, 900 * MS); /* a rest that had begun may count as busy */
     before = w.pieces;
     work(&w, 1000 * MS);
     assert_true(w.pieces - before >= 990);
     assert_false(yield_is_taken(&w.yield));
 }
 
-/* A rest begins when nothing is under way: what is, is not cut. */
+/* A rest begins when nothing is under way: pieces are never interrupted. */
 static void test_yield__something_under_way__waits_for_its_end(void **state)
 {
     struct world w = start(0, 0);
@@ -112,7 +113,7 @@ static void test_yield__something_under_way__waits_for_its_end(void **state)
     yield_look(y, w.now, 0);
     w.now += 250 * MS;
     assert_int_equal(yield_next(y, 2), w.now);
-    assert_true(yield_next(y, 0) == INT64_MAX); /* who has nothing to do need not wake */
+    assert_true(yield_next(y, 0) == INT64_MAX); /* idle work need not wake */
     yield_look(y, w.now, 0);
     assert_false(yield_may(y, 2));
     assert_false(yield_looks(y, w.now + 10000 * MS, 1));
@@ -134,7 +135,7 @@ static void test_yield__idle_not_known__never_rests(void **state)
     }
 }
 
-/* A processor that was taken away (hotplug, another affinity) makes the sum smaller. */
+/* A processor that is removed (hotplug, another affinity) makes the sum smaller. */
 static void test_yield__idle_goes_back__counts_as_none(void **state)
 {
     struct yield y;

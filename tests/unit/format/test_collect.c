@@ -1,7 +1,7 @@
-/* Files whose bytes are not here yet: one pass of the reading code notes all that it misses, so a
- * file is there after one fetch; what was not read is not remembered; and a remote that fails or
- * loses bytes again only costs time. Every file of datasets of each format, against the same files
- * of sources that are here. */
+/* Files with absent bytes. One pass of the reading code collects all missing ranges, so one fetch
+ * suffices for a file; the memo keeps nothing made from unread bytes; and a remote that fails, or
+ * bytes that are lost again, only cost time. Every file of datasets of each format is compared with
+ * the same file of sources that are here. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #define TRIPS_MOST 1000
 
 #ifdef SLOW_BUILD
-#define LESS 6 /* of what is tried */
+#define LESS 6 /* the share of cases that run */
 #else
 #define LESS 1
 #endif
@@ -30,7 +30,7 @@ extern const struct encoder encoder_npz;
 
 /* ---- reading ---- */
 
-/* CRCs that are remembered. */
+/* A memory for CRCs. */
 struct notes {
     struct layout_host host; /* first */
     uint64_t known;
@@ -75,7 +75,8 @@ static void count_done(struct waiter *waiter)
 /* What happens between two rounds; NULL: nothing. */
 typedef void between_fn(struct file *file, uint64_t *rng);
 
-/* Read while bytes are missing. The result of the last read, and how often bytes were fetched. */
+/* Read until no bytes are missing. Returns the result of the last read, and the number of
+ * fetches. */
 static int read_there(struct file *file, between_fn *between, struct bytes *ret,
                       unsigned *ret_trips)
 {
@@ -138,7 +139,7 @@ static void check_files(const struct world *here, struct world *there, size_t it
                                 .absent = &there->absent,
                                 .notes.host = notes_host};
 
-            own.sel.id[1] = ++id; /* so that each file starts without what others remembered */
+            own.sel.id[1] = ++id; /* so that no file uses the memo's entries of another */
             file.kind_there =
                 find_file_kind(file.there, scope, file.kind->encoder->name, file.kind->suffix);
             file.result = render(ds, file.kind, file.sel, NULL, &file.want);
@@ -183,7 +184,7 @@ static void check_source(const struct world_source *s, uint64_t batch, bool larg
     }
 }
 
-/* Of every format; every: each so many kinds of Kaldi objects. */
+/* Check every format; of the kinds of Kaldi objects, one in every `every`. */
 static void check_all(check_fn *check, bool large, unsigned every)
 {
     for (unsigned i = 0; i < 6 + N_KALDI_KINDS; i += i < 6 ? 1 : every * LESS) {
@@ -205,7 +206,7 @@ static void check_all(check_fn *check, bool large, unsigned every)
 
 /* ---- tests ---- */
 
-static unsigned files, fetched; /* that were read, and of them by a fetch */
+static unsigned files, fetched; /* files read, and those of them that took a fetch */
 
 static void check_one_trip(struct file *file)
 {
@@ -229,10 +230,10 @@ static void test_collect__every_file__one_fetch(void **state)
 {
     (void)state;
     check_all(check_one_trip, true, 1);
-    assert_true(files > 800 / LESS && fetched > files / 2); /* else little was tested */
+    assert_true(files > 800 / LESS && fetched > files / 2); /* otherwise the test covers little */
 }
 
-/* Half of the times all is lost again, else sometimes a part. */
+/* Half of the time lose everything again, else sometimes a part. */
 static void lose(struct file *file, uint64_t *rng)
 {
     uint64_t what = random_below(rng, 8);
@@ -275,7 +276,7 @@ static void check_failures(struct file *file)
         struct list_selection sel = *(const struct list_selection *)file->sel;
         struct file again = *file;
 
-        sel.sel.id[2] = at + 1; /* with nothing remembered */
+        sel.sel.id[2] = at + 1; /* with an empty memo */
         again.sel = &sel.sel;
         again.notes.known = 0;
         absent_drop(file->absent, 256, &rng);
@@ -284,7 +285,7 @@ static void check_failures(struct file *file)
         file->absent->fail_times = 1;
         r = read_there(&again, NULL, &got, &trips);
         file->absent->fail_read = 0;
-        if (r == -EREMOTEIO) /* else a helper's, who read ahead */
+        if (r == -EREMOTEIO) /* otherwise the error of a helper that read ahead */
             r = read_there(&again, NULL, &got, &trips);
         check_same(&again, r, &got);
     }
@@ -296,7 +297,7 @@ static void test_collect__remote_fails__then_right(void **state)
     check_all(check_failures, false, 5);
 }
 
-/* Blocks of rows are decoded ahead: which of them miss bytes is not found out again for each. */
+/* Blocks of rows are decoded ahead: the reader does not try again each block that lacks bytes. */
 static void test_collect__rows_ahead__looked_at_once(void **state)
 {
     AUTO(source_release) struct world_source s = {.n = 0};
@@ -327,8 +328,8 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     assert_true(there.absent.reads <= 2 * ARRAY_LEN(sample));
 }
 
-/* The header of a large archive needs a pass over all of it, of which there is room for less here:
- * each time all is lost that was here, but for what was fetched last. */
+/* The header of a large archive needs a pass over all of it, more than fits: each fetch drops all
+ * bytes but the last fetched ones. */
 static void test_collect__more_than_there_is_room_for__checksum_ends(void **state)
 {
     const uint32_t dim[] = {200000, 1000};
@@ -399,7 +400,7 @@ static void check_equal(const struct dataset *a, const struct dataset *b)
     }
 }
 
-/* Open and prepare while reads at, at + 1 fail. false: so many are not made. */
+/* Open and prepare while reads at and at + 1 fail. false: there were fewer reads. */
 static bool check_trouble(const struct world_source *s, const struct world *here, uint64_t at,
                           unsigned *troubles)
 {
@@ -414,7 +415,7 @@ static bool check_trouble(const struct world_source *s, const struct world *here
         const struct dataset *ds = there.found.item[i].ds;
         int k = found_find(&here->found, there.found.item[i].name);
 
-        if (!ds || there.result < 0) /* it could not be opened */
+        if (!ds || there.result < 0) /* opening failed */
             continue;
         if (dataset_state(ds) != DATASET_READY)
             fail_msg("%s, read %llu: %s", there.found.item[i].name, (unsigned long long)at,
@@ -428,8 +429,8 @@ static bool check_trouble(const struct world_source *s, const struct world *here
     return true;
 }
 
-/* Whatever read of opening and preparing fails: an error of opening, or a dataset that is ready
- * later and right. */
+/* Whichever read of opening and preparing fails, the result is an error of opening, or a dataset
+ * that is ready later and right. */
 static void check_preparing(struct world_source *s)
 {
     AUTO_WORLD struct world here = {.troubles = 0};
@@ -437,7 +438,7 @@ static void check_preparing(struct world_source *s)
 
     world_open(&here, s, false);
     for (uint64_t at = 1; check_trouble(s, &here, at, &troubles); at += at < 8 ? 2 : 2 * LESS)
-        continue; /* the first reads are those of opening and of the start of preparing */
+        continue; /* the first reads belong to opening and the start of preparing */
     if (s->format != &format_idx)
         assert_true(troubles > 0);
 }

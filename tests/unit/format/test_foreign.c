@@ -11,7 +11,7 @@ static const char *kind_of(const char *name, const char *bytes, size_t len, bool
     return foreign_kind(&file);
 }
 
-/* Kinds that have no magic number: what is one, and what is not. */
+/* Kinds without a magic number: texts that match, and texts that do not. */
 static void test_foreign_kind__text__by_what_it_looks_like(void **state)
 {
     static const struct {
@@ -51,7 +51,7 @@ static void test_foreign_kind__text__by_what_it_looks_like(void **state)
     }
 }
 
-/* Heads that end anywhere, and bytes of all values: nothing is read behind the end. */
+/* Heads that end anywhere, and bytes of all values: no read passes the end. */
 static void test_foreign_kind__short_and_odd_heads__no_overrun(void **state)
 {
     static const char *const starts[] = {"PK\3\4",        "\x80\x04\x95", "{\"a\"",
@@ -61,7 +61,7 @@ static void test_foreign_kind__short_and_odd_heads__no_overrun(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++)
         for (size_t len = 0; len < 64; len++) {
-            char *head = calloc(1, len + 1); /* the sanitizer sees what is read behind it */
+            char *head = calloc(1, len + 1); /* ASan finds reads past it */
             char *exact = malloc(len ? len : 1);
 
             memset(head, (int)(i * 37 + len), len);

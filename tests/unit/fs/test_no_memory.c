@@ -1,6 +1,6 @@
 /* The n-th allocation fails, for n = 1, 2, 3 ... until the run is clean. Every run ends with
- * -ENOMEM or as if nothing had happened, and everything is freed. The linker leads all
- * allocations of ours, not those of the libraries, to the functions below. */
+ * -ENOMEM or as if nothing had happened, and everything is freed. The linker redirects all our
+ * allocations, but not those of libraries, to the functions below. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -255,7 +255,7 @@ static int render_libsvm(const struct libsvm_made *made, const struct selection 
     return render(ds, find_file_kind(ds, SCOPE_BATCHES, "npz", ".npz"), sel, NULL, ret);
 }
 
-/* What a run without a failure gives. */
+/* The result of a run without a failure. */
 static struct bytes libsvm_whole;
 
 static int run_libsvm(void)
@@ -311,8 +311,8 @@ static void test_libsvm__no_memory__nothing_leaks(void **state)
     libsvm_whole.at = NULL;
 }
 
-/* Tables: text that is decoded, a binary archive that an scp file names with ranges, an object that
- * is not there, and a command. */
+/* Tables: text that is decoded, a binary archive that an scp file names with ranges, a missing
+ * object, and a command. */
 #define FILE_OF(path, text)                                                                        \
     {                                                                                              \
         path, text, sizeof(text) - 1, NULL                                                         \
@@ -367,7 +367,7 @@ static int render_all(const struct dataset *ds, uint64_t *hash)
     return 0;
 }
 
-/* Open, prepare and read the datasets of a folder, of which there are n. */
+/* Open, prepare and read the n datasets of a folder. */
 static int read_folder(const struct memory_file *file, size_t n_files,
                        const struct index_store *keep, size_t n, uint64_t *hash)
 {
@@ -400,8 +400,8 @@ static int read_folder(const struct memory_file *file, size_t n_files,
 
 static uint64_t kaldi_hash; /* of a run without a failure; 0: unknown */
 
-/* Twice each, so that kept indexes are taken, too. What is read is right, and once memory is back
- * all is. */
+/* Each folder twice, so that kept indexes are used too. Whatever is read is right, and once memory
+ * is back everything can be read. */
 static int run_kaldi(void)
 {
     struct memory_keep keep;
@@ -431,8 +431,8 @@ static void test_kaldi__no_memory__nothing_leaks(void **state)
     check_run(run_kaldi);
 }
 
-/* Pictures as wide as one header of 16 bytes can make them: what is read decides how much memory
- * is taken, not what the header says. */
+/* Pictures as wide as a header of 16 bytes can state: the memory used depends on the bytes read,
+ * not on the header. */
 static void check_wide(uint32_t samples, uint32_t rows, uint32_t columns)
 {
     struct blob *blob = idx_blob_zeros("x", 8, 3, (uint32_t[]){samples, rows, columns}, NULL);

@@ -1,4 +1,4 @@
-/* The cache folder: which folders become one, and which are not touched. */
+/* The cache folder: which folders become one, and which stay untouched. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 static const char marker[] = "epochfs cache folder, version 2\n";
 
-/* DIR of a test, and its sub "rows". */
+/* A test's DIR, and its subfolder "rows". */
 struct place {
     char path[PATH_MAX], sub[PATH_MAX];
     struct cache_folder cache;
@@ -75,7 +75,7 @@ static void test_folder__new__marked_and_private(void **state)
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(use(&p), 0);
         check_marker(*state);
-        assert_int_equal(count_things(p.path), 2); /* the marker and rows */
+        assert_int_equal(count_things(p.path), 2); /* the marker, and rows */
         assert_int_equal(mode_of(p.path), 0700);
         assert_int_equal(mode_of(p.sub), 0700);
     }
@@ -96,7 +96,7 @@ static void test_folder__empty__becomes_one(void **state)
     assert_int_equal(mode_of(p.path), 0700);
 }
 
-/* Root reads nothing that another user can make; others use what they name. */
+/* Root uses no folder that another user can write to; other users use any folder that they name. */
 static void test_folder__of_another_user__root_refuses(void **state)
 {
     struct diag d = DIAG_INIT;
@@ -124,8 +124,8 @@ static void test_folder__sticky__mode_stays(void **state)
     assert_int_equal(mode_of(p.path), 01777);
 }
 
-/* What a process that was killed left of a marker is no hindrance; what others put there later is
- * none, either. */
+/* Neither the rest of a marker that a killed process left, nor files that others add later, hinder
+ * the use. */
 static void test_folder__half_made_or_marked__used(void **state)
 {
     struct place p;
@@ -177,7 +177,7 @@ static void test_folder__not_ours__refused_untouched(void **state)
     check_refused(state, "EPOCHFS", NULL, "found another file EPOCHFS");
 }
 
-/* They start together, again and again: all of them get it. */
+/* Processes that start together, repeatedly: all get the folder. */
 static void test_folder__many_processes__one_marker(void **state)
 {
     for (unsigned round = 0; round < 50; round++) {

@@ -1,4 +1,4 @@
-/* The keep of a cache folder: what was saved comes back, or nothing does. */
+/* The index store of a cache folder: a load returns what was saved, or nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -67,7 +67,7 @@ static void only_file(const char *folder, const char *kind, char ret[static PATH
     globfree(&found);
 }
 
-/* Whatever becomes of the file, what was loaded is as it was: nothing is mapped. */
+/* Whatever happens to the file, loaded bytes stay: nothing is mapped. */
 static void test_keep__changed_while_loaded__stays(void **state)
 {
     const struct cache_folder folder = {.path = *state};
@@ -92,7 +92,7 @@ static void test_keep__changed_while_loaded__stays(void **state)
     }
 }
 
-/* In the place of the entry, or of the one that is being made. */
+/* A folder in the place of the entry, or of the entry being made. */
 static void test_keep__folder_in_its_place__made_again(void **state)
 {
     const struct cache_folder folder = {.path = *state};
@@ -144,7 +144,7 @@ static void test_keep__saved__loaded(void **state)
     check_load(&keep.keep, "other", "a", "third!");
 }
 
-/* What is mapped stays when its entry goes. */
+/* Mapped bytes stay when their entry is removed. */
 static void test_keep__removed__mapped_bytes_stay(void **state)
 {
     const struct cache_folder folder = {.path = *state};
@@ -164,7 +164,7 @@ static void test_keep__removed__mapped_bytes_stay(void **state)
 }
 
 /* Each truncation of the file, each of its last 64 bytes changed, a link, a folder. A change of the
- * source, of 8 bytes before those, does no harm: only the checksum of all finds it. */
+ * source's 8 bytes before those does no harm: only the checksum over all bytes finds it. */
 static void test_keep__damaged__nothing_and_made_again(void **state)
 {
     const struct cache_folder folder = {.path = *state};
@@ -220,7 +220,7 @@ static void test_keep__no_folder__error_with_reason(void **state)
     assert_null(kept.bytes);
 }
 
-/* A full disk, or a limit: nothing of it stays. */
+/* On a full disk, or at a limit, nothing is left. */
 static void test_keep__folder_read_only__error(void **state)
 {
     const struct cache_folder folder = {.path = *state};
@@ -228,7 +228,7 @@ static void test_keep__folder_read_only__error(void **state)
     char path[PATH_MAX];
 
     if (geteuid() == 0)
-        skip(); /* who may write anywhere */
+        skip(); /* root may write anywhere */
     index_files_init(&keep, &folder);
     temp_folder(*state, "rows");
     temp_path(*state, "rows", path);
@@ -238,7 +238,7 @@ static void test_keep__folder_read_only__error(void **state)
     assert_int_equal(chmod(path, 0700), 0);
 }
 
-/* A limit of the folder: told with the numbers, and nothing of it stays. */
+/* The folder's limit: reported with the numbers, and nothing is left. */
 static void test_keep__no_room__error_with_numbers(void **state)
 {
     struct cache_folder folder = {.path = *state};
@@ -266,7 +266,7 @@ static void test_keep__no_room__error_with_numbers(void **state)
     quota_close(folder.quota);
 }
 
-/* Processes that save the same at once, while one of them may find it damaged and remove it: each
+/* Processes save the same index at once, while one of them may find it damaged and remove it. Each
  * has what one of them saved, and one file is left. */
 static void test_keep__many_processes__one_entry(void **state)
 {

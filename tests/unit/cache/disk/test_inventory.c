@@ -1,5 +1,5 @@
-/* The inventory of a cache folder: sees what is ours and nothing else, and removes what nobody
- * uses. */
+/* The inventory of a cache folder sees the files of epochfs and no others, and removes those not in
+ * use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -262,7 +262,7 @@ static void test_inventory_superseded__versions_of_one_url__the_older(void **sta
         assert_int_equal(futimens(staged[i].fd, times), 0);
     }
     take(&cache, 3, &inventory);
-    for (size_t i = 0; i < 3; i++) { /* and they are sorted by that time */
+    for (size_t i = 0; i < 3; i++) { /* entries are sorted by that time */
         assert_string_equal(inventory.file[i].id, staged[i].id);
         assert_int_equal(inventory.file[i].used, 1000 + (time_t)i);
         assert_int_equal(inventory_superseded(&inventory, &inventory.file[i]), i == 0);
@@ -271,7 +271,7 @@ static void test_inventory_superseded__versions_of_one_url__the_older(void **sta
         staged_close(&staged[i]);
 }
 
-/* Marking files of so many sources is no matter of pairs: those would take an hour. */
+/* Marking the files of many sources compares no pairs: that would take an hour. */
 static void test_inventory_superseded__of_a_million_urls__marked(void **state)
 {
     enum { FILES = 1 << 20 };

@@ -1,5 +1,5 @@
-/* Room: that the files of a cache folder never take more than the limit, whoever is killed, and
- * that what was taken in vain comes back. */
+/* The quota: the files of a cache folder never take more than the limit, whichever process is
+ * killed, and space taken in vain is returned. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -47,7 +47,7 @@ static void close_quota(struct quota **quota)
 }
 #define AUTO_SIZE AUTO(close_quota)
 
-/* What the files of the folder take, by the words of others: du. */
+/* The space that the files of the folder take, according to du. */
 static uint64_t truth(const char *folder)
 {
     char command[PATH_MAX + 100];
@@ -108,7 +108,7 @@ static void test_room__take_and_give__counted(void **state)
     assert_int_equal(quota_take(quota, UINT64_MAX), -ENOSPC);
 }
 
-/* What others wrote without asking, and what they removed, is seen when there is none left. */
+/* Files that others wrote without the quota, or removed, are counted when the quota is used up. */
 static void test_room__refusal__counts_first(void **state)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
@@ -136,7 +136,7 @@ static void test_room__links__not_followed(void **state)
     assert_int_equal(quota_used(quota), truth(*state));
 }
 
-/* What was freed before or while the files were counted is not subtracted once more. */
+/* Space freed before or while the files are counted is not subtracted twice. */
 static void test_room__freed_across_count__left_out(void **state)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
@@ -166,7 +166,8 @@ static void test_room__percent__of_file_system(void **state)
 
 /* ---- damage ---- */
 
-/* Each byte of the head and of our slot, and each length: counted anew, and the limit holds. */
+/* Damage to each byte of the head and of our slot, and each length: files are counted anew, and the
+ * limit holds. */
 static void test_room__damaged__counted_anew(void **state)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB), *other = NULL;
@@ -189,11 +190,11 @@ static void test_room__damaged__counted_anew(void **state)
         } else {
             assert_int_equal(ftruncate(fd, i - AT_SLOTS - 16), 0);
         }
-        /* Another process: what it cannot tell it takes for full, until we have counted. */
+        /* Another process takes unknown space for used until this one has counted. */
         other = open_quota(*state, MIB);
         assert_int_equal(quota_take(other, 400 * KIB), -ENOSPC);
         assert_int_equal(quota_recount(quota), 0);
-        assert_int_equal(quota_recount(other), 0); /* our slot is whole again, too */
+        assert_int_equal(quota_recount(other), 0); /* our slot is whole again */
         assert_int_equal(quota_take(other, 400 * KIB), -ENOSPC);
         assert_int_equal(quota_take(other, 200 * KIB), 0);
         quota_close(other);
@@ -239,7 +240,7 @@ static void test_room__not_a_file__not_touched(void **state)
     assert_diag_has(&d, *state);
 }
 
-/* The total of before a power cut may be too low: who is alone counts. */
+/* The total from before a power cut may be too low: a process that is alone counts. */
 static void test_room__alone__counts_at_open(void **state)
 {
     struct quota *quota = open_quota(*state, MIB);
@@ -253,7 +254,7 @@ static void test_room__alone__counts_at_open(void **state)
 
 /* ---- several processes ---- */
 
-/* Takes all there is, writes half of it, and is killed before it can say so. */
+/* The process takes all space, writes half of it, and is killed before it settles. */
 static void test_room__killed__comes_back(void **state)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
@@ -275,7 +276,7 @@ static void test_room__killed__comes_back(void **state)
     assert_int_equal(quota_used(quota), truth(*state));
 }
 
-/* What a living one has in flight stays taken, also when the files are counted. */
+/* Space that a living process has in flight stays taken, even when the files are counted. */
 static void test_room__counted_while_in_flight__stays_taken(void **state)
 {
     AUTO_SIZE struct quota *a = open_quota(*state, MIB), *b = open_quota(*state, MIB);
@@ -289,7 +290,7 @@ static void test_room__counted_while_in_flight__stays_taken(void **state)
     assert_int_equal(quota_take(b, 600 * KIB), 0);
 }
 
-/* A daemon: who opened it ends, and its child goes on. */
+/* As for a daemon, the process that opened the quota ends, and its child goes on. */
 static void test_room__forked__child_goes_on(void **state)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
@@ -319,7 +320,8 @@ static void test_room__forked__child_goes_on(void **state)
     assert_int_equal(quota_take(quota, 600 * KIB), -ENOSPC);
     assert_int_equal(quota_used(quota), 600 * KIB + truth(*state));
     assert_int_equal(kill(daemon, SIGKILL), 0);
-    assert_int_equal(read(ready[0], &daemon, sizeof(daemon)), 0); /* it is gone, and its locks */
+    assert_int_equal(read(ready[0], &daemon, sizeof(daemon)),
+                     0); /* it has ended, and its locks with it */
     close(ready[0]);
     close(alive[0]);
     close(alive[1]);
@@ -329,7 +331,7 @@ static void test_room__forked__child_goes_on(void **state)
 
 #define CHURN_LIMIT (2 * MIB)
 
-/* Take, then write and settle, or give back, or remove a file again. */
+/* Take space, then write and settle, or give it back, or remove a file again. */
 static int churn(const char *folder, unsigned who, unsigned rounds)
 {
     struct quota *quota = open_quota(folder, CHURN_LIMIT);
@@ -363,8 +365,8 @@ static int churn(const char *folder, unsigned who, unsigned rounds)
     return 0;
 }
 
-/* Stop all that run, so that what the files take can be told. Those that ended become 0; how many
- * run still. */
+/* Stop all running processes, so that the files' space is constant. Sets the ids of ended ones to
+ * 0; returns how many still run. */
 static unsigned stop_all(pid_t *id, size_t n)
 {
     unsigned left = 0;
@@ -412,7 +414,7 @@ static void test_room__many_processes__never_above_limit(void **state)
     } while (left > 1);
     assert_int_equal(kill(id[0], SIGKILL), 0);
     assert_int_equal(waitpid(id[0], &status, 0), id[0]);
-    assert_true(most > CHURN_LIMIT / 2); /* it was about something */
+    assert_true(most > CHURN_LIMIT / 2); /* the test did use space */
     assert_true(quota_used(quota) >= truth(*state));
     assert_int_equal(quota_recount(quota), 0);
     assert_int_equal(quota_used(quota), truth(*state));

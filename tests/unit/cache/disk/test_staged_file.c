@@ -1,5 +1,5 @@
-/* Staged files: that a reader who keeps to the protocol of cache/disk/staged_file.c never takes a
- * wrong byte, whatever has become of the file; claims, drops and removal by several processes. */
+/* Staged files: a reader that keeps to the protocol of cache/disk/staged_file.c never takes a wrong
+ * byte, whatever happens to the file; claims, drops and removal by several processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -43,9 +43,9 @@ int __wrap_fallocate64(int fd, int mode, off_t off, off_t len)
     return __real_fallocate64(fd, mode, off, len);
 }
 
-/* ---- a model of what uses it ---- */
+/* ---- a model of its users ---- */
 
-/* The byte of the remote's file at i; 0 is none of them, so holes differ. */
+/* The byte of the remote's file at i; never 0, so holes differ. */
 static uint8_t content_byte(uint64_t i)
 {
     return (uint8_t)(1 + (i * 167 + (i >> 8) * 31 + (i >> 12) * 7) % 255);
@@ -119,7 +119,7 @@ struct reader {
     bool good[KNOWN_MOST];
 };
 
-/* 1: the block's bytes; 0: it is not there, or wrong, or dropped meanwhile. */
+/* 1: the block's bytes; 0: it is absent, or wrong, or dropped meanwhile. */
 static int reader_read(struct reader *reader, uint64_t block, uint8_t *buf)
 {
     uint32_t len = staged_block_len(&reader->staged, block);
@@ -152,7 +152,7 @@ static bool is_right(const struct staged *staged, uint64_t block, const uint8_t 
     return memcmp(buf, want + block * BLOCK, staged_block_len(staged, block)) == 0;
 }
 
-/* How many blocks a reader can read; all that it takes must be right. */
+/* The number of blocks that a reader can read; all must be right. */
 static unsigned read_all(struct reader *reader)
 {
     uint8_t buf[BLOCK];
@@ -166,7 +166,7 @@ static unsigned read_all(struct reader *reader)
     return n;
 }
 
-/* The same by one who opens the file now. */
+/* The same for a reader that opens the file now. */
 static unsigned read_anew(const char *folder)
 {
     struct reader reader = {.staged = open_key(folder, &usual)};
@@ -213,7 +213,7 @@ static void test_staged__content__round_trip(void **state)
         check_round_trip(*state, sizes[i]);
 }
 
-/* Files of another key are others; those of one URL begin with the same. */
+/* Another key means another file; the names of one URL's files share their beginning. */
 static void test_staged__keys__names(void **state)
 {
     struct staged_key key[] = {usual, usual, usual, usual, usual};
@@ -235,7 +235,7 @@ static void test_staged__keys__names(void **state)
         staged_close(&staged[i]);
 }
 
-/* The bytes of a block with the record of another, or of another file's: wrong. */
+/* A block's bytes with the record of another block, or of another file's, are wrong. */
 static void test_staged__block_at_wrong_place__not_taken(void **state)
 {
     struct staged_key key = usual;
@@ -289,7 +289,7 @@ static void put_back(int fd, const uint8_t *bytes, size_t len)
     assert_int_equal(pwrite(fd, bytes, len, 0), len);
 }
 
-/* Every byte of the file is changed, while a reader has it open and for one that opens it. */
+/* Change every byte of the file, under a reader that has it open and before one opens it. */
 static void test_staged__any_byte_changed__no_wrong_byte(void **state)
 {
     struct staged writer = open_key(*state, &usual);
@@ -320,7 +320,7 @@ static void test_staged__any_byte_changed__no_wrong_byte(void **state)
     staged_close(&writer);
 }
 
-/* Of a file that was cut: no drops that could be told, no records; content as far as it goes. */
+/* A truncated file has no readable count of drops and no records, only the content that is left. */
 static void check_short(const struct staged *staged, size_t len)
 {
     uint64_t record[3] = {7, 7, 7};
@@ -352,7 +352,7 @@ static void test_staged__any_length__no_wrong_byte(void **state)
         assert_int_equal(read_all(&open_one), 0);
         check_short(&writer, cut);
         assert_int_equal(read_anew(*state), 0);
-        /* What is there again after it was cut: a hole. */
+        /* After the truncation the file is extended: with a hole. */
         assert_int_equal(ftruncate(writer.fd, (off_t)len), 0);
         memset(open_one.good, 0, sizeof(open_one.good));
         read_all(&open_one);
@@ -364,8 +364,8 @@ static void test_staged__any_length__no_wrong_byte(void **state)
     staged_close(&writer);
 }
 
-/* A damaged header is begun anew under a reader that has it open: it must not go on with what it
- * knows, and neither must one that published a block just then. */
+/* A file with a damaged header is begun anew under a reader that has it open. That reader must
+ * forget what it knows, and so must one that publishes a block at that moment. */
 static void test_staged__begun_anew__noticed(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
@@ -419,7 +419,8 @@ static void test_staged__other_version__refused_untouched(void **state)
     assert_memory_equal(after, bytes, len);
 }
 
-/* What an older epochfs has staged has another id, so it is in nobody's way; it can be removed. */
+/* A file that an older epochfs staged has another id, so it is in nobody's way; it can be
+ * removed. */
 static void test_staged__older_version__out_of_the_way(void **state)
 {
     const struct cache_folder cache = folder_of(*state);
@@ -511,7 +512,7 @@ static void test_claims__two_open__up_to_the_first(void **state)
     staged_close(&a);
 }
 
-/* In a child that runs until it is killed: it does not outlive a test that failed. */
+/* For a child that runs until it is killed: it must not outlive a test that failed. */
 static void end_with_parent(void)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -620,7 +621,7 @@ static void test_drop__excluded__by_one_at_a_time(void **state)
 
     assert_true(fd >= 0);
     assert_int_equal(staged_exclude_drops(&other), -EAGAIN);
-    assert_int_equal(staged_exclude_drops(&one), -EAGAIN); /* each time it is another one's */
+    assert_int_equal(staged_exclude_drops(&one), -EAGAIN); /* each time another process holds it */
     close(fd);
     fd = staged_exclude_drops(&other);
     assert_true(fd >= 0);
@@ -629,8 +630,9 @@ static void test_drop__excluded__by_one_at_a_time(void **state)
     staged_close(&one);
 }
 
-/* Cut anywhere, then some who had it open fetch, publish and drop: nothing of it makes the file as
- * long as it was, so all that was known before is known to be lost, until it is begun anew. */
+/* The file is truncated anywhere; then processes that have it open fetch, publish and drop. None of
+ * that makes it as long as before, so all earlier knowledge counts as lost until the file is begun
+ * anew. */
 static void test_cut__written_to_behind__drops_are_not_reported(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
@@ -647,7 +649,7 @@ static void test_cut__written_to_behind__drops_are_not_reported(void **state)
         fetch_all(&one);
         assert_int_equal(read_all(&reader), 3);
         assert_int_equal(ftruncate(one.fd, (off_t)cuts[i]), 0);
-        fetch_all(&one); /* the last block, too: as long as it can be */
+        fetch_all(&one); /* the last block too: the file has its full length */
         assert_true(staged_drops(&one) == UINT64_MAX);
         assert_int_equal(read_all(&reader), 0);
         assert_int_equal(staged_drop(&one, 0, 1, &dropped), 0);
@@ -669,7 +671,7 @@ static void test_cut__written_to_behind__drops_are_not_reported(void **state)
     staged_close(&one);
 }
 
-/* A file that has lost its name is begun anew all the same, and not the one that has it now. */
+/* A file that has lost its name is begun anew, but the file that has that name now is not. */
 static void test_mend__name_is_of_another__only_the_open_file(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)}, other;
@@ -689,7 +691,7 @@ static void test_mend__name_is_of_another__only_the_open_file(void **state)
     staged_close(&other.staged);
 }
 
-/* Blocks that somebody has claimed stay, whoever it is. */
+/* Claimed blocks stay, whichever process has claimed them. */
 static void test_drop__claimed__stays(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
@@ -770,7 +772,8 @@ static void test_drop__while_others_read__no_wrong_byte(void **state)
 
 /* ---- several processes ---- */
 
-/* They open it at once and publish a block each; nobody begins anew what another one has begun. */
+/* The processes open the file at once and publish a block each; none begins it anew after
+ * another. */
 static void test_open__many_processes__one_file(void **state)
 {
     for (unsigned round = 0; round < 50; round++) {
@@ -825,7 +828,7 @@ static bool has_waiter(ino_t inode)
     return found;
 }
 
-/* Who opens a file waits while another one is about to write the header. */
+/* A process that opens a file waits while another is about to write the header. */
 static void test_open__header_being_written__waits(void **state)
 {
     struct staged staged = open_key(*state, &usual);
@@ -872,7 +875,8 @@ static void test_remove__in_use__ebusy(void **state)
     assert_int_equal(staged_remove(path), -ENOENT);
 }
 
-/* One opens and closes, another removes: what is open is always the file of that name. */
+/* One process opens and closes, another removes: an opened file is always the one with that
+ * name. */
 static void test_remove__while_others_open__never_theirs(void **state)
 {
     struct staged staged = open_key(*state, &usual);
@@ -942,7 +946,7 @@ static void test_inspect_and_verify__what_is_there(void **state)
     assert_int_equal(staged_remove(path), 0);
 }
 
-/* A file that was cut is damaged, and has nothing, whatever its records say. */
+/* A truncated file is damaged and has no content, whatever its records say. */
 static void test_inspect__cut__damaged(void **state)
 {
     struct staged staged = open_key(*state, &usual);
@@ -963,7 +967,7 @@ static void test_inspect__cut__damaged(void **state)
     staged_close(&staged);
 }
 
-/* Long texts are cut, and tell files apart all the same. */
+/* Long texts are cut, and still distinguish files. */
 static void test_inspect__long_url__cut(void **state)
 {
     char url[3000], path[PATH_MAX];

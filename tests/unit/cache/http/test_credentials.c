@@ -1,5 +1,5 @@
-/* Where credentials come from, in which order, when they are asked for again, and that no message
- * shows a secret. */
+/* Credentials: their sources and the order of these, when they are fetched again, and that no
+ * message shows a secret. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const char *const variables[] = {"AWS_ACCESS_KEY_ID",
                                         "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
                                         "AWS_EC2_METADATA_DISABLED"};
 
-/* An environment with nothing in it but two files in a temporary folder. */
+/* An environment with nothing but two files in a temporary folder. */
 static int setup(void **state)
 {
     char path[PATH_MAX];
@@ -80,7 +80,7 @@ static int get(struct fixture *f, struct http_secret *ret, struct diag *d)
     return signer->secret(signer, ret, d);
 }
 
-/* The secret is that, and comes from there. */
+/* Check the credentials and their source. */
 static void check(struct fixture *f, const char *id, const char *key, const char *token,
                   const char *origin)
 {
@@ -143,7 +143,7 @@ static void test_credentials__profiles__of_both_files(void **state)
     make(&a, NULL);
     check(&a, "A", "KEY=B", NULL, "profile default of /");
     assert_string_equal(credentials_region(a.c), "eu-west-1");
-    setenv("AWS_ACCESS_KEY_ID", "ID", 1); /* a profile that is named goes before it */
+    setenv("AWS_ACCESS_KEY_ID", "ID", 1); /* an explicit profile has precedence */
     setenv("AWS_SECRET_ACCESS_KEY", "KEY", 1);
     make(&b, "two");
     check(&b, "C", "D=/+", "E", "profile two of ");
@@ -279,14 +279,14 @@ static void test_credentials__about_to_expire__asked_for_again(void **state)
     (void)state;
     fake_http_set(answers, 1);
     setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/c", 1);
-    container_answer(body, sizeof(body), "OLD", -5); /* expired when it came */
+    container_answer(body, sizeof(body), "OLD", -5); /* already expired */
     make(&f, NULL);
     check(&f, "OLD", "S", "T", "container");
     container_answer(body, sizeof(body), "NEW", 200); /* less than 5 minutes, but good */
     check(&f, "NEW", "S", "T", "container");
     assert_int_equal(fake_http.requests, 2);
     answers[0].error = -EREMOTEIO;
-    check(&f, "NEW", "S", "T", "container"); /* not asked again at once */
+    check(&f, "NEW", "S", "T", "container"); /* not fetched again at once */
     assert_int_equal(fake_http.requests, 2);
     make(&g, NULL);
     assert_int_equal(get(&g, &secret, &d), -EREMOTEIO);

@@ -1,6 +1,6 @@
-/* HTTP against a server that does what a script says: right, wrong, late, or not at all.
+/* HTTP against a server that follows a script: right, wrong, late, or not at all.
  *
- * Nothing here waits for time to pass but where a limit of time is what is tested. */
+ * No test waits for time to pass, unless a time limit is its subject. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "support/unit.h"
 
 #define ANSWER_NS INT64_C(50000000000) /* more than anything here takes */
-#define TRIES     5 /* where a loaded machine may be slower than a limit that is tested */
+#define TRIES     5                    /* a loaded machine may be slower than the tested limit */
 #define FILE_SIZE UINT64_C(1000000)
 #define ETAG      "\"v1\""
 
@@ -56,7 +56,7 @@ static uint64_t len_of(const struct script_request *q)
     return q->last - q->first + 1;
 }
 
-/* A right head; what is in `more` comes first. */
+/* A correct head; the lines in `more` come first. */
 static bool part_head(const struct script_request *q, const char *more)
 {
     return script_say(q,
@@ -101,7 +101,7 @@ static bool other_size(const struct script_request *q)
            send_file(q, q->first, len_of(q));
 }
 
-/* Keeps to If-Match, as servers of S3 do. */
+/* Obeys If-Match, as S3 servers do. */
 static bool matches(const struct script_request *q)
 {
     return strstr(q->head, "\r\nIf-Match: " ETAG "\r\n")
@@ -149,7 +149,7 @@ static bool whole_longer(const struct script_request *q)
     return send_file(q, 0, FILE_SIZE + 1) && script_say(q, "\r\n0\r\n\r\n");
 }
 
-/* What is wanted comes, and then nothing. */
+/* The requested bytes come, and then nothing. */
 static bool whole_stalls(const struct script_request *q)
 {
     script_say(q, "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\n\r\n", (unsigned long long)FILE_SIZE);
@@ -207,7 +207,7 @@ static bool shorter(const struct script_request *q)
     return false;
 }
 
-/* The body ends, properly, but too early. */
+/* The body ends with a proper end, but too early. */
 static bool shorter_chunked(const struct script_request *q)
 {
     return script_say(q,
@@ -243,7 +243,7 @@ static bool gated(const struct script_request *q)
            send_file(q, q->first + len_of(q) / 2, len_of(q) - len_of(q) / 2);
 }
 
-/* Of the part that is asked for: so many bytes at a time, for 50 s at most. */
+/* Send the requested part, piece bytes at a time, for 50 s at most. */
 static bool drip_part(const struct script_request *q, size_t piece, int ms)
 {
     uint8_t bytes[4096];
@@ -276,7 +276,7 @@ static bool drips_head(const struct script_request *q)
     return false;
 }
 
-/* A page without an end. */
+/* An endless page. */
 static bool drips_text(const struct script_request *q)
 {
     script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -325,7 +325,7 @@ static bool to_file(const struct script_request *q)
     return redirect_to(q, "file:///etc/passwd");
 }
 
-/* To the other server, whose port stands in the query. */
+/* Redirect to the other server, whose port is in the query. */
 static bool to_other(const struct script_request *q)
 {
     const char *port = strstr(q->head, "?port=");
@@ -337,7 +337,7 @@ static bool to_other(const struct script_request *q)
     return redirect_to(q, url);
 }
 
-/* What proves who we are, as this server sees it. */
+/* Reply with the credentials that this server received. */
 static bool tells(const struct script_request *q)
 {
     bool knows = strstr(q->head, "uthorization:") || strstr(q->head, "security-token") ||
@@ -450,16 +450,16 @@ static bool busy_head_once(const struct script_request *q)
                        : says_version(q);
 }
 
-static _Atomic unsigned crowd; /* requests that wait for their answer */
+static _Atomic unsigned crowd; /* requests without an answer yet */
 
-/* More than four at once it refuses, and wants a minute of rest. */
+/* Refuses more than four requests at once, and asks for a minute of rest. */
 static bool crowded(const struct script_request *q)
 {
     static const struct timespec away = {.tv_nsec = 20000000};
     bool many = atomic_fetch_add(&crowd, 1) >= 4;
 
     nanosleep(&away, NULL);
-    atomic_fetch_sub(&crowd, 1); /* before the client knows, who may then ask again */
+    atomic_fetch_sub(&crowd, 1); /* before the client has the answer and may ask again */
     return many ? script_say(q, "HTTP/1.1 429 Too many\r\nContent-Length: 0\r\n"
                                 "Retry-After: 60\r\n\r\n")
                 : says_version(q);
@@ -559,13 +559,13 @@ struct fixture {
     unsigned ended;
 };
 
-/* One transfer, and what became of it. */
+/* One transfer, and its result. */
 struct fetch {
     struct transfer transfer; /* first */
     struct fixture *f;
     char url[256];
-    uint64_t most;     /* stop when so many bytes are there; 0: never */
-    uint64_t pause_at; /* pause when so many are; 0: never */
+    uint64_t most;     /* stop at that many bytes; 0: never */
+    uint64_t pause_at; /* pause at that many; 0: never */
     uint64_t given;    /* guarded by f->lock, as all below */
     bool wrong;        /* a byte was not what it should be */
     unsigned ends;
@@ -672,7 +672,7 @@ static void wait_ended(struct fixture *f, unsigned n)
     assert_int_equal(n, 0);
 }
 
-/* Wait until so many bytes have been given, or it has ended. Have they? */
+/* Wait until n bytes have arrived or the transfer has ended. Have they arrived? */
 static bool are_given(struct fetch *fetch, uint64_t n)
 {
     int64_t until = monotonic_ns() + ANSWER_NS;
@@ -707,7 +707,7 @@ static void fetch_now(struct fixture *f, struct fetch *ret, const char *path,
         assert_int_equal(ret->given, len);
 }
 
-/* The same where the server has little time: again until something was given. */
+/* The same for a server with little time: repeat until some bytes arrive. */
 static void fetch_some(struct fixture *f, struct fetch *ret, const char *path, uint64_t off,
                        uint64_t len)
 {
@@ -809,7 +809,8 @@ static void test_http_transfer__busy__retry_after_is_reported(void **state)
     fetch_now(&f, &fetch, "/too_many", &version, 0, 10);
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
     assert_int_equal(fetch.retry_ms, 1000);
-    assert_int_equal(script_server_accepted(f.server), 1); /* errors cost no connection */
+    assert_int_equal(script_server_accepted(f.server),
+                     1); /* an error does not cost the connection */
     teardown(&f);
 }
 
@@ -951,7 +952,7 @@ static void test_http_transfer__stopped(void **state)
     teardown(&f);
 }
 
-/* Half of it is given, and then it is paused. Returns how often the server was asked. */
+/* Let half of it arrive, then pause. Returns the number of requests. */
 static unsigned start_and_pause(struct fixture *f, struct fetch *ret)
 {
     unsigned n = 0;
@@ -982,7 +983,7 @@ static void test_http_transfer__paused__nothing_comes_and_others_go_on(void **st
     fetch_some(&f, &other, "/right", 7, 1000);
     assert_int_equal(other.how, TRANSFER_DONE);
     assert_int_equal(write(gate[1], "xxxxxxxxxx", asked), asked);
-    /* For longer than a server has that gives nothing. */
+    /* Longer than a silent server is allowed to take. */
     fetch_now(&f, &other, "/mute", &version, 7, 1000);
     assert_int_equal(other.how, TRANSFER_AGAIN);
     for (unsigned i = 0; i < 2; i++) {
@@ -1004,7 +1005,7 @@ static void test_http_transfer__paused__nothing_comes_and_others_go_on(void **st
     close(gate[1]);
 }
 
-/* What is stopped while it is paused, and what is paused before it has begun. */
+/* Stop a paused transfer, and pause one that has not begun. */
 static void test_http_transfer__paused_and_stopped(void **state)
 {
     struct fixture f;
@@ -1046,7 +1047,7 @@ static void test_http_transfer__rest__connections_stay(void **state)
     teardown(&f);
 }
 
-/* Ten transfers by a child of this process, which then is the only one. 0: all is well. */
+/* Ten transfers by a forked child of this process. 0: success. */
 static int child_main(struct fixture *f)
 {
     struct fetch fetch;
@@ -1074,7 +1075,7 @@ static void test_http_transfer__fork__child_goes_on(void **state)
 
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip(); /* it knows the parent's threads by ids that the child's get, too */
+    skip(); /* TSan knows the parent's threads by ids that the child's threads get too */
 #endif
     setup(&f, &usual);
     fetch_now(&f, &fetch, "/right", &version, 0, 1000);
@@ -1104,7 +1105,7 @@ static int get(struct fixture *f, const char *path, const struct http_call *how,
     return http_get(f->http, &call, ret, d);
 }
 
-/* A byte now and then is no sign of life. */
+/* A byte now and then does not count as progress. */
 static void test_http_transfer__drips__again(void **state)
 {
     static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
@@ -1129,7 +1130,7 @@ static void test_http_transfer__drips__again(void **state)
     teardown(&f);
 }
 
-/* Many share what the way there has. */
+/* Transfers share the bandwidth of the connection. */
 static void test_http_transfer__four_share_the_least_speed__done(void **state)
 {
     static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
@@ -1221,7 +1222,7 @@ static void test_http_ahead__as_get(void **state)
         const char *text; /* the body, or a piece of the message */
     } cases[] = {
         {"/hello", 0, "hello"},
-        {"/hello_third", 0, "hello"}, /* asked for again */
+        {"/hello_third", 0, "hello"}, /* requested again */
         {"/gone?secret", -ENOENT, "found 404"},
         {"/hello_chunked", 0, "hello"},
     };
@@ -1250,7 +1251,7 @@ static void test_http_ahead__as_get(void **state)
     teardown(&f);
 }
 
-/* What is not wanted is not waited for. */
+/* A dropped text is not waited for. */
 static void test_http_ahead__dropped__ends_at_once(void **state)
 {
     int64_t begun = monotonic_ns();
@@ -1478,7 +1479,7 @@ static void test_http_user_info__sent_to_its_server_only(void **state)
     teardown(&f);
 }
 
-/* ---- what is known of files ---- */
+/* ---- metadata of files ---- */
 
 static void test_http_stat(void **state)
 {
@@ -1531,7 +1532,7 @@ static void test_http_stat(void **state)
     teardown(&f);
 }
 
-/* Ask for what is called path n times over. */
+/* Ask for the file path n times. */
 static void stat_many(struct fixture *f, const struct http_options *options, const char *path,
                       size_t n)
 {

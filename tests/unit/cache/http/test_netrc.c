@@ -1,4 +1,4 @@
-/* Which hosts a netrc has users for. */
+/* The hosts for which a netrc has users. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 static bool names(const char *netrc, const char *host)
 {
-    /* Without a NUL, for tools that look at reads. */
+    /* Without a NUL, so that sanitizers catch reads past the end. */
     size_t len = strlen(netrc);
     char *copy = malloc(len ? len : 1);
     bool found;

@@ -1,4 +1,4 @@
-/* Heads of replies, well-formed and hostile, and what follows from them. */
+/* Heads of replies, well-formed and hostile, and the conclusions from them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,7 +186,7 @@ static void test_http_reply__any_bytes__no_crash(void **state)
     for (unsigned i = 0; i < 200000; i++) {
         const char *name = names[random_below(&random, ARRAY_LEN(names))];
         size_t n = strlen(name), extra = random_below(&random, 40);
-        char *line = malloc(n + extra); /* of just that size, for ASan */
+        char *line = malloc(n + extra); /* of exactly that size, for ASan */
 
         memcpy(line, name, n);
         for (size_t k = 0; k < extra; k++)
@@ -305,7 +305,7 @@ static void test_http_judge(void **state)
         {&version, 200, 100, HEAD_206 RANGE, TRANSFER_DONE, NULL},
         {&version, 200, 100, "HTTP/1.1 206 x\r\n" RANGE, TRANSFER_DONE, NULL},
         {&no_etag, 200, 100, HEAD_206 RANGE "ETag: \"new\"\r\n" TIME, TRANSFER_DONE, NULL},
-        /* The ETag decides where both have one, whatever the time is. */
+        /* If both have an ETag, it decides, whatever the times are. */
         {&version, 200, 100,
          HEAD_206 RANGE "ETag: \"v1\"\r\nLast-Modified: Sun, 09 Sep 2001 01:46:00 GMT\r\n",
          TRANSFER_DONE, NULL},

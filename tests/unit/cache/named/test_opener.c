@@ -1,8 +1,8 @@
-/* What files of SOURCE name: which file is meant, that it may be outside only if that was allowed,
- * that few descriptors do for many files, and what becomes of commands.
+/* Files that files of SOURCE name: which file a path means, that it may be outside SOURCE only if
+ * allowed, that few descriptors suffice for many files; and commands.
  *
- * A FIFO tells a test what a command is doing: that it has come to read from it, or that nothing
- * of it is left that could write to it. */
+ * A FIFO shows a test what a command does: it has begun to read the FIFO, or none of its processes
+ * is left that could write to it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ long __wrap_syscall(long number, long a, long b)
     return __real_syscall(number, a, b);
 }
 
-/* An opener of what lies in a temporary folder. */
+/* An opener of files in a temporary folder. */
 struct fixture {
     char cwd[PATH_MAX], cache_path[PATH_MAX];
     struct cache_folder cache;
@@ -50,7 +50,7 @@ struct fixture {
     struct cache_opener opener;
 };
 
-/* spec and cwd: relative to folder; of a list the first element is. */
+/* spec and cwd: relative to folder; of a list, its first element. */
 static struct fixture *fixture_new(const char *folder, const char *spec, const char *cwd,
                                    struct cache_opener_options options)
 {
@@ -111,7 +111,7 @@ static void make_link(const char *folder, const char *target, const char *name)
     assert_int_equal(symlink(target, path), 0);
 }
 
-/* Files that have their own path as content, and links. */
+/* Make files that contain their own path, and links. */
 static void make_tree(const char *folder)
 {
     static const char *const folders[] = {"src", "src/a", "src/a/b", "src2",
@@ -247,14 +247,14 @@ static void test_file__links__stay_in_source(void **state)
         {"src", NULL, "", "a/link/secret", true, "out/deep/secret", "a/link/secret", 0, NULL},
         {"src", NULL, "", "T/src/a/link/secret", false, NULL, NULL, -EACCES, OUTSIDE},
         {"src", NULL, "", "T/out/deep/secret", false, NULL, NULL, -EACCES, OUTSIDE},
-        /* For the kernel this is out/secret. */
+        /* The kernel would resolve this to out/secret. */
         {"src", NULL, "", "T/src/a/link/../secret", false, NULL, NULL, -ENOENT, "secret"},
         {"src", NULL, "", "T/src/a/link/../y", false, "src/a/y", "a/y", 0, NULL},
         {"src", NULL, "", "T/out/in/x", false, "src/x", "x", 0, NULL},
         {"spelled", NULL, "", "T/spelled/a/y", false, "src/a/y", "a/y", 0, NULL},
         {"spelled", NULL, "", "T/src/a/y", false, "src/a/y", "a/y", 0, NULL},
         {"spelled", NULL, "", "T/spelled/a/link/secret", false, NULL, NULL, -EACCES, OUTSIDE},
-        /* For the kernel SOURCE is out. */
+        /* The kernel would resolve SOURCE to out. */
         {"src/a/link/..", NULL, "", "T/out/secret", false, "out/secret", "secret", 0, NULL},
         {"src/a/link/..", NULL, "", "T/src/a/link/secret", false, "out/deep/secret", "deep/secret",
          0, NULL},
@@ -320,7 +320,7 @@ static struct blob *open_lazy(struct fixture *f, const char *path)
     return blob;
 }
 
-/* How many files of this process are open. */
+/* The number of open files of this process. */
 static unsigned count_open(void)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -485,7 +485,7 @@ static void alter_replace(const char *folder, const char *path)
 static void (*const alterations[])(const char *, const char *) = {
     alter_truncate, alter_grow, alter_rewrite, alter_remove, alter_folder, alter_replace};
 
-/* closed: it has no descriptor when the file is altered. */
+/* closed: the blob has no descriptor when the file is altered. */
 static void check_altered(const char *folder, void (*alter)(const char *, const char *),
                           bool closed)
 {
@@ -600,7 +600,7 @@ static void check_failure(struct fixture *f, const char *command, int error, con
     assert_diag_has(&d, message);
 }
 
-/* How many files are in cache/commands. */
+/* The number of files in cache/commands. */
 static unsigned count_entries(const char *folder)
 {
     char path[PATH_MAX];
@@ -617,7 +617,7 @@ static unsigned count_entries(const char *folder)
     return n;
 }
 
-/* The bytes that executions have left in the file "count". */
+/* The number of executions: each adds a byte to the file "count". */
 static unsigned count_runs(const char *folder)
 {
     char path[PATH_MAX];
@@ -640,7 +640,7 @@ static int make_fifo(const char *folder)
     return fd;
 }
 
-/* Somebody writes to the FIFO. */
+/* Wait until a process writes to the FIFO. */
 static void wait_for_byte(int fifo)
 {
     struct pollfd p = {.fd = fifo, .events = POLLIN};
@@ -650,7 +650,7 @@ static void wait_for_byte(int fifo)
     assert_int_equal(read(fifo, &byte, 1), 1);
 }
 
-/* There were writers of the FIFO, and all are dead. */
+/* Wait until all writers of the FIFO have died. */
 static void wait_for_death(int fifo)
 {
     struct pollfd p = {.fd = fifo};
@@ -659,7 +659,7 @@ static void wait_for_death(int fifo)
     assert_true(p.revents & POLLHUP);
 }
 
-/* Give text to the one who reads from folder/fifo. Waits until there is one. */
+/* Write text to folder/fifo, after waiting for a reader. */
 static void feed_fifo(const char *folder, const char *text)
 {
     char path[PATH_MAX];
@@ -757,7 +757,7 @@ static void test_command__failure__status_and_messages(void **state)
                   "thing");
     check_failure(f, "exit 4", -EIO, "exit status 4");
     check_failure(f, "kill -KILL $$", -EIO, "killed by signal 9");
-    /* More than a pipe holds; the end of it is shown. */
+    /* More than a pipe holds; the message shows its end. */
     assert_int_equal(finish(f,
                             start(f, "head -c 200000 /dev/zero | tr '\\0' x >&2; echo first >&2; "
                                      "echo last >&2; exit 5"),
@@ -770,7 +770,7 @@ static void test_command__failure__status_and_messages(void **state)
     assert_int_equal(count_entries(*state), 0);
 }
 
-/* Like a full disk: what cannot be written makes the command fail, though it does not. */
+/* Like a full disk: a failed write of the output fails the command, even if it exits with 0. */
 static struct quota *give_quota(struct fixture *f, uint64_t bytes)
 {
     struct diag d = DIAG_INIT;
@@ -780,8 +780,8 @@ static struct quota *give_quota(struct fixture *f, uint64_t bytes)
     return f->cache.quota;
 }
 
-/* The limit of the folder holds, and what was not kept takes no room; what is kept takes its own.
- */
+/* The limit of the folder holds. An output that is not kept takes no space, a kept one takes its
+ * size. */
 static void test_command__limit_of_the_folder__reported_with_numbers(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
@@ -798,7 +798,7 @@ static void test_command__limit_of_the_folder__reported_with_numbers(void **stat
     assert_int_equal(quota_used(quota), used + 4096);
     check_output(f, "printf hello", "hello"); /* was kept */
     assert_int_equal(quota_used(quota), used + 4096);
-    /* Of what is there it gets nearly all, step by step. */
+    /* The output gets nearly all free space, step by step. */
     check_output(f, "head -c 600000 /dev/zero | tr '\\0' '\\n' | sed -e '$!d' -e 's/$/x/'", "x\n");
     assert_int_equal(quota_used(quota), used + 8192);
     assert_int_equal(quota_recount(quota), 0);
@@ -810,7 +810,7 @@ static void test_command__limit_of_the_folder__reported_with_numbers(void **stat
     quota_close(quota);
 }
 
-/* An output that is larger than what is taken at once. */
+/* An output larger than one step of taking space. */
 static void test_command__large_output__room_in_steps(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
@@ -943,7 +943,7 @@ static void test_command__again__kept_until_its_input_changes(void **state)
 
     temp_write(*state, "in", "hello", 5);
     assert_int_equal(opener_kept(&f->opener.opener, command, &blob),
-                     -ENOENT); /* not run for that */
+                     -ENOENT); /* it must not run for this */
     assert_int_equal(count_entries(*state), 0);
     check_output(f, command, "hello");
     check_output(f, command, "hello");
@@ -1021,13 +1021,13 @@ static void test_command__places__eagain_until_one_ends(void **state)
         run[n] = start(f, command);
     }
     assert_int_equal(opener_start(&f->opener.opener, "printf new", &another, NULL), -EAGAIN);
-    check_output(f, "printf kept", "kept"); /* needs no place */
+    check_output(f, "printf kept", "kept"); /* needs no slot */
     opener_stop(&f->opener.opener, run[most - 1]);
     check_output(f, "printf new", "new");
     check_failure(f, "exit 1", -EIO, "exit status 1");
-    run[most - 1] = start(f, "printf newer"); /* the places were given back */
+    run[most - 1] = start(f, "printf newer"); /* the slots are free again */
     assert_int_equal(opener_poll(&f->opener.opener, run[most - 1], PATIENCE_MS, &blob, NULL), 1);
-    assert_int_equal(f->opener.commands.n, most - 1); /* the place, too, before it is stopped */
+    assert_int_equal(f->opener.commands.n, most - 1); /* the slot is taken until it is stopped */
     blob_free(blob);
     for (n = 0; n < most; n++)
         opener_stop(&f->opener.opener, run[n]);
@@ -1062,7 +1062,7 @@ static void test_command__cache_folder_not_writable__names_it(void **state)
 
 static const char fed[] = "printf x >>count; cat fifo";
 
-/* Start what another one runs, and look that it waits. */
+/* Start a command that another process runs, and check that it waits. */
 static struct opener_run *start_second(struct fixture *f)
 {
     struct opener_run *run = start(f, fed);
@@ -1091,7 +1091,7 @@ static void test_command__two_at_once__run_once(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
-/* Wait until the command has been started so many times, by a run that takes its turn. */
+/* Poll run until the command has been started that many times. */
 static void wait_for_runs(const char *folder, struct fixture *f, struct opener_run *run, unsigned n)
 {
     struct blob *blob = NULL;
@@ -1130,8 +1130,8 @@ static void test_command__first_takes_too_long__second_gives_up(void **state)
     opener_stop(&a->opener.opener, run);
 }
 
-/* A process that is killed leaves its command behind. It has the lock still, so nobody writes to
- * the same file. */
+/* A killed process leaves its command running. The command still holds the lock, so no other
+ * process writes the same file. */
 static void test_command__maker_is_killed__its_command_is_waited_for(void **state)
 {
     AUTO_FIXTURE struct fixture *f = NULL;
@@ -1164,7 +1164,7 @@ static void test_command__no_pidfd__looked_for(void **state)
     int64_t before = monotonic_ns();
 
     no_pidfd = true;
-    /* Nothing tells that it has ended. */
+    /* No event reports its end. */
     check_output(watched_child, "exec 2>&-; head -c 20000000 /dev/zero | tr -d '\\0'", "");
     assert_true(monotonic_ns() - before < PATIENCE_MS / 2 * INT64_C(1000000));
     check_output(watched_child, "printf hello", "hello");

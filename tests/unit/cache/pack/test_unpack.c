@@ -1,4 +1,4 @@
-/* Packed files: what comes out, that it is unpacked once, and what is done about damage. */
+/* Packed files: their content, that each is unpacked once, and the treatment of damage. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -225,7 +225,7 @@ static void test_unpack__watched__reported_of_all(void **state)
     assert_true(counting.calls == 0 || counting.last == p->len);
 }
 
-/* To the last block that it needs. */
+/* The quota is enough to the block. */
 static void test_unpack__just_enough_room__unpacked(void **state)
 {
     const uint64_t on_disk = 221 * 4096; /* 900000 bytes and the trailer, in disk blocks: 220 */
@@ -272,7 +272,7 @@ static void test_gzip__several_members_and_zeros__all_content(void **state)
     check_good(*state, p, "hello", 5);
     add_zeros(p, 1000);
     check_good(*state, p, "hello", 5);
-    add_zeros(p, 300000); /* over the border of what is read at once */
+    add_zeros(p, 300000); /* beyond one read */
     check_good(*state, p, "hello", 5);
     add_member(p, "!", 1);
     check_good(*state, p, "hello!", 6);
@@ -361,7 +361,7 @@ static void test_unpack__not_packed__as_it_is(void **state)
         check_content(blob, contents[i], strlen(contents[i]));
     }
     temp_path(*state, "cache", path);
-    assert_int_not_equal(access(path, F_OK), 0); /* nothing made */
+    assert_int_not_equal(access(path, F_OK), 0); /* no file was made */
 }
 
 static void test_unpack__meta__of_the_packed_file(void **state)
@@ -429,7 +429,7 @@ static void test_unpack__new_version__unpacked_anew(void **state)
     check_good(*state, p, "hello again", 11);
 }
 
-/* Spoil the unpacked file; it is made anew and right. */
+/* Spoil the unpacked file; the next open makes it anew. */
 static void check_spoiled(const char *folder, void (*spoil)(const char *path))
 {
     AUTO_FREE struct packed *p = packed_new();
@@ -472,7 +472,7 @@ static void spoil_foreign(const char *path)
     write_over(path, "foreign", 7, 1000);
 }
 
-/* Bytes of the source that stands behind the content: sub/f.gz. */
+/* Bytes of the source's name after the content: sub/f.gz. */
 #define NAMED 8
 
 static void spoil_source(const char *path)
@@ -613,7 +613,7 @@ static void test_unpack__cache_folder_not_writable__names_it(void **state)
     struct diag d = DIAG_INIT;
 
     add_member(p, "hello", 5);
-    temp_write(*state, "cache", "a file", 6); /* where a folder is wanted */
+    temp_write(*state, "cache", "a file", 6); /* in the place of a folder */
     assert_true(unpack_bytes(*state, p, &blob, &d) < 0);
     assert_diag_has(&d, "cache");
     assert_diag_has(&d, "-o cache=DIR");
@@ -653,9 +653,9 @@ static void test_cache_folder__environment__in_that_order(void **state)
         assert_int_equal(cache.is_default, i > 0);
         cache_folder_release(&cache);
         if (!strcmp(i < ARRAY_LEN(names) ? names[i] : "", "EPOCHFS_CACHE"))
-            unsetenv(names[i]); /* what the user names is taken as it is */
+            unsetenv(names[i]); /* a folder that the user names is used as it is */
         else if (i < ARRAY_LEN(names))
-            setenv(names[i], i % 2 ? "" : "/no/such/folder", 1); /* as good as none */
+            setenv(names[i], i % 2 ? "" : "/no/such/folder", 1); /* counts as none */
     }
     assert_int_equal(cache_folder_init(&cache, "/named"), 0);
     assert_string_equal(cache.path, "/named");
@@ -675,7 +675,7 @@ static void test_cache_folder__default_of_another_user__eperm(void **state)
     struct diag d = DIAG_INIT;
     char path[PATH_MAX], sub[PATH_MAX];
 
-    if (geteuid() == 0) { /* a folder that someone else owns */
+    if (geteuid() == 0) { /* a folder of another user */
         temp_folder(*state, "foreign");
         temp_path(*state, "foreign", path);
         assert_int_equal(chown(path, 1234, 1234), 0);
@@ -688,7 +688,7 @@ static void test_cache_folder__default_of_another_user__eperm(void **state)
     assert_int_equal(symlink("real", path), 0);
     cache.path = path;
     assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), NULL), -EPERM);
-    cache.is_default = false; /* named by the user: then a link is as good */
+    cache.is_default = false; /* named by the user: then a link is fine */
     assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), NULL), 0);
 }
 

@@ -1,11 +1,11 @@
-/* Index pages, as nginx, Apache, Python and others make them, and pages that are none. */
+/* Index pages of nginx, Apache, Python and others, and pages that are no index. */
 #include <stdio.h>
 
 #include "base/scope.h"
 #include "cache/source/index_page.h"
 #include "support/unit.h"
 
-/* What nginx 1.22 makes of these names. */
+/* The page of nginx 1.22 for these names. */
 static const char nginx[] =
     "<html>\r\n<head><title>Index of /data/</title></head>\r\n<body>\r\n"
     "<h1>Index of /data/</h1><hr><pre><a href=\"../\">../</a>\r\n"
@@ -21,7 +21,7 @@ static const char nginx[] =
     "<a href=\"%C3%BCn.dat\">\xc3\xbcn.dat</a>                21-Nov-2026 18:18     20\r\n"
     "</pre><hr></body>\r\n</html>\r\n";
 
-/* What Python 3.11's http.server makes. */
+/* The page of Python 3.11's http.server. */
 static const char python[] =
     "<!DOCTYPE HTML>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<title>Directory listing for /</title>\n</head>\n<body>\n"
@@ -48,7 +48,7 @@ static const char apache[] =
     "<tr><td><A HREF='it&#39;s'>it's</A></td></tr>\n"
     "</table>\n<address>Apache/2.4.57 (Debian) Server at host Port 80</address>\n</body></html>\n";
 
-/* The names of a page, folders with '/' behind them, with '|' between them. */
+/* The names of a page, separated by '|'; folders end with '/'. */
 static void names_of(const char *page, const char *path, char *ret, size_t capacity)
 {
     struct index_link link;

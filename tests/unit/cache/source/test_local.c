@@ -1,4 +1,4 @@
-/* Local files as blobs: a file that is no longer what it was when opened gives -ESTALE. */
+/* Local files as blobs: a file that has changed since it was opened gives -ESTALE. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -95,7 +95,7 @@ static void test_local__rewritten_in_place__estale(void **state)
     blob = open_blob(folder, "f");
     temp_path(folder, "f", path);
     temp_write(folder, "f", "HELLO", 5);
-    /* The clock of file times is coarse: say that a moment has passed. */
+    /* The clock of file times is coarse: set a later time. */
     assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){{5, 0}, {5, 1}}, 0), 0);
     assert_int_equal(blob_check(blob), -ESTALE);
 }
@@ -206,7 +206,7 @@ static void test_source_list__tree__sorted_without_hidden(void **state)
     temp_write(folder, "a/deep/y", "", 0);
     temp_write(folder, "a-b/z", "", 0);
     temp_path(folder, "a/deep/up", path);
-    assert_int_equal(symlink("../..", path), 0); /* a circle */
+    assert_int_equal(symlink("../..", path), 0); /* a cycle */
     temp_path(folder, "pipe", path);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(open_source(folder, &source, NULL), 0);
@@ -227,7 +227,7 @@ static void add_link(const char *folder, const char *name, const char *target)
     assert_int_equal(symlink(target, path), 0);
 }
 
-/* What the source shows of a name: its error, or "" if it can be read. */
+/* Check a listed name: its error, or "" if it can be read. */
 static void check_listed(const struct source *source, const char *name, const char *error)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
@@ -288,7 +288,7 @@ static void test_source__links__stay_in_source(void **state)
     }
 }
 
-/* A link takes a file's, or a folder's, place between the look and the open. */
+/* A link replaces a file, or a folder, between the listing and the open. */
 static void test_source__link_after_the_look__stays_in_source(void **state)
 {
     const char *folder = *state;

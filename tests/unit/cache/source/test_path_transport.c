@@ -26,7 +26,7 @@ static struct lock lock;
 static pthread_cond_t ended;
 static unsigned at_once, most_at_once; /* transfers in data(); guarded by lock */
 
-/* A transfer and what came of it. */
+/* A transfer and its result. */
 struct job {
     struct transfer transfer; /* first */
     char path[PATH_MAX];
@@ -39,7 +39,7 @@ struct job {
     struct transport *transport;
     /* Guarded by lock: */
     unsigned ends;
-    unsigned turn; /* how many had ended before */
+    unsigned turn; /* the number that had ended before */
     enum transfer_end how;
     struct diag d;
 };
@@ -222,7 +222,7 @@ static void test_path__another_version__changed(void **state)
         AUTO_JOB struct job job;
 
         job_init(&job, i == 3 ? gone : i == 4 ? (const char *)*state : path, 0, 1000);
-        if (i == 5) /* a part of the path is no folder */
+        if (i == 5) /* a component of the path is no folder */
             memcpy(job.path + strlen(path), "/x", 3);
         job.version.size += i == 0;
         job.version.mtime.tv_nsec ^= i == 1;
@@ -260,7 +260,7 @@ static void test_path__changes_meanwhile__changed(void **state)
     }
 }
 
-/* Byte 0 of that file is an error of reading. */
+/* Reading byte 0 of that file fails. */
 static void test_path__read_error__again(void **state)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
@@ -276,7 +276,7 @@ static void test_path__read_error__again(void **state)
     assert_int_equal(job.got, 0);
 }
 
-/* A real path was asked for: a link on it has been put there since. */
+/* The path was free of links when it was resolved; a link has been put on it since. */
 static void test_path__link__changed(void **state)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
@@ -347,13 +347,13 @@ static void test_path__stopped__stopped(void **state)
     job_start(&by_call, transport);
     check_end(&by_call, TRANSFER_STOPPED);
     assert_int_equal(by_call.got, PIECE);
-    /* One that waits behind another for the only thread. */
+    /* One transfer that waits for the only thread. */
     job_init(&first, path, 0, SIZE);
     job_init(&second, path, 0, SIZE);
     job_init(&third, path, 0, SIZE);
     first.data = stop_other;
     first.other = &third;
-    lock_take(&lock); /* none gets on before all wait */
+    lock_take(&lock); /* no transfer continues before all wait */
     job_start(&first, transport);
     job_start(&second, transport);
     job_start(&third, transport);
@@ -396,7 +396,7 @@ static unsigned threads_now(void)
     return (unsigned)st.st_nlink - 2;
 }
 
-/* A thread that was joined may stand in the table of the kernel a little longer. */
+/* A joined thread may stay in the kernel's table a little longer. */
 static void wait_threads(unsigned want)
 {
     for (unsigned i = 0; i < 1000 && threads_now() != want; i++)

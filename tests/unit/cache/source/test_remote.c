@@ -1,5 +1,5 @@
-/* What remotes make of servers' answers: which files a SOURCE has, where they are, what files that
- * name others mean by it, and what messages say. */
+/* How remotes interpret servers' answers: the files of a SOURCE, their places, the files that other
+ * files name, and the messages. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define SUM_A "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-/* Which allocation of ours fails; 0: none. The linker leads them here. */
+/* The number of the allocation that fails; 0: none. The linker redirects our allocations here. */
 static unsigned long allocations, fail_at;
 
 #define FAULTY(type, name, parameters, arguments)                                                  \
@@ -32,7 +32,7 @@ FAULTY(char *, strndup, (const char *s, size_t n), (s, n))
 
 static int faulty_asprintf(char **ret, const char *format, va_list args)
 {
-    *ret = (char *)16; /* what is undefined must not be freed */
+    *ret = (char *)16; /* an undefined value, which must not be freed */
     return ++allocations == fail_at ? -1 : vasprintf(ret, format, args);
 }
 
@@ -84,7 +84,7 @@ static int open_source(const char *spec, const char *files, struct source **ret,
     return source_open(spec, &options, ret, d);
 }
 
-/* The files: paths, '!' behind those that have an error, '*' behind those whose sum is known. */
+/* The files: paths, followed by '!' if the file has an error, by '*' if its sum is known. */
 static void check_files(const struct source *source, const char *const *sides, const char *want)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
@@ -205,7 +205,7 @@ static void test_http__one_file__its_sides(void **state)
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_source("http://h/d/t x.gz", NULL, &source, NULL), 0);
     assert_int_equal(fake_http.requests, 1); /* SHA256SUMS; an ETag says that it is a file */
-    assert_int_equal(fake_http.aheads, 1);   /* with the question what it is */
+    assert_int_equal(fake_http.aheads, 1);   /* together with the question what the URL is */
     check_files(source, (const char *const[]){".weight", ".group", NULL}, "t x.gz|t x.weight");
     assert_string_equal(source->only_file, "t x.gz");
     name = source_name(source);
@@ -416,7 +416,7 @@ static void test_s3__one_object__that_file(void **state)
     assert_string_equal(source->base, "http://s3/b/p/d/");
     name = source_name(source);
     assert_string_equal(name, "s3://b/p/d/c");
-    /* Who may not list may read. */
+    /* Reading needs no permission to list. */
     assert_int_equal(open_source("s3://open/k", NULL, &open, NULL), 0);
     check_files(open, no_sides, "k");
 }
@@ -444,7 +444,7 @@ static void test_s3__errors__messages(void **state)
     check_s3_error("s3://far", -EREMOTEIO, "AuthorizationHeaderMalformed");
 }
 
-/* A bucket of AWS's own is looked for again where the server says it is. */
+/* A bucket of AWS is looked up again in the region that the server names. */
 static void test_s3__other_region__followed(void **state)
 {
     static const struct fake_answer aws[] = {
@@ -498,7 +498,7 @@ static void test_s3__virtual_host__in_the_name(void **state)
     assert_string_equal(source->known.entry[0].url, "http://b.s3:80/x/k");
 }
 
-/* ---- what files name ---- */
+/* ---- files that files name ---- */
 
 static const struct fake_answer tree[] = {
     {"http://h/c/SHA256SUMS",
@@ -572,7 +572,7 @@ static void test_remote_opener__relative_paths_and_urls__found(void **state)
     check_named(&o, "", "x.ark", 3);
     check_named(&o, "data/train", "../../x.ark", 3);
     check_named(&o, "data/train", "./exp//raw.ark", 4);
-    /* A list that was made above SOURCE. */
+    /* A list with paths from above SOURCE. */
     check_named(&o, "data/train", "c/exp/raw.ark", 4);
     check_named(&o, "data/train", "../../../c/x.ark", 3);
     check_named(&o, "data/train", "exp/a b.ark", 5);
@@ -610,7 +610,7 @@ static void test_remote_opener__allow_outside__files_of_this_machine(void **stat
     check_named(&o, "data/train", "x.ark", 2);
 }
 
-/* ---- what a single file names ---- */
+/* ---- files that a single file names ---- */
 
 static const struct fake_answer beside_page[] = {
     {"http://h/c/feats.scp", NULL, 0, NULL, {.size = 1, .etag = "e"}},
@@ -627,7 +627,7 @@ static const struct fake_answer beside_page[] = {
     {"http://h/c/c.ark", NULL, 0, NULL, {.size = 4}},
     {"http://h/c/d.ark", NULL, 0, NULL, {.size = 5}},
     {"http://h/c/s/x%20y.ark", NULL, 0, NULL, {.size = 6}},
-    {"http://h/c/hid/den.ark", NULL, 0, NULL, {.size = 7}}, /* which the page does not name */
+    {"http://h/c/hid/den.ark", NULL, 0, NULL, {.size = 7}}, /* the page does not list it */
     {"http://h/up.ark", NULL, 0, NULL, {.size = 8}},
 };
 
@@ -645,12 +645,12 @@ static void test_remote_beside__listing__found(void **state)
     assert_int_equal(fake_http.requests, 1);
     check_named(&o, "", "a.ark", 2);
     assert_int_equal(fake_http.stats, stats + 1);
-    check_named(&o, "", "./b.ark", 3); /* and the next one is asked for with it */
+    check_named(&o, "", "./b.ark", 3); /* the next one is requested with it */
     assert_int_equal(fake_http.stats, stats + 3);
     check_named(&o, "", "../c/c.ark", 4);
     check_named(&o, "", "b.ark", 3);
     assert_int_equal(fake_http.stats, stats + 3);
-    check_named(&o, "", "c/s/x y.ark", 6); /* a list that was made above */
+    check_named(&o, "", "c/s/x y.ark", 6); /* a list with paths from above */
     check_named(&o, "", "http://h/c/d.ark", 5);
     check_named(&o, "", "http://h/c/s/x%20y.ark", 6);
     assert_int_equal(fake_http.requests, 4); /* SHA256SUMS again, two pages */
@@ -680,14 +680,14 @@ static void test_remote_beside__no_listing__asked_for_once(void **state)
     check_named(&o, "", "s/a.ark", 2);
     check_named(&o, "", "http://h/c/s/a.ark", 2);
     assert_int_equal(fake_http.stats, stats + 1);
-    check_named(&o, "", "c/s/a.ark", 2); /* c/c/s/a.ark is asked for first */
+    check_named(&o, "", "c/s/a.ark", 2); /* c/c/s/a.ark is tried first */
     check_named(&o, "", "c/s/a.ark", 2);
     assert_int_equal(fake_http.stats, stats + 2);
     check_not_named(&o, "none.ark", -ENOENT, "none.ark");
     check_not_named(&o, "none.ark", -ENOENT, "none.ark");
-    assert_int_equal(fake_http.stats, stats + 5); /* in data/train/, too, and in data/ */
+    assert_int_equal(fake_http.stats, stats + 5); /* also in data/train/ and in data/ */
     check_not_named(&o, "dark.ark", -EREMOTEIO, "dark.ark");
-    check_not_named(&o, "dark.ark", -EREMOTEIO, "dark.ark"); /* asked again */
+    check_not_named(&o, "dark.ark", -EREMOTEIO, "dark.ark"); /* requested again */
     stats += 5 + 3 + 1;
     assert_int_equal(fake_http.stats, stats);
     check_not_named(&o, "../../../up.ark", -ENOENT, "want a file of");
@@ -697,7 +697,7 @@ static void test_remote_beside__no_listing__asked_for_once(void **state)
     assert_int_equal(fake_http.stats, stats);
 }
 
-/* What signs the query is for one file. */
+/* A signature in the query is valid for one file only. */
 static void test_remote_beside__query__nothing_is_asked_for(void **state)
 {
     static const struct fake_answer site[] = {
@@ -757,7 +757,7 @@ static void test_remote_beside__s3__listing_or_asked_for(void **state)
     }
 }
 
-/* The n-th allocation fails while a file is looked for, for n = 1, 2, 3 ... */
+/* The n-th allocation fails while a file is looked up, for n = 1, 2, 3 ... */
 static void test_remote_beside__no_memory__enomem_and_then_found(void **state)
 {
     (void)state;
@@ -802,7 +802,7 @@ static void test_local__stages_local__through_the_stage(void **state)
     assert_true(*fake_staged_of(blob)->version.etag);
 }
 
-/* The n-th allocation fails, for n = 1, 2, 3 ... until none does. Leaks are ASan's to find. */
+/* The n-th allocation fails, for n = 1, 2, 3 ... until none does. ASan finds leaks. */
 static void fail_each(const struct fake_answer *answer, size_t n, const char *spec,
                       const char *files)
 {

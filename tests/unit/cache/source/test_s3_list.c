@@ -167,7 +167,7 @@ static void test_s3_error__fields(void **state)
     assert_string_equal(e.endpoint, "b.s3.eu-west-1.amazonaws.com");
     assert_false(s3_error_parse("<html></html>", 13, &e));
     assert_false(s3_error_parse("", 0, &e));
-    /* A body that was cut off. */
+    /* A truncated body. */
     assert_true(s3_error_parse("<Error><Code>NoSuchKey</Code><Mess", 34, &e));
     assert_string_equal(e.code, "NoSuchKey");
 }

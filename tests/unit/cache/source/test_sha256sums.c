@@ -1,4 +1,4 @@
-/* SHA256SUMS: the lines of sha256sum, and all else that a server may send under that name. */
+/* SHA256SUMS: the lines of sha256sum, and anything else that a server may send under that name. */
 #include <errno.h>
 
 #include "base/scope.h"

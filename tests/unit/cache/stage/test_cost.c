@@ -1,5 +1,6 @@
-/* What the stage does for n who wait is n times as much, not n * n; and patience counts from the
- * last progress of what a reader waits for. The clock is turned by hand, and nothing is timed. */
+/* The stage's work for n waiting readers is proportional to n, not n * n; and the retry limit
+ * counts from the last progress of what a reader waits for. The test turns the clock, and measures
+ * no time. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,12 +17,12 @@
 #include "tests/support/unit.h"
 
 #define BLOCK 4096
-#define MOST  2000 /* who wait */
+#define MOST  2000 /* readers that wait */
 #define SIZE  (2 * MOST * BLOCK)
 #define JOBS  2
 
 static uint8_t content[SIZE];
-static _Atomic int64_t turned_s; /* by which the clock is ahead */
+static _Atomic int64_t turned_s; /* seconds that the clock is ahead */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
@@ -34,7 +35,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
     return r;
 }
 
-/* A stage with one file, whose remote lets one transfer after the other pass, as it is told. */
+/* A stage with one file; its remote lets transfers pass one by one, as the test allows. */
 struct fixture {
     struct cache_folder cache;
     struct fake *fake;
@@ -127,7 +128,7 @@ static void close_fixture(struct fixture *f)
     atomic_store(&turned_s, 0);
 }
 
-/* n who each wait for a block that is no neighbour of another one's, in no order. */
+/* Start n readers that each wait for a block, in random order; no two blocks are neighbours. */
 static struct waiting *ask(struct fixture *f, unsigned n)
 {
     struct waiting *waiting = calloc(n, sizeof(*waiting));
@@ -152,7 +153,7 @@ static uint64_t work_of(struct stage *stage)
     return work;
 }
 
-/* What the stage's thread does at each event, if it is fast enough. */
+/* The work of the stage's thread at each event, if it keeps up. */
 static void look(struct stage *stage)
 {
     struct wait *over = NULL;
@@ -194,12 +195,12 @@ static void test_waits__ten_times_as_many__little_more_each(void **state)
     temp_path(*state, "many", many_in);
     few = work_for(few_in, MOST / 10);
     many = work_for(many_in, MOST);
-    if (many > few * 20) /* a tree is deeper then; each with each would be 100 */
+    if (many > few * 20) /* a deeper tree costs a little more; n * n would be 100 times */
         fail_msg("%u: %llu steps, %u: %llu", MOST / 10, (unsigned long long)few, MOST,
                  (unsigned long long)many);
 }
 
-/* Each gets its turn, though the last one's comes after many times as long as patience lasts. */
+/* Each reader gets its turn, though the last turn comes after many times the retry limit. */
 static void test_patience__the_queue_moves__nobody_fails(void **state)
 {
     const unsigned n = 30;
@@ -219,7 +220,7 @@ static void test_patience__the_queue_moves__nobody_fails(void **state)
     free(waiting);
 }
 
-/* Nothing comes: those that are under way are given up, and those that are queued behind them. */
+/* Nothing comes: the stage gives up the transfers under way and those queued after them. */
 static void test_patience__nothing_moves__all_fail(void **state)
 {
     const unsigned n = 30;
@@ -238,7 +239,7 @@ static void test_patience__nothing_moves__all_fail(void **state)
     free(waiting);
 }
 
-/* A forecast of needs that knows of nothing, and counts how often it is asked. */
+/* An empty forecast of needs that counts its calls. */
 struct counting {
     struct stage_needs needs;
     struct lock lock;
@@ -296,8 +297,8 @@ static void forget_block(struct fixture *f)
     file_set_locked((struct file *)f->blob, 0, BLOCK_ABSENT);
 }
 
-/* Each reader that begins is a jump, after which the forecast of needs walks over what all of them
- * need: in vain if nothing is missing. */
+/* Each reader that begins is a jump, after which the forecast would walk over all needs: in vain if
+ * nothing is missing. */
 static void test_guide__all_is_here__is_not_asked(void **state)
 {
     struct counting counting = {.needs = {count_next, never, &counting}};

@@ -1,5 +1,5 @@
-/* The stage with a forecast of needs: what is needed next comes next, and with keep=plan what is
- * needed last goes first, as well as Belady's rule does it. */
+/* The stage with a forecast of needs: it fetches first what is needed first, and with keep=plan
+ * drops first what is needed last, as well as Belady's rule does. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void make_content(void)
 
 /* ---- an order, and the forecast of needs that knows it ---- */
 
-/* Samples are read one after another; sample s has bytes [s * sample, (s + 1) * sample) behind the
+/* Samples are read one after another; sample s has bytes [s * sample, (s + 1) * sample) after the
  * header. */
 struct order {
     struct stage_needs needs;
@@ -56,8 +56,8 @@ struct order {
     uint32_t *first;         /* [BLOCKS] the first read in the block */
     struct lock lock;
     /* Guarded by lock: */
-    size_t now;   /* this one is next */
-    size_t given; /* up to this one next() has told */
+    size_t now;   /* the next read */
+    size_t given; /* next() has reported the reads before this one */
     size_t asked; /* times */
     bool tells;
     size_t begun;      /* the reader has begun with those before this one */
@@ -105,7 +105,7 @@ static size_t order_asked(struct order *o)
     return o->asked;
 }
 
-/* The read i is over. */
+/* Read i has ended. */
 static void order_pass(struct order *o, size_t i)
 {
     LOCK_SCOPE(&o->lock);
@@ -160,9 +160,9 @@ static void order_release(struct order *o)
     lock_release(&o->lock);
 }
 
-/* ---- what would be best ---- */
+/* ---- the optimum ---- */
 
-/* Hits of Belady's rule: what is read goes in, and the one goes that is needed last. */
+/* Hits of Belady's rule: a read block enters the cache, and the block needed last leaves it. */
 static size_t simulate_plan(const struct order *o, size_t capacity)
 {
     uint32_t *soonest = malloc(BLOCKS * sizeof(*soonest));
@@ -200,7 +200,7 @@ struct fixture {
     struct stage_counters *counters;
     struct lock lock;
     pthread_cond_t more;
-    /* Guarded by lock: what was asked for, in this order. */
+    /* Guarded by lock: the ranges of the transfers, in order. */
     uint64_t off[LOGGED], len[LOGGED];
     unsigned logged;
     unsigned stalls; /* of the first ones */
@@ -332,9 +332,9 @@ static void stage_all(struct fixture *f)
         fail_msg("stage_wait: %d %s", r, d.text);
 }
 
-/* ---- the order of what comes ---- */
+/* ---- the order of transfers ---- */
 
-/* From transfer `from` on each brings what is missing and needed first. */
+/* Each transfer from `from` on brings what is needed first of the missing bytes. */
 static void expect_order(struct fixture *f, const struct order *o, unsigned from)
 {
     bool came[BLOCKS] = {0};
@@ -361,7 +361,7 @@ static void test_guide__shuffled__comes_in_that_order(void **state)
     struct fixture *f;
 
     options.jobs = 2;                 /* one of them in the background */
-    options.limit = SIZE + SIZE / 64; /* it fits by a hair, so nothing comes along */
+    options.limit = SIZE + SIZE / 64; /* it only just fits, so no neighbours come along */
     options.limit_percent = 0;
     order_init(&order, 1, 1, 1);
     f = open_fixture(*state, &options, &order);
@@ -373,7 +373,7 @@ static void test_guide__shuffled__comes_in_that_order(void **state)
     order_release(&order);
 }
 
-/* The remote takes a while to answer: a transfer then brings what is worth it. */
+/* For a remote that answers slowly a transfer also brings neighbours. */
 static void test_guide__slow_remote__neighbours_come_along(void **state)
 {
     struct stage_options options = usual(STAGE_PIN, true);
@@ -390,7 +390,7 @@ static void test_guide__slow_remote__neighbours_come_along(void **state)
     order_release(&order);
 }
 
-/* Needs that touch are one run, also when the cache cannot hold everything. */
+/* Adjacent needs form one run, even if the cache cannot hold everything. */
 static void test_guide__in_sequence__comes_in_long_runs(void **state)
 {
     struct stage_options options = usual(STAGE_PLAN, true);
@@ -447,7 +447,7 @@ static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
     order_release(&other);
 }
 
-/* While what is planned has all connections that it may have, a read of something else is begun at
+/* While planned transfers have all connections that they may have, a read of other bytes begins at
  * once. */
 static void test_guide__demand__goes_first(void **state)
 {
@@ -504,8 +504,7 @@ static void use_reads(struct fixture *f, const struct order *order, size_t first
         use_read(f, order, i);
 }
 
-/* The reader is ahead of what was planned, and drops what he has used; and once more when he has
- * gone back. */
+/* The reader is ahead of the plan and drops what it has used; the same after it has gone back. */
 static void test_guide__once_used_meanwhile__not_fetched_again(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, true);
@@ -551,7 +550,8 @@ static void order_of_large(struct order *o)
     order_index(o);
 }
 
-/* He goes back to what he has used: it comes again, and is dropped again when he has used it. */
+/* The reader goes back to bytes that it has used: they come again, and are dropped again after
+ * use. */
 static void test_guide__once_jump_back__comes_again(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, true);
@@ -581,7 +581,7 @@ static void test_guide__once_jump_back__comes_again(void **state)
     order_release(&same);
 }
 
-/* What he reads just now does not: he may have used some of it since he went back. */
+/* The sample that it reads at the moment does not come again: it may have used some of it since. */
 static void test_guide__once_has_begun__not_again(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, true);
@@ -603,7 +603,7 @@ static void test_guide__once_has_begun__not_again(void **state)
     order_release(&same);
 }
 
-/* Something new is planned when all is quiet. */
+/* The plan changes while nothing is under way. */
 static void test_guide__changed_later__comes_first_again(void **state)
 {
     struct stage_options options = usual(STAGE_PIN, true);
@@ -612,7 +612,7 @@ static void test_guide__changed_later__comes_first_again(void **state)
     unsigned from;
 
     options.jobs = 2;
-    options.rate = 40 * 4 * BLOCK; /* so the turn through the files lasts */
+    options.rate = 40 * 4 * BLOCK; /* so that the turn through the files lasts */
     order_init(&order, 1, 1, 7);
     order.tells = false;
     f = open_fixture(*state, &options, &order);
@@ -641,7 +641,7 @@ static void expect_limit(struct fixture *f, const char *folder)
     unsigned long long kib = 0;
     FILE *du;
 
-    /* What is counted while others write may be counted twice. */
+    /* A count during writes may count some blocks twice. */
     assert_true(stage_quota_used(f->stage) <= LIMIT + LIMIT / 8);
     snprintf(line, sizeof(line), "du -sk --exclude=lost+found '%s/staged'", folder);
     du = popen(line, "r");
@@ -651,7 +651,7 @@ static void expect_limit(struct fixture *f, const char *folder)
     assert_true(kib * 1024 <= LIMIT);
 }
 
-/* Until nothing more is fetched. */
+/* Wait until no transfer is left. */
 static void await_quiet(struct fixture *f)
 {
     unsigned before;
@@ -662,7 +662,8 @@ static void await_quiet(struct fixture *f)
     } while (count_logged(f) != before);
 }
 
-/* Read all, as one reader does; returns the hits. slow: all that comes ahead of him has come. */
+/* Read everything as one reader; returns the hits. slow: wait each time for what comes ahead of
+ * it. */
 static size_t read_epochs(struct fixture *f, struct order *o, const char *folder, bool slow)
 {
     for (size_t i = 0; i < o->n; i++) {
@@ -678,13 +679,13 @@ static size_t read_epochs(struct fixture *f, struct order *o, const char *folder
     return f->counters->hits;
 }
 
-/* Beside the blocks the folder has records, and what a run takes for what it does not know. */
+/* Besides the blocks the folder holds records, and the space that a run takes in advance. */
 static size_t blocks_that_fit(struct fixture *f)
 {
     return (size_t)(LIMIT - stage_quota_used(f->stage) - BLOCKS * (8 + 16) - 8192) / BLOCK;
 }
 
-/* Hits of keep=pin with the same room. */
+/* Hits of keep=pin with the same space. */
 static size_t read_pinned(const char *folder, struct order *o)
 {
     struct stage_options options = usual(STAGE_PLAN, false);
@@ -720,7 +721,8 @@ static void check_plan(const char *folder, unsigned per_block)
            per_block, hits, order.n, best, pin, (unsigned long long)f->counters->evictions,
            order_asked(&order));
     assert_true((double)hits >= 0.98 * (double)best);
-    assert_true((double)hits >= 0.98 * (double)pin); /* with one sample that is the best, too */
+    assert_true((double)hits >=
+                0.98 * (double)pin); /* for one sample per block pin is optimal too */
     close_fixture(f);
     order_release(&order);
 }
@@ -735,7 +737,7 @@ static void test_keep__plan_4_samples_in_a_block__as_good_as_belady(void **state
     check_plan(*state, 4);
 }
 
-/* With the background: most reads need not wait, and hardly more is fetched. */
+/* With background transfers most reads need not wait, and hardly more is fetched. */
 static void test_keep__plan_ahead__fetches_hardly_more(void **state)
 {
     const struct stage_options options = usual(STAGE_PLAN, true);
@@ -757,7 +759,7 @@ static void test_keep__plan_ahead__fetches_hardly_more(void **state)
     order_release(&order);
 }
 
-/* What has no place on disk is kept in memory by the same rule: both are one cache. */
+/* Overflow blocks stay in memory by the same rule: disk and memory are one cache. */
 static void check_plan_with_memory(const char *folder, unsigned per_block, bool background,
                                    double most)
 {
@@ -818,7 +820,7 @@ static void *read_some(void *arg)
     return NULL;
 }
 
-/* While blocks are dropped others are written, to the same file: what was freed is not lost. */
+/* Blocks are dropped and others written in the same file at once: freed space is not lost. */
 static void test_keep__plan_readers_at_once__all_of_the_room_is_used(void **state)
 {
     struct stage_options options = usual(STAGE_PLAN, false);
@@ -847,7 +849,7 @@ static void test_keep__plan_readers_at_once__all_of_the_room_is_used(void **stat
     order_release(&order);
 }
 
-/* What an earlier mount left on the disk can go, though nobody has looked at it. */
+/* Blocks of an earlier mount can be dropped, though this one has not read them. */
 static void test_keep__plan_next_stage__old_blocks_go(void **state)
 {
     const struct stage_options options = usual(STAGE_PLAN, false);
@@ -887,7 +889,7 @@ static void test_keep__plan_without_guide__pin(void **state)
     order_release(&order);
 }
 
-/* ---- who fetches ahead ---- */
+/* ---- fetching ahead ---- */
 
 struct event {
     struct waiter waiter;
@@ -945,7 +947,7 @@ static void test_ahead__comes_and_counts_as_background(void **state)
     close_fixture(f);
 }
 
-/* A reader of the same bytes has the connection that is left for those who wait. */
+/* A reader of the same bytes gets the connection that is reserved for waiting readers. */
 static void test_ahead__demand_of_the_same__is_hurried(void **state)
 {
     struct stage_options options = usual(STAGE_PIN, false);
@@ -958,7 +960,7 @@ static void test_ahead__demand_of_the_same__is_hurried(void **state)
     for (uint64_t i = 0; i < 3; i++)
         fetch_ahead(f, i * 100 * BLOCK, BLOCK, &events[i]);
     wait_logged(f, 1);
-    expect_read(f->blob, 200 * BLOCK, 10); /* the one behind waits on */
+    expect_read(f->blob, 200 * BLOCK, 10); /* the other transfer still waits */
     assert_int_equal(count_logged(f), 2);
     fake_release(f->fake);
     for (unsigned i = 0; i < 3; i++)
@@ -984,7 +986,7 @@ static void test_ahead__dead_remote__ends_with_an_error(void **state)
     lock_take(&f->lock);
     f->dead = false;
     lock_drop(&f->lock);
-    expect_read(f->blob, 0, 10); /* a reader has patience of its own */
+    expect_read(f->blob, 0, 10); /* each reader has its own retry limit */
     close_fixture(f);
 }
 

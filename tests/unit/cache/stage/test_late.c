@@ -1,6 +1,6 @@
-/* A reader does not wait for what it did not ask for: a long run of the background that stands
- * still, or is slow, far before a block that is waited for is stopped, and no other one. The clock
- * is turned by hand. */
+/* A reader does not wait for bytes that it did not ask for. If a long background run stalls, or is
+ * slow, far before a block that a reader waits for, the stage stops that run and no other. The test
+ * turns the clock. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 #define BLOCK  4096
 #define FIRST  256           /* blocks of the first run of the background */
 #define BLOCKS (FIRST + 100) /* of the file: the second run has the others */
-#define COMES  3             /* blocks that come of a run before it stalls */
+#define COMES  3             /* blocks of a run that arrive before it stalls */
 #define SECOND ((uint64_t)FIRST * BLOCK)
 
 #define NS_PER_S 1000000000L
-#define LATE_NS  100000000L /* enough to be looked at */
+#define LATE_NS  100000000L /* enough to be examined */
 
 static uint8_t content[BLOCKS * BLOCK];
-static _Atomic long turned_ns; /* by which the clock is ahead */
+static _Atomic long turned_ns; /* nanoseconds that the clock is ahead */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
@@ -38,7 +38,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
     return r;
 }
 
-/* A stage whose background has begun two runs, both of which stall. */
+/* A stage with two background runs, both of which stall. */
 struct fixture {
     struct cache_folder cache;
     struct fake *fake;
@@ -91,7 +91,7 @@ static void open_fixture(struct fixture *f, const char *folder, uint64_t second_
     assert_int_equal(fake_started(f->fake), 2);
 }
 
-/* All comes in the end, each byte once, and nothing has failed. */
+/* Everything arrives in the end, each byte once, without a failure. */
 static void close_fixture(struct fixture *f)
 {
     struct stage_counters *counters = stage_counters(f->stage);
@@ -172,7 +172,7 @@ static void test_late__far_behind_what_stalls__comes_by_itself(void **state)
     close_fixture(&f);
 }
 
-/* Both runs are looked at together, and only the first one is stopped. */
+/* The stage examines both runs together, and stops only the first. */
 static void expect_second_goes_on(struct fixture *f, uint64_t block)
 {
     struct event event;

@@ -1,4 +1,5 @@
-/* The stage: every byte right and fetched once, whatever the remote, the disk and others do. */
+/* The stage: every byte is right and fetched once, whatever the remote, the disk and other
+ * processes do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -235,8 +236,8 @@ static void test_wants__scattered_reads__one_round(void **state)
 
 #define AWAY_MS 150
 
-/* A remote that is so far away: so long it takes to answer the first time, or always if it is
- * timed, else until fake_release(). It refuses what is more than `most` at once. */
+/* A distant remote: its first answer takes AWAY_MS (timed: every answer; else the others wait for
+ * fake_release()). It refuses more than `most` requests at once. */
 struct far {
     struct fixture *f;
     bool timed;
@@ -272,14 +273,14 @@ static void open_far(struct fixture *f, struct far *far, const char *folder, uns
     expect_read(f->blob, SIZE - 1, 1); /* now it is known how far */
 }
 
-/* n pieces of so many blocks, each step blocks behind the one before. */
+/* n pieces of equally many blocks, each step blocks after the one before. */
 struct pieces {
     uint64_t first;
     unsigned n;
     uint64_t blocks, step;
 };
 
-/* Have them come, at the same time. */
+/* Request them at the same time. */
 static struct event *ask_for(const struct fixture *f, const struct pieces *p)
 {
     struct event *event = calloc(p->n, sizeof(*event));
@@ -300,7 +301,8 @@ static void expect_pieces(const struct fixture *f, const struct pieces *p, struc
     free(event);
 }
 
-/* The remote answers when it has been asked for so many at once, and all that will be. */
+/* The remote answers once it has that many requests at the same time, the most that the stage
+ * makes. */
 static void fetch_at_once(const struct fixture *f, const struct pieces *p, unsigned most)
 {
     struct event *event = ask_for(f, p);
@@ -332,7 +334,7 @@ static void test_jobs__not_reported_of_small_ones__the_limit_of_all(void **state
     close_fixture(&f);
 }
 
-/* Pieces for which a connection more is of no use. */
+/* Pieces for which another connection is of no use. */
 static void test_jobs__large_demands__no_more(void **state)
 {
     struct stage_options options = usual();
@@ -349,7 +351,7 @@ static void test_jobs__large_demands__no_more(void **state)
     close_fixture(&f);
 }
 
-/* Near by they cost no time. */
+/* On a near remote requests cost no time. */
 static void test_jobs__near__no_more(void **state)
 {
     const struct pieces p = {1, 25, 1, 10};
@@ -357,7 +359,7 @@ static void test_jobs__near__no_more(void **state)
     struct fixture f;
 
     options.small_jobs = 48;
-    options.far_ms = 60000; /* no load of this machine makes that */
+    options.far_ms = 60000; /* no load of the machine takes that long */
     open_fixture(&f, *state, &options, "\"1\"", NULL);
     for (unsigned i = 0; i < 20; i++)
         expect_read(f.blob, (290 - 10 * i) * BLOCK, 1);
@@ -366,7 +368,7 @@ static void test_jobs__near__no_more(void **state)
     close_fixture(&f);
 }
 
-/* It says that it wants to rest for a minute, and patience ends after twenty seconds. */
+/* The remote asks for a rest of a minute, and the retry limit is twenty seconds. */
 static void test_jobs__refused__fewer_and_nobody_fails(void **state)
 {
     const struct pieces few = {0, 4, 1, 5}, many = {20, 56, 1, 5}, later = {2, 59, 1, 5};
@@ -393,7 +395,7 @@ static void test_jobs__refused__fewer_and_nobody_fails(void **state)
     close_fixture(&f);
 }
 
-/* What nobody waits for has no more than it had. */
+/* Transfers that no reader waits for get no further connections. */
 static void test_jobs__background__no_more(void **state)
 {
     struct diag d = DIAG_INIT;
@@ -563,7 +565,7 @@ static void stage_all(struct fixture *f)
         fail_msg("stage_wait: %d %s", r, d.text);
 }
 
-/* What a server says of a size need not be true. */
+/* A server may lie about a size. */
 static void test_add__size_of_an_exabyte__says_so(void **state)
 {
     const struct remote_version version = {.size = UINT64_C(1) << 60, .etag = "\"v\""};
@@ -630,7 +632,7 @@ static void test_sha256__right__and_wrong(void **state)
     assert_int_equal(fake_given(f.fake), SIZE); /* a small file is compared first */
     close_fixture(&f);
     open_fixture(&f, *state, &options, "\"1\"", sum);
-    expect_read(f.blob, 7, 1); /* the mark says that it was */
+    expect_read(f.blob, 7, 1); /* the mark says that it was compared */
     assert_int_equal(fake_given(f.fake), 0);
     assert_int_equal(f.counters->served_bytes, 1);
     close_fixture(&f);
@@ -782,7 +784,7 @@ static void test_share__one_drops__the_other_sees_it(void **state)
     close_fixture(&b);
 }
 
-/* The staged file of the folder, opened for itself: another process, for locks. */
+/* Open the folder's staged file separately: for locks this is another process. */
 static int open_staged(const char *folder)
 {
     char pattern[PATH_MAX];
@@ -797,8 +799,8 @@ static int open_staged(const char *folder)
     return fd;
 }
 
-/* The staged file is cut under stages that know its blocks to be good, and the last block is
- * fetched again, which makes it long: what is read later is fetched again, too, by each of them. */
+/* The staged file is truncated under stages that know its blocks to be good; fetching the last
+ * block again makes it long. Each stage then fetches again what it reads later. */
 static void test_cut__and_long_again__no_wrong_byte(void **state)
 {
     const off_t cuts[] = {0, 1, 1536, 5000, 100000, 1000000};
@@ -818,7 +820,7 @@ static void test_cut__and_long_again__no_wrong_byte(void **state)
         for (uint64_t block = 0; block < 300; block++)
             expect_read(block % 2 ? b.blob : a.blob, block * BLOCK, BLOCK);
     }
-    /* What is fetched meanwhile, and not read: noticed before it is written. */
+    /* Bytes fetched meanwhile but not read: the stage notices before it writes them. */
     assert_int_equal(ftruncate(fd, 5000), 0);
     blob_fetch(a.blob, 7 * BLOCK, 1, NULL);
     expect_read(b.blob, 0, SIZE);
@@ -864,8 +866,8 @@ static void use(const struct blob *blob, uint64_t off, size_t len)
     missing_release(&missing);
 }
 
-/* A bad block that cannot be dropped, for another process has claimed it: that the count of drops
- * has grown by one says of another block that it is gone. */
+/* A bad block cannot be dropped because another process has claimed it. Then a count of drops that
+ * grew by one means that another block is gone. */
 static void test_bad__claimed__drops_of_others_are_seen(void **state)
 {
     struct stage_options once = usual();
@@ -897,7 +899,7 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
     close_fixture(&b);
 }
 
-/* Many pieces at once: none counts if blocks were dropped, by whomever, since they were known. */
+/* Many pieces at once: none counts if any process has dropped blocks since they were known. */
 static void test_read_many__dropped_meanwhile__read_again(void **state)
 {
     struct stage_options once = usual();
@@ -934,7 +936,7 @@ static void test_read_many__dropped_meanwhile__read_again(void **state)
     close_fixture(&a);
 }
 
-/* Another process drops, and stands still: then blocks that it has claimed cannot be written. */
+/* Another process drops blocks and stalls: the blocks that it has claimed cannot be written. */
 static void lock_drops(int fd, short type)
 {
     struct flock lock = {.l_type = type,
@@ -993,7 +995,7 @@ static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **sta
     claim(fd, 100);
     lock_drops(fd, F_WRLCK);
     stage_begin(f.stage);
-    expect_not_yet(&f, 5500); /* by then it wants to take the block over */
+    expect_not_yet(&f, 5500); /* by then the stage tries to take the block over */
     assert_int_equal(fake_given_at(f.fake, 100 * BLOCK), 0);
     assert_int_equal(stage_wait(f.stage, 5000, &d), -EBUSY);
     assert_diag_has(&d, "another process drops blocks");
@@ -1004,7 +1006,7 @@ static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **sta
     close_fixture(&f);
 }
 
-/* ---- files that come as a whole ---- */
+/* ---- files that come whole ---- */
 
 static void *read_block_0(void *arg)
 {
@@ -1035,7 +1037,7 @@ static void drop_meanwhile(const char *folder, const struct fake_answer *answer)
     close_fixture(&f);
 }
 
-/* A block that came and was dropped while the rest is on its way comes once more. */
+/* A block that arrives and is dropped while the rest is on its way comes again. */
 static void test_whole__dropped_meanwhile__comes_again(void **state)
 {
     struct fake_answer answer = {
@@ -1111,7 +1113,8 @@ static struct fake_answer hold_second(void *ctx, const struct transfer *transfer
     return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
 }
 
-/* What a run has brought, and was dropped since, is another run's when the first one ends. */
+/* A block that one run brought, and that was dropped since, belongs to another run when the first
+ * ends. */
 static void test_run__fails_later__leaves_what_it_brought(void **state)
 {
     struct stage_options options = usual();
@@ -1145,7 +1148,7 @@ static void test_run__fails_later__leaves_what_it_brought(void **state)
     sem_destroy(&held.go);
 }
 
-/* Whatever the thread is at when the end comes: no run is left that nobody ends. */
+/* Whatever the thread is doing when the stage ends, every run is ended. */
 static void test_end__at_any_time__ends(void **state)
 {
     struct stage_options options = usual();

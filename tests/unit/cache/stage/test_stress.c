@@ -1,6 +1,6 @@
-/* The stage under all that can happen to it at once: a remote that fails, stages that share the
- * folder, blocks that are dropped, a disk that lies, stages and processes that end in the middle.
- * Whatever is read is right, or fails with an error that says so; nothing hangs.
+/* The stage under all troubles at once: a remote that fails, stages that share the folder, blocks
+ * that are dropped, a disk that corrupts data, stages and processes that end in the middle. Every
+ * read is right, or fails with the proper error; nothing hangs.
  *
  *     test_stage_stress                    the usual seeds
  *     test_stage_stress threads 7 [N]      seeds 7 to 7 + N - 1; processes: the same */
@@ -115,14 +115,14 @@ struct plan {
     bool slow;
     bool refuses;  /* the failures may be final: then part of a block comes twice */
     bool whole;    /* the remote gives no parts */
-    bool damages;  /* somebody destroys what is on the disk */
-    unsigned cuts; /* percent of that: he cuts the file to nothing */
+    bool damages;  /* a thread damages the files on disk */
+    unsigned cuts; /* percent of the damages that truncate the file to nothing */
     bool restarts; /* a stage ends in the middle */
-    bool guided;   /* a forecast of needs says what comes next; readers jump */
+    bool guided;   /* with a forecast of needs; readers jump */
     unsigned patience;
 };
 
-/* A stage; in the middle it is another one. */
+/* A stage, which is replaced in the middle. */
 struct slot {
     struct cache_folder cache;
     const struct plan *plan;
@@ -131,8 +131,8 @@ struct slot {
     struct fake *fake;
     struct stage *stage;
     struct blob *blob;
-    uint64_t given;    /* by transports that are gone */
-    uint64_t distinct; /* of stages that are gone */
+    uint64_t given;    /* by transports that have ended */
+    uint64_t distinct; /* of stages that have ended */
     _Atomic unsigned answers;
     struct stage_needs needs;
     _Atomic uint64_t time,
@@ -169,12 +169,12 @@ static struct fake_answer answer(void *ctx, const struct transfer *transfer, uns
         a.bytes = random_below(&x, transfer->len + 1);
         a.end = chance(&x, 80)                    ? TRANSFER_AGAIN
                 : plan->refuses && chance(&x, 50) ? TRANSFER_REFUSED
-                                                  : TRANSFER_DONE; /* less than it says */
+                                                  : TRANSFER_DONE; /* fewer bytes than it reports */
     } else if (chance(&x, plan->stalls)) {
         a.bytes = random_below(&x, transfer->len + 1);
         a.end = TRANSFER_AGAIN;
         a.stalls = true;
-        a.stall_ms = 1 + (unsigned)random_below(&x, 400); /* a remote that is dead is given up */
+        a.stall_ms = 1 + (unsigned)random_below(&x, 400); /* the stage gives up a dead remote */
     }
     return a;
 }
@@ -215,7 +215,7 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
     return n;
 }
 
-/* A reader has read once more, or is somewhere else. */
+/* A reader has read once more, or has jumped. */
 static void needs_tell(struct slot *slot, uint64_t *x)
 {
     bool jumps = chance(x, 3);
@@ -319,7 +319,7 @@ static int fetch_and_wait(struct missing_ranges *missing)
     return atomic_load(&event.waiter.error);
 }
 
-/* A read as a request of the kernel does it. */
+/* Read as a request of the kernel does. */
 static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, uint64_t off,
                            bool collects, bool uses)
 {
@@ -408,7 +408,7 @@ static bool lock_byte(int fd, short type, uint64_t at, bool wait)
     return fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0;
 }
 
-/* Where the content begins, and, behind it, where the drops are counted. */
+/* Where the content begins, and, after it, the count of drops. */
 static uint64_t data_at(uint64_t size)
 {
     return ceil_div(AT_RECORDS + 8 * ceil_div(size, BLOCK), BLOCK) * BLOCK;
@@ -433,8 +433,8 @@ static int open_staged(const char *folder)
     return fd;
 }
 
-/* What a stage knows to be good it does not look at again, as long as the drops are the same. So
- * this is content that has changed, and a drop that says so. */
+/* A stage does not check again what it knows to be good while the count of drops is the same. So
+ * this changes content and also the count. */
 static void damage_block(int fd, uint64_t size, uint64_t *x)
 {
     uint64_t blocks = ceil_div(size, BLOCK), block = random_below(x, blocks);
@@ -466,7 +466,7 @@ static void damage_block(int fd, uint64_t size, uint64_t *x)
     lock_byte(fd, F_UNLCK, LOCK_CLAIMS + block, false);
 }
 
-/* Cut it short, anywhere, and perhaps make it long again. */
+/* Truncate it anywhere, and perhaps extend it again. */
 static bool cut_file(int fd, uint64_t size, uint64_t *x)
 {
     uint64_t len = (uint64_t)drops_at(size) + 8, most = chance(x, 50) ? AT_RECORDS + 1 : len;
@@ -482,7 +482,7 @@ static void *damager_main(void *arg)
     int fd = open_staged(damager->folder);
     int64_t until = monotonic_ns() + DAMAGE_MS * INT64_C(1000000);
 
-    /* Not for ever: where a file is cut faster than it comes, no large read ends. */
+    /* Not for ever: if a file is truncated faster than it arrives, no large read ends. */
     while (fd >= 0 && !atomic_load(&damager->ends) && monotonic_ns() < until) {
         if (!chance(&damager->random, damager->plan->cuts))
             damage_block(fd, damager->plan->size, &damager->random);
@@ -584,7 +584,7 @@ static void restart(struct slot *slot, bool rests)
     lock_drop(&slot->lock);
 }
 
-/* Whatever has happened: now that nothing fails, all is to be had. */
+/* Whatever has happened: once nothing fails any more, everything can be read. */
 static void read_all(struct slot *slot)
 {
     const struct plan *plan = slot->plan;
@@ -628,7 +628,7 @@ static void expect_sums(struct slot *slots, const struct plan *plan)
                  (unsigned long long)counted);
 }
 
-/* The room that is told, when nothing is under way, is what the files take. */
+/* When nothing is under way, the reported space is what the files take. */
 static void expect_capacity(const struct slot *slot)
 {
     uint64_t before, after;
@@ -717,7 +717,7 @@ static void test_threads(void **state)
 
 struct child {
     pid_t pid;
-    int end; /* written to: it shall end */
+    int end; /* a byte written to it makes the child end */
 };
 
 static struct fake_answer slowly(void *ctx, const struct transfer *transfer, unsigned number)
@@ -823,7 +823,7 @@ static void end_child(struct child *child, bool kills)
     if (kills)
         kill(child->pid, SIGKILL);
     else
-        assert_int_equal(write(child->end, "", 1), 1); /* its sisters have it open, too */
+        assert_int_equal(write(child->end, "", 1), 1); /* the other children have it open too */
     assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
     close(child->end);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && kills)
@@ -833,8 +833,8 @@ static void end_child(struct child *child, bool kills)
                  (unsigned)status);
 }
 
-/* One drops what it has read, another one what its plan needs last, so there is always something to
- * fetch. */
+/* One process drops what it has read, another what its plan needs last, so there is always
+ * something to fetch. */
 static void run_processes(uint64_t seed, const char *folder)
 {
     struct plan plan = {

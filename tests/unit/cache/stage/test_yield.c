@@ -1,4 +1,5 @@
-/* The background of a stage where no processor is idle: one piece for each rest, and all comes. */
+/* A stage's background transfers while no processor is idle: one piece per rest, and everything
+ * arrives. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 
 #define SIZE     1200000
 #define N_FILES  3
-#define STALLING 3 /* jobs, but the one for demands */
+#define STALLING 3 /* jobs, except the one for readers */
 
 static uint8_t content[SIZE];
 static _Atomic unsigned looks;
@@ -22,7 +23,8 @@ static uint64_t never_idle(void)
 
 struct watched {
     struct stage_counters *counters;
-    _Atomic unsigned after, unrested; /* transfers behind those that stall; without a rest before */
+    _Atomic unsigned after,
+        unrested; /* transfers after those that stall; those without a rest before */
 };
 
 static struct fake_answer watch(void *ctx, const struct transfer *transfer, unsigned number)

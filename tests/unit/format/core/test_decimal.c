@@ -1,5 +1,5 @@
 /* decimal_parse() and decimal_parse_short() against strtof, bit by bit: millions of texts of many
- * shapes, and everything that is no number. */
+ * shapes, and texts that are no numbers. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static uint32_t bits_of(float v)
     return bits;
 }
 
-/* Parse text[0, len) with what may be found behind it. NULL or what decimal_parse() gave. */
+/* Parse text[0, len) with the byte behind after it. Returns the result of decimal_parse(). */
 static const char *parse(const char *text, size_t len, char behind, float *ret)
 {
     static char capacity[TEXT_SIZE + DECIMAL_PAD];
@@ -59,7 +59,7 @@ static void check_number(const char *text)
         fail_msg("'%s': short: want %08x, found %08x", text, bits_of(want), bits_of(found));
 }
 
-/* Print at a place that has room for PUT_SIZE bytes. Returns the end. */
+/* Print at a place with PUT_SIZE bytes. Returns the end. */
 static char *put(char *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static char *put(char *at, const char *format, ...)
 {
@@ -129,7 +129,7 @@ static float random_float(void)
     return bits >= 0x7f800000 ? 1 : v;
 }
 
-/* What programs print. */
+/* The formats that programs print. */
 static void shape_printed(char *text)
 {
     static const char *const format[] = {"%.9g", "%.6g", "%.9e", "%.17g", "%g"};
@@ -137,7 +137,7 @@ static void shape_printed(char *text)
     put(text, format[random_below(&rng, ARRAY_LEN(format))], (double)random_float());
 }
 
-/* Between 2^e and 2^(e+1), e from -30 to 30: all of its digits, or too few. */
+/* A number between 2^e and 2^(e+1), e from -30 to 30, with all its digits or too few. */
 static void shape_middle(char *text)
 {
     double v = (double)(1 + (random_next(&rng) & 0xffffff)) / 16777216.0;
@@ -150,7 +150,8 @@ static void shape_middle(char *text)
     put(text, "%.*f", (int)random_below(&rng, 12), v);
 }
 
-/* Just at, below and above the middle between two float32, where one digit far behind decides. */
+/* At, just below and just above the middle between two float32, where one of the last digits
+ * decides. */
 static void shape_halfway(char *text)
 {
     float low = random_float();
@@ -187,7 +188,7 @@ static void shape_denormal(char *text)
     put(text, "e-%u", 36 + (unsigned)random_below(&rng, 42));
 }
 
-/* A run of zeros in front, within, or behind. */
+/* A run of zeros before, within, or after the digits. */
 static void shape_zeros(char *text)
 {
     uint64_t zeros = random_below(&rng, 60);
@@ -297,7 +298,7 @@ static void test_decimal__known_cases__as_strtof(void **state)
         check_number(texts[i]);
 }
 
-/* Texts of a million digits, with exponents that take them back. */
+/* Texts of a million digits, with exponents that compensate. */
 static void test_decimal__very_long__as_strtof(void **state)
 {
     static const struct {
@@ -368,7 +369,7 @@ static void test_decimal__no_number__null(void **state)
                     fail_msg("'%s' and bytes %02x: want no number", texts[i], behind);
 }
 
-/* What follows a number is left. */
+/* The text after a number stays. */
 static void test_decimal__more_behind__left(void **state)
 {
     static const struct {
@@ -402,7 +403,8 @@ static void test_decimal__more_behind__left(void **state)
     }
 }
 
-/* The text ends there, whatever is behind it but a digit; and only DECIMAL_PAD bytes are read. */
+/* The number ends at the end, whatever non-digit follows; and only DECIMAL_PAD bytes after it are
+ * read. */
 static void test_decimal__at_the_end__nothing_behind(void **state)
 {
     static const char behind[] = ".eE-+xin:# \n";

@@ -1,4 +1,4 @@
-/* Extents of a sample against what is read of its files: the same bytes. */
+/* Extents of a sample against the bytes that reads of its files touch: they must be the same. */
 #include "format/core/extents.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "support/worlds.h"
 
 #define RANGES_MOST 4096
-#define STEREO      2  /* bytes of the other channel between two pieces that are read */
-#define KEY         16 /* bytes of a key, which an archive is read with */
+#define STEREO      2  /* bytes of the other channel between two read pieces */
+#define KEY         16 /* bytes of a key, read together with an archive's object */
 
 /* Ranges of blobs. */
 struct ranges {
@@ -26,8 +26,8 @@ static void ranges_add(struct ranges *r, const struct extent *extent, size_t n)
         r->range[r->n++] = extent[i];
 }
 
-/* Bytes from byte at on that stand in one of the ranges (*ret_in), or in none of them; at most to
- * end. */
+/* The number of bytes from byte at on, at most to end, that are in one of the ranges (*ret_in), or
+ * in none. */
 static uint64_t stretch(const struct ranges *of, const struct blob *blob, uint64_t at, uint64_t end,
                         bool *ret_in)
 {
@@ -69,7 +69,7 @@ static uint64_t most_beyond(const struct ranges *a, const struct ranges *b)
 
 static unsigned fields_with_bytes, fields_without;
 
-/* Compare what was read of a file, or of all, with what extents say. */
+/* Compare the bytes read for a file, or for all, with the extents. */
 static void check_same(const struct dataset *ds, uint64_t sample, const struct field *only,
                        const struct ranges *was_read)
 {
@@ -93,7 +93,7 @@ static void check_same(const struct dataset *ds, uint64_t sample, const struct f
     fields_without += !reported.n;
 }
 
-/* Read a file; what was read of its sources. false: it cannot be made. */
+/* Read a file and record the reads of its sources. false: the file cannot be made. */
 static bool read_file(const struct dataset *ds, const struct file_kind *kind,
                       const struct selection *sel, struct ranges *ret)
 {
@@ -116,7 +116,7 @@ static bool read_file(const struct dataset *ds, const struct file_kind *kind,
     return r == 0;
 }
 
-/* All files of one sample, those of a batch of it, too. */
+/* All files of one sample, and of a batch of just that sample. */
 static void check_sample(struct world *w, const struct dataset *ds, uint64_t sample,
                          struct ranges *all, struct ranges *one)
 {
@@ -129,7 +129,7 @@ static void check_sample(struct world *w, const struct dataset *ds, uint64_t sam
             for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++) {
                 const struct file_kind *kind = &ds->folder[i].kind[scope][k];
 
-                /* Each with an id of its own, so that nothing decoded is remembered. */
+                /* Each selection with a new id, so that the memo has nothing for it. */
                 mixed_init(&list, &sample, 1);
                 list.sel.file = "/mnt/x";
                 sample_init(&single, sample);
@@ -206,10 +206,11 @@ static void test_extents__every_format__what_is_read(void **state)
             source_kind(&s, &kaldi_kinds[i - 7]);
         check_source(&s);
     }
-    assert_true(fields_with_bytes > 1000 && fields_without > 100); /* else little was tested */
+    assert_true(fields_with_bytes > 1000 &&
+                fields_without > 100); /* otherwise the test covers little */
 }
 
-/* What a command puts out is no source; that is known of a kept index, too. */
+/* The output of a command is no source; a kept index knows that too. */
 static void test_extents__output_of_command__none(void **state)
 {
     static const char ark[] = "a  1 2\nb  3 4\n", scp[] = "a x.ark:2\nb cat b |\n";
@@ -257,7 +258,7 @@ static unsigned tell_doubles(const struct dataset *ds, uint64_t sample, const st
     return ARRAY_LEN(off);
 }
 
-/* As where two tables name the same object. */
+/* For example, two tables name the same object. */
 static void test_extents__same_bytes__reported_once(void **state)
 {
     const struct dataset_ops ops = {.extents = tell_doubles};

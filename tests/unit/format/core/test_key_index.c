@@ -1,4 +1,4 @@
-/* The index of keys against arrays of what went in, and damaged bytes of it. */
+/* The index of keys against arrays of its input, and damaged bytes of it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "support/random.h"
 #include "support/unit.h"
 
-/* Of the bytes, as docs/cache-format.md has them. */
+/* Places in the bytes, from docs/cache-format.md. */
 enum { AT_CRC = 12, AT_CRC_REST = 16, AT_COLUMNS = 20, AT_ROWS = 24, AT_ABOUT = 48, HEADER = 80 };
 
 static const char about[] = "what its maker\0added";
 
-/* What went in. */
+/* The input. */
 struct rows {
     uint64_t n, capacity;
     unsigned columns;
@@ -53,7 +53,7 @@ static void rows_add_text(struct rows *rows, const char *key)
     rows_add(rows, key, strlen(key));
 }
 
-/* As wide as they come, and constant ones, and such as change between groups. */
+/* Numbers of all widths, constant ones, and ones that change between groups. */
 static uint64_t random_number(uint64_t *rng, unsigned column, uint64_t row)
 {
     switch (column % 8) {
@@ -111,8 +111,8 @@ static size_t any_key(uint64_t row, uint64_t *rng, uint8_t *ret)
     return len + 4;
 }
 
-/* Of the lengths and with so much in common as are special; a key is often the start of the next.
- */
+/* Keys of special lengths, and with special numbers of shared bytes; a key is often the start of
+ * the next. */
 static size_t long_key(uint64_t row, uint64_t *rng, uint8_t *ret)
 {
     static const size_t lens[] = {4, 253, 254, 255, 256, 257, 258, 259, 260, 512, 1023, 1024};
@@ -133,7 +133,7 @@ static size_t (*const kinds[])(uint64_t row, uint64_t *rng, uint8_t *ret) = {spe
 struct built {
     struct key_index_builder *builder;
     struct key_index index; /* in the builder's memory */
-    uint8_t *bytes;         /* as they would be stored, of that size for ASan */
+    uint8_t *bytes;         /* as stored, in memory of exactly that size for ASan */
     size_t size;
 };
 
@@ -181,7 +181,7 @@ static void build(const struct rows *rows, struct reported *ret_reported, struct
     }
 }
 
-/* ---- what went in is there ---- */
+/* ---- the input is found ---- */
 
 static bool has_key(const struct rows *rows, const void *key, size_t len)
 {
@@ -323,9 +323,9 @@ static void test_key_index__no_about__empty(void **state)
     assert_int_equal(index.about_len, 0);
 }
 
-/* ---- keys that stand twice ---- */
+/* ---- repeated keys ---- */
 
-/* Rename as the header says, by looking at all keys. Returns how many. */
+/* Rename by the header's rule, comparing all keys. Returns the number of renamed ones. */
 static uint64_t rename_all(struct rows *rows, struct reported *ret)
 {
     AUTO_ROWS struct rows names;
@@ -386,7 +386,7 @@ static void test_key_index__repeated__first_free_name(void **state)
     }
 }
 
-/* Few different keys, which often look like names that are given. */
+/* Few different keys, which often look like new names. */
 static void test_key_index__many_repeated__first_free_names(void **state)
 {
     uint64_t rng = RANDOM_SEED;
@@ -410,7 +410,7 @@ static void test_key_index__many_repeated__first_free_names(void **state)
     }
 }
 
-/* Too long for "~2" behind them: they are cut, also where different keys become the same then. */
+/* Keys too long for "~2" after them: they are cut, even if different keys become equal then. */
 static void test_key_index__long_repeated__cut_and_different(void **state)
 {
     AUTO_ROWS struct rows rows;
@@ -442,15 +442,15 @@ static void test_key_index__long_repeated__cut_and_different(void **state)
     check_built(&rows, &built); /* each is found at its row, so they differ */
 }
 
-/* As docs/cache-format.md has it. */
+/* The hash's mixing step, from docs/cache-format.md. */
 static uint64_t stir(uint64_t x)
 {
     x *= UINT64_C(0x9e3779b97f4a7c15);
     return x ^ x >> 32;
 }
 
-/* Keys of one hash, with some of others and some repeated: the second word brings the hash to the
- * same from wherever the first one brought it. */
+/* Keys of one hash, with some of others and some repeated: the second word compensates for the
+ * first, so the hash is the same. */
 static void rows_add_colliding(struct rows *rows, uint64_t n, uint64_t *rng)
 {
     for (uint64_t i = 0; i < n; i++) {
@@ -518,7 +518,7 @@ static void build_many(struct key_index_builder **ret_builder, uint8_t **ret_byt
     *ret_builder = b;
 }
 
-/* All that can be done with an index whose numbers may be anything. */
+/* Call everything on an index whose numbers may be anything. */
 static void use(const struct key_index *index, uint64_t *rng, unsigned n)
 {
     uint64_t number[KEY_INDEX_COLUMNS], found = 0, sum = 0;
@@ -544,7 +544,7 @@ static void use(const struct key_index *index, uint64_t *rng, unsigned n)
     assert_true(sum < UINT64_MAX && index->key_most <= KEY_MAX);
 }
 
-/* A large one, which is checked as a whole all the same. */
+/* A large index; it is checked as a whole too. */
 static void test_key_index__a_million_rows__small_and_found(void **state)
 {
     AUTO_KEY_INDEX_BUILDER struct key_index_builder *b = NULL;
@@ -604,7 +604,7 @@ static void build_few(uint64_t n, struct built *ret)
     build(&rows, NULL, ret);
 }
 
-/* Every truncation, every byte changed, and more bytes behind. */
+/* Every truncation, every byte changed, and bytes appended. */
 static void test_key_index__damaged__ebadmsg(void **state)
 {
     static const uint64_t few[] = {0, 1, 129, 300};
@@ -640,7 +640,7 @@ static void test_key_index__damaged__ebadmsg(void **state)
     }
 }
 
-/* Make the checksums those of the bytes, as one would who means harm. */
+/* Make the checksums fit the bytes, as an attacker would. */
 static void mend(uint8_t *bytes, size_t size)
 {
     uint64_t rows = load_le64(bytes + AT_ROWS), of_about = load_le64(bytes + AT_ABOUT);
@@ -703,8 +703,8 @@ static void test_key_index__hostile__nothing_outside_is_read(void **state)
     }
 }
 
-/* A key that takes more from the one before than that has, or is longer than one can be, or than
- * the bytes that are left. */
+/* A key that shares more bytes than the key before has, or is longer than a key can be, or than the
+ * remaining bytes. */
 static void test_key_index__damaged_keys__empty(void **state)
 {
     enum { KEYS = HEADER + sizeof(about) + 48 + 8, LAST = KEYS + 4 + 3 + 6 + KEY_MAX };
@@ -748,7 +748,7 @@ static void test_key_index__damaged_keys__empty(void **state)
     }
 }
 
-/* Places of a group at the end of their parts, behind it, and such that they wrap. */
+/* Places of a group at the end of their parts, past it, and so large that they wrap. */
 static void test_key_index__damaged_places__nothing_behind(void **state)
 {
     enum { GROUP = HEADER + sizeof(about), NUMBERS_LEN = 64 * 16 + 8, KEYS_LEN = 2 * 3 };

@@ -1,5 +1,5 @@
-/* Names of keys: against a model that escapes and cuts in the plainest way, and back; every escape
- * that there can be, and what no key is called. */
+/* Names of keys, against a plain model that escapes and cuts, and back to keys; every possible
+ * escape, and names that no key has. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@
 
 /* ---- a model ---- */
 
-/* What a byte of a key is in its name. */
+/* The characters of a key's byte in its name. */
 static void model_piece(uint8_t byte, bool first, bool dots, char ret[static 4])
 {
     if (!byte || strchr("/%", byte) || (byte == '.' && (first || dots)))
@@ -50,7 +50,7 @@ static size_t model_name(const uint8_t *key, size_t len, bool dots, char ret[sta
 
 /* ---- checks ---- */
 
-/* The name is that of the model, and leads back to the key. */
+/* The name equals the model's, and leads back to the key. */
 static void check_key(const uint8_t *key, size_t len)
 {
     char name[KEY_NAME_SIZE], want[4 * KEY_SIZE];
@@ -122,7 +122,7 @@ static void test_key_name__every_pair_of_bytes__both_ways(void **state)
     }
 }
 
-/* Keys of any bytes, and such as need many escapes. */
+/* Keys of any bytes, and keys that need many escapes. */
 static void test_key_name__random_keys__both_ways(void **state)
 {
     static const char odd[] = {'.', '/', '%', '\0', '~', '2', 'E'};
@@ -165,14 +165,14 @@ static void test_key_name__lengths__cut_behind_180(void **state)
         }
     }
     memset(key, 'a', 200);
-    key[161] = '/'; /* in front of the cut no escape is broken */
+    key[161] = '/'; /* the cut breaks no escape */
     assert_int_equal(key_name(key, 200, false, name), 161 + CUT_LEN);
     key[161] = 'a';
     key[159] = '/';
     assert_int_equal(key_name(key, 200, false, name), LIMIT);
 }
 
-/* Keys that differ behind the cut have different names. */
+/* Keys that differ only after the cut have different names. */
 static void test_key_name__same_start__names_differ(void **state)
 {
     uint8_t key[300];
@@ -192,13 +192,13 @@ static void test_key_name__same_start__names_differ(void **state)
     assert_string_not_equal(one, other);
 }
 
-/* ---- names that are none ---- */
+/* ---- names that no key has ---- */
 
 static bool is_name(const char *name, size_t len)
 {
     uint8_t key[KEY_NAME_SIZE];
     size_t key_len = 0;
-    /* In memory of its own: a read behind its end is found. */
+    /* In memory of its own, so that ASan finds a read past its end. */
     char *copy = malloc(len ? len : 1);
     bool is;
 
@@ -209,7 +209,7 @@ static bool is_name(const char *name, size_t len)
     return is;
 }
 
-/* Each two bytes behind '%': three pairs are escapes, at the start a fourth is. */
+/* All pairs of bytes after '%': three pairs are escapes, and a fourth at the start. */
 static void test_key_of_name__every_escape__three_or_none(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Sums over the samples of selections of every size, against a plain model; what is remembered,
+/* Sums over the samples of selections of every size, against a plain model; what the memo keeps,
  * and what ends a walk. */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,19 +8,19 @@
 #include "support/random.h"
 #include "support/unit.h"
 
-#define EVERY_MOST 65536 /* samples of which every sum is remembered: format/core/prefix_sums.c */
+#define EVERY_MOST 65536 /* samples with every sum in the table: format/core/prefix_sums.c */
 
-/* A selection, the numbers of its samples, and what they sum up to. */
+/* A selection, the numbers of its samples, and their sums. */
 struct fixture {
     struct selection sel;
     struct memo *memo;
     uint64_t *size;           /* [count] of samples */
     struct sums_pair *before; /* [count + 1] of places */
     uint64_t most;
-    uint64_t fails; /* the sample whose number fails with -EBADMSG */
+    uint64_t fails; /* the sample for which number() fails with -EBADMSG */
     uint64_t calls;
-    uint64_t asked_samples;    /* how often samples() was called */
-    uint64_t asked, cancel_at; /* the look at cancelled() that says yes; 0: none */
+    uint64_t asked_samples;    /* calls of samples() */
+    uint64_t asked, cancel_at; /* the call of cancelled() that returns true; 0: none */
 };
 
 /* The sample at a place: not the same number. */
@@ -44,7 +44,7 @@ static bool cancelled(const struct selection *sel)
     return ++f->asked == f->cancel_at;
 }
 
-/* The other number depends on what is before it, as the lines of an scp file do. */
+/* other depends on the sums before it, as in the lines of an scp file. */
 static uint64_t other_of(uint64_t size, const struct sums_pair *before)
 {
     return size + (before->other % 3 == 0) + (before->size > 100);
@@ -154,7 +154,7 @@ static void check_sums(uint64_t count)
                                                 : place % 3 == 1 ? size - 1
                                                                  : size / 2));
     }
-    if (count <= EVERY_MOST) /* all sums are remembered */
+    if (count <= EVERY_MOST) /* the table has all sums */
         assert_int_equal(f->calls, count);
 }
 
@@ -214,7 +214,7 @@ static void test_sums__places_one_after_another__samples_asked_for_together(void
     assert_in_range(f->asked_samples, 1, f->sel.count / 100);
 }
 
-/* ---- what is remembered ---- */
+/* ---- what the memo keeps ---- */
 
 static void test_sums__same_key__walked_once(void **state)
 {
@@ -245,7 +245,7 @@ static void test_sums__two_keys__each_its_own(void **state)
     assert_int_equal(g->calls, 300);
 }
 
-/* What does not fit into the memo is there as long as it is used. */
+/* A table that does not fit into the memo lives as long as it is used. */
 static void test_sums__larger_than_the_memo__usable(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(5000);
@@ -318,7 +318,7 @@ static void test_sums__number_fails__its_error_and_not_remembered(void **state)
     }
 }
 
-/* Between two remembered sums samples are asked again: that can fail, too. */
+/* Between two sums of the table number() is called again, which can fail too. */
 static void test_sums__number_fails_later__error_where_it_is_needed(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(EVERY_MOST + 1);

@@ -1,4 +1,4 @@
-/* The index of rows against arrays of what went in, and damaged bytes of it. */
+/* The index of rows against arrays of its input, and damaged bytes of it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,14 +10,14 @@
 
 static const uint64_t about[ROW_INDEX_ABOUT] = {1, UINT64_MAX, 0, 42, UINT64_C(1) << 40};
 
-/* What went in. */
+/* The input. */
 struct rows {
     uint64_t n;
     struct row_place *place;
     uint64_t *lines;
 };
 
-/* How rows are made: up to so much, seldom a large one. */
+/* A recipe for rows: the maxima of their numbers; rarely a large row. */
 struct recipe {
     uint64_t len, gap, features, large;
 };
@@ -86,7 +86,7 @@ static uint8_t *build(const struct rows *rows, struct row_index_builder **ret_bu
     return bytes;
 }
 
-/* The rows that start before an offset, by looking at them. */
+/* The number of rows that start before an offset, by counting. */
 static uint64_t before(const struct rows *rows, uint64_t offset)
 {
     uint64_t n = 0;
@@ -176,7 +176,7 @@ static void test_row_index__random_rows__what_went_in(void **state)
     row_index_builder_free(NULL);
 }
 
-/* Every truncation, every byte changed, and more bytes behind. */
+/* Every truncation, every byte changed, and bytes appended. */
 static void test_row_index__damaged__ebadmsg(void **state)
 {
     static const uint64_t few[] = {0, 1, 129, 300};

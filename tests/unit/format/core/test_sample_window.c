@@ -1,5 +1,5 @@
-/* The samples of a walk one at a time: right wherever it goes, and asked for together where it goes
- * forward. */
+/* The samples of a walk, one at a time: right wherever the walk goes, and computed together where
+ * it goes forward. */
 #include "base/checked.h"
 #include "format/core/sample_window.h"
 #include "support/random.h"
@@ -7,7 +7,7 @@
 
 #define COUNT 10000
 
-/* A selection that counts what is asked of it. */
+/* A selection that counts its calls. */
 struct counted {
     struct selection sel;
     uint64_t calls, samples;
@@ -51,7 +51,7 @@ static void test_sample_window__walk_forward__asked_for_together(void **state)
     assert_in_range(c.samples, COUNT, COUNT + 2 * c.calls);
 }
 
-/* As archives are read: is what follows a neighbour? */
+/* The pattern of reading archives, which also looks at the following sample. */
 static void test_sample_window__walk_that_looks_ahead__asked_for_together(void **state)
 {
     struct counted c = counted_of(COUNT);

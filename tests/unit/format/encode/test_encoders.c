@@ -1,5 +1,5 @@
-/* Every encoder over small datasets of every type and many shapes: the size is that of the bytes,
- * any byte range is the slice of the whole, and the whole is what an independent model says. */
+/* Every encoder over small datasets of every type and many shapes: the size fits the bytes, any
+ * byte range equals the slice of the whole, and the whole equals an independent model. */
 #include <errno.h>
 #include <stdio.h>
 #include <zlib.h>
@@ -48,7 +48,7 @@ static void check_cls(const struct field *f, const struct selection *sel, const 
     check_same(got, &want);
 }
 
-/* An IDX file that our own reader takes and that has the same elements as the source. */
+/* An IDX file that format_idx accepts, with the same elements as the source. */
 static void check_idx(const struct file_kind *kind, const struct selection *sel,
                       const struct bytes *got)
 {
@@ -97,7 +97,7 @@ static void check_tar_header(const uint8_t *h, const char *name, uint64_t size)
     assert_int_equal(octal(h + 136, 12), 0); /* time */
 }
 
-/* again: what follows the key of a sample that follows itself. */
+/* again: the text after the key of a sample that follows itself. */
 static uint64_t check_tar_member(const struct dataset *ds, const struct field *f, uint64_t sample,
                                  const char *again, const struct bytes *got, uint64_t at)
 {
@@ -147,7 +147,7 @@ static void check_tar(const struct dataset *ds, const struct selection *sel,
 }
 
 /* The pixels of the contact sheet, row after row, each with lead bytes before it; one black pixel
- * where there are no samples. */
+ * if there are no samples. */
 static void model_sheet(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t lead, uint64_t *ret_w,
                         uint64_t *ret_h, struct bytes *ret)
@@ -188,7 +188,7 @@ static void check_pgm(const struct dataset *ds, const struct field *f, const str
     free(sheet.at);
 }
 
-/* The length of the chunk at at, whose type and CRC must be right. */
+/* The length of the chunk at byte at; its type and CRC must be right. */
 static uint64_t check_chunk(const struct bytes *png, uint64_t at, const char *type)
 {
     uint64_t len;
@@ -220,7 +220,7 @@ static void check_png(const struct dataset *ds, const struct field *f, const str
     assert_memory_equal(got->at + at + 16, "\x08\0\0\0\0", 5);
     at += 12 + len;
     len = check_chunk(got, at, "IDAT");
-    inflated = sheet.len + 1; /* too much would be seen */
+    inflated = sheet.len + 1; /* one more, so that surplus bytes show */
     pixels = malloc(inflated);
     assert_int_equal(uncompress(pixels, &inflated, got->at + at + 8, len), Z_OK);
     assert_int_equal(inflated, sheet.len);
@@ -277,7 +277,7 @@ static void check_scope(const struct dataset *ds, enum scope scope, const struct
             check_file(ds, &ds->folder[i].kind[scope][k], sel, ranges);
 }
 
-/* N samples: one of them, all, repeated and unordered ones, none. */
+/* Selections of a dataset: one sample, all, repeated and unordered ones, none. */
 static void check_dataset(const struct dataset *ds, unsigned ranges)
 {
     const uint64_t last = ds->samples - 1;
@@ -401,7 +401,7 @@ static void test_encoders__large_items__as_the_model(void **state)
     check_blobs(&blob, 1, &no_options, 15);
 }
 
-/* Pixels of more than one stored block of 65535 bytes, and just at its border. */
+/* Pixels that exceed one stored block of 65535 bytes, and that just fill it. */
 static void test_encoders__large_pictures__as_the_model(void **state)
 {
     static const uint32_t shapes[][3] = {
@@ -737,7 +737,7 @@ static void test_layout__too_large__efbig(void **state)
     assert_int_equal(l.size, INT64_MAX);
 }
 
-/* Selections whose files no 64-bit size can tell, and pictures that PNG cannot hold. */
+/* Selections with files too large for a 64-bit size, and pictures too large for PNG. */
 static void test_encoders__huge_selections__efbig_or_a_size(void **state)
 {
     struct blob *blob = idx_blob_zeros("x-images", 0x08, 3, (uint32_t[]){4, 65536, 65536}, NULL);

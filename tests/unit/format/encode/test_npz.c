@@ -1,5 +1,4 @@
-/* The ZIP structure of npz files, read by what APPNOTE 6.3.9 says, small ones and one that needs
- * ZIP64. */
+/* The ZIP structure of npz files, parsed by APPNOTE 6.3.9: small files and one that needs ZIP64. */
 #include <errno.h>
 #include <stdio.h>
 #include <zlib.h>
@@ -20,7 +19,7 @@ static uint64_t le32(const uint8_t *p)
     return le16(p) | le16(p + 2) << 16;
 }
 
-/* A file of which ranges are read as they are needed. */
+/* A file that is read range by range. */
 struct zip {
     struct layout layout;
     unsigned members;
@@ -40,7 +39,7 @@ static void zip_read(struct zip *z, uint64_t off, size_t len, uint8_t *ret)
     assert_int_equal(layout_read(&z->layout, off, len, ret, NULL), 0);
 }
 
-/* From the end record, which has no comment. */
+/* Start from the end record, which has no comment. */
 static void zip_open(struct zip *z)
 {
     uint64_t end = z->layout.size - 22;
@@ -75,7 +74,8 @@ static void zip_open(struct zip *z)
     assert_int_equal(z->directory + z->directory_bytes, end);
 }
 
-/* What both headers of a member have, from the version on. Returns the length of the extra. */
+/* Check the fields that both headers of a member share, from the version on. Returns the length of
+ * the extra field. */
 static uint64_t check_common(const uint8_t *h, bool zip64, uint32_t crc, uint64_t bytes,
                              const char *name)
 {
@@ -159,7 +159,7 @@ static void check_member(struct zip *z, const struct member *m, const struct fie
     free(want.at);
 }
 
-/* Members in the order of the fields, one behind the other, without gaps. */
+/* Members in the order of the fields, without gaps. */
 static void check_npz(const struct dataset *ds, enum scope scope, const struct selection *sel)
 {
     const struct file_kind *kind = find_file_kind(ds, scope, "npz", ".npz");
@@ -217,7 +217,7 @@ static void test_npz__small__members_and_crcs(void **state)
 
 /* ---- ZIP64 ---- */
 
-/* Its CRCs are made up, so that nobody reads 5 GB. */
+/* A host with invented CRCs, so that nothing reads 5 GB. */
 static bool made_up_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
 {
     (void)host;
@@ -278,9 +278,9 @@ static void test_npz__above_4_gib__zip64(void **state)
 {
     (void)state;
     check_large(6000000, 784, true);  /* the first member is large */
-    check_large(4000000000, 1, true); /* large only by the members behind */
-    check_large(1000, 784, false);    /* an ordinary one by the same way */
-    check_large(300000000, 0, true);  /* the directory alone is above */
+    check_large(4000000000, 1, true); /* large only through the later members */
+    check_large(1000, 784, false);    /* an ordinary file, checked the same way */
+    check_large(300000000, 0, true);  /* only the directory is past 4 GiB */
     check_large(4294967295, 3, true); /* as many as IDX can have */
 }
 
@@ -300,10 +300,10 @@ static void test_npz__around_the_border__right_form(void **state)
 
 /* ---- together ---- */
 
-/* How far the fields of a batch have been read, and what the host remembers. */
+/* How far the fields of a batch have been read. */
 static struct progress {
     uint64_t at[8], size[8]; /* by field */
-    double apart;            /* most that two of them were, as a share of their sizes */
+    double apart;            /* the largest distance of two fields, as a share of their sizes */
     struct layout_sum sum[8];
     const struct dataset *ds;
 } progress;
@@ -340,7 +340,7 @@ static int read_and_note(const struct dataset *ds, const struct field *f,
     return field_as_stored.read(ds, f, sel, off, len, dst, d);
 }
 
-/* Rows that all arrays are made of are decoded once if the arrays are read side by side. */
+/* Arrays that share rows are read side by side, so that each row is decoded once. */
 static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
 {
     static const struct field_ops noting = {.read = read_and_note};
@@ -369,7 +369,7 @@ static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
     layout_init(&l, ds, &sel, &host);
     assert_int_equal(kind->encoder->layout(&l, kind), 0);
     assert_int_equal(layout_read(&l, 0, sizeof(header), header, NULL), 0);
-    assert_true(progress.apart < 0.1); /* a step of the larger one is a 19th */
+    assert_true(progress.apart < 0.1); /* a step of the larger field is a 19th of it */
     for (unsigned i = 0; i < ds->n_fields; i++)
         assert_int_equal(progress.at[i], progress.size[i]);
     layout_release(&l);

@@ -1,4 +1,5 @@
-/* What format_idx makes of the files of a folder: which files pair, and which fields they give. */
+/* The datasets that format_idx makes from the files of a folder: the pairs of files, and their
+ * fields. */
 #include "support/idx_make.h"
 #include "support/unit.h"
 
@@ -251,7 +252,7 @@ static void test_idx_folder__no_files__nothing(void **state)
     assert_int_equal(found.n, 0);
 }
 
-/* The role of a file alone: by its name, else by the two familiar magics. */
+/* The role of a single file: by its name, else by the two familiar magics. */
 static void test_idx_folder__one_file__role(void **state)
 {
     static const struct {
@@ -310,7 +311,7 @@ static void test_idx_folder__images_u1__image01(void **state)
     found_release(&found);
 }
 
-/* The width of label1h, 0 where there is none. */
+/* The width of label1h; 0 if there is no such field. */
 static uint64_t one_hot_width(struct blob *labels, uint64_t classes)
 {
     const struct format_options options = {.classes = classes};
@@ -481,7 +482,7 @@ static void test_idx_probe__heads__right(void **state)
 {
     (void)state;
     assert_true(probe("\0\0\x08\x01", 4));
-    assert_true(probe("\0\0", 2)); /* bad, but one of ours */
+    assert_true(probe("\0\0", 2)); /* bad, but an IDX file */
     assert_false(probe("\0", 1));
     assert_false(probe("", 0));
     assert_false(probe("\x1f\x8b", 2));

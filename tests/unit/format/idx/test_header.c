@@ -1,5 +1,5 @@
-/* The header of IDX files, good and bad. The rows are those of the table of edge cases: a bad
- * file is refused with a message that names the file, the byte, what was wanted and found. */
+/* The header of IDX files, good and bad. The numbers are rows of the table of edge cases. A bad
+ * file is refused with a message that names the file, the byte, the wanted and the found value. */
 #include "format/idx/header.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
@@ -126,7 +126,7 @@ static void test_idx_header__dimension_zero__empty(void **state) /* I-7 */
     assert_int_equal(read_bytes("\0\0\x0c\x03\0\0\0\x05\0\0\0\0\0\0\0\x1c", 16, 16, &h, NULL), 0);
     assert_int_equal(h.dim[0], 5);
     assert_int_equal(h.item_bytes, 0);
-    /* However large the axes beside it are. */
+    /* However large the other axes are. */
     assert_int_equal(read_bytes("\0\0\x0e\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
                                 "\0\0\0\0\xff\xff\xff\xff",
                                 24, 24, &h, NULL),

@@ -14,7 +14,7 @@
 #include "support/random.h"
 #include "support/unit.h"
 
-/* ---- rows as they should be read ---- */
+/* ---- the expected rows ---- */
 
 struct row {
     size_t start, len; /* of its text */
@@ -35,7 +35,7 @@ struct model {
 
 struct recipe {
     size_t rows;
-    uint64_t features; /* up to as many a row */
+    uint64_t features; /* at most, per row */
     uint32_t index;    /* below */
     bool weight, qid, unsorted, odd_ends, mark;
 };
@@ -51,7 +51,7 @@ static float put_value(struct text *t, const char *before, uint64_t *rng)
     return strtof(text, NULL);
 }
 
-/* Features by index; those of the same stay in their order. */
+/* Sort features by index, stably. */
 static void sort_features(uint32_t *index, float *value, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -108,7 +108,7 @@ static void model_make(struct model *ret, const struct recipe *recipe, uint64_t 
         const char *end = ends[recipe->odd_ends ? random_below(&rng, ARRAY_LEN(ends)) : 0];
 
         add_row(ret, recipe, &rng);
-        if (*end == ' ') /* a comment is of the row's text */
+        if (*end == ' ') /* a comment belongs to the row's text */
             ret->row[i].len += strlen(end) - 1;
         text_add(&ret->text, "%s", i + 1 < recipe->rows || rng % 2 ? end : "");
         if (i + 1 == recipe->rows && *end == ' ')
@@ -341,7 +341,8 @@ static void test_libsvm__large_rows__arrays_and_files(void **state)
     model_release(&m);
 }
 
-/* The rows of a model in files: from row cut[i] on. The last end of a file may be missing. */
+/* The rows of a model as files; file i begins with row cut[i]. The end of a file's last line may be
+ * missing. */
 static size_t cut_files(const struct model *m, const size_t *cut, size_t n, struct blob **ret)
 {
     static const char *const names[] = {"a", "b", "c", "d"};
@@ -371,7 +372,7 @@ static void test_libsvm__many_files__all(void **state)
     cut_files(&m, cut, ARRAY_LEN(cut), blob);
     assert_int_equal(
         libsvm_open(blob, ARRAY_LEN(cut), &(struct format_options){0}, NULL, NULL, &made), 0);
-    /* A file without rows has no qid: it cannot be one of them. */
+    /* A file without rows has no qid: it cannot join the others. */
     assert_int_equal(made.found.n, 5);
     assert_non_null(strstr(made.found.item[4].reason, "qid"));
     libsvm_release(&made);
@@ -428,7 +429,7 @@ static void check_parts(const struct dataset *ds, const struct blob *const *blob
         ds->ops->share(ds, part, parts, &start, &length);
         assert_int_equal(start, next);
         next += length;
-        /* The rows that start in [from, to): by where dataset_locate() says that they are. */
+        /* The rows that start in [from, to), by their places from dataset_locate(). */
         for (uint64_t row = start; row < next; row++) {
             struct text t = {0};
             unsigned long long at;
@@ -519,7 +520,7 @@ static void test_libsvm__index_base__decided_once(void **state)
         const char *a, *b; /* b NULL: one file */
         uint32_t shift;
         uint64_t features;
-        const char *indices; /* NULL: not looked at */
+        const char *indices; /* NULL: not checked */
     } cases[] = {
         {INDEX_AS_IS, "1 1:1 3:2\n", NULL, 0, 4, "1 3 "},
         {INDEX_AUTO, "1 1:1 3:2\n", NULL, 1, 3, "0 2 "},
@@ -637,7 +638,8 @@ static void test_libsvm__bad_row__error_of_its_arrays(void **state)
         assert_diag_has(&d, bad_files[i].want);
         assert_int_equal(field_bytes(ds, "row", &all, &found, NULL), 0);
         free(found.at);
-        assert_true(dataset_field(ds, "x")->item_bytes < 100); /* not by what cannot be read */
+        assert_true(dataset_field(ds, "x")->item_bytes <
+                    100); /* not widened by rows that cannot be read */
 
         reports = 0;
         assert_int_equal(ds->ops->check(ds, take_report, NULL, NULL), 0);
@@ -677,7 +679,8 @@ static unsigned put_rows(struct text *t)
     return 1668;
 }
 
-/* Behind many rows and groups of the index, and in another piece of the pass, the line is known. */
+/* The line number is right after many rows and groups of the index, and in another piece of the
+ * pass. */
 static void test_libsvm__bad_row_far_on__line(void **state)
 {
     const size_t comment = 9 << 20;
@@ -903,7 +906,7 @@ static void test_libsvm__read_fails__eio_or_nothing(void **state)
             r = field_bytes(made.found.item[0].ds, "data", &list.sel, &found, &d);
             assert_true(r == 0 || (r == -EIO && d.set));
             free(found.at);
-            if (r < 0) /* it is not remembered */
+            if (r < 0) /* the memo does not keep it */
                 check_columns(made.found.item[0].ds, &m, &list.sel);
         }
         libsvm_release(&made);
@@ -985,7 +988,7 @@ static void test_probe__heads__libsvm_or_not(void **state)
             fail_msg("'%s': want %d", cases[i].head, cases[i].want);
 }
 
-/* A head that is cut anywhere is still of libsvm text. */
+/* A head truncated anywhere is still libsvm text. */
 static void test_probe__cut_anywhere__libsvm(void **state)
 {
     static const char head[] = "1.5 12:1.25 17:3e-1 300:4 1234:-1.5 1235:77\n-1 3:1\n";

@@ -1,4 +1,4 @@
-/* One line of libsvm text: what it says, and where and why it says nothing. */
+/* One line of libsvm text: its values, or the place and reason of its fault. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define ROOM 16
 #define BOTH (LIBSVM_WEIGHT | LIBSVM_QID)
 
-/* Parse with exactly the bytes behind the line that the header asks for. */
+/* Parse with exactly the bytes after the line that the header requires. */
 static int parse(const char *line, unsigned columns, struct libsvm_row *row,
                  struct libsvm_fault *fault, char behind)
 {
@@ -87,7 +87,7 @@ static const struct {
     {"1 1:2 5:6", LIBSVM_FROM_ONE, "1", "1:2 5:6"},
 };
 
-/* What a row says, as text: its labels, " w" weight, " q" qid. */
+/* The start of a row as text: its labels, " w" weight, " q" qid. */
 static void show_start(const struct libsvm_row *row, char *ret, size_t capacity)
 {
     size_t n = 0;
@@ -154,7 +154,7 @@ static void test_line__good__what_it_says(void **state)
         if (!(row.columns & LIBSVM_WEIGHT))
             assert_true(row.weight == 1);
 
-        /* Without room, the same is counted. */
+        /* With no capacity, the counts are the same. */
         assert_int_equal(parse(good[i].line, good[i].columns, &counted, &fault, '\r'), 0);
         assert_int_equal(counted.n, row.n);
         assert_int_equal(counted.n_labels, row.n_labels);
@@ -308,7 +308,7 @@ static void test_sort__random__stable(void **state)
             uint32_t pick = (uint32_t)random_below(&rng, 8);
 
             index[i] = pick == 7 ? UINT32_MAX : pick;
-            value[i] = (float)counts[pick]++; /* of those with the same index */
+            value[i] = (float)counts[pick]++; /* numbers features with the same index */
         }
         assert_int_equal(libsvm_row_sort(index, value, n), 0);
         for (uint64_t i = 0; i < n; i++) {

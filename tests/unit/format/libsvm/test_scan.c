@@ -1,6 +1,5 @@
-/* The scan against a plain splitter of lines and libsvm_line_parse(), for cases that are known to
- * be nasty and for random ones: wherever a line stands and wherever a slice is cut, by SSE2 and
- * without. */
+/* The scan against a plain splitter of lines and libsvm_line_parse(), for nasty and for random
+ * cases: with lines at every place, slices cut everywhere, with and without SSE2. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,7 +20,7 @@ static scan_fn *const scans[] = {libsvm_scan_text, portable_scan_text};
 static const unsigned all_columns[] = {0, LIBSVM_WEIGHT, LIBSVM_QID, LIBSVM_WEIGHT | LIBSVM_QID,
                                        LIBSVM_FROM_ONE};
 
-/* Every edge case of a line that we know; some are no rows, some cannot be read. */
+/* Every known edge case of a line; some are no rows, some cannot be read. */
 static const char *const lines[] = {
     "",
     " ",
@@ -158,7 +157,7 @@ static void text_put(struct text *t, const char *bytes, size_t len)
     t->len += len;
 }
 
-/* Parse the line alone: what is before and behind it is not looked at. */
+/* Parse the line from a copy, without the bytes around it. */
 static bool parse(const uint8_t *line, size_t len, unsigned columns, struct libsvm_row *ret)
 {
     uint8_t *copy = malloc(len + LIBSVM_PAD); /* of that size for ASan */
@@ -175,7 +174,7 @@ static bool parse(const uint8_t *line, size_t len, unsigned columns, struct libs
     return r == 0;
 }
 
-/* The next line of the text from *at on; false: there is none. */
+/* The next line of the text from *at on; false: no more lines. */
 static bool next_line(const struct text *t, size_t *at, size_t *ret_len)
 {
     const uint8_t *bytes = bytes_of(t);
@@ -222,7 +221,7 @@ static void show(const struct text *t, const char *what)
         }                                                                                          \
     } while (0)
 
-/* The rows are those of the plain splitter, the features and the totals those of the parser. */
+/* Check the rows against the plain splitter, the features and totals against the parser. */
 static void check_rows(const struct text *t, unsigned columns, const struct libsvm_scan *scan)
 {
     struct libsvm_totals want = {0};
@@ -302,7 +301,7 @@ static void test_scan__each_line_alone__as_parsed(void **state)
     }
 }
 
-/* At every place in the words of 64 bytes, behind another row and before one. */
+/* Each line at every place in the words of 64 bytes, between two other rows. */
 static void test_scan__each_line_at_each_place__as_parsed(void **state)
 {
     (void)state;
@@ -321,7 +320,7 @@ static void test_scan__each_line_at_each_place__as_parsed(void **state)
     }
 }
 
-/* Every byte there is, between a label, an index and a value, at each place of a word. */
+/* Every byte value, between a label, an index and a value, at each place of a word. */
 static void test_scan__each_byte__as_parsed(void **state)
 {
     (void)state;

@@ -80,7 +80,7 @@ static void test_json__lists__element_by_element(void **state)
     assert_null(json_next(at));
 }
 
-/* Whatever text_add_json() writes is read back. */
+/* The parser reads back whatever text_add_json() writes. */
 static void test_json__any_string__as_it_was(void **state)
 {
     char all[256], back[1024];
@@ -98,7 +98,7 @@ static void test_json__any_string__as_it_was(void **state)
     assert_int_equal(json_number(t.data, "n"), 5);
 }
 
-/* Every beginning of the text, and every text with one byte changed: nothing is read behind it. */
+/* Every truncation of the text, and every text with one byte changed: no read passes the end. */
 static void test_json__damaged__no_crash(void **state)
 {
     static const char *const paths[] = {"reason", "requests.deep.n", "odd", "none", "list"};
@@ -108,7 +108,7 @@ static void test_json__damaged__no_crash(void **state)
     for (size_t n = 0; n < sizeof(sample); n++) {
         for (int c = -1; c < 128; c++) {
             size_t len = c < 0 ? n : sizeof(sample) - 1;
-            char *copy = malloc(len + 1); /* so that the sanitizer sees its end */
+            char *copy = malloc(len + 1); /* so that ASan knows its end */
 
             assert_non_null(copy);
             memcpy(copy, sample, len);

@@ -6,7 +6,7 @@
 #define SECOND INT64_C(1000000000)
 #define REAL   (INT64_C(1790000000) * SECOND)
 
-/* What a mount says that has so many plans, with the reader of the first one at that batch. */
+/* The status of a mount with that many plans; the reader of the first is at that batch. */
 static void make_status(unsigned plans, unsigned batch, unsigned served, unsigned fetched,
                         struct text *t)
 {
@@ -33,7 +33,7 @@ static void make_status(unsigned plans, unsigned batch, unsigned served, unsigne
     assert_false(t->failed);
 }
 
-/* One plan that says so of its reader. */
+/* A status of one plan with those members about its reader. */
 static void assert_place(const char *members, const char *want)
 {
     AUTO_TEXT struct text json = {0};
@@ -97,7 +97,7 @@ static void test_status_show_page__two_plans__where_they_are(void **state)
     assert_has(&page, "fetched   5.0 KiB (2.0 KiB/s)");
 }
 
-/* A look: what is added to the log. */
+/* Show a status once, and compare the lines added to the log. */
 static void look(unsigned plans, unsigned batch, unsigned served, unsigned fetched,
                  struct status_look *last, struct status_lines *lines, struct text *ret)
 {
@@ -133,7 +133,7 @@ static void test_status_show_lines__plans__what_has_changed(void **state)
     assert_null(strstr(t.data, "test samples"));
 }
 
-/* Of what we have read ourselves nothing is said. */
+/* Our own reads of the status do not appear. */
 static void test_status_show_lines__no_plan__the_mount(void **state)
 {
     AUTO(status_lines_release) struct status_lines lines = {0};
@@ -156,7 +156,7 @@ static void test_status_show_lines__no_plan__the_mount(void **state)
     assert_has(&t, "; remote 1 B/s\n");
 }
 
-/* A text that is cut anywhere, and that of a mount of another version: something is shown. */
+/* A text truncated anywhere, or of a mount of another version, still shows something. */
 static void test_status_show__odd_texts__no_crash(void **state)
 {
     struct status_look last = {.ns = 1};

@@ -1,5 +1,5 @@
-/* Active plans, with a clock that the tests set, over nodes of a tree made by hand; and what nodes
- * tell of their folder (fs/tree/node.c). */
+/* Active plans over nodes of a hand-made tree, with a clock that the tests set; and what nodes know
+ * of their folder (fs/tree/node.c). */
 #include <errno.h>
 #include <stdio.h>
 
@@ -42,7 +42,7 @@ static void add_dataset(struct catalog *c, const char *name)
     found_release(&found);
 }
 
-/* A mount as active.c sees it. */
+/* A mount as the active plans see it. */
 struct world {
     struct catalog catalog;
     struct tree *tree;
@@ -118,7 +118,7 @@ static enum push_what next(struct world *w, struct push_file *file)
     return active_plans_next_push(w->active_plans, NO_SIZE, file);
 }
 
-/* What became of a file that was to be pushed. */
+/* Report the result of pushing a file. */
 static void pushed(struct world *w, const struct push_file *file, int64_t result)
 {
     if (result == -EFBIG || result == -EREMOTEIO || result == -EBADMSG) {
@@ -129,7 +129,7 @@ static void pushed(struct world *w, const struct push_file *file, int64_t result
     active_plans_stored(w->active_plans, file, result);
 }
 
-/* What the page cache has: a bit per unit and kind; and which units have a mark. */
+/* The content of the page cache: a bit per unit and kind; and the units that have a mark. */
 struct pages {
     uint64_t has[SAMPLES];
     bool is_marked[SAMPLES];
@@ -138,7 +138,7 @@ struct pages {
     bool marks_are_out; /* of has, too */
 };
 
-/* Push all that may be pushed, each file size bytes. Returns how many were stored. */
+/* Push every file that may be pushed, each of size bytes. Returns how many were stored. */
 static unsigned push_all(struct world *w, uint64_t size, struct pages *pages)
 {
     struct push_file file;
@@ -161,7 +161,7 @@ static unsigned push_all(struct world *w, uint64_t size, struct pages *pages)
     return n;
 }
 
-/* Is a read of that kind of a unit one that the daemon sees? */
+/* Does the daemon see a read of that kind of a unit? */
 static bool is_asked(const struct pages *pages, uint64_t unit, unsigned kind)
 {
     return !(pages->has[unit] >> kind & 1) || pages->is_marked[unit];
@@ -266,7 +266,7 @@ static void test_uses__push_and_reader__one_of_them(void **state)
     (void)state;
     world_start(&w, 256 * PAGE, true);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
-    assert_false(active_plans_push_used(w.active_plans, &first, 0, 100)); /* nobody knows of it */
+    assert_false(active_plans_push_used(w.active_plans, &first, 0, 100)); /* unknown */
     read_unit(&w, &first, 0);
     assert_false(active_plans_push_used(w.active_plans, &first, 0, 100));
     assert_int_equal(next(&w, &file), PUSH_STORE);
@@ -280,7 +280,7 @@ static void test_uses__push_and_reader__one_of_them(void **state)
     assert_false(active_plans_is_due(w.active_plans, &file));
     assert_true(active_plans_push_used(w.active_plans, &node, 0, 100));
     assert_false(active_plans_push_used(w.active_plans, &node, 0,
-                                        101)); /* a mark's last page is the reader's */
+                                        101)); /* the reader makes a mark's last page */
     active_plans_made(w.active_plans, &file, PAGE);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     node = unit_of(&first, file.node.number);
@@ -437,7 +437,7 @@ static void test_active__three_kinds__pushed_in_turn(void **state)
     world_end(&w);
 }
 
-/* Of a marked file a page less is stored; it counts all the same. */
+/* A marked file is stored without its last page; it counts in full. */
 static void test_active__marked_files__count_in_full(void **state)
 {
     struct pages pages = {0};
@@ -500,7 +500,7 @@ static void test_active__jumps__pushes_from_there(void **state)
     world_end(&w);
 }
 
-/* Two that read the same folder at different places are two, from the second change on. */
+/* Two readers at different places of one folder count as two from the second change on. */
 static void test_active__two_readers_in_a_folder__two_active_plans(void **state)
 {
     struct pages pages = {0};
@@ -583,7 +583,7 @@ static void test_active__several_plans__share_ahead(void **state)
         for (unsigned i = 0; i < 4; i++)
             read_unit(&w, &first[i], 7 + 16 * (round + 1));
     }
-    /* One that has not read for long leaves its share to the others. */
+    /* A reader that has not read for long leaves its share to the others. */
     now += 120 * 1000 * MS;
     for (uint64_t unit = 300; unit < 600; unit++)
         if (is_asked(&pages, unit, node_kind(&first[0]))) {
@@ -626,7 +626,7 @@ static void test_active__end_of_epoch__nothing_behind_it(void **state)
     world_end(&w);
 }
 
-/* Reads of a pass over all units, of one kind: those of what is not in the page cache reach us. */
+/* A pass over all units, of one kind: reads of pages outside the page cache reach the daemon. */
 static void pass(struct world *w, const struct node *first, struct pages *pages, uint64_t units)
 {
     for (uint64_t unit = 0; unit < units; unit++) {
@@ -732,7 +732,7 @@ static void test_active__announced__active_until_it_is_read(void **state)
     world_end(&w);
 }
 
-/* ---- what is still needed ---- */
+/* ---- the bytes still needed ---- */
 
 /* The unit at which the only cursor begins. */
 static uint64_t cursor_at(struct world *w)
@@ -751,7 +751,8 @@ static void give(struct world *w, const struct node *first, uint64_t unit, uint6
     active_plans_given(w->active_plans, &node, 0, bytes, 3 * PAGE);
 }
 
-/* The kernel asks for a large file bit by bit, and who has several workers for several files. */
+/* The kernel requests a large file in parts, and a reader with several workers reads several
+ * files. */
 static void test_active__read_bit_by_bit__needed_until_all_was_given(void **state)
 {
     struct pages pages = {0};
@@ -791,7 +792,7 @@ static void test_active__read_bit_by_bit__needed_until_all_was_given(void **stat
     world_end(&w);
 }
 
-/* Nobody need read all of a file: one that is left is forgotten when the reader is further on. */
+/* A reader may leave a file half read: the plan forgets the file once the reader is further on. */
 static void test_active__read_in_part__needed_for_a_while(void **state)
 {
     struct world w;
@@ -808,7 +809,7 @@ static void test_active__read_in_part__needed_for_a_while(void **state)
         at = cursor_at(&w);
         assert_true(at <= unit && at + 32 >= unit);
     }
-    read_unit(&w, &first, 10); /* a worker that has waited for long */
+    read_unit(&w, &first, 10); /* a worker that waited long */
     assert_int_equal(COUNTER(&w, jumps), 0);
     read_unit(&w, &first, 300);
     assert_int_equal(COUNTER(&w, jumps), 1);
@@ -818,7 +819,7 @@ static void test_active__read_in_part__needed_for_a_while(void **state)
     world_end(&w);
 }
 
-/* A page that is lost is read very late: that is no second reader, before it goes on there. */
+/* A lost page is read very late: it becomes a second reader only if reads continue there. */
 static void test_active__one_late_read__no_cursor_of_its_own(void **state)
 {
     struct active_cursor cursor[ACTIVE_PLANS_MAX];
@@ -844,7 +845,7 @@ static void test_active__one_late_read__no_cursor_of_its_own(void **state)
     world_end(&w);
 }
 
-/* What was being made when its reader came is stored, and read from there. */
+/* A file in the making when its reader comes is stored, and read from the page cache. */
 static void test_active__stored_under_its_reader__not_needed(void **state)
 {
     struct push_file file;
@@ -879,11 +880,10 @@ static void test_active__two_kinds__needed_until_both_were_given(void **state)
         struct node node = unit_of(&image, unit);
 
         read_unit(&w, &image, unit);
-        active_plans_given(w.active_plans, &node, 0, PAGE,
-                           UINT64_MAX); /* its size is told with its end */
+        active_plans_given(w.active_plans, &node, 0, PAGE, UINT64_MAX); /* its end gives its size */
         assert_int_equal(cursor_at(&w), unit);
         give(&w, &image, unit, 2 * PAGE);
-        assert_int_equal(cursor_at(&w), unit ? unit : 1); /* of the first it is not known */
+        assert_int_equal(cursor_at(&w), unit ? unit : 1); /* unknown for the first unit */
         read_unit(&w, &label, unit);
         give(&w, &label, unit, 3 * PAGE);
         assert_int_equal(cursor_at(&w), unit + 1);
@@ -972,7 +972,7 @@ static void test_active__store_fails__rests_a_second(void **state)
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
     assert_int_equal(active_plans_next_look(w.active_plans), now + 1000 * MS);
     now += 1000 * MS;
-    /* It has passed since the last look: to be looked at now. */
+    /* The time has passed since the last look: due now. */
     assert_true(active_plans_next_look(w.active_plans) <= now);
     assert_int_equal(next(&w, &file), PUSH_STORE);
     pushed(&w, &file, PAGE);
@@ -1001,7 +1001,7 @@ static void test_active__file_cannot_be_read__left_to_its_reader(void **state)
     world_end(&w);
 }
 
-/* A reader that has a large window. Returns the unit that it has read last. */
+/* Start a reader with a large window. Returns the unit that it read last. */
 static uint64_t with_large_window(struct world *w, struct node *first, struct pages *pages)
 {
     uint64_t last = 0;
@@ -1061,7 +1061,7 @@ static void test_active__all_pages_lost__pushed_again(void **state)
     world_end(&w);
 }
 
-/* Of each tenth unit a page. */
+/* One page of every tenth unit is lost. */
 static void test_active__page_lost_now_and_then__not_pushed_again(void **state)
 {
     struct pages pages = {0};
@@ -1205,7 +1205,7 @@ static void test_active__table_full__the_oldest_goes(void **state)
         if (i % 3 == 0)
             active_plans_announce(w.active_plans, first.plan);
         read_unit(&w, &first, 0);
-        /* One that is taken away while it is pushed. */
+        /* One plan is removed while it is pushed. */
         if (i == 5)
             assert_int_equal(next(&w, &file), PUSH_STORE);
     }

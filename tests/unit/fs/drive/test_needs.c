@@ -1,4 +1,4 @@
-/* The forecast of needs against lists of epochs that are written out. */
+/* The forecast of needs against explicit lists of epochs. */
 #include "fs/drive/needs.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #define IMAGE     (28 * 28)
 #define LIST_MOST 4096
 
-/* Active plans as a test says. */
+/* Active plans that a test sets. */
 struct active_plans {
     struct lock lock;
     size_t n;
@@ -174,7 +174,7 @@ static void list_init(struct list *ret, const struct fixture *f, const struct ac
     }
 }
 
-/* How far away the first element is that reads bytes of [off, off + len); UINT64_MAX: none. */
+/* The distance of the first element that reads bytes of [off, off + len); UINT64_MAX: none. */
 static uint64_t list_distance(const struct list *list, const struct fixture *f,
                               const struct field *only, const struct blob *blob, uint64_t off,
                               uint64_t len)
@@ -214,13 +214,13 @@ static const char *const plans[] = {
     "batch=1,seed=1",
 };
 
-/* What was told of one field of a cursor. */
+/* What next() has reported about one field of a cursor. */
 struct reported {
     uint64_t n;              /* elements */
     bool element[LIST_MOST]; /* by distance */
 };
 
-/* The distance behind the turn that the one at that distance belongs to. */
+/* The distance of the end of the turn that contains the element at that distance. */
 static uint64_t turn_end(const struct list *list, const struct plan_entry *plan, uint64_t distance)
 {
     uint64_t unit = plan ? plan->schedule.batch : 1;
@@ -235,7 +235,8 @@ static uint64_t turn_end(const struct list *list, const struct plan_entry *plan,
                    distance + list->elements - element);
 }
 
-/* A need tells the elements, not yet told, of a turn from its time on that read those samples. */
+/* Record a need: it reports the elements, not yet reported, that read those samples, within one
+ * turn from its time on. */
 static void tell(struct reported *reported, const struct list *list, const struct field *field,
                  const struct stage_need *need, const struct plan_entry *plan)
 {
@@ -340,7 +341,7 @@ static void test_next__stored_order__merged(void **state)
     }
 }
 
-/* Only the fields whose files are read. */
+/* Reports only the fields whose files are read. */
 static void test_next__files_of_one_field__only_that(void **state)
 {
     struct fixture *f = *state;
@@ -409,7 +410,8 @@ static void test_next__reader_overtakes__never_behind_it(void **state)
     assert_int_equal(min_u64(need[0].off, need[1].off), f->ds->field[1].offset + 500);
 }
 
-/* What is left of a turn that its reader has passed is not given; of what it reads it is said. */
+/* The rest of a turn that the reader has passed is not reported; the rest of the turn that it reads
+ * is. */
 static void test_next__reader_passes_a_turn__the_rest_of_it_goes(void **state)
 {
     struct fixture *f = *state;
@@ -450,8 +452,7 @@ static void test_next__jump__begins_anew(void **state)
     c->jumps = 1;
     assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
     assert_true(need[0].when <= latest);
-    needs_free(
-        f->needs); /* from there on, all: as of a forecast of needs that knows nothing else */
+    needs_free(f->needs); /* from there on everything, as from a new forecast of needs */
     use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
     check_next(f, c, 50);
     c->jumps = 2; /* back */
@@ -462,7 +463,7 @@ static void test_next__jump__begins_anew(void **state)
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
 }
 
-/* The stage forgets what it was told when one reader jumps. */
+/* The stage forgets earlier reports when a reader jumps. */
 static void test_next__another_jumps__reported_again(void **state)
 {
     struct fixture *f = *state;
@@ -483,7 +484,7 @@ static void test_next__another_jumps__reported_again(void **state)
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 2 * 10);
 }
 
-/* The needs of the next epoch are told before it begins, and then not again. */
+/* The needs of the next epoch are reported before it begins, and not again then. */
 static void test_next__epoch_ends__not_reported_again(void **state)
 {
     struct fixture *f = *state;
@@ -505,14 +506,14 @@ static void test_next__epoch_ends__not_reported_again(void **state)
     c->at = 0;
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
     for (uint64_t i = 0; i < ARRAY_LEN(when); i++)
-        if (when[i] >= 100) /* else it was needed in the epoch before */
+        if (when[i] >= 100) /* otherwise the epoch before needed it */
             assert_int_equal(f->g->when(f->g->ctx, images, 16 + i * IMAGE, 1), when[i]);
     c->at = 100;
     assert_true(tell_all(f, need, ARRAY_LEN(need)) > 0);
     assert_int_equal(need[0].when, 100 + 1000);
 }
 
-/* If the next epoch has a reader already, it tells its needs itself. */
+/* If the next epoch already has a reader, that reader's cursor reports its needs. */
 static void test_next__next_epoch_is_read__not_reported_twice(void **state)
 {
     struct fixture *f = *state;
@@ -553,7 +554,7 @@ static void test_next__several__soonest_first(void **state)
             struct active_cursor *c = cursor_init(f, i, &plan[i], 3, 20 * i);
 
             c->speed = 1000 / scale[i];
-            c->speed = speeds ? c->speed : i; /* of only one: known of none */
+            c->speed = speeds ? c->speed : i; /* a single known speed counts as none */
             list_init(&list[i], f, c);
         }
         while (f->g->next(f->g->ctx, &need, 1)) {
@@ -563,7 +564,7 @@ static void test_next__several__soonest_first(void **state)
                 continue;
             need.when /= scale[i];
             tell(&reported[i], &list[i], &f->ds->field[0], &need, &plan[i]);
-            /* The other one is as far, but for a turn. */
+            /* The other cursor is as far, up to one turn. */
             if (reported[!i].n < list[!i].elements)
                 assert_true(need.when * scale[i] <=
                             reported[!i].n * scale[!i] + (i ? 30 : 40) * scale[i]);
@@ -576,7 +577,7 @@ static void test_next__several__soonest_first(void **state)
     }
 }
 
-/* Readers whose speeds are not known: none is forgotten. */
+/* Readers of unknown speed: none is forgotten. */
 static void test_when__slow_reader__clock_follows(void **state)
 {
     struct fixture *f = *state;
@@ -791,7 +792,7 @@ static void test_extent_map__many_blobs__as_extents_say(void **state)
     extent_map_free(map);
 }
 
-/* Objects that stand in no order, in several files: never later than they are needed. */
+/* Unordered objects in several files: the time is never later than the need. */
 static void test_when__objects__not_too_late(void **state)
 {
     AUTO(source_release) struct world_source s = {.n = 0};
@@ -829,7 +830,7 @@ static void test_when__objects__not_too_late(void **state)
 
 /* ---- size ---- */
 
-/* Nothing is kept per sample, and nothing takes a walk over them. */
+/* The forecast keeps nothing per sample, and never walks over all samples. */
 static void test_guide__hundred_million__at_once(void **state)
 {
     const uint32_t dim[] = {100000000, 100};
@@ -876,7 +877,7 @@ static void test_guide__hundred_million__at_once(void **state)
 
 /* ---- without memory ---- */
 
-/* It knows less then, and leaves nothing behind. */
+/* Without memory the forecast knows less, and leaks nothing. */
 static void test_guide__no_memory__no_wrong_time(void **state)
 {
     AUTO(source_release) struct world_source s = {.n = 0};
@@ -943,7 +944,7 @@ static void *ask(void *arg)
         uint64_t k = random_below(&rng, 100);
         uint64_t when = f->g->when(f->g->ctx, f->ds->field[0].blob, 16 + k * 10 * IMAGE, IMAGE);
 
-        /* Of one cursor a time only grows. */
+        /* Times of one cursor only grow. */
         if (when < before[k])
             return arg;
         before[k] = when;

@@ -21,7 +21,7 @@ static int refuse(const void *ctx, int out)
     return EXDEV;
 }
 
-/* As one that hangs in the kernel, it outlives being killed. Tells who it is. */
+/* Survives being killed, like a child that hangs in the kernel. Writes its process id. */
 static int hang(const void *ctx, int out)
 {
     (void)ctx;
@@ -65,7 +65,7 @@ static void test_do__cancelled__ends(void **state)
     assert_int_equal(watched_child_do(&work, &said), -EINTR);
 }
 
-/* Have it hang, and find out who it is and whether nobody can write to our output any more. */
+/* Let the child hang; find out its id, and whether no process can write to our output any more. */
 static bool hangs_free(int ms, struct text *said)
 {
     const struct watched_child_work work = {hang, NULL, ms, NULL};
@@ -81,8 +81,8 @@ static bool hangs_free(int ms, struct text *said)
     return ready == 1;
 }
 
-/* What it holds would be held from who waits for the end of our output. More time for a machine
- * on which it could not say who it is. */
+/* A descriptor that the child holds would block readers that wait for the end of our output. Allow
+ * more time on a machine where the child could not write its id. */
 static void test_do__hangs__holds_nothing(void **state)
 {
     AUTO_TEXT struct text said = {0};

@@ -1,4 +1,4 @@
-/* Which messages become lines: a clock and a place for the lines of our own. */
+/* Which messages become lines; with the test's own clock and buffer of lines. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ static void test_filter__burst__rest_is_counted(void **state)
     check_lines(&lines, "");
     log_filter_line(&filter, 14 * SECOND, LOG_LEVEL_DEBUG, "asked for");
     check_lines(&lines, "D asked for\n");
-    log_filter_line(&filter, 15 * SECOND, LOG_LEVEL_ERROR, "one more"); /* was not said */
+    log_filter_line(&filter, 15 * SECOND, LOG_LEVEL_ERROR, "one more"); /* was not logged */
     check_lines(&lines, "W 2 messages left out\nE one more\n");
     log_filter_end(&filter);
     check_lines(&lines, "");
@@ -201,7 +201,7 @@ static void test_remote__numbers_of_a_reason__the_same(void **state)
     check_lines(&lines, "remote: a: after 12 of 100 bytes: closed (1 time more)\n");
 }
 
-/* A transfer that breaks now and then is no outage, and what was told is not told again. */
+/* A transfer that breaks now and then is no outage, and nothing is reported twice. */
 static void test_remote__short_failures__no_news(void **state)
 {
     AUTO_TEXT struct text lines = {0};

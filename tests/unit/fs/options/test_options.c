@@ -115,7 +115,7 @@ static void test_options__unknown__a_guess(void **state)
               "unknown option 'an_option");
 }
 
-/* What is refused for its number is refused by the limits that the help tells. */
+/* Numbers out of range are refused by the limits that the help states. */
 static void test_options__number_out_of_range__limits_as_in_help(void **state)
 {
     static const struct {
@@ -356,7 +356,7 @@ static void test_options__source_values__checked(void **state)
     check_bad("endpoint=https:///x", "want a URL");
 }
 
-/* They are refused, and what they say is not repeated. */
+/* Secrets are refused, and the message does not repeat them. */
 static void test_options__secrets__refused_and_not_shown(void **state)
 {
     static const char *const cases[] = {"access_key=AKIAHUSH",

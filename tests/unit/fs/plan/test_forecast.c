@@ -42,8 +42,8 @@ static void assert_near(double found, double want, double share)
         fail_msg("want %g, found %g", want, found);
 }
 
-/* It is known by hand: compute is longer than staging, so that only the first batch is waited
- * for. */
+/* Computed by hand: compute takes longer than staging, so the job waits only for the first
+ * batch. */
 static void test_forecast__stored_order_slow_job__hides(void **state)
 {
     struct forecast f = make();
@@ -80,8 +80,8 @@ static void test_forecast__fast_job__as_long_as_staging(void **state)
     assert_near(f.direct, 10 * (f.staging + 0.01), 1e-3);
 }
 
-/* Nearly all blocks are needed after a few batches of a full shuffle, so little of it can be hid;
- * a window shuffle is between the two. */
+/* A full shuffle needs nearly all blocks after a few batches, so little staging can be hidden; a
+ * window shuffle is in between. */
 static void test_forecast__shuffled__first_batches_need_most(void **state)
 {
     struct forecast full, window;
@@ -130,8 +130,8 @@ static void test_forecast__half_is_staged__half_the_time(void **state)
     assert_true(isnan(f.copy));
 }
 
-/* A cache for half of it: pin has half of the reads. In a full shuffle of small samples a block is
- * come back to again and again, and who knows when keeps the right ones. */
+/* A cache for half of the data: with pin half of the reads hit. A full shuffle of small samples
+ * returns to a block many times, and keep=plan knows when, so it keeps the right blocks. */
 static void test_forecast__too_large__shares_by_keep(void **state)
 {
     struct forecast f;
@@ -150,7 +150,7 @@ static void test_forecast__too_large__shares_by_keep(void **state)
     assert_true(f.later.fetched > 10 * task.bytes); /* blocks for a sample each */
     task.keep = FORECAST_PLAN;
     assert_near(make().later.fetched / f.later.fetched, 0.19 / 0.5, 0.05);
-    task.window = 512; /* a group of it has room */
+    task.window = 512; /* a group of it fits */
     f = make();
     assert_near(f.later.fetched, task.bytes / 2, 1e-6);
     task.is_shuffled = false;
@@ -158,7 +158,8 @@ static void test_forecast__too_large__shares_by_keep(void **state)
     assert_near(make().later.fetched, task.bytes, 1e-6);
 }
 
-/* A share of a shuffle: other samples in each epoch, so that all comes here in the end. */
+/* A rank's share of a shuffle has other samples in each epoch, so that all data comes in the
+ * end. */
 static void test_forecast__rank_of_shuffle__all_in_the_end(void **state)
 {
     struct forecast f;
@@ -173,7 +174,7 @@ static void test_forecast__rank_of_shuffle__all_in_the_end(void **state)
     assert_near(f.epoch, task.bytes / 8, 0.12);
     assert_near(f.read, task.bytes / 8, 1e-9);
     assert_true(f.later.fetched > 0 && f.later.fetched < f.first.fetched);
-    task.is_shuffled = false; /* the same ones in each epoch */
+    task.is_shuffled = false; /* the same samples in each epoch */
     f = make();
     assert_near(f.later.fetched, 0, 0);
     assert_near(f.all_epochs, f.epoch, 1e-9);

@@ -10,7 +10,7 @@
 #include "fs/cli/json.h"
 #include "fs/status/status.h"
 
-/* Active plans of which there is nothing but their list. */
+/* Active plans that are only a list. */
 static struct active_info list[ACTIVE_PLANS_MAX];
 static size_t n_list;
 static struct active_plans_counters counters;
@@ -29,7 +29,7 @@ struct active_plans_counters *active_plans_counters(struct active_plans *active_
     return &counters;
 }
 
-/* Of every blob a quarter. */
+/* A quarter of every blob is staged. */
 uint64_t stage_staged(const struct blob *blob)
 {
     return blob->size / 4;
@@ -137,7 +137,7 @@ static void test_status_plans_json__two__under_their_names(void **state)
     assert_int_equal(json_number(t.data, "push.jumps"), 33);
 }
 
-/* A list of the longest names and numbers that there can be, and more than are shown. */
+/* A list with the longest possible names and numbers, and more plans than are shown. */
 static void test_status_plans__longest__as_many_as_are_shown(void **state)
 {
     AUTO_TEXT struct text t = {0};
@@ -236,7 +236,7 @@ static void test_status_text__plans__in_both_texts(void **state)
         s.active_plans = NULL;
         status_text(&s, which, &without);
         assert_null(strstr(without.data, "push"));
-        s.active_plans = (struct active_plans *)&counters; /* it is not looked at */
+        s.active_plans = (struct active_plans *)&counters; /* never dereferenced */
         status_text(&s, which, &t);
         assert_has(&t, which == LIVE_STATUS ? "sub/train" : "dataset=\"sub/train\"");
         if (which == LIVE_METRICS)
@@ -268,7 +268,8 @@ static void assert_looks(struct status *s, unsigned look, const char *want)
     assert_non_null(strstr(got, want));
 }
 
-/* A look has the text of its moment, to the byte, whatever others look at meanwhile. */
+/* Each open file keeps the text of its moment, to the byte, whatever other readers open
+ * meanwhile. */
 static void test_status_read__looks__each_of_one_moment(void **state)
 {
     struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};

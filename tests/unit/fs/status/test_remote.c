@@ -5,7 +5,7 @@
 
 #include "cache/stage/stage.h"
 
-/* A stage of which there is nothing but its counters. */
+/* A stage that is only its counters. */
 static struct stage_counters counters;
 static const char *trouble;
 

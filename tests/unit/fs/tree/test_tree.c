@@ -82,7 +82,7 @@ static bool nodes_equal(const struct node *a, const struct node *b)
            a->number == b->number && a->fixed == b->fixed;
 }
 
-/* All inode numbers of a tree, to see that none comes twice. */
+/* All inode numbers of a tree, to check that none occurs twice. */
 struct inos {
     uint64_t *ino;
     size_t n, capacity;
@@ -114,7 +114,7 @@ static void inos_check(struct inos *all)
     *all = (struct inos){0};
 }
 
-/* Everything that is listed below a folder: each name looks up to the listed node, and the node's
+/* Check everything listed below a folder: each name looks up to the listed node, and the node's
  * number leads back to it. */
 static void check_listing(struct tree *tree, const struct node *folder, struct inos *all)
 {
@@ -418,7 +418,7 @@ static void test_tree__opened_plans_and_epochs__listed_once(void **state)
     }
     assert_int_equal(tree_list(tree, &parent, 3, &node, name), -ENOENT);
     parent = node_at(tree, "train/batches");
-    for (uint64_t i = 0; i < 4; i++) { /* behind the page that says what to type */
+    for (uint64_t i = 0; i < 4; i++) { /* after the page that says what to type */
         assert_int_equal(tree_list(tree, &parent, i, &node, name), 0);
         assert_string_equal(name, i ? plans[i - 1] : "README.txt");
     }
@@ -644,8 +644,8 @@ static void test_tree__plans_max__enfile_and_the_rest_works(void **state)
     tree_free(tree);
 }
 
-/* A plan with very many batches takes a 1/1024 of all numbers. One with few, whose hash falls
- * inside it, must find its place behind it at once and not by steps of its own size. */
+/* A plan with very many batches takes 1/1024 of all numbers. A plan with few, whose hash falls
+ * inside that span, must find its place after it at once, not by steps of its own size. */
 static void test_tree__small_span_inside_large__quick(void **state)
 {
     AUTO_CATALOG struct catalog c = {0};

@@ -1,5 +1,5 @@
-/* Binary objects of Kaldi tables of every kind: measured between others through windows of any
- * size, decoded, cut at every byte, changed behind our back. */
+/* Binary objects of Kaldi tables of every kind: measured between other objects through windows of
+ * any size, decoded, truncated at every byte, changed after they were measured. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static bool names_itself(const struct kaldi_object *o)
     return o->type == KALDI_MATRIX || o->type == KALDI_VECTOR || o->type == KALDI_PACKED;
 }
 
-/* Between others in its file, through windows of any size. */
+/* Measure it between other objects of its file, through windows of any size. */
 static void check_measure(const struct kaldi_made *m)
 {
     AUTO_TEXT struct text file = {0};
@@ -55,7 +55,7 @@ static void check_measure(const struct kaldi_made *m)
 
 #define GUARD 16
 
-/* An array for the bytes, which may not be those that were measured. NULL: -EBADMSG. */
+/* Decode an array from bytes that may differ from the measured ones. NULL: -EBADMSG. */
 static uint8_t *decode(const struct kaldi_object *object, const char *bytes, unsigned i,
                        enum dtype dtype, uint64_t *ret_len)
 {
@@ -163,7 +163,7 @@ static void test_objects__cut_at_any_byte__ebadmsg(void **state)
     }
 }
 
-/* Of objects whose bytes change after they were measured. */
+/* Decode objects with bytes changed after they were measured. */
 static void test_decode__any_byte_changed__no_byte_outside(void **state)
 {
     static const uint8_t masks[] = {0x01, 0x04, 0x0c, 0x80, 0xff};
@@ -177,7 +177,7 @@ static void test_decode__any_byte_changed__no_byte_outside(void **state)
         kaldi_make(&m, &kaldi_kinds[i], &random);
         for (size_t at = 0; at < m.bytes.len * ARRAY_LEN(masks); at++) {
             for (unsigned k = 0; k < kaldi_types[m.object.type].n_arrays; k++) {
-                /* Of that size, so that a sanitizer sees every byte behind. */
+                /* Of exactly that size, so that ASan finds any access past the end. */
                 AUTO_FREE char *bytes = malloc(m.bytes.len);
                 uint8_t *array;
 
@@ -252,7 +252,7 @@ struct vector {
     uint16_t quartile[4];
     size_t n;
     uint16_t v[12];
-    uint32_t value[12]; /* made with numpy's float32, one operation after another */
+    uint32_t value[12]; /* computed with numpy's float32, operation by operation */
 };
 
 static const struct vector vectors[] = {
@@ -286,7 +286,7 @@ static const struct vector vectors[] = {
      6,
      {0, 1, 2, 127, 200, 255},
      {0xbfd9999a, 0xbfc8e27c, 0xbfb82b5f, 0x416e27c1, 0x41c35757, 0x41fccccc}},
-    /* Those that come out otherwise in another precision, order, or part of the column. */
+    /* Values that another precision, order, or part of the column would change. */
     {KALDI_CM,
      -7.737259f,
      48.484005f,

@@ -1,5 +1,5 @@
-/* Kaldi objects as text: the cases K-20 to K-39, every type, windows that end
- * anywhere, objects that are cut short or change. */
+/* Kaldi objects as text: the cases K-20 to K-39, every type, windows that end anywhere, objects
+ * that are truncated or change. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "support/memory_blob.h"
 #include "support/unit.h"
 
-#define GUARD 16 /* bytes behind an array that must stay as they are */
+#define GUARD 16 /* bytes after an array that must not change */
 
 /* The arrays of a type: i int32, u uint8, r real. */
 static const char *const arrays[N_KALDI_TYPES] = {
@@ -22,7 +22,7 @@ static const char *const arrays[N_KALDI_TYPES] = {
     [KALDI_GAUSS_POST] = "iiir", [KALDI_TOKEN] = "",        [KALDI_TOKENS] = "",
 };
 
-/* Of array number i. */
+/* The number of elements of array number i. */
 static uint64_t elements(const struct kaldi_object *object, unsigned i)
 {
     static const uint8_t dim[4] = {0, 1, 1, 2}; /* of lists of lists */
@@ -64,7 +64,7 @@ static void show_element(struct text *t, char kind, enum dtype dtype, const uint
     }
 }
 
-/* Decode array i from memory of its very size; show it. */
+/* Decode array i from memory of exactly the object's size, and append its values. */
 static int show_array(struct text *t, const struct kaldi_object *object, const char *bytes,
                       unsigned i, enum dtype dtype, struct diag *d)
 {
@@ -85,7 +85,7 @@ static int show_array(struct text *t, const struct kaldi_object *object, const c
     return r;
 }
 
-/* The dims, and behind ":" each array. The caller frees it. */
+/* The dims, and after ":" each array. The caller frees it. */
 static char *show(const struct kaldi_object *object, const char *bytes, enum dtype dtype)
 {
     AUTO_TEXT struct text t = {0};
@@ -113,7 +113,7 @@ static char *show(const struct kaldi_object *object, const char *bytes, enum dty
     return ret;
 }
 
-/* Measure the object behind some bytes of another, in a window that starts with step bytes. */
+/* Measure the object after some bytes of another, in a window that starts with step bytes. */
 static int measure(const char *text, size_t len, size_t before, size_t step, enum kaldi_type type,
                    struct kaldi_object *ret, struct diag *d)
 {
@@ -135,8 +135,8 @@ static int measure(const char *text, size_t len, size_t before, size_t step, enu
 struct sample {
     enum kaldi_type type;
     const char *text;
-    const char *shown; /* as show() does; NULL: an error */
-    const char *rest;  /* of the text behind the object; or a piece of the message */
+    const char *shown; /* by show(); NULL: an error */
+    const char *rest;  /* the text after the object; or a piece of the message */
 };
 
 #define M    KALDI_MATRIX
@@ -193,7 +193,8 @@ static const struct sample samples[] = {
     {T, "spk1\nu2 spk2\n", "", "u2 spk2\n"},
     {TS, "u1 u2 \nspk2 \n", "", "spk2 \n"},
     {TS, "\nx", "", "x"},
-    /* K-20: an empty object in one word; its newline is not eaten, and packed ones have no such */
+    /* K-20: an empty object in one word; its newline is not consumed, and packed matrices have no
+     * such form */
     {M, "[]\nb", "0 0:", "\nb"},
     {V, " []", "0:", ""},
     {V, "[ ]", "0:", ""},
@@ -371,7 +372,7 @@ static const struct sample samples[] = {
     {M, "", NULL, NO_OPEN " the end"},
     {GP, "", NULL, NO_INT " the end"},
     {GP, "2 0", NULL, NO_INT " the end"},
-    /* sparse: sizes, order, what is not dense */
+    /* sparse: sizes, order, matrices that cannot become dense */
     {M, "rows=0 x", "0 0:", " x"},
     {M, "rows=+1trash dim=2trash [ ]x", "1 2: 0 0", "x"},
     {M, "rows= 3 dim=1 [ ]", NULL, "want rows= and a size up to 2147483647, found \" 3"},
@@ -393,7 +394,7 @@ static const struct sample samples[] = {
     {V, "dim=3 [ 1 ]", NULL, NUMBER " \"]\""},
     {M, "rows=2 dim=2 [ ] dim=3 [ ]", NULL, "want rows of one dim, not 0"},
     {M, "rows=1 dim=0 [ ]", NULL, "want rows of one dim, not 0"},
-    /* vectors: one line; other blanks only before a word */
+    /* vectors: one line; other white space only before a word */
     {V, "[ 1\n2 ]", NULL, "x.ark: byte 3: want \"]\" in the line of the vector, found a newline"},
     {V, "[ 1\t2\t]", "2: 1 2", ""},
     {V, "[ \f\n nan 1 ]", "2: nan 1", ""},
@@ -435,14 +436,14 @@ static const struct sample samples[] = {
     {GP, "2147483647 2147483647", NULL, NO_INT " the end"},
     {GP, "1\n1\n3[ 1 ]\n", "1 1 1: 1: 3: 1: 1", ""},
     {T, "\v t \t\nx", "", "x"},
-    /* what has no text, and bytes that are none */
+    /* types without a text form, and bytes that are no text */
     {KALDI_WAVE, "RIFF", NULL, "want an object that can be written as text"},
     {M, "\x80\xff", NULL, NO_OPEN " \"??\""},
     {I, "1\xff\n", NULL, NO_INT " \"??\""},
     {TS, "\xff\x80\x01\n", "", ""},
 };
 
-/* The sample behind some bytes, as it is measured and decoded. */
+/* Measure and decode the sample after some bytes, and compare. */
 static void check_sample(const struct sample *s, size_t before, size_t step, enum dtype dtype)
 {
     size_t len = strlen(s->text);
@@ -478,7 +479,7 @@ static void test_samples__measured_and_decoded_as_kaldi_reads_them(void **state)
     }
 }
 
-/* Windows that end anywhere: by their own sizes, and by blanks before the object. */
+/* Windows that end anywhere, by their size and by white space before the object. */
 static void test_windows__same_objects(void **state)
 {
     static const size_t steps[] = {1, 2, 3, 5, 7, 11, 50};
@@ -502,7 +503,7 @@ static void test_windows__same_objects(void **state)
     }
 }
 
-/* An object that is cut short is an error, or another that can be decoded. */
+/* A truncated object is an error, or another object that can be decoded. */
 static void test_cut__error_or_shorter_object(void **state)
 {
     (void)state;
@@ -521,7 +522,7 @@ static void test_cut__error_or_shorter_object(void **state)
         }
 }
 
-/* Bytes that are not those that were measured, decoded as if they were. */
+/* Decode bytes that differ from the measured ones. */
 static void decode_changed(const struct kaldi_object *object, const char *bytes)
 {
     for (unsigned i = 0; arrays[object->type][i]; i++) {
@@ -592,7 +593,7 @@ static void test_changed__other_dims_or_end__ebadmsg(void **state)
     }
 }
 
-/* Both widths are rounded once, from the text; quick ways and slow ones agree. */
+/* Both widths are rounded once, from the text; the quick and slow paths agree. */
 static void test_numbers__rounded_once(void **state)
 {
     static const char *const numbers[] = {
@@ -643,7 +644,7 @@ static void test_numbers__rounded_once(void **state)
     }
 }
 
-/* A double that float cannot hold is measured, and infinite as float. */
+/* A double out of the range of float can be measured, and is infinite as float. */
 static void test_double__beyond_float(void **state)
 {
     struct kaldi_object object;
@@ -662,8 +663,8 @@ static void test_double__beyond_float(void **state)
     assert_string_equal(narrow, "1: inf");
 }
 
-/* The rest of a text is n times piece. Measured as type it has that many elements, and dst is
- * filled to its end. */
+/* A text is start and then n times piece. As type it must have that many elements, and fill dst to
+ * its end. */
 static void check_long(enum kaldi_type type, const char *start, const char *piece, size_t n,
                        const char *end, uint64_t first, uint64_t second)
 {
@@ -721,7 +722,7 @@ static void test_long__number_without_end__ebadmsg(void **state)
     assert_diag_has(&again, "byte 0: " NO_INT);
 }
 
-/* A NUL is a byte like any other: no end, no blank. */
+/* A NUL is an ordinary byte: neither an end nor white space. */
 static void test_nul__in_text(void **state)
 {
     struct kaldi_object object;

@@ -1,5 +1,5 @@
-/* Waves as Kaldi reads them (K-n: numbers of our notes), the header that it writes, and every cut
- * and changed byte of both orders. */
+/* Waves as Kaldi reads them (K-n: case numbers), the header that it writes, and every truncation
+ * and changed byte in both byte orders. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -92,8 +92,8 @@ static struct text wave(const struct head *h, bool big_endian, size_t n)
 
 /* ---- measuring ---- */
 
-/* In a file of size bytes; zeros follow those. window: bytes from at on that are in the window
- * before, which then grows from next to nothing; 0: none. */
+/* Measure in a file that has the bytes, then zeros up to size. window: bytes from at on that the
+ * window already holds, from which it then grows; 0: none. */
 static int measure_in(const struct text *bytes, uint64_t size, uint64_t at, size_t window,
                       struct kaldi_wave *ret, struct diag *d)
 {
@@ -211,7 +211,7 @@ static void test_wave__sizes_that_do_not_fit(void **state)
     (void)state;
     assert_wave(wave(&mono, false, 20), 4, 44, 52); /* others follow */
     assert_wave(wave(&mono, false, 8), 4, 44, 52);
-    assert_wave(wave(&mono, false, 5), 2, 44, 49); /* shorter than it says */
+    assert_wave(wave(&mono, false, 5), 2, 44, 49); /* shorter than it states */
     assert_bad(wave(&mono, false, 1), "byte 44: want samples, found 1 bytes of data");
     assert_bad(wave(&mono, false, 0), "want samples, found 0 bytes of data");
     h.data = 9; /* a sample and a half at its end */
@@ -245,7 +245,7 @@ static void test_wave__endless__to_the_end_of_the_file(void **state)
     }
 }
 
-/* What SoX writes where it does not know the size. */
+/* The size that SoX writes if it does not know it. */
 static void test_wave__sox_size_in_a_larger_file__to_its_end(void **state)
 {
     struct head h = mono;

@@ -1,6 +1,5 @@
-/* Datasets of Kaldi tables in memory: which files they are made of, every file of every type
- * against a model, in one piece and in many, and what happens where something is missing, bad,
- * damaged or changed. */
+/* Datasets of Kaldi tables in memory: the files that they are made from; every file of every type
+ * against a model, in one piece and in many; and input that is missing, bad, damaged or changed. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static struct memory_file file_of_text(const char *path, const char *text)
     return (struct memory_file){path, text, strlen(text), NULL};
 }
 
-/* Open a folder whose files the opener finds, too. */
+/* Open a folder; the opener finds its files too. */
 static void open_folder(const struct memory_file *file, size_t n,
                         const struct format_options *options, const struct index_store *keep,
                         struct memory_opener *opener, struct kaldi_folder *ret)
@@ -56,7 +55,7 @@ static const struct dataset *ready_dataset(const struct kaldi_folder *folder, co
 
 /* ---- files against the model ---- */
 
-/* A batch whose arrays differ: its reason is told where its size or its bytes are asked for. */
+/* A batch with differing arrays: requests for its size or its bytes fail with the reason. */
 static void check_differing(const struct dataset *ds, const struct file_kind *kind,
                             const struct selection *sel)
 {
@@ -203,8 +202,8 @@ static bool has_doubles(const struct kaldi_made *made)
     }
 }
 
-/* An object of any store of the type, not wide: of those with numbers of 4 bytes; of matrices
- * columns: that many, if not 0. */
+/* An object of any store of the type; if not wide, of one with numbers of 4 bytes. Matrices have
+ * that many columns, if not 0. */
 static void make_object(struct kaldi_made *made, enum kaldi_type type, bool wide, uint64_t columns,
                         uint64_t *rng)
 {
@@ -262,7 +261,7 @@ static const enum kaldi_type types[] = {
     KALDI_DOUBLE,      KALDI_BOOL,      KALDI_INTS,      KALDI_INT_LISTS, KALDI_INT_PAIRS,
     KALDI_FLOAT_PAIRS, KALDI_POSTERIOR, KALDI_GAUSS_POST};
 
-/* Types that do not say what they are. */
+/* The options for types that objects do not state. */
 static struct format_options options_of(enum kaldi_type type)
 {
     return (struct format_options){.kaldi_type = type > KALDI_PACKED ? type : KALDI_UNKNOWN};
@@ -297,7 +296,7 @@ static void test_kaldi__archive_of_each_type__files_as_the_model(void **state)
     }
 }
 
-/* Lines in another order than their objects; the archive is not a dataset. */
+/* The lines are in another order than the objects; the archive is no dataset of its own. */
 static void test_kaldi__scp_of_each_type__files_as_the_model(void **state)
 {
     (void)state;
@@ -424,7 +423,7 @@ static void test_kaldi__text_matrix__files_as_the_model(void **state)
 
 /* ---- audio ---- */
 
-/* A wave as some programs write it: with a chunk in front of the data, or big-endian. */
+/* A wave as some programs write it: with a chunk before the data, or big-endian. */
 static void put_wave(struct text *t, bool odd, bool big, unsigned channels, uint32_t rate,
                      const int16_t *v, size_t frames)
 {
@@ -499,8 +498,8 @@ static void test_kaldi__waves__files_as_the_model(void **state)
 
 /* ---- data directories ---- */
 
-/* Features in an archive, words, speakers, and parts of two recordings; what is missing somewhere
- * is left out. */
+/* Features in an archive, words, speakers, and parts of two recordings; utterances that a table
+ * lacks are left out. */
 static void test_kaldi__directory_with_segments__files_as_the_model(void **state)
 {
     static const char *const keys[] = {"u3", "u1", "u2"};
@@ -558,7 +557,7 @@ static void test_kaldi__directory_with_segments__files_as_the_model(void **state
     }
     text_add(&ark, "u9 ");
     text_add(&scp, "u9 feats.ark:%zu\n", ark.len);
-    kaldi_put_start(&ark, "DM "); /* a sample that is left out makes all doubles, too */
+    kaldi_put_start(&ark, "DM "); /* a left-out sample makes all doubles too */
     kaldi_put_int(&ark, 1);
     kaldi_put_int(&ark, 3);
     kaldi_put(&ark, wav[0].data, 24);
@@ -609,7 +608,7 @@ static void put_floats(struct text *t, uint64_t rows, uint64_t columns, uint64_t
             kaldi_put_value(t, (double)((from_row + i) * 10 + from_column + k), false);
 }
 
-/* Ranges of a matrix of 9 rows with 6 columns, whose values say where they stand; of its text, too,
+/* Ranges of a matrix of 9 rows with 6 columns, with values that give their place; also of its text,
  * and of a command's output. */
 static void test_kaldi__ranges__files_as_the_model(void **state)
 {
@@ -674,7 +673,7 @@ static void test_kaldi__ranges__files_as_the_model(void **state)
     kaldi_model_release(&m);
 }
 
-/* Commands end in another order than their lines stand, and few may run at once. */
+/* Commands end in another order than their lines, and few may run at once. */
 static void test_kaldi__commands__rows_in_order(void **state)
 {
     static const char *const texts[] = {"a", "b", "c", "fails", "d"};
@@ -743,8 +742,8 @@ static void test_kaldi__commands_not_allowed__says_how(void **state)
 
 /* ---- bad rows ---- */
 
-/* A sample that cannot be read: each of its files, and of a batch with it, but lists of keys and of
- * places, fail with the reason; an archive at its end, which is the sample's. */
+/* A sample that cannot be read: all its files, and those of a batch with it, fail with the reason,
+ * except lists of keys and of places; an archive fails at its end, where the sample is. */
 static void check_bad(const struct dataset *ds, uint64_t bad, const char *reason)
 {
     const uint64_t sample[] = {0, bad};
@@ -942,7 +941,7 @@ static void open_kept(const struct kept_tables *t, bool scp, struct memory_keep 
     assert_int_equal(ret->found.n, 1);
 }
 
-/* The first bytes of a file; the size may be anything. 0 or -errno. */
+/* Read the first bytes of a file of any size. 0 or -errno. */
 static int read_some(const struct dataset *ds, const struct file_kind *kind,
                      const struct selection *sel, uint8_t *buf, size_t capacity, size_t *ret_len,
                      bool *ret_whole)
@@ -963,7 +962,7 @@ static int read_some(const struct dataset *ds, const struct file_kind *kind,
     return layout_read(&l, 0, *ret_len, buf, NULL);
 }
 
-/* A matrix or vector as Kaldi writes it, and nothing behind it. */
+/* Are the bytes a matrix or vector as Kaldi writes it, and nothing else? */
 static bool is_written(const uint8_t *bytes, size_t len)
 {
     uint64_t columns = 1, head = 10;
@@ -983,8 +982,8 @@ static bool is_piece(const struct kept_tables *t, const uint8_t *bytes, size_t l
            memmem(t->scp.data, t->scp.len, bytes, len);
 }
 
-/* Whatever an index says: bytes of objects are bytes of the files, perhaps with a line's end, or
- * what counts of one as Kaldi would write it. */
+/* Whatever an index contains, bytes of objects are bytes of the files, perhaps with a newline, or
+ * the part that counts as Kaldi would write it. */
 static void check_hostile(const struct dataset *ds, const struct kept_tables *t)
 {
     uint8_t buf[2048];
@@ -1048,7 +1047,7 @@ static void repair(struct memory_keep *keep)
                key_index_checksum(0, keep->bytes + AT_CRC_REST, head - AT_CRC_REST));
 }
 
-/* The files as they are when the index is made anew. */
+/* Make the files with an index made anew. */
 static void render_raw(const struct kaldi_folder *folder, bool scp, struct text *ret)
 {
     const struct dataset *ds = ready_dataset(folder, scp ? "a.scp" : "m.ark");
@@ -1160,7 +1159,7 @@ static void test_kaldi__kept_index__taken_until_something_changes(void **state)
     kept_tables_release(&t);
 }
 
-/* What was not there may be there next time. */
+/* A missing file may exist at the next mount. */
 static void test_kaldi__file_missing__not_kept(void **state)
 {
     struct memory_opener opener = {0};
@@ -1275,7 +1274,7 @@ static void test_kaldi__read_fails__error_or_nothing(void **state)
 
 /* ---- which files ---- */
 
-/* Who gets a file: the first with the strongest claim. */
+/* The format that gets a file: the first with the strongest claim. */
 static const char *claimed_by(const char *name, const char *head, size_t len, bool whole)
 {
     const struct probed_file file = {name, (const uint8_t *)head, len, whole};
@@ -1345,7 +1344,7 @@ static void test_probe__heads__whose(void **state)
         {"x", HEAD("utt1  [ 1 2 ]\n\0\0\0"), "none"},
         {"x", HEAD("\n\n"), "none"},
         {"x", HEAD("\x89PNG\r\n\x1a\n"), "none"},
-        /* libsvm's, with numbers where keys would be */
+        /* libsvm text, with numbers in the place of keys */
         {"x", HEAD("1 2:3\n0 1:4 2:5\n"), "libsvm"},
         {"x", HEAD("1 2:3 4:17\n"), "libsvm"},
         {"x", HEAD("0 10:1\n1 11:1\n"), "libsvm"},
@@ -1364,7 +1363,7 @@ static void test_probe__heads__whose(void **state)
     }
 }
 
-/* A head that ends anywhere behind what tells it is still of that file. */
+/* A head that ends anywhere after its marks still belongs to the format. */
 static void test_probe__cut_anywhere__kaldi(void **state)
 {
     static const char scp[] = "utt1 raw.1.ark:17\nutt2 raw.1.ark:99\nutt3 cat a b |\n";
@@ -1412,7 +1411,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What came out of a folder as words in their order. */
+/* Sort words. */
 static void sort_words(const char *words, struct text *ret)
 {
     char *word[16], *rest = strdup(words), *start = rest;
@@ -1470,7 +1469,7 @@ static void test_folder__files__datasets(void **state)
     }
 }
 
-/* A table is keyed by speaker or by recording; which is found out. */
+/* Tables keyed by speaker or by recording; the join finds out which. */
 static void test_folder__tables_by_speaker_and_recording__joined(void **state)
 {
     const struct memory_file file[] = {
@@ -1512,7 +1511,7 @@ static void test_folder__tables_by_speaker_and_recording__joined(void **state)
     kaldi_release(&folder);
 }
 
-/* A line that is too long is one line, and the lines behind it are read. */
+/* A line that is too long counts as one line, and the lines after it are read. */
 static void test_segments__long_line__one_bad_row(void **state)
 {
     AUTO_TEXT struct text t = {0};
@@ -1536,7 +1535,7 @@ static void test_segments__long_line__one_bad_row(void **state)
     kaldi_segments_release(&s);
 }
 
-/* A line that cannot be read is not one that is missing. */
+/* A line that cannot be read does not count as missing. */
 static void test_folder__read_fails__no_sample_is_lost(void **state)
 {
     struct memory_file file[] = {

@@ -1,5 +1,5 @@
-/* Each case of a binary object of Kaldi tables of which we know what Kaldi does (K-n: numbers of
- * our notes), and what is told of bad ones. */
+/* The known cases of binary objects of Kaldi tables (K-n: case numbers), and the messages about bad
+ * ones. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int measure(const struct text *bytes, enum kaldi_type want, struct kaldi_
     return kaldi_measure_bytes(bytes, bytes->len, 0, want, 0, ret, d);
 }
 
-/* It cannot be read, and the message says so. Takes the bytes. */
+/* The object cannot be read, and the message has the piece. Takes ownership of the bytes. */
 #define assert_bad(bytes, want, piece)                                                             \
     do {                                                                                           \
         struct kaldi_object untouched = {.len = 77};                                               \
@@ -28,7 +28,7 @@ static int measure(const struct text *bytes, enum kaldi_type want, struct kaldi_
         text_release(bytes);                                                                       \
     } while (0)
 
-/* It is read as that. Takes the bytes. */
+/* The object has that length and those dims. Takes ownership of the bytes. */
 #define assert_good(bytes, want, object_len, dim0, dim1)                                           \
     do {                                                                                           \
         struct kaldi_object good = {0};                                                            \
@@ -292,7 +292,7 @@ static void test_sparse__bad(void **state)
     assert_bad(&t, KALDI_VECTOR, "want a real number (byte 04 or 08), found byte 05");
 }
 
-/* A sparse matrix with rows of none but zeros, of that many elements. */
+/* A sparse matrix with rows of that many elements, all zero. */
 static struct text sparse_rows(int64_t rows, int64_t first, int64_t second)
 {
     struct text t = {0};

@@ -1,4 +1,4 @@
-/* Lines of scp files and ranges, as Kaldi takes them: K-50 to K-59 of the survey of formats. */
+/* Lines of scp files and ranges, as Kaldi interprets them: cases K-50 to K-59. */
 #include <stdio.h>
 
 #include "base/scope.h"
@@ -115,7 +115,7 @@ static void test_scp_line__ranges__what_kaldi_takes(void **state)
         {"a foo.ark[:] \r", "a", SCP_FILE, "foo.ark", 0, {true, false, ALL, ALL}},
         {"a cat x |[0:0]", "a", SCP_COMMAND, "cat x ", 0, {true, false, {0, 0}, ALL}},
         {"a x[0:2147483647]", "a", SCP_FILE, "x", 0, {true, false, {0, INT32_MAX}, ALL}},
-        /* as strtoll() takes numbers */
+        /* numbers as strtoll() parses them */
         {"a x[ +00:\t0005]", "a", SCP_FILE, "x", 0, {true, false, {0, 5}, ALL}},
         {"a x[-0:1]", "a", SCP_FILE, "x", 0, {true, false, {0, 1}, ALL}},
     };
@@ -233,7 +233,7 @@ typedef const char *(*limit)(const struct scp_range *range, uint64_t n, uint64_t
                              uint64_t *ret_n);
 
 struct leaves {
-    const char *range; /* as it stands in a line */
+    const char *range; /* as in a line */
     uint64_t of, first, n;
     const char *wrong; /* a piece of the message, or NULL */
 };
