@@ -98,3 +98,14 @@ void blob_done(const struct blob *blob)
     if (blob->ops->done)
         blob->ops->done(blob);
 }
+
+bool blob_may_pass(int r)
+{
+    static const int for_good[] = {EBADMSG, EINVAL, ENODATA,      ENOENT, ENOTDIR, ELOOP,
+                                   EXDEV,   EDOM,   ENAMETOOLONG, EFBIG,  E2BIG,   EOVERFLOW};
+
+    for (size_t i = 0; i < sizeof(for_good) / sizeof(for_good[0]); i++)
+        if (r == -for_good[i])
+            return false;
+    return r < 0;
+}

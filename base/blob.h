@@ -69,6 +69,10 @@ static inline bool blob_says_nothing(int r)
     return r == -EAGAIN || r == -EINTR || r == -EREMOTEIO || r == -ENOMEM;
 }
 
+/* May a file that failed with r be good later, or on another machine? Not if its content or name is
+ * wrong, or if it does not exist. */
+bool blob_may_pass(int r);
+
 /* 0 if all that was read so far came from the version that the blob was made from, else -ESTALE.
  * Call it after the reads of a request and before their bytes are returned. */
 static inline int blob_check(const struct blob *blob)

@@ -33,17 +33,23 @@ size_t unpacked_name_len(const char *name)
     return len;
 }
 
-static const struct unpacker *unpacker_of(const struct blob *blob)
+/* NULL: it is not packed. 0, or -errno of what cannot be read, for then nobody knows. */
+static int unpacker_of(const struct blob *blob, const struct unpacker **ret, struct diag *d)
 {
+    *ret = NULL;
     for (size_t i = 0; i < ARRAY_LEN(unpackers); i++) {
         const struct unpacker *u = unpackers[i];
         uint8_t head[sizeof(u->magic)];
+        int r = blob->size >= u->magic_len ? blob_read(blob, head, u->magic_len, 0, d) : 0;
 
-        if (blob->size >= u->magic_len && blob_pread(blob, head, u->magic_len, 0) == 0 &&
-            !memcmp(head, u->magic, u->magic_len))
-            return u;
+        if (r < 0)
+            return r;
+        if (blob->size >= u->magic_len && !memcmp(head, u->magic, u->magic_len)) {
+            *ret = u;
+            return 0;
+        }
     }
-    return NULL;
+    return 0;
 }
 
 struct unpacking {
@@ -56,10 +62,10 @@ struct unpacking {
 static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
 {
     struct unpacking *u = ctx;
-    int r;
+    int r = u->unpacker ? 0 : unpacker_of(u->in.packed, &u->unpacker, d);
 
-    if (!u->unpacker)
-        u->unpacker = unpacker_of(u->in.packed);
+    if (r < 0)
+        return r;
     if (!u->unpacker)
         return NOT_PACKED;
     if (u->in.watch)
@@ -146,9 +152,9 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
             return r;
     }
     if (!looks_packed(*blob)) {
-        u.unpacker = unpacker_of(*blob);
-        if (!u.unpacker)
-            return 0;
+        r = unpacker_of(*blob, &u.unpacker, d);
+        if (r < 0 || !u.unpacker)
+            return r;
     }
     r = find_entry(*blob, cache, &entry, d);
     if (r < 0)
@@ -156,10 +162,14 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
     r = entry_open_checked(&entry, &fd, &size);
     if (r == -ENOENT)
         r = entry_make(&entry, true, run_unpacker, &u, &fd, &size, &reason);
-    if (r < 0 && !u.unpacker && r != NOT_PACKED) /* not begun: does the file need unpacking? */
-        u.unpacker = unpacker_of(*blob);
-    if (r < 0 && !u.unpacker)
+    if (r == NOT_PACKED)
         return 0;
+    if (r < 0 && !u.unpacker) { /* not begun: does the file need unpacking? */
+        int read = unpacker_of(*blob, &u.unpacker, d);
+
+        if (read < 0 || !u.unpacker)
+            return read;
+    }
     if (r < 0 && r != -ENOSPC && reason.set) /* the reason already names the file */
         return diag_set(d, r, "%s", reason.text);
     if (r < 0)

@@ -42,23 +42,27 @@ struct scan {
     struct diag *d;
 };
 
-/* Why a name leads nowhere. git-annex leaves links to objects that are elsewhere. */
-static void describe_dangling(const char *path, const char *relative, int err, char *ret,
-                              size_t capacity)
+/* Why a name leads nowhere. git-annex leaves links to objects that are elsewhere. Returns the
+ * -errno; what can be fetched is no -ENOENT. */
+static int describe_dangling(const char *path, const char *relative, int err, char *ret,
+                             size_t capacity)
 {
     char target[PATH_MAX];
     ssize_t n = readlink(path, target, sizeof(target) - 1);
 
     target[n > 0 ? n : 0] = '\0';
-    if (strstr(target, "annex/objects"))
+    if (strstr(target, "annex/objects")) {
         snprintf(ret, capacity,
                  "%s: a git-annex link whose content is not here: want the file, found a link to "
                  "%.300s; fetch it with `git annex get`",
                  relative, target);
-    else if (n > 0)
+        return -ENOMEDIUM;
+    }
+    if (n > 0)
         snprintf(ret, capacity, "%s: a link to %.300s: %s", relative, target, strerror(err));
     else
         snprintf(ret, capacity, "%s: %s", relative, strerror(err));
+    return -err;
 }
 
 static int scan_folder(const struct scan *scan, const char *folder, const struct level *above);
@@ -75,8 +79,12 @@ static int scan_entry(const struct scan *scan, const char *folder, const char *n
         return source_list_add(scan->list, folder, name, NULL, error);
     }
     if (stat(path, &st) < 0) {
-        describe_dangling(path, relative, errno, error, sizeof(error));
-        return source_list_add(scan->list, folder, name, NULL, error);
+        int failure = describe_dangling(path, relative, errno, error, sizeof(error));
+        int r = source_list_add(scan->list, folder, name, NULL, error);
+
+        if (r == 0)
+            scan->list->entry[scan->list->n - 1].failure = failure;
+        return r;
     }
     if (S_ISREG(st.st_mode))
         return source_list_add(scan->list, folder, name, NULL, NULL);

@@ -199,6 +199,7 @@ static int use_stats(struct stats *stats)
 
         if (stats->error[i] < 0) {
             entry->error = strdup(diag_text(&stats->why[i], stats->error[i]));
+            entry->failure = stats->error[i];
             if (!entry->error)
                 return -ENOMEM;
             continue;
@@ -268,6 +269,7 @@ static int copy_entry(const struct source_entry *from, struct source_list *ret)
     if (r < 0)
         return r;
     to = &ret->entry[ret->n - 1];
+    to->failure = from->failure;
     to->url = from->url ? strdup(from->url) : NULL;
     to->version = from->version ? malloc(sizeof(*to->version)) : NULL;
     to->sha256 = from->sha256 ? malloc(SHA256_LEN) : NULL;

@@ -213,6 +213,7 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
     entry->name = strdup(name);
     entry->path = path ? strdup(path) : NULL;
     entry->error = error ? strdup(error) : NULL;
+    entry->failure = error ? -EINVAL : 0;
     return entry->folder && entry->name && (!path || entry->path) && (!error || entry->error)
                ? 0
                : -ENOMEM;
@@ -242,7 +243,7 @@ int source_blob_packed(const struct source *source, const struct source_entry *e
                        struct blob **ret_blob, struct diag *d)
 {
     if (entry->error)
-        return diag_set(d, -EIO, "%s", entry->error);
+        return diag_set(d, entry->failure, "%s", entry->error);
     return source->remote->open(source, entry, ret_blob, d);
 }
 

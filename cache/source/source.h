@@ -31,6 +31,7 @@ struct source_entry {
     char *name;   /* within that folder */
     char *path;   /* of a list: where the file is; NULL: below SOURCE under its name */
     char *error;  /* why it cannot be read, for people; NULL: it can */
+    int failure;  /* with error: its -errno */
     /* Of a remote; else NULL: */
     char *url;                      /* percent-encoded, with its query */
     struct remote_version *version; /* NULL: not known, then there is an error */
@@ -170,8 +171,9 @@ static inline void source_scope_end(struct source **source)
 #define AUTO_SOURCE      AUTO(source_scope_end)
 #define AUTO_SOURCE_LIST AUTO(source_list_release)
 
-/* Add an entry; strings are copied. error and path may be NULL. What a remote knows of it is set by
- * the caller, in list->entry[list->n - 1]. 0 or -ENOMEM. */
+/* Add an entry; strings are copied. error and path may be NULL; an error is -EINVAL until its
+ * caller says otherwise. What a remote knows of it is set by the caller, in list->entry[list->n -
+ * 1]. 0 or -ENOMEM. */
 int source_list_add(struct source_list *list, const char *folder, const char *name,
                     const char *path, const char *error);
 

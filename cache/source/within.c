@@ -34,7 +34,7 @@ int within_check_real(const struct within *within, const char *real, const char 
 {
     if (within->allow_outside || roots_inside(within->roots, real))
         return 0;
-    return diag_set(d, -EACCES,
+    return diag_set(d, -EXDEV,
                     "%.500s: a link to %.500s, which lies outside of SOURCE; mount with -o "
                     "allow_outside to follow links that leave SOURCE",
                     name, real);

@@ -21,7 +21,7 @@ struct within {
  * where there is no /proc. 0 or -errno. */
 int within_real_path(int fd, const char *path, char ret[static PATH_MAX]);
 
-/* Does fd, opened as path and called name, lie in a root? 0; -EACCES: it does not, or another
+/* Does fd, opened as path and called name, lie in a root? 0; -EXDEV: it does not, or another
  * -errno; with the reason in d, which says what to do. */
 int within_check(const struct within *within, int fd, const char *path, const char *name,
                  struct diag *d);

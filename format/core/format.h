@@ -33,6 +33,7 @@ struct format_setup {
     const struct opener *opener; /* opens what files refer to */
     struct memo *memo;           /* keeps decoded data */
     struct pool *pool;           /* threads that decode */
+    bool is_list;                /* the user has named the files */
 };
 
 /* A file of a folder of the source. */
@@ -43,13 +44,30 @@ struct source_file {
     struct blob *blob;     /* unpacked; a format that uses it takes ownership and sets it to NULL */
 };
 
+/* A file of the folder that cannot be read now but perhaps later. Its content is unknown, so a set
+ * that may contain it is an error: without the file, the set's names would show other bytes. */
+struct unread_file {
+    char *name;   /* as in source_file */
+    char *reason; /* for people */
+};
+
 /* Where a format puts what it finds in a folder. The sink makes the names unique. */
 struct finds {
+    /* Unread files of the folder, of any format. failed() may add some and move the array. */
+    struct unread_file *unread;
+    size_t n_unread;
+
     /* Take ds over. 0 or -ENOMEM. */
     int (*dataset)(struct finds *finds, const char *name, struct dataset *ds);
     /* name cannot be used: the mount shows reason in name/ERROR.txt. 0 or -ENOMEM. */
     int (*error)(struct finds *finds, const char *name, const char *reason);
+    /* The same for a file whose read failed with error, a -errno. If the failure may pass, the file
+     * joins unread[]. */
+    int (*failed)(struct finds *finds, const char *file_name, int error, const char *reason);
 };
+
+/* Report that name cannot be used because the file `missing` cannot be read now. 0 or -ENOMEM. */
+int finds_incomplete(struct finds *finds, const char *name, const struct unread_file *missing);
 
 /* How sure a format is that a file is its own. The first of formats[] with the strongest claim gets
  * the file. */

@@ -83,6 +83,7 @@ struct idx_file {
     struct idx_name name;
     struct idx_header header;
     bool usable;
+    bool alone; /* its other half cannot be read now */
     bool used;
 };
 
@@ -308,7 +309,7 @@ static struct idx_file *find_labels(struct idx_file *files, size_t n, const stru
     struct idx_file *found = NULL;
 
     for (size_t i = 0; i < n; i++) {
-        if (!files[i].usable || files[i].used || !names_pair(images, &files[i]))
+        if (!files[i].usable || files[i].alone || files[i].used || !names_pair(images, &files[i]))
             continue;
         if (files[i].header.dim[0] == images->header.dim[0])
             return &files[i];
@@ -341,11 +342,34 @@ static int read_headers(struct idx_file *files, struct source_file *sources, siz
         if (r == 0 && files[i].name.role == ROLE_DATA)
             files[i].name.role = role_of_magic(&files[i].header);
         if (r < 0)
-            r = finds->error(finds, sources[i].file_name, diag_text(&d, r));
+            r = finds->failed(finds, sources[i].file_name, r, diag_text(&d, r));
         if (r < 0)
             return r;
     }
     return 0;
+}
+
+/* The file that cannot be read now is the other half of a pair: the pair is an error, and what is
+ * here of it is served alone if that has another name. */
+static int miss_half(struct idx_file *files, size_t n, size_t which, struct finds *finds)
+{
+    const struct source_file source = {.name = finds->unread[which].name};
+    struct idx_file missing = {.source = (struct source_file *)&source};
+    int r = 0;
+
+    idx_name_parse(source.name, &missing.name);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        bool has_images = names_pair(&files[i], &missing);
+        char name[256];
+
+        if (!files[i].usable || files[i].alone || !(has_images || names_pair(&missing, &files[i])))
+            continue;
+        pair_name(has_images ? &files[i] : &missing, name, sizeof(name));
+        files[i].alone = true;
+        files[i].used = !strcmp(name, files[i].source->name);
+        r = finds_incomplete(finds, name, &finds->unread[which]);
+    }
+    return r;
 }
 
 static int idx_open_folder(struct source_file *sources, size_t n, const struct format_setup *setup,
@@ -358,11 +382,13 @@ static int idx_open_folder(struct source_file *sources, size_t n, const struct f
     if (!files)
         return -ENOMEM;
     r = read_headers(files, sources, n, finds);
+    for (size_t i = 0; i < finds->n_unread && r == 0; i++)
+        r = miss_half(files, n, i, finds);
     for (size_t i = 0; i < n && r == 0; i++) {
-        struct idx_file *labels =
-            files[i].usable && files[i].name.named && files[i].name.role == ROLE_IMAGES
-                ? find_labels(files, n, &files[i])
-                : NULL;
+        struct idx_file *labels = files[i].usable && !files[i].alone && files[i].name.named &&
+                                          files[i].name.role == ROLE_IMAGES
+                                      ? find_labels(files, n, &files[i])
+                                      : NULL;
 
         if (labels)
             r = add_pair(&files[i], labels, options, finds);

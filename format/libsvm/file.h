@@ -28,6 +28,7 @@ struct libsvm_file {
     struct libsvm_pass pass;
     struct row_index_builder *builder; /* owned; stays if the index could not be kept */
     struct kept_index kept;            /* the index */
+    bool stays_alone;                  /* the file does not join `all` */
     struct diag note;                  /* what went wrong though the file is ready */
     bool begun, indexed, ready;
     int failed; /* -errno */

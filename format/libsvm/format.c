@@ -81,10 +81,9 @@ static unsigned rows_of(const struct impression *seen)
     return seen->strong + seen->weak + seen->alike + seen->bad;
 }
 
-static enum claim libsvm_probe(const struct probed_file *file)
+/* Look at the first rows of a file. */
+static struct impression look_at_rows(const uint8_t *head, size_t len, bool whole)
 {
-    const uint8_t *head = file->head;
-    size_t len = file->len;
     struct impression seen = {0};
     uint8_t line[FORMAT_HEAD + LIBSVM_PAD];
     size_t at = len >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -96,7 +95,7 @@ static enum claim libsvm_probe(const struct probed_file *file)
             n++;
         memcpy(line, head + at, n);
         at += n + 1;
-        if (at > len && !file->whole) { /* the line continues: ignore its last word */
+        if (at > len && !whole) { /* the line continues: ignore its last word */
             if (rows_of(&seen))
                 break;
             while (n && !libsvm_is_blank(line[n - 1]))
@@ -105,6 +104,13 @@ static enum claim libsvm_probe(const struct probed_file *file)
         memset(line + n, 0, LIBSVM_PAD);
         look_at_row(line, n, &seen);
     }
+    return seen;
+}
+
+static enum claim libsvm_probe(const struct probed_file *file)
+{
+    const struct impression seen = look_at_rows(file->head, file->len, file->whole);
+
     /* Claim broken rows too: the parser of rows reports them best. */
     if (seen.strong ? seen.strong + seen.alike >= seen.bad : seen.alike && !seen.bad)
         return CLAIM_STRONG;
@@ -332,7 +338,6 @@ struct folder_files {
     struct source_file *source;
     size_t n_sources;
     struct libsvm_file **file; /* [n] owned */
-    const char **name;         /* [n] */
     unsigned n;
 };
 
@@ -341,7 +346,6 @@ static void folder_files_release(struct folder_files *files)
     for (unsigned i = 0; i < files->n; i++)
         libsvm_file_drop(files->file[i]);
     free(files->file);
-    free(files->name);
 }
 
 /* The file that source is a side file of; NULL: none. */
@@ -381,6 +385,29 @@ static int take_sides(struct folder_files *files, const struct source_file *of,
     return r;
 }
 
+/* Of a file of a folder that nobody has named, more than a tenth of the first rows cannot be read:
+ * it may be a text about the data. It stays alone. */
+static int find_unlike(struct libsvm_file *file, const char *name, struct diag *d)
+{
+    size_t len = (size_t)min_u64(FORMAT_HEAD, file->blob->size);
+    struct impression seen;
+    uint8_t head[FORMAT_HEAD];
+    unsigned bad;
+    int r = blob_read(file->blob, head, len, 0, d);
+
+    if (r < 0)
+        return r;
+    seen = look_at_rows(head, len, len == file->blob->size);
+    bad = seen.alike + seen.bad;
+    file->stays_alone = bad * 10 > rows_of(&seen);
+    if (file->stays_alone)
+        diag_set(&file->note, 0,
+                 "%s: no part of `" JOINED "`, for more than a tenth of its first rows (%u of %u) "
+                 "cannot be read; a list of files, 'a.txt;%s', joins what it names",
+                 blob_name(file->blob), bad, rows_of(&seen), name);
+    return 0;
+}
+
 static int open_file(struct folder_files *files, struct source_file *source,
                      const struct format_setup *setup, struct finds *finds)
 {
@@ -388,13 +415,23 @@ static int open_file(struct folder_files *files, struct source_file *source,
     struct diag d = DIAG_INIT;
     struct libsvm_file *file = NULL;
     struct dataset *ds = NULL;
-    int r = libsvm_file_new(TAKE_PTR(source->blob), options->index_base == INDEX_FROM_ONE,
-                            options->skip_bad_rows, setup->keep, &file, &d);
+    enum libsvm_side_kind kind;
+    int r;
 
+    for (size_t i = 0; i < finds->n_unread; i++)
+        if (libsvm_side_find(finds->unread[i].name, source->name, &kind))
+            return finds_incomplete(finds, source->file_name, &finds->unread[i]);
+    r = libsvm_file_new(TAKE_PTR(source->blob), options->index_base == INDEX_FROM_ONE,
+                        options->skip_bad_rows, setup->keep, &file, &d);
+
+    if (r == 0 && !setup->is_list) {
+        r = find_unlike(file, source->name, &d);
+        if (r < 0)
+            libsvm_file_drop(file);
+    }
     if (r < 0)
-        return r == -ENOMEM ? r : finds->error(finds, source->file_name, diag_text(&d, r));
-    files->file[files->n] = file;
-    files->name[files->n++] = source->name;
+        return finds->failed(finds, source->file_name, r, diag_text(&d, r));
+    files->file[files->n++] = file;
     r = take_sides(files, source, file, finds);
     if (r == 0)
         r = dataset_of_files(&file, 1, setup, &ds);
@@ -432,15 +469,32 @@ static void describe_columns(const struct libsvm_file *file, char *ret, size_t c
                                     columns[i].name);
 }
 
+/* Drop those that stay alone. */
+static void keep_alike(struct folder_files *files)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < files->n; i++) {
+        if (files->file[i]->stays_alone)
+            libsvm_file_drop(files->file[i]);
+        else
+            files->file[kept++] = files->file[i];
+    }
+    files->n = kept;
+}
+
 /* Make one dataset from all files of the folder, if they have the same columns. */
-static int join_files(const struct folder_files *files, const struct format_setup *setup,
+static int join_files(struct folder_files *files, const struct format_setup *setup,
                       struct finds *finds)
 {
     struct dataset *ds = NULL;
     int r;
 
-    if (files->n < 2)
+    keep_alike(files);
+    if (files->n + finds->n_unread < 2 || !files->n)
         return 0;
+    if (finds->n_unread)
+        return finds_incomplete(finds, JOINED, &finds->unread[0]);
     for (unsigned i = 1; i < files->n; i++) {
         const struct libsvm_file *a = files->file[0], *b = files->file[i];
         char reason[2048], columns_a[128], columns_b[128];
@@ -468,8 +522,7 @@ static int libsvm_open_folder(struct source_file *sources, size_t n,
     int r = 0;
 
     files.file = calloc(n, sizeof(struct libsvm_file *));
-    files.name = calloc(n, sizeof(char *));
-    if (!files.file || !files.name)
+    if (!files.file)
         return -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++)
         if (!main_of_side(&files, &sources[i], &kind))

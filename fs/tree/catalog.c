@@ -106,6 +106,32 @@ static int found_error(struct finds *finds, const char *name, const char *reason
     return add_item((struct folder_scan *)finds, name, NULL, reason);
 }
 
+static int found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
+{
+    struct unread_file unread = {0};
+
+    if (error == -ENOMEM)
+        return error;
+    if (blob_may_pass(error)) {
+        if (array_capacity(&finds->unread, finds->n_unread, sizeof(unread)) < 0)
+            return -ENOMEM;
+        unread = (struct unread_file){unpacked_name(file_name), strdup(reason)};
+        finds->unread[finds->n_unread++] = unread;
+        if (!unread.name || !unread.reason)
+            return -ENOMEM;
+    }
+    return found_error(finds, file_name, reason);
+}
+
+static void finds_release(struct finds *finds)
+{
+    for (size_t i = 0; i < finds->n_unread; i++) {
+        free(finds->unread[i].name);
+        free(finds->unread[i].reason);
+    }
+    free(finds->unread);
+}
+
 /* Text that replaces content stored elsewhere. */
 static const struct pointer {
     const char *start;
@@ -116,9 +142,9 @@ static const struct pointer {
     {"/annex/objects/", "a git-annex pointer", "git annex get"},
 };
 
-/* Describe why a file that no format takes cannot be used. */
-static void describe_unknown(const struct blob *blob, const struct probed_file *file,
-                             struct text *t)
+/* Describe why a file that no format takes cannot be used. Returns a -errno that says whether
+ * another machine may have the content, as with a pointer. */
+static int describe_unknown(const struct blob *blob, const struct probed_file *file, struct text *t)
 {
     const uint8_t *head = file->head;
     const char *kind;
@@ -132,18 +158,18 @@ static void describe_unknown(const struct blob *blob, const struct probed_file *
                      "%s: byte 0: want data, found %s whose content is not here; fetch it with "
                      "`%s`",
                      blob_name(blob), p->what, p->remedy);
-            return;
+            return -ENOMEDIUM;
         }
     }
     if (!blob->size) {
         text_add(t, "%s: byte 0: want data, found an empty file", blob_name(blob));
-        return;
+        return -EBADMSG;
     }
     kind = foreign_kind(file);
     if (kind) {
         text_add(t, "%s: %s, which epochfs does not read; it reads ", blob_name(blob), kind);
         foreign_add_readable(t);
-        return;
+        return -EBADMSG;
     }
     text_add(t, "%s: byte 0: want ", blob_name(blob));
     for (unsigned i = 0; i < n_formats; i++)
@@ -151,6 +177,7 @@ static void describe_unknown(const struct blob *blob, const struct probed_file *
     text_add(t, ", found");
     for (size_t i = 0; i < min_u64(len, 4); i++)
         text_add(t, " %02x", head[i]);
+    return -EBADMSG;
 }
 
 /* The format that takes a file; n_formats: none; the reason was reported, or the file is set aside.
@@ -165,11 +192,11 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
     AUTO_TEXT struct text t = {0};
     AUTO_FREE char *reason = NULL;
     struct diag d = DIAG_INIT;
-    int r = blob_read(blob, head, len, 0, &d);
+    int error = blob_read(blob, head, len, 0, &d), r;
 
     *ret_format = n_formats;
-    if (r < 0) {
-        text_add(&t, "%s", diag_text(&d, r));
+    if (error < 0) {
+        text_add(&t, "%s", diag_text(&d, error));
     } else {
         for (unsigned i = 0; i < n_formats; i++) {
             enum claim claim = formats[i]->probe(&file);
@@ -183,10 +210,10 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
             *ret_format = n_formats;
         if (best && !foreign_is_mistaken(&file))
             return 0;
-        describe_unknown(blob, &file, &t);
+        error = describe_unknown(blob, &file, &t);
     }
     r = text_finish(&t, &reason, NULL);
-    return r < 0 ? r : found_error(&scan->finds, file_name, reason);
+    return r < 0 ? r : found_failed(&scan->finds, file_name, error, reason);
 }
 
 /* The files of a folder by format: files[f] can hold all. */
@@ -267,7 +294,7 @@ static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
     int r = source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
 
     if (r < 0)
-        return r == -ENOMEM ? r : found_error(&scan->finds, entry->name, diag_text(&d, r));
+        return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
     if (!name)
         return -ENOMEM;
     format = format_of_side(scan, name);
@@ -460,6 +487,7 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.keep = &tools->keep.keep;
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;
+    tools->setup.is_list = source->remote->ordered;
     return r;
 }
 
@@ -538,7 +566,7 @@ int catalog_open(const struct source *source, const struct options *options, str
     }
     for (size_t i = 0; i < list.n && r == 0;) {
         struct folder_scan scan = {
-            .finds = {.dataset = found_dataset, .error = found_error},
+            .finds = {.dataset = found_dataset, .error = found_error, .failed = found_failed},
             .catalog = &catalog,
             .source = source,
             .folder = list.entry[i].folder,
@@ -550,6 +578,7 @@ int catalog_open(const struct source *source, const struct options *options, str
         while (i + scan.n < list.n && !strcmp(scan.entry[scan.n].folder, scan.folder))
             scan.n++;
         r = scan_one_folder(&scan);
+        finds_release(&scan.finds);
         fetched = scan.fetched;
         i += scan.n;
     }

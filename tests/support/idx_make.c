@@ -91,13 +91,19 @@ static int found_error(struct finds *finds, const char *name, const char *reason
     return found->item[found->n - 1].name && found->item[found->n - 1].reason ? 0 : -ENOMEM;
 }
 
+static int found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
+{
+    return error == -ENOMEM ? error : found_error(finds, file_name, reason);
+}
+
 int format_open(const struct format *format, struct blob **blob, size_t n,
                 const struct format_setup *setup, struct found *ret)
 {
     AUTO_FREE struct source_file *files = calloc(n ? n : 1, sizeof(*files));
     int r = files ? 0 : -ENOMEM;
 
-    *ret = (struct found){.finds = {.dataset = found_dataset, .error = found_error}};
+    *ret = (struct found){
+        .finds = {.dataset = found_dataset, .error = found_error, .failed = found_failed}};
     for (size_t i = 0; i < n && files; i++) {
         const char *name = blob[i] ? blob_name(blob[i]) : "", *slash = strrchr(name, '/');
 

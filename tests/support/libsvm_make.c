@@ -88,7 +88,8 @@ void memory_keep_release(struct memory_keep *keep)
 int libsvm_open(struct blob **blob, size_t n, const struct format_options *options,
                 const struct index_store *keep, struct pool *pool, struct libsvm_made *ret)
 {
-    struct format_setup setup = {.options = *options, .keep = keep, .pool = pool};
+    struct format_setup setup = {
+        .options = *options, .keep = keep, .pool = pool, .is_list = true}; /* all are joined */
     int r;
 
     *ret = (struct libsvm_made){0};

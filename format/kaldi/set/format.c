@@ -206,7 +206,7 @@ static int open_table(struct folder_files *files, struct source_file *file, cons
     if (r == 0)
         return 0;
     *ret = NULL;
-    return r == -ENOMEM ? r : files->finds->error(files->finds, file->file_name, diag_text(&d, r));
+    return files->finds->failed(files->finds, file->file_name, r, diag_text(&d, r));
 }
 
 /* ---- archives that scp files of the folder name ---- */
@@ -297,7 +297,21 @@ static bool is_directory(const struct folder_files *files)
 
     for (size_t i = 0; i < files->n; i++)
         n += known_file(files->file[i].name) != NULL;
+    for (size_t i = 0; i < files->finds->n_unread; i++)
+        n += known_file(files->finds->unread[i].name) != NULL;
     return n > 1;
+}
+
+/* A file of the data directory that its dataset wants, and that cannot be read now; NULL: none. */
+static const struct unread_file *missing_known(const struct finds *finds)
+{
+    for (size_t i = 0; i < finds->n_unread; i++) {
+        const struct known_file *known = known_file(finds->unread[i].name);
+
+        if (known && known->use != NO_FIELD)
+            return &finds->unread[i];
+    }
+    return NULL;
 }
 
 /* Make a dataset of tables; it also takes the archives that they name. */
@@ -340,6 +354,7 @@ static int take_known(struct folder_files *files, struct source_file *file,
 static int open_directory(struct folder_files *files)
 {
     AUTO_KALDI_PARTS struct kaldi_parts parts = {0};
+    const struct unread_file *missing;
     int r = 0;
 
     parts.table = calloc(files->n, sizeof(struct kaldi_table *));
@@ -351,6 +366,9 @@ static int open_directory(struct folder_files *files)
         if (known && files->file[i].blob)
             r = take_known(files, &files->file[i], known, &parts);
     }
+    missing = missing_known(files->finds);
+    if (r == 0 && missing)
+        return finds_incomplete(files->finds, JOINED, missing);
     return r < 0 || !parts.n ? r : add_dataset(files, JOINED, &parts, false);
 }
 
