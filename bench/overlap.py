@@ -299,7 +299,7 @@ Written by `bench/run overlap{quick} --write-docs` ({version}, {cores} cores, Li
 A web server behind a limit of {rate} MB/s serves pictures of 224 x 224 x 3 bytes. A job reads all batches
 of 32 of a shuffled plan, and each batch computes for a given time after it was read (time passes, no core
 is busy). Contended: another host pulls through the same limit all the time; each gets half while both want
-some. No delay is added to the limit, which is kind to the loader.
+some. The limit adds no delay, which favours the loader.
 
 * **loader**: no staging. A range request for each sample, 8 at once on connections that stay, when the batch
   is needed, in every epoch again. **2 ahead**: the same, while one batch computes the next two are fetched.
@@ -310,9 +310,10 @@ Seconds, from the first command to the end of the last batch:
 
 {table}
 
-* **transfer** is that of the file alone under the same conditions, by curl or over 8 connections, whichever is
-  faster; **compute** that of all batches. Who transfers once is not done before the larger of them.
-* **floor** is what epochfs can reach at best: blocks of 128 KiB come without a pause in the order of their first
+* **transfer** is the time to transfer the file alone under the same conditions, by curl or over 8 connections, whichever
+  is faster; **compute** is the compute time of all batches. A job that transfers the file once takes at least the larger of
+  the two.
+* **floor** is the least that epochfs can reach: blocks of 128 KiB arrive without a pause in the order of their first
   need, and a batch computes when the last of its blocks is here. A sample of 150 KB touches 2.1 blocks, so half
   of a full shuffle needs three quarters of the bytes; smaller blocks and windows need fewer.
 * **fetched** is what the server sent for the file, over its size, to the loader and to epochfs.
