@@ -322,8 +322,9 @@ const struct option options_ours[] = {
      "folder for staged blocks, unpacked files and indexes (default: $EPOCHFS_CACHE, else "
      "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
      set_cache, NULL, 0, 0},
-    {"cache_size", "SIZE", "bytes that folder may take, or N% of its file system (default 80%)",
-     set_cache_size, NULL, 0, 0},
+    {"cache_size", "SIZE",
+     "bytes that the cache folder may take, or N% of its file system (default 80%)", set_cache_size,
+     NULL, 0, 0},
     {"keep", "WHAT",
      "pin (default): blocks in the cache stay; once: until an epoch has used them; plan: a full "
      "cache drops the block that the plan needs latest",
