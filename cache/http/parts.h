@@ -1,6 +1,6 @@
-/* What the files of HTTP share: http.c runs requests (the only file that knows libcurl),
- * cache/http/transfer.c makes transfers of them, cache/http/call.c texts and what is known of
- * files.
+/* What the files of HTTP share: loop.c runs requests (with active.c, easy.c and target.c, the only
+ * files that know libcurl: active.h), transfer.c makes transfers of them, call.c texts and what is
+ * known of files, and http.c makes and frees all of it.
  *
  *   request:  made -> waiting     http_request_start()
  *             waiting -> active   the loop, when fewer than jobs are active
@@ -81,6 +81,12 @@ void http_request_pause(struct http *http, struct http_request *request, bool pa
 bool http_loop_is_here(struct http *http);
 
 void http_loop_rest(struct http *http);
+
+/* 0 or -ENOMEM. */
+int http_loop_new(const struct http *http, struct http_loop **ret);
+
+/* Its thread must rest. Takes NULL. */
+void http_loop_free(struct http_loop *loop);
 
 extern const struct transport_ops http_transport_ops;
 void http_free(struct http *http);

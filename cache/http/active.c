@@ -1,0 +1,171 @@
+/* The life of an active request: it begins with a handle of libcurl, is redirected, and ends.
+ *
+ * A request leaves the loop's lists before done() is called, so done() may free it, and start
+ * others. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cache/http/active.h"
+
+#define REDIRECTS 8
+
+static CURL *handle_take(struct http_loop *loop)
+{
+    return loop->n_idle > 0 ? loop->idle[--loop->n_idle] : curl_easy_init();
+}
+
+static void handle_give_back(struct http_loop *loop, CURL *easy)
+{
+    if (!easy)
+        return;
+    curl_easy_reset(easy);
+    if (loop->n_idle < HANDLES_KEPT)
+        loop->idle[loop->n_idle++] = easy;
+    else
+        curl_easy_cleanup(easy);
+}
+
+/* A request that ends before it is active. */
+void http_request_end(struct http_request *request, enum http_end end, const char *why)
+{
+    void (*release)(struct http_request * request) = request->release;
+
+    http_signature_let_go(request->signature);
+    request->signature = NULL;
+    request->end = end;
+    snprintf(request->why, sizeof(request->why), "%s", why);
+    request->done(request);
+    if (release)
+        release(request);
+}
+
+/* The handle is not of the multi handle any more. */
+static void finish(struct http_active *active, enum http_end end, const char *why)
+{
+    struct http_loop *loop = active->http->loop;
+    struct http_active **at = &loop->active;
+    struct http_request *request = active->request;
+
+    while (*at != active)
+        at = &(*at)->next;
+    *at = active->next;
+    loop->counted -= !active->paused;
+    handle_give_back(loop, active->easy);
+    http_easy_wipe(active);
+    curl_free(active->url);
+    curl_free(active->user);
+    if (active->password)
+        explicit_bzero(active->password, strlen(active->password));
+    curl_free(active->password);
+    free(active);
+    http_request_end(request, end, why);
+}
+
+void http_active_begin(struct http *http, struct http_request *request)
+{
+    struct http_loop *loop = http->loop;
+    struct http_active *active;
+    const char *why;
+
+    if (atomic_load(&request->stopped)) {
+        http_request_end(request, HTTP_STOPPED, "stopped");
+        return;
+    }
+    active = calloc(1, sizeof(*active));
+    if (!active) {
+        http_request_end(request, HTTP_BROKEN, "out of memory");
+        return;
+    }
+    active->http = http;
+    active->request = request;
+    active->paused = atomic_load(&request->pause);
+    active->deadline_ns = request->limit_ns ? monotonic_ns() + request->limit_ns : NEVER;
+    active->easy = handle_take(loop);
+    active->next = loop->active;
+    loop->active = active;
+    loop->counted += !active->paused;
+    why = http_target_first(active);
+    if (why)
+        finish(active, HTTP_UNTRUSTED, why);
+    else if (!active->easy || !http_easy_set(active) ||
+             curl_multi_add_handle(loop->multi, active->easy) != CURLM_OK)
+        finish(active, HTTP_BROKEN,
+               "it cannot be sent: out of memory, or a header is not one line");
+}
+
+/* End one that is under way. */
+void http_active_cut(struct http_active *active, enum http_end end, const char *why)
+{
+    curl_multi_remove_handle(active->http->loop->multi, active->easy);
+    finish(active, end, why);
+}
+
+static enum http_end end_of(CURLcode code)
+{
+    switch (code) {
+    case CURLE_OK:
+        return HTTP_DONE;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CRL_BADFILE:
+    case CURLE_SSL_ENGINE_NOTFOUND:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_URL_MALFORMAT:
+        return HTTP_UNTRUSTED;
+    default:
+        return HTTP_BROKEN;
+    }
+}
+
+/* The reply sends us elsewhere: go there. */
+static void redirect(struct http_active *active)
+{
+    const char *why =
+        active->redirects++ < REDIRECTS ? http_target_next(active) : "too many redirects";
+
+    if (why) {
+        finish(active, HTTP_UNTRUSTED, why);
+        return;
+    }
+    active->request->reply = (struct http_reply){.status = 0};
+    active->request->error_len = 0;
+    active->skipped = 0;
+    active->given_up = false;
+    if (!http_easy_set(active) ||
+        curl_multi_add_handle(active->http->loop->multi, active->easy) != CURLM_OK)
+        finish(active, HTTP_BROKEN,
+               "it cannot be sent: out of memory, or a header is not one line");
+}
+
+/* libcurl has done what it could. */
+void http_active_settle(struct http_active *active, CURLcode code)
+{
+    struct http_request *request = active->request;
+    char why[sizeof(active->message)];
+    long version;
+
+    if (curl_easy_getinfo(active->easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK && version)
+        active->http->loop->multiplexes = version >= CURL_HTTP_VERSION_2_0;
+    curl_multi_remove_handle(active->http->loop->multi, active->easy);
+    if (atomic_load(&request->stopped)) {
+        finish(active, HTTP_STOPPED, "stopped");
+    } else if ((code == CURLE_OK || active->given_up) && http_reply_redirects(&request->reply)) {
+        redirect(active);
+    } else if (active->given_up && request->reply.status / 100 == 2) {
+        finish(active, HTTP_STOPPED, "stopped");
+    } else if (active->given_up) {
+        finish(active, HTTP_DONE, "");
+    } else if (active->head_bytes > HEAD_MOST) {
+        finish(active, HTTP_BROKEN, "too many headers");
+    } else {
+        snprintf(why, sizeof(why), "%s",
+                 active->message[0] ? active->message : curl_easy_strerror(code));
+        finish(active, end_of(code), code == CURLE_OK ? "" : why);
+    }
+}

@@ -1,0 +1,236 @@
+/* The handle of libcurl of one request: how it is set, and what it gives.
+ *
+ * Invariants:
+ * 1. What proves who we are goes to the origin (scheme, host, port) of the first URL and to no
+ *    other.
+ * 2. head() and body() see only replies with status 2xx; other bodies are skipped, or given up when
+ *    they are long. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/http/active.h"
+
+#define BUFFER    (512L << 10) /* of a connection, bytes: the most that libcurl takes */
+#define SKIP_MOST (64u << 10)  /* of a body that nobody wants: a connection costs more */
+
+/* ---- what the server gives ---- */
+
+/* From now on the server has a timeout. */
+void http_active_listen(struct http_active *active)
+{
+    active->given_ns = active->heard_ns = monotonic_ns();
+    active->heard_bytes = 0;
+}
+
+static void hear(struct http_active *active, size_t n)
+{
+    const struct http *http = active->http;
+
+    active->given_ns = monotonic_ns();
+    active->heard_bytes += n;
+    if (active->heard_bytes <
+        transfer_share((uint64_t)http->timeout_ns / 1000000000, http->loop->counted))
+        return;
+    active->heard_ns = active->given_ns;
+    active->heard_bytes = 0;
+}
+
+static size_t on_header(char *bytes, size_t one, size_t n, void *ctx)
+{
+    struct http_active *active = ctx;
+
+    (void)one;
+    hear(active, n);
+    active->head_bytes += n;
+    if (active->head_bytes > HEAD_MOST)
+        return 0;
+    http_reply_line(&active->request->reply, bytes, n, now_ns() / 1000000000);
+    if (!active->answered && active->request->reply.complete &&
+        active->request->reply.status >= 200) {
+        active->answered = true; /* it may have taken all of its time */
+        http_active_listen(active);
+    }
+    return n;
+}
+
+/* A body that nobody wants; its beginning may say why it is an error. */
+static bool skip(struct http_active *active, const char *bytes, size_t n)
+{
+    struct http_request *request = active->request;
+    size_t kept = min_u64(n, sizeof(request->error) - request->error_len);
+
+    memcpy(request->error + request->error_len, bytes, kept);
+    request->error_len += kept;
+    active->skipped += n;
+    return active->skipped <= SKIP_MOST;
+}
+
+static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
+{
+    struct http_active *active = ctx;
+    struct http_request *request = active->request;
+    bool more;
+
+    (void)one;
+    if (active->paused)
+        return CURL_WRITEFUNC_PAUSE;
+    hear(active, n);
+    if (atomic_load_explicit(&request->stopped, memory_order_relaxed)) {
+        more = false;
+    } else if (request->reply.status / 100 != 2) {
+        more = skip(active, bytes, n);
+    } else {
+        more = active->begun || !request->head || request->head(request);
+        active->begun = true;
+        more = more && (request->body ? request->body(request, bytes, n) : skip(active, bytes, n));
+    }
+    if (more)
+        return n;
+    active->given_up = true;
+    return 0;
+}
+
+/* There is a connection, and the request is about to be sent. */
+static int on_connected(void *ctx, char *to, char *from, int to_port, int from_port)
+{
+    struct http_active *active = ctx;
+
+    (void)to;
+    (void)from;
+    (void)to_port;
+    (void)from_port;
+    http_active_listen(active);
+    return CURL_PREREQFUNC_OK;
+}
+
+/* ---- what it is set to ---- */
+
+/* One line, which must be just one. */
+static bool add_header(struct http_active *active, const char *line)
+{
+    struct curl_slist *longer =
+        strpbrk(line, "\r\n") ? NULL : curl_slist_append(active->headers, line);
+
+    if (longer)
+        active->headers = longer;
+    return longer != NULL;
+}
+
+/* Frees the headers; there may be secrets in them. */
+void http_easy_wipe(struct http_active *active)
+{
+    for (struct curl_slist *h = active->headers; h; h = h->next)
+        explicit_bzero(h->data, strlen(h->data));
+    curl_slist_free_all(active->headers);
+    active->headers = NULL;
+}
+
+static bool add_token(struct http_active *active, const char *token)
+{
+    AUTO_TEXT struct text line = {0};
+    bool ok;
+
+    text_add(&line, "x-amz-security-token: %s", token);
+    ok = !line.failed && add_header(active, line.data);
+    if (line.data)
+        explicit_bzero(line.data, line.len);
+    return ok;
+}
+
+/* What shows who we are. Not to be called for another origin. */
+static bool set_identity(struct http_active *active)
+{
+    const struct http_signature *signature = active->request->signature;
+    const char *const *headers = active->request->headers;
+    char scheme[96];
+
+    for (; headers && *headers; headers++)
+        if (!add_header(active, *headers))
+            return false;
+    if (!signature) {
+        /* Of this host, for that and no other. */
+        if (!active->user && !active->request->plain)
+            curl_easy_setopt(active->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+        return !active->user ||
+               (curl_easy_setopt(active->easy, CURLOPT_USERNAME, active->user) == CURLE_OK &&
+                curl_easy_setopt(active->easy, CURLOPT_PASSWORD,
+                                 active->password ? active->password : "") == CURLE_OK);
+    }
+    snprintf(scheme, sizeof(scheme), "aws:amz:%s:s3", signature->region);
+    return curl_easy_setopt(active->easy, CURLOPT_AWS_SIGV4, scheme) == CURLE_OK &&
+           curl_easy_setopt(active->easy, CURLOPT_USERNAME, signature->secret.key_id) == CURLE_OK &&
+           curl_easy_setopt(active->easy, CURLOPT_PASSWORD, signature->secret.key) == CURLE_OK &&
+           add_header(active, "x-amz-content-sha256: UNSIGNED-PAYLOAD") &&
+           (!signature->secret.token || add_token(active, signature->secret.token));
+}
+
+static bool set_method(CURL *easy, const struct http_request *request)
+{
+    char range[64];
+
+    if (request->method && strcmp(request->method, "HEAD") == 0)
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    else if (request->method &&
+             curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method) != CURLE_OK)
+        return false;
+    if (request->len == 0)
+        return true;
+    snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)request->off,
+             (unsigned long long)(request->off + request->len - 1));
+    return curl_easy_setopt(easy, CURLOPT_RANGE, range) == CURLE_OK;
+}
+
+/* A server that has another version by now need not send it; a cache on the way knows which one is
+ * wanted. */
+static bool set_version(struct http_active *active)
+{
+    const char *version = active->request->version;
+    char line[sizeof("If-Match: ") + sizeof(active->request->reply.etag)];
+
+    if (!version)
+        return true;
+    snprintf(line, sizeof(line), "If-Match: %s", version);
+    return add_header(active, line);
+}
+
+/* Set all options anew: nothing of the request before may stay. */
+bool http_easy_set(struct http_active *active)
+{
+    const struct http *http = active->http;
+    CURL *easy = active->easy;
+
+    http_easy_wipe(active);
+    curl_easy_reset(easy);
+    active->message[0] = '\0';
+    active->given_ns = NEVER;
+    active->answered = false;
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, active);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, active->message);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    /* Both at once are refused by libcurl 8; see may_be_signed(). */
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, active->request->signature ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->timeout_ns / 1000000));
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, active);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, active);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, active);
+    if (active->request->plain)
+        curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    if (http->loop->multiplexes) /* rather than to make a connection for each */
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    return curl_easy_setopt(easy, CURLOPT_URL, active->url) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_USERAGENT, "epochfs/" EPOCHFS_VERSION) == CURLE_OK &&
+           (!http->ca || curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca) == CURLE_OK) &&
+           set_method(easy, active->request) && set_version(active) &&
+           add_header(active, "Accept-Encoding: identity") &&
+           (active->foreign || set_identity(active)) &&
+           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, active->headers) == CURLE_OK;
+}

@@ -1,0 +1,313 @@
+/* Requests by libcurl: one thread, the loop, has the multi handle and all easy handles to itself.
+ *
+ * Others put requests into loop->in and wake it; to stop or pause one they set a flag in the
+ * request, which the loop looks at when it is woken. So nothing here is shared but that list, and
+ * every callback runs in the loop's thread with no lock held. A request is in exactly one of: in,
+ * waiting, active.
+ *
+ * Between http_loop_rest() and the next request there is no thread, and the handles with their
+ * connections are plain memory: they survive a fork() after which only the child goes on.
+ *
+ * Invariants:
+ * 1. Requests that are paused do not count as active: what others wait for is begun.
+ * 2. A request ends if the server gives nothing for the timeout, or in the timeout and a little
+ *    less than transfer_share(): of a request for its head, then of its body each time that much
+ *    came. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cache/http/active.h"
+
+#define LOOK_NS INT64_C(500000000)
+#define IDLE_MS (60 * 60 * 1000)
+
+/* Requests that have been stopped, or shall pause or go on. */
+static void heed_pokes(struct http_loop *loop)
+{
+    struct http_active *next;
+
+    for (struct http_active *active = loop->active; active; active = next) {
+        bool pause = atomic_load(&active->request->pause);
+
+        next = active->next;
+        if (atomic_load(&active->request->stopped)) {
+            http_active_cut(active, HTTP_STOPPED, "stopped");
+            continue;
+        }
+        if (pause == active->paused)
+            continue;
+        active->paused = pause;
+        loop->counted += pause ? -1u : 1u;
+        if (pause) /* on_body() does it */
+            continue;
+        if (active->given_ns != NEVER)
+            http_active_listen(active);
+        if (curl_easy_pause(active->easy, CURLPAUSE_CONT) != CURLE_OK)
+            http_active_settle(active, CURLE_WRITE_ERROR);
+    }
+    for (struct http_request **at = &loop->waiting; *at;) {
+        struct http_request *request = *at;
+
+        if (!atomic_load(&request->stopped)) {
+            at = &request->next;
+            continue;
+        }
+        *at = request->next;
+        if (!*at)
+            loop->waiting_end = at;
+        http_request_end(request, HTTP_STOPPED, "stopped");
+    }
+}
+
+/* Does the request take too long? Then why says so. A server that has gone silent is to be called
+ * that, rather than slow, so slowness has an eighth more of time. */
+static bool is_late(const struct http_active *active, int64_t now, char *why, size_t size)
+{
+    int64_t timeout = active->http->timeout_ns;
+    long long seconds = timeout / 1000000000;
+
+    if (now >= active->deadline_ns)
+        snprintf(why, size, "not done after %lld ms",
+                 (long long)(active->request->limit_ns / 1000000));
+    else if (active->paused || active->given_ns == NEVER)
+        return false;
+    else if (now - active->given_ns > timeout)
+        snprintf(why, size, "the server sent nothing for %lld s", seconds);
+    else if (now - active->heard_ns > timeout + timeout / 8)
+        snprintf(why, size, "too slow: the server sent %" PRIu64 " bytes in %lld s, want %" PRIu64,
+                 active->heard_bytes, seconds,
+                 transfer_share((uint64_t)seconds, active->http->loop->counted));
+    else
+        return false;
+    return true;
+}
+
+static void heed_time(struct http *http)
+{
+    struct http_loop *loop = http->loop;
+    int64_t now = monotonic_ns();
+    struct http_active *next;
+    char why[120];
+
+    if (now < loop->look_ns)
+        return;
+    loop->look_ns = now + (http->timeout_ns < LOOK_NS * 8 ? http->timeout_ns / 8 : LOOK_NS);
+    for (struct http_active *active = loop->active; active; active = next) {
+        next = active->next;
+        if (is_late(active, now, why, sizeof(why)))
+            http_active_cut(active, HTTP_BROKEN, why);
+    }
+}
+
+/* Take what was put in. Returns whether the loop shall go on. */
+static bool take_in(struct http_loop *loop)
+{
+    LOCK_SCOPE(&loop->lock);
+
+    if (loop->in) {
+        *loop->waiting_end = loop->in;
+        loop->waiting_end = loop->in_end;
+        loop->in = NULL;
+        loop->in_end = &loop->in;
+    }
+    return !loop->ending;
+}
+
+static void begin_waiting(struct http *http)
+{
+    struct http_loop *loop = http->loop;
+    struct http_request **at = &loop->waiting;
+
+    while (*at) {
+        struct http_request *request = *at;
+
+        if (!request->at_once && loop->counted >= http->jobs) {
+            at = &request->next;
+            continue;
+        }
+        *at = request->next;
+        if (!*at)
+            loop->waiting_end = at;
+        http_active_begin(http, request);
+    }
+}
+
+static void take_messages(struct http_loop *loop)
+{
+    struct CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(loop->multi, &left))) {
+        CURLcode code = message->data.result;
+        struct http_active *active;
+
+        if (message->msg != CURLMSG_DONE ||
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &active) != CURLE_OK)
+            continue;
+        http_active_settle(active, code);
+    }
+}
+
+/* Until heed_time() has to look again. */
+static int ms_to_look(const struct http_loop *loop)
+{
+    int64_t ns = loop->look_ns - monotonic_ns();
+
+    return ns < 0 ? 0 : (int)(ns / 1000000) + 1;
+}
+
+static void *loop_main(void *arg)
+{
+    struct http *http = arg;
+    struct http_loop *loop = http->loop;
+    int running;
+
+    while (take_in(loop)) {
+        if (atomic_exchange(&loop->poked, false))
+            heed_pokes(loop);
+        begin_waiting(http);
+        curl_multi_perform(loop->multi, &running);
+        take_messages(loop);
+        heed_time(http);
+        begin_waiting(http);
+        curl_multi_poll(loop->multi, NULL, 0, loop->active ? ms_to_look(loop) : IDLE_MS, NULL);
+    }
+    return NULL;
+}
+
+/* ---- for other threads ---- */
+
+static int run_locked(struct http *http)
+{
+    struct http_loop *loop = http->loop;
+    sigset_t all, before;
+    int r;
+
+    lock_assert_held(&loop->lock);
+    if (loop->running)
+        return 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pthread_create(&loop->thread, NULL, loop_main, http);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    loop->running = r == 0;
+    return -r;
+}
+
+int http_request_start(struct http *http, struct http_request *request)
+{
+    struct http_loop *loop = http->loop;
+    int r;
+
+    lock_take(&loop->lock);
+    r = run_locked(http);
+    if (r == 0) {
+        request->next = NULL;
+        *loop->in_end = request;
+        loop->in_end = &request->next;
+    }
+    lock_drop(&loop->lock);
+    if (r == 0)
+        curl_multi_wakeup(loop->multi);
+    return r;
+}
+
+static void poke(struct http_loop *loop)
+{
+    atomic_store(&loop->poked, true);
+    curl_multi_wakeup(loop->multi);
+}
+
+void http_request_stop(struct http *http, struct http_request *request)
+{
+    atomic_store(&request->stopped, true);
+    poke(http->loop);
+}
+
+void http_request_pause(struct http *http, struct http_request *request, bool paused)
+{
+    atomic_store(&request->pause, paused);
+    poke(http->loop);
+}
+
+bool http_loop_is_here(struct http *http)
+{
+    LOCK_SCOPE(&http->loop->lock);
+
+    return http->loop->running && pthread_equal(http->loop->thread, pthread_self());
+}
+
+void http_loop_rest(struct http *http)
+{
+    struct http_loop *loop = http->loop;
+    bool running;
+
+    lock_take(&loop->lock);
+    running = loop->running;
+    loop->ending = true;
+    lock_drop(&loop->lock);
+    if (running) {
+        curl_multi_wakeup(loop->multi);
+        pthread_join(loop->thread, NULL);
+    }
+    lock_take(&loop->lock);
+    loop->running = false;
+    loop->ending = false;
+    lock_drop(&loop->lock);
+}
+
+/* ---- making and freeing ---- */
+
+static void global_init(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int http_loop_new(const struct http *http, struct http_loop **ret)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct http_loop *loop = calloc(1, sizeof(*loop));
+
+    pthread_once(&once, global_init);
+    if (!loop)
+        return -ENOMEM;
+    loop->multi = curl_multi_init();
+    if (!loop->multi) {
+        free(loop);
+        return -ENOMEM;
+    }
+    /* Connections that are kept: those of paused requests and of texts, too. */
+    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)http->jobs + 8);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)http->jobs + 8);
+    lock_init(&loop->lock);
+    loop->in_end = &loop->in;
+    loop->waiting_end = &loop->waiting;
+    *ret = loop;
+    return 0;
+}
+
+/* Closing a TLS connection writes to it: a SIGPIPE must not get to the caller. */
+void http_loop_free(struct http_loop *loop)
+{
+    static const struct timespec now = {0};
+    sigset_t pipe, before;
+
+    if (!loop)
+        return;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    while (loop->n_idle > 0)
+        curl_easy_cleanup(loop->idle[--loop->n_idle]);
+    curl_multi_cleanup(loop->multi);
+    if (!sigismember(&before, SIGPIPE))
+        sigtimedwait(&pipe, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    lock_release(&loop->lock);
+    free(loop);
+}

@@ -1,0 +1,113 @@
+/* Which URL a request asks: the one of its maker, then those that redirects lead to.
+ *
+ * Redirects are followed here, not by libcurl: only so it is known whether the next URL is of the
+ * origin (scheme, host, port) of the first. User info never stays in the URL that is asked. */
+#include <string.h>
+#include <strings.h>
+
+#include "cache/http/active.h"
+
+/* A part of a URL, decoded; NULL: none. curl_free() it. */
+static char *url_part(CURLU *url, CURLUPart part, unsigned flags)
+{
+    char *text = NULL;
+
+    return curl_url_get(url, part, &text, flags) == CURLUE_OK ? text : NULL;
+}
+
+/* Take the user info out of url, and have its text as the one that is asked. */
+static bool take_url(struct http_active *active, CURLU *url)
+{
+    curl_url_set(url, CURLUPART_USER, NULL, 0);
+    curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
+    curl_url_set(url, CURLUPART_OPTIONS, NULL, 0);
+    curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
+    curl_free(active->url);
+    active->url = url_part(url, CURLUPART_URL, 0);
+    return active->url != NULL;
+}
+
+static bool is_http(CURLU *url)
+{
+    char *scheme = url_part(url, CURLUPART_SCHEME, 0);
+    bool ok = scheme && (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
+
+    curl_free(scheme);
+    return ok;
+}
+
+static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
+{
+    char *x = url_part(a, part, CURLU_DEFAULT_PORT), *y = url_part(b, part, CURLU_DEFAULT_PORT);
+    bool same = x && y && strcasecmp(x, y) == 0;
+
+    curl_free(x);
+    curl_free(y);
+    return same;
+}
+
+/* libcurl takes "." and ".." out of the paths that it signs, so it would ask for another object. */
+static bool may_be_signed(CURLU *url, const char *text)
+{
+    CURLU *signed_one = curl_url();
+    bool same = signed_one && curl_url_set(signed_one, CURLUPART_URL, text, 0) == CURLUE_OK &&
+                same_part(url, signed_one, CURLUPART_PATH);
+
+    curl_url_cleanup(signed_one);
+    return same;
+}
+
+/* NULL, or what is wrong. */
+const char *http_target_first(struct http_active *active)
+{
+    CURLU *url = curl_url();
+    const char *why = "out of memory";
+
+    if (!url)
+        return why;
+    if (curl_url_set(url, CURLUPART_URL, active->request->url, CURLU_PATH_AS_IS) != CURLUE_OK ||
+        !is_http(url)) {
+        why = "it is not an http or https URL";
+    } else if (active->request->signature && !may_be_signed(url, active->request->url)) {
+        why = "want a path without . and .., which is signed; found one";
+    } else {
+        active->user = url_part(url, CURLUPART_USER, CURLU_URLDECODE);
+        active->password = url_part(url, CURLUPART_PASSWORD, CURLU_URLDECODE);
+        if (take_url(active, url))
+            why = NULL;
+    }
+    curl_url_cleanup(url);
+    return why;
+}
+
+/* Go where the reply says. NULL, or why not. */
+const char *http_target_next(struct http_active *active)
+{
+    CURLU *from = curl_url(), *to = curl_url();
+    const char *why = "out of memory";
+    bool same_scheme;
+
+    if (!from || !to || curl_url_set(from, CURLUPART_URL, active->url, 0) != CURLUE_OK ||
+        curl_url_set(to, CURLUPART_URL, active->url, 0) != CURLUE_OK)
+        goto out;
+    if (curl_url_set(to, CURLUPART_URL, active->request->reply.location, CURLU_URLENCODE) !=
+            CURLUE_OK ||
+        !is_http(to)) {
+        why = "redirected to something that is not an http or https URL";
+        goto out;
+    }
+    same_scheme = same_part(from, to, CURLUPART_SCHEME);
+    if (!same_scheme && strncasecmp(active->url, "https:", 6) == 0) {
+        why = "redirected from https to http";
+        goto out;
+    }
+    if (!same_scheme || !same_part(from, to, CURLUPART_HOST) ||
+        !same_part(from, to, CURLUPART_PORT))
+        active->foreign = true;
+    if (take_url(active, to))
+        why = NULL;
+out:
+    curl_url_cleanup(from);
+    curl_url_cleanup(to);
+    return why;
+}
