@@ -7,7 +7,7 @@
 
 #include "cache/http/parts.h"
 
-void http_free(struct http *http)
+static void http_free(struct http *http)
 {
     if (!http)
         return;
@@ -41,6 +41,25 @@ static int check_ca(const char *path, char **ret, struct diag *d)
     return *ret ? 0 : diag_set(d, -errno, "%s: %s", path, strerror(errno));
 }
 
+static void rest(struct transport *transport)
+{
+    struct http *http = http_of(transport);
+
+    http_signing_rest(&http->signing);
+    http_loop_rest(http);
+}
+
+static void transport_end(struct transport *transport)
+{
+    http_free(http_of(transport));
+}
+
+static const struct transport_ops transport_ops = {.start = http_transfer_start,
+                                                   .stop = http_transfer_stop,
+                                                   .pause = http_transfer_pause,
+                                                   .rest = rest,
+                                                   .free = transport_end};
+
 int http_new(const struct http_options *options, struct http **ret, struct diag *d)
 {
     struct http *http = calloc(1, sizeof(*http));
@@ -48,7 +67,7 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
 
     if (!http)
         return -ENOMEM;
-    http->transport.ops = &http_transport_ops;
+    http->transport.ops = &transport_ops;
     http->jobs = options->jobs < 2 ? 2 : options->jobs;
     http->sure_jobs = options->sure_jobs ? options->sure_jobs : http->jobs;
     http->timeout_ns = (int64_t)(options->timeout_s ? options->timeout_s : 1) * 1000000000;

@@ -70,6 +70,13 @@ struct http {
     struct http_loop *loop;
 };
 
+static inline struct http *http_of(struct transport *transport)
+{
+    return (struct http *)((char *)transport - offsetof(struct http, transport));
+}
+
+/* ---- loop.c ---- */
+
 /* 0, or -errno and it is not under way. Any thread. */
 int http_request_start(struct http *http, struct http_request *request);
 
@@ -88,7 +95,10 @@ int http_loop_new(const struct http *http, struct http_loop **ret);
 /* Its thread must rest. Takes NULL. */
 void http_loop_free(struct http_loop *loop);
 
-extern const struct transport_ops http_transport_ops;
-void http_free(struct http *http);
+/* ---- transfer.c: see struct transport_ops ---- */
+
+int http_transfer_start(struct transport *transport, struct transfer *transfer);
+void http_transfer_stop(struct transport *transport, struct transfer *transfer);
+void http_transfer_pause(struct transport *transport, struct transfer *transfer, bool paused);
 
 #endif

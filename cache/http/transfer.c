@@ -120,11 +120,6 @@ static void on_release(struct http_request *request)
     free(t);
 }
 
-static struct http *http_of(struct transport *transport)
-{
-    return (struct http *)((char *)transport - offsetof(struct http, transport));
-}
-
 /* signature: held by the transfer from now on. */
 static int request_start(struct http_transfer *t, struct http_signature *signature)
 {
@@ -185,7 +180,7 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
     return t;
 }
 
-static int start(struct transport *transport, struct transfer *transfer)
+int http_transfer_start(struct transport *transport, struct transfer *transfer)
 {
     struct http *http = http_of(transport);
     struct http_signature *signature = NULL;
@@ -210,7 +205,7 @@ static int start(struct transport *transport, struct transfer *transfer)
 }
 
 /* What ends it comes last: it may be gone before this returns. */
-static void stop(struct transport *transport, struct transfer *transfer)
+void http_transfer_stop(struct transport *transport, struct transfer *transfer)
 {
     struct http *http = http_of(transport);
     struct http_transfer *t = transfer->impl;
@@ -224,25 +219,9 @@ static void stop(struct transport *transport, struct transfer *transfer)
         http_signing_later(&http->signing, &t->wait); /* it ends when it is ready */
 }
 
-static void set_paused(struct transport *transport, struct transfer *transfer, bool paused)
+void http_transfer_pause(struct transport *transport, struct transfer *transfer, bool paused)
 {
     struct http_transfer *t = transfer->impl;
 
     http_request_pause(http_of(transport), &t->request, paused);
 }
-
-static void rest(struct transport *transport)
-{
-    struct http *http = http_of(transport);
-
-    http_signing_rest(&http->signing);
-    http_loop_rest(http);
-}
-
-static void transport_end(struct transport *transport)
-{
-    http_free(http_of(transport));
-}
-
-const struct transport_ops http_transport_ops = {
-    .start = start, .stop = stop, .pause = set_paused, .rest = rest, .free = transport_end};
