@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/missing_ranges.h"
 
 static _Thread_local char explanation[sizeof(((struct diag *)0)->text)];
@@ -79,18 +78,6 @@ int blob_verify(const struct blob *blob, struct diag *d)
     int r = blob_check(blob);
 
     return r == -ESTALE ? say_changed(blob, d) : r;
-}
-
-void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
-{
-    if (blob->ops->fetch && off < blob->size)
-        blob->ops->fetch(blob, off, min_u64(len, blob->size - off), waiter);
-}
-
-void blob_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
-{
-    if (blob->ops->used)
-        blob->ops->used(blob, off, len, again);
 }
 
 void blob_done(const struct blob *blob)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/diag.h"
 #include "base/scope.h"
 
@@ -96,11 +97,20 @@ int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, siz
 
 /* Fetch these bytes before all others, and report to waiter (NULL: none) when they are here. Does
  * not wait. */
-void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
+static inline void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len,
+                              struct waiter *waiter)
+{
+    if (blob->ops->fetch && off < blob->size)
+        blob->ops->fetch(blob, off, min_u64(len, blob->size - off), waiter);
+}
 
 /* Report that an epoch has used these bytes: if that was their last use, they need not be kept.
  * again: the epoch had used them before, and they were fetched once more. */
-void blob_used(const struct blob *blob, uint64_t off, uint64_t len, bool again);
+static inline void blob_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
+{
+    if (blob->ops->used)
+        blob->ops->used(blob, off, len, again);
+}
 
 /* Report that the blob was converted as a whole: none of its bytes need be kept. */
 void blob_done(const struct blob *blob);
