@@ -1,26 +1,20 @@
-/* What the remotes that are reached by HTTP share.
- *
- * source->known is filled while the source is opened, by one thread, and then constant: it is the
- * snapshot that a mount is. Every name in it passed name_wrong(), so nothing that a server sends
- * leads out of SOURCE, in the tree of a mount or in URLs. */
+/* What the remotes that are reached by HTTP share: their connections, and what their tables of
+ * functions do with the files that are known. */
 #include "cache/source/remote.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/array.h"
 #include "base/checked.h"
-#include "cache/http/url.h"
+#include "cache/http/credentials.h"
+#include "cache/http/netrc.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
 #include "cache/source/sha256sums.h"
-
-#define STAT_AT_ONCE 1024
-#define NOTE_MOST    4096 /* bytes of notes */
 
 /* Connections are descriptors: small transfers have an eighth of those at most. Returns how many.
  */
@@ -55,195 +49,6 @@ int remote_connect(struct source *source, const struct source_options *options,
     if (r < 0)
         source->http = NULL; /* freed with its transport */
     return r;
-}
-
-void remote_note(struct source *source, const char *format, ...)
-{
-    va_list args;
-    char line[512];
-
-    if (source->note.len > NOTE_MOST)
-        return;
-    va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    text_plain(line, "");
-    text_add(&source->note, "%s\n", line);
-    if (source->note.len > NOTE_MOST)
-        text_add(&source->note, "...\n");
-}
-
-int remote_url(const struct source *source, const char *path, char **ret)
-{
-    AUTO_FREE char *encoded = NULL;
-    int r = http_encode(path, true, &encoded);
-
-    if (r < 0)
-        return r;
-    if (asprintf(ret, "%s%s", source->base, encoded) < 0) {
-        *ret = NULL;
-        return -ENOMEM;
-    }
-    return 0;
-}
-
-int remote_add(struct source *source, const char *path, const char *url,
-               const struct remote_version *version, const char *error)
-{
-    struct source_list *list = &source->known;
-    const char *slash = strrchr(path, '/');
-    AUTO_FREE char *folder = strndup(path, slash ? (size_t)(slash - path) : 0);
-    struct source_entry *entry;
-    int r = folder ? source_list_add(list, folder, slash ? slash + 1 : path, NULL, error) : -ENOMEM;
-
-    if (r < 0)
-        return r;
-    entry = &list->entry[list->n - 1];
-    if (version) {
-        entry->version = malloc(sizeof(*version));
-        if (!entry->version)
-            return -ENOMEM;
-        *entry->version = *version;
-    }
-    if (!url)
-        return remote_url(source, path, &entry->url);
-    entry->url = strdup(url);
-    return entry->url ? 0 : -ENOMEM;
-}
-
-int remote_add_wrong(struct source *source, const char *path, const char *wrong)
-{
-    char name[128], shown[256], error[512];
-
-    name_show(path, shown, sizeof(shown));
-    name_show(path, name, sizeof(name));
-    for (char *c = name; *c; c++)
-        if (*c == '/')
-            *c = '_';
-    if (*name == '.')
-        *name = '_';
-    snprintf(error, sizeof(error), "%s: want names that files can have, found %s", shown, wrong);
-    return source_list_add(&source->known, "", *name ? name : "_", NULL, error);
-}
-
-static bool is_same(const struct source_entry *a, const struct source_entry *b)
-{
-    return !strcmp(a->folder, b->folder) && !strcmp(a->name, b->name);
-}
-
-void remote_sort(struct source *source)
-{
-    struct source_list *list = &source->known;
-    size_t kept = 0;
-
-    source_list_sort(list);
-    for (size_t i = 0; i < list->n; i++) {
-        if (kept && is_same(&list->entry[kept - 1], &list->entry[i]))
-            source_entry_release(&list->entry[i]);
-        else
-            list->entry[kept++] = list->entry[i];
-    }
-    list->n = kept;
-}
-
-int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files)
-{
-    size_t at = 0, n = 0, left_out = 0, line = 0;
-    const char *why = "", *first_why = "";
-    struct sum sum;
-    int r;
-
-    while ((r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0) {
-        line++;
-        if (r == -EINVAL && !left_out++)
-            first_why = why;
-        if (r < 0)
-            continue;
-        n++;
-        r = lists ? remote_add(source, sum.path, NULL, NULL, NULL) : 0;
-        if (r < 0)
-            return r;
-    }
-    if (n && left_out)
-        remote_note(source, "SHA256SUMS: %zu of %zu lines left out: %s", left_out, line, first_why);
-    *ret_files = n;
-    if (lists)
-        remote_sort(source);
-    for (at = 0; (r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0;) {
-        struct source_entry *entry = r > 0 ? source_list_find(&source->known, sum.path) : NULL;
-
-        if (!entry || entry->sha256)
-            continue;
-        entry->sha256 = malloc(SHA256_LEN);
-        if (!entry->sha256)
-            return -ENOMEM;
-        memcpy(entry->sha256, sum.sha256, SHA256_LEN);
-    }
-    return 0;
-}
-
-/* What http_stat() fills. */
-struct stats {
-    const char *url[STAT_AT_ONCE];
-    struct source_entry *entry[STAT_AT_ONCE];
-    struct remote_version version[STAT_AT_ONCE];
-    int error[STAT_AT_ONCE];
-    struct diag why[STAT_AT_ONCE];
-    size_t n;
-};
-
-static int use_stats(struct stats *stats)
-{
-    for (size_t i = 0; i < stats->n; i++) {
-        struct source_entry *entry = stats->entry[i];
-
-        if (stats->error[i] < 0) {
-            entry->error = strdup(diag_text(&stats->why[i], stats->error[i]));
-            entry->failure = stats->error[i];
-            if (!entry->error)
-                return -ENOMEM;
-            continue;
-        }
-        entry->version = malloc(sizeof(*entry->version));
-        if (!entry->version)
-            return -ENOMEM;
-        *entry->version = stats->version[i];
-    }
-    return 0;
-}
-
-/* Of the entries of list from *at on. */
-static int stat_some(const struct source *source, struct source_list *list, size_t *at)
-{
-    AUTO_FREE struct stats *stats = calloc(1, sizeof(*stats));
-
-    if (!stats)
-        return -ENOMEM;
-    for (; *at < list->n && stats->n < STAT_AT_ONCE; ++*at) {
-        struct source_entry *entry = &list->entry[*at];
-
-        if (entry->version || entry->error)
-            continue;
-        stats->entry[stats->n] = entry;
-        stats->url[stats->n++] = entry->url;
-    }
-    if (stats->n)
-        http_stat(source->http, stats->n, stats->url, stats->version, stats->error, stats->why);
-    return use_stats(stats);
-}
-
-static int stat_all(const struct source *source, struct source_list *list)
-{
-    int r = 0;
-
-    for (size_t at = 0; at < list->n && r == 0;)
-        r = stat_some(source, list, &at);
-    return r;
-}
-
-int remote_stat(struct source *source)
-{
-    return stat_all(source, &source->known);
 }
 
 int remote_set_file(struct source *source, const char *name, const char *url,
@@ -314,7 +119,7 @@ static int add_sides(const struct source *source, const char *const *sides, stru
     int r = add_side_names(source, sides, &found);
 
     if (r == 0)
-        r = stat_all(source, &found);
+        r = remote_stat(source, &found);
     for (size_t i = 0; i < found.n && r == 0; i++)
         if (found.entry[i].version)
             r = copy_entry(&found.entry[i], ret);
@@ -354,4 +159,30 @@ int remote_open(const struct source *source, const struct source_entry *entry,
                                           .uid = getuid(),
                                           .gid = getgid()},
                      ret_blob, d);
+}
+
+/* The host of a URL that url_clean() has made, without its port. */
+static void host_of(const char *url, char *ret, size_t capacity)
+{
+    const char *host = strstr(url, "://") + 3;
+    size_t len = strcspn(host, "/?");
+
+    for (size_t at = len; at-- > 0 && host[at] != ']';)
+        if (host[at] == ':')
+            len = at;
+    snprintf(ret, capacity, "%.*s", (int)min_u64(len, 255), host);
+}
+
+void source_credentials(const struct source *source, char *ret, size_t capacity)
+{
+    char host[256];
+
+    *ret = '\0';
+    if (source->credentials) {
+        credentials_origin(source->credentials, ret, capacity);
+    } else if (source->remote->far) {
+        host_of(source->root, host, sizeof(host));
+        if (netrc_file_names(host))
+            snprintf(ret, capacity, "machine %s of ~/.netrc", host);
+    }
 }

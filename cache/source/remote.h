@@ -8,9 +8,11 @@
 
 #define REMOTE_TEXT_MOST (32u << 20) /* bytes of a SHA256SUMS, of a page of a listing */
 
-/* Make http and stage, anew if there are some. signer: NULL: requests are not signed. */
-int remote_connect(struct source *source, const struct source_options *options,
-                   struct http_signer *signer, struct diag *d);
+/* ---- known.c: source->known ---- */
+
+/* Add a line to the notes. */
+void remote_note(struct source *source, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The URL of a path relative to SOURCE; the caller frees it. 0 or -ENOMEM. */
 int remote_url(const struct source *source, const char *path, char **ret);
@@ -31,23 +33,27 @@ void remote_sort(struct source *source);
  * first. *ret_files: lines that could be used. What could not becomes a note. 0 or -errno. */
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files);
 
-/* Ask what is known of all files whose version is not; what cannot be had becomes their error. 0 or
- * -ENOMEM. */
-int remote_stat(struct source *source);
+/* Ask what is known of the files of list whose version is not; what cannot be had becomes their
+ * error. 0 or -ENOMEM. */
+int remote_stat(const struct source *source, struct source_list *list);
+
+/* ---- remote.c ---- */
+
+/* Make http and stage, anew if there are some. signer: NULL: requests are not signed. */
+int remote_connect(struct source *source, const struct source_options *options,
+                   struct http_signer *signer, struct diag *d);
 
 /* SOURCE is one file of that name; url: see remote_add(). 0, or -errno with the reason in d. */
 int remote_set_file(struct source *source, const char *name, const char *url,
                     const struct remote_version *version);
-
-/* Add a line to the notes. */
-void remote_note(struct source *source, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* For the tables of remotes. */
 int remote_list_known(const struct source *source, const char *const *sides,
                       struct source_list *ret, struct diag *d);
 int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
+
+/* ---- remote_find.c ---- */
 
 /* What a file in folder calls path, among the files of the source: a path relative to that folder
  * or one above it, above SOURCE, too, or a URL below SOURCE's. If SOURCE is one file, those beside

@@ -6,11 +6,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/checked.h"
 #include "cache/disk/quota.h"
 #include "cache/http/credentials.h"
-#include "cache/http/netrc.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
 
@@ -98,32 +96,6 @@ const char *source_note(const struct source *source)
     return source->note.data ? source->note.data : "";
 }
 
-/* The host of a URL that url_clean() has made, without its port. */
-static void host_of(const char *url, char *ret, size_t capacity)
-{
-    const char *host = strstr(url, "://") + 3;
-    size_t len = strcspn(host, "/?");
-
-    for (size_t at = len; at-- > 0 && host[at] != ']';)
-        if (host[at] == ':')
-            len = at;
-    snprintf(ret, capacity, "%.*s", (int)min_u64(len, 255), host);
-}
-
-void source_credentials(const struct source *source, char *ret, size_t capacity)
-{
-    char host[256];
-
-    *ret = '\0';
-    if (source->credentials) {
-        credentials_origin(source->credentials, ret, capacity);
-    } else if (source->remote->far) {
-        host_of(source->root, host, sizeof(host));
-        if (netrc_file_names(host))
-            snprintf(ret, capacity, "machine %s of ~/.netrc", host);
-    }
-}
-
 char *source_name(const struct source *source)
 {
     const char *file = source->only_file ? source->only_file : "";
@@ -140,51 +112,6 @@ void source_access(const struct source *source, const char *path, struct access 
         source->remote->access(source, path, ret);
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-    const struct source_entry *x = a, *y = b;
-    int by_folder = strcmp(x->folder, y->folder);
-
-    return by_folder ? by_folder : strcmp(x->name, y->name);
-}
-
-void source_list_sort(struct source_list *list)
-{
-    if (list->n)
-        qsort(list->entry, list->n, sizeof(list->entry[0]), compare_entries);
-}
-
-/* Is the entry before the file called name in a folder whose path has folder_len bytes? As
- * strcmp(). */
-static int compare_to(const struct source_entry *entry, const char *folder, size_t folder_len,
-                      const char *name)
-{
-    int by_folder = strncmp(entry->folder, folder, folder_len);
-
-    if (!by_folder && entry->folder[folder_len])
-        by_folder = 1;
-    return by_folder ? by_folder : strcmp(entry->name, name);
-}
-
-struct source_entry *source_list_find(const struct source_list *list, const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t folder_len = slash ? (size_t)(slash - path) : 0, low = 0, high = list->n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare_to(&list->entry[middle], path, folder_len, name);
-
-        if (!order)
-            return &list->entry[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d)
 {
@@ -198,45 +125,6 @@ int source_list(const struct source *source, const char *const *sides, struct so
     *ret = list;
     list = (struct source_list){0};
     return 0;
-}
-
-int source_list_add(struct source_list *list, const char *folder, const char *name,
-                    const char *path, const char *error)
-{
-    struct source_entry *entry;
-
-    if (array_capacity(&list->entry, list->n, sizeof(*entry)) < 0)
-        return -ENOMEM;
-    entry = &list->entry[list->n++];
-    *entry = (struct source_entry){0};
-    entry->folder = strdup(folder);
-    entry->name = strdup(name);
-    entry->path = path ? strdup(path) : NULL;
-    entry->error = error ? strdup(error) : NULL;
-    entry->failure = error ? -EINVAL : 0;
-    return entry->folder && entry->name && (!path || entry->path) && (!error || entry->error)
-               ? 0
-               : -ENOMEM;
-}
-
-void source_entry_release(struct source_entry *entry)
-{
-    free(entry->folder);
-    free(entry->name);
-    free(entry->path);
-    free(entry->error);
-    free(entry->url);
-    free(entry->version);
-    free(entry->sha256);
-    *entry = (struct source_entry){0};
-}
-
-void source_list_release(struct source_list *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        source_entry_release(&list->entry[i]);
-    free(list->entry);
-    *list = (struct source_list){0};
 }
 
 int source_blob_packed(const struct source *source, const struct source_entry *entry,

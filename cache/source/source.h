@@ -16,6 +16,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cache/disk/folder.h"
+#include "cache/source/entries.h"
 #include "cache/source/options.h"
 #include "cache/source/within.h"
 
@@ -24,25 +25,6 @@ struct http;
 struct credentials;
 struct beside;
 struct unpack_watch;
-
-/* A file of the source. */
-struct source_entry {
-    char *folder; /* relative to SOURCE, "" for SOURCE itself; no '/' at either end */
-    char *name;   /* within that folder */
-    char *path;   /* of a list: where the file is; NULL: below SOURCE under its name */
-    char *error;  /* why it cannot be read, for people; NULL: it can */
-    int failure;  /* with error: its -errno */
-    /* Of a remote; else NULL: */
-    char *url;                      /* percent-encoded, with its query */
-    struct remote_version *version; /* NULL: not known, then there is an error */
-    uint8_t *sha256;                /* 32 bytes, of SHA256SUMS; NULL: not known */
-};
-
-/* Sorted by folder, then by name; a list in the order of its elements. */
-struct source_list {
-    size_t n;
-    struct source_entry *entry;
-};
 
 /* How a kind of source works. */
 struct remote {
@@ -143,8 +125,6 @@ char *source_name(const struct source *source);
  * by NULL; either may be packed. */
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
-void source_list_release(struct source_list *list);
-void source_entry_release(struct source_entry *entry);
 
 /* Have the first len bytes of a file brought here, if they are not, and do not wait. All of it, if
  * it has no more than `whole` bytes. */
@@ -168,24 +148,11 @@ static inline void source_scope_end(struct source **source)
 {
     source_free(*source);
 }
-#define AUTO_SOURCE      AUTO(source_scope_end)
-#define AUTO_SOURCE_LIST AUTO(source_list_release)
-
-/* Add an entry; strings are copied. error and path may be NULL; an error is -EINVAL until its
- * caller says otherwise. What a remote knows of it is set by the caller, in list->entry[list->n -
- * 1]. 0 or -ENOMEM. */
-int source_list_add(struct source_list *list, const char *folder, const char *name,
-                    const char *path, const char *error);
+#define AUTO_SOURCE AUTO(source_scope_end)
 
 /* Add the side files of the file called name in folder, a path; list_paths: with their paths. */
 int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
                     struct source_list *ret);
-
-/* By folder, then by name. */
-void source_list_sort(struct source_list *list);
-
-/* The entry of that path, relative to SOURCE, in a sorted list; NULL: none. */
-struct source_entry *source_list_find(const struct source_list *list, const char *path);
 
 /* With allow_other: who may read the file or list the folder called path, relative to SOURCE. Where
  * that is not known, as of a remote: everybody. */

@@ -450,7 +450,7 @@ static int http_make(struct source *source, const char *rest, const struct sourc
     if (r == 0)
         r = open_any(source, url, &at, options->files, d);
     if (r >= 0)
-        r = remote_stat(source);
+        r = remote_stat(source, &source->known);
     return r;
 }
 

@@ -1,0 +1,92 @@
+/* Lists of the files of a source. */
+#include "cache/source/entries.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct source_entry *x = a, *y = b;
+    int by_folder = strcmp(x->folder, y->folder);
+
+    return by_folder ? by_folder : strcmp(x->name, y->name);
+}
+
+void source_list_sort(struct source_list *list)
+{
+    if (list->n)
+        qsort(list->entry, list->n, sizeof(list->entry[0]), compare_entries);
+}
+
+/* Is the entry before the file called name in a folder whose path has folder_len bytes? As
+ * strcmp(). */
+static int compare_to(const struct source_entry *entry, const char *folder, size_t folder_len,
+                      const char *name)
+{
+    int by_folder = strncmp(entry->folder, folder, folder_len);
+
+    if (!by_folder && entry->folder[folder_len])
+        by_folder = 1;
+    return by_folder ? by_folder : strcmp(entry->name, name);
+}
+
+struct source_entry *source_list_find(const struct source_list *list, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t folder_len = slash ? (size_t)(slash - path) : 0, low = 0, high = list->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_to(&list->entry[middle], path, folder_len, name);
+
+        if (!order)
+            return &list->entry[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+int source_list_add(struct source_list *list, const char *folder, const char *name,
+                    const char *path, const char *error)
+{
+    struct source_entry *entry;
+
+    if (array_capacity(&list->entry, list->n, sizeof(*entry)) < 0)
+        return -ENOMEM;
+    entry = &list->entry[list->n++];
+    *entry = (struct source_entry){0};
+    entry->folder = strdup(folder);
+    entry->name = strdup(name);
+    entry->path = path ? strdup(path) : NULL;
+    entry->error = error ? strdup(error) : NULL;
+    entry->failure = error ? -EINVAL : 0;
+    return entry->folder && entry->name && (!path || entry->path) && (!error || entry->error)
+               ? 0
+               : -ENOMEM;
+}
+
+void source_entry_release(struct source_entry *entry)
+{
+    free(entry->folder);
+    free(entry->name);
+    free(entry->path);
+    free(entry->error);
+    free(entry->url);
+    free(entry->version);
+    free(entry->sha256);
+    *entry = (struct source_entry){0};
+}
+
+void source_list_release(struct source_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        source_entry_release(&list->entry[i]);
+    free(list->entry);
+    *list = (struct source_list){0};
+}
