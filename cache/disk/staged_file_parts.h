@@ -1,10 +1,13 @@
-/* What staged_file.c and staged_file_tools.c share; no other file includes it. */
+/* What the files of staged files share; no other file includes it. staged_header.c (header and
+ * counter) is the lowest, staged_file.c (open, blocks) uses it, and staged_drop.c (claims, drops)
+ * and staged_file_tools.c (for people) use both. */
 #ifndef EPOCHFS_CACHE_DISK_STAGED_FILE_PARTS_H
 #define EPOCHFS_CACHE_DISK_STAGED_FILE_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cache/disk/staged_file.h"
 
@@ -34,8 +37,30 @@
 
 #define STAGED_SIZE_MOST (UINT64_C(1) << 60)
 
-/* 0: path is the regular file that is open as fd; -ESTALE: it no longer is. */
-int staged_same_file(int fd, const char *path);
+#define PAGE        4096
+#define RECORD      8 /* bytes */
+#define DROPS_BYTES 8
+
+/* ---- staged_header.c ---- */
+
+/* Read up to len bytes of an open file, fewer at its end. Their number, or -errno. */
+ssize_t staged_read_at(int fd, void *buf, size_t len, uint64_t off);
+
+/* Write all bytes. 0 or -errno. */
+int staged_write_at(int fd, const void *bytes, size_t len, uint64_t off);
+
+/* The name of the file for a key, and the header that it must have. */
+void staged_make_id(const struct staged_key *key, char ret[static 33]);
+void staged_make_header(const char *id, const struct staged_key *key,
+                        uint8_t ret[static HEADER_BYTES]);
+
+/* Write the counter. 0 or -errno. */
+int staged_set_drops(const struct staged *staged, uint64_t drops);
+
+/* Make sure that the file has that header and a count of drops. LOCK_HEADER is held. 0, or -errno
+ * with the reason in d. */
+int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
+                   const char *path, struct diag *d);
 
 /* Read the header of the file with that id. 0; -EPROTO: a later version (*ret_version); -EBADMSG:
  * damaged, or of an older version. */
@@ -46,8 +71,15 @@ int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
 void staged_layout(struct staged *ret, uint64_t size, uint32_t block);
 void staged_seed(struct staged *staged);
 
+/* ---- staged_file.c ---- */
+
+/* 0: path is the regular file that is open as fd; -ESTALE: it no longer is. */
+int staged_same_file(int fd, const char *path);
+
 /* The records as they are in the file, whatever its state; 0: they cannot be read. */
 void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
+
+/* ---- staged_drop.c ---- */
 
 /* Drop n blocks that this open description has claimed; it holds LOCK_DROP. 0 or -errno. */
 int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n);

@@ -1,0 +1,193 @@
+/* What a staged file begins and ends with: its header, and the counter of drops. Invariants 1 and 5
+ * of cache/disk/staged_file.c are kept here: a file whose header is not what its key says, or whose
+ * counter cannot be told, is begun anew. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/disk/local_file.h"
+#include "cache/disk/staged_file_parts.h"
+
+/* Read up to len bytes, fewer at the end of the file. */
+ssize_t staged_read_at(int fd, void *buf, size_t len, uint64_t off)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = pread(fd, (uint8_t *)buf + done, len - done, (off_t)(off + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int staged_write_at(int fd, const void *bytes, size_t len, uint64_t off)
+{
+    const uint8_t *at = bytes;
+
+    while (len) {
+        ssize_t n = pwrite(fd, at, len, (off_t)off);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        at += n;
+        off += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* ---- the header ---- */
+
+void staged_layout(struct staged *ret, uint64_t size, uint32_t block)
+{
+    ret->size = size;
+    ret->block = block;
+    ret->blocks = ceil_div(size, block);
+    ret->data = ceil_div(HEADER_BYTES + RECORD * ret->blocks, block) * block;
+    ret->end = ceil_div(ret->data + size, DROPS_BYTES) * DROPS_BYTES; /* in one page */
+}
+
+void staged_seed(struct staged *staged)
+{
+    staged->seed = XXH3_64bits(staged->id, HEADER_ID_LEN);
+}
+
+void staged_make_id(const struct staged_key *key, char ret[static 33])
+{
+    uint64_t url = XXH3_64bits(key->url, strlen(key->url));
+    uint8_t all[8 * 5];
+
+    store_le64(all, url);
+    store_le64(all + 8, XXH3_64bits(key->version, strlen(key->version)));
+    store_le64(all + 16, key->size);
+    store_le64(all + 24, key->block);
+    store_le64(all + 32, HEADER_VERSION); /* so that files of older versions have other names */
+    snprintf(ret, 33, "%016" PRIx64 "%016" PRIx64, url, (uint64_t)XXH3_64bits(all, sizeof(all)));
+}
+
+static void put_text(uint8_t *header, size_t at, size_t capacity, size_t at_len, const char *text)
+{
+    size_t len = strlen(text);
+
+    store_le32(header + at_len, (uint32_t)min_u64(len, UINT32_MAX));
+    memcpy(header + at, text, len < capacity ? len : capacity);
+}
+
+void staged_make_header(const char *id, const struct staged_key *key,
+                        uint8_t ret[static HEADER_BYTES])
+{
+    memset(ret, 0, HEADER_BYTES);
+    memcpy(ret, HEADER_MAGIC, 8);
+    store_le32(ret + HEADER_AT_VERSION, HEADER_VERSION);
+    store_le32(ret + HEADER_AT_BLOCK, key->block);
+    store_le64(ret + HEADER_AT_SIZE, key->size);
+    memcpy(ret + HEADER_AT_ID, id, HEADER_ID_LEN);
+    put_text(ret, HEADER_AT_URL, HEADER_URL_SIZE, HEADER_AT_URL_LEN, key->url);
+    put_text(ret, HEADER_AT_NAMED, HEADER_NAMED_SIZE, HEADER_AT_NAMED_LEN, key->version);
+    store_le32(ret + HEADER_AT_CRC, (uint32_t)crc32_z(0, ret, HEADER_AT_CRC));
+}
+
+int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
+                       uint32_t *ret_version)
+{
+    ssize_t n = staged_read_at(fd, ret, HEADER_BYTES, 0);
+
+    if (n < 0 && n != -EIO)
+        return (int)n;
+    if (n != HEADER_BYTES || memcmp(ret, HEADER_MAGIC, 8) != 0 ||
+        load_le32(ret + HEADER_AT_CRC) != (uint32_t)crc32_z(0, ret, HEADER_AT_CRC))
+        return -EBADMSG;
+    *ret_version = load_le32(ret + HEADER_AT_VERSION);
+    if (*ret_version > HEADER_VERSION)
+        return -EPROTO;
+    if (*ret_version < HEADER_VERSION) /* no longer used: this version would give it another id */
+        return -EBADMSG;
+    return memcmp(ret + HEADER_AT_ID, id, HEADER_ID_LEN) == 0 ? 0 : -EBADMSG;
+}
+
+/* ---- the counter of drops ---- */
+
+/* A counter that was never used before, and is not 0. */
+static uint64_t new_drops(void)
+{
+    uint64_t random;
+
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        random = (uint64_t)now_ns() ^ (uint64_t)monotonic_ns() << 20 ^ (uint64_t)getpid() << 40;
+    return random >> 1 | 1;
+}
+
+int staged_set_drops(const struct staged *staged, uint64_t drops)
+{
+    uint8_t bytes[DROPS_BYTES];
+
+    store_le64(bytes, drops);
+    return staged_write_at(staged->fd, bytes, sizeof(bytes), staged->end);
+}
+
+uint64_t staged_drops(const struct staged *staged)
+{
+    uint8_t bytes[DROPS_BYTES];
+    uint64_t drops;
+
+    if (staged_read_at(staged->fd, bytes, sizeof(bytes), staged->end) != sizeof(bytes))
+        return UINT64_MAX;
+    drops = load_le64(bytes);
+    return drops ? drops : UINT64_MAX; /* 0: the file was cut and made long again */
+}
+
+/* ---- a file that is begun ---- */
+
+/* Cut the file to nothing. LOCK_DROP keeps out drops, whose count would overwrite the new number.
+ */
+static int begin_anew(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
+{
+    int r = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, true);
+
+    if (r == 0)
+        r = ftruncate(staged->fd, 0) < 0 ? -errno
+                                         : staged_write_at(staged->fd, header, HEADER_BYTES, 0);
+    if (r == 0)
+        r = staged_set_drops(staged, new_drops());
+    file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
+    return r;
+}
+
+/* Ensure that the file has that header, and a count of drops; LOCK_HEADER is held. */
+int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
+                   const char *path, struct diag *d)
+{
+    uint8_t found[HEADER_BYTES];
+    uint32_t version = 0;
+    int r = staged_header_read(staged->fd, staged->id, found, &version);
+
+    if (r == -EPROTO)
+        return diag_set(d, r,
+                        "staged file %s: want version %d, found %u; remove it, or choose another "
+                        "folder with -o cache=DIR",
+                        path, HEADER_VERSION, version);
+    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) == 0 && staged_drops(staged) != UINT64_MAX)
+        return 0;
+    if (r < 0 && r != -EBADMSG)
+        return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
+    r = begin_anew(staged, want);
+    return r < 0 ? diag_set(d, r, "staged file %s: %s", path, strerror(-r)) : 0;
+}
