@@ -11,397 +11,16 @@
 #include "cache/http/credentials.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/clock.h"
-#include "base/lock.h"
-#include "cache/disk/local_file.h"
-#include "cache/http/credentials_parse.h"
-#include "cache/http/iso_time.h"
+#include "cache/http/credentials_parts.h"
 
 #define SECOND      INT64_C(1000000000)
 #define BEFORE      (300 * SECOND) /* it expires, it is loaded again */
-#define FILES_GOOD  (600 * SECOND)
-#define NONE_GOOD   (600 * SECOND)
-#define AGAIN_AFTER (10 * SECOND) /* a failure, while the old one is good */
-#define FILE_MOST   (1u << 20)
-#define ANSWER_MOST (64u << 10)
-
-struct loaded {
-    struct http_secret secret; /* key_id NULL: there is none */
-    int64_t expires;           /* by now_ns(); INT64_MAX: never */
-    char origin[320];
-};
-
-struct credentials {
-    struct http_signer signer; /* its region changes while nobody uses it; the rest is constant */
-    char *profile;
-    bool profile_is_named; /* with -o profile=, or in the environment */
-    bool skip_environment, anonymous;
-    struct http *http; /* NULL: no endpoints */
-    struct lock lock;
-    pthread_cond_t changed;
-    /* Guarded by lock: */
-    bool loading;
-    struct loaded kept;
-    int64_t not_before; /* of the next load, while kept is good */
-};
-
-static void loaded_release(struct loaded *loaded)
-{
-    wipe_text(&loaded->secret.key_id);
-    wipe_text(&loaded->secret.key);
-    wipe_text(&loaded->secret.token);
-    *loaded = (struct loaded){0};
-}
-
-static void secret_text_release(struct text *t)
-{
-    if (t->data)
-        explicit_bzero(t->data, t->len);
-    text_release(t);
-}
-#define AUTO_SECRET_TEXT AUTO(secret_text_release)
-
-/* An environment variable; NULL: unset or empty. */
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && *value ? value : NULL;
-}
-
-static int copy_text(const char *text, char **ret)
-{
-    *ret = text ? strdup(text) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
-/* ---- the environment ---- */
-
-/* 1 and *ret; 0: nothing there; or -errno. So do all that load. */
-static int load_environment(struct loaded *ret, struct diag *d)
-{
-    const char *id = environment("AWS_ACCESS_KEY_ID"), *key = environment("AWS_SECRET_ACCESS_KEY");
-
-    if (!id && !key)
-        return 0;
-    if (!id || !key)
-        return diag_set(d, -EINVAL,
-                        "environment: want AWS_ACCESS_KEY_ID and "
-                        "AWS_SECRET_ACCESS_KEY, found only one of them");
-    ret->expires = INT64_MAX;
-    snprintf(ret->origin, sizeof(ret->origin), "environment");
-    if (copy_text(id, &ret->secret.key_id) < 0 || copy_text(key, &ret->secret.key) < 0 ||
-        copy_text(environment("AWS_SESSION_TOKEN"), &ret->secret.token) < 0)
-        return -ENOMEM;
-    return 1;
-}
-
-/* ---- the shared files ---- */
-
-/* One of the two files: where it is, and how messages call it. */
-struct shared_file {
-    char path[PATH_MAX];
-    char shown[256];
-    bool is_config;
-};
-
-static struct shared_file shared_file(bool is_config)
-{
-    const char *path = environment(is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
-    const char *home = environment("HOME"), *name = is_config ? "config" : "credentials";
-    struct shared_file ret = {.is_config = is_config};
-
-    if (path) {
-        snprintf(ret.path, sizeof(ret.path), "%s", path);
-        snprintf(ret.shown, sizeof(ret.shown), "%s", path);
-    } else {
-        snprintf(ret.path, sizeof(ret.path), "%s/.aws/%s", home ? home : "", name);
-        snprintf(ret.shown, sizeof(ret.shown), "~/.aws/%s", name);
-    }
-    return ret;
-}
-
-/* All of a small file. 1; 0: it is not there; or -errno with the reason in d. */
-static int read_small(const char *path, const char *shown, struct text *ret, struct diag *d)
-{
-    AUTO_CLOSE int fd = -1;
-    struct stat st;
-    char *bytes;
-    int r = file_open(path, &fd, &st);
-
-    if (r == -ENOENT || r == -ENOTDIR)
-        return 0;
-    if (r < 0 || st.st_size > FILE_MOST)
-        return diag_set(d, r < 0 ? r : -EFBIG, "%s: %s", shown, strerror(r < 0 ? -r : EFBIG));
-    bytes = malloc((size_t)st.st_size + 1);
-    if (!bytes)
-        return -ENOMEM;
-    *ret =
-        (struct text){.data = bytes, .len = (size_t)st.st_size, .capacity = (size_t)st.st_size + 1};
-    r = file_pread(fd, bytes, ret->len, 0);
-    bytes[ret->len] = '\0';
-    return r < 0 ? diag_set(d, r, "%s: %s", shown, strerror(-r)) : 1;
-}
-
-/* A value of the profile in one of the files; key NULL: is the profile there? */
-static int shared_get(const struct credentials *c, bool in_config, const char *key, char **ret,
-                      struct diag *d)
-{
-    const struct shared_file file = shared_file(in_config);
-    AUTO_SECRET_TEXT struct text text = {0};
-    int r = read_small(file.path, file.shown, &text, d);
-
-    return r > 0 ? profile_get(text.data, text.len, c->profile, in_config, key, ret) : r;
-}
-
-/* Ways to get credentials that other tools know. */
-static int refuse_others(const struct credentials *c, struct diag *d)
-{
-    static const char *const others[] = {"credential_process", "sso_session", "sso_start_url",
-                                         "role_arn"};
-
-    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        char *value = NULL;
-        int r = shared_get(c, true, others[i], &value, d);
-
-        if (r == 0)
-            r = shared_get(c, false, others[i], &value, d);
-        wipe_text(&value);
-        if (r < 0)
-            return r;
-        if (r > 0)
-            return diag_set(d, -EOPNOTSUPP,
-                            "profile %.100s: want access keys in it, found %s; let AWS's tool get "
-                            "them: eval \"$(aws configure export-credentials --format env "
-                            "--profile %.100s)\"",
-                            c->profile, others[i], c->profile);
-    }
-    return 0;
-}
-
-static int load_shared(const struct credentials *c, struct loaded *ret, struct diag *d)
-{
-    for (int in_config = 0; in_config < 2; in_config++) {
-        const struct shared_file file = shared_file(in_config);
-        int r = shared_get(c, in_config, "aws_access_key_id", &ret->secret.key_id, d);
-
-        if (r > 0)
-            r = shared_get(c, in_config, "aws_secret_access_key", &ret->secret.key, d);
-        else if (r == 0)
-            continue;
-        if (r == 0)
-            return diag_set(d, -EINVAL,
-                            "profile %.100s of %s: want aws_secret_access_key beside "
-                            "aws_access_key_id, found none",
-                            c->profile, file.shown);
-        if (r > 0)
-            r = shared_get(c, in_config, "aws_session_token", &ret->secret.token, d);
-        ret->expires = now_ns() + FILES_GOOD;
-        snprintf(ret->origin, sizeof(ret->origin), "profile %.60s of %s", c->profile, file.shown);
-        return r < 0 ? r : 1;
-    }
-    return refuse_others(c, d);
-}
-
-/* ---- endpoints ---- */
-
-/* A member of an answer. */
-static int member(const struct text *answer, const char *key, char **ret)
-{
-    return json_member(answer->data, answer->len, key, ret);
-}
-
-static int read_answer(const struct text *answer, const char *what, struct loaded *ret,
-                       struct diag *d)
-{
-    char *expires = NULL;
-    time_t at;
-    int r = answer->data ? member(answer, "AccessKeyId", &ret->secret.key_id) : -EBADMSG;
-
-    if (r > 0)
-        r = member(answer, "SecretAccessKey", &ret->secret.key);
-    if (r > 0 && member(answer, "Token", &ret->secret.token) == -ENOMEM)
-        r = -ENOMEM;
-    if (r > 0)
-        r = member(answer, "Expiration", &expires);
-    if (r == 0 && ret->secret.key) { /* they do not expire */
-        ret->expires = INT64_MAX;
-        r = 1;
-    } else if (r > 0) {
-        bool good = iso_time_parse(expires, &at);
-
-        ret->expires = good && at < INT64_MAX / SECOND ? (int64_t)at * SECOND : INT64_MAX;
-        r = good ? 1 : 0;
-    }
-    wipe_text(&expires);
-    if (r == 0 || r == -EBADMSG)
-        return diag_set(d, -EBADMSG,
-                        "%s: want JSON with AccessKeyId, SecretAccessKey and Expiration, found "
-                        "something else",
-                        what);
-    snprintf(ret->origin, sizeof(ret->origin), "%s", what);
-    return r;
-}
-
-/* "Name: value"; the caller wipes and frees it. NULL: no memory, or a value that is no header's. */
-static char *header(const char *name, const char *value)
-{
-    char *ret;
-
-    for (const char *c = value; *c; c++)
-        if ((unsigned char)*c < 0x20)
-            return NULL;
-    return asprintf(&ret, "%s: %s", name, value) < 0 ? NULL : ret;
-}
-
-/* What the container's endpoint wants to see; "" for nothing. */
-static int container_token(struct text *ret, struct diag *d)
-{
-    const char *file = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-    const char *token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    int r;
-
-    if (!file) {
-        text_add(ret, "%s", token ? token : "");
-        return ret->failed ? -ENOMEM : 0;
-    }
-    r = read_small(file, "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", ret, d);
-    if (r <= 0)
-        return r < 0 ? r
-                     : diag_set(d, -ENOENT,
-                                "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: want a file, found none");
-    while (ret->len && strchr("\r\n \t", ret->data[ret->len - 1]))
-        ret->data[--ret->len] = '\0';
-    return 0;
-}
-
-static int ask_container(const struct credentials *c, const char *url, struct loaded *ret,
-                         struct diag *d)
-{
-    AUTO_SECRET_TEXT struct text answer = {0}, token = {0};
-    const char *headers[2] = {NULL, NULL};
-    struct http_call call = {.url = url,
-                             .headers = headers,
-                             .most = ANSWER_MOST,
-                             .timeout_s = 5,
-                             .tries = 2,
-                             .plain = true};
-    char *authorization = NULL;
-    int r = container_token(&token, d);
-
-    if (r == 0 && token.len) {
-        authorization = header("Authorization", token.data);
-        headers[0] = authorization;
-        r = authorization ? 0 : diag_set(d, -EINVAL, "container endpoint: its token is not text");
-    }
-    if (r == 0)
-        r = http_get(c->http, &call, &answer, d);
-    wipe_text(&authorization);
-    return r < 0 ? r : read_answer(&answer, "container endpoint", ret, d);
-}
-
-static int load_container(const struct credentials *c, struct loaded *ret, struct diag *d)
-{
-    const char *relative = environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const char *full = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    AUTO_FREE char *url = NULL;
-
-    if (!c->http || (!relative && !full))
-        return 0;
-    if (relative && *relative == '/' && asprintf(&url, "http://169.254.170.2%s", relative) < 0)
-        url = NULL;
-    else if (!relative && full)
-        url = strdup(full);
-    if (!url || !container_url_is_good(url))
-        return diag_set(d, -EINVAL, "$AWS_CONTAINER_CREDENTIALS_%s: want a %s",
-                        relative ? "RELATIVE_URI" : "FULL_URI",
-                        relative ? "path" : "URL with https, or one of this machine");
-    return ask_container(c, url, ret, d);
-}
-
-/* One question to the instance's endpoint, which is there at once or not at all. */
-static int ask_instance(const struct credentials *c, const char *method, const char *path,
-                        const char *header_line, struct text *ret)
-{
-    const char *base = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-    const char *const headers[] = {header_line, NULL};
-    AUTO_FREE char *url = NULL;
-    struct http_call call = {.method = method,
-                             .headers = headers,
-                             .most = ANSWER_MOST,
-                             .timeout_s = 1,
-                             .tries = 1,
-                             .plain = true};
-    size_t len;
-
-    if (!base)
-        base = "http://169.254.169.254";
-    len = strlen(base);
-    while (len && base[len - 1] == '/')
-        len--;
-    if (asprintf(&url, "%.*s%s", (int)len, base, path) < 0) {
-        url = NULL;
-        return -ENOMEM;
-    }
-    call.url = url;
-    return http_get(c->http, &call, ret, NULL);
-}
-
-/* A machine without a role, or that is no instance at all, has none: no error. */
-static int load_instance(const struct credentials *c, struct loaded *ret, struct diag *d)
-{
-    static const char path[] = "/latest/meta-data/iam/security-credentials/";
-    const char *disabled = environment("AWS_EC2_METADATA_DISABLED");
-    AUTO_SECRET_TEXT struct text token = {0}, role = {0}, answer = {0};
-    AUTO_FREE char *role_path = NULL;
-    char *token_header = NULL;
-    int r;
-
-    if (!c->http || (disabled && !strcasecmp(disabled, "true")))
-        return 0;
-    r = ask_instance(c, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 300",
-                     &token);
-    if (r < 0 || !token.len)
-        return r == -ENOMEM ? r : 0;
-    token_header = header("X-aws-ec2-metadata-token", token.data);
-    r = token_header ? ask_instance(c, NULL, path, token_header, &role) : -EBADMSG;
-    if (r == 0 && role.len) {
-        role.data[strcspn(role.data, "\r\n")] = '\0';
-        r = asprintf(&role_path, "%s%s", path, role.data) < 0 ? (role_path = NULL, -ENOMEM) : 0;
-        if (r == 0)
-            r = ask_instance(c, NULL, role_path, token_header, &answer);
-        if (r == 0)
-            r = read_answer(&answer, "instance endpoint", ret, d);
-    }
-    wipe_text(&token_header);
-    if (r < 0 && r != -ENOENT)
-        return diag_set(d, r, "instance endpoint: %s", strerror(-r));
-    return r == -ENOENT ? 0 : r;
-}
-
-/* ---- what is kept ---- */
-
-static int load(const struct credentials *c, struct loaded *ret, struct diag *d)
-{
-    int r = c->skip_environment ? 0 : load_environment(ret, d);
-
-    if (r == 0)
-        r = load_shared(c, ret, d);
-    if (r == 0)
-        r = load_container(c, ret, d);
-    if (r == 0)
-        r = load_instance(c, ret, d);
-    if (r == 0) {
-        ret->expires = now_ns() + NONE_GOOD;
-        snprintf(ret->origin, sizeof(ret->origin), "anonymous: no credentials were found");
-    }
-    return r < 0 ? r : 0;
-}
+#define AGAIN_AFTER (10 * SECOND)  /* a failure, while the old one is good */
 
 /* Is what is kept to be given to a thread now? */
 static bool is_good_locked(struct credentials *c, int64_t now)
@@ -426,7 +45,7 @@ static bool claim_locked(struct credentials *c)
     return false;
 }
 
-/* r: of load(). What could not be had anew is used on while it is good. */
+/* r: of credentials_load(). What could not be had anew is used on while it is good. */
 static int publish_locked(struct credentials *c, int r, struct loaded *loaded)
 {
     int64_t now = now_ns();
@@ -435,7 +54,7 @@ static int publish_locked(struct credentials *c, int r, struct loaded *loaded)
     c->loading = false;
     c->not_before = now + AGAIN_AFTER;
     if (r == 0) {
-        loaded_release(&c->kept);
+        credentials_loaded_release(&c->kept);
         c->kept = *loaded;
         *loaded = (struct loaded){0};
     } else if (*c->kept.origin && now < c->kept.expires) {
@@ -453,10 +72,10 @@ static int copy_locked(struct credentials *c, struct http_secret *ret)
     lock_assert_held(&c->lock);
     if (!c->kept.secret.key_id)
         return 1;
-    if (copy_text(c->kept.secret.key_id, &copy.secret.key_id) < 0 ||
-        copy_text(c->kept.secret.key, &copy.secret.key) < 0 ||
-        copy_text(c->kept.secret.token, &copy.secret.token) < 0) {
-        loaded_release(&copy);
+    if (credentials_copy(c->kept.secret.key_id, &copy.secret.key_id) < 0 ||
+        credentials_copy(c->kept.secret.key, &copy.secret.key) < 0 ||
+        credentials_copy(c->kept.secret.token, &copy.secret.token) < 0) {
+        credentials_loaded_release(&copy);
         return -ENOMEM;
     }
     *ret = copy.secret;
@@ -466,14 +85,14 @@ static int copy_locked(struct credentials *c, struct http_secret *ret)
 static int credentials_secret(struct http_signer *signer, struct http_secret *ret, struct diag *d)
 {
     struct credentials *c = (struct credentials *)signer; /* its first member */
-    AUTO(loaded_release) struct loaded loaded = {0};
+    AUTO(credentials_loaded_release) struct loaded loaded = {0};
     struct diag why = DIAG_INIT;
     int r = 0;
 
     lock_take(&c->lock);
     if (claim_locked(c)) {
         lock_drop(&c->lock);
-        r = load(c, &loaded, &why);
+        r = credentials_load(c, &loaded, &why);
         lock_take(&c->lock);
         r = publish_locked(c, r, &loaded);
     }
@@ -497,15 +116,15 @@ static bool is_region(const char *region)
 static int find_region(struct credentials *c, const char *given, struct diag *d)
 {
     AUTO_FREE char *of_profile = NULL;
-    const char *region = given ? given : environment("AWS_REGION");
+    const char *region = given ? given : credentials_variable("AWS_REGION");
     int r;
 
     if (!region)
-        region = environment("AWS_DEFAULT_REGION");
+        region = credentials_variable("AWS_DEFAULT_REGION");
     if (!region) {
-        r = shared_get(c, true, "region", &of_profile, d);
+        r = credentials_of_profile(c, true, "region", &of_profile, d);
         if (r == 0)
-            r = shared_get(c, false, "region", &of_profile, d);
+            r = credentials_of_profile(c, false, "region", &of_profile, d);
         if (r < 0)
             return r;
         region = r > 0 ? of_profile : "us-east-1";
@@ -519,11 +138,11 @@ static int find_region(struct credentials *c, const char *given, struct diag *d)
 /* A profile that was named must be there. */
 static int check_profile(const struct credentials *c, struct diag *d)
 {
-    const struct shared_file credentials = shared_file(false), config = shared_file(true);
-    int r = c->profile_is_named ? shared_get(c, false, NULL, NULL, d) : 1;
+    const struct shared_file credentials = credentials_file(false), config = credentials_file(true);
+    int r = c->profile_is_named ? credentials_of_profile(c, false, NULL, NULL, d) : 1;
 
     if (r == 0)
-        r = shared_get(c, true, NULL, NULL, d);
+        r = credentials_of_profile(c, true, NULL, NULL, d);
     return r == 0 ? diag_set(d, -ENOENT, "profile %.100s: want it in %s or %s, found none",
                              c->profile, credentials.shown, config.shown)
                   : r;
@@ -533,20 +152,20 @@ int credentials_new(const struct credentials_options *options, struct credential
                     struct diag *d)
 {
     struct credentials *c = calloc(1, sizeof(*c));
-    const char *profile = options->profile ? options->profile : environment("AWS_PROFILE");
+    const char *profile = options->profile ? options->profile : credentials_variable("AWS_PROFILE");
     int r;
 
     if (!c)
         return -ENOMEM;
     if (!profile)
-        profile = environment("AWS_DEFAULT_PROFILE");
+        profile = credentials_variable("AWS_DEFAULT_PROFILE");
     lock_init(&c->lock);
     condition_init(&c->changed);
     c->signer.secret = credentials_secret;
     c->anonymous = options->anonymous;
     c->skip_environment = options->profile != NULL;
     c->profile_is_named = profile != NULL;
-    r = copy_text(profile ? profile : "default", &c->profile);
+    r = credentials_copy(profile ? profile : "default", &c->profile);
     if (r == 0 && !c->anonymous)
         r = check_profile(c, d);
     if (r >= 0)
@@ -563,7 +182,7 @@ void credentials_free(struct credentials *c)
 {
     if (!c)
         return;
-    loaded_release(&c->kept);
+    credentials_loaded_release(&c->kept);
     pthread_cond_destroy(&c->changed);
     lock_release(&c->lock);
     free(c->profile);
@@ -593,7 +212,7 @@ void credentials_set_region(struct credentials *c, const char *region)
 
 int credentials_endpoint(const struct credentials *c, char **ret)
 {
-    return shared_get(c, true, "endpoint_url", ret, NULL);
+    return credentials_of_profile(c, true, "endpoint_url", ret, NULL);
 }
 
 void credentials_origin(struct credentials *c, char *ret, size_t capacity)

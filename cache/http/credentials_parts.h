@@ -1,0 +1,56 @@
+/* What the two files of credentials share; nobody else includes it. credentials_places.c looks for
+ * secrets, credentials.c keeps what it finds. */
+#ifndef EPOCHFS_CACHE_HTTP_CREDENTIALS_PARTS_H
+#define EPOCHFS_CACHE_HTTP_CREDENTIALS_PARTS_H
+
+#include <limits.h>
+
+#include "base/lock.h"
+#include "cache/http/credentials.h"
+
+struct loaded {
+    struct http_secret secret; /* key_id NULL: there is none */
+    int64_t expires;           /* by now_ns(); INT64_MAX: never */
+    char origin[320];
+};
+
+struct credentials {
+    struct http_signer signer; /* its region changes while nobody uses it; the rest is constant */
+    char *profile;
+    bool profile_is_named; /* with -o profile=, or in the environment */
+    bool skip_environment, anonymous;
+    struct http *http; /* NULL: no endpoints */
+    struct lock lock;
+    pthread_cond_t changed;
+    /* Guarded by lock: */
+    bool loading;
+    struct loaded kept;
+    int64_t not_before; /* of the next load, while kept is good */
+};
+
+/* ---- credentials_places.c ---- */
+
+/* An environment variable; NULL: unset or empty. */
+const char *credentials_variable(const char *name);
+
+/* One of the two files: where it is, and how messages call it. */
+struct shared_file {
+    char path[PATH_MAX];
+    char shown[256];
+    bool is_config;
+};
+struct shared_file credentials_file(bool is_config);
+
+/* See profile_get(). A file that is not there has nothing. */
+int credentials_of_profile(const struct credentials *c, bool in_config, const char *key, char **ret,
+                           struct diag *d);
+
+/* Look in all places. 0 and *ret, which may say that there is no secret; or -errno. */
+int credentials_load(const struct credentials *c, struct loaded *ret, struct diag *d);
+
+void credentials_loaded_release(struct loaded *loaded);
+
+/* text may be NULL. 0 or -ENOMEM. */
+int credentials_copy(const char *text, char **ret);
+
+#endif
