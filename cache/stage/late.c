@@ -44,21 +44,6 @@ static struct way way_locked(const struct run *run, uint64_t bytes)
     return way;
 }
 
-static void watch_locked(struct run *run, int64_t since)
-{
-    run->watched_at = since;
-    run->watched_bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
-}
-
-/* It may have stood still before. */
-void run_watch_locked(struct run *run)
-{
-    bool runs = run->state == RUN_ACTIVE && run->phase == RUN_RUNNING && !run->paused;
-
-    lock_assert_held(&run->file->stage->lock);
-    watch_locked(run, runs ? run_progress_locked(run) : monotonic_ns());
-}
-
 /* By what has come since it was last looked at. */
 static bool is_late_locked(struct run *run, int64_t now)
 {
@@ -69,7 +54,7 @@ static bool is_late_locked(struct run *run, int64_t now)
 
     if (ns < (double)(WATCH_MS * NS_PER_MS) || ns < WATCH_FAR * stage->wait_ns)
         return false;
-    watch_locked(run, now);
+    run_watch_from_locked(run, now);
     way = way_locked(run, bytes);
     if (!way.pieces)
         return false;
@@ -85,7 +70,7 @@ void runs_stop_late_locked(struct stage *stage, int64_t now)
             run->why != RUN_DEMAND)
             continue;
         if (run->phase != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))
-            watch_locked(run, now); /* what it waits for new ones would wait for, too */
+            run_watch_from_locked(run, now); /* what it waits for new ones would wait for, too */
         else if (is_late_locked(run, now))
             run_give_up_locked(run, NULL, NULL); /* it is active: it only stops */
     }

@@ -1,11 +1,11 @@
-/* What is fetched next, and the stage's thread, which sees to it.
+/* What is fetched next, and the stage's thread, which sees to it: the scheduler, on top of all
+ * other files of the stage.
  *
- * Who waits has his blocks queued by himself; this is about the rest: what a reader in sequence
- * will want soon, what the background brings, what other processes fetch, and what is to be tried
- * again. The background takes what the forecast of needs says; then it goes through the files in
- * their order, round and round, until a whole turn has found nothing missing. */
+ * Readers that wait have their blocks queued themselves; this is about the rest: what the
+ * background brings, what other processes fetch, and what is to be tried again. The background
+ * takes what the forecast of needs says; then it goes through the files in their order, round and
+ * round, until a whole turn has found nothing missing. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
@@ -13,194 +13,10 @@
 
 #define NS_PER_MS    INT64_C(1000000)
 #define NS_PER_S     INT64_C(1000000000)
-#define AHEAD_FIRST  (UINT64_C(256) << 10)
-#define AHEAD_LEAST  (UINT64_C(1) << 20) /* bytes */
-#define AHEAD_MOST   (UINT64_C(32) << 20)
-#define AHEAD_RUN    (UINT64_C(4) << 20)
-#define SURE         2                   /* reads that go on where others ended */
-#define SLACK        (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
-#define ELSEWHERE_MS 5                   /* between two looks at what others fetch */
-#define UNWAITED_MS  50                  /* that nobody here waits for */
-#define STEAL_S      5                   /* and how long they may be without a sign of life */
-#define RECORDS      512
-#define YIELDING_RUN (UINT64_C(1) << 20)
+#define LOOK_MS      50
 #define TURN_MS      100 /* after a turn in which something was on its way: look again */
 #define MANY_TURN_MS 2000
 #define MANY_FILES   1000
-
-/* ---- ahead ---- */
-
-/* Does the read go on where the one before has ended? It may be one further. Once it is known that
- * reads are in sequence they may come more out of order. */
-static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
-{
-    uint64_t gap = file->ahead_bytes ? SLACK : max_u64(end - off, file->block_bytes);
-
-    return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
-}
-
-/* Queue blocks [first, end), but what is used up. */
-static void queue_ahead_locked(struct file *file, uint64_t first, uint64_t end)
-{
-    while (first < end) {
-        uint64_t n = 0;
-
-        while (first + n < end && !file_has_passed(file, first + n))
-            n++;
-        if (n)
-            runs_make_locked(file, first, first + n, AHEAD_RUN, RUN_AHEAD, false);
-        first += n ? n : 1;
-    }
-}
-
-void ahead_locked(struct file *file, uint64_t off, uint64_t len)
-{
-    uint64_t end = off + len, size = file->blob.size, from, to;
-
-    lock_assert_held(&file->stage->lock);
-    if (!is_in_sequence(file, off, end)) {
-        file->ahead_bytes = 0; /* somewhere else */
-        file->ahead_end = 0;
-        file->last_end = end;
-        file->in_sequence = 0;
-        atomic_store_explicit(&file->ahead_at, UINT64_MAX, memory_order_relaxed);
-        return;
-    }
-    if (end <= file->last_end)
-        return; /* it was asked for before */
-    file->last_end = end;
-    if (++file->in_sequence < SURE)
-        return; /* two that happen to be neighbours are no sequence */
-    if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
-        return;
-    file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_FIRST), AHEAD_MOST);
-    from = max_u64(file->last_end, file->ahead_end);
-    to = min_u64(file->last_end + file->ahead_bytes, size);
-    if (from < to) {
-        queue_ahead_locked(file, from / file->block_bytes, ceil_div(to, file->block_bytes));
-        file->ahead_end = to;
-    }
-    atomic_store_explicit(&file->ahead_at,
-                          to < size ? file->ahead_end - file->ahead_bytes / 2 : UINT64_MAX,
-                          memory_order_relaxed);
-}
-
-/* ---- what others fetch ---- */
-
-static uint64_t next_elsewhere(const struct file *file, uint64_t from)
-{
-    while (from < file->blocks && file_state(file, from) != BLOCK_ELSEWHERE)
-        from++;
-    return from;
-}
-
-/* Can a run have the block now? Of a file that comes as a whole it needs all. */
-static bool is_let_go(const struct file *file, uint64_t block)
-{
-    uint64_t first = file->version.whole_only ? 0 : block, claimed,
-             n = file->version.whole_only ? file->blocks : 1;
-
-    if (file->version.whole_only && file->coming) /* these claims are ours */
-        return false;
-    claimed = staged_claim(&file->staged, first, n);
-    staged_unclaim(&file->staged, first, claimed);
-    return claimed == n;
-}
-
-/* Fetch n blocks that another process has let go of, or (steal) gives no sign of life of. False:
- * it cannot be done now. */
-static bool take_over_locked(struct file *file, uint64_t first, uint64_t n, bool steal)
-{
-    enum run_why why = is_demanded_locked(file, 0, file->blocks) ? RUN_DEMAND : RUN_AHEAD;
-    uint64_t end = first + n;
-
-    for (uint64_t b = first; b < end && !steal; b++)
-        file_set_locked(file, b, BLOCK_UNKNOWN);
-    if (runs_make_locked(file, first, end, AHEAD_RUN, why, steal) == 0)
-        return true;
-    for (uint64_t b = first; b < end && !steal; b++)
-        if (file_state(file, b) == BLOCK_UNKNOWN)
-            file_set_locked(file, b, BLOCK_ELSEWHERE);
-    return false;
-}
-
-/* Look at the blocks that others fetch: some may have come, or their claims may have ended. Returns
- * false if there are none left. */
-static bool look_elsewhere(struct file *file, int64_t now)
-{
-    struct stage *stage = file->stage;
-    uint64_t before;
-    bool left = false, steal;
-
-    if (file_take(file, NULL) < 0)
-        return true;
-    lock_take(&stage->lock);
-    before = file->elsewhere;
-    lock_drop(&stage->lock);
-    for (uint64_t b = next_elsewhere(file, 0); b < file->blocks && !stage->ending;
-         b = next_elsewhere(file, b + 1))
-        look_at_blocks(file, b, b + 1);
-    lock_take(&stage->lock);
-    if (file->elsewhere < before)
-        file->elsewhere_since = now;
-    steal = now - file->elsewhere_since > STEAL_S * NS_PER_S;
-    for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1)) {
-        uint64_t n = 1;
-
-        while (b + n < file->blocks && n < 32 && file_state(file, b + n) == BLOCK_ELSEWHERE)
-            n++;
-        left = !((steal || is_let_go(file, b)) && take_over_locked(file, b, n, steal)) || left;
-        b += n - 1;
-    }
-    lock_drop(&stage->lock);
-    file_put(file);
-    return left;
-}
-
-/* Of all files. Returns when to look again. */
-static int64_t look_at_others(struct stage *stage, int64_t now)
-{
-    struct file *file, *left = NULL;
-    bool waited = false;
-
-    lock_take(&stage->lock);
-    file = stage->elsewhere;
-    stage->elsewhere = NULL;
-    lock_drop(&stage->lock);
-    while (file) {
-        struct file *next = file->next_elsewhere;
-
-        if (look_elsewhere(file, now)) {
-            file->next_elsewhere = left;
-            left = file;
-        } else {
-            lock_take(&stage->lock);
-            file->in_elsewhere = false;
-            if (file->elsewhere) { /* since we looked */
-                file->in_elsewhere = true;
-                file->next_elsewhere = stage->elsewhere;
-                stage->elsewhere = file;
-            }
-            lock_drop(&stage->lock);
-        }
-        file = next;
-    }
-    lock_take(&stage->lock);
-    while (left) {
-        struct file *next = left->next_elsewhere;
-
-        waited = waited || left->waits.n;
-
-        left->next_elsewhere = stage->elsewhere;
-        stage->elsewhere = left;
-        left = next;
-    }
-    file = stage->elsewhere;
-    lock_drop(&stage->lock);
-    return file ? now + (waited ? ELSEWHERE_MS : UNWAITED_MS) * NS_PER_MS : INT64_MAX;
-}
-
-/* ---- the background ---- */
 
 /* Runs of that kind that are under way. */
 static unsigned count_active(const struct stage *stage, enum run_why why)
@@ -276,58 +92,6 @@ static bool can_be_staged(struct file *file, int64_t now)
     LOCK_SCOPE(&file->stage->lock);
 
     return file->rest_until <= now;
-}
-
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
-                      uint64_t *ret_end, bool *ret_others)
-{
-    struct stage *stage = file->stage;
-    uint64_t record[RECORDS], first = to, end = to;
-
-    for (uint64_t at = from; at < to && end == to; at += RECORDS) {
-        size_t n = (size_t)min_u64(RECORDS, to - at);
-
-        staged_records(&file->staged, at, n, record);
-        lock_take(&stage->lock);
-        for (size_t i = 0; i < n && end == to; i++) {
-            enum block_state state = file_state(file, at + i);
-            bool missing =
-                !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT) &&
-                !(again ? file_has_passed(file, at + i) : file_was_used_up(file, at + i));
-
-            if (record[i] && state != BLOCK_COMING)
-                file_count_locked(file, at + i);
-            *ret_others = *ret_others || state == BLOCK_COMING || state == BLOCK_ELSEWHERE;
-            if (missing && first == to)
-                first = at + i;
-            if (first < to && (!missing || at + i - first >= most))
-                end = at + i;
-        }
-        lock_drop(&stage->lock);
-        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
-            break;
-    }
-    *ret_end = end;
-    return first;
-}
-
-/* How long the next run may be: with rate= no more than comes in a quarter of a second, and little
- * between rests. */
-uint64_t run_bytes_locked(const struct stage *stage)
-{
-    uint64_t bytes =
-        yield_is_taken(&stage->yield) ? min_u64(stage->run_bytes, YIELDING_RUN) : stage->run_bytes;
-
-    return stage->options.rate ? min_u64(bytes, stage->options.rate / 4) : bytes;
-}
-
-void spend_locked(struct stage *stage, int64_t now, uint64_t bytes)
-{
-    lock_assert_held(&stage->lock);
-    if (stage->options.rate)
-        stage->budget_ns =
-            (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +
-            (int64_t)((double)bytes * 1e9 / (double)stage->options.rate);
 }
 
 /* Queue the next run of the background. False: nothing is missing in the rest of this turn. */
@@ -469,6 +233,26 @@ static void stage_in_background(struct stage *stage, int64_t now)
 }
 
 /* ---- the thread ---- */
+
+int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over)
+{
+    struct run *gone = NULL;
+    int64_t give_up = waits_give_up_locked(stage, now, ret_over, &gone),
+            wake = runs_wake_asleep_locked(stage, now), next = give_up < wake ? give_up : wake;
+    bool waited = stage->quiet.n > 0;
+
+    runs_stop_late_locked(stage, now);
+    for (const struct run *run = stage->active.first; run && !waited; run = run->next)
+        waited = run->why != RUN_BACKGROUND;
+    if (waited && now + LOOK_MS * NS_PER_MS < next) /* runs_flush() */
+        next = now + LOOK_MS * NS_PER_MS;
+    if (gone) {
+        lock_drop(&stage->lock);
+        runs_let_go(gone);
+        lock_take(&stage->lock);
+    }
+    return next;
+}
 
 static int64_t earlier(int64_t a, int64_t b)
 {

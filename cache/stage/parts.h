@@ -1,281 +1,61 @@
-/* What the parts of the stage share: stage.c (life, counters), cache/stage/file.c (blocks of a
- * file, and the blob that reads them), cache/stage/waits.c (readers that wait, and their limit),
- * cache/stage/runs.c (transfers), cache/stage/next.c (what to fetch next), cache/stage/guided.c
- * (what the forecast of needs says of that), cache/stage/retention.c (what goes when there is no
- * room). */
+/* What the files of the stage call of each other. Calls go down this list, and to the
+ * right, never up:
+ *
+ *   stage.c                    life, files, counters
+ *   next.c                     the scheduler: the stage's thread
+ *   guided.c elsewhere.c       what the forecast of needs says; what other processes fetch
+ *   late.c retry_limit.c       runs that take too long; readers that wait too long
+ *   count.c reader.c           how much is here; the blob of a file
+ *   start.c                    which runs are transferred when
+ *   settle.c arrive.c claim.c  the end of a transfer; its bytes; claims before it
+ *   retention.c                what goes when there is no space
+ *   content.c drop.c ahead.c stop.c  bytes that are here; blocks and runs that go
+ *   runs.c speed.c             runs are made, listed, and leave; how fast the remote is
+ *   file.c                     which blocks of a file are here
+ *   waits.c overflow.c report.c
+ *
+ * What is below reports up through tables: a transfer its bytes and its end (struct transfer), a
+ * wait its end (struct waiter). */
 #ifndef EPOCHFS_CACHE_STAGE_PARTS_H
 #define EPOCHFS_CACHE_STAGE_PARTS_H
 
-#include <pthread.h>
-#include <sys/types.h>
+#include "cache/stage/state.h"
 
-#include "base/lock.h"
-#include "base/missing_ranges.h"
-#include "base/ranges.h"
-#include "base/yield.h"
-#include "cache/disk/quota.h"
-#include "cache/disk/staged_file.h"
-#include "cache/stage/overflow.h"
-#include "cache/stage/stage.h"
+/* ---- report.c ---- */
 
-/* The state of a block in this process. On disk it may be there all the same, put there by another.
- *
- * UNKNOWN   -> HERE, ABSENT  look_at_blocks()    its checksum is right, or not
- * ABSENT    -> HERE          look_at_blocks()    another process has fetched it
- * UNKNOWN, ABSENT, ELSEWHERE -> COMING  runs_make_locked(), run_grow()  a run of ours fetches it
- * COMING    -> HERE          publish_blocks()    wakes waits
- * COMING    -> ABSENT        publish_blocks()    it could not be written; wakes waits
- * COMING    -> ABSENT        release_blocks_locked()  the run has failed, or had no room
- * COMING    -> ELSEWHERE     claim_blocks()      another process fetches it
- * COMING    -> UNKNOWN       pass_what_came()    another process has fetched it before the claim
- * ELSEWHERE -> HERE          look_at_blocks()    it has come
- * ELSEWHERE -> UNKNOWN       take_over_locked()  the other process has let go of it
- * HERE      -> COMING        begin_drop_locked() by the keep policy: no run is made for it now
- * COMING    -> ABSENT, UNKNOWN  end_drop()       it is dropped; or not, for another one claims it
- * HERE      -> ABSENT        lost()              it could not be read
- * HERE      -> UNKNOWN       drop_bad()          its checksum was wrong
- * HERE, ABSENT -> UNKNOWN    forget_locked()     another process has dropped blocks; it is closed
- */
-enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, BLOCK_HERE };
-#define BLOCK_STATE   0x0f
-#define BLOCK_FLAGS   0xf0
-#define BLOCK_FETCHED 0x10 /* by this process, at least once */
-#define BLOCK_COUNTED 0x20 /* in staged_bytes */
-#define BLOCK_PASSED  0x40 /* keep=once: it was used up, */
-#define BLOCK_AGAIN   0x80 /* and is needed once more, as the forecast of needs says */
+/* There may be something to do for the stage's thread, which is started if there is none. */
+void stage_kick_locked(struct stage *stage);
 
-/* A range of blocks that somebody waits for. */
-struct wait {
-    struct range blocks; /* its head: in file->waits */
-    struct range quiet;  /* in stage->quiet: [monotonic_ns() of the last progress, as far as it was
-                            looked at; that + 1) */
-    struct file *file;
-    uint64_t left; /* blocks that are not here */
-    struct waiter *waiter;
-    struct wait *next; /* when it is over: of those that are told together */
-};
+/* Tell the listener of a failure, or, error 0, that the remote answers. No lock held. */
+void stage_tell(struct stage *stage, int error, const struct diag *reason);
 
-static inline struct wait *wait_of(struct range *blocks)
-{
-    return (struct wait *)blocks;
-}
+/* ---- waits.c ---- */
 
-enum file_verdict { FILE_NOT_VERIFIED, FILE_GOOD, FILE_BAD };
+/* Of the waits of a file those for some of the blocks [first, end), in order; NULL: no more. Get
+ * the next one before this one is over. */
+struct wait *wait_first_locked(struct file *file, uint64_t first, uint64_t end);
+struct wait *wait_next_locked(const struct wait *wait, uint64_t first, uint64_t end);
 
-/* A file of the remote; its head is the blob. */
-struct file {
-    struct blob blob;
-    /* Set by stage_add(), then constant: */
-    struct stage *stage;
-    char *url, *key, *version_text;
-    uint32_t block_bytes;
-    uint64_t blocks;
-    bool has_sha256;
-    uint8_t sha256[32];
-    uint64_t hash; /* of key */
+/* Somebody waits from now on; its blocks and what is left of them are set. */
+void wait_begin_locked(struct wait *wait, struct file *file, struct waiter *waiter);
 
-    _Atomic uint8_t *state; /* [blocks] enum block_state | flags; written with stage->lock held */
-    _Atomic uint32_t *used; /* [blocks] bytes that were used; NULL: not counted */
-    uint64_t *when; /* [blocks] as the forecast of needs said last, 0: never asked; of who lists
-                       victims */
-    _Atomic uint64_t drops;    /* of the staged file, when the states were right */
-    _Atomic uint64_t ahead_at; /* a read from this byte on fetches more ahead; UINT64_MAX: none */
-    _Atomic int failed;        /* -ESTALE: it has changed; -EBADMSG: differs from SHA256SUMS */
-    _Atomic int verdict;       /* enum file_verdict, of the SHA-256 */
-    _Atomic uint64_t counted;  /* bytes of blocks that are BLOCK_COUNTED */
-    _Atomic unsigned users;    /* threads and runs that use staged */
-    _Atomic bool is_open;
-    _Atomic bool recent;  /* used since it was last looked at for closing */
-    struct staged staged; /* constant while it is open */
+/* It is over: it goes to *ret_over. */
+void wait_end_locked(struct wait *wait, struct wait **ret_over);
 
-    struct file *_Atomic next; /* of all of the stage */
-    _Atomic bool done;         /* it is not read any more: blob_done() */
-    /* Guarded by stage->lock: */
-    struct file *next_in_bucket;
-    struct remote_version version; /* whole_only may be found out later */
-    bool opening;
-    struct file *newer, *older; /* of those that are open */
-    struct ranges waits;        /* struct wait, by their blocks */
-    struct ranges runs;         /* struct run, by theirs */
-    uint64_t coming, elsewhere; /* blocks in that state */
-    unsigned dropping;          /* drops that are under way */
-    bool surveyed;              /* what is on disk was counted; of who lists victims */
-    bool in_elsewhere;          /* of the stage's list of files with such blocks */
-    struct file *next_elsewhere;
-    int64_t gave_up; /* when patience with blocks last ended; 0: never */
-    uint64_t gave_up_first, gave_up_end;
-    int64_t elsewhere_since; /* when the last of them came */
-    uint64_t last_end;       /* byte behind the last demand */
-    unsigned in_sequence;    /* reads that went on where the one before ended */
-    uint64_t ahead_end;      /* byte up to which was fetched ahead */
-    uint64_t ahead_bytes;    /* how far to fetch ahead; 0: it is not read in sequence */
-    int64_t rest_until;      /* nothing in the background before */
-    struct run *whole;       /* that fetches all of it */
-};
+/* Blocks [first, end) have come (error 0) or will not: waits that are over by this go to *ret_over.
+ * A wait fails as a whole. */
+void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
+                       struct wait **ret_over);
 
-enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
+/* Does a reader wait for some of the blocks [first, end), and not only who fetches ahead? */
+bool is_demanded_locked(struct file *file, uint64_t first, uint64_t end);
 
-/* Blocks that are fetched by one transfer after another until all have come.
- *
- * QUEUED -> ACTIVE       runs_start()       a connection is free
- * ACTIVE -> ASLEEP       run_end()          it failed, and is tried again at wake_at
- * ASLEEP -> QUEUED       runs_wake_locked(), runs_hurry_locked()
- * ACTIVE -> gone         run_end()
- * QUEUED, ASLEEP -> gone runs_wake_locked()  patience has ended; runs_stop_locked() */
-enum run_state { RUN_QUEUED, RUN_ACTIVE, RUN_ASLEEP };
+/* Tell them. No lock held. */
+void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
 
-enum run_phase { RUN_STARTING, RUN_RUNNING, RUN_OVER }; /* of the transfer of an ACTIVE run */
+/* ---- file.c ---- */
 
-struct run {
-    struct transfer transfer; /* its head */
-    struct file *file;        /* has a user for it */
-    uint64_t first, n;        /* blocks; they change before it is first in the transport only */
-    bool whole;               /* of a file that comes as a whole; then some blocks may be HERE */
-    _Atomic int why;          /* enum run_why; written with stage->lock held */
-    _Atomic int64_t progress; /* when a block, or its share of bytes, last came; 0: never */
-    /* Guarded by stage->lock: */
-    struct run *next, *previous; /* of its list */
-    struct range blocks;         /* in file->runs, while it is in a list: [first, first + n) */
-    struct range alarm;          /* in stage->asleep, while it sleeps: [wake_at, ...) */
-    enum run_state state;
-    enum run_phase phase;
-    unsigned begun;      /* how often */
-    unsigned references; /* its list, and who starts it */
-    bool paused, stopping;
-    bool small;   /* it is beside the jobs: see is_small_locked() */
-    bool crowded; /* more than jobs were under way when it began */
-    int64_t made;
-    uint64_t when;      /* it is needed, by the forecast of needs; STAGE_NEVER: that is not known */
-    bool was_paused;    /* this transfer */
-    int64_t watched_at; /* since it was hurried: when its bytes were last looked at; 0: never */
-    uint64_t watched_bytes;   /* then */
-    unsigned failures;        /* in a row, without a block */
-    int over_error;           /* why it was stopped */
-    uint64_t claimed;         /* blocks from first on; the others are written without a claim */
-    bool steals;              /* it does without claims: who has them has given no sign of life */
-    _Atomic int64_t ready_at; /* since when there are complete blocks in the buffer; 0: none */
-    struct lock buffer_lock;  /* of what comes: before stage->lock */
-    /* Of the thread that starts it, then of who has buffer_lock: */
-    bool refused;   /* there is no room: all that comes goes to the overflow blocks */
-    uint64_t taken; /* bytes that were taken for blocks to come */
-    uint64_t done;  /* blocks from first on that are dealt with */
-    size_t fill;    /* bytes in buffer, of the blocks behind */
-    size_t buffer_capacity;
-    uint8_t *buffer;
-    _Atomic uint64_t bytes; /* of this transfer */
-    uint64_t share;         /* bytes that are progress: less in patience= is too slow to count */
-    uint64_t unheard;       /* bytes since the last progress */
-    int64_t came_at;        /* when bytes last came */
-    int64_t began;
-    int64_t first_at; /* when its first bytes came, */
-    size_t first_bytes;
-    int64_t published; /* when blocks were last written */
-    struct remote_version version;
-};
-
-struct run_list {
-    struct run *first, *last;
-    size_t n;
-};
-
-#define GUIDED_NEEDS 256
-
-/* What the forecast of needs has given. */
-struct guided {
-    const struct stage_needs *_Atomic needs; /* set before stage_begin(); NULL: none */
-    /* Guarded by stage->lock: */
-    uint64_t changes, jumps; /* that were told of, ever */
-    bool dry;                /* next() has given nothing since the last change */
-    bool all_here;           /* every block is on disk, so nothing that it gives is missing */
-    int64_t hold_until;      /* nothing planned before: there is no room for what is needed then */
-    /* Of the thread: */
-    uint64_t changes_seen, jumps_seen;
-    size_t at, n; /* need[at .. n) are left */
-    struct stage_need need[GUIDED_NEEDS];
-};
-
-struct victim;
-struct displaced;
-
-/* keep=plan: what goes when there is no room. */
-struct keeping {
-    /* Guarded by stage->lock: */
-    struct victim *victim; /* [n], the latest first; those before `at` have gone */
-    size_t n, at;
-    uint64_t jumps;    /* of the forecast of needs, when they were listed */
-    int64_t listed_at; /* monotonic_ns() */
-    unsigned passes;   /* lists that were made */
-    bool listing;      /* a thread makes the list */
-    bool is_full;      /* something had to go */
-    bool cannot;       /* the file system cannot drop */
-    bool holds_all;    /* the cache has room for all of the source, as it was */
-    int64_t holds_at;  /* then */
-    /* Of the thread: what it has fetched in the place of something else, and is not used yet. */
-    struct displaced *ahead; /* [AHEAD_MOST], a ring; NULL: none */
-    size_t ahead_at, ahead_n;
-    uint64_t ahead_bytes, ahead_jumps;
-};
-
-struct stage {
-    /* Set by stage_new(), then constant: */
-    struct stage_options options;
-    const struct cache_folder *cache;
-    struct transport *transport;
-    const struct stage_listener *_Atomic listener; /* see stage_set_listener(); NULL: none */
-    struct quota *quota;
-    unsigned open_most; /* descriptors */
-    struct stage_counters counters;
-    struct overflow overflow;
-    _Atomic bool ending;
-    _Atomic int64_t progress; /* of any run, monotonic_ns() */
-
-    struct lock lock;
-    pthread_cond_t wake; /* of the thread */
-    pthread_cond_t gone; /* a run has gone, or a file is open */
-    /* Guarded by lock: */
-    struct file *files, *last_file;
-    size_t n_files, buckets;
-    struct file **bucket; /* [buckets], a power of two; by the hash of their keys */
-    unsigned n_open;
-    struct file *newest, *oldest; /* of those that are open */
-    struct file *elsewhere;
-    struct run_list queued[RUN_WHYS], active, asleep;
-    struct ranges alarms; /* runs that are asleep, by when they are to wake */
-    struct ranges quiet;  /* waits, by their last progress as far as it was looked at */
-    uint64_t looks;       /* at the progress of a run, ever: what tests count */
-    uint8_t *buffer[16];  /* [n_buffers], of runs that have gone */
-    unsigned n_buffers;
-    unsigned alive;    /* runs, in lists or not */
-    unsigned starting; /* of them */
-    pthread_t thread;
-    bool runs, resting, begun;
-    bool kicked;     /* there may be something to do */
-    struct file *at; /* where the background goes on; NULL: at the first */
-    uint64_t at_block;
-    int full_error;     /* why what has come could not be kept; 0: it could */
-    int64_t full_until; /* look again then */
-    int64_t look_until; /* nothing is missing, or others fetch it; look again then */
-    bool all_staged;    /* nothing was missing when it looked last */
-    bool saw_missing;   /* in this turn through the files */
-    bool added;         /* files, since it began */
-    uint64_t missed;    /* blocks found missing or forgotten, ever; */
-    uint64_t missed_at; /* of them those when this turn began */
-    int64_t budget_ns;  /* rate=: nothing in the background before */
-    uint64_t run_bytes; /* of a run, adapted to the speed */
-    double wait_ns;     /* for the first byte of a transfer; 0: not measured yet */
-    double byte_ns;     /* for each byte behind the first ones, on one connection */
-    unsigned refusals;  /* of more than jobs at once, lately */
-    int64_t refused_at; /* the last one */
-    struct guided guided;
-    struct keeping keeping;
-    struct yield yield;  /* of the thread */
-    struct diag trouble; /* the last failure */
-    int trouble_error;   /* 0: it works again */
-};
-
-/* ---- cache/stage/file.c ---- */
-
-extern const struct blob_ops stage_blob_ops;
+#define LOOK_AT_ONCE 64 /* records of blocks */
 
 uint32_t file_block_len(const struct file *file, uint64_t block);
 
@@ -309,6 +89,14 @@ enum block_state file_here(const struct file *file, uint64_t drops);
  * anew before anything is written to it, and all that was known of it forgotten. No lock held. */
 uint64_t file_drops_to_write(struct file *file);
 
+/* Another process has dropped blocks since the count was drops, or the file was cut short: what was
+ * known of its blocks is forgotten. No lock held. */
+void file_forget(struct file *file, uint64_t drops);
+
+/* Blocks were dropped by this process. Unless another one did that, too, the others are as good as
+ * they were. */
+void file_dropped_locked(struct file *file, const struct staged_dropped *dropped);
+
 /* The block is on disk, whether we know its state or not. */
 void file_count_locked(struct file *file, uint64_t block);
 
@@ -323,60 +111,60 @@ bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record
  * at again, but absent ones are. The file must have been taken; no lock held. */
 void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
 
-/* Drop n ranges of blocks. No lock held; the file must have been taken. 0, or -errno of the last
- * that could not be dropped (-EOPNOTSUPP). */
-int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n);
+/* The block was looked at: whether it is here. drops: file->drops before that. No lock held. */
+void file_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops);
 
-/* Compare a file that is here with its SHA-256. 0; -EBADMSG: it differs, its blocks have been
- * dropped; -EAGAIN: a block is missing; or -errno. No lock held. */
-int file_verify(struct file *file, struct diag *d);
+/* The first of blocks [from, to) that is not on disk, and nobody fetches; to: none. again: also one
+ * that was used up, if it is needed once more. Those that are on disk are counted. *ret_end: behind
+ * the last of such, at most so many. *ret_others: there are some that others fetch. The file must
+ * have been taken; no lock held. */
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
+                      uint64_t *ret_end, bool *ret_others);
 
-/* ---- cache/stage/waits.c ---- */
+/* ---- runs.c ---- */
 
-/* Of the waits of a file those for some of the blocks [first, end), in order; NULL: no more. Get
- * the next one before this one is over. */
-struct wait *wait_first_locked(struct file *file, uint64_t first, uint64_t end);
-struct wait *wait_next_locked(const struct wait *wait, uint64_t first, uint64_t end);
-
-/* Somebody waits from now on; its blocks and what is left of them are set. */
-void wait_begin_locked(struct wait *wait, struct file *file, struct waiter *waiter);
-
-/* It is over: it goes to *ret_over. */
-void wait_end_locked(struct wait *wait, struct wait **ret_over);
-
-/* Blocks [first, end) have come (error 0) or will not: waits that are over by this go to *ret_over.
- * A wait fails as a whole. */
-void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
-                       struct wait **ret_over);
-
-/* Does a reader wait for some of the blocks [first, end), and not only who fetches ahead? */
-bool is_demanded_locked(struct file *file, uint64_t first, uint64_t end);
-
-/* Tell them. No lock held. */
-void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
-
-/* When the run, which nobody stops, last made progress: what counts is said there, and nowhere
- * else. monotonic_ns() */
-int64_t run_progress_locked(const struct run *run);
-
-/* Waits for what has made no progress for `patience=` go to *ret_over, and runs that they alone
- * waited for to *ret_gone, to be let go. Returns when to look again. */
-int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over,
-                             struct run **ret_gone);
-
-/* ---- cache/stage/runs.c ---- */
+#define DEMAND_BYTES (UINT64_C(4) << 20) /* of a run that somebody waits for */
+#define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
+#define AHEAD_RUN    (UINT64_C(4) << 20) /* bytes of a run that is fetched ahead */
+#define BACKOFF_MS   200                 /* the first time that a run sleeps for */
 
 /* Of the runs of a file those with some of the blocks [first, end), as wait_first_locked(). */
 struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end);
 struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end);
 
+/* Put a run into the list of that state. */
+void run_move_locked(struct run *run, enum run_state state);
+void run_sleep_locked(struct run *run, int64_t until);
+
+/* Queue what has slept enough. Returns when to do that again. */
+int64_t runs_wake_asleep_locked(struct stage *stage, int64_t now);
+
+/* The run has blocks [first, first + n) from now on. */
+void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n);
+
+/* When the run, which nobody stops, last made progress: what counts is said there, and nowhere
+ * else. monotonic_ns() */
+int64_t run_progress_locked(const struct run *run);
+
+/* The run is hurried: what it brings is measured from now on. */
+void run_watch_locked(struct run *run);
+
+/* The same, since then. */
+void run_watch_from_locked(struct run *run, int64_t since);
+
 bool is_waited_for_locked(const struct run *run);
 
-/* Stop a run that nobody waits for any more, or (not under way) have it leave: it is in *gone. */
-void run_give_up_locked(struct run *run, struct wait **over, struct run **gone);
+/* Would anybody have what comes and is not kept? No lock held. */
+bool run_is_wanted(const struct run *run);
 
-#define DEMAND_BYTES (UINT64_C(4) << 20) /* of a run that somebody waits for */
-#define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take beside its blocks */
+/* Bytes that have not come, but for those in the buffer. */
+uint64_t run_bytes_left(const struct run *run);
+
+/* What memory still has is fetched again by the background only, which may find space for it. */
+bool run_is_to_fetch(struct file *file, uint64_t block, enum run_why why, bool steal);
+
+/* Make one run of n blocks. 0, -ENOMEM or -EINTR. */
+int run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why, bool steal);
 
 /* Make runs of those of the blocks [first, end) that nobody fetches, of at most that many bytes,
  * and queue them. steal: those, too, that another process fetches. 0, -ENOMEM, or -EINTR: the stage
@@ -395,56 +183,29 @@ void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
 bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
                               uint64_t capacity);
 
-/* Forget the runs of the background that have not begun. No lock held. */
-void runs_take_back(struct stage *stage);
-
-/* Bytes for which a transfer waits as long as they then take to come. */
-uint64_t runs_worth_locked(struct stage *stage);
-
-/* May the background have one more run, as far as connections are concerned? */
-bool runs_have_place_locked(struct stage *stage);
-
 /* Somebody waits for blocks that are on their way already: they are at least as urgent as why. */
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why);
 
-/* Start what is queued, for as long as connections are free. No lock held. */
-void runs_start(struct stage *stage);
+/* The run leaves its list; the caller lets it go, without the lock. error: of the waits for blocks
+ * that have not come; 0: they go on, with another run. */
+void run_leave_locked(struct run *run, int error, struct wait **over);
 
-/* Queue what has slept enough; give up what somebody has waited for too long. Returns when to look
- * again. */
-int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over);
-
-/* Publish blocks that have come, and wait for others to be written with them, though nothing comes
- * any more. No lock held. */
-void runs_flush(struct stage *stage);
-
-/* Stop all that is under way, and forget what is not; all who wait get -EINTR. */
-void runs_stop_locked(struct stage *stage, struct wait **ret_over);
+/* Let go of a run; the last who does frees it. No lock held. */
+void run_let_go(struct run *run);
 
 /* Buffers that no run has. */
 void runs_free_buffers_locked(struct stage *stage);
 
-/* ---- cache/stage/late.c ---- */
+/* ---- speed.c ---- */
 
-/* The run is hurried: what it brings is measured from now on. */
-void run_watch_locked(struct run *run);
+/* A transfer of the run is done: how long its first byte took, and how fast the others came. */
+void speed_measure_locked(struct stage *stage, const struct run *run, int64_t now);
 
-/* Stop runs that bring too much that nobody waits for before what a reader waits for. */
-void runs_stop_late_locked(struct stage *stage, int64_t now);
+/* How long the next run of the background is, by that. */
+void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now);
 
-/* ---- cache/stage/next.c ---- */
-
-void *stage_main(void *arg); /* the thread */
-
-/* A reader wants bytes [off, off + len): if the file is read in sequence fetch more ahead. */
-void ahead_locked(struct file *file, uint64_t off, uint64_t len);
-
-/* The first of blocks [from, to) that is not on disk, and nobody fetches; to: none. again: also one
- * that was used up, if it is needed once more. Those that are on disk are counted. *ret_end: behind
- * the last of such, at most so many. *ret_others: there are some that others fetch. The file must
- * have been taken; no lock held. */
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
-                      uint64_t *ret_end, bool *ret_others);
+/* Bytes for which a transfer waits as long as they then take to come. */
+uint64_t runs_worth_locked(struct stage *stage);
 
 /* Of the next run of the background, bytes. */
 uint64_t run_bytes_locked(const struct stage *stage);
@@ -452,17 +213,47 @@ uint64_t run_bytes_locked(const struct stage *stage);
 /* A run of the background was made: with rate= the next one has to wait. */
 void spend_locked(struct stage *stage, int64_t now, uint64_t bytes);
 
-/* ---- cache/stage/guided.c ---- */
+/* ---- stop.c ---- */
 
-/* All in the thread, no lock held. GUIDED_MADE: a run was queued; GUIDED_NONE: nothing is planned
- * now; GUIDED_HELD: there is no room for what is next. */
-enum guided_step { GUIDED_MADE, GUIDED_NONE, GUIDED_HELD };
-enum guided_step guided_more(struct stage *stage, int64_t now);
+/* Forget the runs of the background that have not begun. No lock held. */
+void runs_take_back(struct stage *stage);
 
-/* Is there perhaps something planned to be fetched? */
-bool guided_may_locked(const struct stage *stage, int64_t now);
+/* Stop a run that nobody waits for any more, or (not under way) have it leave: it is in *gone. */
+void run_give_up_locked(struct run *run, struct wait **over, struct run **gone);
 
-/* ---- cache/stage/retention.c ---- */
+/* Let go of runs that have left, a list by next. No lock held. */
+void runs_let_go(struct run *gone);
+
+/* Stop all that is under way, and forget what is not; all who wait get -EINTR. */
+void runs_stop_locked(struct stage *stage, struct wait **ret_over);
+
+/* ---- ahead.c ---- */
+
+/* A reader wants bytes [off, off + len): if the file is read in sequence fetch more ahead. */
+void ahead_locked(struct file *file, uint64_t off, uint64_t len);
+
+/* ---- drop.c ---- */
+
+/* Drop n ranges of blocks. No lock held; the file must have been taken. 0, or -errno of the last
+ * that could not be dropped (-EOPNOTSUPP). */
+int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n);
+
+void file_drop_blocks(struct file *file, uint64_t first, uint64_t n);
+
+/* ---- content.c ---- */
+
+/* Blocks from first on that are HERE. */
+uint64_t file_count_here(const struct file *file, uint64_t first, uint64_t end);
+
+/* 0; -EAGAIN: bytes are missing; or -errno. *ret_overflow: not all is on disk. The file must have
+ * been taken. */
+int file_read(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_overflow);
+
+/* Compare a file that is here with its SHA-256. 0; -EBADMSG: it differs, its blocks have been
+ * dropped; -EAGAIN: a block is missing; or -errno. No lock held. */
+int file_verify(struct file *file, struct diag *d);
+
+/* ---- retention.c ---- */
 
 /* Take room for bytes that are needed at `when`. With keep=plan blocks are dropped that are needed
  * later. 0; KEEP_IN_MEMORY: none was taken, there is place for them in the overflow blocks; or
@@ -485,11 +276,90 @@ void keep_prepare(struct stage *stage);
 
 void keep_release(struct keeping *keeping);
 
-/* ---- stage.c ---- */
+/* ---- claim.c ---- */
 
-void stage_kick_locked(struct stage *stage); /* there may be something to do; starts the thread */
+/* Of a run that is being started. Claim its blocks: what another process has claimed it fetches.
+ * False: nothing is left. */
+bool run_claim(struct run *run);
 
-/* Tell the listener of a failure, or, error 0, that the remote answers. No lock held. */
-void stage_tell(struct stage *stage, int error, const struct diag *reason);
+/* After the claim: keep the first blocks that are to be fetched; others are looked at, and made to
+ * runs again. False: nothing is left. */
+bool run_pass_what_came(struct run *run);
+
+/* Has another process made something else of the whole file, and nobody waits for bytes of it? */
+bool run_is_done_elsewhere(const struct run *run);
+
+/* ---- arrive.c ---- */
+
+/* For the transfer of a run: see struct transfer. */
+bool run_data_came(struct transfer *transfer, const void *bytes, size_t n);
+bool run_grow(struct transfer *transfer);
+
+/* Publish whatever is complete. No lock held. */
+void run_publish_ready(struct run *run);
+
+/* Publish blocks that have come, and wait for others to be written with them, though nothing comes
+ * any more. No lock held. */
+void runs_flush(struct stage *stage);
+
+/* When what the run brings is needed: only what is needed later than that makes space for it. 0:
+ * somebody waits. No lock held. */
+uint64_t run_needed_when(const struct run *run);
+
+/* What comes cannot be kept: the background rests for a while. */
+void stage_note_full(struct stage *stage, int error);
+
+/* ---- settle.c ---- */
+
+/* The end() of the transfer of a run. */
+void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
+             const struct diag *d);
+
+/* ---- start.c ---- */
+
+/* Start what is queued, for as long as connections are free. No lock held. */
+void runs_start(struct stage *stage);
+
+/* May the background have one more run, as far as connections are concerned? */
+bool runs_have_place_locked(struct stage *stage);
+
+/* ---- reader.c ---- */
+
+extern const struct blob_ops stage_blob_ops;
+
+/* ---- retry_limit.c ---- */
+
+/* Waits for what has made no progress for `patience=` go to *ret_over, and runs that they alone
+ * waited for to *ret_gone, to be let go. Returns when to look again. */
+int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over,
+                             struct run **ret_gone);
+
+/* ---- late.c ---- */
+
+/* Stop runs that bring too much that nobody waits for before what a reader waits for. */
+void runs_stop_late_locked(struct stage *stage, int64_t now);
+
+/* ---- elsewhere.c ---- */
+
+/* Look at the blocks that others fetch. Returns when to look again. */
+int64_t look_at_others(struct stage *stage, int64_t now);
+
+/* ---- guided.c ---- */
+
+/* All in the thread, no lock held. GUIDED_MADE: a run was queued; GUIDED_NONE: nothing is planned
+ * now; GUIDED_HELD: there is no room for what is next. */
+enum guided_step { GUIDED_MADE, GUIDED_NONE, GUIDED_HELD };
+enum guided_step guided_more(struct stage *stage, int64_t now);
+
+/* Is there perhaps something planned to be fetched? */
+bool guided_may_locked(const struct stage *stage, int64_t now);
+
+/* ---- next.c ---- */
+
+void *stage_main(void *arg); /* the thread */
+
+/* Queue what has slept enough; give up what somebody has waited for too long. Returns when to look
+ * again. */
+int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over);
 
 #endif

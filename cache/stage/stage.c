@@ -1,7 +1,6 @@
 #include "cache/stage/stage.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +22,6 @@
 #define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
 #define AUTO_BLOCKS     32768               /* of a file */
 #define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes a byte of memory, or some */
-
-const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
-                                                    100, 500, 1000, 5000, 20000, 60000};
 
 /* ---- life ---- */
 
@@ -140,21 +136,6 @@ void stage_free(struct stage *stage)
     pthread_cond_destroy(&stage->gone);
     lock_release(&stage->lock);
     free(stage);
-}
-
-void stage_kick_locked(struct stage *stage)
-{
-    sigset_t all, before;
-
-    lock_assert_held(&stage->lock);
-    stage->kicked = true;
-    pthread_cond_signal(&stage->wake);
-    if (stage->runs || stage->ending || stage->resting)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    stage->runs = pthread_create(&stage->thread, NULL, stage_main, stage) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void stage_rest(struct stage *stage)
@@ -470,18 +451,6 @@ struct stage_counters *stage_counters(struct stage *stage)
     return &stage->counters;
 }
 
-void stage_waited(struct stage *stage, int64_t ns)
-{
-    struct stage_counters *c = &stage->counters;
-    unsigned class = 0;
-
-    while (class < STAGE_WAIT_CLASSES && ns > stage_wait_ms[class] * NS_PER_MS)
-        class ++;
-    atomic_fetch_add_explicit(&c->waits, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->wait_ns, (uint64_t)ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
-}
-
 struct quota *stage_quota(struct stage *stage)
 {
     return stage->quota;
@@ -500,16 +469,6 @@ uint64_t stage_quota_limit(struct stage *stage)
 void stage_set_listener(struct stage *stage, const struct stage_listener *listener)
 {
     atomic_store(&stage->listener, listener);
-}
-
-void stage_tell(struct stage *stage, int error, const struct diag *reason)
-{
-    const struct stage_listener *listener = atomic_load(&stage->listener);
-
-    if (listener && error < 0)
-        listener->failed(listener->ctx, error, diag_text(reason, error));
-    else if (listener)
-        listener->answered(listener->ctx);
 }
 
 void stage_trouble(struct stage *stage, char *ret, size_t capacity)

@@ -1,0 +1,64 @@
+/* What a reader in sequence will want soon: a window ahead of it that doubles while it goes on. */
+#include "base/checked.h"
+#include "cache/stage/parts.h"
+
+#define AHEAD_FIRST (UINT64_C(256) << 10)
+#define AHEAD_LEAST (UINT64_C(1) << 20) /* bytes */
+#define AHEAD_MOST  (UINT64_C(32) << 20)
+#define SURE        2                   /* reads that go on where others ended */
+#define SLACK       (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
+
+/* Does the read go on where the one before has ended? It may be one further. Once it is known that
+ * reads are in sequence they may come more out of order. */
+static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
+{
+    uint64_t gap = file->ahead_bytes ? SLACK : max_u64(end - off, file->block_bytes);
+
+    return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
+}
+
+/* Queue blocks [first, end), but what is used up. */
+static void queue_ahead_locked(struct file *file, uint64_t first, uint64_t end)
+{
+    while (first < end) {
+        uint64_t n = 0;
+
+        while (first + n < end && !file_has_passed(file, first + n))
+            n++;
+        if (n)
+            runs_make_locked(file, first, first + n, AHEAD_RUN, RUN_AHEAD, false);
+        first += n ? n : 1;
+    }
+}
+
+void ahead_locked(struct file *file, uint64_t off, uint64_t len)
+{
+    uint64_t end = off + len, size = file->blob.size, from, to;
+
+    lock_assert_held(&file->stage->lock);
+    if (!is_in_sequence(file, off, end)) {
+        file->ahead_bytes = 0; /* somewhere else */
+        file->ahead_end = 0;
+        file->last_end = end;
+        file->in_sequence = 0;
+        atomic_store_explicit(&file->ahead_at, UINT64_MAX, memory_order_relaxed);
+        return;
+    }
+    if (end <= file->last_end)
+        return; /* it was asked for before */
+    file->last_end = end;
+    if (++file->in_sequence < SURE)
+        return; /* two that happen to be neighbours are no sequence */
+    if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
+        return;
+    file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_FIRST), AHEAD_MOST);
+    from = max_u64(file->last_end, file->ahead_end);
+    to = min_u64(file->last_end + file->ahead_bytes, size);
+    if (from < to) {
+        queue_ahead_locked(file, from / file->block_bytes, ceil_div(to, file->block_bytes));
+        file->ahead_end = to;
+    }
+    atomic_store_explicit(&file->ahead_at,
+                          to < size ? file->ahead_end - file->ahead_bytes / 2 : UINT64_MAX,
+                          memory_order_relaxed);
+}

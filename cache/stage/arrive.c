@@ -1,0 +1,332 @@
+/* Bytes of a run come: they are gathered to blocks, written to disk, and published to those who
+ * wait.
+ *
+ * run->buffer_lock is held while bytes are dealt with, stage->lock only to publish. What cannot be
+ * written goes to the overflow blocks. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include "cache/stage/parts.h"
+
+#define NS_PER_MS    INT64_C(1000000)
+#define NS_PER_S     INT64_C(1000000000)
+#define DEMAND_GROUP (UINT64_C(128) << 10) /* that is enough where somebody waits */
+#define PUBLISH_MS   5 /* then complete blocks are written, though there could be more */
+#define FULL_S       5
+#define BUSY_S       1  /* another process drops */
+#define EXTENT_BYTES 16 /* that the file system may need to know where a piece of a file is */
+
+/* Something has come that counts for patience. */
+static void note_progress(struct run *run)
+{
+    run->unheard = 0;
+    atomic_store_explicit(&run->progress, run->came_at, memory_order_relaxed);
+    atomic_store_explicit(&run->file->stage->progress, run->came_at, memory_order_relaxed);
+}
+
+static void count_bytes(struct run *run, size_t n)
+{
+    struct stage_counters *c = &run->file->stage->counters;
+    int64_t now = monotonic_ns();
+
+    run->came_at = now;
+    run->unheard += n;
+    if (run->unheard >= run->share)
+        note_progress(run);
+    if (!run->bytes) {
+        run->first_at = now;
+        run->first_bytes = n;
+    }
+    run->bytes += n;
+    atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
+                              memory_order_relaxed);
+}
+
+/* When what the run brings is needed: only what is needed later than that makes room for it. 0:
+ * somebody waits. */
+uint64_t run_needed_when(const struct run *run)
+{
+    const struct file *file = run->file;
+    const struct stage_needs *needs = atomic_load(&file->stage->guided.needs);
+    uint64_t off = run->first * file->block_bytes;
+
+    if (file->stage->options.keep != STAGE_PLAN || !needs)
+        return STAGE_NEVER;
+    if (run_is_wanted(run))
+        return 0;
+    return run->why == RUN_BACKGROUND
+               ? run->when
+               : needs->when(needs->ctx, &file->blob, off,
+                             min_u64(run->n * file->block_bytes, file->blob.size - off));
+}
+
+/* Room for what is written next: a run that has grown to the whole file, or has to write blocks
+ * again, has not taken enough. 0, KEEP_IN_MEMORY or -errno. */
+static int take_more_quota(struct run *run, uint64_t bytes)
+{
+    uint64_t more = bytes > run->taken ? bytes + RUN_OVERHEAD - run->taken : 0;
+    int r = more ? keep_take_quota(run->file->stage, more, run_needed_when(run)) : 0;
+
+    run->taken += r == 0 ? more : 0;
+    return r;
+}
+
+/* Disk space that n blocks take beside their bytes: for records where none were, and for a new
+ * piece of the file; where the block was before, it is a piece already, or soon one again. */
+static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
+{
+    bool is_new =
+        !(atomic_load_explicit(&run->file->state[first], memory_order_relaxed) & BLOCK_FETCHED);
+
+    return staged_publish_takes(&run->file->staged, first, n) + (is_new ? EXTENT_BYTES : 0);
+}
+
+/* Write the first n blocks of the buffer to disk. 0; KEEP_IN_MEMORY: not there; -ENOSPC, -EDQUOT:
+ * there is no room; -EAGAIN: another process drops blocks, and some of ours are not claimed; or
+ * -errno. */
+static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
+{
+    struct file *file = run->file;
+    uint64_t first = run->first + run->done, records[256], beside;
+    AUTO_CLOSE int excludes = -1;
+    const uint8_t *at = run->buffer;
+    int r;
+
+    assert(n <= ARRAY_LEN(records));
+    beside = disk_beside(run, first, n);
+    r = take_more_quota(run, bytes + beside);
+    if (r == KEEP_IN_MEMORY)
+        return r;
+    if (r == 0 && run->done + n > run->claimed)
+        r = excludes = staged_exclude_drops(&file->staged);
+    if (r < 0)
+        return r;
+    for (uint64_t i = 0; i < n; i++) {
+        records[i] = staged_checksum(&file->staged, first + i, at);
+        at += file_block_len(file, first + i);
+    }
+    r = staged_write(&file->staged, run->buffer, (size_t)bytes, first * file->block_bytes);
+    if (r == 0)
+        r = staged_publish(&file->staged, first, (size_t)n, records);
+    if (r < 0)
+        return r;
+    beside = min_u64(beside, run->taken - bytes);
+    quota_settle(file->stage->quota, bytes + beside);
+    run->taken -= bytes + beside;
+    return 0;
+}
+
+static void keep_overflow(struct run *run, uint64_t n)
+{
+    struct file *file = run->file;
+    const uint8_t *at = run->buffer;
+
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t block = run->first + run->done + i;
+
+        overflow_add(&file->stage->overflow, file, block, at, file_block_len(file, block));
+        at += file_block_len(file, block);
+    }
+}
+
+static void note_fetched_locked(struct file *file, uint64_t block)
+{
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+
+    if (state & BLOCK_FETCHED)
+        return;
+    atomic_store_explicit(&file->state[block], state | BLOCK_FETCHED, memory_order_release);
+    atomic_fetch_add_explicit(&file->stage->counters.distinct_bytes, file_block_len(file, block),
+                              memory_order_relaxed);
+}
+
+/* What comes cannot be kept: the background rests for a while. */
+void stage_note_full(struct stage *stage, int error)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    stage->full_error = error;
+    stage->full_until = monotonic_ns() + (error == -EAGAIN ? BUSY_S : FULL_S) * NS_PER_S;
+    pthread_cond_broadcast(&stage->gone);
+}
+
+/* The first n blocks of the buffer, of so many bytes, are complete. */
+static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
+{
+    struct file *file = run->file;
+    uint64_t first = run->first + run->done, drops = file_drops_to_write(file);
+    struct wait *over = NULL;
+    int r = run->refused ? -ENOSPC : drops == UINT64_MAX ? -EIO : write_blocks(run, n, bytes);
+
+    if (r < 0) {
+        if (!run->refused) {
+            quota_give_back(file->stage->quota, run->taken);
+            run->taken = 0;
+            stage_note_full(file->stage, r);
+        }
+        run->refused = true;
+        atomic_fetch_add_explicit(&file->stage->counters.refused, n, memory_order_relaxed);
+    }
+    if (r != 0)
+        keep_overflow(run, n);
+    if (run->claimed > run->done) /* before anybody here may claim them again */
+        staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
+    note_progress(run); /* before anybody hears of it */
+    lock_take(&file->stage->lock);
+    for (uint64_t b = first; b < first + n; b++) {
+        note_fetched_locked(file, b);
+        file_set_locked(file, b, r == 0 ? file_here(file, drops) : BLOCK_ABSENT);
+    }
+    waits_over_locked(file, first, first + n, 0, &over);
+    run->failures = 0;
+    lock_drop(&file->stage->lock);
+    waits_tell(file->stage, over, 0, NULL);
+    run->done += n;
+    run->published = run->came_at;
+    run->fill -= bytes;
+    memmove(run->buffer, run->buffer + bytes, run->fill);
+}
+
+/* Complete blocks at the front of the buffer, and their bytes. */
+static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes)
+{
+    uint64_t n = 0, bytes = 0;
+
+    while (run->done + n < run->n) {
+        uint32_t len = file_block_len(run->file, run->first + run->done + n);
+
+        if (bytes + len > run->fill)
+            break;
+        bytes += len;
+        n++;
+    }
+    *ret_bytes = bytes;
+    return n;
+}
+
+/* Of a file that comes as a whole: was the block at the front of the buffer here before? */
+static bool is_known(const struct run *run)
+{
+    return run->whole && file_state(run->file, run->first + run->done) == BLOCK_HERE;
+}
+
+/* Is a wait over with the n blocks at the front of the buffer? */
+static bool ends_a_wait(const struct run *run, uint64_t n)
+{
+    uint64_t first = run->first + run->done, end = first + n;
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    for (const struct wait *w = wait_first_locked(run->file, first, end); w;
+         w = wait_next_locked(w, first, end))
+        if (w->left <= min_u64(end, w->blocks.end) - max_u64(first, w->blocks.first))
+            return true;
+    return false;
+}
+
+/* Shall n complete blocks be published at once? To write blocks one by one takes its time, too. */
+static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
+{
+    int64_t since = run->came_at - run->published;
+
+    if (run->whole || run->fill == run->buffer_capacity || since > PUBLISH_MS * NS_PER_MS)
+        return true;
+    return atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND &&
+           (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
+}
+
+/* Whatever is complete. */
+void run_publish_ready(struct run *run)
+{
+    LOCK_SCOPE(&run->buffer_lock);
+    uint64_t bytes, n = complete_blocks(run, &bytes);
+
+    if (n && !run->whole)
+        publish_blocks(run, n, bytes);
+    atomic_store(&run->ready_at, 0);
+}
+
+void runs_flush(struct stage *stage)
+{
+    int64_t since = monotonic_ns() - PUBLISH_MS * NS_PER_MS, ready_at;
+
+    for (;;) {
+        struct run *run;
+
+        lock_take(&stage->lock);
+        for (run = stage->active.first; run; run = run->next) {
+            ready_at = atomic_load(&run->ready_at);
+            if (ready_at && ready_at < since && run->phase == RUN_RUNNING)
+                break;
+        }
+        if (run)
+            run->references++;
+        lock_drop(&stage->lock);
+        if (!run)
+            return;
+        run_publish_ready(run);
+        run_let_go(run);
+    }
+}
+
+bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
+{
+    struct run *run = (struct run *)transfer;
+    const uint8_t *at = bytes;
+    uint64_t ready_bytes;
+    bool refused;
+
+    lock_take(&run->buffer_lock);
+    count_bytes(run, n);
+    while (n && run->done < run->n) {
+        size_t take = (size_t)min_u64(n, run->buffer_capacity - run->fill);
+        uint64_t ready;
+
+        if (run->whole) /* one by one: some may be known */
+            take = (size_t)min_u64(take, file_block_len(run->file, run->done) - run->fill);
+        memcpy(run->buffer + run->fill, at, take);
+        run->fill += take;
+        at += take;
+        n -= take;
+        ready = complete_blocks(run, &ready_bytes);
+        if (ready && is_known(run)) {
+            if (run->done < run->claimed)
+                staged_unclaim(&run->file->staged, run->first + run->done, 1);
+            run->done++;
+            run->fill = 0;
+        } else if (ready && (run->done + ready == run->n || is_urgent(run, ready, ready_bytes))) {
+            publish_blocks(run, ready, ready_bytes);
+        }
+    }
+    refused = run->refused;
+    atomic_store(&run->ready_at, complete_blocks(run, &ready_bytes) ? run->came_at : 0);
+    lock_drop(&run->buffer_lock);
+    if (refused && !run_is_wanted(run))
+        return false;
+    return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
+}
+
+/* The remote gives no parts: the run becomes that of the whole file, if there is none. */
+bool run_grow(struct transfer *transfer)
+{
+    struct run *run = (struct run *)transfer;
+    struct file *file = run->file;
+    LOCK_SCOPE(&file->stage->lock);
+
+    file->version.whole_only = true;
+    if (file->whole || run->first || run->done || run->fill || run->stopping)
+        return false;
+    for (uint64_t b = run->n; b < file->blocks; b++)
+        if (run_is_to_fetch(file, b, RUN_BACKGROUND, true))
+            file_set_locked(file, b, BLOCK_COMING);
+    if (run->claimed == run->n) /* what another process has claimed, too, comes twice */
+        run->claimed += staged_claim(&file->staged, run->n, file->blocks - run->n);
+    file->whole = run;
+    run->whole = true;
+    run->small = false;
+    run_set_blocks_locked(run, 0, file->blocks);
+    transfer->len = file->blob.size;
+    return true;
+}

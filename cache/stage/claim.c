@@ -1,0 +1,130 @@
+/* The claims of a run that is about to start: no two processes fetch a block at the same time. What
+ * another process has claimed it fetches; what it has brought since need not be fetched. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/stage/parts.h"
+
+/* Of a run that is being started: blocks that this process need not fetch after all. */
+static void trim_locked(struct run *run, uint64_t n, enum block_state state)
+{
+    struct file *file = run->file;
+
+    lock_assert_held(&file->stage->lock);
+    for (uint64_t b = run->first + n; b < run->first + run->n; b++)
+        if (file_state(file, b) == BLOCK_COMING)
+            file_set_locked(file, b, state);
+    run_set_blocks_locked(run, run->first, n);
+}
+
+/* Claim the blocks of the run: what another process has claimed it fetches. Returns false if
+ * nothing is left. */
+bool run_claim(struct run *run)
+{
+    struct file *file = run->file;
+    uint64_t n;
+
+    if (run->claimed || run->steals)
+        return true;
+    n = staged_claim(&file->staged, run->first, run->n);
+    if (run->whole && n && n < run->n) { /* all of it or nothing */
+        staged_unclaim(&file->staged, run->first, n);
+        n = 0;
+    }
+    lock_take(&file->stage->lock);
+    run->claimed = n;
+    if (n < run->n) {
+        trim_locked(run, n, BLOCK_ELSEWHERE);
+        if (!file->in_elsewhere) {
+            file->in_elsewhere = true;
+            file->next_elsewhere = file->stage->elsewhere;
+            file->stage->elsewhere = file;
+        }
+        file->elsewhere_since = monotonic_ns();
+        stage_kick_locked(file->stage); /* it looks when they have come */
+    }
+    lock_drop(&file->stage->lock);
+    return n > 0;
+}
+
+/* Of blocks that were claimed: has another process fetched it meanwhile? One that is not what its
+ * record says is fetched again. */
+static bool has_come(const struct run *run, uint64_t block, uint64_t record, uint8_t *buf)
+{
+    const uint64_t none = 0;
+
+    if (!record)
+        return false;
+    if (buf && file_block_is_good(run->file, block, record, buf))
+        return true;
+    staged_publish(&run->file->staged, block, 1, &none);
+    return false;
+}
+
+/* How many of the claimed blocks have come, and of how many behind them that is not so. */
+static void count_come(const struct run *run, uint8_t *buf, uint64_t *ret_come, uint64_t *ret_keep)
+{
+    uint64_t record[64], come = 0, keep = 0;
+
+    for (uint64_t b = 0; b < run->n; b++) {
+        if (b % ARRAY_LEN(record) == 0)
+            staged_records(&run->file->staged, run->first + b,
+                           (size_t)min_u64(ARRAY_LEN(record), run->n - b), record);
+        if (!has_come(run, run->first + b, record[b % ARRAY_LEN(record)], buf))
+            keep++;
+        else if (keep)
+            break;
+        else
+            come++;
+    }
+    *ret_come = come;
+    *ret_keep = keep;
+}
+
+/* After the claim: keep the first blocks that are to be fetched; others are looked at, and made to
+ * runs again. Returns false if nothing is left. */
+bool run_pass_what_came(struct run *run)
+{
+    struct file *file = run->file;
+    AUTO_FREE uint8_t *buf = NULL;
+    uint64_t first = run->first, n = run->n, come, keep;
+    struct wait *over = NULL;
+
+    if (run->whole || run->steals || run->begun > 1 || atomic_load(&file->drops) == UINT64_MAX)
+        return true;
+    buf = malloc(file->block_bytes);
+    count_come(run, buf, &come, &keep);
+    if (keep == n)
+        return true;
+    lock_take(&file->stage->lock);
+    for (uint64_t b = first; b < first + n; b++)
+        if (b < first + come || b >= first + come + keep)
+            file_set_locked(file, b, BLOCK_UNKNOWN);
+    staged_unclaim(&file->staged, first, come);
+    staged_unclaim(&file->staged, first + come + keep, n - come - keep);
+    run_set_blocks_locked(run, first + come, keep);
+    run->claimed = keep;
+    lock_drop(&file->stage->lock);
+    look_at_blocks(file, first, first + n); /* it wakes who waits for them */
+    lock_take(&file->stage->lock);
+    if (runs_make_locked(file, first, first + n, UINT64_MAX, (enum run_why)run->why, false) < 0)
+        runs_make_for_waits_locked(file, first, first + n, &over);
+    lock_drop(&file->stage->lock);
+    waits_tell(file->stage, over, 0, NULL);
+    return keep > 0;
+}
+
+/* Has another process made something else of the whole file? Asked with the claims: before it drops
+ * a block the other one has published what it has made, so what is missing now was not dropped for
+ * that. Who waits for bytes of it has them all the same. */
+bool run_is_done_elsewhere(const struct run *run)
+{
+    const struct stage *stage = run->file->stage;
+
+    if (!stage->options.is_done || !stage->options.is_done(&run->file->blob, stage->cache))
+        return false;
+    LOCK_SCOPE(&run->file->stage->lock);
+
+    return !is_waited_for_locked(run);
+}

@@ -1,0 +1,391 @@
+/* The blob of a file: what its readers ask.
+ *
+ * A read of bytes that are all here needs no lock. What is missing is noted for a reader that
+ * collects; else it is asked for with a wait, and the thread sleeps until that is over. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/stage/parts.h"
+
+#define NS_PER_MS    INT64_C(1000000)
+#define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files are compared before they are read */
+#define GAVE_UP_MS   1000
+
+static struct file *file_of(const struct blob *blob)
+{
+    return (struct file *)(uintptr_t)blob; /* its head is constant, the rest has locks */
+}
+
+/* ---- reading ---- */
+
+/* A small file with a known SHA-256 is compared before anybody reads of it. */
+static bool is_unverified(const struct file *file)
+{
+    return file->has_sha256 && file->blob.size <= VERIFY_FIRST &&
+           atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_NOT_VERIFIED;
+}
+
+/* A read whose bytes were all on disk is a hit; those that memory had are none. */
+static void count_read(struct file *file, bool hit)
+{
+    struct stage_counters *c = &file->stage->counters;
+
+    atomic_fetch_add_explicit(hit ? &c->hits : &c->misses, 1, memory_order_relaxed);
+}
+
+/* A reader that waits, as wants that do not collect say. */
+struct sync_wait {
+    struct waiter waiter;
+    struct lock lock;
+    pthread_cond_t over_now;
+    bool over, left; /* guarded by lock: it is done; nobody waits any more */
+};
+
+static void sync_wait_free(struct sync_wait *sync_wait)
+{
+    pthread_cond_destroy(&sync_wait->over_now);
+    lock_release(&sync_wait->lock);
+    free(sync_wait);
+}
+
+static void sync_wait_done(struct waiter *waiter)
+{
+    struct sync_wait *sync_wait = (struct sync_wait *)waiter;
+    bool left;
+
+    lock_take(&sync_wait->lock);
+    left = sync_wait->left;
+    sync_wait->over = true;
+    pthread_cond_signal(&sync_wait->over_now);
+    lock_drop(&sync_wait->lock);
+    if (left)
+        sync_wait_free(sync_wait);
+}
+
+/* 0 or -errno. */
+static int wait_for(struct file *file, uint64_t off, uint64_t len)
+{
+    const struct missing_ranges *missing = missing_of_thread();
+    struct sync_wait *sync_wait = calloc(1, sizeof(*sync_wait));
+    int64_t began = monotonic_ns();
+    bool cancelled = false;
+    int r;
+
+    if (!sync_wait)
+        return -ENOMEM;
+    lock_init(&sync_wait->lock);
+    condition_init(&sync_wait->over_now);
+    sync_wait->waiter.done = sync_wait_done;
+    sync_wait->waiter.reason = DIAG_INIT;
+    atomic_store(&sync_wait->waiter.pending, 1);
+    blob_fetch(&file->blob, off, len, &sync_wait->waiter);
+    waiter_done(&sync_wait->waiter, 0, NULL);
+    lock_take(&sync_wait->lock);
+    while (!sync_wait->over && !cancelled) {
+        bool asks = missing && missing->cancelled;
+
+        lock_wait_for(&sync_wait->lock, &sync_wait->over_now, asks ? 50000000 : INT64_MAX);
+        cancelled = !sync_wait->over && asks && missing->cancelled(missing->ctx);
+    }
+    sync_wait->left = cancelled;
+    lock_drop(&sync_wait->lock);
+    stage_waited(file->stage, monotonic_ns() - began);
+    if (cancelled)
+        return -EINTR;
+    r = atomic_load(&sync_wait->waiter.error);
+    if (r < 0 && sync_wait->waiter.reason.set)
+        blob_explain("%s", sync_wait->waiter.reason.text);
+    sync_wait_free(sync_wait);
+    return r;
+}
+
+/* Bytes of the file are missing: note that, or wait. 0: read again. */
+static int get_missing(struct file *file, size_t len, uint64_t off)
+{
+    struct missing_ranges *missing = missing_of_thread();
+    int failed = atomic_load(&file->failed);
+
+    if (failed < 0)
+        return failed;
+    if (is_unverified(file)) {
+        off = 0;
+        len = (size_t)file->blob.size;
+    }
+    return missing && missing->collects ? missing_add(missing, &file->blob, off, len)
+                                        : wait_for(file, off, len);
+}
+
+/* May bytes of it be given away? 0; -EAGAIN: not all of it is here. */
+static int check_first(struct file *file)
+{
+    struct diag reason = DIAG_INIT;
+    int r = 0;
+
+    if (atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_BAD)
+        r = diag_set(&reason, -EBADMSG, "%s: its SHA-256 is not what SHA256SUMS says",
+                     file->blob.name);
+    else if (is_unverified(file))
+        r = file_verify(file, &reason);
+    if (reason.set)
+        blob_explain("%s", reason.text);
+    return r;
+}
+
+static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+{
+    struct file *file = file_of(blob);
+    const struct missing_ranges *missing = missing_of_thread();
+    bool hit = true, again = missing && missing->again, overflow_block = false;
+    int r = file_take(file, NULL);
+
+    if (r < 0)
+        return r == -ENOENT ? -EIO : r;
+    for (;;) {
+        r = check_first(file);
+        if (r == 0)
+            r = file_read(file, buf, len, off, &overflow_block);
+        if (r == 0 && off + len > atomic_load_explicit(&file->ahead_at, memory_order_relaxed)) {
+            lock_take(&file->stage->lock);
+            ahead_locked(file, off, len);
+            lock_drop(&file->stage->lock);
+            runs_start(file->stage);
+        }
+        if (r != -EAGAIN)
+            break;
+        if (hit && !again)
+            count_read(file, false);
+        hit = false;
+        r = get_missing(file, len, off);
+        if (r < 0)
+            break;
+    }
+    if (r == 0) {
+        if (hit && !again)
+            count_read(file, !overflow_block);
+        atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len, memory_order_relaxed);
+        if (missing && missing->uses)
+            r = missing_note_use(missing_of_thread(), blob, off, len);
+    }
+    file_put(file);
+    return r;
+}
+
+/* Blocks that are HERE, and nothing to fetch ahead. */
+static bool is_simple(const struct file *file, const struct blob_piece *piece)
+{
+    uint64_t first = piece->off / file->block_bytes,
+             end = ceil_div(piece->off + piece->len, file->block_bytes);
+
+    return file_count_here(file, first, end) == end - first &&
+           piece->off + piece->len <= atomic_load_explicit(&file->ahead_at, memory_order_relaxed);
+}
+
+/* Bytes of the blocks that are HERE while the count of drops is drops; it is read once, behind all.
+ */
+static int read_pieces(struct file *file, const struct blob_piece *pieces, size_t n)
+{
+    uint64_t drops = atomic_load(&file->drops), total = 0;
+    struct stage_counters *c = &file->stage->counters;
+    struct missing_ranges *missing = missing_of_thread();
+    int r = check_first(file);
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        r = is_simple(file, &pieces[i]) ? 0 : -EAGAIN;
+        if (r == 0)
+            r = staged_read(&file->staged, pieces[i].buf, pieces[i].len, pieces[i].off);
+        total += pieces[i].len;
+    }
+    if (r < 0 || staged_drops(&file->staged) != drops)
+        return -EAGAIN;
+    for (size_t i = 0; i < n && r == 0 && missing && missing->uses; i++)
+        r = missing_note_use(missing, &file->blob, pieces[i].off, pieces[i].len);
+    if (!missing || !missing->again)
+        atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->served_bytes, total, memory_order_relaxed);
+    return r;
+}
+
+/* Every error is met again when they are read one by one. */
+static int stage_pread_many(const struct blob *blob, const struct blob_piece *pieces, size_t n)
+{
+    struct file *file = file_of(blob);
+    int r = file_take(file, NULL);
+
+    if (r < 0)
+        return -EAGAIN;
+    r = read_pieces(file, pieces, n);
+    file_put(file);
+    return r;
+}
+
+/* ---- asking ---- */
+
+static uint64_t count_missing(struct file *file, uint64_t first, uint64_t end)
+{
+    uint64_t n = 0;
+
+    for (uint64_t b = first; b < end; b++)
+        n += file_state(file, b) != BLOCK_HERE && !overflow_has(&file->stage->overflow, file, b);
+    return n;
+}
+
+/* Has patience just ended, and nothing come since? A read that fails is tried once more by the
+ * kernel, and its reader need not wait twice. */
+static bool has_given_up(const struct file *file, const struct wait *w)
+{
+    const struct stage *stage = file->stage;
+
+    return file->gave_up && w->blocks.first < file->gave_up_end &&
+           file->gave_up_first < w->blocks.end &&
+           monotonic_ns() - file->gave_up < GAVE_UP_MS * NS_PER_MS &&
+           atomic_load_explicit(&stage->progress, memory_order_relaxed) < file->gave_up;
+}
+
+/* 1: somebody waits from now on; 0: all is here; or -errno. */
+static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter,
+                      struct wait *w)
+{
+    enum run_why why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
+    uint64_t first = w->blocks.first, end = w->blocks.end;
+    struct stage *stage = file->stage;
+    int r;
+
+    lock_assert_held(&stage->lock);
+    if (stage->ending)
+        return -EINTR;
+    if (atomic_load(&file->failed) < 0)
+        return atomic_load(&file->failed);
+    w->left = count_missing(file, first, end);
+    if (!w->left)
+        return 0;
+    if (has_given_up(file, w))
+        return -EREMOTEIO;
+    runs_hurry_locked(file, first, end, why);
+    r = runs_make_locked(file, first, end, DEMAND_BYTES, why, false);
+    if (r < 0)
+        return r; /* what was made before that goes on */
+    if (waiter)
+        wait_begin_locked(w, file, waiter);
+    if (why == RUN_DEMAND)
+        ahead_locked(file, off, len);
+    stage_kick_locked(stage);
+    return 1;
+}
+
+static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
+{
+    struct file *file = file_of(blob);
+    struct stage *stage = file->stage;
+    struct wait *w = calloc(1, sizeof(*w));
+    struct diag reason = DIAG_INIT;
+    int r = w && len ? file_take(file, &reason) : len ? -ENOMEM : -EINVAL;
+
+    if (r < 0) {
+        free(w);
+        if (waiter && len) {
+            waiter_add(waiter);
+            waiter_done(waiter, r, &reason);
+        }
+        return;
+    }
+    w->blocks.first = off / file->block_bytes;
+    w->blocks.end = ceil_div(off + len, file->block_bytes);
+    look_at_blocks(file, w->blocks.first, w->blocks.end);
+    lock_take(&stage->lock);
+    r = ask_locked(file, off, len, waiter, w);
+    if (r == -EREMOTEIO)
+        reason = stage->trouble;
+    lock_drop(&stage->lock);
+    if (r <= 0 || !waiter)
+        free(w);
+    if (r < 0 && waiter) {
+        waiter_add(waiter);
+        waiter_done(waiter, r, reason.set ? &reason : NULL);
+    }
+    runs_start(stage);
+    file_put(file);
+}
+
+/* ---- the rest of a blob ---- */
+
+/* All of a block has been used. */
+static void pass_block(struct file *file, uint64_t block)
+{
+    bool is_here;
+
+    lock_take(&file->stage->lock);
+    atomic_fetch_or(&file->state[block], BLOCK_PASSED);
+    atomic_fetch_and(&file->state[block], (uint8_t)~BLOCK_AGAIN);
+    is_here = file_state(file, block) == BLOCK_HERE;
+    lock_drop(&file->stage->lock);
+    if (is_here)
+        file_drop_blocks(file, block, 1);
+}
+
+/* keep=once: these bytes have been used. Of a block that is here only because it was used again
+ * nothing is waited for any more. */
+static void stage_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
+{
+    struct file *file = file_of(blob);
+
+    if (!file->used || file_take(file, NULL) < 0)
+        return;
+    while (len) {
+        uint64_t block = off / file->block_bytes, end = (block + 1) * file->block_bytes;
+        uint32_t n = (uint32_t)min_u64(len, end - off), total = file_block_len(file, block);
+        uint32_t before = again ? 0 : atomic_fetch_add(&file->used[block], n);
+
+        if (again ? file_was_used_up(file, block) : before < total && before + n >= total)
+            pass_block(file, block);
+        off += n;
+        len -= n;
+    }
+    file_put(file);
+}
+
+/* Unpacked, say: it is not staged any more, and what is there makes room. */
+static void stage_done(const struct blob *blob)
+{
+    struct file *file = file_of(blob);
+
+    if (atomic_exchange(&file->done, true))
+        return;
+    atomic_fetch_sub(&file->stage->counters.total_bytes, blob->size);
+    if (!file->blocks || file_take(file, NULL) < 0)
+        return;
+    file_drop_blocks(file, 0, file->blocks);
+    file_put(file);
+}
+
+static int stage_check(const struct blob *blob)
+{
+    (void)blob; /* each block is of the one version, or is not here */
+    return 0;
+}
+
+static int stage_identity(const struct blob *blob, char **ret)
+{
+    const struct file *file = file_of(blob);
+
+    return asprintf(ret, "%s %s", file->key, file->version_text) < 0 ? -ENOMEM : 0;
+}
+
+static void stage_blob_free(struct blob *blob)
+{
+    (void)blob; /* the stage owns its files: runs may still use them */
+}
+
+const struct blob_ops stage_blob_ops = {
+    .pread = stage_pread,
+    .check = stage_check,
+    .identity = stage_identity,
+    .free = stage_blob_free,
+    .fetch = stage_fetch,
+    .used = stage_used,
+    .done = stage_done,
+    .pread_many = stage_pread_many,
+};

@@ -1,0 +1,49 @@
+/* What every other file of the stage reports, and to whom: that there may be something to do (to
+ * the stage's thread), failures (to the listener), how long readers waited (to the counters). The
+ * lowest file of the stage: it calls none of the others. */
+#include <signal.h>
+
+#include "base/clock.h"
+#include "cache/stage/parts.h"
+
+#define NS_PER_MS INT64_C(1000000)
+
+void stage_kick_locked(struct stage *stage)
+{
+    sigset_t all, before;
+
+    lock_assert_held(&stage->lock);
+    stage->kicked = true;
+    pthread_cond_signal(&stage->wake);
+    if (stage->runs || stage->ending || stage->resting)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    stage->runs = pthread_create(&stage->thread, NULL, stage_main, stage) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void stage_tell(struct stage *stage, int error, const struct diag *reason)
+{
+    const struct stage_listener *listener = atomic_load(&stage->listener);
+
+    if (listener && error < 0)
+        listener->failed(listener->ctx, error, diag_text(reason, error));
+    else if (listener)
+        listener->answered(listener->ctx);
+}
+
+const unsigned stage_wait_ms[STAGE_WAIT_CLASSES] = {1,   2,   5,    10,   20,    50,
+                                                    100, 500, 1000, 5000, 20000, 60000};
+
+void stage_waited(struct stage *stage, int64_t ns)
+{
+    struct stage_counters *c = &stage->counters;
+    unsigned class = 0;
+
+    while (class < STAGE_WAIT_CLASSES && ns > stage_wait_ms[class] * NS_PER_MS)
+        class ++;
+    atomic_fetch_add_explicit(&c->waits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->wait_ns, (uint64_t)ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
+}

@@ -1,0 +1,155 @@
+/* What becomes of a run when its transfer has ended: it is done, it sleeps and is tried again, or
+ * it goes. What the server has given stays good when a transfer breaks: the next one of the run
+ * goes on at the very byte.
+ *
+ * stage->lock is taken before the lists are touched; so a transfer of a run that is in the list of
+ * the active ones, looked at with the lock held, has not ended. */
+#include <errno.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/stage/parts.h"
+
+#define NS_PER_MS       INT64_C(1000000)
+#define NS_PER_S        INT64_C(1000000000)
+#define BACKOFF_MOST_MS 15000
+#define GIVE_UP         6 /* failures of a run that nobody waits for */
+#define REST_S          30
+#define FORGET_S        600  /* after so long it is forgotten */
+#define CROWDED_MS      1000 /* that one waits which was refused for that */
+
+static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
+{
+    uint64_t ms = BACKOFF_MS, jitter = (uint64_t)run->made ^ (uint64_t)(uintptr_t)run;
+
+    for (unsigned i = 1; i < run->failures && ms < BACKOFF_MOST_MS; i++)
+        ms *= 2;
+    ms = min_u64(ms, BACKOFF_MOST_MS);
+    ms += (jitter >> 12) % (ms / 2 + 1); /* not all at the same time */
+    return (int64_t)max_u64(ms, retry_ms) * NS_PER_MS;
+}
+
+/* It may have been one too many. Then that is no failure of the remote. */
+static void note_refusal_locked(struct run *run, int64_t now)
+{
+    struct stage *stage = run->file->stage;
+
+    lock_assert_held(&stage->lock);
+    if (run->began <= stage->refused_at) /* with those that were refused before */
+        return;
+    if (now - stage->refused_at > FORGET_S * NS_PER_S)
+        stage->refusals = 0;
+    stage->refusals += stage->refusals < 16;
+    stage->refused_at = now;
+}
+
+/* A transfer has failed and may work later. True: the run goes. */
+static bool fail_once_locked(struct run *run, uint64_t retry_ms)
+{
+    struct stage *stage = run->file->stage;
+    int64_t now = monotonic_ns();
+
+    if (run->crowded) {
+        note_refusal_locked(run, now);
+        retry_ms = min_u64(retry_ms, CROWDED_MS);
+    } else {
+        run->failures++;
+    }
+    if (run->whole) { /* it begins at the first byte again, and claims again what it has let go */
+        staged_unclaim(&run->file->staged, run->first, run->claimed);
+        run->claimed = 0;
+        run->done = 0;
+        run->fill = 0;
+    }
+    if (run->failures >= GIVE_UP && !is_waited_for_locked(run)) {
+        run->file->rest_until = now + REST_S * NS_PER_S;
+        return true;
+    }
+    run_sleep_locked(run, now + backoff_ns(run, retry_ms));
+    atomic_fetch_add_explicit(&stage->counters.retries, 1, memory_order_relaxed);
+    return false;
+}
+
+static int error_of(enum transfer_end how)
+{
+    return how == TRANSFER_CHANGED ? -ESTALE : how == TRANSFER_STOPPED ? -EINTR : -EREMOTEIO;
+}
+
+/* The run has ended with how. 0: it sleeps; 1: it has gone. */
+static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms, int *ret_error,
+                         struct wait **over)
+{
+    struct file *file = run->file;
+    enum run_why why = (enum run_why)run->why;
+
+    run->phase = RUN_OVER;
+    *ret_error = 0;
+    if (run->done == run->n)
+        how = TRANSFER_DONE;
+    else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->whole))
+        how = TRANSFER_AGAIN; /* a transport that gives less than it says, or says nonsense */
+    switch (how) {
+    case TRANSFER_DONE:
+        break;
+    case TRANSFER_AGAIN:
+        if (!run->stopping && !fail_once_locked(run, retry_ms))
+            return 0;
+        *ret_error = run->over_error;
+        break;
+    case TRANSFER_WHOLE:
+        file->version.whole_only = true;
+        run_leave_locked(run, 0, over); /* who waits has it come as a whole now */
+        if (!run->stopping && !file->whole)
+            run_make_locked(file, 0, file->blocks, why, false);
+        return 1;
+    case TRANSFER_STOPPED: /* by us, or there was no room for what nobody waits for */
+        *ret_error = run->stopping ? run->over_error : file->stage->ending ? -EINTR : 0;
+        break;
+    case TRANSFER_CHANGED:
+        atomic_store(&file->failed, -ESTALE);
+        *ret_error = -ESTALE;
+        break;
+    default:
+        file->rest_until = monotonic_ns() + REST_S * NS_PER_S;
+        *ret_error = run->stopping ? run->over_error : error_of(how);
+        break;
+    }
+    run_leave_locked(run, *ret_error, over);
+    return 1;
+}
+
+void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
+             const struct diag *d)
+{
+    struct run *run = (struct run *)transfer;
+    struct stage *stage = run->file->stage;
+    struct wait *over = NULL;
+    struct diag reason = DIAG_INIT;
+    bool fails = how != TRANSFER_DONE && how != TRANSFER_STOPPED && how != TRANSFER_WHOLE, answers;
+    int gone, error;
+
+    run_publish_ready(run); /* what has come stays, whatever has happened */
+
+    if (d && d->set)
+        reason = *d;
+    lock_take(&stage->lock);
+    answers = how == TRANSFER_DONE && stage->trouble_error;
+    if (how == TRANSFER_DONE) {
+        speed_adapt_locked(stage, run, monotonic_ns());
+        speed_measure_locked(stage, run, monotonic_ns());
+        stage->trouble_error = 0;
+    } else if (fails) {
+        stage->trouble = reason;
+        stage->trouble_error = error_of(how);
+    }
+    gone = settle_locked(run, how, retry_ms, &error, &over);
+    stage_kick_locked(stage);
+    lock_drop(&stage->lock);
+    if (fails || answers)
+        stage_tell(stage, fails ? error_of(how) : 0, &reason);
+    waits_tell(stage, over, error, &reason);
+    if (!gone)
+        return; /* it is not ours any more */
+    runs_start(stage);
+    run_let_go(run); /* last: the stage may be freed then */
+}

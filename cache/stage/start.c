@@ -1,0 +1,284 @@
+/* Which runs are transferred when. One connection is always left for readers that wait.
+ *
+ * Jobs is what the bandwidth needs. Small transfers have connections beside those: what they cost
+ * is the way there and back, and many can be on it together. A remote that takes fewer is given
+ * fewer for a while, and nobody else is to notice. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include "cache/stage/parts.h"
+
+#define NS_PER_S    INT64_C(1000000000)
+#define GROUP_BYTES (UINT64_C(1) << 20)   /* that are written to disk at a time: whole blocks */
+#define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
+#define SMALL_SHARE 8                     /* in the background: of what is worth a transfer */
+#define CALM_S      60                    /* after a refusal: no more than jobs; */
+#define FORGET_S    600                   /* after so long it is forgotten */
+
+/* ---- one run ---- */
+
+/* Could blocks without a claim be written now? If not there is no need to fetch them. */
+static int try_to_exclude_drops(const struct run *run)
+{
+    AUTO_CLOSE int excludes = run->steals ? staged_exclude_drops(&run->file->staged) : -1;
+
+    return run->steals && excludes < 0 ? excludes : 0;
+}
+
+/* Room on disk for what is to come. False: there is none, and nobody waits for it. */
+static bool take_quota(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+    uint64_t want = run_bytes_left(run) + RUN_OVERHEAD;
+    int r;
+
+    if (run->taken || run->refused)
+        return true;
+    r = try_to_exclude_drops(run);
+    if (r == 0)
+        r = keep_take_quota(stage, want, run_needed_when(run));
+    if (r >= 0) {
+        LOCK_SCOPE(&stage->lock);
+
+        run->taken = r == 0 ? want : 0;
+        if (run->why != RUN_DEMAND) /* that may be less than others need */
+            stage->full_error = 0;
+        return true;
+    }
+    run->refused = true;
+    stage_note_full(stage, r);
+    return run_is_wanted(run);
+}
+
+static int get_buffer(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+
+    if (run->buffer)
+        return 0;
+    run->buffer_capacity = (size_t)min_u64(GROUP_BYTES, max_u64(run_bytes_left(run), 1));
+    lock_take(&stage->lock);
+    if (stage->n_buffers)
+        run->buffer = stage->buffer[--stage->n_buffers];
+    lock_drop(&stage->lock);
+    if (!run->buffer)
+        run->buffer = malloc(GROUP_BYTES);
+    return run->buffer ? 0 : -ENOMEM;
+}
+
+/* A run that cannot be started. */
+static void drop_run(struct run *run, int error, const struct diag *reason)
+{
+    struct stage *stage = run->file->stage;
+    struct wait *over = NULL;
+
+    lock_take(&stage->lock);
+    stage->starting--;
+    if (run->stopping)
+        error = run->over_error;
+    run_leave_locked(run, error, &over);
+    stage_kick_locked(stage);
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, error, reason);
+    run_let_go(run);
+}
+
+/* Get ready for a transfer. 0, or -errno. */
+static int prepare_transfer(struct run *run)
+{
+    struct file *file = run->file;
+    struct stage *stage = file->stage;
+    int r = get_buffer(run);
+    LOCK_SCOPE(&stage->lock);
+
+    run->version = file->version;
+    run->transfer.version = &run->version;
+    run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
+    run->transfer.len = run_bytes_left(run) - run->fill;
+    run->bytes = 0;
+    run->share = transfer_share(stage->options.retry_limit_s, stage->active.n);
+    run->was_paused = false;
+    run->began = run->published = monotonic_ns();
+    run->references++;
+    return run->stopping || stage->ending ? -EINTR : r;
+}
+
+/* It is in the transport, and may have ended by now. */
+static void note_started(struct run *run, unsigned begun)
+{
+    struct stage *stage = run->file->stage;
+
+    lock_take(&stage->lock);
+    if (run->begun == begun && run->phase == RUN_STARTING) {
+        run->phase = RUN_RUNNING;
+        if (run->stopping)
+            transport_stop(stage->transport, &run->transfer);
+    }
+    stage->starting--;
+    pthread_cond_broadcast(&stage->gone);
+    lock_drop(&stage->lock);
+    run_let_go(run);
+}
+
+/* Start a run that was just made ACTIVE. */
+static void run_begin(struct run *run, unsigned begun)
+{
+    struct stage *stage = run->file->stage;
+    struct diag reason = DIAG_INIT;
+    int r;
+
+    if (!run_claim(run) || !run_pass_what_came(run) || run_is_done_elsewhere(run) ||
+        !take_quota(run)) {
+        drop_run(run, 0, NULL);
+        return;
+    }
+    r = prepare_transfer(run);
+    if (r == 0) {
+        atomic_fetch_add_explicit(&stage->counters.requests, 1, memory_order_relaxed);
+        r = transport_start(stage->transport, &run->transfer);
+    }
+    if (r == 0) {
+        note_started(run, begun);
+        return;
+    }
+    diag_set(&reason, r, "%s: %s", run->file->blob.name, strerror(-r));
+    drop_run(run, r == -EINTR ? r : -EREMOTEIO, &reason);
+    run_let_go(run);
+}
+
+/* ---- places ---- */
+
+/* Does the run take longer to begin than to come? In the background the others are made so long
+ * that they do not. */
+static bool is_small_locked(struct stage *stage, const struct run *run)
+{
+    uint64_t worth = runs_worth_locked(stage) / (run->why == RUN_BACKGROUND ? SMALL_SHARE : 1);
+
+    return stage->wait_ns >= stage->options.far_ms * 1e6 &&
+           run_bytes_left(run) <= min_u64(worth, SMALL_MOST);
+}
+
+/* Transfers at once, small ones and others. */
+static unsigned most_at_once_locked(const struct stage *stage, int64_t now)
+{
+    unsigned jobs = stage->options.jobs, most = stage->options.small_jobs;
+    int64_t since = now - stage->refused_at;
+
+    if (stage->refusals && since < CALM_S * NS_PER_S)
+        most = jobs;
+    else if (stage->refusals && since < FORGET_S * NS_PER_S)
+        most >>= stage->refusals;
+    return most > jobs ? most : jobs;
+}
+
+/* Runs under way, for one of that kind: those whose places it may have, and how many these are. */
+struct places {
+    size_t taken, most;
+};
+
+static struct places places_locked(const struct stage *stage, enum run_why why, bool small)
+{
+    unsigned all = most_at_once_locked(stage, monotonic_ns()), jobs = stage->options.jobs;
+    struct places ret = {.taken = stage->active.n, .most = all};
+
+    if (why == RUN_BACKGROUND && small && all / 2 > jobs)
+        ret.most = all / 2;
+    if (small || all == jobs)
+        return ret;
+    ret = (struct places){.most = jobs};
+    for (const struct run *run = stage->active.first; run; run = run->next)
+        ret.taken += !run->small && !run->paused;
+    if (stage->active.n >= all)
+        ret.taken = ret.most;
+    return ret;
+}
+
+/* One place is for demands only. */
+static bool has_place_locked(const struct stage *stage, enum run_why why, bool small)
+{
+    struct places places = places_locked(stage, why, small);
+
+    return places.taken + (why != RUN_DEMAND) < places.most;
+}
+
+bool runs_have_place_locked(struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return has_place_locked(stage, RUN_BACKGROUND, false) &&
+           has_place_locked(stage, RUN_BACKGROUND, true);
+}
+
+/* ---- the next ones ---- */
+
+/* The next run that may be started; it is ACTIVE then. */
+static struct run *next_locked(struct stage *stage)
+{
+    struct run *run = NULL;
+    bool small = false;
+
+    lock_assert_held(&stage->lock);
+    if (stage->ending)
+        return NULL;
+    for (unsigned why = 0; why < RUN_WHYS && !run; why++) {
+        run = stage->queued[why].first;
+        small = run && is_small_locked(stage, run);
+        if (run && !has_place_locked(stage, (enum run_why)why, small))
+            run = NULL;
+    }
+    if (run) {
+        run->small = small;
+        run->crowded = stage->active.n >= stage->options.jobs;
+        atomic_store_explicit(&run->progress, run_progress_locked(run), memory_order_relaxed);
+        run_move_locked(run, RUN_ACTIVE);
+        run->phase = RUN_STARTING;
+        run->begun++;
+        stage->starting++;
+    }
+    return run;
+}
+
+/* While somebody waits, the background has one connection; others of it rest. Returns whether one
+ * begins to: then there may be a place. */
+static bool share_locked(struct stage *stage)
+{
+    bool demand = stage->queued[RUN_DEMAND].n > 0, first = true, any = false;
+
+    for (const struct run *run = stage->active.first; run; run = run->next)
+        demand = demand || run->why == RUN_DEMAND;
+    for (struct run *run = stage->active.first; run; run = run->next) {
+        bool pause = demand && run->why == RUN_BACKGROUND && !first;
+
+        first = first && run->why != RUN_BACKGROUND;
+        if (pause != run->paused && !run->stopping && run->phase == RUN_RUNNING) {
+            run->paused = pause;
+            run->was_paused = true;
+            any = any || pause;
+            transport_pause(stage->transport, &run->transfer, pause);
+        }
+    }
+    return any;
+}
+
+void runs_start(struct stage *stage)
+{
+    struct run *run;
+
+    for (;;) {
+        unsigned begun = 0;
+
+        lock_take(&stage->lock);
+        run = next_locked(stage);
+        if (!run && share_locked(stage))
+            run = next_locked(stage);
+        if (run)
+            begun = run->begun;
+        lock_drop(&stage->lock);
+        if (!run)
+            return;
+        run_begin(run, begun);
+    }
+}
