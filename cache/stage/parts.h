@@ -15,7 +15,7 @@
  *   waits.c overflow.c report.c
  *
  * What is below reports up through tables: a transfer its bytes and its end (struct transfer), a
- * wait its end (struct waiter). */
+ * wait its end (struct waiter), and stage_kick_locked() wakes stage->main. */
 #ifndef EPOCHFS_CACHE_STAGE_PARTS_H
 #define EPOCHFS_CACHE_STAGE_PARTS_H
 
@@ -311,9 +311,9 @@ void stage_note_full(struct stage *stage, int error);
 
 /* ---- settle.c ---- */
 
-/* The end() of the transfer of a run. */
-void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
-             const struct diag *d);
+/* The transfer of the run has ended so. True: the run has gone, and is to be let go; false: it
+ * sleeps, and is the caller's no more. No lock held. */
+bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const struct diag *d);
 
 /* ---- start.c ---- */
 
@@ -356,7 +356,7 @@ bool guided_may_locked(const struct stage *stage, int64_t now);
 
 /* ---- next.c ---- */
 
-void *stage_main(void *arg); /* the thread */
+void *stage_main(void *arg); /* the thread: stage->main */
 
 /* Queue what has slept enough; give up what somebody has waited for too long. Returns when to look
  * again. */

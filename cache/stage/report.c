@@ -19,7 +19,7 @@ void stage_kick_locked(struct stage *stage)
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    stage->runs = pthread_create(&stage->thread, NULL, stage_main, stage) == 0;
+    stage->runs = pthread_create(&stage->thread, NULL, stage->main, stage) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

@@ -205,10 +205,6 @@ int run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why 
     if (!run)
         return -ENOMEM;
     lock_init(&run->buffer_lock);
-    run->transfer.url = file->url;
-    run->transfer.data = run_data_came;
-    run->transfer.end = run_end;
-    run->transfer.grow = run_grow;
     run->file = file;
     run->first = first;
     run->n = n;

@@ -75,9 +75,9 @@ static int error_of(enum transfer_end how)
     return how == TRANSFER_CHANGED ? -ESTALE : how == TRANSFER_STOPPED ? -EINTR : -EREMOTEIO;
 }
 
-/* The run has ended with how. 0: it sleeps; 1: it has gone. */
-static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms, int *ret_error,
-                         struct wait **over)
+/* The run has ended with how. True: it has gone; false: it sleeps. */
+static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms, int *ret_error,
+                          struct wait **over)
 {
     struct file *file = run->file;
     enum run_why why = (enum run_why)run->why;
@@ -93,7 +93,7 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
         break;
     case TRANSFER_AGAIN:
         if (!run->stopping && !fail_once_locked(run, retry_ms))
-            return 0;
+            return false;
         *ret_error = run->over_error;
         break;
     case TRANSFER_WHOLE:
@@ -101,7 +101,7 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
         run_leave_locked(run, 0, over); /* who waits has it come as a whole now */
         if (!run->stopping && !file->whole)
             run_make_locked(file, 0, file->blocks, why, false);
-        return 1;
+        return true;
     case TRANSFER_STOPPED: /* by us, or there was no room for what nobody waits for */
         *ret_error = run->stopping ? run->over_error : file->stage->ending ? -EINTR : 0;
         break;
@@ -115,18 +115,17 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
         break;
     }
     run_leave_locked(run, *ret_error, over);
-    return 1;
+    return true;
 }
 
-void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
-             const struct diag *d)
+bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const struct diag *d)
 {
-    struct run *run = (struct run *)transfer;
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
     struct diag reason = DIAG_INIT;
     bool fails = how != TRANSFER_DONE && how != TRANSFER_STOPPED && how != TRANSFER_WHOLE, answers;
-    int gone, error;
+    bool gone;
+    int error;
 
     run_publish_ready(run); /* what has come stays, whatever has happened */
 
@@ -148,8 +147,5 @@ void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms
     if (fails || answers)
         stage_tell(stage, fails ? error_of(how) : 0, &reason);
     waits_tell(stage, over, error, &reason);
-    if (!gone)
-        return; /* it is not ours any more */
-    runs_start(stage);
-    run_let_go(run); /* last: the stage may be freed then */
+    return gone;
 }

@@ -42,6 +42,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->options = *options;
     stage->cache = cache;
     stage->transport = transport;
+    stage->main = stage_main;
     stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 4), 4);
     stage->run_bytes = RUN_BYTES;
     yield_init(&stage->yield);

@@ -87,6 +87,18 @@ static void drop_run(struct run *run, int error, const struct diag *reason)
     run_let_go(run);
 }
 
+static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
+                    const struct diag *d)
+{
+    struct run *run = (struct run *)transfer;
+    struct stage *stage = run->file->stage;
+
+    if (!run_settle(run, how, retry_ms, d))
+        return;
+    runs_start(stage);
+    run_let_go(run); /* last: the stage may be freed then */
+}
+
 /* Get ready for a transfer. 0, or -errno. */
 static int prepare_transfer(struct run *run)
 {
@@ -95,6 +107,10 @@ static int prepare_transfer(struct run *run)
     int r = get_buffer(run);
     LOCK_SCOPE(&stage->lock);
 
+    run->transfer.url = file->url;
+    run->transfer.data = run_data_came;
+    run->transfer.end = run_end;
+    run->transfer.grow = run_grow;
     run->version = file->version;
     run->transfer.version = &run->version;
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;

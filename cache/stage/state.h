@@ -115,9 +115,9 @@ enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
 /* Blocks that are fetched by one transfer after another until all have come.
  *
  * QUEUED -> ACTIVE       runs_start()       a connection is free
- * ACTIVE -> ASLEEP       run_end()          it failed, and is tried again at wake_at
+ * ACTIVE -> ASLEEP       run_settle()       it failed, and is tried again at wake_at
  * ASLEEP -> QUEUED       runs_wake_locked(), runs_hurry_locked()
- * ACTIVE -> gone         run_end()
+ * ACTIVE -> gone         run_settle()
  * QUEUED, ASLEEP -> gone runs_wake_locked()  patience has ended; runs_stop_locked() */
 enum run_state { RUN_QUEUED, RUN_ACTIVE, RUN_ASLEEP };
 
@@ -220,7 +220,8 @@ struct stage {
     struct transport *transport;
     const struct stage_listener *_Atomic listener; /* see stage_set_listener(); NULL: none */
     struct quota *quota;
-    unsigned open_most; /* descriptors */
+    void *(*main)(void *stage); /* of its thread */
+    unsigned open_most;         /* descriptors */
     struct stage_counters counters;
     struct overflow overflow;
     _Atomic bool ending;
