@@ -1,7 +1,6 @@
-"""What the bars in Python share: data, caches that are empty, mounts, a far remote, the rows.
+"""What the bars in Python share: data, empty caches, mounts, a far remote, the rows.
 
-$PRIVATE is an empty folder on the disk that is measured. The servers and mounts are those of
-tests/mount.
+$PRIVATE is an empty folder on the measured disk. The servers and mounts come from tests/mount.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ ROUNDS = int(os.environ.get("EPOCHFS_BENCH_ROUNDS", "5"))
 WWW = f"{PRIVATE}/www"
 IMAGE = 28 * 28
 GRANULE = 128 << 10  # block=, its default
-FAST = "sendfile on;"  # a remote costs no CPU here; this one as little as can be
+FAST = "sendfile on;"  # a real remote costs no CPU here; this one costs as little as possible
 
 
 def row(what, measured, compared, ratio, operator, bound):
@@ -47,7 +46,7 @@ def make_images(name, mb, side=28):
 
 
 def calm(drop=True):
-    """Nothing is left to be written; drop: nothing of a disk is in memory."""
+    """Write out all dirty pages; drop: also drop the page cache."""
     os.sync()
     if not drop:
         return
@@ -61,7 +60,7 @@ def calm(drop=True):
 
 
 def warm(name):
-    """What the server gives is in memory."""
+    """Read the server's files into memory."""
     subprocess.run(["dd", f"if={WWW}/{name}", "of=/dev/null", "bs=1M", "status=none"], check=True)
 
 
@@ -97,12 +96,13 @@ def mount(source, *options, name="mount", **kwargs):
 
 
 def dataset(at):
-    """The only one of the mount."""
+    """The only dataset of the mount."""
     return os.path.dirname(glob.glob(f"{at}/*/dataset.json")[0])
 
 
 class Far:
-    """A server behind a way of its own: limit_proxy.py. urls: one for each host on this side."""
+    """A server behind a limited connection: limit_proxy.py. urls: one for each host on this
+    side."""
 
     def __init__(self, server, rate, hosts=1, delay=0):
         self.process = subprocess.Popen(
@@ -119,7 +119,7 @@ class Far:
         self.process.wait(60)
 
     def seen(self):
-        """What has come through: connections, requests, bytes."""
+        """The traffic so far: connections, requests, bytes."""
         self.process.stdin.write(b"?\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Images per second of a job that trains (busy_job.py), by default and with nothing done ahead of
-its reads, in turn. (By bench/run busy.) all: torch has all processors; one: it leaves one free.
-remote_all, remote_one: the same from a server, with an empty cache; the server has a large file,
-too, that the job does not read: what stages it goes on beside the job."""
+"""Images per second of a job that trains (busy_job.py), with the default options and with nothing
+done ahead of its reads, in turn. (By bench/run busy.) all: torch has all processors; one: it leaves
+one free. remote_all, remote_one: the same from a server, with an empty cache; the server also has a
+large file that the job does not read, so that staging continues beside the job."""
 
 import contextlib
 import gzip
@@ -23,8 +23,8 @@ CACHE = f"{PRIVATE}/cache"
 
 
 def images_per_s(source, options, threads):
-    """Of a mount in a session of its own, as from another shell: what the scheduler groups by
-    session (autogroup) is the job here and the daemon there."""
+    """Measure a mount in a session of its own, as from another shell: the scheduler groups by
+    session (autogroup), so the job and the daemon must be in different ones."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_"))}
     with mount(source, "plan=batch=128+seed=7", *options, prefix=("setsid",)) as daemon:
         said = subprocess.run(
@@ -41,7 +41,7 @@ def local():
 
 @contextlib.contextmanager
 def remote():
-    """What is packed would be brought and unpacked before the job begins."""
+    """A packed file would be fetched and unpacked before the job begins."""
     os.makedirs(WWW)
     for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
         with gzip.open(f"{FASHION}/{name}.gz") as packed, open(f"{WWW}/{name}", "wb") as f:

@@ -22,7 +22,7 @@ measure = nn.CrossEntropyLoss()
 
 
 def train(epoch, batch):
-    """Returns how many images, and the loss."""
+    """Returns the number of images, and the loss."""
     arrays = np.load(f"{FOLDER}/epoch={epoch}/npz/{batch:06}.npz")
     image = torch.from_numpy(arrays["image"]).float().unsqueeze(1).div_(255)
     label = torch.from_numpy(arrays["label"]).long()

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """The bars of remote sources (bench/groups/cache.sh): cache_bars.py BAR
 
-Prints a line for each row of the table: what, measured, compared with, ratio, operator and bound,
-with tabs between. The servers and mounts are those of tests/mount; $PRIVATE is an empty folder on
-the disk that is measured. Both sides of a ratio are measured in turns, ours first in every other
-round, after a sync and with an empty page cache; the ratio is the median of those of the rounds.
+Prints a line for each row of the table, separated by tabs: what, measured, compared with, ratio,
+operator and bound. The servers and mounts come from tests/mount; $PRIVATE is an empty folder on the
+measured disk. Both sides of a ratio are measured in turns, ours first in every other round, after a
+sync and with an empty page cache; the ratio is the median over the rounds.
 """
 
 import contextlib
@@ -29,7 +29,8 @@ from servers import MiB, Nginx, remote, sent, start_at, wait_until
 
 
 def alternate(*sides):
-    """Each side ROUNDS times, in turns that begin with another one each; the times of each."""
+    """Measure each side ROUNDS times, in turns that begin with another side each; returns the times
+    of each."""
     times = [[] for _ in sides]
     for i in range(ROUNDS):
         for k in range(len(sides)):
@@ -181,7 +182,7 @@ def bar_random():
 # ---- epochs ----
 
 def read_files(folder, names):
-    """Read them whole. Returns how many came until one could not be read."""
+    """Read whole files. Returns how many until one could not be read."""
     buffer = memoryview(bytearray(MiB))
     for done, name in enumerate(names):
         try:
@@ -202,7 +203,7 @@ def read_files(folder, names):
 
 
 def batches_in(folder):
-    """The pictures as they are stored; as floats they stand in the same folder."""
+    """The pictures as stored; their floats are in the same folder."""
     return sorted(glob.glob("*.image.npy", root_dir=folder))
 
 
@@ -214,7 +215,7 @@ def read_epoch(at, plan, epoch=None):
 
 
 def bar_once():
-    """3 epochs, 4 readers, 2 mounts of one cache folder; one of them is killed and comes again."""
+    """3 epochs, 4 readers, 2 mounts of one cache folder; one mount is killed and started again."""
     name, epochs = "big-images", 3
     make_images(name, 300)
     size = os.stat(f"{WWW}/{name}").st_size
@@ -241,7 +242,7 @@ def threads_are(daemon, state):
 
 
 def claimed(cache):
-    """Blocks that processes fetch right now: their write locks on staged files."""
+    """The blocks that processes are fetching: their write locks on staged files."""
     inodes = {st.st_ino for _, st in servers.files_below(f"{cache}/staged")}
     with open("/proc/locks", encoding="ascii") as f:
         found = re.findall(r"OFDLCK +ADVISORY +WRITE .*:(\d+) (\d+) (\d+)\n", f.read())
@@ -252,7 +253,7 @@ def kill_in_the_middle(server, cache, size, epochs):
     url, options = f"{server.url}/", f"cache={cache}"
     mounts = [start_at(f"mount{i}", url, options) for i in range(2)]
     back = multiprocessing.Event()
-    # Not threads: one that waits for a stopped mount might keep the others from running.
+    # Not threads: one that waits for a stopped mount could block the others.
     processes = [multiprocessing.Process(target=lambda rank: sys.exit(reader(rank)), args=(rank,))
                  for rank in range(4)]
 
@@ -294,7 +295,7 @@ def kill_in_the_middle(server, cache, size, epochs):
 
 def bar_limited():
     """The first epoch while the remote has 50 MB/s for all connections. Shuffled samples of 784 B
-    are a case of their own: nearly no batch can be read before nearly all granules are here."""
+    are a special case: almost no batch can be read before almost all granules have arrived."""
     rate, cache = 50_000_000, f"{PRIVATE}/cache"
     make_images("small-images", 200)
     make_images("large-images", 200, 256)
@@ -327,7 +328,7 @@ def bar_limited():
 
 def bar_half():
     """A dataset twice the size of the cache. A miss costs whole granules, so samples are 64 KB; the
-    server's log tells which share of what the samples' granules have was not fetched."""
+    server's log gives the share of the samples' granules that was not fetched."""
     name, side = "big-images", 256
     n = make_images(name, 400, side)
     size = os.stat(f"{WWW}/{name}").st_size
@@ -351,7 +352,8 @@ def bar_half():
 
 
 def bar_hang():
-    """What is staged, in a mount whose remote hangs while readers wait for what is not."""
+    """Reads of staged bytes, in a mount with a remote that hangs while other readers wait for
+    missing bytes."""
     name, reads, rounds = "big-images", 2000, 4 * ROUNDS
     n = make_images(name, 200)
     with Nginx(WWW, more=FAST) as server, \

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """How cost grows (bench/groups/growth.sh): growth.py AXIS...
 
-Each axis is measured at n, 10 n and 100 n. A row says what one unit costs at one of them over what
-it costs at the one before: linear is 1, what is paid once makes it less, and the bar is 1.5.
+Each axis is measured at n, 10 n and 100 n. A row gives the cost of one unit at one of them, divided
+by that at the one before: linear growth gives 1, costs paid once make it less, and the bar is 1.5.
 
-Cost is processor time, of the daemon and of the commands that ask it, for it says how much work is
-done whoever else uses the machine; of listings it is that of the daemon alone, for the kernel's
-cache of names and inodes has costs of its own. The least of several rounds counts; what takes
-longer than LONG seconds by the clock, its mount included, is measured once. Servers are not counted.
+Cost is processor time, of the daemon and of the commands that use it, because it measures the work
+whatever else runs on the machine. For listings it is that of the daemon alone, because the kernel's
+cache of names and inodes has its own costs. The minimum of several rounds counts; a measurement
+longer than LONG seconds of real time, its mount included, is made once. Servers are not counted.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ UPLOADED = (50, 500, 5000)  # of them, to S3: each file is a request of its own
 # ---- what it costs ----
 
 def cpu_of(daemon):
-    """Seconds of processor time of all its threads, those that ended, too."""
+    """Seconds of processor time of all its threads, including those that have ended."""
     return time.clock_gettime((~daemon.pid << 3) | 2)  # clock_getcpuclockid(3)
 
 
@@ -48,7 +48,8 @@ def cpu_here():
 
 
 def cost(work, daemon=None, alone=False):
-    """Of work(): here, in children that have ended, and in the daemon; alone: in it alone."""
+    """The cost of work(): here, in children that have ended, and in the daemon; alone: only in the
+    daemon."""
     here, there = cpu_here(), cpu_of(daemon) if daemon else 0
     work()
     return (0 if alone else cpu_here() - here) + (cpu_of(daemon) - there if daemon else 0)
@@ -63,8 +64,8 @@ def settled(daemon):
 
 
 def axis(what, unit, counts, measure):
-    """measure(n): seconds that n units cost. Rounds go over all counts, so that what disturbs the
-    machine for a while disturbs them alike."""
+    """measure(n): seconds that n units cost. Each round covers all counts, so that a temporary load
+    on the machine affects them alike."""
     least, took = {}, {}
     for _ in range(ROUNDS):
         for n in counts:
@@ -126,11 +127,11 @@ def pairs_folder(name, n):
     return folder
 
 
-# ---- mounts and what is read in them ----
+# ---- mounts and reads ----
 
 @contextlib.contextmanager
 def mounted(source, *options):
-    """A mount, and the path of its only dataset, which is ready."""
+    """A mount, and the path of its only dataset, once that is ready."""
     with mount(source, f"cache={CACHE}", *options) as daemon:
         name, = (n for n in os.listdir(daemon.at)
                  if n != ".epochfs" and os.path.isdir(f"{daemon.at}/{n}"))
@@ -139,7 +140,7 @@ def mounted(source, *options):
 
 
 def only(folder, suffix=""):
-    """The path of the one file in it whose name ends so."""
+    """The path of the only file in it with a name that ends in that suffix."""
     name, = (n for n in os.listdir(folder) if n.endswith(suffix))
     return f"{folder}/{name}"
 
@@ -200,8 +201,8 @@ def axis_listing():
 
 
 def axis_sparse():
-    """The ends of files of all samples; of shuffled ones what a stat says: each of their bytes is
-    a cold page of its own, which costs more the larger the file, until none is met twice."""
+    """Reads the ends of files of all samples. For shuffled ones only a stat: each byte would touch
+    a cold page of its own, which costs more the larger the file, until no page is met twice."""
     def measure(n):
         folder = idx_folder("source", n, 1, sparse=True)
         with mounted(folder, "ahead=0") as (daemon, at):
@@ -296,7 +297,7 @@ def axis_folder_s3():
                   counts=UPLOADED)
 
 
-# ---- what is staged ----
+# ---- staging ----
 
 def axis_blocks():
     for n in SOME:
@@ -406,7 +407,7 @@ def axis_scp():
     axis("entries of an scp file: batch=all", "entries", MANY, whole)
 
 
-# ---- what is cold ----
+# ---- cold reads ----
 
 def axis_cold():
     import growth_cold
@@ -415,7 +416,7 @@ def axis_cold():
 
 
 def axis_readers():
-    """The same samples, read by more and more ranks of one plan: each sample costs the same."""
+    """The same samples, read by more and more ranks of one plan: each sample must cost the same."""
     import growth_cold
     counts = (1, 4, 16)
     times = {n: min(growth_cold.cold_readers(n) for _ in range(ROUNDS)) for n in counts}

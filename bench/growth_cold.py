@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""What is cold costs in proportion: growth_cold.py BAR [NUMBER...] prints rows as bench/run does.
+"""Cold reads cost in proportion to their number: growth_cold.py BAR [NUMBER...] prints rows as
+bench/run does.
 
 The functions measure one point each, for a table of growth or by hand:
 
     cold_batch(n, enc)       seconds of one batch of n scattered samples, nothing staged
-    cold_jobs(jobs)          seconds until so many jobs, each with a seed of its own, have read
-    cold_readers(readers)    the same for ranks of one plan: what all read together stays the same
+    cold_jobs(jobs)          seconds until that many jobs, each with its own seed, have read
+    cold_readers(readers)    the same for ranks of one plan, which together always read the same
     pass_of(batch, seed)     transfer = compute: seconds of both, the first batch, the epoch
 """
 
@@ -39,7 +40,7 @@ for path in paths:
 
 @contextlib.contextmanager
 def cold(data, *options, more=FAST, **settings):
-    """A mount of a file over HTTP of which nothing is staged."""
+    """A mount of a file over HTTP, with nothing staged."""
     name, mb = data
     if not os.path.exists(f"{WWW}/{name}"):
         make_images(name, mb)
@@ -56,7 +57,7 @@ def cold(data, *options, more=FAST, **settings):
 
 
 def paths_of(daemon, plan, enc, n=None, epoch=0):
-    """The files of an epoch in order, without a listing: names follow from the numbers."""
+    """The files of an epoch in order, without a listing: their numbers give the names."""
     folder = f"{dataset(daemon.at)}/batches/{plan}/epoch={epoch}/{enc}"
     names = sorted(os.listdir(folder))
     names = [name for name in names if enc != "npy" or name.endswith(".image.npy")]
@@ -70,7 +71,7 @@ def cpu(daemon):
 
 
 def read_all(lists):
-    """So many processes, each reads its files; seconds until the last is done."""
+    """A process for each list of files; returns the seconds until the last one is done."""
     readers = [subprocess.Popen([sys.executable, "-c", READ, "-", *paths], stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE) for paths in lists]
     for reader in readers:
@@ -97,7 +98,7 @@ def cold_batch(n, enc="npy", *options):
 
 
 def cold_jobs(jobs, batches=100, batch=500):
-    """Seconds until every job has read so many batches, in an order of its own."""
+    """Seconds until every job has read that many batches, each in its own order."""
     with cold(BIG, "stage=off") as daemon:
         lists = [paths_of(daemon, f"batch={batch},seed={seed + 1}", "npy", batches)
                  for seed in range(jobs)]
@@ -107,7 +108,7 @@ def cold_jobs(jobs, batches=100, batch=500):
 
 
 def cold_readers(readers, batches=400, batch=125):
-    """The same samples read by so many ranks of one plan."""
+    """The same samples, read by that many ranks of one plan."""
     with cold(BIG, "stage=off") as daemon:
         lists = [paths_of(daemon, f"batch={batch},rank={k}of{readers},seed=1" if readers > 1
                           else f"batch={batch},seed=1", "npy", batches // readers)
@@ -118,7 +119,7 @@ def cold_readers(readers, batches=400, batch=125):
 
 
 def pass_of(batch=1000, seed=3, rate=2450000, jobs=8):
-    """An epoch whose compute takes as long as its transfer: (epoch, first batch, transfer)."""
+    """An epoch with compute as long as its transfer: (epoch, first batch, transfer)."""
     with cold(EPOCH, limit_rate=rate) as daemon:
         size = os.stat(f"{WWW}/{EPOCH[0]}").st_size
         transfer = size / (rate * jobs)
@@ -147,9 +148,9 @@ def pass_of(batch=1000, seed=3, rate=2450000, jobs=8):
 
 
 def floor_of(batch=1000, seed=3, rate=2450000, jobs=8, mb=EPOCH[1]):
-    """Seconds that this takes at least, (epoch, first batch), if nothing but blocks moves and they
-    come without a pause, in the order in which they are needed. A pass may be faster: nginx
-    limits each connection, and small transfers have more than `jobs`."""
+    """The least seconds that this takes, (epoch, first batch), if only blocks are transferred,
+    without a pause and in the order of need. A pass may be faster: nginx limits each connection,
+    and small transfers have more than `jobs`."""
     n = mb * 1000000 // IMAGE
     size = 16 + n * IMAGE
     block = next(b for b in (4096 << k for k in range(6)) if -(-size // b) <= 32768)

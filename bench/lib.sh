@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
 # What the groups of bench/run share: mounts, timing, ratios, the table. Needs LC_ALL=C.
-# Times are whole microseconds. Everything made is below $SCRATCH, which cleanup() unmounts and removes.
+# Times are whole microseconds. All files are below $SCRATCH, which cleanup() unmounts and removes.
 
 ROUNDS=${EPOCHFS_BENCH_ROUNDS:-7}
 OPENS=${EPOCHFS_BENCH_OPENS:-1000000}
@@ -60,7 +60,7 @@ cleanup() {
     rm -rf --one-file-system "$SCRATCH"
 }
 
-# --- mounts: each makes its mountpoint, and is ready when it returns
+# --- mounts: each function makes the mountpoint, and returns when the mount is ready
 
 # mount_epochfs SOURCE MOUNTPOINT [OPTIONS]
 mount_epochfs() {
@@ -75,14 +75,14 @@ mount_squash() {
     squashfuse_ll "$1" "$2"
 }
 
-# The requests that have reached the daemon of a mount; the reading itself costs some.
+# The requests that have reached the daemon of a mount; reading this number adds some.
 requests() {
     tr -d ' \n' <"$1/.epochfs/status.json" | grep -o '"requests":{[^}]*}' |
         awk -F'[:,}]' '{ for (i = 1; i <= NF; i++) n += $i } END { print n + 0 }'
 }
 
-# requests_of MOUNT COMMAND...: sets REQUESTS, without what looking costs. The kernel takes pages
-# and inodes back when it likes, so the least of three tries counts.
+# requests_of MOUNT COMMAND...: sets REQUESTS, minus the requests of reading the number. The kernel
+# may evict pages and inodes at any time, so the minimum of three tries counts.
 requests_of() {
     local before start end
     REQUESTS=
@@ -119,7 +119,7 @@ median() { printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print v[int(
 
 calc() { awk "BEGIN { printf \"%.6g\", $1 }"; }
 
-# median_ratio A B: of the pairs in the arrays of these names, A[i] / B[i].
+# median_ratio A B: the median of A[i] / B[i], of the arrays with these names.
 median_ratio() {
     local -n over=$1 under=$2
     local ratios=() i
@@ -163,8 +163,8 @@ row() {
     line "$1" "$2" "$3" "$(awk -v r="$4" 'BEGIN { printf "%.3g", r }')" "$5 $6" "$result"
 }
 
-# python_bars FILE ARGUMENTS: the rows that a file of bench/ prints (bench/bars.py), in a place of its
-# own, which goes with it.
+# python_bars FILE ARGUMENTS: the rows that a file of bench/ prints (bench/bars.py). It runs in its
+# own folder, which is removed afterwards.
 # shellcheck disable=SC2154 # here is set by bench/run
 python_bars() {
     local fields rows=$SCRATCH/rows
@@ -177,12 +177,12 @@ python_bars() {
     rm -rf --one-file-system "$SCRATCH/private"
 }
 
-# same WHAT A B: the bytes that both sides gave.
+# same WHAT A B: fails unless both sides gave the same bytes.
 same() {
     [[ $2 == "$3" ]] || die "$1: the two sides differ: $2, $3"
 }
 
-# A bar that cannot be measured does not keep the others from being measured.
+# A bar that cannot be measured does not stop the others.
 run_bar() {
     local status
     declare -F "bar_$1" >/dev/null || die "no bar $1 in this group"

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Readers of libsvm text and of its batches. What each prints, in one line:
+"""Readers of libsvm text and of its batches. Each prints one line:
 
     libsvm_readers.py xgboost FILE            microseconds rows columns features
     libsvm_readers.py sklearn FILE            microseconds rows columns features
     libsvm_readers.py plain EPOCH COUNT       microseconds files bytes
 
-The time is that of the load itself, in a process that has imported everything. plain opens, reads
-to the end and closes EPOCH/npz/000000.npz to COUNT - 1 in this order, into one buffer.
+The time is that of the load alone, in a process that has imported everything. plain opens, reads to
+the end and closes EPOCH/npz/000000.npz to COUNT - 1 in this order, into one buffer.
 
     libsvm_readers.py check FILE EPOCH COUNT  rows columns features
 
-reads the batches EPOCH/npz/000000.npz to COUNT - 1 and adds them up. All indexes together must be
-each row once; the first, the last and some more batches must hold what scikit-learn reads from
-their lines of FILE.
+reads the batches EPOCH/npz/000000.npz to COUNT - 1 and adds them up. The indexes of all batches
+must contain each row once; the first, the last and some more batches must equal what scikit-learn
+reads from their lines of FILE.
 """
 
 import io

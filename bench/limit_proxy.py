@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""A TCP proxy on 127.0.0.1 whose connections share one bandwidth: a remote far away.
+"""A TCP proxy on 127.0.0.1 with one bandwidth for all its connections: a distant remote.
 
     limit_proxy.py PORT BYTES_PER_SECOND [HOSTS [DELAY]]
 
-Connects to PORT of 127.0.0.1. Prints a free port of its own for each of HOSTS (1), serves until its
-stdin ends. Bytes to the server are not limited; those from it come in turns of PIECE bytes, whoever
-has some. Hosts that have some at the same time get equal shares, however many connections each
-has; 0 bytes per second is no limit. DELAY: seconds that bytes are under way, in each direction; a
-new connection takes two of them before its first bytes set out, as if it were made over that way.
+Connects to PORT of 127.0.0.1. Prints a free port for each of HOSTS (1), and serves until its stdin
+ends. Bytes to the server are not limited; bytes from it pass in turns of PIECE bytes among the
+connections that have some. Hosts with bytes at the same time get equal shares, however many
+connections each has; 0 bytes per second is no limit. DELAY: seconds that bytes travel, in each
+direction; the first bytes of a new connection wait two of them first, as if the connection were
+made over that distance.
 
 A line on stdin is answered by one of JSON: connections, requests (of HTTP: GET or HEAD), bytes.
 """
@@ -24,7 +25,7 @@ import time
 
 PIECE = 32 << 10
 BURST = 64 << 10  # bytes that may come at once after a rest
-LATE = 0.05  # seconds by which this process may be late without losing bytes
+LATE = 0.05  # seconds that this process may be late without losing bandwidth
 BUFFER = 64 << 10  # of a socket to a client: what the kernel keeps is counted as delivered
 WINDOW = 8 << 20  # of a connection: bytes that may be under way
 
@@ -33,7 +34,7 @@ class Host:
     def __init__(self, limited):
         self.limited = limited
         self.budget = BURST
-        self.waiting = {}  # ways whose server has bytes, while there is no budget
+        self.waiting = {}  # ways with bytes from the server that wait for budget
 
 
 class Way:
@@ -82,8 +83,8 @@ class Proxy:
         self.seen["connections"] += 1
 
     def watch(self, way):
-        """Of each socket its own way is watched: readable where it is the source, writable while
-        its target takes no more."""
+        """Watch each socket: for reading as the source of its way, for writing while its target
+        takes no more."""
         for s, mine, to in ((way.source, way, way.other), (way.target, way.other, way)):
             events = selectors.EVENT_READ if mine.reads(self.delay) else 0
             events |= selectors.EVENT_WRITE if to.stuck else 0
@@ -107,7 +108,7 @@ class Proxy:
                 w.host.waiting.pop(w, None)
 
     def refill(self):
-        """What the time since the last one has brought goes to those who wait for it."""
+        """Give the budget of the time since the last refill to the ways that wait for it."""
         now = time.monotonic()
         more, self.when = (now - self.when) * self.rate, now
         busy = [h for h in self.hosts if h.waiting] or self.hosts
@@ -149,7 +150,7 @@ class Proxy:
             self.flush(way)
 
     def flush(self, way):
-        """Send what has arrived."""
+        """Send the bytes whose delay has passed."""
         now = time.monotonic()
         way.stuck = False
         while way.queue and way.queue[0][0] <= now:
@@ -173,7 +174,7 @@ class Proxy:
         self.watch(way)
 
     def rest(self):
-        """Seconds until there is something to do that no socket tells; None: there is nothing."""
+        """Seconds until the next work that no socket event starts; None: there is none."""
         times = []
         busy = [h for h in self.hosts if h.waiting]
         if busy:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What a job on a compute node waits for, on a real Slurm of two nodes (tests/mount/slurm.py): the
-prolog with the mount in it, by its own clock, and the first batch that a task reads. (By bench/run
-node.) Local source, both nodes on this machine, at the same time.
+prolog with its mount, by the prolog's own clock, and the first batch that a task reads. (By
+bench/run node.) Local source, both nodes on this machine, at the same time.
 """
 
 import re

@@ -4,17 +4,18 @@
     overlap.py [--quick] [--write-docs]      (by bench/run overlap)
 
 The experiment of runtime file staging: a remote of RATE bytes a second, a job that reads the
-batches of a shuffled plan and computes for a given time after each. What the job waits for:
+batches of a shuffled plan and computes for a given time after each. The ways to load, with what the
+job waits for:
 
   loader  no staging: a request for each sample, 8 at once, when the batch is needed; again in every
           epoch. ahead: the same, but 2 batches are fetched while one computes
   copy    curl of the file to the disk, then training from there (epochfs over the copy)
   ours    epochfs with a cache
 
-Contended: another host pulls through the same limit all the time, and gets half while both want
-some. Times are from the first command (curl, mount, the loader) to the end of the last batch.
-transfer: of the file alone, under the same conditions; compute: all batches. All read the same
-bytes: their checksums are compared. Everything begins with an empty cache and an empty page cache
+Contended: another host transfers through the same limit all the time, and gets half while both
+transfer. Times run from the first command (curl, mount, the loader) to the end of the last batch.
+transfer: the file alone, under the same conditions; compute: all batches. All variants read the
+same bytes, which is checked by checksums. Each begins with an empty cache and an empty page cache
 (root), but the server has the file in memory.
 
 Prints the rows of bench/run; --write-docs: docs/overlap.md and docs/overlap.svg, too.
@@ -39,7 +40,7 @@ import numpy as np
 QUICK = "--quick" in sys.argv
 DOCS = os.path.join(bars.HERE, "..", "docs")
 TRAIN = os.environ["TRAIN"]
-# Of the cells that most bars stand on; the others are measured once.
+# Rounds of the cells that most bars use; the others are measured once.
 ROUNDS = int(os.environ.get("EPOCHFS_BENCH_ROUNDS", "2" if QUICK else "3"))
 RATE = 80_000_000
 SIZES = (16, 32, 64) if QUICK else (40, 100, 1000)
@@ -85,7 +86,7 @@ def make_data():
 
 
 def cells():
-    """Each with the variants that are measured."""
+    """Each cell with its measured variants."""
     usual = ("loader", "copy", "ours")
     for contended in False, True:
         for mb in SIZES:
@@ -114,7 +115,7 @@ class Experiment:
 
     @contextlib.contextmanager
     def load(self, contended):
-        """Another host that pulls all the time."""
+        """Another host that transfers all the time."""
         if not contended:
             yield
             return
@@ -154,7 +155,7 @@ class Experiment:
         return self.pace(cell) * batches_in(cell.mb) * cell.epochs / 1e6
 
     def bound(self, cell):
-        """Nobody who transfers once and computes can be done sooner."""
+        """The lower bound for transferring once and computing."""
         return max(self.transfer(cell.mb, cell.contended), self.compute(cell))
 
     def train(self, cell, at):
@@ -220,12 +221,12 @@ class Experiment:
         return statistics.median(r.took for r in runs) if runs else None
 
     def fetched(self, cell, variant):
-        """Times the size of the data."""
+        """The bytes fetched, in multiples of the data's size."""
         return max(r.fetched for r in self.runs[cell, variant]) / size_of(cell.mb)
 
     def floor(self, cell, block):
-        """Seconds that ours takes at least with blocks of that size, if nothing but blocks moves
-        and they come in the order in which they are needed."""
+        """The least seconds that ours takes with blocks of that size, if only blocks are
+        transferred, in the order of need."""
         rate = size_of(cell.mb) / self.transfer(cell.mb, cell.contended)
         here, come, done = set(), 0, 0
         n = samples_in(cell.mb)

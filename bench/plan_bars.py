@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """The bars of reading by plan (bench/groups/plan.sh): plan_bars.py BAR
 
-What the plan is good for: the first batch of a cold cache, batches that are in the page cache
-before they are read, a cache that keeps what is needed next, epochs of any length. Prints rows as
-cache_bars.py does. An option that this epochfs does not know is left out, and that is said.
+The benefits of the plan: the first batch of a cold cache, batches that are in the page cache before
+they are read, a cache that keeps what is needed next, epochs of any length. Prints rows as
+cache_bars.py does. Leaves out options that this epochfs does not know, and says so.
 """
 
 import collections
@@ -33,7 +33,7 @@ Epoch = collections.namedtuple("Epoch", "took waited bytes sum first")  # second
 
 
 def knows(option):
-    """Does `epochfs mount` take it? 1 is a usage error, 2 that there is no such source."""
+    """Does `epochfs mount` accept the option? Exit code 1 is a usage error, 2 a missing source."""
     done = subprocess.run([EPOCHFS, "mount", "-o", option, f"{PRIVATE}/none", f"{PRIVATE}/none"],
                           stderr=subprocess.DEVNULL, check=False)
     if done.returncode == 1:
@@ -42,7 +42,7 @@ def knows(option):
 
 
 def train(folder, pattern, count, *options):
-    """Read them as a training job does: an Epoch."""
+    """Read files as a training job does; returns an Epoch."""
     done = subprocess.run([TRAIN, "files", *(str(o) for o in options), folder, pattern, str(count)],
                           stdout=subprocess.PIPE, check=True, text=True)
     took, waited, size, total, first = done.stdout.split()
@@ -50,7 +50,7 @@ def train(folder, pattern, count, *options):
 
 
 def granules_of(samples, size, head, block=GRANULE):
-    """The blocks that they touch, in the order in which they are needed first."""
+    """The blocks that the samples touch, in the order of their first need."""
     found = {}
     for sample in samples:
         begin = head + int(sample) * size
@@ -61,7 +61,8 @@ def granules_of(samples, size, head, block=GRANULE):
 # ---- the first batch ----
 
 def bar_first_batch():
-    """The remote is 50 ms away and gives 100 MB/s: how long until 128 shuffled samples are read?"""
+    """The remote is 50 ms away and delivers 100 MB/s: how long until 128 shuffled samples are
+    read?"""
     name, delay, rate, samples = "big-images", 0.05, 100_000_000, 128
     trip = 2 * delay
     n = make_images(name, 200)
@@ -108,8 +109,8 @@ def bar_first_batch():
 
 # ---- the push ----
 
-# Batches that count; those before let the push get ahead. More than the processor's caches hold, or
-# the second reads would be of those.
+# The measured batches; those before them let the push get ahead. They are larger than the
+# processor's caches, which would otherwise serve the second reads.
 FIRST, LAST_SMALL, LAST_LARGE = 10, 700, 90
 
 
@@ -121,15 +122,15 @@ def list_folder(folder):
 
 
 def asked(at):
-    """The requests that have reached the daemon, without those of looking."""
+    """The requests that have reached the daemon, without those of reading this number."""
     first = sum(lib.requests(at).values())
     second = sum(lib.requests(at).values())
     return second, second - first
 
 
 def pushed(source, where, pattern, first, last, pace, listed, options=()):
-    """First reads against second reads of the same pace: the ratio of their speeds, MB/s of both,
-    requests for a file."""
+    """First reads against second reads at the same pace: the ratio of their speeds, MB/s of both,
+    requests per file."""
     with mount(source, "plan=batch=128+seed=7,plan=batch=32+seed=7") as daemon:
         folder = f"{dataset(daemon.at)}/{where}"
         if listed:
@@ -170,13 +171,13 @@ def sources():
 
 
 def kind(folder):
-    """"image" or "data": how the field is called."""
+    """"image" or "data": the name of the field."""
     return "image" if any(".image." in name for name in os.listdir(folder)) else "data"
 
 
 def bar_pushed():
-    """A batch every 5 or 20 ms, which is slower than the push. Who has not listed the folder asks for
-    each name: a request for a batch, and no push can spare it."""
+    """A batch every 5 or 20 ms, which is slower than the push. A reader that has not listed the
+    folder looks up each name: one request per batch, which no push can save."""
     sources()
     with mount(f"{PRIVATE}/small") as daemon:
         field = kind(f"{dataset(daemon.at)}/batches/batch=128,seed=7/epoch=0/npy")
@@ -191,11 +192,11 @@ def bar_pushed():
               300, True)
 
 
-# ---- what is kept ----
+# ---- retention ----
 
 def belady(accesses, capacity, bypass):
-    """Misses of each epoch by the rule that drops what is needed last. accesses: a list of blocks
-    for each epoch; bypass: a block need not be kept at all."""
+    """Misses of each epoch under the rule that drops what is needed last. accesses: a list of
+    blocks for each epoch; bypass: a block may stay out of the cache."""
     flat = [block for epoch in accesses for block in epoch]
     following, seen = [0] * len(flat), {}
     for i in range(len(flat) - 1, -1, -1):
@@ -222,8 +223,8 @@ def belady(accesses, capacity, bypass):
 
 
 def keep_epochs(server, name, keep, block, batch, accesses):
-    """Read epochs with a cache of half: by epoch the share of the blocks needed that were not
-    fetched, by the server's log; and how many blocks the cache holds."""
+    """Read epochs with a cache of half the size. Returns for each epoch the share of needed blocks
+    that were not fetched, by the server's log; and the number of blocks that the cache holds."""
     size = os.stat(f"{WWW}/{name}").st_size
     empty(CACHE)
     calm()
@@ -244,10 +245,10 @@ def keep_epochs(server, name, keep, block, batch, accesses):
 
 
 def bar_keep():
-    """Twice the cache, shuffled; a block is needed once by each batch that has something of it.
-    What counts are the epochs after the first: those have in them what comes ahead for the next one
-    as they lack what came before them. Blocks without room on disk have SPARE bytes of memory, by
-    every keep=; so the simulation has both, and what it gets with the cache alone is shown, too."""
+    """Data of twice the cache, shuffled; each batch needs a block once if it has bytes of it. The
+    epochs after the first count: each fetches ahead for the next as much as was fetched ahead for
+    it. With every keep= overflow blocks have SPARE bytes of memory, so the simulation has both; its
+    result with the cache alone is shown too."""
     for what, side, mb, batch, block, epochs in (("64 KiB", 256, 197, 16, 65536, 6),
                                                  ("784 B", 28, 200, 128, 4096, 3)):
         name = f"images-{side}"
@@ -283,7 +284,7 @@ def bar_keep():
 # ---- very many samples ----
 
 def memory(pid):
-    """Bytes of the process in memory: all, and without what it maps of files."""
+    """Bytes of the process in memory: all, and all but mapped files."""
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         found = dict(re.findall(r"^(VmRSS|RssFile):\s+(\d+) kB$", f.read(), re.M))
     whole = int(found["VmRSS"]) * 1024
@@ -315,7 +316,7 @@ def many(what, source, options, per_run, bar):
 
 
 def bar_many():
-    """An epoch of 10^8 samples: no memory for each."""
+    """An epoch of 10^8 samples takes no memory per sample."""
     os.makedirs(WWW)
     with open(f"{WWW}/labels", "wb") as f:
         f.write(bytes([0, 0, 8, 1]) + (10**8).to_bytes(4, "big"))

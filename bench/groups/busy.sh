@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# A job that trains: does what is made ahead keep it from its processors? (bench/busy_bars.py)
+# A job that trains: does work done ahead take processor time from it? (bench/busy_bars.py)
 PACKAGES=(python3-torch python3-numpy dataset-fashion-mnist nginx-light)
 BARS=(all one remote_all remote_one)
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh
-# The bars of remote sources and the cache; what is measured is in bench/cache_bars.py.
+# The bars of remote sources and the cache; bench/cache_bars.py has the measurements.
 
 PACKAGES=(nginx-light rclone curl fuse3 python3)
 BARS=(first_pass second_pass random once limited half hang)

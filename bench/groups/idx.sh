@@ -18,7 +18,7 @@ idx_header() {
     printf '%b' '\x00\x00\x08\x03' "$count" '\x00\x00\x00\x1c\x00\x00\x00\x1c'
 }
 
-# The .gz of the source are unpacked into the cache folder by the first mount.
+# The first mount unpacks the .gz files of the source into the cache folder.
 mount_source() { EPOCHFS_CACHE=$SCRATCH/cache mount_epochfs "$SOURCE" "$SCRATCH/epochfs"; }
 
 # The one dataset of a mount of one file.

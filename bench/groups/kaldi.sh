@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh and bench/run
 # The bars of Kaldi tables: the index of a large archive, utterances as files, archives and batches
-# made of them. The page cache has the archives; what is cold is the mount. Short matrices of 4 to
+# made from them. The page cache has the archives; only the mount is cold. Short matrices of 4 to
 # 8 KB make many objects of few bytes; long ones, of 300 to 900 frames, are those of speech corpora.
 
 PACKAGES=(fuse3)
@@ -43,7 +43,7 @@ mount_ready() {
     JSON=$(<"$SCRATCH/mount/$1.ark/dataset.json")
 }
 
-# first_index NAME: mount_ready with a cache folder that is new.
+# first_index NAME: mount_ready with a new cache folder.
 first_index() {
     new_cache
     elapsed mount_ready "$1"
@@ -53,7 +53,7 @@ umount_ready() { umount_epochfs "$SCRATCH/mount"; }
 
 kept_files() { find "$SCRATCH/cache" -type f -printf '%P %s %T@\n' | sort; }
 
-# What a mount costs besides the index is that of an archive of one matrix.
+# The cost of a mount besides the index is measured with an archive of one matrix.
 bar_index() {
     local tiny=() ours=() each=() limit=() i
     make_ark tiny fm 1 25 50
@@ -126,8 +126,8 @@ bar_second_mount() {
         "0.05 s (index $(seconds first))" "$(calc "$(median "${times[@]}") / 50000")" '<=' 1
 }
 
-# The files are copied from the mount: are they those of the archive? All together as long as its
-# objects, which is all but the keys and the blanks behind them, and the last one its end.
+# Do the files copied from the mount equal the archive's objects? Their total length must be that of
+# the archive without its keys and the spaces after them, and the last file must equal its end.
 # check_samples NAME COUNT BYTES
 check_samples() {
     local ark=$SCRATCH/$1/$1.ark head=$((${#PREFIX} + 6 + 1)) last

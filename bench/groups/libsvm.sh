@@ -1,24 +1,24 @@
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh and bench/run
-# The bars of libsvm text: its index, epochs of batches, and the mount of a file whose index is
-# kept. The page cache has the files themselves; what is cold is the mount. Rates of text count the
-# bytes of the text, whatever was made of it.
+# The bars of libsvm text: its index, epochs of batches, and the mount of a file with a kept index.
+# The page cache has the files; only the mount is cold. Rates count the bytes of the text, whatever
+# is made from it.
 
 PACKAGES=(fuse3 python3-numpy python3-scipy python3-sklearn python3-xgboost)
 BARS=(index epochs second_mount)
 
 TEXT_ROWS=848000   # of 10 to 60 features: 400 MB
-PART_ROWS=106000   # of these, an eighth, for what is slow
+PART_ROWS=106000   # an eighth of these, for slow readers
 LONG_ROWS=10000000 # of 2 to 4 features
 BATCH=1024
 
-# reader ARGUMENTS of libsvm_readers.py that takes time: sets US SEEN (what follows).
+# reader ARGUMENTS (of libsvm_readers.py): sets US to its time, SEEN to the rest of its output.
 reader() {
     local line
     line=$(/usr/bin/python3 "$here/libsvm_readers.py" "$@")
     read -r US SEEN <<<"$line"
 }
 
-# make_text NAME ROWS LOW HIGH DIGITS: $SCRATCH/NAME, and what is in it in $SCRATCH/NAME.seen, once.
+# make_text NAME ROWS LOW HIGH DIGITS: $SCRATCH/NAME, and its counts in $SCRATCH/NAME.seen, once.
 make_text() {
     [[ ! -f $SCRATCH/$1.seen ]] || return 0
     say "making $1 of $2 rows"
@@ -41,7 +41,7 @@ mount_ready() {
     JSON=$(<"$SCRATCH/mount/$1/dataset.json")
 }
 
-# first_index NAME: mount_ready with a cache folder that is new.
+# first_index NAME: mount_ready with a new cache folder.
 first_index() {
     rm -rf "$SCRATCH/cache"
     mkdir "$SCRATCH/cache"
@@ -72,7 +72,7 @@ bar_index() {
 # read_epoch EPOCH COUNT: every batch once, front to back; sets US SEEN.
 read_epoch() { reader plain "$SCRATCH/mount/text.svm/batches/$1" "$2"; }
 
-# check_epoch EPOCH COUNT: against what is in the text; sets BYTES SUM of the batches.
+# check_epoch EPOCH COUNT: against the text; sets BYTES SUM of the batches.
 check_epoch() {
     local folder=$SCRATCH/mount/text.svm/batches/$1
     SEEN=$(/usr/bin/python3 "$here/libsvm_readers.py" check "$TEXT" "$folder" "$2")

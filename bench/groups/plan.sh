@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh
-# The bars of reading by plan; what is measured is in bench/plan_bars.py.
+# The bars of reading by plan; bench/plan_bars.py has the measurements.
 
 PACKAGES=(nginx-light curl fuse3 python3 python3-numpy)
 BARS=(first_batch pushed keep many)

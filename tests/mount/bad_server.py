@@ -1,17 +1,17 @@
-"""An HTTP server that does wrong what a test tells it to: HTTP/1.1, keep-alive, a thread for each
+"""An HTTP server that misbehaves as a test scripts it: HTTP/1.1, keep-alive, a thread for each
 connection.
 
     with BadServer(folder) as server:
         server.script("/file", status(503), times=3)     the next 3 requests of that path
         server.script("*", reset(after=1000), first=2)   from the 2nd request on, for ever
         ...
-        server.log                                       a Request for each that was answered
+        server.log                                       a Request for each one answered
 
-Who has seen the end of an answer finds it in the log: log, data() and forget() wait until all that
-has been asked is logged, but for what is stalled.
+A client that has received the end of an answer finds the request in the log: log, data() and
+forget() wait until all requests are logged, except stalled ones.
 
 An action is a function that changes a Reply. Several scripts of a path apply in the order in which
-they were given. Nothing sleeps: delays and the bandwidth wait on events, which ending sets.
+they were set. Nothing sleeps: delays and the bandwidth wait on events, which the server's end sets.
 """
 
 import collections
@@ -35,8 +35,8 @@ PIECE = 16 << 10
 
 
 class Reply:
-    """What will be answered. body is what stands behind the headers; end: what comes after `cut`
-    bytes of it ("close", "reset", "stall"), None: all of it is sent and the connection stays."""
+    """The planned answer. body: the bytes after the headers; end: what happens after `cut` bytes of
+    it ("close", "reset", "stall"), None: all of it is sent and the connection stays."""
 
     def __init__(self, server, request):
         data, tag = server.file(request.path)
@@ -52,7 +52,7 @@ class Reply:
             self.serve(request.range)
 
     def serve(self, span):
-        """The file, or the part (first, last) of it."""
+        """Serve the file, or the part (first, last) of it."""
         size = len(self.data)
         match = self.request.headers.get("if-match")
         if match and match not in ("*", self.headers["ETag"]):
@@ -82,7 +82,7 @@ def status(code, retry_after=None):
 
 
 def cut(after, end="close"):
-    """After so many bytes of the body the connection is closed, reset, or gives nothing more until
+    """After that many bytes of the body close or reset the connection, or send nothing more until
     server.release is set."""
     def act(reply):
         reply.cut, reply.end = after, end
@@ -94,7 +94,7 @@ def reset(after):
 
 
 def stall(after=None):
-    """Nothing comes, or nothing more after so many bytes of the body."""
+    """Send nothing, or nothing more after that many bytes of the body."""
     def act(reply):
         if after is None:
             reply.stall_first = True
@@ -104,14 +104,15 @@ def stall(after=None):
 
 
 def drip(seconds=0.3, head=False):
-    """A byte each so many seconds: of the body, or of the head, of which a line counts."""
+    """Send a byte every so many seconds: of the body, or of the head, where a line counts as
+    one."""
     def act(reply):
         reply.drip, reply.drip_head = seconds, head
     return act
 
 
 def hang_up():
-    """The connection is closed before there is an answer."""
+    """Close the connection without an answer."""
     def act(reply):
         reply.raw, reply.end = b"", "close"
     return act
@@ -124,7 +125,7 @@ def garbage(data=b"\x16\x03\x01 this is not HTTP\r\n\r\n"):
 
 
 def content_range(shift=0, total=0, size_too=False):
-    """Another start or total in Content-Range. size_too: the body is that of the other start."""
+    """Another start or total in Content-Range. size_too: the body fits the other start."""
     def act(reply):
         span = reply.request.range
         if reply.status != 206:
@@ -144,7 +145,7 @@ def no_content_range():
 
 
 def whole():
-    """Ranges are not understood: 200 and all of the file."""
+    """Ignore ranges: 200 and all of the file."""
     def act(reply):
         if reply.data is not None:
             reply.status, reply.body = 200, reply.data
@@ -154,14 +155,14 @@ def whole():
 
 
 def longer(more):
-    """Some bytes more than were asked for, and Content-Length says so, too."""
+    """Send more bytes than requested, with a Content-Length to match."""
     def act(reply):
         reply.body = bytes(reply.body) + b"\xee" * more
     return act
 
 
 def etag(value):
-    """Another version, in name."""
+    """Another version, by its ETag only."""
     def act(reply):
         reply.headers["ETag"] = value
         if reply.request.headers.get("if-match") not in (None, "*", value):
@@ -171,7 +172,7 @@ def etag(value):
 
 
 def other(data):
-    """Another content. Its ETag is that of the file that is there, so only a sum can tell."""
+    """Another content under the real file's ETag, so that only a checksum can tell."""
     def act(reply):
         reply.data = data
         reply.headers.pop("Content-Range", None)
@@ -180,7 +181,7 @@ def other(data):
 
 
 def flip(at):
-    """A bit of the file's byte `at` is wrong on the way."""
+    """Flip a bit of the file's byte `at` on the way."""
     def act(reply):
         start = reply.request.range[0] if reply.status == 206 else 0
         if reply.status in (200, 206) and start <= at < start + len(reply.body):
@@ -205,7 +206,7 @@ def redirect(to, code=302):
 
 
 def packed():
-    """The body is packed by gzip, which nobody asked for."""
+    """Pack the body with gzip, though the request did not allow it."""
     def act(reply):
         if reply.status in (200, 206):
             reply.body = gzip.compress(reply.body, 1)
@@ -220,7 +221,7 @@ def delay(seconds):
 
 
 def without(*names):
-    """These headers are left out."""
+    """Leave out these headers."""
     def act(reply):
         for name in names:
             reply.headers.pop(name, None)
@@ -236,8 +237,8 @@ class BadRequest(collections.namedtuple("BadRequest", "method path headers")):
 
 
 class BadServer:
-    """rate: bytes per second over all connections, 0: no limit. sendbuf: what the kernel may keep
-    of what was sent and not received, about. latency: seconds before each answer."""
+    """rate: bytes per second over all connections, 0: no limit. sendbuf: about how many sent and
+    not yet received bytes the kernel may hold. latency: seconds before each answer."""
 
     mtime = 1_600_000_000
 
@@ -245,12 +246,12 @@ class BadServer:
         self.folder, self.rate, self.sendbuf, self.latency = folder, rate, sendbuf, latency
         self.lock = threading.Lock()
         self.over = threading.Event()
-        self.release = threading.Event()  # set: what is stalled goes on
+        self.release = threading.Event()  # set: stalled answers continue
         self.logged, self.scripts, self.seen = [], [], collections.Counter()
-        self.times = []  # of the requests in the log: when each came
+        self.times = []  # arrival times of the requests in the log
         self.arrived = threading.Condition(self.lock)
-        self.under_way = 0  # requests that have been read and are not in the log
-        self.stalled = []  # of those that wait: the event that each waits for
+        self.under_way = 0  # requests read and not yet in the log
+        self.stalled = []  # of each waiting request, its event
         self.connections, self.listener, self.next_free = {}, None, 0.0
         self.files = {}
         self.port = free_port()
@@ -275,7 +276,7 @@ class BadServer:
         threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
 
     def gone(self):
-        """Connections are refused and those that are open are reset, until up()."""
+        """Refuse new connections and reset open ones, until up()."""
         listener, self.listener = self.listener, None
         if listener:
             with contextlib.suppress(OSError):
@@ -303,25 +304,25 @@ class BadServer:
     # -- what the test says --
 
     def script(self, path, action, times=None, first=1, method="GET"):
-        """Requests number first, first + 1, ... (times of them; None: all) of path from now on;
-        "*": any path but listings. method None: any."""
+        """Apply action to requests number first, first + 1, ... (times of them; None: all) of path
+        from now on; "*": any path but listings. method None: any."""
         with self.lock:
             self.scripts.append({"path": path, "action": action, "times": times, "skip": first - 1,
                                  "method": method})
 
     def healthy(self):
-        """No scripts any more; what is stalled ends."""
+        """Remove all scripts and end stalled answers."""
         with self.lock:
             self.scripts = []
             self.release.set()
             self.release = threading.Event()
 
     def count_stalled(self):
-        """Requests that wait for what has not come. To be called with the lock."""
+        """The number of requests that wait for an event that is not set. Call with the lock."""
         return sum(not event.is_set() for event in self.stalled)
 
     def wait_logged(self):
-        """Until the log has all requests that are not stalled. To be called with the lock."""
+        """Wait until the log has all requests that are not stalled. Call with the lock."""
         if not self.arrived.wait_for(lambda: self.under_way <= self.count_stalled() or
                                      self.over.is_set(), DEADLINE):
             raise AssertionError(f"not in {DEADLINE} s: {self.under_way - self.count_stalled()} "
@@ -340,18 +341,18 @@ class BadServer:
             self.logged, self.times = [], []
 
     def data(self):
-        """The requests of the log that gave bytes of files."""
+        """The logged requests that delivered bytes of files."""
         return [r for r in self.log if r.method == "GET" and r.status in (200, 206) and
                 not r.path.endswith("/") and not r.path.endswith("SHA256SUMS")]
 
     def wait_requests(self, n, seconds=60):
-        """Until n requests have come, those included that are not answered."""
+        """Wait until n requests have arrived, answered or not."""
         with self.lock:
             if not self.arrived.wait_for(lambda: self.seen["*"] >= n, seconds):
                 raise AssertionError(f"{self.seen['*']} requests came, want {n}")
 
     def wait_stalled(self, n=1, seconds=60):
-        """Until n requests are stalled."""
+        """Wait until n requests are stalled."""
         with self.lock:
             if not self.arrived.wait_for(lambda: self.count_stalled() >= n, seconds):
                 raise AssertionError(f"{self.count_stalled()} requests are stalled, want {n}")
@@ -412,7 +413,7 @@ class BadServer:
             connection.close()
 
     def answer(self, connection, request):
-        """False: the connection is not to be used any more."""
+        """False: the connection must not be used any more."""
         with self.lock:
             self.under_way += 1
         try:
@@ -443,12 +444,12 @@ class BadServer:
                 self.logged.append(Request(reply.status, n, request.range, request.method,
                                            urllib.parse.unquote(request.path)))
                 self.times.append(came)
-        if reply.end == "reset":  # closing it then drops what has not been sent, too
+        if reply.end == "reset":  # closing it then also drops unsent bytes
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         return reply.end is None and "close" not in request.headers.get("connection", "")
 
     def send(self, connection, request, reply):
-        """Returns how many bytes of the body have gone out."""
+        """Returns the number of body bytes sent."""
         lines = [f"HTTP/1.1 {reply.status} whatever"]
         lines += [f"{name}: {value}" for name, value in reply.headers.items()]
         lines.append("Transfer-Encoding: chunked" if reply.chunked else
@@ -473,7 +474,7 @@ class BadServer:
         return done
 
     def send_pieces(self, connection, body, in_chunks):
-        """Returns how many bytes were sent while there was somebody to take them."""
+        """Returns the number of bytes sent before the client went away."""
         done = 0
         poll = select.poll()
         poll.register(connection, select.POLLRDHUP)
@@ -483,7 +484,7 @@ class BadServer:
                 part = body[done:done + piece]
                 self.pace(len(part))
                 if self.rate and poll.poll(0):
-                    break  # the other end is gone
+                    break  # the client is gone
                 connection.sendall(b"%x\r\n%b\r\n" % (len(part), part) if in_chunks else part)
                 done += len(part)
         except OSError:
@@ -491,7 +492,8 @@ class BadServer:
         return done
 
     def send_drops(self, connection, drops, seconds, in_chunks=False):
-        """One each so many seconds, until the other end is gone. Returns how many went out."""
+        """Send one byte every so many seconds, until the client is gone. Returns the number
+        sent."""
         poll = select.poll()
         poll.register(connection, select.POLLRDHUP)
         n = 0

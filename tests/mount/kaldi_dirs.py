@@ -1,9 +1,9 @@
-"""Kaldi tables written and read the plain way, and what a mount must show of them.
+"""Kaldi tables written and read in a plain way, and the files that a mount must show of them.
 
     fm, fv, ints, wave_bytes, ...   bytes of objects;  archive(), script(): of tables
     read_object, read_ark           an independent reader, for what the mount writes
-    Dataset(folder, keys, fields)   fields: name -> [Item or BAD] a sample
-    check_sample, check_batch       hold the files of a mount against it
+    Dataset(folder, keys, fields)   fields: name -> [Item or BAD], one per sample
+    check_sample, check_batch       compare the files of a mount with it
 """
 
 import collections
@@ -25,7 +25,7 @@ SHARED_KALDI = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "kaldi")
 BAD_PAGE = 65536  # bytes in an archive where an object cannot be read
 BAD = "bad"  # instead of an Item: its files give EIO
 f4, f8, i4 = np.float32, np.float64, np.int32
-PLAIN = ("matrix", "vector", "ints", "scalar")  # kinds that are arrays as they stand
+PLAIN = ("matrix", "vector", "ints", "scalar")  # kinds that are arrays without conversion
 
 # kind: one of PLAIN, wave, text. value: an array, a Wave, bytes. raw: as it is stored, or None.
 Item = collections.namedtuple("Item", "kind value raw", defaults=[None])
@@ -62,7 +62,7 @@ def cm(rng, rows, columns, kind="CM"):
 
 
 def decompress(data, at, kind):
-    """The float32 matrix of CM, CM2, CM3, bit for bit as Kaldi has it; and where it ends."""
+    """The float32 matrix of CM, CM2, CM3, bit for bit as in Kaldi; and where it ends."""
     least, span, rows, columns = struct.unpack_from("<ffii", data, at)
     least, span = f4(least), f4(span)
     at += 16
@@ -109,7 +109,7 @@ def text_ints(a):
 # ---- waves ----
 
 def wave_bytes(wave, before=b"", after=b""):
-    """As Kaldi writes it, if nothing stands before and behind the data."""
+    """As Kaldi writes it, if before and after are empty."""
     n, channels = wave.samples.shape
     data = wave.samples.astype("<i2").tobytes()
     size = 36 + len(before) + len(data) + len(after)
@@ -119,7 +119,8 @@ def wave_bytes(wave, before=b"", after=b""):
 
 
 def read_wave(data, at=0):
-    """The wave at that byte, and where Kaldi would be behind it. Some sizes mean: to the end."""
+    """The wave at that byte, and the byte after it where Kaldi stops. Some sizes mean: to the
+    end."""
     equal((data[at:at + 4], data[at + 8:at + 12]), (b"RIFF", b"WAVE"), "the start of a wave")
     at += 12
     form = None
@@ -272,7 +273,7 @@ def items_of(data, kind):
     return [key for key, _, _ in found], [item for _, _, item in found]
 
 
-# ---- what a mount shows ----
+# ---- the files of a mount ----
 
 def name_of(key, dots=False):
     """The key as the beginning of file names: / % NUL, a dot in front, in tar every dot escaped."""
@@ -293,8 +294,8 @@ SHOWN = {"matrix": ["raw", "npy", "npz", "tar", "ark"],
 
 
 class Dataset:
-    """folder: of the dataset in the mount. fields: name -> [Item or BAD], one for each key; a table
-    on its own has one, `data`."""
+    """folder: of the dataset in the mount. fields: name -> [Item or BAD], one for each key; a
+    single table has one field, `data`."""
 
     def __init__(self, folder, keys, fields):
         self.folder, self.keys, self.fields = folder, list(keys), dict(fields)
@@ -351,7 +352,7 @@ def page(ds_or_folder):
 
 
 def expect_eio(file, listed=True):
-    """Neither its size nor its bytes are to be had, but its name is there. listed None: or not."""
+    """Its size and its bytes give EIO, but it is listed (listed None: perhaps)."""
     expect_error(errno.EIO, os.stat, file)
     expect_error(errno.EIO, content, file)
     if listed is not None:
@@ -360,8 +361,8 @@ def expect_eio(file, listed=True):
 
 
 def expect_no_array(ds, file, index, fields):
-    """A file of arrays that cannot be: what differs in shape is not listed, what is bad is; and where
-    both are, it depends on which comes first."""
+    """A file of arrays that cannot be made: if shapes differ it is not listed, if a sample is bad
+    it is; with both, whichever comes first decides."""
     fits = all(ds.is_one_array(field, index) for field in fields)
     bad = any(ds.bad(index, field) for field in fields)
     expect_eio(file, None if bad and not fits else fits)
@@ -382,7 +383,7 @@ def check_raw(file, item):
     if item.raw is not None:
         equal(data, item.raw, file)
     got, end = read_object(data, 0, item.kind)
-    if item.kind != "wave":  # of a .wav file it is all, also what stands behind the audio
+    if item.kind != "wave":  # for a .wav file it is everything, including bytes after the audio
         equal(end, len(data), f"{file}: the object is all there is")
     same_item(got, item, file)
 
@@ -408,14 +409,14 @@ def read_npz(file):
 
 
 def expect_members(got, want, what):
-    """Those that we know are there, and right; a field that the test does not know may be there."""
+    """The known members exist and are right; fields unknown to the test may exist."""
     equal(set(want) - set(got), set(), f"{what}: members that are missing of {sorted(got)}")
     for name, array in want.items():
         same_array(got[name], array, f"{what}: {name}")
 
 
 def padded(arrays):
-    """[B, longest, ...], zeros behind the end; and the lengths."""
+    """[B, longest, ...], with zeros after each end; and the lengths."""
     rest = [max(a.shape[k] for a in arrays) for k in range(arrays[0].ndim)]
     out = np.zeros([len(arrays), *rest], arrays[0].dtype)
     for row, a in zip(out, arrays):
@@ -424,7 +425,7 @@ def padded(arrays):
 
 
 def ragged(arrays):
-    """The arrays one behind another, and where each begins."""
+    """The arrays in sequence, and where each begins."""
     rest = [max(a.shape[k] for a in arrays) for k in range(1, arrays[0].ndim)]
     parts = [a.reshape([len(a), *rest]) if len(a) == 0 else a for a in arrays]
     return np.concatenate(parts), np.cumsum([0] + [len(a) for a in arrays]).astype(np.int64)
@@ -552,7 +553,7 @@ def check_ark(ds, folder, base, field, index):
 
 
 def read_until_error(file, size=1 << 20):
-    """What an archive with a bad entry gives before its error, read in steps of size."""
+    """The bytes of an archive with a bad entry before its error, read in steps of size."""
     data, fd = [], os.open(file, os.O_RDONLY)
     try:
         while True:
@@ -567,8 +568,8 @@ def read_until_error(file, size=1 << 20):
 
 
 def check_bad_ark(ds, file, scp, field, index):
-    """A batch's has all objects that can be read; the rest of a page of newlines and a page that
-    fails where one cannot. A sample's own has no bytes."""
+    """A batch's archive has all objects that can be read; in the place of one that cannot, it has
+    newlines to the end of a page, and a page that fails. A single sample's archive has no bytes."""
     if "/samples/" in file:
         expect_eio(file)
         return expect_eio(scp)
@@ -649,7 +650,7 @@ def check_batch(ds, folder, number, index, encodings=None):
 
 
 def check_names(ds):
-    """The samples in the listings, and what dataset.json says of them."""
+    """The samples in the listings, and their names in dataset.json."""
     want, found = [f"{name_of(key)}.npz" for key in ds.keys], page(ds)
     listed = os.listdir(f"{ds.folder}/samples/npz") if "samples" in found else []
     equal((sorted({*want} - {*listed}), sorted({*listed} - {*want}), len(listed)),
@@ -672,7 +673,7 @@ def check(ds, encodings=None, samples=None):
 
 
 def check_error(folder, *words):
-    """No dataset, but a folder that says why."""
+    """No dataset, but a folder with the reason."""
     equal(os.listdir(folder), ["ERROR.txt"], folder)
     message = text(folder, "ERROR.txt")
     for word in words:
@@ -689,8 +690,8 @@ def real(word):
 
 
 def extract_segment(words, waves):
-    """What extract-segments makes of a line: (utterance, Wave), (utterance, BAD) where it aborts,
-    None where it skips the line. waves: recording -> Wave or BAD."""
+    """The result of extract-segments for a line: (utterance, Wave), (utterance, BAD) if it aborts,
+    None if it skips the line. waves: recording -> Wave or BAD."""
     if len(words) not in (4, 5):
         return None
     utterance, recording, start, end = words[0], words[1], real(words[2]), real(words[3])
@@ -756,7 +757,8 @@ def text_table(data, make):
 
 def join(base, tables, speaker=None, recording=None):
     """The utterances of base that every table has, and their items. tables: name -> key -> Item;
-    speaker, recording: of an utterance, where tables go by them. Also which are missing where."""
+    speaker, recording: of an utterance, for tables keyed by them. Also returns which keys each
+    table lacks."""
     def key_of(name, utterance):
         if name in BY_SPEAKER and speaker is not None:
             return speaker.get(utterance)
@@ -773,7 +775,7 @@ def join(base, tables, speaker=None, recording=None):
 
 
 class Folder:
-    """A data directory that is made: tables as name -> key -> Item, written by write()."""
+    """A data directory: tables as name -> key -> Item, which write() writes."""
 
     def __init__(self, rng, name, utterances, speakers, dim=5, rate=8000):
         self.name, self.rng = name, rng
@@ -846,7 +848,7 @@ class Folder:
         return f"{self.name}/{name}" + ("" if name in TEXT_TABLES else ".scp")
 
     def dataset(self, at, base=None):
-        """What is to be seen of it, and what is missing."""
+        """The expected dataset, and the missing keys."""
         base = base or next(list(self.tables[name]) for name in
                             ("utt2spk", "feats", "wav", "text") if name in self.tables)
         speaker = {u: i.value.decode() for u, i in self.tables["utt2spk"].items()} \
@@ -863,8 +865,8 @@ def names_line(messages, file, line):
 
 
 def expect_told(ds_folder, file, line, log="log"):
-    """Something is said of that line in dataset.json, or in the log, which names files from SOURCE
-    on. file: from SOURCE on."""
+    """A message about that line is in dataset.json, or in the log. file: relative to SOURCE, as in
+    the log."""
     own = text(ds_folder, "dataset.json")
     equal(names_line(own, os.path.basename(file), line) or names_line(log_text(log), file, line),
           True, f"{file}:{line} in the log or in {own!r:.3000}; named")

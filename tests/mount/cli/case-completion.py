@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Completion in bash and zsh, each in a terminal of its own: what is offered is what --help says."""
+"""Completion in bash and zsh, each in a terminal of its own, offers what --help says."""
 
 import os
 import pty
@@ -75,12 +75,12 @@ class Shell:
         return found[:-1].decode()
 
     def line(self, typed, key):
-        """What the line is after that key."""
+        """The line after pressing that key."""
         os.write(self.terminal, typed.encode() + key + REPORT)
         return self.reply()
 
     def offered(self, typed):
-        """What may come there, without what stands before it in the same word, set(): nothing."""
+        """The completions there, without the text before them in the same word; set(): none."""
         line = self.line(typed, INSERT_ALL)
         if line == typed:
             return set()

@@ -22,7 +22,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def on_terminal(*arguments, columns=80, **environment):
-    """What epochfs writes to a terminal of that width, line by line."""
+    """The lines that epochfs writes to a terminal of that width."""
     kept = {name: value for name, value in os.environ.items()
             if name not in ("TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE")}
     ours, its = pty.openpty()
@@ -34,7 +34,7 @@ def on_terminal(*arguments, columns=80, **environment):
     while True:
         try:
             piece = os.read(ours, 65536)
-        except OSError:  # EIO: nobody has the terminal any more
+        except OSError:  # EIO: no process has the terminal open any more
             break
         if not piece:
             break
@@ -45,7 +45,7 @@ def on_terminal(*arguments, columns=80, **environment):
 
 
 def drawn(lines, dataset):
-    """The lines behind the blank one that follows the fields of a dataset."""
+    """The lines after the empty line that follows a dataset's fields."""
     below = lines[lines.index(dataset):]
     below = below[below.index("") + 1:]
     ends = [i for i, line in enumerate(below) if line and not line.startswith("    ")]
@@ -62,7 +62,7 @@ def check_size(lines, columns):
 
 
 def greys(lines):
-    """The greys of the upper and lower halves of all characters, -1 where there are none."""
+    """The greys of the upper and lower halves of all characters; -1: no grey."""
     rows = []
     for line in lines:
         upper, lower, front, back = [], [], -1, -1

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""epochfs plan: what it says of a job is what then comes true, by the clock and by the server's
-log; exit codes and messages."""
+"""epochfs plan: its forecast of a job comes true, by the clock and by the server's log; exit codes
+and messages."""
 
 import json
 import threading
@@ -24,7 +24,7 @@ place(WWW, "train-images-idx3-ubyte", IMAGES)
 place(WWW, "train-labels-idx1-ubyte", LABELS)
 sha256sums(WWW)
 CACHES = iter(range(100))
-UNDER_WAY = 8 * BLOCK  # what transfers that are stopped may have brought of their last blocks
+UNDER_WAY = 8 * BLOCK  # bytes of last blocks that stopped transfers may have fetched
 
 
 def fresh(*options):
@@ -50,7 +50,8 @@ def by_clock(found, want, share, what):
 
 
 def check_true(server):
-    """Measured; then staged through the same limit: the rate, the time, and no byte twice."""
+    """A measured forecast, then staging through the same limit: the rate, the time, and no byte
+    twice."""
     options = fresh()
     found = plan(f"{server.url}/", "-o", options + ",plan=batch=100", "--compute=0.5")
     rate, (x,) = found["rate"], found["plans"]
@@ -84,7 +85,7 @@ def check_true(server):
 
 
 def check_epoch(server):
-    """A job whose staging does not hide: its first epochs, by the clock."""
+    """A job with staging that compute cannot hide: its first epochs, by the clock."""
     compute = 0.05
     options = fresh("plan=batch=100")
     (x,) = plan(f"{server.url}/", "-o", options, f"--rate={RATE}", f"--compute={compute}",
@@ -102,7 +103,7 @@ def check_epoch(server):
     by_clock(took[0], x["first_epoch"]["seconds"], 0.9 if SLOW else 0.3,
              "the first epoch, for real")
     equal(x["later_epoch"]["wait_seconds"], 0, "the second epoch waits")
-    if not SLOW:  # what the job's own reading takes comes on top
+    if not SLOW:  # the time of the job's own reading comes on top
         by_clock(took[1] / x["later_epoch"]["seconds"], 1.4, 0.3, "the second epoch, for real")
 
 
@@ -113,7 +114,7 @@ def check_measure_ends_early(server):
     if seconds >= 1.9:
         raise Late(f"it ends when all is here: {seconds} s")
     equal(found["plans"][0]["missing_bytes"], 0, "all is here")
-    # No room: what the cache has, what it can hold, and what later epochs find there.
+    # A small cache: what it has, what it can hold, and what later epochs find there.
     found = plan(f"{server.url}/", "-o", fresh("cache_size=12M,plan=batch=100,plan=batch=100+seed=1"))
     cache, (ordered, shuffled) = found["cache"], found["plans"]
     equal(cache["limit_bytes"], 12 * MiB, "the limit")
@@ -128,7 +129,7 @@ def check_measure_ends_early(server):
 
 
 def check_rates(server):
-    """Told, not measured."""
+    """The rate is given, not measured."""
     server.forget()
     for arguments, bytes_per_second, where in (
             (("--rate=8M",), 8 * MiB, "--rate"),
@@ -165,7 +166,7 @@ def check_people(server):
 
 
 def check_not_ready(server):
-    """Text whose rows are not known before it is here."""
+    """Text with rows that are unknown until it is staged."""
     place(WWW, "rows.txt", b"".join(b"%d 1:0.5 %d:1\n" % (i % 2, i % 90 + 2)
                                      for i in range(2_000_000)))
     sha256sums(WWW)

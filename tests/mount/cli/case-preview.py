@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """preview.png: a sheet of the first pictures in stored order, no larger than a screen, the same in
-every mount; of a remote source only the bytes of these pictures are fetched."""
+every mount; a remote source sends only the bytes of these pictures."""
 
 import io
 import os
@@ -21,7 +21,7 @@ def store(name, n, height, width):
 
 
 def sheet(pictures):
-    """They stand in rows, as many in one as there are rows, or one more."""
+    """The sheet of the pictures, in rows: as many columns as rows, or one more."""
     n, height, width = pictures.shape
     columns = int(np.ceil(np.sqrt(n)))
     rows = -(-n // columns)

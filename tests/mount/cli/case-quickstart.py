@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""mount-scripts/quickstart: what it refuses, a second run, and what is left of a run that ends early.
+"""mount-scripts/quickstart: what it refuses, a second run, and what a run that ends early leaves.
 
 The script is a copy in a checkout with nothing in it. `cmake --build` is the binary of this build, and the
 packages are there, or not, as each test has it: tests/empty-system does it with the real ones.
@@ -59,7 +59,7 @@ def nothing_left(*but):
 
 @contextlib.contextmanager
 def mount_of_another_user(where):
-    """As /proc/self/mounts has it; nobody answers there."""
+    """Only a line for /proc/self/mounts; no daemon answers there."""
     libc = ctypes.CDLL(None, use_errno=True)
     fd = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={fd},rootmode=40000,user_id=65534,group_id=65534"
@@ -161,7 +161,7 @@ def a_mount_that_is_dead(images):
 
 
 def interrupted(sig, cmake, wait_for, *arguments):
-    """Ctrl-C, as the terminal sends it, when a tool has said that it is there."""
+    """Ctrl-C, as the terminal sends it, once a tool has reported that it runs."""
     fifo = f"{PRIVATE}/fifo"
     os.mkfifo(fifo)
     tools(cmake)
@@ -206,7 +206,7 @@ def as_a_user():
 
 
 def a_full_tmp(images):
-    """Nothing but the folder of the mountpoint is in /tmp: it needs no room there."""
+    """The script needs no space in /tmp, except for the folder of the mountpoint."""
     if os.geteuid() != 0:
         return
     tools()

@@ -39,8 +39,8 @@ def unindented(lines, columns):
 
 
 def unmount(daemon, command):
-    """It is unmounted then. The daemon ends by itself, but not as long as a mount namespace of
-    others, made meanwhile, has a copy of the mount: another test may have one."""
+    """Unmount. The daemon ends by itself, but not while a mount namespace made meanwhile, for
+    example by another test, has a copy of the mount."""
     bash(command)
     equal(mount_type(MOUNTPOINT), None, f"mounted after {command}")
     try:
@@ -53,7 +53,7 @@ def unmount(daemon, command):
 # ---- README.txt ----
 
 def check_readme(source, dataset, enough, *shown):
-    """Type what README.txt says; enough: Python that looks at what its lines have read."""
+    """Type what README.txt says; enough: Python that checks what its lines have read."""
     daemon = start(source)
     readme = text(MOUNTPOINT, "README.txt")
     contains(readme, dataset, *shown)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""docs/status.md says what status.json and metrics have: all of it, and nothing else, with the types
-that it says; and the metrics keep Prometheus' rules, whatever names are in them, at every moment."""
+"""docs/status.md describes all that status.json and metrics have, and nothing else, with the right
+types; and the metrics keep Prometheus' rules, whatever names are in them, at every moment."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def is_there(when, parts):
 # ---- what mounts say ----
 
 def fields_of(value, name=""):
-    """(path, value) of everything that is in it."""
+    """(path, value) of everything in it."""
     if name:
         yield name, value
     if isinstance(value, dict):
@@ -88,8 +88,8 @@ def check_metrics(families, parts):
 
 
 def same_numbers(found, families):
-    """(metric, its value, that of the field that it is said to be), of what does not change by
-    looking at it."""
+    """(metric, its value, the value of its documented field), of numbers that reading does not
+    change."""
     for name, (kind, labels, _, meaning) in METRICS.items():
         m = re.match(r"`((?:remote|push)\.[a-z_]+|datasets\w*|index_\w+|started|read_\w+)`", meaning)
         if not m or labels or kind == "histogram" or name not in families:
@@ -101,7 +101,7 @@ def same_numbers(found, families):
 
 
 def take(at):
-    """Both files, of one moment: nothing has changed while they were read."""
+    """Both files, of one moment: nothing changed while they were read."""
     def look():
         before, text, after = status(at), content(at, ".epochfs/metrics"), status(at)
         return all(before.get(name) == after.get(name) for name in ("push", "remote")) and \
@@ -110,7 +110,7 @@ def take(at):
 
 
 def check_now(at, *parts):
-    """What it says now. Returns both."""
+    """Check the present status. Returns both files."""
     found, text = take(at)
     families = prometheus.parse(text)
     prometheus.promtool(text)
@@ -124,7 +124,7 @@ def check_now(at, *parts):
 
 
 def in_pieces(*parts, size=4096):
-    """A file as programs read it that have small buffers."""
+    """A file, read with small buffers."""
     pieces = []
     with open(os.path.join(*parts), "rb", buffering=0) as f:
         while not pieces or pieces[-1]:
@@ -133,8 +133,8 @@ def in_pieces(*parts, size=4096):
 
 
 class Looker:
-    """Two readers look at both files again and again, in both ways of reading: each text is whole and
-    of one moment, whatever the other one reads."""
+    """Two readers read both files repeatedly, in both ways: each text is whole and of one moment,
+    whatever the other one reads."""
 
     def __init__(self, at):
         self.at, self.over, self.error = at, threading.Event(), None
@@ -168,7 +168,7 @@ class Looker:
 
 
 def check_blanks():
-    """A fresh mount's file is text; its size is the one that it has when it is opened."""
+    """A fresh mount's file is text; its size is that of the moment of opening."""
     small(40)
     daemon = start(SOURCE)
     for name in ("status.json", "metrics"):
@@ -197,8 +197,8 @@ ODD = [b'quo"te', b"back\\slash", b"li\nne", b"ta\tb", b"\xff", b"\xfe", "\u00e4
 
 
 def check_odd_names():
-    """Names of datasets, SOURCE and the mount with all that must be escaped, and two that are the
-    same once their bytes are UTF-8."""
+    """Names of datasets, SOURCE and the mount with everything that must be escaped, and two names
+    that become equal as UTF-8."""
     source = f'{PRIVATE}/so"ur\\ce\n\udcff'
     numbers = idx_bytes(np.arange(20, dtype=np.uint8))
     for name in ODD:
@@ -224,7 +224,7 @@ def check_odd_names():
 
 def check_local():
     """Several plans, more than are shown; single samples; text and Kaldi tables with their
-    promises; a read that fails; and nothing of a stage."""
+    promises; a read that fails; and no stage."""
     small(40)
     write("rows.txt", b"".join(b"%d 1:%d 7:2\n" % (i % 2, i) for i in range(500)))
     kd.table("t", [(f"u{i}", b" [ 1 2 3 ]\n") for i in range(6)])
@@ -291,7 +291,7 @@ def check_stage():
 
 
 def check_checker():
-    """The rules themselves: each goes red on a text that breaks it."""
+    """The rules themselves: each fails on a text that breaks it."""
     head = b"# HELP epochfs_a Text.\n# TYPE epochfs_a gauge\n"
     total = b"# HELP epochfs_a_total Text.\n# TYPE epochfs_a_total counter\n"
     prometheus.parse(head + b"epochfs_a 1\n#   \n" + total + b'epochfs_a_total{x="\\"\\\\\\n"} 1\n')

@@ -1,11 +1,11 @@
-"""What --help of a binary says, for tests that hold something else against it."""
+"""The --help of a binary, for tests that compare other texts with it."""
 
 import re
 import subprocess
 
 
 def said(epochfs, *words):
-    """What it prints on stdout and stderr, whatever its exit code."""
+    """Its output on stdout and stderr, whatever its exit code."""
     return subprocess.run([epochfs, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=60).stdout
 
@@ -15,7 +15,7 @@ def squeezed(text):
 
 
 def usage(text):
-    """The lines behind 'usage:' of a help text, without that word and 'epochfs'."""
+    """The lines after 'usage:' of a help text, without that word and 'epochfs'."""
     part = next(p for p in text.split("\n\n") if p.startswith("usage:"))
     part = squeezed(part).removeprefix("usage: ").replace("; epochfs", " epochfs")
     return [line.strip() for line in re.split(r"(?:^| )epochfs (?=[a-z-]|COMMAND)", part) if line]
@@ -26,12 +26,12 @@ def commands(epochfs):
 
 
 def flags(line):
-    """The flags of a line of usage, with what stands behind them."""
+    """The flags of a line of usage, with their arguments."""
     return sorted(re.findall(r"\[(-[^]]*)\]", line))
 
 
 def options(epochfs):
-    """Those behind -o, as name or name=FORM, each with what is said of it."""
+    """The options of -o, as name or name=FORM, each with its description."""
     found, name = {}, None
     table = said(epochfs, "mount", "--help").split("OPTIONS, joined by commas:\n")[1]
     for line in table.split("\n"):
@@ -47,20 +47,20 @@ def options(epochfs):
 
 
 def default(text):
-    """The default that is said of an option, None if there is none."""
+    """The default in an option's description; None: there is none."""
     found = re.search(r"\(default:? ([^)]+)\)", text) or re.search(r"(\w+) \(default\)", text)
     return found[1] if found else None
 
 
 def foreign_options(epochfs, title):
-    """The names behind that title, which goes up to a colon."""
+    """The names after that title, which ends with a colon."""
     text = said(epochfs, "mount", "--help")
     names = re.search(re.escape(title) + r"[^:]*: ((?:.|\n {7})+)", text)[1]
     return squeezed(names).split(", ")
 
 
 def words(epochfs, option):
-    """The words that the option takes for its value, [] if it takes others, too."""
+    """The only words that the option takes as its value; [] if it takes others too."""
     text = said(epochfs, "mount", "-o", f"{option}=@", "/nowhere/source", "/nowhere/mountpoint")
     found = re.search(r": want ((?:[\w-]+, )*[\w-]+ or [\w-]+)$", text.strip())
     return re.split(", | or ", found[1]) if found else []

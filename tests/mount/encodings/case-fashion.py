@@ -46,7 +46,7 @@ def check_ranges(file):
 
 
 def check_cold_ranges(folder):
-    """The same of files that nobody has read as a whole: each piece is made by itself."""
+    """The same for files that no reader has read whole: each piece is made by itself."""
     for enc in ds.encodings():
         for suffix in ds.suffixes(enc, True):
             file = f"{folder}/{enc}/000003{suffix}"

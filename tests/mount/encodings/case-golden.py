@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The same path gives the same bytes on every machine and in every later version: sums of files
-that were made once, from a source that is all arithmetic. A sum here never changes."""
+"""The same path gives the same bytes on every machine and in every later version: checksums of
+files made once from an arithmetic source. A sum here never changes."""
 
 import hashlib
 import os

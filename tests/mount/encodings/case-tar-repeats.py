@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""tail=wrap of a share of fewer samples than a batch repeats samples. In a tar a sample that follows
-itself has a key of its own, so that readers that take neighbours of one key for one sample, as
-WebDataset does, see as many samples as the batch has; all other bytes are as they always were."""
+"""tail=wrap repeats samples if a share has fewer than a batch. In a tar a sample that follows
+itself has a different key. So readers that take neighbours with one key for one sample, as
+WebDataset does, see as many samples as the batch has; all other bytes are unchanged."""
 
 import io
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The archives that the mount writes, and the scp files beside them: an independent reader finds
-every object, read through and by its offset, on the mounted path."""
+"""The archives that the mount shows, and the scp files beside them: an independent reader finds
+every object on the mounted path, sequentially and by offset."""
 
 import os
 import shutil
@@ -68,7 +68,8 @@ def item(kind, data):
 
 
 def check_whole(ds, data, binary):
-    """batch=all in the stored order is the source, if that has just one space behind each key."""
+    """batch=all in the stored order equals the source, if that has exactly one space after each
+    key."""
     folder = f"{ds.folder}/batches/batch=all"
     kd.check_batch(ds, folder, 0, list(range(len(ds.keys))), ["ark"])
     if binary:
@@ -135,8 +136,8 @@ for line in open(sys.argv[1], "rb"):
 
 
 def check_reader():
-    """A process of its own, in another folder, on the scp files of a mount; two mounts at once name
-    each its own place."""
+    """A separate process, in another folder, reads the scp files of a mount; of two mounts at once
+    each names its own place."""
     fresh()
     arrays = {key: a(int(rng.integers(1, 9)), 3) for key in keys_of(12)}
     write("f.ark", kd.archive([(key, kd.fm(x)) for key, x in arrays.items()])[0])
@@ -165,7 +166,7 @@ def check_reader():
 
 
 def check_remount():
-    """An scp of a mount is a source for the next one: what it writes can be read as such."""
+    """An scp of a mount is a source for another mount."""
     fresh()
     arrays = {key: a(int(rng.integers(1, 9)), 3) for key in keys_of(9)}
     write("f.ark", kd.archive([(key, kd.fm(x)) for key, x in arrays.items()])[0])
@@ -187,7 +188,7 @@ def check_remount():
 # ---- data directories, ranges, odd archives ----
 
 def check_directory():
-    """Each table with its own archive; the scp of one names the archive of that one."""
+    """Each table has its own archive, which its scp names."""
     fresh()
     folder = kd.Folder(rng, "d", 11, 2).write()
     with mounted():
@@ -250,7 +251,7 @@ def check_odd():
                                  after=b"LIST" + struct.pack("<I", 4) + b"INFO"))
     kd.script("w.scp", ["k w.wav"])
     with mounted():
-        # A space stands behind each key, whatever stood there before.
+        # A space follows each key, whatever followed it in the source.
         kd.check(Dataset(path("blanks.ark"), ["k1", "k2", "k3", "k4"], {"data": items}),
                  ["ark", "npy"])
         equal(content(path("blanks.ark/batches/batch=all/ark/000000.ark")),
@@ -265,7 +266,7 @@ def check_odd():
         kd.check(ds, ["ark", "npy"])
         kd.check_batch(ds, f"{ds.folder}/batches/batch=2", 0, [0, 1], ["ark"])
         kd.check_batch(ds, f"{ds.folder}/batches/batch=2", 1, [2, 3], ["ark"])
-        # What stands behind the data would be read as the next key: K-80.
+        # Bytes after the data would be read as the next key: K-80.
         kd.check(Dataset(path("w.scp"), ["k"], {"data": [Item("wave", wave)]}))
         two = content(path("w.scp/batches/batch=2,tail=wrap/ark/000000.ark"))
         equal([key for key, _, _ in kd.read_ark(two, "wave")], ["k", "k"],

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""An archive of a batch with objects that cannot be read: its size is known, all that is before the
-first of them can be read whatever reads it, then comes an error and never an end; the scp file
-leads to every other object, and to an error for those."""
+"""An archive of a batch with objects that cannot be read: its size is known; any reader can read
+everything before the first of them, and then gets an error, never an end; the scp file leads to
+every other object, and to an error for those."""
 
 import errno
 import mmap

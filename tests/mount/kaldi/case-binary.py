@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Rows K-1 to K-10 of the table of Kaldi's edge cases, archives cut at every byte, objects that are
-none of Kaldi's tables, and headers that lie: an error with its place, never a crash, a wrong byte
-or a large allocation. And objects of several GB, which are in order."""
+"""Rows K-1 to K-10 of the table of Kaldi's edge cases, archives truncated at every byte, objects
+that no Kaldi table holds, and false headers: an error with its place, never a crash, a wrong byte
+or a large allocation. And valid objects of several GB."""
 
 import errno
 import json
@@ -140,7 +140,7 @@ BAD = [
     ("kaldiio", "matrix", b"fLaC\0\0\0\x22\x10\0"), ("kaldiio", "wave", b"fLaC\0\0\0\x22\x10\0"),
     ("kaldiio", "wave", b"NIST_1A\n   1024\n"), ("htk", "matrix", b"\0\0\0\x78\0\1\x86\xa0\0\x40"),
 ]
-# Nothing says what it is: as found by their content, these are no dataset.
+# Objects that state no type: by their content alone these make no dataset.
 OPAQUE = [obj for row, type, obj in BAD if row in ("egs", "lattice", "kaldiio", "htk")
           and type == "matrix"]
 # An index that no row has: what is behind is all right, so it may show when it is read only.
@@ -192,13 +192,13 @@ SAY_THEIR_TYPE = ("matrix", "vector", "packed", "wave")
 
 
 def says_type(obj):
-    """Is it a good object that says its type?"""
+    """Is it a good object that states its type?"""
     return obj[:1] in (b"\0", b"R") and any(
         read_ark(write_ark([(b"x", obj)]), type)[1] is None for type in SAY_THEIR_TYPE)
 
 
 def check_asked():
-    """kaldi_type= is for objects that do not say theirs."""
+    """kaldi_type= is for objects that do not state their type."""
     files = {type: write_ark([(b"a", GOOD[type][0]), (b"b", GOOD[type][1])])
              for type in ("matrix", "vector", "float", "wave") if type in GOOD}
     fresh({f"{type}.ark": data for type, data in files.items()})
@@ -227,7 +227,8 @@ def check_errors():
 
 
 def check_type(type, files, encodings=None):
-    """Files as this type: what is good of them, and the place of what is not. All at once."""
+    """Files read as this type: their good objects, and the places of the bad ones. All in one
+    mount."""
     fresh(files)
     log = f"log.{type}"
     daemon = start(SOURCE, f"kaldi_type={type}", log=log)
@@ -265,7 +266,7 @@ def check_frames():
 
 
 def check_memory(pid):
-    """What a header promises is not allocated."""
+    """The sizes in a header cause no allocation."""
     with open(f"/proc/{pid}/status") as f:
         most = int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1])
     equal(most < 1 << 20, True, f"memory of the daemon: {most} kB")
@@ -337,7 +338,7 @@ def check_truncated_mixed():
 
 
 def check_flipped(data):
-    """Any byte changed: an answer, and the samples in front of it as they were."""
+    """Any byte changed: the mount answers, and the samples before that byte are unchanged."""
     offsets = []
     table = Table(data, "matrix")
     files = {}
@@ -381,8 +382,8 @@ def try_all(folder):
 # ---- several GB ----
 
 def check_huge():
-    """Dimensions whose product is more than 2^31: holes in a file that is not as large as it
-    looks. The objects behind are found, and the ends of the large ones can be read."""
+    """Dimensions with a product above 2^31, in sparse files. The objects after them are found, and
+    the ends of the large ones can be read."""
     shutil.rmtree(SOURCE)
     name = write_file("huge.ark", b"")
     rows, columns = 33000, 33000

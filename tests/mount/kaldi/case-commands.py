@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Lines of scp files that are shell commands: refused unless they are allowed, run once, kept,
-given up after a time, and in nobody's way."""
+"""Lines of scp files that are shell commands: refused unless allowed, run once, kept, ended after a
+time, and never in the way of other reads."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ from lib import (CACHE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, eq
                  log_text, mount_type, mounted, path, run, start, status, stop, text, write)
 
 AT_ONCE = 30 if SLOW else 5  # seconds, generously
-GOOD_IN_TIME = 45  # seconds: below the 60 that a command has unless told otherwise
+GOOD_IN_TIME = 45  # seconds: below the default limit of 60 for a command
 rng = np.random.default_rng(86)
 COUNT = f"{PRIVATE}/count"  # commands that run add a line
 
@@ -96,7 +96,7 @@ def processes(word):
 # ---- allowed or not ----
 
 def check_refused():
-    """Nothing runs, unless it was allowed; the message says how."""
+    """No command runs unless allowed; the message says how to allow it."""
     fresh()
     m = matrix(3, 2)
     file = write("m.mat", m.raw)
@@ -128,7 +128,7 @@ def check_refused():
 
 
 def check_allowed():
-    """What a shell makes of them is an object, or a part of one."""
+    """The output of a command is an object, or a part of one."""
     fresh()
     m, big = matrix(6, 4), matrix(40000, 30)
     wave = kd.tone(rng, 3000, 2)
@@ -171,7 +171,8 @@ def check_allowed():
 
 
 def check_surroundings():
-    """What a command finds: the cwd of the mount, no input, its signals, nothing of ours open."""
+    """The environment of a command: the mount's cwd, no input, default signals, none of our
+    descriptors."""
     fresh()
     m = matrix(2, 2)
     file = write("m.mat", m.raw)
@@ -227,7 +228,7 @@ def check_failing():
         kd.check(ds)
         for number in range(2, len(lines), 2):
             kd.expect_told(ds.folder, "t.scp", number, "log.failing")
-        if "ERROR.txt" not in os.listdir(path("none.scp")):  # that is known only when they have run
+        if "ERROR.txt" not in os.listdir(path("none.scp")):  # known only after they have run
             kd.check(Dataset(path("none.scp"), bad, {"data": [BAD] * len(bad)}))
         contains(log_text("log.failing"), "none.scp")
     with mounted(SOURCE, "allow_commands", "kaldi=p", log="log.p"):
@@ -236,7 +237,7 @@ def check_failing():
 
 
 def check_failing_often():
-    """One command in many lines, which fails: it runs once, and nobody waits for another try."""
+    """A failing command in many lines: it runs once, and no reader waits for another try."""
     fresh()
     m = matrix(3, 3)
     write("m.mat", m.raw)
@@ -253,7 +254,7 @@ def check_failing_often():
 # ---- once, and kept ----
 
 def check_once():
-    """Each command runs once; the next mount knows what it has put out."""
+    """Each command runs once; the next mount has its output."""
     fresh()
     m = matrix(5, 2)
     file = write("m.mat", m.raw)
@@ -292,7 +293,8 @@ def check_plans(ds):
 
 
 def check_kept_damage():
-    """What is kept is cut or gone: the command runs again, or the sample says what is wrong."""
+    """A kept output is truncated or missing: the command runs again, or the sample reports what is
+    wrong."""
     fresh()
     m = matrix(50, 8)
     file = write("m.mat", m.raw)
@@ -331,7 +333,7 @@ def check_kept_damage():
 # ---- slow ones ----
 
 def check_slow():
-    """While a command takes long, everything else is there, other commands too."""
+    """While a command takes long, everything else works, other commands too."""
     fresh()
     m, n = matrix(7, 3), matrix(4, 3)
     file = write("m.mat", m.raw)
@@ -372,7 +374,7 @@ def check_slow():
         daemon.kill()
         daemon.wait()
     equal(processes(pipe), [], "processes that are left")
-    with mounted(SOURCE, "allow_commands"):  # kept: nobody writes to the fifo
+    with mounted(SOURCE, "allow_commands"):  # kept: no command writes to the fifo
         kd.check(Dataset(path("slow.scp"), "abc", {"data": [m, n, m]}))
 
 
@@ -406,7 +408,7 @@ def check_many_slow():
 
 
 def check_time_limit():
-    """A command that takes too long is ended with all that it started."""
+    """A command that takes too long is ended, with all processes that it started."""
     fresh()
     m = matrix(4, 4)
     file = write("m.mat", m.raw)
@@ -460,14 +462,14 @@ def check_end(how):
         daemon.kill()
         daemon.wait()
     left = [n for _, _, names in os.walk(CACHE) for n in names if n.endswith(".part")]
-    for name in left:  # if something half-done is left, it disturbs nobody
+    for name in left:  # unfinished files, if any are left, do no harm
         print(f"left in the cache folder: {name}")
     with mounted(SOURCE, "allow_commands", "command_timeout=1", log=f"log.{how}.after"):
         kd.check(Dataset(path("t.scp"), "abc", {"data": [m, BAD, BAD]}), ["npy"])
 
 
 def check_shared():
-    """The data's own wav_in.scp, whose command and paths begin where Kaldi was run."""
+    """The shared wav_in.scp, with a command and paths relative to the folder where Kaldi ran."""
     if not os.path.isdir(kd.SHARED_KALDI):
         print("without SHARED_DATA")
         return

@@ -28,7 +28,7 @@ def fresh():
 
 
 def check_missing(folder, missing, extra, what):
-    """dataset.json against which keys lack in, or are superfluous in which table."""
+    """Compare dataset.json with the keys that each table lacks or has in excess."""
     found = kd.page(folder)
     for member, want in (("missing", missing), ("extra", extra)):
         have = {name: (v["count"], sorted(v["keys"])) for name, v in found.get(member, {}).items()
@@ -126,7 +126,7 @@ def check_page(ds):
 
 
 def check_readers(ds):
-    """What people do with it."""
+    """Typical uses."""
     files = sorted(os.listdir(f"{ds.folder}/batches/batch=8,seed=2/epoch=5/npz"))
     equal(len(files), 4, "batches of an epoch")
     seen = []
@@ -151,7 +151,7 @@ def check_readers(ds):
 
 
 def check_fields_of_files(ds):
-    """Every file of a listing opens, and is of a field and an encoding that is known."""
+    """Every listed file opens, and belongs to a known field and encoding."""
     for scope in ("samples", "batches/batch=9"):
         for enc in os.listdir(f"{ds.folder}/{scope}"):
             names = os.listdir(f"{ds.folder}/{scope}/{enc}")
@@ -210,7 +210,7 @@ def check_joins():
 
 
 def holes(gaps):
-    """Keys that lack in one table or another, a speaker, and keys that nobody else has."""
+    """Remove keys from some tables, remove a speaker, and add keys that only one table has."""
     u = gaps.utterances
     del gaps.tables["feats"][u[1]]
     del gaps.tables["text"][u[1]]
@@ -242,7 +242,7 @@ def reorder(folder):
 
 
 def check_gaps_files(gaps):
-    """No file of an utterance that lacks in a table, and none of an extra one."""
+    """There is no file for an utterance that a table lacks, and none for an extra one."""
     folder = path("gaps/all/samples")
     for key in (gaps.utterances[1], gaps.utterances[2], gaps.utterances[4], "s9-nobody", "a-first"):
         for file in (f"npy/{key}.feats.npy", f"npz/{key}.npz", f"txt/{key}.text.txt",
@@ -251,7 +251,7 @@ def check_gaps_files(gaps):
 
 
 def check_same_words():
-    """An utterance that is called like a speaker: tables by speaker stay so."""
+    """An utterance with the name of a speaker: tables by speaker stay so."""
     fresh()
     folder = Folder(rng, "d", 5, 2).keep("utt2spk", "feats", "cmvn", "spk2gender", "text")
     names = dict(zip(folder.utterances, ["s0", "s0-b", "s1-x", "s1", "s0-c"]))
@@ -273,7 +273,7 @@ def check_same_words():
 
 
 def check_many_missing():
-    """A speaker that lacks, long lists of missing keys, and a join of which nothing is left."""
+    """A missing speaker, long lists of missing keys, and an empty join."""
     fresh()
     lost = Folder(rng, "lost", 9, 3).keep("feats", "cmvn", "spk2gender", "utt2spk", "text")
     del lost.tables["cmvn"]["s1"]
@@ -349,7 +349,7 @@ def check_unusable():
 
 
 def check_empty_text():
-    """Utterances in which nobody says anything, blanks, CRLF, no newline at the end."""
+    """Utterances without words, spaces, CRLF, no newline at the end."""
     fresh()
     folder = Folder(rng, "d", 4, 1).keep("utt2spk", "utt2dur", "utt2num_frames").write()
     u = folder.utterances

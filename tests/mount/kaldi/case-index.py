@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The index of Kaldi tables: kept in the cache folder, reused, made again when a file that it is of
-has changed, never believed when it is damaged, and not needed to be kept."""
+"""The index of Kaldi tables: kept in the cache folder, reused, made again when one of its files has
+changed, rejected when it is damaged, and the mount works even if it cannot be kept."""
 
 import contextlib
 import errno
@@ -54,8 +54,8 @@ def wait_for(condition, what, seconds=30):
 
 
 def table(name, n, columns=5, seed=1, rows=3):
-    """An archive and its scp of n matrices whose first element is their number, and seed. Returns
-    the dataset of the scp."""
+    """An archive of n matrices and its scp; the first elements of a matrix are its number and seed.
+    Returns the dataset of the scp."""
     local = np.random.default_rng(seed)
     items = []
     for i in range(n):
@@ -84,7 +84,7 @@ def ready():
 # ---- kept and reused ----
 
 def check_reuse():
-    """The first mount reads it all, in the background; the second one only what it shows."""
+    """The first mount reads everything, in the background; the second only what it shows."""
     fresh()
     sets = [table(f"t{k}", ROWS, 40, k + 1, 9) for k in range(ARKS)]
     lines = [line for k in range(ARKS) for line in text(SOURCE, f"t{k}.scp").splitlines()]
@@ -157,7 +157,7 @@ def check_archive():
 # ---- changes ----
 
 def check_changes():
-    """An index is of these bytes of these files."""
+    """An index is valid only for the exact bytes of its files."""
     fresh()
     a, b = table("a", 200, seed=1), table("b", 200, seed=2)
     both = text(SOURCE, "a.scp") + text(SOURCE, "b.scp").replace("u0", "w0")
@@ -202,7 +202,7 @@ def check_changes():
 
 
 def check_changed_kind():
-    """A row that was good is bad now, and the other way round; the scp itself stays as it is."""
+    """A good row becomes bad, and the reverse; the scp itself does not change."""
     fresh()
     a = table("d/a", 50)
     a.folder = path("t.scp")
@@ -251,8 +251,8 @@ def check_changed_kind():
 
 
 def check_changed_audio():
-    """What is joined depends on the files that its tables name: here on the length of a recording,
-    and on which lines can be read."""
+    """The join depends on the files that its tables name: here on the length of a recording, and on
+    the lines that can be read."""
     fresh()
     kd.script("d/wav.scp", ["r r.wav", "q q.wav"])
     lines = ["u1 r 0.5 -1", "u2 r 0 0.75", "u3 r 1.5 2", "u4 q 0 -1", "u5 q 1 2"]
@@ -292,7 +292,7 @@ def mounted_or_nothing():
 
 
 def check_while_mounted():
-    """Files that change under the mount: what was, or an error, for what needs them."""
+    """Files that change under the mount: reads that need them give the old bytes or an error."""
     fresh()
     a, b = table("a", 300, seed=1), table("b", 300, seed=2)
     for how in ("cut", "longer", "replaced", "removed"):
@@ -353,7 +353,7 @@ def damages():
 
 
 def check_damage():
-    """Damaged indexes are made again; those of other tables are not taken."""
+    """Damaged indexes are made again; indexes of other tables are not used."""
     fresh()
     every = damages()
     sets = [table(f"t{i:03d}", 20 + i % 5 * 7, 4, i + 1) for i in range(len(every))]
@@ -387,7 +387,7 @@ def check_damage():
 
 
 def check_interrupted():
-    """A daemon that is killed while it makes an index, again and again."""
+    """A daemon that is killed while it makes an index, repeatedly."""
     fresh()
     ds = table("t", ROWS, 30, rows=5)
     for _ in range(4):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Keys of Kaldi tables as names of files: any bytes, dots, percent signs, very long ones, ones that
-stand twice; what is listed can be opened, and nothing else; the members of a tar as WebDataset
-reads them; 100,000 keys."""
+"""Keys of Kaldi tables as names of files: any bytes, dots, percent signs, very long keys, repeated
+ones; every listed name can be opened, and no other; the members of a tar as WebDataset reads them;
+100,000 keys."""
 
 import errno
 import io
@@ -82,7 +82,7 @@ def check_bytes():
             check_sample(table, folder, sample, ["npz", "ark", "tar"])
         check_batch(table, f"{folder}/batches/batch=all", 0, list(range(len(keys))))
         check_batch(table, f"{folder}/batches/batch=100", 2, list(range(200, 300)))
-        # Names that look like names, but are not how a key is written.
+        # Plausible names that are not the escaped form of a key.
         listed = set(os.listdir(os.fsencode(f"{folder}/samples/raw")))
         wrong = [b"%2f", b"%2F%", b"%61", b"a%2fb", b"%", b"%%", b"%2", b"a%2Fb%", b"%252f%",
                  b"%2Ehidden%", b".hidden", b".", b"a%2Eb.c", b"kk", b"%25%32F", b"%7E", b"%00%0",
@@ -133,11 +133,11 @@ CUT = re.compile(rb"(.*)%~([0-9a-f]{16})")
 
 
 def check_long():
-    """Whole where it fits, else cut, and still one file for each key."""
+    """A key's name is whole if it fits, else cut, and still each key has its own file."""
     lengths = [1, 100, 150, 190, 200, 210, 220, 230, 240, 245, 250, 255, 256, 300, 500, 800, 1000,
                1024]
     keys = [bytes([97 + i]) * n for i, n in enumerate(lengths)]
-    keys += [b"p" * 400 + b"%d" % i for i in range(50)]  # which differ behind the cut only
+    keys += [b"p" * 400 + b"%d" % i for i in range(50)]  # which differ only after the cut
     keys += [b"%" * 100, b"%" * 60, b"/" * 200, ("ü" * 200).encode(), ("日" * 100).encode(),
              b"." + b"d" * 300, b"a." * 200, b"a." * 60, b"~" * 254]
     data = archive_of(keys)
@@ -168,7 +168,7 @@ def check_long():
 
 
 def long_names(folder, enc, suffix, table):
-    """The name of each sample, found by what its file holds."""
+    """The name of each sample, found by its file's content."""
     names = [None] * len(table)
     found = [n for n in os.listdir(folder + b"/samples/" + enc) if n.endswith(suffix)]
     equal(len(found), len(table), f"files in samples/{enc}")
@@ -209,7 +209,7 @@ def check_long_name(key, name, suffix, what):
 
 
 def check_too_long():
-    """Longer than any key: an error there, with its place; what stands before is good."""
+    """Longer than any key: an error with its place; the samples before it are good."""
     data = archive_of([b"a", b"b" * 100000, b"c"])
     fresh({"long.ark": data, "first.ark": archive_of([b"b" * 100000, b"a"]),
            "no-blank.ark": b"x" * 3000000})
@@ -222,7 +222,7 @@ def check_too_long():
         contains(text(path("no-blank.ark/ERROR.txt")), "no-blank.ark")
 
 
-# ---- keys that stand twice ----
+# ---- repeated keys ----
 
 def check_twice():
     cases = {"two.ark": [b"a", b"b", b"a"], "many.ark": [b"a"] * 12 + [b"b"],

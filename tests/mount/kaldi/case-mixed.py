@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Matrices of 2 and of 3 columns in one archive: a batch of both cannot be one array. Such files are
-left out of the listing, so cp -r and rsync take all that is there; a look at one still says why, and
-status names it."""
+"""Matrices of 2 and of 3 columns in one archive: a batch of both does not fit into one array. The
+listing leaves out such files, so cp -r and rsync copy everything listed; opening one still reports
+why, and status names it."""
 
 import errno
 import os
@@ -46,7 +46,7 @@ def check_listing():
 
 
 def check_lookup():
-    """What is left out fails with its reason, and all three files of the batch agree."""
+    """A left-out file fails with its reason, and all three files of the batch agree."""
     for name in "npy/000001.data.npy", "npz/000001.npz", "npy/000001.data_len.npy":
         before = status()["read_errors"]
         expect_error(errno.EIO, os.stat, path("mixed.ark/batches/batch=4", name))
@@ -56,7 +56,7 @@ def check_lookup():
 
 
 def check_copies():
-    """What is copied is all that can be, and right."""
+    """The copy has all files that can exist, with the right bytes."""
     folder = path("mixed.ark/batches/batch=4")
     copies = [["cp", "-r", folder, f"{PRIVATE}/copy"]]
     if shutil.which("rsync"):

@@ -91,7 +91,8 @@ def values_of(type, n=7):
 
 
 def archive(type, values, stores):
-    """Objects stored in turn as stores say. Checks the model: it reads what was written."""
+    """An archive of objects in the given stores, in turn. Also checks that the model reads what it
+    wrote."""
     entries = [(key, write(type, value, stores[i % len(stores)]))
                for i, (key, value) in enumerate(values)]
     data = write_ark(entries)
@@ -106,7 +107,7 @@ def archive(type, values, stores):
     return data
 
 
-# ---- what an archive could be read as ----
+# ---- possible readings of an archive ----
 
 def sane(key):
     return re.fullmatch(rb"[^\0-\x20\x7f]+", key) is not None
@@ -154,7 +155,7 @@ def check_source(files, tables, *options):
     run("info", "--check", *[word for o in options for word in ("-o", o)], SOURCE)
 
 
-# ---- types that say what they are, or that only one reading fits ----
+# ---- objects that state their type, or that fit only one type ----
 
 def sparse_values():
     out = []
@@ -225,7 +226,7 @@ def check_self_describing():
 
 
 def check_text():
-    """The most specific reading of text; and of a binary object followed by text."""
+    """The most specific type of text; and of a binary object followed by text."""
     files = {"double.ark": archive("double", values_of("double"), ["text"])}
     files["matrix.ark"] = archive("matrix", values_of("matrix"), ["text"])
     files["matrix.mixed.ark"] = archive("matrix", values_of("matrix"), ["FM", "text"])
@@ -244,7 +245,7 @@ def check_text():
     check_source(files, {name: Table(data, name.split(".")[0]) for name, data in files.items()})
 
 
-# ---- types that the user says ----
+# ---- types that the user gives ----
 
 def check_typed():
     for type in kaldi_model.TYPES:
@@ -278,7 +279,7 @@ def check_ambiguous():
                                         ["binary"]),
              "zero.ark": write_ark([(b"a", zero), (b"b", zero)]),
              "large-int.ark": archive("int", [(b"a", 1069547520)], ["binary"]),
-             # A denormal number among others is no reason to take them for integers.
+             # One denormal number among others does not make them integers.
              "denormals.ark": archive("float", [(b"a", 1.5), (b"b", 1e-40)], ["binary"]),
              "negative.ark": archive("float", [(b"a", -1e-40), (b"b", 0)], ["binary"]),
              "denormal-pairs.ark": archive("float-pairs",
@@ -304,8 +305,8 @@ def check_ambiguous():
 
 
 def check_small():
-    """Archives so small that their numbers could be a key; only one type fits, and that is shown.
-    Positive integers are denormal floats: they are taken for integers."""
+    """Archives so small that their numbers could be a key: only one type fits, and is chosen.
+    Positive integers would be denormal floats: they are taken for integers."""
     f4 = np.float32
     values = {"posterior": [(np.int32([1]), f4([.5]))],
               "posterior-denormal": [(np.int32([1, 2]), f4([1e-40, 0]))],
@@ -362,7 +363,7 @@ def check_large():
 # ---- matrices of different width ----
 
 def check_columns():
-    """Rows cannot stand one below another then; samples and archives do not mind."""
+    """Such matrices cannot be stacked; samples and archives work."""
     values = [(b"a", numbers(3, 4)), (b"b", numbers(5, 2)), (b"c", numbers(0, 0)),
               (b"d", numbers(0, 0)), (b"e", numbers(2, 4)), (b"f", numbers(1, 4))]
     data = archive("matrix", values, ["FM"])

@@ -75,7 +75,8 @@ def check_writing():
 # ---- p ----
 
 def check_permissive():
-    """Archives that break, lines that cannot be read: what is left of them, with p and without."""
+    """Archives that break off, lines that cannot be read: what remains of them, with p and
+    without."""
     fresh()
     keys = [f"u{i}" for i in range(6)]
     items = matrices(keys)
@@ -114,7 +115,7 @@ def check_permissive():
 # ---- s ----
 
 def check_sorted():
-    """Keys that are not in the order of LC_ALL=C are told of with s, and only then."""
+    """Keys that are not in the order of LC_ALL=C are reported with s, and only then."""
     fresh()
     tables = {"right": ["A", "B", "a", "a0", "aa", "b", "\u00e4"], "not": ["b", "a", "c"],
               "case": ["a", "B"], "prefix": ["aa", "a"], "bytes": ["\u00e4", "z"], "late": [
@@ -151,7 +152,7 @@ BUSY = {"requests", "plans", "push", "bytes_served", "plans_opened", "read_error
 
 
 def calm(now):
-    """What status.json says that reads alone do not change."""
+    """The parts of status.json that reads alone do not change."""
     return {name: value for name, value in now.items() if name not in BUSY}
 
 
@@ -178,7 +179,7 @@ def make_table(n=12):
 
 
 def check_once():
-    """An epoch that has each utterance once is fine; one that is read again is told of."""
+    """An epoch that reads each utterance once is fine; a second read is reported."""
     batches = make_table()
     epoch = [f"{batches}/batch=4,seed=1/epoch={{}}/npz/{b:06d}.npz" for b in range(3)]
     for option in ([], ["kaldi=o"], ["kaldi=s"]):
@@ -215,7 +216,7 @@ def check_fields_once():
 
 
 def check_pieces_once():
-    """A large file that is read in pieces, from wherever, is one read."""
+    """A large file that is read in pieces, in any order, counts as one read."""
     fresh()
     big = [Item("matrix", a, kd.fm(a)) for a in
            [rng.normal(size=(60000, 5)).astype(np.float32) for _ in range(4)]]
@@ -234,7 +235,7 @@ def check_pieces_once():
 
 
 def check_called_sorted():
-    """Batches in the stored order, read front to back, are fine; steps back are told of."""
+    """Batches in the stored order, read front to back, are fine; steps back are reported."""
     batches = make_table()
     plain = [f"{batches}/batch=2/npz/{b:06d}.npz" for b in range(6)]
     for option in ([], ["kaldi=cs"], ["kaldi=s,cs"], ["kaldi=s"]):
@@ -254,7 +255,7 @@ def check_called_sorted():
 # ---- kaldi_type ----
 
 def check_types():
-    """Objects that do not say what they are."""
+    """Objects that do not state their type."""
     fresh()
     five = b"\0B" + kd.ints([])[2:]  # 04 00 00 00 00: an integer, a number, an empty list, ...
     write("zero.ark", b"u1 " + five + b"u2 " + five)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Paths in scp files that lead out of SOURCE: refused unless they are allowed, whatever way they
-take; and files that are none. Links in SOURCE lead anywhere, as when it is scanned."""
+"""Paths in scp files that lead out of SOURCE: refused unless allowed, whatever way they take; and
+paths that are no regular files. Links in SOURCE may lead anywhere, as in a scan of SOURCE."""
 
 import contextlib
 import errno
@@ -33,7 +33,7 @@ def matrix(*shape):
 
 
 def put(file, item, key=b"k"):
-    """An archive of one object anywhere; what stands behind the name is :2."""
+    """An archive of one object anywhere; its line needs the offset :2."""
     os.makedirs(os.path.dirname(file), exist_ok=True)
     with open(file, "wb") as f:
         f.write(key + b" " + item.raw)
@@ -92,7 +92,7 @@ def check_ways():
     with mounted(SOURCE, "allow_outside"):
         ds = Dataset(path("t.scp"), keys, {"data": [what[kind] for kind, _ in names]})
         kd.check(ds, ["raw", "npy", "npz", "ark"])
-    # What was found while it was allowed is not there when it is not.
+    # A file found while outside was allowed does not exist when it is not.
     with mounted(SOURCE):
         kd.check(Dataset(path("t.scp"), keys, {"data": refused}), ["raw", "npy"])
     with mounted(f"{PRIVATE}/name-of-source"):
@@ -167,7 +167,7 @@ def too_long(signum, frame):
 
 
 def check_no_files():
-    """Pipes, devices, sockets, folders, files that may not be read: an error, and nobody waits."""
+    """Pipes, devices, sockets, folders, unreadable files: an error, and no reader waits."""
     fresh()
     put(f"{SOURCE}/m.ark", inside)
     os.mkfifo(f"{SOURCE}/fifo")
@@ -189,7 +189,7 @@ def check_no_files():
 
 
 def check_exchanged():
-    """Files that become links out of SOURCE after the mount: it never shows what is there."""
+    """Files that become links out of SOURCE after the mount: it never shows their targets."""
     fresh()
     outside = Item("matrix", -inside.value, kd.fm(-inside.value))
     put(f"{OUTSIDE}/o.ark", outside)
@@ -240,7 +240,7 @@ def check_changed():
 
 
 def check_many_files():
-    """More files than may be open at once: each is there, and one that was replaced is not taken."""
+    """More files than may be open at once: each can be read, and a replaced one is refused."""
     fresh()
     items = [Item("matrix", a, kd.fm(a)) for a in
              [rng.normal(size=(3, 2)).astype(np.float32) for _ in range(300)]]
@@ -267,7 +267,8 @@ def check_many_files():
 
 
 def check_who_may_read():
-    """With allow_other: who may not read a file that a line names may not read the samples."""
+    """With allow_other: a user that cannot read a file that a line names cannot read its
+    samples."""
     if os.geteuid() != 0:
         print("without the part that needs root: allow_other")
         return

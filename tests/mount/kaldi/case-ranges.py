@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Ranges of scp lines, K-58, K-59 and K-86: which rows and columns they leave of matrices and
-vectors of every store, which are errors, and the objects that raw/ and ark/ show of them."""
+"""Ranges of scp lines, K-58, K-59 and K-86: the rows and columns that they select from matrices and
+vectors of every store, the ranges that are errors, and the objects in raw/ and ark/."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from kaldi_dirs import BAD, Dataset, Item
 from lib import MOUNTPOINT, SLOW, SOURCE, contains, content, equal, log_text, mounted, path, text, write
 
 rng = np.random.default_rng(58)
-TOLERANCE = 3  # the last row asked for is below rows + 3
+TOLERANCE = 3  # the last requested row must be below rows + 3
 
 
 # ---- the rule, as kaldi-holder.cc has it ----
@@ -30,7 +30,7 @@ def numbers(part):
 
 
 def bounds(part, n, tolerance):
-    """First and last of n that part asks for, or None."""
+    """The first and last index below n that part selects, or None."""
     values = numbers(part)
     if values is None:
         return None
@@ -38,11 +38,11 @@ def bounds(part, n, tolerance):
     if not 0 <= first <= last < n + tolerance:
         return None
     last = min(last, n - 1)
-    return None if first > last else (first, last)  # Kaldi aborts where nothing is left
+    return None if first > last else (first, last)  # Kaldi aborts if nothing remains
 
 
 def cut(a, text_):
-    """What [text_] leaves of an array, or None."""
+    """The part of an array that [text_] selects, or None."""
     parts = text_.split(",")
     if len(parts) > a.ndim or "" in parts:
         return None
@@ -87,7 +87,7 @@ def rounded(*shape):
 
 
 def sparse():
-    """SM of 5 x 4, and what it is."""
+    """SM of 5 x 4, and its value."""
     full = np.where(rng.random((5, 4)) < .5, a(5, 4), np.float32(0))
     out = b"\0BSM " + struct.pack("<bi", 4, 5)
     for row in full:
@@ -142,7 +142,7 @@ def check_store(store, keys, items):
     equal(10 < len(good) < len(items) - 10, True, f"{store}: the test has good and bad ranges")
     kd.check_names(ds)
     for i in range(len(keys)):
-        # A bad one says so everywhere; of the good ones some are looked at in each way.
+        # A bad range fails in every file; of the good ones some are checked in each file.
         few = ["npy", "raw"] if items[i] is BAD or i % 7 else ["npy", "raw", "ark", "npz", "tar"]
         kd.check_sample(ds, i, few)
     batch = f"{ds.folder}/batches/batch=1"
@@ -186,7 +186,7 @@ def check_small():
 
 
 def check_at_once():
-    """Values that Kaldi cannot take apart, or takes for odd names: no such sample, or an error."""
+    """Values that Kaldi cannot parse, or takes for odd names: no such sample, or an error."""
     array = a(5, 4)
     for i, tail in enumerate(AT_ONCE):
         kd.script(f"once{i}/t.scp", ["good t.ark:2", f"odd t.ark:2{tail}"])
@@ -242,7 +242,7 @@ def check_other_types():
 
 
 def check_messages():
-    """An error of a range names the range and what it is of; one of a line shows the line."""
+    """An error of a range names the range and its object; an error of a line shows the line."""
     data, at = kd.archive([("m", kd.fm(a(2, 4))), ("v", kd.fv(a(3).reshape(-1)))])
     write("says/f.ark", data)
     lines = {"[0:5]": "within the object, found one that ends after it: [0:5] of a matrix of 2 rows, "

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Lines of scp files, K-50 to K-61 of the table of Kaldi's edge cases: which samples they make,
-what is wrong with the others and where that is said, and where the files that they name are looked
-for."""
+"""Lines of scp files, K-50 to K-61 of the table of Kaldi's edge cases: the samples that they make,
+what is wrong with the others and where that is reported, and where the mount looks for the files
+that they name."""
 
 import json
 import os
@@ -25,14 +25,14 @@ def matrix(*shape, dtype=np.float32):
 
 
 OBJECTS = {"a": matrix(5, 3), "b": matrix(2, 3), "c": matrix(9, 3)}
-rounded = np.round(OBJECTS["a"].value * 8) / 8  # in seven digits it is the same
+rounded = np.round(OBJECTS["a"].value * 8) / 8  # exact in seven digits
 OBJECTS["t"] = Item("matrix", rounded, kd.text_matrix(rounded))
 OBJECTS["t8"] = Item("matrix", rounded, kd.text_matrix(rounded).rstrip())  # without a line's end
 
 
 def data_files():
-    """The files that lines name: a, b, c are in one archive, as in others of odd names, and alone
-    in files without keys. Returns what to fill into the lines."""
+    """Make the files that lines name: a, b, c in one archive, in others of odd names, and alone in
+    files without keys. Returns the values to fill into the lines."""
     data, at = kd.archive([(f"k{name}", OBJECTS[name].raw) for name in "abct"])
     write("data/fm.ark", data)
     places = {name: f"data/fm.ark:{start}" for name, start in zip("abct", at)}
@@ -66,7 +66,7 @@ def data_files():
 
 GOOD3 = [("u1", "a"), ("u2", "b"), ("u3", "c")]
 
-# (number, name, the text, its samples, the lines of which something is said)
+# (number, name, the text, its samples, the lines that messages name)
 TABLE = [
     ("K-50", "blank", "u1 {a}\n\nu2 {b}\n", [("u1", "a")], [2]),
     ("K-50", "blanks", "u1 {a}\nu2 {b}\n \t \nu3 {c}\n", GOOD3[:2], [3]),
@@ -160,7 +160,7 @@ NOTHING = [("K-50", "blank-first", "\nu1 {a}\n", ["t.scp", "1"]),
 
 
 def write_table(places):
-    """name -> (keys, items, lines of which something is said)"""
+    """name -> (keys, items, lines that messages name)"""
     found = {}
     for number, name, lines, samples, told in TABLE:
         name = f"{number.lower()}-{name}"
@@ -177,7 +177,7 @@ def write_table(places):
 
 
 def check_table(found, permissive, log):
-    """permissive: lines of which the object cannot be read are left out."""
+    """permissive: lines with objects that cannot be read are left out."""
     for name, (keys, items, told) in found.items():
         every = list(zip(keys, items))
         samples = [pair for pair in every if not permissive or pair[1] is not BAD]
@@ -191,7 +191,7 @@ def check_table(found, permissive, log):
 
 
 def check_messages(name, ds, told, log, permissive):
-    """All is said in dataset.json or the log; of keys that stand twice in both."""
+    """Every message is in dataset.json or the log; those about repeated keys are in both."""
     own = text(ds.folder, "dataset.json")
     for line in told if not permissive or name.startswith("k-50") else []:
         expect_told(ds.folder, f"{name}/t.scp", line, log)
@@ -209,7 +209,7 @@ def check_lines():
     found = write_table(places)
     with mounted(SOURCE, "log=debug"):
         check_table(found, False, "log")
-        # What came first keeps its name, whatever the later one is called.
+        # The first keeps its name, whatever the later key is.
         before = path("k-53-double-before/t.scp")
         names = os.listdir(f"{before}/samples/npz")
         equal((len(names), len(set(names))), (3, 3), "double-before: three samples")
@@ -223,7 +223,7 @@ def check_lines():
 
 
 def check_batches_with_bad():
-    """A batch with a bad sample fails; the others are there."""
+    """A batch with a bad sample fails; the other batches work."""
     ds = Dataset(path("k-55-missing/t.scp"), ["u1", "u2", "u3"],
                  {"data": [OBJECTS["a"], BAD, OBJECTS["c"]]})
     folder = f"{ds.folder}/batches/batch=1"
@@ -265,7 +265,7 @@ def check_long_keys():
 
 
 def check_folders():
-    """K-61: the cwd of the mount, the scp's folder, those above; never outside SOURCE."""
+    """K-61: the mount's cwd, the scp's folder, the folders above; never outside SOURCE."""
     shutil.rmtree(SOURCE)
     places = ["cwd", "a/b/c", "a/b", "a", "."]
     items = {place: matrix(i + 1, 3) for i, place in enumerate(places)}
@@ -343,7 +343,7 @@ def check_alone():
 
 
 def check_shared():
-    """Real files: scp files whose paths begin at the folder above, with doubled keys."""
+    """Real files: scp files with paths relative to the folder above, and repeated keys."""
     if not os.path.isdir(kd.SHARED_KALDI):
         print("without SHARED_DATA")
         return
@@ -380,7 +380,7 @@ def check_vectors():
 
 
 def check_ascii():
-    """Kaldi's own text archive, with ranges, under a key that stands three times."""
+    """Kaldi's own text archive, with ranges, under a key that occurs three times."""
     data = content(SOURCE, "vesis84/feats_ascii.ark")
     whole = [kd.read_object(data, at, "matrix")[0].value for at in (39, 35877)]
     equal(whole[1].shape[1], 13, "columns: 7:13 is one too many")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The file `segments` of a data directory: utterances are cut out of recordings as Kaldi's
-extract-segments does it, to the sample; lines that it skips make no utterance."""
+"""The file `segments` of a data directory: utterances are cut out of recordings as by Kaldi's
+extract-segments, exact to the sample; lines that it skips make no utterance."""
 
 import os
 import shutil
@@ -21,7 +21,8 @@ def fresh():
 
 
 def recordings():
-    """Rates that make times fall between samples; one, two and three channels."""
+    """Recordings with rates that put times between samples, and with one, two and three
+    channels."""
     found = {f"r{rate}": kd.tone(rng, n, 1, rate)
              for rate, n in ((8000, 16000), (11025, 15000), (16000, 40003), (22050, 30001),
                              (44100, 50000), (7, 30), (1, 9), (48000, 24000))}
@@ -32,7 +33,7 @@ def recordings():
 
 
 def edges(name, wave):
-    """Lines with times around everything that decides."""
+    """Lines with times around every limit."""
     n, rate = wave.samples.shape[0], wave.rate
     length = n / rate
     f4_length = float(np.float32(n) / np.float32(rate))
@@ -76,7 +77,7 @@ def items_of(cut):
 
 
 def check_dir(name, lines, waves, encodings, samples=None):
-    """The utterances that are left, in the order of their lines."""
+    """The remaining utterances, in the order of their lines."""
     cut = kd.extract_segments(lines, waves)
     ds = Dataset(path(name, "all"), list(cut), {"wav": items_of(cut)})
     ds.alone = False
@@ -155,7 +156,7 @@ LINES = ["u01 r8000 0 1", "u02\tr8000\t0.5\t1.5", "  u03  r8000 \t 0.5   1 ", "u
 
 
 def check_lines():
-    """Words, channels, recordings; nothing stops the file, and no line is a reason to crash."""
+    """Words, channels, recordings: no bad line stops the file or crashes the mount."""
     fresh()
     waves = recordings()
     unclear = {"u39", "u40"}  # Kaldi goes on with what is no number
@@ -181,7 +182,7 @@ def check_lines():
 
 
 def check_channels_missing():
-    """Several channels and no word which: Kaldi ends there, we do not."""
+    """Several channels and none given: Kaldi ends there, epochfs goes on."""
     fresh()
     waves = recordings()
     lines = ["u1 r8000 0 1", "u2 stereo 0 1", "u3 r8000 0.5 1.5", "u4 three 0 0.2",
@@ -204,7 +205,7 @@ def check_channels_missing():
 
 
 def check_bad_recordings():
-    """A recording that is not there, or is no audio that Kaldi reads: its utterances only."""
+    """A recording that is missing, or no audio that Kaldi reads: only its utterances fail."""
     fresh()
     wave = kd.tone(rng, 8000, 1, 8000)
     waves = {"good": wave, "none": BAD, "cut": BAD, "eight": BAD, "text": BAD}
@@ -266,7 +267,7 @@ def check_joined():
 
 
 def check_same_words():
-    """Utterances that are called like recordings, of others even."""
+    """Utterances with the names of recordings, even of other recordings."""
     fresh()
     waves = {name: kd.tone(rng, 8000 + i, 1, 8000) for i, name in enumerate(("a", "b", "c"))}
     lines = ["a a 0 0.5", "a-2 a 0.5 1", "c b 0 0.75", "b c 0.25 1", "b-2 b 0.1 0.9"]
@@ -295,7 +296,7 @@ def check_recording_order():
 
 
 def check_without_audio():
-    """segments whose wav.scp is missing, or refused: the other tables are there."""
+    """segments with a wav.scp that is missing, or refused: the other tables work."""
     fresh()
     for name in ("refused", "gone"):
         folder = kd.Folder(rng, name, 6, 2).keep("feats", "text", "utt2spk").write()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Rows K-20 to K-39 of the table of Kaldi's edge cases: text objects of each type, what is read of
-them, what is an error, and what an error leaves of the archive. The table also holds the tests' own
-model of the format."""
+"""Rows K-20 to K-39 of the table of Kaldi's edge cases: text objects of each type, their values,
+their errors, and what an error leaves of the archive. The table also holds the tests' own model of
+the format."""
 
 import json
 import os
@@ -254,7 +254,7 @@ def check_type(type, files):
 
 
 def check_return_alone():
-    """K-32: a CR without LF behind ] takes one more byte, which the next key then lacks."""
+    """K-32: a CR without LF after ] consumes one more byte, which the next key then lacks."""
     data = b"a [ 1 ]\rbbb [ 2 ]\n"
     fresh({"cr.ark": data})
     equal([o.key for o in read_ark(data, "matrix")[0]], [b"a", b"bb"], "the model")
@@ -262,7 +262,7 @@ def check_return_alone():
         check_archive("cr.ark", data, "matrix", encodings=["npy", "npz", "tar"])
 
 
-# Text whose type nobody says.
+# Text of unstated type.
 FOUND = [
     ("matrix", b"a [\n 1 2 ]\nb [ ]\n"), ("matrix", b"a [ ]\nb [ 1 ]\nc [ 1\n2 ]\n"),
     ("matrix", b"a rows=1 dim=2 [ 0 1 ] \n"), ("vector", b"a [ 1 2 ]\nb [ ]\n"),
@@ -284,7 +284,7 @@ def check_found():
         for (name, data), (type, _) in zip(files.items(), FOUND):
             equal(read_ark(data, type)[1], None, f"the model: {name}")
             check_archive(name, data, type)
-    # A good file that breaks later: what was found for its beginning holds.
+    # A file that breaks off later: the type found at its beginning holds.
     data = b"a [\n 1 2 ]\nb [\n 3 4 ]\nc [\n 5 x ]\nd [\n 6 7 ]\n"
     fresh({"breaks.ark": data, "good.ark": data[:22]})
     with mounted():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Rows K-80 to K-86 of the table of Kaldi's edge cases: waves in archives and in files of their
-own, as Kaldi reads them, and what is shown of them; Python's wave and scipy read the .wav."""
+own, as Kaldi reads them, and the files that show them; Python's wave and scipy read the .wav."""
 
 import errno
 import io
@@ -55,7 +55,7 @@ def chunk(name, data, e="<"):
 
 A, B2, LONG = samples(5), samples(7, 2), samples(3000)
 
-# Waves that are read: row -> (bytes, what Kaldi makes of them).
+# Waves that can be read: row -> (bytes, Kaldi's result).
 GOOD = {
     "plain": (riff(A), A), "stereo": (riff(B2), B2), "long": (riff(LONG, rate=44100), LONG),
     "rate-8000": (riff(A, rate=8000), A), "rate-1": (riff(A, rate=1), A),
@@ -114,7 +114,7 @@ class Files(Table):
 
 
 def check_readers(folder, table):
-    """Other readers find the same in the .wav."""
+    """Other readers get the same from the .wav."""
     for i, o in enumerate(table.objects):
         file = os.fsencode(folder) + b"/samples/wav/" + kaldi_model.encode(table.keys[i]) + b".wav"
         rate, want = o.value
@@ -165,8 +165,8 @@ def check_archives():
 
 
 def check_remains():
-    """K-80 to K-82: what Kaldi leaves in the stream becomes part of the next key; what it takes
-    too much is missing there."""
+    """K-80 to K-82: bytes that Kaldi leaves in the stream become part of the next key; bytes that
+    it consumes too many are missing there."""
     files = {
         "K-80-pad.ark": (write_ark([(b"a", riff(A.tobytes() + b"\5")), (b"b", riff(A)),
                                     (b"c", riff(A))]), [b"a", b"\5b", b"c"]),
@@ -231,8 +231,8 @@ def scp(lines):
 
 
 def check_whole_files():
-    """Raw is the file as it is; all else what Kaldi reads. Paths relative to the folder of the scp,
-    which is the working folder, too."""
+    """raw/ shows the file as it is, everything else what Kaldi reads. Paths are relative to the
+    folder of the scp, which is also the working folder."""
     files = {f"wav/{name}.wav": data for name, (data, _) in GOOD.items()}
     tails = {"K-80-pad": riff(A.tobytes() + b"\5"), "K-80-list": riff(A, after=b"LIST\4\0\0\0INFO"),
              "K-81-data-0": riff(A, data_size=0), "K-81-sox": riff(A, data_size=0x7ffff000),
@@ -262,7 +262,7 @@ def check_whole_files():
 
 
 def check_bad_files():
-    """K-84, K-86: those samples are an error, the others are there."""
+    """K-84, K-86: those samples fail, the others work."""
     files = {f"bad/{name}.wav": data for name, data in BAD.items()}
     files["good.wav"] = riff(A)
     names = ["good", *BAD, "range", "columns", "missing", "last"]
@@ -288,7 +288,7 @@ def check_bad_files():
 
 
 def check_channel():
-    """One of many channels, as segments ask for it."""
+    """One of many channels, as segments select it."""
     audio = samples(300, 9000)
     fresh({"x.wav": wave_bytes(audio, 2000), "wav.scp": b"reco x.wav\n",
            "segments": b"utt reco 0 0.12 5\nvtt reco 0.02 0.14 1\n", "utt2spk": b"utt s\nvtt s\n"})
