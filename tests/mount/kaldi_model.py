@@ -1,12 +1,12 @@
-"""Kaldi tables written and read the plain way, after Kaldi's own source (util/kaldi-holder-inl.h,
-util/kaldi-table-inl.h, matrix/*.cc, hmm/posterior.cc, feat/wave-reader.cc), and what a mount must
-show of them. Where Kaldi ends by an assertion, this has an error.
+"""Kaldi tables written and read in a plain way, after Kaldi's own source (util/kaldi-holder-inl.h,
+util/kaldi-table-inl.h, matrix/*.cc, hmm/posterior.cc, feat/wave-reader.cc), and the files that a
+mount must show of them. Where Kaldi ends with an assertion, this model has an error.
 
     write(type, value, store)    the bytes of an object; store: "FM", "CM2", "text", ...
     write_ark(entries)           an archive of (key, bytes of an object)
-    read_ark(data, type)         its objects, and where it breaks
-    Table(data, type)            a dataset: names of its samples, their arrays
-    check_sample, check_batch    hold the files of a mount against it
+    read_ark(data, type)         its objects, and where it breaks off
+    Table(data, type)            a dataset: the names of its samples, and their arrays
+    check_sample, check_batch    compare the files of a mount with it
 
 Values: matrix, vector, packed, int-vector: an array; int, float, double, bool: a scalar;
 int-vectors: a list of arrays; int-pairs, float-pairs: an array [n, 2]; posterior: a list of
@@ -122,7 +122,7 @@ def write_binary(type, value, store):
 
 
 def sparse_row(row, dtype):
-    """A row of an array, or its length and pairs (index, value)."""
+    """A row, given as an array, or as its length and pairs (index, value)."""
     if isinstance(row, tuple):
         dim, pairs = row
     else:
@@ -231,7 +231,7 @@ def decompress(kind, least, width, data, percentiles):
 
 
 def wave_bytes(samples, rate, big=False):
-    """What Kaldi's writer makes of int16 [samples, channels]; big: RIFX."""
+    """The file that Kaldi's writer makes from int16 [samples, channels]; big: RIFX."""
     samples = np.asarray(samples, np.int16)
     samples = samples.reshape(len(samples), -1)
     e = ">" if big else "<"
@@ -243,7 +243,7 @@ def wave_bytes(samples, rate, big=False):
 
 
 def write_ark(entries, offsets=None):
-    """entries: (key, bytes of the object). offsets: a list that gets where each object begins."""
+    """entries: (key, bytes of the object). offsets: a list that gets the start of each object."""
     out = b""
     for key, data in entries:
         out += key + b" "
@@ -256,13 +256,13 @@ def write_ark(entries, offsets=None):
 # ---- objects read ----
 
 class Broken(Exception):
-    """args: byte, what is wrong. key: of the object, None if that is what is wrong. start: of the
+    """args: byte, what is wrong. key: of the object, None if the key itself is wrong. start: of the
     key."""
     key, start = None, None
 
 
 class Stream:
-    """What std::istream does with bytes."""
+    """The behaviour of std::istream on bytes."""
 
     def __init__(self, data, at=0):
         self.data, self.at = data, at
@@ -332,7 +332,7 @@ class Stream:
             raise Broken(at, "want 04 or 08, a real number")
         return np.frombuffer(self.read(size[0]), f"<f{size[0]}")[0]
 
-    # Numbers in text: what num_get takes, and how it fails.
+    # Numbers in text: what num_get accepts, and how it fails.
 
     def text_int(self):
         self.skip_space()
@@ -364,15 +364,15 @@ class Stream:
 
 
 class Object:
-    """loose: Kaldi leaves the line's end behind the object in the stream."""
+    """loose: Kaldi leaves the end of the line after the object in the stream."""
 
     def __init__(self, key, start, end, value, loose=False):
         self.key, self.start, self.end, self.value, self.loose = key, start, end, value, loose
 
 
 def read_object(s, type, dtype=np.float32, skip_nul=True):
-    """The value of the object at s.at; Broken. Text: real numbers are of dtype. skip_nul: 4 NULs
-    behind an empty CM belong to it, which Kaldi does not know."""
+    """The value of the object at s.at; raises Broken. Text: real numbers are of dtype. skip_nul:
+    count 4 NULs after an empty CM as part of it, unlike Kaldi."""
     if type == "wave":
         return read_wave(s)
     if type == "token":
@@ -488,7 +488,7 @@ def read_sparse_row(s):
 
 
 def sparse_matrix(rows, at):
-    """Rows of no elements are none that Kaldi can make a matrix of."""
+    """Kaldi cannot make a matrix from rows without elements."""
     if rows and rows[0][0] == 0:
         raise Broken(at, f"want rows of elements, found {len(rows)} of none")
     return dense(rows, at)
@@ -564,7 +564,7 @@ def special(s):
 
 
 def read_text_rows(s, dtype, tolerant=True):
-    """Rows between brackets; without those that are empty."""
+    """The rows between brackets, without empty ones."""
     at = s.at
     word = s.word()
     if word == b"[]" and tolerant:
@@ -782,16 +782,16 @@ def read_ark(data, type, dtype=np.float32, skip_nul=True):
         objects.append(Object(key, start, s.at, value, loose))
 
 
-# ---- what a mount shows ----
+# ---- the files of a mount ----
 
 def encode(key):
-    """The key as it stands in names of files."""
+    """The key, escaped as in names of files."""
     out = re.sub(rb"[%/\0]", lambda m: b"%%%02X" % m[0][0], key)
     return b"%2E" + out[1:] if out.startswith(b".") else out
 
 
 def unique(keys):
-    """Keys that stand twice get names of their own, which no other key has."""
+    """Repeated keys get new names, which no other key has."""
     taken, names = set(keys), []
     seen = set()
     for key in keys:
@@ -859,7 +859,7 @@ class Table:
         self.keys = unique(keys)
 
     def dtype(self):
-        """Of real numbers. Text has no precision of its own, scalars apart."""
+        """The type of real numbers. Text has no precision of its own, except scalars."""
         if self.type == "double" or any(is_double(o.value) for o in self.objects):
             return np.float64
         return np.float32
@@ -886,11 +886,11 @@ class Table:
         return ["raw", "npy", "npz", "ark", "tar"] + (["wav"] if self.type == "wave" else [])
 
     def only(self, encodings):
-        """Those of encodings that it has; None: all."""
+        """Those of the encodings that the table has; None: all."""
         return [e for e in self.encodings() if encodings is None or e in encodings]
 
     def suffixes(self, enc, single):
-        """What follows the key or the number of the batch."""
+        """The suffixes after the key or the number of the batch."""
         if enc == "raw":
             return [f".{self.field}.raw"]
         if enc == "npy":
@@ -927,7 +927,8 @@ def check_raw(file, table, sample):
 
 
 def check_ark(file, scp, table, samples):
-    """By Kaldi's rules to the byte; the offsets of the scp by the file that it names."""
+    """Check the archive by Kaldi's rules to the byte, and the offsets of the scp with the file that
+    it names."""
     data = content(file)
     equal(len(data), os.stat(file).st_size, f"{file}: size")
     objects, broken = read_ark(data, table.type, skip_nul=False)
@@ -970,7 +971,7 @@ def tails(table, name, samples):
 
 
 def fits(table, samples):
-    """Can the arrays of the samples be one? Matrices of different widths cannot."""
+    """Do the arrays of the samples fit into one? Matrices of different widths do not."""
     return all(len(tails(table, name, samples)) < 2 for name in table.names())
 
 
@@ -1079,7 +1080,7 @@ def webdataset(data):
 
 
 def tar_members(table, sample):
-    """extension -> what check_tar() compares with."""
+    """extension -> the value that check_tar() compares."""
     if table.type in TEXT_ONLY:
         return {b"txt": table.objects[sample].value + b"\n"}
     if table.type == "wave":
@@ -1134,7 +1135,7 @@ def check(table, folder, name, samples, single, encodings=None):
 
 
 def check_bad_sample(table, folder, sample):
-    """Nothing of it can be read; a size is there only where all samples have the same."""
+    """No file of it can be read; it has a size only if all samples have the same."""
     scalar = all(table.array(0, name).ndim == 0 for name in table.names())
     for enc in table.encodings():
         for suffix in table.suffixes(enc, True):
@@ -1204,7 +1205,7 @@ def check_table(table, folder, batch=2, seed=5, encodings=None):
 
 
 def check_error_page(name, *words):
-    """A file that cannot be used: ERROR.txt alone, of one line, with the place."""
+    """A file that cannot be used: only ERROR.txt, of one line, with the place."""
     found = os.listdir(path(name))
     equal(found, ["ERROR.txt"], f"{name}: a file that cannot be used")
     message = text(path(name, "ERROR.txt"))
@@ -1214,8 +1215,8 @@ def check_error_page(name, *words):
 
 
 def check_archive(name, data, type, permissive=False, encodings=None, full=True):
-    """What a mount shows of an archive of that name, good or not. encodings: to be looked at; full:
-    batches, too. Returns the Table."""
+    """Check the files of a mount for an archive of that name, good or not. encodings: the ones to
+    check; full: check batches too. Returns the Table."""
     table = Table(data, type, permissive)
     if not table.objects:
         message = check_error_page(name)

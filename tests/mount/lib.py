@@ -63,8 +63,8 @@ def mount_type(mountpoint):
 
 
 def wait_mounted(pid, mountpoint):
-    """Until an epochfs is mounted there and answers. The kernel says when the table of mounts
-    changes; the process says when it ends."""
+    """Wait until an epochfs is mounted there and answers. The kernel reports changes of the table
+    of mounts, a pidfd the end of the process."""
     until = time.monotonic() + DEADLINE
     process = os.pidfd_open(pid)
     with open("/proc/self/mountinfo", "rb") as table:
@@ -91,7 +91,8 @@ def log_text(log="log"):
 
 
 def start(source=SOURCE, *options, at=MOUNTPOINT, log="log", prefix=()):
-    """A daemon in front, its messages appended to $PRIVATE/<log>, once its mount answers."""
+    """Start a daemon in the foreground and wait until its mount answers. Its messages go to
+    $PRIVATE/<log>."""
     arguments = ["mount", "-f"] + [word for o in options for word in ("-o", o)]
     with open(os.path.join(PRIVATE, log), "ab") as f:
         daemon = subprocess.Popen([*prefix, EPOCHFS, *arguments, source, at],
@@ -107,7 +108,7 @@ def start(source=SOURCE, *options, at=MOUNTPOINT, log="log", prefix=()):
 
 
 def stop(daemon):
-    """End it as Ctrl-C would: it must unmount and say nothing of errors."""
+    """End it as Ctrl-C would: it must unmount, without messages about errors."""
     daemon.terminate()
     equal(daemon.wait(DEADLINE), 0, "exit code of the daemon")
     equal(mount_type(daemon.at), None, "mounted after the end")
@@ -126,7 +127,7 @@ def mounted(source=SOURCE, *options, **kwargs):
 
 
 def run(*arguments, code=0, **kwargs):
-    """epochfs with arguments; its exit code must be code. Returns stdout and stderr as one."""
+    """Run epochfs with arguments; its exit code must be code. Returns stdout and stderr as one."""
     done = subprocess.run([EPOCHFS, *arguments], stdin=subprocess.DEVNULL, timeout=DEADLINE,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kwargs)
     text = done.stdout.decode(errors="surrogateescape")
@@ -135,7 +136,7 @@ def run(*arguments, code=0, **kwargs):
 
 
 def expect_error(want, function, *arguments, **kwargs):
-    """function(*arguments) must fail with one of the errno in want."""
+    """Call function(*arguments), which must fail with one of the errno in want."""
     want = want if isinstance(want, tuple) else (want,)
     try:
         function(*arguments, **kwargs)

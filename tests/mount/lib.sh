@@ -21,7 +21,8 @@ die() {
 
 trap 'echo "FAILED: line $LINENO: $BASH_COMMAND" >&2' ERR
 
-# start SOURCE [OPTIONS]: a daemon in front, once its mount answers; its messages go to $LOG.
+# start SOURCE [OPTIONS]: a daemon in the foreground; returns once its mount answers; its messages
+# go to $LOG.
 start() {
     local options=()
     [ $# -lt 2 ] || options=(-o "$2")
@@ -30,7 +31,7 @@ start() {
     "$PYTHON3" "$CASES/lib.py" wait-mounted "$DAEMON" "$MOUNTPOINT"
 }
 
-# stop [SIGNAL]: end that daemon; it must unmount and return 0.
+# stop [SIGNAL]: end that daemon, which must unmount and return 0.
 stop() {
     local code=0
     kill -"${1:-TERM}" "$DAEMON"
@@ -43,7 +44,7 @@ is_mounted() {
     findmnt --mountpoint "$1" -t fuse.epochfs >/dev/null
 }
 
-# expect CODE COMMAND...: what it printed is in $OUT afterwards.
+# expect CODE COMMAND...: the command must exit with CODE; its output is in $OUT afterwards.
 expect() {
     local want=$1 code=0
     shift
@@ -51,7 +52,7 @@ expect() {
     [ "$code" = "$want" ] || die "$*: want exit code $want, found $code: $OUT"
 }
 
-# says TEXT...: each stands in $OUT.
+# says TEXT...: each must be in $OUT.
 says() {
     local word
     for word in "$@"; do
@@ -59,7 +60,7 @@ says() {
     done
 }
 
-# one_line: $OUT is one message.
+# one_line: $OUT must be one message.
 one_line() {
     [ "$(grep -c . <<<"$OUT")" = 1 ] || die "want one line, found: $OUT"
 }
@@ -69,8 +70,8 @@ small_source() {
     "$PYTHON3" -c 'import lib; lib.small()'
 }
 
-# helper_in_sbin: mount(8) finds us until the case ends. Without root, or where there is a helper
-# already, it ends here, and well.
+# helper_in_sbin: install the helper for mount(8) until the case ends. Without root, or if there is
+# a helper already, the case ends here, with success.
 helper_in_sbin() {
     if [ "$(id -u)" != 0 ]; then
         echo "without the part that needs root: mount(8)"

@@ -1,4 +1,4 @@
-"""A memory cgroup for the cases of what happens when memory is short."""
+"""A memory cgroup for the cases with little memory."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from servers import wait_until
 
 
 def all_end(group):
-    """Kill who is left in it, as after a failure. True: nobody is."""
+    """Kill the processes left in it, as after a failure. True: none is left."""
     with open(f"{group}/cgroup.procs", encoding="ascii") as f:
         left = [int(line) for line in f]
     for pid in left:
@@ -20,7 +20,8 @@ def all_end(group):
 
 @contextlib.contextmanager
 def memory_group(limit):
-    """A cgroup with that limit, of version 2 or 1; its folder and the file that counts kills."""
+    """A cgroup with that limit, of version 2 or 1; gives its folder and the file that counts
+    kills."""
     name = f"epochfs-test-{os.getpid()}"
     for top, file, kills in (("/sys/fs/cgroup", "memory.max", "memory.events"),
                              ("/sys/fs/cgroup/memory", "memory.limit_in_bytes",

@@ -1,4 +1,4 @@
-"""What the files of a dataset must hold, made by numpy, zipfile, tarfile and PIL alone."""
+"""The expected files of a dataset, made only with numpy, zipfile, tarfile and PIL."""
 
 import ast
 import io
@@ -148,7 +148,7 @@ def sheet(images, single):
 
 
 def check_file(ds, path, enc, suffix, index, single):
-    """One file of samples index (a list; of one if single) against what it must hold."""
+    """Compare one file of samples index (a list; of one if single) with its expected content."""
     data = content(path)
     equal(len(data), os.stat(path).st_size, f"{path}: size")
     at = index[0] if single else index

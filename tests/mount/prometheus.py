@@ -1,5 +1,5 @@
-"""Prometheus text, read by the letter: what is not as its format, or as the rules for names and
-types want it, is an AssertionError with the line.
+"""A strict parser of Prometheus text: a line that breaks the format, or the rules for names and
+types, is an AssertionError.
 
     families = parse(text)       families["epochfs_requests_total"].samples[labels] = value
     grown(before, after)         no counter has gone down
@@ -19,7 +19,7 @@ SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?[ \t]+(\S+)")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\[\\n"])*)"(?:,|$)')
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?|NaN|\+Inf")
 TYPES = ("counter", "gauge", "histogram")
-# Units that are not base units, or are said by the type.
+# Units that are not base units, or that the type implies.
 WRONG_WORDS = {"ms", "us", "ns", "milliseconds", "minutes", "hours", "kb", "kib", "mb", "mib",
                "kilobytes", "megabytes", "bits", "percent", "share", "count", "counter", "gauge",
                "histogram"}
@@ -131,7 +131,7 @@ def parse(text):
 
 
 def counts(families):
-    """(name, labels) -> value, of all that only grows."""
+    """(name, labels) -> value, of everything that only grows."""
     return {key: value for family in families.values() if family.type != "gauge"
             for key, value in family.samples.items()}
 
@@ -157,7 +157,7 @@ def promtool(text):
 
 
 def must_fail(text, *words):
-    """For the test of this file: it is refused, for that reason."""
+    """For the test of this file: the text must be refused for that reason."""
     try:
         parse(text)
     except AssertionError as e:

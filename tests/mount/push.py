@@ -1,4 +1,4 @@
-"""Readers for the cases of what is pushed, and what the page cache has of a file."""
+"""Readers for the cases of the push, and the page cache's part of a file."""
 
 import ctypes
 import mmap
@@ -16,12 +16,12 @@ LIBC.mincore.argtypes = LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t
 
 
 def compute(seconds=0.005):
-    """What a job does between two reads."""
+    """The computation of a job between two reads."""
     select.select([], [], [], seconds)
 
 
 def whole(file):
-    """Python's open() asks an ioctl each time."""
+    """Read a whole file, without Python's open(), which makes an ioctl each time."""
     fd = os.open(file, os.O_RDONLY)
     try:
         pieces = []
@@ -45,7 +45,7 @@ def by_pages(file, rng):
 
 
 def resident(file):
-    """Bytes of a file that are in the page cache; looking at it causes at most a lookup."""
+    """The bytes of a file that are in the page cache; the call causes at most a lookup."""
     size = os.stat(file).st_size
     if not size:
         return 0

@@ -1,5 +1,5 @@
 """Real servers for the cases of remotes: nginx and Ceph's S3 gateway, on free ports of 127.0.0.1
-and below $PRIVATE; certificates; and what their logs say of the bytes that were fetched.
+and below $PRIVATE; certificates; and the fetched bytes, from their logs.
 
     with Nginx(folder) as server:  server.url, server.log(), server.stop(), server.stall()
     with Ceph() as s3:             s3.endpoint, s3.environment, s3.aws(...), s3.log()
@@ -28,22 +28,22 @@ from lib import (DEADLINE, PRIVATE, SLOW, content, equal, mount_type, run, skip,
                  text)
 
 MiB = 1 << 20
-PATIENT = 5 if SLOW else 1  # by how much a sanitizer may be slower, where a time is measured
-TRIES = 4  # where others who use the machine may be in the way
+PATIENT = 5 if SLOW else 1  # factor by which a sanitizer may be slower, for measured times
+TRIES = 4  # for measurements that other users of the machine may disturb
 
-# range: (first, last) as asked for, None: the whole; sent: bytes of the body.
+# range: (first, last) as requested, None: the whole; sent: bytes of the body.
 Request = collections.namedtuple("Request", "status sent range method path protocol",
                                  defaults=["HTTP/1.1"])
 
 
 # ---- ports and processes ----
 
-CHOSEN = []  # sockets whose names say which ports are ours, as long as this process is there
+CHOSEN = []  # sockets with names that reserve our ports while this process lives
 
 
 def free_port():
-    """A port below those that the kernel gives to clients, so that a server that was stopped finds
-    it free again, and that no other case chooses, bound or not."""
+    """A port below those that the kernel gives to clients, so that a stopped server finds it free
+    again, and that no other case chooses, bound or not."""
     for _ in range(1000):
         port = random.randrange(12000, 32000)
         with contextlib.ExitStack() as unless_free, contextlib.suppress(OSError):
@@ -68,12 +68,12 @@ def pidfd(pid):
 
 
 def ended(fd, seconds):
-    """Has the process of that pidfd ended, at most so many seconds from now?"""
+    """Does the process of that pidfd end within that many seconds?"""
     return bool(select.select([fd], [], [], seconds)[0])
 
 
 def wait_until(condition, what, process=None, seconds=DEADLINE):
-    """Until condition() is true: looked at every 10 ms, for there is no event of it. It fails at
+    """Wait until condition() is true; polls every 10 ms, since there is no event for it. Fails at
     once if the process ends before."""
     until = time.monotonic() + seconds
     with pidfd(process.pid if process else os.getpid()) as fd:
@@ -93,7 +93,7 @@ def answers(port):
 
 
 def end_process(process):
-    """A process of ours, stopped ones as well."""
+    """End one of our processes, even a stopped one."""
     if process and process.poll() is None:
         process.send_signal(signal.SIGCONT)
         process.kill()
@@ -107,18 +107,18 @@ def took(seconds, what, limit):
 
 @contextlib.contextmanager
 def within(limit, what):
-    """What is done in it must not take longer, in seconds (a sanitizer may take some more)."""
+    """The block must not take longer, in seconds (a sanitizer may take more)."""
     begin = time.monotonic()
     yield
     took(time.monotonic() - begin, what, limit)
 
 
 class Late(AssertionError):
-    """The clock does not agree, or the machine was in the way."""
+    """A time limit was missed, perhaps because of load on the machine."""
 
 
 def calmly(check, *arguments):
-    """Others use this machine, too: what is Late is looked at again. What is wrong stays wrong."""
+    """Others use this machine too: try again after Late. Other failures fail at once."""
     for attempt in range(TRIES):
         try:
             return check(*arguments)
@@ -129,7 +129,7 @@ def calmly(check, *arguments):
 
 
 def timed(function, *arguments):
-    """Call it, and print how long it took: for whom the time limit of a case hits."""
+    """Call it, and print how long it took, to explain a case that misses its time limit."""
     begin = time.monotonic()
     result = function(*arguments)
     print(f"{function.__name__} {[a for a in arguments if isinstance(a, str)]}: "
@@ -145,7 +145,7 @@ def openssl(*arguments):
 
 
 def make_ca(folder):
-    """A CA of our own: folder/ca.pem and its key."""
+    """A private CA: folder/ca.pem and its key."""
     os.makedirs(folder, exist_ok=True)
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
             "-keyout", f"{folder}/ca.key", "-out", f"{folder}/ca.pem", "-days", "2",
@@ -190,7 +190,7 @@ http {{
 
 
 class Nginx:
-    """nginx in one process, so that it can be stopped by a signal and its log is in order.
+    """nginx in one process, so that a signal can stop it and its log is in order.
 
     certificate: a .pem with its .key beside; http2: offered there. limit_rate: bytes per second and
     connection. more: text for the server's block. connections: to it, at most."""
@@ -242,20 +242,20 @@ class Nginx:
         return True
 
     def stop(self):
-        """Gone: connections are reset, new ones are refused."""
+        """Stop it: open connections are reset, new ones refused."""
         end_process(self.process)
         self.process = None
 
     def stall(self):
-        """Connections are made, but nothing comes. Until resume()."""
+        """Accept connections, but send nothing until resume()."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
 
     def log(self, data_only=True):
-        """Its log: every request that a client has seen the end of is in it, for it answers one
-        event after the other. data_only: without what tells what is there."""
+        """Its log. It has every request whose answer a client has received in full, because nginx
+        handles one event after the other. data_only: without listings and sums."""
         if self.process:
             trusting = ssl.create_default_context()
             trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
@@ -280,12 +280,12 @@ def parse_range(value):
 
 
 def is_data(request):
-    """Is it bytes of a file of the dataset?"""
+    """Does the request deliver bytes of a file of the dataset?"""
     return request.method == "GET" and request.status in (200, 206) and \
         not request.path.endswith("/") and os.path.basename(request.path) != "SHA256SUMS"
 
 
-# ---- what was fetched ----
+# ---- fetched bytes ----
 
 def merged(intervals):
     """Bytes in the union of [start, end)."""
@@ -310,8 +310,8 @@ def sent(requests):
 
 
 def check_once(requests, sizes, what, spare=0):
-    """Every byte of the files has been sent once. sizes: path -> bytes. spare: bytes that may have
-    been sent twice."""
+    """Check that every byte of the files was sent once. sizes: path -> bytes. spare: bytes that may
+    have been sent twice."""
     got = coverage(requests)
     equal(sorted(got), sorted(sizes), f"{what}: files that were fetched")
     for path, size in sizes.items():
@@ -329,13 +329,13 @@ def remote(at=None):
 
 
 def check_counters(requests, what, *remotes):
-    """The counters of all mounts say what the server's log says."""
+    """The counters of all mounts must agree with the server's log."""
     equal(sum(r["demand_bytes"] + r["background_bytes"] for r in remotes), sent(requests),
           f"{what}: bytes fetched by the counters, and by the server's log")
 
 
 def sha256sums(folder, *names):
-    """A file SHA256SUMS in the folder, of these files or of all that are below it."""
+    """Write SHA256SUMS in the folder, for these files or for all below it."""
     names = names or sorted(os.path.relpath(os.path.join(at, name), folder)
                             for at, _, found in os.walk(folder) for name in found
                             if name != "SHA256SUMS")
@@ -363,14 +363,14 @@ def start_at(name, source, *options, **kwargs):
 
 
 def kill_mount(daemon):
-    """kill -9, and what is left of its mount is taken away."""
+    """kill -9 the daemon, and remove its dead mount."""
     daemon.kill()
     daemon.wait(DEADLINE)
     run("umount", daemon.at)
     equal(mount_type(daemon.at), None, "mounted after umount")
 
 
-# ---- reading so that the daemon is asked ----
+# ---- reads that reach the daemon ----
 
 def read_anew(*parts, size=None, offset=0):
     """The bytes of a file of a mount, not from the kernel's cache."""
@@ -383,7 +383,7 @@ def read_anew(*parts, size=None, offset=0):
 
 
 def error_of(function, *arguments, **kwargs):
-    """The errno that it fails with; 0 if it does not."""
+    """The errno of the read; 0: success."""
     try:
         function(*arguments, **kwargs)
     except OSError as e:
@@ -392,7 +392,7 @@ def error_of(function, *arguments, **kwargs):
 
 
 def files_below(folder):
-    """Regular files below a folder; what vanishes meanwhile is left out."""
+    """Regular files below a folder, without those that vanish meanwhile."""
     for at, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
@@ -454,7 +454,7 @@ osd class dir = {classes}
 
 
 class Ceph:
-    """One monitor, one OSD in memory, one gateway; a user with the keys KEY and SECRET."""
+    """One monitor, one OSD in memory, one gateway, and a user with the keys KEY and SECRET."""
 
     KEY, SECRET = "TESTACCESSKEY", "testsecretkey+/with=signs"
 
@@ -532,7 +532,7 @@ class Ceph:
         self.processes = []
 
     def aws(self, *arguments, code=0):
-        """/usr/bin/aws with arguments; returns what it says."""
+        """Run /usr/bin/aws with arguments; returns its output."""
         done = subprocess.run(
             ["/usr/bin/aws", "--endpoint-url", self.endpoint, *arguments], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE, check=False,
@@ -542,7 +542,8 @@ class Ceph:
         return done.stdout.decode(errors="replace")
 
     def log(self):
-        """The gateway's own log: the requests for objects that gave bytes, presigned ones, too."""
+        """The gateway's log: the requests for objects that delivered bytes, including presigned
+        ones."""
         found = []
         for line in text(self.dir, "client.admin.log").splitlines():
             m = re.search(r'beast: .*\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+) \S+ '

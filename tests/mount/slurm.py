@@ -1,7 +1,7 @@
 """A Slurm cluster of two nodes in namespaces of its own: other programs see neither its processes
 nor its mounts nor its ports, and all of it ends with the case.
 
-    slurm.enter()                      goes on inside; skips where there is no Slurm, or no root
+    slurm.enter()                      goes on inside; skips without Slurm, or without root
     with slurm.Cluster() as cluster:   cluster.submit(...), cluster.wait_over(job), ...
 
 Jobs are those of an ordinary user. The scripts are copies of mount-scripts/slurm, as installed.
@@ -30,7 +30,7 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"
 
 SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 0x1
 
-# The first process reaps what has lost its parent, as init does.
+# The first process reaps orphans, as init does.
 INSIDE = 'mount --bind "$1" /dev/fuse; EPOCHFS_INSIDE=yes "${@:2}" & wait "$!"'
 NAMESPACES = ["unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork",
               "--kill-child", "--mount-proc"]
@@ -66,7 +66,7 @@ TaskProlog={dir}/task-prolog
 PrologFlags=Alloc
 """
 
-# A script of ours, with the settings of this cluster; when it began and ended is noted.
+# Our script, with the settings of this cluster; it records when it began and ended.
 WRAPPER = """#!/bin/bash
 export EPOCHFS_SLURM_SETTINGS={dir}/settings.sh
 begin=$EPOCHREALTIME code=0
@@ -87,7 +87,7 @@ exec {tools}/task-prolog
 
 
 def missing():
-    """Why there can be no cluster here; None: there can."""
+    """Why a cluster is impossible here; None: it is possible."""
     if os.geteuid() != 0:
         return "Slurm's daemons need root"
     for program in PROGRAMS:
@@ -99,7 +99,7 @@ def missing():
 
 
 def enter():
-    """Run this program again in namespaces of its own; in there, it returns."""
+    """Run this program again in its own namespaces; inside, the call returns."""
     if os.environ.get("EPOCHFS_INSIDE"):
         loopback_up()
         if subprocess.run([*AS_USER, "test", "-w", "/dev/fuse"], check=False).returncode:
@@ -116,8 +116,8 @@ def enter():
 
 
 def loopback_up():
-    """With a second address: who has none but 127.0.0.1 gets no answer from getaddrinfo() to the
-    question that Slurm asks."""
+    """Bring up the loopback device with a second address: with 127.0.0.1 alone, getaddrinfo() does
+    not answer Slurm's query."""
     address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton("192.0.2.1"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
@@ -132,12 +132,12 @@ def program(path, source):
 
 
 class Cluster:
-    """settings: text for settings.sh, besides where things are."""
+    """settings: text for settings.sh, besides the paths."""
 
     def __init__(self, settings="", proctrack="linuxproc", kill_wait=5):
         self.dir = f"{PRIVATE}/slurm"
         self.tools = f"{self.dir}/tools"
-        self.epochfs = f"{self.dir}/bin/epochfs"  # what is running is this file
+        self.epochfs = f"{self.dir}/bin/epochfs"  # daemons run from this file
         self.task = f"{self.dir}/slurm_task.py"
         self.proctrack = proctrack
         name = f"e{os.getppid()}x{int.from_bytes(os.urandom(3), 'big')}n"  # cgroups are named by it
@@ -246,7 +246,7 @@ class Cluster:
     # ---- jobs ----
 
     def call(self, *arguments, code=0):
-        """A program as the user."""
+        """Run a program as the user."""
         done = subprocess.run([*AS_USER, *arguments], stdin=subprocess.DEVNULL, cwd=f"{self.dir}/out",
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE,
                               env=self.environment, check=False)
@@ -283,25 +283,25 @@ class Cluster:
                           f"job {job} has a state", self.processes[1])
 
     def wait_for(self, job, condition, what):
-        """Until it is true, while the job goes on."""
+        """Wait until the condition is true; fails if the job ends."""
         def look():
             return condition() or self.is_over(job)
         wait_until(look, f"job {job}: {what}", self.processes[1])
         equal(bool(condition()), True, f"job {job}: {what} before it ended: {self.output(job)}")
 
     def wait_tasks(self, job, what, n=4):
-        """Until n of its tasks have said so, see slurm/task.py."""
+        """Wait until n of its tasks have written that file, see slurm/task.py."""
         self.wait_for(job, lambda: len(glob.glob(f"{self.dir}/out/{job}.*.{what}")) >= n, what)
 
     def reading(self, source, *arguments):
-        """A job that reads for ever, when its tasks have begun."""
+        """Start a job that reads for ever; returns when its tasks have begun."""
         job = self.batch(f"srun {self.task} forever", f"--comment=epochfs:{source}", *arguments)
         self.wait_tasks(job, "reading")
         equal(len(self.mounts()), 2, "a mount on each node")
         return job
 
     def check_next_job(self, source, samples, what):
-        """Nothing is left after what was, and a job works."""
+        """Nothing of the last job is left, and a new job works."""
         self.check_nothing_left(what)
         job = self.batch(f"srun {self.task} epoch", f"--comment=epochfs:{source}")
         self.wait_over(job)
@@ -312,7 +312,7 @@ class Cluster:
         return len(glob.glob(f"{self.dir}/epilog.{job}.*[12]")) == len(self.nodes)
 
     def wait_over(self, job, seconds=DEADLINE):
-        """Until its epilogs have ended; returns what it printed."""
+        """Wait until the job's epilogs have ended; returns its output."""
         try:
             wait_until(lambda: self.is_over(job), f"the end of job {job}", self.processes[1], seconds)
         except AssertionError as e:
@@ -323,11 +323,11 @@ class Cluster:
         return self.output(job)
 
     def seconds(self, name, job):
-        """How long that script took on the slower node."""
+        """The seconds that the script took on the slower node."""
         times = [text(path).split() for path in glob.glob(f"{self.dir}/{name}.{job}.*[12]")]
         return max(float(end) - float(begin) for _, begin, end in times)
 
-    # ---- what is there ----
+    # ---- processes, mounts, files ----
 
     def daemons(self):
         """Processes of epochfs, the daemons (with many threads) first."""
@@ -341,12 +341,12 @@ class Cluster:
         return [pid for _, pid in sorted(found)]
 
     def kill_daemons(self, number=signal.SIGKILL):
-        """Those of all mounts, but not their wardens."""
+        """Kill the daemons of all mounts, but not their supervisors."""
         for pid in self.daemons()[:len(self.mounts())]:
             os.kill(pid, number)
 
     def shells(self, script):
-        """Those that run one of our scripts."""
+        """Shells that run one of our scripts."""
         found = []
         for path in glob.glob("/proc/[0-9]*/cmdline"):
             try:
@@ -358,7 +358,7 @@ class Cluster:
         return found
 
     def mounts(self):
-        """Those of jobs; what others of this machine mount comes and goes here, too."""
+        """Mounts of jobs, without other mounts of this machine."""
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             return [line.split()[4] for line in f
                     if " - fuse.epochfs " in line and line.split()[4].startswith(f"{self.dir}/")]
@@ -378,7 +378,7 @@ class Cluster:
                   f"{what}: unfinished files that are left")
 
     def check_union(self, job, samples, n=4):
-        """n tasks have read each sample once, together."""
+        """Together, n tasks must have read each sample once."""
         import numpy as np
         ranks = [np.load(path) for path in sorted(glob.glob(f"{self.dir}/out/{job}.*.read.npy"))]
         equal(len(ranks), n, f"job {job}: tasks that have read")
@@ -386,7 +386,7 @@ class Cluster:
 
 
 def kill_tasks():
-    """What slurmstepd has started, by SIGKILL: tasks and batch scripts."""
+    """Kill tasks and batch scripts, which slurmstepd has started, by SIGKILL."""
     found = {}
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
@@ -403,7 +403,7 @@ def kill_tasks():
 
 
 def remove_cgroups(node):
-    """Those that slurmd has made for a node, and leaves."""
+    """Remove the cgroups that slurmd makes for a node and leaves behind."""
     for top in glob.glob(f"/sys/fs/cgroup/*/slurm_{node}"):
         for folder, _, _ in os.walk(top, topdown=False):
             os.rmdir(folder)

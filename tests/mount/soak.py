@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Everything at once, see tests/soak. Not a case: it has no end of its own."""
+"""Everything at once, see tests/soak. Not a case: it never ends by itself."""
 
 import contextlib
 import glob
@@ -29,7 +29,7 @@ READERS = 7
 # ---- the model ----
 
 class Model:
-    """What the files of the mount should hold."""
+    """The expected files of the mount."""
 
     def __init__(self):
         self.ref = order_reference.load()
@@ -150,7 +150,7 @@ class Reader:
             off, size = self.rng.randrange(len(want)), self.rng.randrange(1 << 18)
             size = min(size, len(want) - off)
             got = os.pread(fd, size, off)
-            while len(got) < size:  # what was read before an error; then it is told
+            while len(got) < size:  # the bytes before an error; then the error is reported
                 more = os.pread(fd, size - len(got), off + len(got))
                 if not more:
                     self.fail(f"the source ends at {off + len(got)}")
@@ -206,7 +206,7 @@ class Mount:
         return subprocess.Popen(words, stderr=self.soak.reader_log)
 
     def look(self):
-        """All is as it should be; one reader is killed now and then."""
+        """Check that all is well; kill a reader now and then."""
         equal(self.daemon.poll(), None, f"{self.name}: exit code {log_text(f'log.{self.name}')}")
         for i, reader in enumerate(self.readers):
             code = reader.poll()
@@ -255,18 +255,18 @@ class Mount:
 
 
 class Lasting:
-    """A mount that lives as long as the soak: it must not grow. What it has in the end is compared
-    with what it had at most while it settled."""
+    """A mount that lives as long as the soak: it must not grow. Its usage at the end is compared
+    with its maximum while it settled."""
 
     SETTLED = 120  # seconds
-    MEMORY_MORE, FILES_MORE = 1.25, 16  # what chance adds, readers come and go
+    MEMORY_MORE, FILES_MORE = 1.25, 16  # allowance for chance, as readers come and go
 
     def __init__(self, mount):
         self.mount, self.begin = mount, time.monotonic()
         self.settled = (0, 0)
 
     def measure(self):
-        """Its memory in MiB, and how many descriptors it has; 0 where we may not count them."""
+        """Its memory in MiB, and its number of descriptors; 0 if we may not count them."""
         pid = self.mount.daemon.pid
         with open(f"/proc/{pid}/status", encoding="ascii") as f:
             rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS:")) >> 10
@@ -289,7 +289,7 @@ class Lasting:
 
     def end(self):
         rss, files = self.report()
-        if os.environ.get("SOAK_PRESET") not in ("asan", "tsan"):  # which keep what was freed
+        if os.environ.get("SOAK_PRESET") not in ("asan", "tsan"):  # which keep freed memory
             equal(rss <= self.settled[0] * self.MEMORY_MORE + 8, True, "memory that it took")
         equal(files <= self.settled[1] + self.FILES_MORE, True, "descriptors that it took")
         self.mount.end(signal.SIGTERM)

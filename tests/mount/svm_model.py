@@ -1,8 +1,8 @@
-"""libsvm text read as docs/libsvm.md says, the plain way, and what a mount must show of it.
+"""libsvm text, read in a plain way by docs/libsvm.md, and the files that a mount must show of it.
 
     ds = Dataset([("a.txt", bytes), ...], index_base="asis", skip=False)
-    ds.rows                     every row: its text, where it stands, its values, or an error
-    check_sample, check_batch   hold the files of a mount against it
+    ds.rows                     every row: its text, its place, its values, or an error
+    check_sample, check_batch   compare the files of a mount with it
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from lib import content, equal, expect_error
 from model import check_npy, same_array
 
 INDEX_MAX = 2 ** 32 - 1
-X_MAX = 10 ** 7  # Dense arrays with more columns are looked at in places only.
+X_MAX = 10 ** 7  # Dense arrays with more columns are checked only in places.
 B = rb"[ \t\v\f]*"
 NUMBER = rb"[+-]?(?:[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN]|" \
          rb"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
@@ -30,7 +30,7 @@ strtof_c.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
 
 
 def strtof(text):
-    """The float32 that libc reads."""
+    """The float32 that libc's strtof returns."""
     return np.float32(strtof_c(text, None))
 
 
@@ -66,14 +66,14 @@ class Scanner:
         return m[0]
 
     def bad(self, at):
-        """Anywhere in the word at that place will do."""
+        """Any column in the word at that place will do."""
         first = re.search(rb"[^ \t\v\f]*\Z", self.text[:at]).start()
         last = re.compile(rb"[ \t\v\f]*[^ \t\v\f]*").match(self.text, at).end()
         return BadRow(first + 1, last + 1)
 
 
 def read_row(row, index_base, weighted):
-    """Fill in row; BadRow. Where rows have weights, label:weight may stand behind a blank."""
+    """Fill in row; raises BadRow. If rows have weights, label:weight may follow white space."""
     s = Scanner(row.text)
     blanks = s.take(B)[0]
     if weighted or not blanks or not s.sees(rb"[0-9]+" + B + b":"):
@@ -166,7 +166,7 @@ class Dataset:
         return table if self.width > 1 else table[:, 0]
 
     def column(self, name, dtype):
-        """Rows that are bad have a 0; nobody gets to see it."""
+        """Bad rows have a 0, which no file shows."""
         return np.array([0 if row.error else getattr(row, name) for row in self.rows], dtype)
 
     def key(self, sample):
@@ -265,7 +265,7 @@ def check_npz(path, ds, samples, single):
 
 
 def dense(want):
-    """Zeros without a sign: sparse readers add to a 0. Doubled indexes add up in float32."""
+    """Zeros have no sign: sparse readers add to a 0. Repeated indexes add up in float32."""
     rows, columns = want["shape"]
     x = np.zeros((rows, columns), np.float32)
     row = np.repeat(np.arange(rows), np.diff(want["indptr"]))
@@ -284,7 +284,7 @@ def check_x(path, ds, samples, single):
 
 
 def check_x_places(path, ds, want, single):
-    """A dense array that is too large to read: its size, its header, and where values stand."""
+    """A dense array too large to read: its size, its header, and the places with values."""
     rows = np.repeat(np.arange(want["shape"][0]), np.diff(want["indptr"])).tolist()
     with open(path, "rb") as f:
         equal(np.lib.format.read_magic(f), (1, 0), path)
@@ -319,7 +319,7 @@ def check_fields(folder, name, ds, samples, single):
 
 
 def read_end(path):
-    """All of a file; of one that is too large its first bytes and its last."""
+    """All of a file; of a file too large its first and last bytes."""
     with open(path, "rb") as f:
         if os.fstat(f.fileno()).st_size < 4 * X_MAX:
             return f.read()

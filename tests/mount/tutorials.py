@@ -1,10 +1,10 @@
-"""Pages as tests: the fenced blocks of docs/tutorials/<page>.md, done as a reader would do them.
+"""Pages as tests: the fenced blocks of docs/tutorials/<page>.md, done as by a reader.
 
-    sh       what is typed: one bash runs them all, and stops at the first command that fails
+    sh       commands: one bash runs them all, and stops at the first that fails
     text     what the sh block above it prints, among other lines; ... stands for anything
     others   a file, named by the comment in its first line
 
-The reader has an empty home, except for what the case has put there.
+The reader has an empty home, except for the case's own files.
 """
 
 import glob

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Files of libsvm rows of which the first, or all, cannot be read: each is told as what it is, by
-line and column, and not as an scp file with odd paths; text that is no row stays what it was."""
+"""Files of libsvm rows, the first or all of which cannot be read: each is reported as libsvm text,
+by line and column, not as an scp file with odd paths; text that is no row is still not taken for
+libsvm."""
 
 import os
 
@@ -30,5 +31,5 @@ with mounted():
         equal(len(os.listdir(path(name, "samples/svm"))), samples, name)
     for name in OTHERS:
         equal(os.listdir(path(name)), ["ERROR.txt"], name)
-    contains(text(path("t.txt/ERROR.txt")), "missing.ark")  # an scp file is one still
+    contains(text(path("t.txt/ERROR.txt")), "missing.ark")  # an scp file is still one
 equal(os.listdir(MOUNTPOINT), [], "nothing is mounted")

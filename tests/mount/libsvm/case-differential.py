@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Thousands of generated rows: every number is bit for bit what strtof of libc reads, and what
-scikit-learn reads, rounded; blanks, comments, line ends and broken rows as the model reads them."""
+"""Thousands of generated rows: every number equals, bit for bit, the result of libc's strtof, and
+the rounded one of scikit-learn; white space, comments, line ends and broken rows are read as by the
+model."""
 
 import io
 import random
@@ -43,7 +44,7 @@ def random_digits():
 
 
 def spelled(number):
-    """An exact decimal with or without an exponent, the point somewhere else, zeros behind."""
+    """An exact decimal with or without an exponent, with the point moved, and zeros appended."""
     sign, figures, exponent = number.as_tuple()
     text = "".join(map(str, figures))
     form = rng.randrange(4)
@@ -60,14 +61,14 @@ def spelled(number):
 
 
 def random_float():
-    """The bits of a finite float32, not the largest; small exponents more often."""
+    """The bits of a finite float32 below the largest; small exponents are more frequent."""
     return rng.choice([rng.randrange(0x7f7fffff), rng.randrange(0x00ffffff),
                        rng.randrange(0x38000000, 0x48000000),
                        rng.randrange(1 << rng.randint(1, 23))])
 
 
 def halfway():
-    """Between two neighbours, exactly, or by a little above or below."""
+    """The middle of two neighbours, exactly, or a little above or below."""
     bits = random_float()
     low, high = np.array([bits, bits + 1], np.uint32).view(np.float32).astype(float)
     middle = Decimal(low + (high - low) / 2)  # exact: 25 bits
@@ -97,8 +98,8 @@ def power():
 
 def extreme():
     largest = Decimal(FLT_MAX)
-    limit = largest + Decimal(2) ** 103  # From here on it is inf.
-    least = Decimal(2.0 ** -150)  # Up to here it is 0.
+    limit = largest + Decimal(2) ** 103  # From here on the result is inf.
+    least = Decimal(2.0 ** -150)  # Up to here the result is 0.
     fixed = ["1e400", "-1e400", "1e-400", "1e999999999999", "-1e-99999999999999999999",
              "0e999999999", "1e2147483648", "1e-2147483649", "1e18446744073709551616",
              "1e4294967297", "-0", "+0.0", "-.0e5", "0." + "0" * 400 + "1e401",
@@ -130,7 +131,7 @@ def blank(least=1):
 
 
 def row_weighted():
-    """Everything that a good row can have: indexes as they come, blanks, comments."""
+    """Everything that a good row can have: unsorted indexes, white space, comments."""
     colon = f"{blank(0)}:{blank(0)}" if rng.random() < .2 else ":"
     index = [rng.randrange(rng.choice([5, 200, 2 ** 31])) for _ in range(rng.randint(0, 12))]
     values = rng.random() < .8
@@ -145,7 +146,7 @@ def row_weighted():
 
 
 def joined(rows):
-    """All kinds of line ends, blank lines and comments between."""
+    """Joined with all kinds of line ends, empty lines and comments."""
     out = b""
     for row in rows:
         out += row.encode() + rng.choice([b"\n", b"\n", b"\r\n", b"\r"])
@@ -172,13 +173,13 @@ def plain_row():
 
 
 def short_row():
-    """So short that a change hits what matters."""
+    """A row so short that a change hits something relevant."""
     label, weight, qid = rng.randint(-5, 5), rng.randint(1, 3), rng.randint(1, 20)
     return f"{label}:{weight} qid:{qid} {rng.randrange(50)}:2.5"
 
 
 def broken_rows(make):
-    """Rows that are all good first: by these the file is known."""
+    """Good rows come first, so that the file is recognised."""
     good = [make().encode() for _ in range(50)]
     return b"\n".join(good + [broken(make()) for _ in range(ROWS)]) + b"\n"
 
@@ -211,8 +212,8 @@ def check_strtof(name, data):
 
 
 def rounded(got, want, what):
-    """float32 against float64 that was rounded before: they may differ only where that rounding
-    went to the middle of two float32, or below the normal numbers to something like it."""
+    """float32 against values rounded to float64 first: they may differ only where that rounding
+    gave the middle of two float32, or a similar case below the normal numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         same = (got == want.astype(np.float32)) | (np.isnan(got) & np.isnan(want))
         small = (np.abs(want) < 2.0 ** -126) & (np.abs(got - want) <= 2.0 ** -150)
@@ -240,7 +241,7 @@ def check_sklearn(name):
 
 
 def check_broken(name, data, skip):
-    """Which rows are bad is said by what is left without them, and by EIO."""
+    """The bad rows show as EIO, and in the rows that remain when they are skipped."""
     ds = svm_model.Dataset([(name, data)], skip=skip)
     bad = [i for i, row in enumerate(ds.rows) if row.error]
     svm = content(path(name, "batches/batch=all/svm/000000.svm"))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Files of libsvm text: alone, joined, in lists, packed, with side files, beside other files, with
-bad rows; what info, dataset.json, attributes and README.txt say of them."""
+bad rows; and info, dataset.json, attributes and README.txt about them."""
 
 import errno
 import gzip
@@ -22,7 +22,7 @@ rng = np.random.default_rng(12)
 
 
 def rows(n, columns="", features=20, base=0, end=b"\n"):
-    """Text of n rows: w in columns stands for weights, q for qids, l for lists of labels."""
+    """Text of n rows; letters in columns: w weights, q qids, l lists of labels."""
     out = []
     for i in range(n):
         label = b"%d,%g" % (i, i / 4) if "l" in columns and i % 2 else b"%g" % (i - 2.5)
@@ -35,7 +35,7 @@ def rows(n, columns="", features=20, base=0, end=b"\n"):
 
 
 def fresh(files):
-    """A source of just these files."""
+    """A source of only these files."""
     subprocess.run(["rm", "-rf", SOURCE], check=True)
     for name, data in files.items():
         write(name, data)
@@ -109,7 +109,7 @@ def check_folders():
 
 
 def check_readme():
-    """What README.txt says of Python works."""
+    """The Python of README.txt works."""
     readme = text(path("README.txt"))
     contains(readme, "all/", "sub/x.txt/", "20 samples")
     lines = re.search(r"^  import .*?(?=^\s*$)", readme, re.M | re.S)[0]
@@ -141,7 +141,7 @@ def check_xattrs(name, data):
 
 
 def check_taken():
-    """A file called `all`: both are there."""
+    """A file named `all`: both datasets exist."""
     files = fresh({"all": rows(3), "other": rows(4)})
     with mounted():
         found = {n: len(os.listdir(path(n, "samples/svm"))) for n in names_of()
@@ -151,7 +151,7 @@ def check_taken():
 
 
 def check_columns():
-    """Columns that differ: no `all`, and everything else."""
+    """Columns that differ: no `all`, but everything else."""
     for columns, word in (("w", "weight"), ("q", "qid")):
         files = fresh({"a.txt": rows(5), "b.txt": rows(5), "odd.txt": rows(5, columns)})
         with mounted():
@@ -204,7 +204,7 @@ def check_lists():
             (["e[1].txt", "a.txt"], ["e[1].txt", "a.txt"]),
             (["e[0-9].txt", "a.txt"], ["e1.txt", "a.txt"])):
         check_list(list_of(*elements), files, names)
-    odd = f"{SOURCE}/c;d.txt"  # a file of that name is no list
+    odd = f"{SOURCE}/c;d.txt"  # a file with that name is no list
     with mounted(odd):
         check("c;d.txt", svm_model.Dataset([("c;d.txt", files["c;d.txt"])]))
     with mounted():
@@ -268,8 +268,8 @@ def f4(*shape):
 
 
 def check_side(files, name, fields, data=None):
-    """The dataset of file name with these fields beside its labels; it is the only one. data: of
-    the file, where it is packed."""
+    """The dataset of the file name, the only one, with these fields besides its labels. data: the
+    file's content, if it is packed."""
     fresh(files)
     with mounted():
         equal(names_of(), sorted([name, "README.txt", ".epochfs"]), f"{sorted(files)}: the top")
@@ -280,7 +280,7 @@ def check_side(files, name, fields, data=None):
         equal(sorted(s["file"] for s in page["sources"]), sorted(files), "sources")
         check_page(page, name, ds, [s["file"] for s in page["sources"]])
     run("info", "--check", SOURCE)
-    if name in files:  # They are found beside a file that is named alone, too.
+    if name in files:  # Side files are found beside a single file too.
         for source in (f"{SOURCE}/{name}", f"{SOURCE}/{name};"):
             with mounted(source):
                 check(name, ds)
@@ -304,7 +304,7 @@ def check_side_files():
     check_side({"t": data, "t.group": numbers(groups), "t.weight": numbers(per_group),
                 "t.base_margin": numbers(margin)}, "t",
                {"qid": qid, "weight": per_group[qid], "base_margin": margin})
-    # They take the place of what stands in the rows.
+    # They override the columns of the rows.
     check_side({"t": rows(n, "wq"), "t.group": numbers(groups), "t.weight": numbers(per_group)},
                "t", {"qid": qid, "weight": per_group[qid]})
 
@@ -315,7 +315,7 @@ def check_side_files():
 
 
 def check_joined_side_files():
-    """Fields of files that are joined: groups stay groups, K must be the same."""
+    """Fields of joined files: groups stay groups, K must be the same."""
     data = [rows(5), rows(4)]
     margin = [f4(5, 2), f4(4, 2)]
     fresh({"a": data[0], "a.group": b"5\n", "a.init": numbers(margin[0]),
@@ -371,7 +371,7 @@ def check_side_errors():
 # ---- other files beside, and bad rows ----
 
 def check_mixed():
-    """A folder with IDX, libsvm, and text that is neither."""
+    """A folder with IDX files, libsvm files, and other text."""
     good = {"train.txt": rows(9), "test.txt": rows(5)}
     bad = {"README": b"# The data\n\nThis folder holds the data of our paper.\n",
            "table.csv": b"id,label,colour\n1,2,red\n2,3,blue\n", "table.tsv": b"a\tb\n1\tred\n",
@@ -401,7 +401,7 @@ def check_mixed():
 
 
 def check_first_lines():
-    """Files whose first rows stand late, or are long, or few."""
+    """Files with first rows that come late, or are long, or few."""
     pairs = b"".join(b" %d:1" % i for i in range(20000))
     files = fresh({"comments": b"# foo bar 1:2\n" * 100 + rows(3),
                    "blanks": b"\r\n" * 100 + rows(3), "long": b"1" + pairs + b"\n" + rows(2),
@@ -419,7 +419,7 @@ def check_first_lines():
 
 
 def bad_places(*arguments, code):
-    """file:line:column of what info --check says."""
+    """The file:line:column of the lines of info --check."""
     return re.findall(r"([\w.]+):(\d+):(\d+)", run("info", "--check", *arguments, code=code))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The index of libsvm text: made in the background, kept in the cache folder, never believed when
-it is damaged or of another file, and small in memory."""
+"""The index of libsvm text: made in the background, kept in the cache folder, rejected when it is
+damaged or of another file, and small in memory."""
 
 import contextlib
 import ctypes
@@ -47,7 +47,7 @@ def text_of(lines):
 
 
 def hole(file, lines, size=2 ** 40, more=b""):
-    """A sparse file: rows, size bytes of nothing, more."""
+    """A sparse file: rows, a hole of size bytes, more rows."""
     with open(file, "wb") as f:
         f.write(text_of(lines))
         try:
@@ -60,8 +60,8 @@ def hole(file, lines, size=2 ** 40, more=b""):
 
 @contextlib.contextmanager
 def endless(lines, copies=10 ** 8):
-    """Gives a function that makes a file of many copies of the lines, and the daemon behind it: a
-    link to a batch of another mount, which says its one sample again and again."""
+    """Gives a function that makes a file of many copies of the lines, and the daemon that serves
+    it: the file is a link to a batch of another mount, which repeats its only sample."""
     data = text_of(lines)
     lower, at = f"{PRIVATE}/lower-source", f"{PRIVATE}/lower"
     for folder in (lower, at):
@@ -80,7 +80,7 @@ def endless(lines, copies=10 ** 8):
 
 
 def fresh(files=()):
-    """A source of just these files, and an empty cache folder."""
+    """A source of only these files, and an empty cache folder."""
     for folder in (SOURCE, CACHE):
         shutil.rmtree(folder)
         os.mkdir(folder, 0o700)
@@ -88,10 +88,10 @@ def fresh(files=()):
         write(name, text_of(lines))
 
 
-# ---- what is kept ----
+# ---- kept indexes ----
 
 def kept(cache=CACHE):
-    """Every file of the cache folder that is whole, unpacked ones and the marker aside."""
+    """Every whole file of the cache folder, except unpacked ones and the marker."""
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(cache)
                   for name in names if name != "EPOCHFS" and not name.endswith(".part")
                   and "unpacked" not in folder)
@@ -102,7 +102,7 @@ def times(files):
 
 
 def wait_kept(n):
-    """Until so many files are kept: inotify says when something changes."""
+    """Wait until that many files are kept; inotify reports changes."""
     until = time.monotonic() + DEADLINE
     fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -120,7 +120,7 @@ def wait_kept(n):
 
 
 def index_all(files):
-    """Mount until all is indexed and kept."""
+    """Mount until everything is indexed and kept."""
     with mounted():
         wait_kept(len(files))
 
@@ -131,13 +131,13 @@ def read_bytes(daemon):
 
 
 def rss(daemon):
-    """The daemon's memory that is its own: mapped files can be dropped at any time."""
+    """The daemon's own memory: mapped files do not count, they can be dropped at any time."""
     with open(f"/proc/{daemon.pid}/status", encoding="ascii") as f:
         found = dict(line.split(":", 1) for line in f)
     return sum(int(found[name].split()[0]) for name in ("RssAnon", "RssFile")) / 1024
 
 
-# ---- what must be right ----
+# ---- right bytes ----
 
 def samples_of(name):
     return json.loads(text(path(name, "dataset.json")))["samples"]
@@ -160,7 +160,7 @@ def check_rows(name, lines, at=MOUNTPOINT):
               sum(picked, []), f"{name}: a batch")
 
 
-# ---- while it is made ----
+# ---- while the index is made ----
 
 def wait_for(condition, what, seconds=30):
     deadline = time.monotonic() + seconds
@@ -169,8 +169,8 @@ def wait_for(condition, what, seconds=30):
 
 
 def waits(process):
-    """Is it in the kernel, for an answer of the daemon, or for another reader of the folder?
-    Before libfuse 3.17 the kernel lets only one at a time look up names in a folder."""
+    """Does the process wait in the kernel, for an answer of the daemon, or for another reader of
+    the folder? Before libfuse 3.17 the kernel allows only one lookup at a time in a folder."""
     with open(f"/proc/{process.pid}/wchan", encoding="ascii") as f:
         return f.read() in ("request_wait_answer", "fuse_lock_inode")
 
@@ -183,7 +183,7 @@ TOGETHER = [f"samples/svm/{i:06d}.svm" for i in range(1, 14)] + [
 
 
 def readers_of(files):
-    """Processes that want what is not known yet, once they wait; no two want the same name."""
+    """Processes that read files not known yet, once they all wait; no two read the same name."""
     readers = []
     for file in files:
         readers.append(subprocess.Popen(["cat", path("big", file)], stdout=subprocess.DEVNULL,
@@ -193,9 +193,9 @@ def readers_of(files):
 
 
 def check_answers(small):
-    """What answers while big is not known."""
+    """Reads that succeed while big is not indexed yet."""
     begin = time.monotonic()
-    # A process of its own: it may wait in the kernel where no signal reaches it.
+    # A separate process, since it may wait in the kernel where no signal reaches it.
     stat = subprocess.Popen(["stat", "-t", *(path("big", n) for n in ("", "batches", "samples/npz",
                                                                       "source/big"))],
                             stdout=subprocess.DEVNULL)
@@ -216,7 +216,7 @@ def check_answers(small):
 
 
 def end_of(daemon, how):
-    """End it in that way, while the index is under way."""
+    """End it in that way, while the index is being made."""
     begin = time.monotonic()
     if how == "umount":
         run("umount", MOUNTPOINT)
@@ -232,8 +232,8 @@ def end_of(daemon, how):
 
 
 def check_under_way(big, first, how):
-    """With a file that takes many minutes to index. first: others wait for it before anybody has
-    asked for the small one."""
+    """With a file that takes many minutes to index. first: readers wait for it before any has
+    requested the small one."""
     small = rows(500, 1)
     fresh({"small": small})
     big(f"{SOURCE}/big", small)
@@ -261,12 +261,12 @@ def check_under_way(big, first, how):
         reader.wait(AT_ONCE)
     os.unlink(f"{SOURCE}/big")
     write("big", text_of(small))
-    with mounted():  # what was left of the index disturbs nobody
+    with mounted():  # the unfinished index does no harm
         check_rows("big", small)
 
 
 def check_waiting():
-    """Who comes before the index is ready waits for it, and gets what is right."""
+    """A reader that comes before the index is ready waits for it, and gets the right bytes."""
     lines = rows(2000, 1)
     fresh()
     copies = (64 if SLOW else 800) * 2 ** 20 // len(text_of(lines))
@@ -300,7 +300,7 @@ def check_waiting():
 
 
 def check_hole():
-    """A row that is longer than any may be."""
+    """A row longer than the limit."""
     lines, more = rows(300, 1), rows(300, 2)
     fresh()
     hole(f"{SOURCE}/big", lines, (300 if SLOW else 600) * 2 ** 20, b"\n" + text_of(more))
@@ -314,7 +314,7 @@ def check_hole():
 
 
 def check_cut():
-    """A source that is truncated while it is indexed: those who wait get an error."""
+    """A source that is truncated while it is indexed: readers that wait get an error."""
     lines = rows(500, 1)
     fresh({"small": lines})
     hole(f"{SOURCE}/big", lines)
@@ -332,7 +332,8 @@ def check_cut():
 
 
 def change_at_once(name):
-    """A larger file that changes right after the mount, indexed or not: what was, or an error."""
+    """A larger file that changes right after the mount, indexed or not: the old bytes, or an
+    error."""
     lines = rows(BLOCK_ROWS, 1)
     fresh({"small": lines})
     with open(f"{SOURCE}/big", "wb") as f:
@@ -362,7 +363,7 @@ def change_at_once(name):
                     equal(got if at.endswith("svm") else float(np.load(path("big", at))), want, at)
         expect_error(GONE, content, path("big/batches/batch=100/svm/000002.svm"))
         check_rows("small", lines)
-    if name in ("cut", "longer", "touched", "replaced"):  # the next mount sees what is there
+    if name in ("cut", "longer", "touched", "replaced"):  # the next mount sees the new file
         data = content(file)
         with mounted():
             equal(content(path("big/batches/batch=all/svm/000000.svm")) == data, True, name)
@@ -395,7 +396,7 @@ def check_large():
     begin = time.monotonic()
     daemon = start()
     print(f"mounted after {time.monotonic() - begin:.3f} s")
-    wait_kept(1)  # nobody has asked for it
+    wait_kept(1)  # without any reader
     print(f"indexed after {time.monotonic() - begin:.3f} s, {os.path.getsize(kept()[0])} bytes")
     equal(samples_of("large"), n, "rows")
     random_reads(500 if SLOW else 5000)
@@ -421,7 +422,7 @@ def check_large():
 
 
 def check_other_versions():
-    """The index of an older version is not taken for a newer one."""
+    """The index of an older version of the file is not used for a newer one."""
     lines = rows(3000, 1)
     fresh({"t": lines})
     index_all(["t"])
@@ -438,7 +439,7 @@ def check_other_versions():
 
 
 def damage_of(number):
-    """The damages, one for each file: from every region of an index, a bit or a lot of it."""
+    """The damages, one for each file: in every region of an index, of a bit or of many bytes."""
     places = list(range(0, 128, 3 if not SLOW else 16)) + [None] * (10 if SLOW else 40)
 
     def flip(file):
@@ -473,7 +474,7 @@ def damage_of(number):
 
 
 def check_damage():
-    """Damaged indexes give what is right, or an error that says so; a lot of files at once."""
+    """With damaged indexes reads give the right bytes, or a clear error; many files at once."""
     n = len(damage_of(0))
     files = {f"f{i:03d}": rows(200 + i % 7 * 30, 100 + i) for i in range(n)}
     fresh(files)
@@ -498,7 +499,7 @@ def check_damage():
     with mounted():
         for name, lines in files.items():
             check_rows(name, lines)
-    # One whose trailer is right: only what is inside can tell.
+    # The trailer is right: only the content shows the damage.
     fresh({"t": rows(3000, 1)})
     index_all(["t"])
     [index] = kept()
@@ -569,7 +570,7 @@ def check_full(lines):
     os.mkdir(full)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", full], check=True)
     with cache_at(full):
-        with mounted():  # there is room
+        with mounted():  # there is space
             check_rows("t", lines)
         fresh({"t": lines[1:], "u": rows(30000, 1)})
         filler = os.open(f"{full}/filler", os.O_WRONLY | os.O_CREAT)

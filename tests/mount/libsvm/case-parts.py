@@ -24,7 +24,7 @@ FEATURES = 40
 # ---- the rule, on bytes ----
 
 def adjust(files, x):
-    """A cut at byte x of the files one after another, moved behind the line it falls into."""
+    """A cut at byte x of the files in sequence, moved after the line that contains it."""
     start = 0
     for data in files:
         at = x - start
@@ -41,7 +41,7 @@ def adjust(files, x):
 
 
 def rows_of(files):
-    """Every row: where its line starts in the files one after another, and its bytes."""
+    """Every row: where its line starts in the files in sequence, and its bytes."""
     found, start = [], 0
     for data in files:
         for match in re.finditer(rb"[^\r\n]+", data):
@@ -55,7 +55,7 @@ def rows_of(files):
 
 
 def share(files, k, n):
-    """The first row of part k of n, and how many it has."""
+    """The first row of part k of n, and the number of rows."""
     total = sum(map(len, files))
     step = -(-total // n)
     begin, end = (adjust(files, min(step * i, total)) for i in (k, k + 1))
@@ -70,12 +70,12 @@ def line(i):
 
 
 def joined(ends, first=0):
-    """A row before each of ends."""
+    """A row before each of the given line ends."""
     return b"".join(line(first + i) + end for i, end in enumerate(ends))
 
 
 def wild(first):
-    """Rows, blanks, comments and every kind of end of line, in any order."""
+    """Rows, white space, comments and every kind of line end, in any order."""
     out = BOM if rng.random() < 0.2 else b""
     for i in range(rng.randrange(2, 25)):
         out += rng.choice([b"", b"", b"\n", b"\r\n\r\n", b"\n\n\r\r", b" \t\n", b"# foo\r\n",
@@ -110,7 +110,7 @@ FILES = {
 }
 for i in range(6 if SLOW else 24):
     FILES[f"wild-{i:02d}"] = wild(i * 100)
-# What formats.md found with dmlc: rows of every part.
+# Found with dmlc itself: the rows of every part.
 FOUND = {("four-bytes", 3): [2, 2, 0], ("four-bytes", 4): [2, 1, 1, 0],
          ("four-bytes", 16): [1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]}
 
@@ -152,7 +152,7 @@ def check_parts(dataset, files):
 
 
 def check_empty_part(dataset, k, n, features):
-    """A part without rows is one empty file of a batch=all, and no batch of another size."""
+    """A part without rows has one empty file with batch=all, and no batch of another size."""
     folder = path(dataset, f"batches/batch=all,part={k}of{n}")
     equal(os.stat(f"{folder}/svm/000000.svm").st_size, 0, "an empty part")
     x = scipy.sparse.load_npz(f"{folder}/npz/000000.npz")
@@ -163,7 +163,7 @@ def check_empty_part(dataset, k, n, features):
 
 
 def check_plan(dataset, files, k, n, plan, epoch):
-    """From a share on everything is as in docs/order.md. plan: parameters behind part=, and the
+    """Within a share everything is as in docs/order.md. plan: the parameters after part=, with the
     batch before it."""
     batch, *others = plan.split(",")
     name = ",".join([batch, f"part={k}of{n}", *others])
@@ -208,7 +208,8 @@ collective.finalize()
 
 
 def xgboost_parts(uris, n):
-    """What each of n workers of XGBoost reads from each uri: [uri][worker] = (labels, features)."""
+    """The rows that each of n workers of XGBoost reads from each uri: [uri][worker] = (labels,
+    features)."""
     from xgboost.tracker import RabitTracker
     tracker = RabitTracker(host_ip="127.0.0.1", n_workers=n)
     tracker.start(n)
@@ -222,14 +223,14 @@ def xgboost_parts(uris, n):
     for worker in workers:
         said = worker.stdout.read().splitlines()
         equal(worker.wait(60), 0, "a worker of XGBoost")
-        rank, labels = json.loads(said[-1])  # before that it tells what it does
+        rank, labels = json.loads(said[-1])  # the lines before are its messages
         found[rank] = labels
     tracker.join()
     return [[found[k][u] for k in range(n)] for u in range(len(uris))]
 
 
 def check_xgboost():
-    """XGBoost's workers read the source files; each must get what part=KofN of the mount has."""
+    """XGBoost's workers read the source files; each must get the rows of part=KofN of the mount."""
     try:
         import xgboost.tracker
     except ImportError:
@@ -250,7 +251,7 @@ def check_xgboost():
         for uri, parts in zip(uris[len(singles):], found[len(singles):]):
             with mounted(uri):
                 compare(path("all"), parts, f"{uri} in {n} parts")
-    with mounted():  # the other way round: its workers read the mount
+    with mounted():  # in reverse: its workers read the mount
         uri = path("comments/source/comments")
         compare(path("comments"), xgboost_parts([uri], 2)[0], uri)
         whole = xgboost.DMatrix(path("uneven/batches/batch=all,part=1of2/svm/000000.svm"))

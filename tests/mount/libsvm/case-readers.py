@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Those who read libsvm text get from a mount what they get from the file: scikit-learn, scipy,
-XGBoost (its workers, from parts, too) and svm-train; shuffles, and equal bytes in every mount."""
+"""Readers of libsvm text get the same from a mount as from the file: scikit-learn, scipy, XGBoost
+(also its workers, from parts) and svm-train; shuffles, and equal bytes in every mount."""
 
 import collections
 import hashlib
@@ -45,7 +45,7 @@ def ones(n):
 
 
 def scaled(n):
-    """Like heart_scale: two classes, values in -1..1, from index 1, a blank at the end."""
+    """Like heart_scale: two classes, values in -1..1, from index 1, a space at the end."""
     for _ in range(n):
         label = rng.choice([-1, 1])
         values = [f"{i}:{max(-1, min(1, rng.gauss(label * .3, .6))):.6g}" for i in range(1, 14)
@@ -54,7 +54,7 @@ def scaled(n):
 
 
 def ranked(n):
-    """Like tensorflow_ranking's: queries, indexes as they come."""
+    """Like tensorflow_ranking's: queries, unsorted indexes."""
     for i in range(n):
         index = rng.sample(range(1, 137), 19)
         yield f"{rng.randint(0, 4)} qid:{1 + i // 7} " + " ".join(
@@ -62,7 +62,7 @@ def ranked(n):
 
 
 def any_ends():
-    """Lines of every length and end, blank ones, comments: where to cut is the question."""
+    """Lines of every length and end, empty ones, comments: cuts between parts are difficult."""
     data = b""
     for i in range(60):
         data += rng.choice([b"", b"", b"\n", b"\r\n\r\n", b"\r", b"# not a row\n"])
@@ -111,7 +111,7 @@ def check_all(folder, ds):
 
 
 def sklearn_equal(folder, original, ds):
-    """The file, its svm batch and the npz are one to scikit-learn."""
+    """The file, its svm batch and the npz are equal to scikit-learn."""
     if not SKLEARN:
         return
     from sklearn.datasets import load_svmlight_file
@@ -132,7 +132,7 @@ def sklearn_equal(folder, original, ds):
 
 
 def xgboost_equal(folder, ds):
-    """XGBoost reads the svm batch; its numbers are a digit less exact."""
+    """XGBoost reads the svm batch, with numbers one digit less exact."""
     if not XGBOOST:
         return
     import xgboost
@@ -208,7 +208,8 @@ with collective.CommunicatorContext(**json.loads(sys.argv[1])):
 
 
 def workers(original, n):
-    """What each of n XGBoost workers has read of a file; None where XGBoost has no workers."""
+    """The rows that each of n XGBoost workers reads of a file; None if this XGBoost has no
+    workers."""
     try:
         import xgboost
         from xgboost import collective
@@ -231,7 +232,7 @@ def workers(original, n):
 
 
 def check_workers(folder, original, n):
-    """part=KofN is what XGBoost's worker K of N reads from the file by itself."""
+    """part=KofN equals what XGBoost's worker K of N reads from the file."""
     import xgboost
     for k, want in enumerate(workers(original, n) or []):
         matrix = xgboost.DMatrix(svm_file(folder, f"batch=all,part={k}of{n}") + "?format=libsvm", silent=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Rows L-1 to L-46 of the table of libsvm's edge cases: what each is, as text and as arrays, and
-where a bad row is said to be. The table also holds the tests' own model of libsvm text."""
+"""Rows L-1 to L-46 of the table of libsvm's edge cases: each as text and as arrays, and the
+reported place of bad rows. The table also checks the tests' own model of libsvm text."""
 
 import gzip
 import json
@@ -159,7 +159,7 @@ BAD_ROWS = [
     ("L-42", b"1 0:\x001"), ("L-41", b"1 0:1 x 2:3"), ("L-41", b"1 0:1 \xd9\xa1:1"),
     ("L-41", b"1 \"0\":1"), ("L-19", b"1 qid 0:1"),
 ]
-# Not even these make a dataset.
+# These do not make a dataset at all.
 EMPTY = {"l-45-newlines": b"\n\n\n", "l-45-crlf": b"\r\n\r\n",
          "l-45-comments": b"# 1 0:1\n\n  # 2\n", "l-45-blanks": b" \t\n", "l-45-nothing": b"",
          "l-45-bom": BOM}
@@ -179,7 +179,7 @@ def same_values(got, want):
 
 
 def check_model(number, name, data, rows):
-    """The table against the model: who is wrong shows before anything is mounted."""
+    """The table against the model: a difference shows before anything is mounted."""
     ds = svm_model.Dataset([(name, data)])
     equal(len(ds.rows), len(rows), f"{name}: rows of the model")
     for row, want in zip(ds.rows, rows):
@@ -198,7 +198,7 @@ def check_model(number, name, data, rows):
 
 
 def sources():
-    """name -> files of the dataset; written below the source, and shown by the model."""
+    """name -> files of the dataset, written below the source, with the model's rows."""
     found = {}
     for number, name, data, rows in TABLE:
         name = name_of(number, name)
@@ -237,7 +237,7 @@ def check_dataset(name, ds):
 
 
 def told(messages, row):
-    """The columns that messages give for the row."""
+    """The columns that messages name for the row."""
     return {int(c) for c in re.findall(rf"{re.escape(row.file)}:{row.line}:(\d+)\b", messages)}
 
 
@@ -277,7 +277,7 @@ def check_mount(found, options, log, index_base="asis", skip=False):
         elif any(row.error for row in ds.rows):
             if not any(told(messages, row) for row in ds.rows if row.error):
                 silent.append(name)
-    # The first errors are in the log, but for those that are too many at a time.
+    # The log has the first errors, except those beyond its rate limit.
     equal(not silent or re.search(r"\d+ messages left out", messages) is not None, True,
           f"errors that are not in the log: {silent}")
 

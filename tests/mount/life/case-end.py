@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""epochfs umount always comes back, and mount never waits for what is mounted already: mounts in
-use, stopped daemons, dead ones, readers that hang; and what is not ours is left alone."""
+"""epochfs umount always returns, and mount never waits for an existing mount: mounts in use,
+stopped daemons, dead ones, readers that hang; mounts of other file systems are left alone."""
 
 import errno
 import os
@@ -19,18 +19,19 @@ from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of,
 from servers import Nginx, place, wait_until, within
 
 WWW = f"{PRIVATE}/www"
-IN_TIME = 12  # seconds that umount may take, whatever is wrong
+IN_TIME = 12  # seconds that umount may take in any case
 images, labels = small()
 
 
 def stopped(pid):
-    """Each of its threads, for one that has not seen the signal yet goes on."""
+    """Wait until each of its threads has stopped: one that has not received the signal yet goes
+    on."""
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: all(state.startswith("T") for state in thread_states(pid)), "it has stopped")
 
 
 def reader(file):
-    """A process that has a file of the mount open, and says so by its output."""
+    """A process that opens a file of the mount, and then prints a line."""
     process = subprocess.Popen(["python3", "-c", "import sys; f = open(sys.argv[1], 'rb'); "
                                 "print('open', flush=True); sys.stdin.read(); print(len(f.read()))",
                                 file], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -45,7 +46,7 @@ def umount_in_time(what):
 
 
 def check_plain():
-    """When umount returns, the daemon has ended and has let go its cache."""
+    """When umount returns, the daemon has ended and released its cache."""
     with Nginx(WWW) as server:
         for at in (MOUNTPOINT, f"{MOUNTPOINT}/", f"{MOUNTPOINT}//"):
             equal(mount(f"{server.url}/", at=at), "", "mount says")
@@ -64,7 +65,8 @@ def check_plain():
 
 
 def check_in_use():
-    """Who is in it is named, and may go on; nobody else gets in; it ends with its last user."""
+    """umount names the processes that use the mount; they may go on, no other can enter; the daemon
+    ends with the last of them."""
     mount(SOURCE)
     pid, user = daemon_of(), reader(path("train/samples/raw/000001.image.raw"))
     inside = subprocess.Popen(["cat"], cwd=path("train"), stdin=subprocess.PIPE)
@@ -83,7 +85,7 @@ def check_in_use():
 
 
 def check_mapped():
-    """A file that is mapped, and closed, is in use, too."""
+    """A mapped file is in use even when it is closed."""
     mount(SOURCE)
     code = "import mmap, sys; f = open(sys.argv[1], 'rb'); " \
         "m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); f.close(); " \
@@ -96,8 +98,8 @@ def check_mapped():
 
 
 def check_remote_stalls():
-    """Who reads on in what was unmounted does not wait long for a remote that gives nothing, for as
-    long as he waits nothing else may end."""
+    """A reader that continues after umount does not wait long for a silent remote, because while it
+    waits the daemon cannot end."""
     place(f"{WWW}/far", "large-data", idx_bytes(np.zeros((100, 256, 256), np.uint8)))
     with Nginx(f"{WWW}/far") as server:
         mount(f"{server.url}/", "patience=300,stage=off")
@@ -111,7 +113,7 @@ def check_remote_stalls():
 
 
 def check_elsewhere():
-    """A container that was made meanwhile has a copy of the mount: the daemon ends with that."""
+    """A container made meanwhile has a copy of the mount: the daemon ends when the copy is gone."""
     mount(SOURCE)
     pid = daemon_of()
     with subprocess.Popen(["unshare", "--mount", "--propagation", "private", "cat"],
@@ -123,20 +125,21 @@ def check_elsewhere():
 
 
 def check_unseen():
-    """No process has it open, as when its own daemon waits for a remote: the daemon is ended."""
+    """No process has it open, for example while the daemon itself waits for a remote: umount ends
+    the daemon."""
     mount(SOURCE)
     pid = daemon_of()
     ours, theirs = socket.socketpair()
     with ours, theirs:
         fd = os.open(MOUNTPOINT, os.O_RDONLY)
-        socket.send_fds(ours, [b"x"], [fd])  # on its way, where nobody sees it
+        socket.send_fds(ours, [b"x"], [fd])  # in flight, where no process has it open
         os.close(fd)
         equal(umount_in_time("unseen"), "", "umount says")
         check_ended(pid, "in use by nobody", 0)
 
 
 def check_stopped():
-    """A stopped daemon: mount and status say so, umount comes back and says what is left."""
+    """A stopped daemon: mount and status report it, umount returns and says what is left."""
     mount(SOURCE)
     pid = daemon_of()
     stopped(pid)
@@ -155,7 +158,7 @@ def hanging_reader():
 
 
 def check_stopped_in_use():
-    """And somebody waits for it: gets an error, where the connection may be aborted."""
+    """A process waits for a stopped daemon: it gets an error, if the connection may be aborted."""
     mount(SOURCE)
     pid = daemon_of()
     stopped(pid)
@@ -201,13 +204,15 @@ def kill_while_asked():
 
 
 def check_killed_while_asked():
-    """Who waits when it is killed gets to know that it is gone: no error of a disk."""
-    for _ in range(10):  # who answers, the warden or the kernel, is chance
+    """A reader that waits when the daemon is killed learns that the mount is gone, not of a disk
+    error."""
+    for _ in range(10):  # whether the supervisor or the kernel answers is chance
         kill_while_asked()
 
 
 def check_dead():
-    """Dead mounts go at once and silently, in use or not, and are replaced by the next one."""
+    """Dead mounts are removed at once and silently, in use or not, and the next mount replaces
+    them."""
     limit = 4 if SLOW else 1.5
     killed()
     with within(limit, "umount of a dead one"):
@@ -241,7 +246,7 @@ def check_dead():
 
 
 def check_not_ours():
-    """A dead mount of another kind is none of our business."""
+    """A dead mount of another file system is left alone."""
     fd = os.open("/dev/fuse", os.O_RDWR)
     system_mount("other", MOUNTPOINT, "fuse.other", 0,
                  f"fd={fd},rootmode=40000,user_id=0,group_id=0")

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What the kernel knows it does not ask again: warm reads cause no request, `ls -l` few."""
+"""The kernel does not repeat requests for what it has cached: warm reads cause no request, `ls -l`
+few."""
 
 import errno
 import os
@@ -30,7 +31,7 @@ def read_all(files):
 
 
 def requests_of(action, *arguments):
-    """What one action asks of the daemon, less what reading the counters itself does."""
+    """The requests that one action causes, minus those of reading the counters."""
     requests()
     before = requests()
     nothing = difference(before, requests())
@@ -48,12 +49,12 @@ def stat_all(files):
 def check_warm(files, what):
     before = status()["push"]["files"]
     cold = requests_of(read_all, files)
-    pushed = status()["push"]["files"] - before  # these are not asked for
+    pushed = status()["push"]["files"] - before  # these cause no requests of the reader
     equal(cold.get("read", 0) + pushed >= len(files) // 2, True,
           f"{what}: the first pass reads: {cold}, {pushed} were pushed")
-    os.stat(path("t10k/batches"))  # has grown where the plan is new: asked for once
-    # The kernel may take back pages and inodes at any time, so one pass of five must be silent; a
-    # daemon that is asked for what is there is asked in every pass.
+    os.stat(path("t10k/batches"))  # grows with a new plan: requested once
+    # The kernel may evict pages and inodes at any time, so one pass of five must be silent; a real
+    # defect causes requests in every pass.
     for action, name in ((read_all, "read"), (stat_all, "stat")):
         passes = []
         while {} not in passes and len(passes) < 5:
@@ -103,8 +104,8 @@ def check_listing():
 
 
 def once_undisturbed(prepare, measure, is_good):
-    """What measure() gives after prepare(), of the first of some tries that is good: the kernel may
-    drop what it has cached at any moment (some reclaim what lies idle), but not each time."""
+    """The result of measure() after prepare(), of the first good try: the kernel may drop what it
+    has cached at any moment (some reclaim what lies idle), but not each time."""
     for _ in range(5):
         prepare()
         result = measure()
@@ -134,7 +135,7 @@ def check_listing_cached():
 
 
 def check_negative():
-    """What is not there is remembered, too; a plan that is opened later is not hurt by that."""
+    """Missing names are cached too; that does no harm to a plan that is opened later."""
     names = [path(f"t10k/samples/raw/{i:06d}.image.nop") for i in range(200)]
     for name in names:
         expect_error(errno.ENOENT, os.stat, name)
@@ -147,7 +148,7 @@ def check_links():
     os.readlink(link)
     file = f"{link}/epoch=0/npy/000000.image.npy"
     read_all([file])
-    read_all([file])  # the folders that have grown are asked for once
+    read_all([file])  # the folders that have grown are requested once
     moved = once_undisturbed(wait_quiet, lambda: requests_of(read_all, [file]),
                              lambda r: set(r) <= {"readlink"})
     equal(set(moved) <= {"readlink"}, True, f"reading by another spelling of the plan: {moved}")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A hundred mounts of a local folder and of a server, a fifth of them killed; and mounts that are
-ended while they are made. In the end nothing is left: no mount, process, lock, file, connection."""
+"""A hundred mounts of a local folder and of a server, a fifth of them killed; and mounts that end
+while they are made. In the end no mount, process, lock, file or connection is left."""
 
 import gzip
 import os
@@ -23,7 +23,7 @@ images, labels = small(200)
 
 
 def prepare():
-    """The same as a packed file, so that the cache has something to do, and on a server."""
+    """The same data as a packed file, so that the cache is used, and on a server."""
     for name in os.listdir(SOURCE):
         data = content(SOURCE, name)
         place(WWW, name, data)
@@ -40,8 +40,8 @@ def use(folder, rng):
 
 
 def check_cycles(server):
-    """Each cycle ends by umount, by a signal, or by kill -9; after every other kill the dead mount
-    is still there when the next one is made."""
+    """Each cycle ends with umount, a signal, or kill -9; after every other kill the dead mount
+    still exists when the next one is made."""
     rng = random.Random(os.environ.get("SEED", "1"))
     packed = prepare()
     killed = set(rng.sample(range(CYCLES - 1), KILLS))
@@ -72,7 +72,8 @@ def check_cycles(server):
 
 
 def end_while_made(sig, delay_ms, *flags):
-    """What is there when the signal comes is taken away again. Returns whether it came late."""
+    """Whatever exists when the signal comes is removed again. Returns whether the signal came
+    late."""
     process = subprocess.Popen([EPOCHFS, "mount", *flags, SOURCE, MOUNTPOINT],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
@@ -80,7 +81,7 @@ def end_while_made(sig, delay_ms, *flags):
         ended(fd, delay_ms / 1000)
         process.send_signal(sig)
         equal(ended(fd, DEADLINE), True, f"mount {flags} has ended by {sig.name} in time")
-    # Before anything is done about signals it dies of them.
+    # Before it handles signals, it dies of them.
     equal(process.wait() in (0, 3, -sig), True, f"mount {flags}: exit code {process.returncode}")
     late = process.returncode == 0 and not flags and mount_type(MOUNTPOINT) is not None
     if late:  # it was made before; or it is about to end

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a daemon says, and how often: each failure of a remote once, however many readers run into
-it; in the background to syslog, with the mountpoint, and never more than can be read."""
+"""The messages of a daemon, and their number: each failure of a remote once, however many readers
+meet it; from the background to syslog, with the mountpoint, and never too many to read."""
 
 import contextlib
 import errno
@@ -37,7 +37,7 @@ def read_all_over(at, n=40):
 
 
 def check_gone():
-    """The server is gone, and comes back."""
+    """The server goes away, and comes back."""
     with Nginx(WWW) as server:
         daemon = start(f"{server.url}/", OPTIONS, log="log.gone")
         server.stop()
@@ -64,7 +64,7 @@ def check_gone():
 
 
 def check_single_failure():
-    """One 503 for which nobody had to wait long: a line, and no outage."""
+    """One 503 that made no reader wait long: a line, and no outage."""
     with BadServer(WWW) as server:
         daemon = start(f"{server.url}/0-data", OPTIONS.replace("patience=1", "patience=20"),
                        log="log.single")
@@ -109,7 +109,7 @@ class Syslog:
 
 
 def check_syslog():
-    """Two mounts in the background, told apart."""
+    """Two mounts in the background, distinguished in syslog."""
     syslog = Syslog()
     other = f"{PRIVATE}/other"
     os.makedirs(other)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The daemon in a memory cgroup in which others take what there is: what it remembers, and can make
-again, goes; what it says then is still right, and nobody is killed."""
+"""The daemon in a memory cgroup while other processes use up its memory: the daemon drops what it
+can make again; its bytes are still right, and nothing is killed."""
 
 import io
 import os
@@ -17,7 +17,7 @@ from servers import wait_until
 MiB = 1 << 20
 LIMIT = 256 * MiB
 SLAB, FEATURES, SLABS = 256, 250, 120  # rows that are decoded together, half a MiB of them
-# Takes memory MiB by MiB, up to a number of them, and holds it.
+# Allocates memory MiB by MiB, up to a limit, and holds it.
 EATER = ("import sys\nheld = []\nfor line in sys.stdin:\n"
          "    held.append(bytearray(b'x') * (int(line) << 20))\n    print('has it', flush=True)\n")
 

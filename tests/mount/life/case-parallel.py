@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Many readers at once get the right bytes; so do those that come while plans are opened."""
+"""Many readers at once get the right bytes, also while plans are opened."""
 
 import io
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Reads that take hours (the checksum of a huge archive) are in nobody's way, and end when told."""
+"""Reads that take hours (the checksum of a huge archive) block no other reads, and end on
+request."""
 
 import os
 import signal
@@ -36,7 +37,7 @@ for seed in range(READERS):
     readers.append(subprocess.Popen(["cat", archive], stdout=subprocess.DEVNULL))
 wait_for(lambda: reads() >= before + READERS, "all readers wait for their first bytes")
 
-# Everything else answers, also what was not read before.
+# Everything else answers, including files not read before.
 begin = time.monotonic()
 for i in range(100):
     with open(path(NAME, f"samples/raw/{i * 31_000_000:010d}.data.raw"), "rb") as sample:
@@ -51,7 +52,7 @@ for reader in readers[8:]:
 for reader in readers:
     reader.wait(timeout=20)
 
-# The daemon ends with slow reads under way that nobody waits for any more.
+# The daemon ends even with slow reads under way that no reader waits for any more.
 daemon.terminate()
 daemon.wait(timeout=20)
 equal(os.path.ismount(MOUNTPOINT), False, "mounted after the end")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a daemon has of whoever started it: no descriptor, no terminal, no folder; and of root's
-privileges only what it needs."""
+"""What a daemon inherits from the process that started it: no descriptor, no terminal, no folder;
+and of root's privileges only those that it needs."""
 
 import os
 import pty
@@ -37,7 +37,7 @@ def open_files(pid):
 # ---- descriptors ----
 
 def check_descriptors():
-    """Whoever waits for the end of a pipe, or of a lock, does not wait for the daemon."""
+    """A process that waits for the end of a pipe, or for a lock, does not wait for the daemon."""
     file = f"{PRIVATE}/inherited"
     place(PRIVATE, "inherited", b"")
     done = subprocess.run(
@@ -49,7 +49,7 @@ def check_descriptors():
         names = open_files(pid).values()
         equal([n for n in names if "inherited" in n], [], f"what process {pid} has inherited")
     run("umount", MOUNTPOINT)
-    # In front, too.
+    # In the foreground too.
     daemon = subprocess.Popen(["bash", "-c", 'exec "$0" mount -f "$1" "$2" 9<"$3"', EPOCHFS, SOURCE,
                                MOUNTPOINT, file], stdin=subprocess.DEVNULL)
     wait_until(lambda: mount_type(MOUNTPOINT) and os.path.exists(path("README.txt")), "it answers",
@@ -57,7 +57,7 @@ def check_descriptors():
     equal([n for n in open_files(daemon.pid).values() if "inherited" in n], [], "in front")
     daemon.terminate()
     equal(daemon.wait(DEADLINE), 0, "exit code")
-    # Who has closed his standard files does not find his messages in a file of ours.
+    # If the standard files are closed, messages do not end up in one of our files.
     subprocess.run(["bash", "-c", 'exec "$0" mount "$1" "$2" <&- >&- 2>&-', EPOCHFS, SOURCE,
                     MOUNTPOINT], timeout=DEADLINE, check=True)
     files = open_files(daemon_of())
@@ -70,7 +70,7 @@ def check_descriptors():
 # ---- the terminal ----
 
 def start_on_terminal(*words):
-    """A shell that leads a session with a terminal of its own, runs the words, says so, and waits.
+    """A shell that leads a session with its own terminal, runs the words, reports that, and waits.
     Returns its process and our end of the terminal."""
     ours, theirs = pty.openpty()
     shell = subprocess.Popen(
@@ -85,7 +85,7 @@ def start_on_terminal(*words):
 
 
 def check_terminal():
-    """The terminal hangs up, and the shell ends; also by a signal to all of its session."""
+    """The terminal hangs up, and the shell ends; also after a signal to its whole session."""
     shell, ours = start_on_terminal(EPOCHFS, "mount", SOURCE, MOUNTPOINT)
     pid = daemon_of()
     with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
@@ -127,7 +127,7 @@ def check_capabilities(pid, want, what):
 
 
 def check_privileges(source, *flags):
-    """Of the daemon and each of its threads; the warden has none."""
+    """The privileges of the daemon and each of its threads; the supervisor has none."""
     daemon = None
     if flags:
         daemon = start(source)
@@ -152,7 +152,7 @@ def check_privileges(source, *flags):
 
 
 def check_chosen_oom_score():
-    """What somebody has chosen stays."""
+    """A score chosen by the user stays."""
     done = subprocess.run(["sh", "-c", 'echo 300 >/proc/self/oom_score_adj && exec "$@"', "sh",
                            EPOCHFS, "mount", SOURCE, MOUNTPOINT], timeout=DEADLINE, check=False)
     equal(done.returncode, 0, "mount")
@@ -161,7 +161,7 @@ def check_chosen_oom_score():
 
 
 def check_sources_of_others(user=USER):
-    """Root reads what users keep for themselves, but stages it into no folder of theirs: they could
+    """Root reads private files of users, but stages them into no folder of theirs: they could
     change what root reads from there."""
     folder = f"{PRIVATE}/theirs"
     os.makedirs(f"{folder}/source")
@@ -182,7 +182,8 @@ def check_sources_of_others(user=USER):
 
 
 def check_commands():
-    """What lines of an scp run is not spared, and has no more than the daemon."""
+    """Commands from lines of an scp are not spared by the OOM killer, and have no more privileges
+    than the daemon."""
     m = np.arange(6, dtype=np.float32).reshape(2, 3)
     write("m.mat", fm(m))
     out = f"{PRIVATE}/command"
@@ -201,11 +202,12 @@ def check_commands():
 
 
 def check_secrets(user=USER):
-    """Who may have credentials in memory cannot be looked into: its files in /proc are root's."""
+    """Other users cannot inspect a process that may have credentials in memory: its files in /proc
+    belong to root."""
     www = f"{PRIVATE}/www"
     place(www, "train-data", content(SOURCE, "train-images-idx3-ubyte"))
     as_user = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if ROOT else []
-    binary = f"{PRIVATE}/epochfs"  # where the user can get at it
+    binary = f"{PRIVATE}/epochfs"  # where the user can run it
     shutil.copy(EPOCHFS, binary)
     os.makedirs(f"{PRIVATE}/user-cache")
     os.chmod(f"{PRIVATE}/user-cache", 0o777)

@@ -31,7 +31,7 @@ if ROOT and subprocess.run([*AS_USER, "test", "-w", "/dev/fuse"]).returncode != 
                           'mount --bind "$1" /dev/fuse; exec "$2"', "bash", node, __file__])
 if subprocess.run([*AS_USER, "test", "-x", PRIVATE]).returncode != 0:
     skip(f"an ordinary user cannot get at {PRIVATE}")
-binary = f"{PRIVATE}/epochfs"  # where the user can get at it
+binary = f"{PRIVATE}/epochfs"  # where the user can run it
 shutil.copy(EPOCHFS, binary)
 os.environ["EPOCHFS_CACHE"] = f"{PRIVATE}/cache"
 for name in ("log", "log.sanitizer"):

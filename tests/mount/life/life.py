@@ -1,4 +1,5 @@
-"""What the cases of a mount's life share: daemons in the background, and what they leave."""
+"""What the cases of a mount's life share: daemons in the background, and checks for what they
+leave."""
 
 import contextlib
 import ctypes
@@ -13,7 +14,7 @@ ROOT = os.geteuid() == 0
 
 
 def mount_connections():
-    """In the namespace that the runner has given us."""
+    """The mounts in the namespace from the runner."""
     if ROOT and not os.path.ismount(CONNECTIONS):
         system_mount("none", CONNECTIONS, "fusectl", 0, "")
 
@@ -26,8 +27,8 @@ USED = set()  # connections that were ours
 
 
 def connections():
-    """Those of the kernel, without what is mounted in other namespaces: other cases come and go
-    there."""
+    """The kernel's FUSE connections, without mounts of other namespaces, where other cases come and
+    go."""
     found, ours = set(os.listdir(CONNECTIONS)), os.readlink("/proc/self/ns/mnt")
     seen = {ours}
     for name in os.listdir("/proc"):
@@ -41,7 +42,7 @@ def connections():
 
 
 def processes():
-    """The daemons of this case, with their wardens, and the commands that are under way."""
+    """The daemons of this case, with their supervisors, and the running commands."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -56,7 +57,7 @@ def processes():
 
 
 def mount(source, *options, at=MOUNTPOINT, code=0):
-    """In the background. Returns what it said."""
+    """Mount in the background. Returns the output."""
     said = run("mount", *(word for o in options for word in ("-o", o)), source, at, code=code)
     if code == 0:
         USED.add(str(os.minor(os.stat(at).st_dev)))
@@ -79,7 +80,7 @@ def check_ended(pid, what, seconds=DEADLINE):
 
 
 def check_nothing_left(cache=CACHE):
-    """No process, no lock, no file that nobody needs, no connection."""
+    """No process, no lock, no unused file and no connection is left."""
     wait_until(lambda: not processes(), "all our processes have ended")
     equal(locks_in(cache), [], "locks that are left")
     left = [file for file, _ in files_below(cache) if re.search(r"\.(part|tmp)$", file)]

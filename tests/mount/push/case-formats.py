@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""What is pushed into the page cache of rows of text and of Kaldi tables has the bytes that reads
-would have given: every encoding, shuffled in windows, in parts, by ranks; rows that cannot be read
-stay so."""
+"""Pushed files of libsvm rows and Kaldi tables have the bytes that reads would give: every
+encoding, shuffled in windows, in parts, by ranks; rows that cannot be read still fail."""
 
 import errno
 import hashlib
@@ -45,7 +44,7 @@ def folders(dataset):
 
 
 def soon_resident(files, seconds):
-    """Is something of them in the page cache, in so many seconds at most?"""
+    """Is any part of them in the page cache within that many seconds?"""
     until = time.monotonic() + seconds
     while not any(resident(file) for file in files):
         if time.monotonic() > until:
@@ -64,7 +63,7 @@ def sums(pushes):
             there = not pushes or len(names) < 12 * kinds
             for i, n in enumerate(names):
                 whole.update(read(f"{folder}/{n}"))
-                # Samples count as a sequence from the third on; of each window something is left out.
+                # Samples count as a sequence from the third on; each window lacks some files.
                 if not there and i % kinds == 0:
                     there = soon_resident([f"{folder}/{m}" for m in names[i + 1:i + 1 + 4 * kinds]],
                                           3 if i == 3 * kinds else 0.02)
@@ -74,7 +73,7 @@ def sums(pushes):
 
 
 def check_bad_rows():
-    """What cannot be read fails, though what stands around it was pushed."""
+    """Bad rows fail, though the files around them were pushed."""
     folder = f"{MOUNTPOINT}/svm/bad.svm/samples/npz"
     for i, n in enumerate(os.listdir(folder)):
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The daemon in a memory cgroup that is smaller than what may be ahead: less is pushed, nothing is
-killed, all bytes are right."""
+"""The daemon in a memory cgroup smaller than the limit `ahead`: it pushes less, nothing is killed,
+all bytes are right."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What is read next stands ready in the page cache: reads ask the daemon seldom, all bytes are
-those of a mount that pushes nothing, no more is ahead than was allowed, and it ends well."""
+"""The next files are ready in the page cache: reads seldom reach the daemon, all bytes equal those
+of a mount without push, no more is ahead than allowed, and the mount ends cleanly."""
 
 import errno
 import os
@@ -30,12 +30,12 @@ def check(got, below):
 
 
 def names(folder, suffix):
-    """Of the epoch, as ls has them; asked of the mount that pushes nothing."""
+    """The names of the epoch, as in ls; taken from the mount without push."""
     return sorted(n for n in os.listdir(f"{PLAIN}/{folder}") if n.endswith(suffix))
 
 
 def reader(way, folder, suffix, seed):
-    """A process that reads a folder of the mount; exit code 0: all bytes were right."""
+    """A process that reads a folder of the mount; exit code 0: all bytes are right."""
     rng = random.Random(seed)
     files = names(folder, suffix)
     if way == "jumps":
@@ -63,10 +63,10 @@ def read_all(*readers):
     equal([r.wait(DEADLINE * 2) for r in started], [0] * len(started), f"{readers}")
 
 
-# ---- what the page cache has ----
+# ---- the page cache ----
 
 def wait_ahead(folder, name):
-    """Until a file that nobody has read is in the page cache."""
+    """Wait until a file that no process has read is in the page cache."""
     wait_until(lambda: resident(path(folder, name)), f"{folder}/{name} is pushed")
 
 
@@ -90,7 +90,7 @@ def count_requests(what, folder, listed, suffix):
 
 
 def check_requests(what, listed):
-    """Somebody on this machine may drop the kernel's caches meanwhile: once in three is enough."""
+    """Another process may drop the kernel's caches meanwhile: one success in three is enough."""
     most = 1 if SLOW else 0.2
     found = []
     while len(found) < 3 and (not found or found[-1] > most):
@@ -167,8 +167,8 @@ def check_nothing():
 # ---- the source changes ----
 
 def check_changed():
-    """Pushing is under way: what was not read yet fails as it does without; nothing new comes into
-    the page cache."""
+    """The source changes during the push: files not read yet fail as without push; nothing new
+    enters the page cache."""
     source = write("change-data", np.random.default_rng(5).bytes(0) + idx_bytes(DATA))
     with mounted(SOURCE, "ahead=4M", at=MOUNTPOINT):
         folder = "change-data/batches/batch=32/raw"
@@ -199,12 +199,12 @@ def check_changed():
 # ---- the end ----
 
 def ends(rounds):
-    """In all ways, while it is pushed and read at full speed."""
+    """End in every way, while the mount pushes and is read at full speed."""
     def umount(daemon):
         for r in readers:
             r.kill()
             r.wait()
-        run("umount", daemon.at)  # that pushing lists a folder just now is nothing to the user
+        run("umount", daemon.at)  # a listing by the push is no concern of the user
 
     def lazy(daemon):
         run_command("umount", "-l", daemon.at)
@@ -237,7 +237,7 @@ def ends(rounds):
 
 
 def check_busy_for_a_moment():
-    """As when pushing lists a folder just now: the user need not be told."""
+    """For example because the push lists a folder: umount need not tell the user."""
     daemon = start(SOURCE)
     lister = subprocess.Popen(
         [sys.executable, "-c", "import os, select, sys; os.open(sys.argv[1], os.O_RDONLY); "
@@ -278,7 +278,7 @@ if len(sys.argv) > 1:
     try:
         reader(*sys.argv[1:4], int(sys.argv[4]))
     except OSError as error:
-        sys.exit(f"{error}")  # the mount has ended under it
+        sys.exit(f"{error}")  # the mount ended during the read
 else:
     DATA = np.random.default_rng(4).integers(0, 256, (N, 40, 40), dtype=np.uint8)
     main()

@@ -1,5 +1,5 @@
-"""A small file on the bad server, mounted for one thing that goes wrong: what remote/case-bad.py
-and remote/case-lasting.py share."""
+"""A small file on the bad server, mounted for one kind of failure: what remote/case-bad.py and
+remote/case-lasting.py share."""
 
 import errno
 import shutil
@@ -11,7 +11,7 @@ from lib import PRIVATE, contains, content, equal, idx_bytes, log_text, path, st
 from servers import error_of, place, read_anew, took
 
 WWW = f"{PRIVATE}/www"
-# 4 MB, of which a mount looks at the beginning only.
+# 4 MB; a mount itself reads only the beginning.
 DATA = idx_bytes(np.random.default_rng(9).integers(0, 256, (4000, 32, 32), dtype=np.uint8))
 OTHER = DATA[:16] + bytes(b ^ 0x55 for b in DATA[16:])  # another version, of the same size
 BLOCK = 16 << 10
@@ -22,8 +22,8 @@ place(WWW, FILE[1:], DATA)
 
 
 class Try:
-    """A mount of the file on a cache folder of its own. before: scripts that are set before it is
-    mounted: (path, action, arguments). options: of the mount, in place of those here."""
+    """A mount of the file with its own cache folder. before: scripts to set before the mount:
+    (path, action, arguments). options: of the mount, instead of the defaults here."""
 
     count = 0
 
@@ -88,7 +88,7 @@ class Try:
 
 
 def mounts_or_says(t):
-    """Is it mounted? If not, it must be said why."""
+    """Is it mounted? If not, a message must say why."""
     try:
         t.__enter__()
         return True

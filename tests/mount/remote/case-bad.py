@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A server that does wrong what passes: 5xx, 429, resets, short bodies, wrong parts, stalls, no
-ranges, nothing said of the size. Readers wait a little, every byte is right, and nobody is told."""
+"""A server with passing failures: 5xx, 429, resets, short bodies, wrong parts, stalls, no ranges,
+no sizes. Readers wait a little, every byte is right, and no reader gets an error."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from lib import content, equal, path
 from servers import coverage, error_of, remote, sent, timed, wait_until
 
 
-# Failures that libcurl deals with by itself, or that are none.
+# Failures that libcurl handles itself, and replies that are no failures.
 UNCOUNTED = ("closed without an answer", "a body that is too long")
 
 
@@ -83,7 +83,7 @@ def check_retry_after(server):
 
 
 def check_no_size(server):
-    """A server that does not say how long the file is, or nothing at all of it."""
+    """A server that does not give the file's size, or nothing about the file at all."""
     for what, action in (("chunked, of HEAD, too", bad.chunked()),
                          ("HEAD is not allowed", None), ("neither ETag nor time",
                                                          bad.without("ETag", "Last-Modified"))):
@@ -97,7 +97,7 @@ def check_no_size(server):
 
 
 def check_bandwidth(server):
-    """Slow, but not dead: a connection that gives little is not one that gives nothing."""
+    """Slow, but not dead: a connection that delivers little is not a stalled one."""
     server.rate = 2_000_000
     with Try(server, "slow", {"jobs": 2}) as t:
         t.check(anew=False)

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""A cache folder that somebody has damaged: flipped bits, truncations, files of others, another
-version. Every byte that a mount gives is right, what is bad is fetched again and counted, what is
-not ours stays as it is."""
+"""A damaged cache folder: flipped bits, truncations, foreign files, another version. Every byte of
+a mount is right, bad blocks are fetched again and counted, and foreign files stay as they are."""
 
 import os
 import random
@@ -13,7 +12,7 @@ from lib import PRIVATE, SLOW, contains, content, equal, idx_bytes, path, run, s
 from servers import Nginx, files_below, place, read_anew, remote, timed, wait_until
 
 WWW = f"{PRIVATE}/www"
-KEPT = f"{PRIVATE}/kept"  # a cache folder with everything in it, to be copied
+KEPT = f"{PRIVATE}/kept"  # a cache folder with everything in it, to copy
 CACHE = f"{PRIVATE}/damaged"
 rng = random.Random(8)
 numbers = np.random.default_rng(8)
@@ -22,7 +21,7 @@ DATA = {name: idx_bytes(numbers.integers(0, 256, shape, dtype=np.uint8)) for nam
 for name, data in DATA.items():
     place(WWW, name, data)
 OPTIONS = "block=16K,jobs=2,patience=10"
-MARKER = "EPOCHFS"  # the file that says that the folder is ours, and of which version
+MARKER = "EPOCHFS"  # the file that marks a cache folder, with its version
 
 
 def mount(url, folder=CACHE, *options, **kwargs):
@@ -49,7 +48,7 @@ def flipped(file, at):
 
 
 def damages(size):
-    """What happens to a file: a name, and a function of its path."""
+    """The damages of a file: a name, and a function of its path."""
     for at in sorted({0, 1, 8, 12, 20, 40, 63, size - 1, *(rng.randrange(size) for _ in range(6))}):
         yield f"bit flip at {at}", lambda file, at=at: flipped(file, at)
     for at in (0, 1, 50, 4096, size // 2, max(size - 1, 0)):
@@ -74,7 +73,7 @@ def restore(to=CACHE):
 
 
 def check_cold(server):
-    """Each file, each damage, then a mount."""
+    """For each file and each damage a mount."""
     every = [(name, what, do) for name in ours(KEPT) if name != MARKER
              for what, do in damages(os.path.getsize(f"{KEPT}/{name}"))]
     equal(len(ours(KEPT)) >= len(DATA), True, f"files of the cache folder: {ours(KEPT)}")
@@ -89,7 +88,7 @@ def check_cold(server):
         except (AssertionError, OSError) as e:
             raise AssertionError(f"{name}, {what}: {e}") from e
         stop(daemon)
-    # All blocks of a file: each is noticed and counted, and is right afterwards.
+    # All blocks of a file: each damage is noticed and counted, and the block is right afterwards.
     restore()
     big = max(ours(CACHE), key=lambda n: os.path.getsize(f"{CACHE}/{n}"))
     size = os.path.getsize(f"{CACHE}/{big}")
@@ -109,7 +108,7 @@ def check_cold(server):
 
 
 def check_warm(server):
-    """While it is mounted: a file that has become shorter, or is gone, is noticed at any time."""
+    """While it is mounted: the mount notices a shorter or missing file at any time."""
     for when in ("before", "after"):
         for what in ("truncated", "emptied", "removed", "folder removed"):
             restore()
@@ -135,8 +134,9 @@ def check_warm(server):
 
 
 def check_cut(server):
-    """Cut under two mounts that know all of it to be good, then made long again by a fetch of the
-    last block (docs/cache-format.md: the drops are the last of the file): never a wrong byte."""
+    """A file is truncated under two mounts that know all of it to be good, then a fetch of the last
+    block makes it long again (docs/cache-format.md: the drops are at the end of the file): never a
+    wrong byte."""
     name, second = "one-data", f"{PRIVATE}/second"
     size = len(DATA[name])
     os.makedirs(second, exist_ok=True)
@@ -176,7 +176,7 @@ def refused(server, before, *words):
 
 
 def check_foreign(server):
-    """What is not ours stays; a folder of another version, or another's, is refused."""
+    """Foreign files stay; a folder of another version, or of another user, is refused."""
     restore()
     others = {"notes.txt": b"mine", "staged/notes": b"mine, too", "staged/0123.part": b"and this",
               "staged/" + "0" * 31: b"a name that is nearly one of ours", "sub/folder/file": b"x",
@@ -195,7 +195,7 @@ def check_foreign(server):
     shutil.rmtree(f"{CACHE}/staged")
     place(CACHE, "staged", b"a file in place of a folder")
     refused(server, {n: content(CACHE, n) for n in ours(CACHE)})
-    # Each file of ours says its version: a later one than ours. The marker says it of the folder.
+    # Each cache file has its version, here a later one. The marker has that of the folder.
     restore()
     for name in ours(CACHE):
         later_version(f"{CACHE}/{name}")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The server is gone, or gives nothing: what is staged is read, listed and looked at at once; what
-is not fails in time; readers are released by Ctrl-C; and the mount ends at once under all that."""
+"""The server is gone, or silent: staged files are read, listed and looked up at once; reads of
+missing bytes fail in time; Ctrl-C releases readers; and even then the mount ends at once."""
 
 import collections
 import errno
@@ -33,7 +33,7 @@ def wants(offset, n=4096):
 
 
 def everything_here(at=MOUNTPOINT):
-    """Looks at all that needs nothing of the remote; each must answer at once."""
+    """Everything that needs no remote must answer at once."""
     def quick(what, function, *arguments, **kwargs):
         with within(1, what):
             return function(*arguments, **kwargs)
@@ -59,9 +59,9 @@ def everything_here(at=MOUNTPOINT):
 
 
 def stuck_readers(at, n=READERS):
-    """Processes that read what is not here, each where nobody has read before: a page that is
-    waited for is waited for in the kernel. Returned once they all wait. With the bytes they return
-    1, without 2."""
+    """Processes that read missing bytes, each at a new place, because the kernel itself makes
+    readers of one page wait. Returns once they all wait. Their exit code is 1 with the bytes, 2
+    without."""
     before = remote(at)["misses"]
     found = [subprocess.Popen(["cmp", "-n", "4096", "-i", f"{next(OFFSETS[at])}:0",
                                f"{at}/there-data/source/there-data", "/dev/zero"],
@@ -72,7 +72,7 @@ def stuck_readers(at, n=READERS):
 
 
 def check_dead(server, kind):
-    """The server gives nothing (kind "stalled"), or it is not there ("gone")."""
+    """The server is silent (kind "stalled"), or unreachable ("gone")."""
     at = start_at(kind, f"{server.url}/", f"{OPTIONS},patience=2,cache={PRIVATE}/cache.{kind}")
     equal(read_anew(at.at, "here-data/source/here-data") == idx_bytes(HERE), True, "staged")
     read_anew(at.at, "there-data/source/there-data", size=4096)
@@ -84,7 +84,7 @@ def check_dead(server, kind):
         server.stop()
     everything_here(at.at)
 
-    # What is not here fails in time, and what is here is not in its way.
+    # Reads of missing bytes fail in time, and do not delay reads of staged ones.
     errors = remote(at.at)["errors"]
     begin = time.monotonic()
     waiting = stuck_readers(at.at)
@@ -106,7 +106,7 @@ def check_dead(server, kind):
                 equal(r.wait(DEADLINE), -sig, "the reader ended by the signal")
     everything_here(patient.at)
 
-    # And it comes back: who has waited all the time gets the bytes.
+    # The server comes back: readers that have waited get the bytes.
     waiting = stuck_readers(patient.at, 4)
     if kind == "stalled":
         server.resume()
@@ -122,7 +122,7 @@ def check_dead(server, kind):
 
 
 def check_end(server, kind, end, *options):
-    """The mount ends at once, with readers that wait and a server that gives nothing. end: how."""
+    """The mount ends at once, with waiting readers and a silent server. end: how."""
     cache = f"{PRIVATE}/end.{kind}"
     daemon = start_at(f"end-{kind}", f"{server.url}/", ",".join(
         [f"cache={cache}", "patience=600,timeout=600,block=16K", *options]))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A server that gives a byte now and then, of a head, an index page, a listing or a file, holds
-nobody: not info, not a mount, not a reader. One that is slow, but not that slow, is waited for."""
+"""A server that sends a byte now and then, of a head, an index page, a listing or a file, does not
+block info, a mount, or a reader. They do wait for a server that is less slow."""
 
 import errno
 import time
@@ -11,7 +11,7 @@ from bad_server import BadServer
 from lib import contains, equal, path, run
 from servers import place, read_anew, remote, timed, took, wait_until
 
-LIMIT = 60  # of what would take hours
+LIMIT = 60  # seconds, for what would take hours
 QUICK = ["-o", f"timeout={TIMEOUT},patience={PATIENCE}"]
 place(WWW, "sums/SHA256SUMS", b"0" * 64 + b"  file-one\n")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A remote that is far away: the first batch of scattered samples costs a few round trips, not one
-for each eight of them. By HTTP/2 on one connection; where the server takes few, on those, and no
-read fails for that."""
+"""A distant remote: the first batch of scattered samples costs a few round trips, not one for every
+eight samples. With HTTP/2 it uses one connection; a server that accepts only a few connections gets
+no more, and no read fails because of that."""
 
 import json
 import os
@@ -31,7 +31,7 @@ with mounted(f"{WWW}/images"):
 
 
 class Far:
-    """The server, so far away."""
+    """The server at that distance."""
 
     def __init__(self, server):
         self.process = subprocess.Popen([sys.executable, PROXY, str(server.port), "0", "1",
@@ -54,7 +54,7 @@ class Far:
 
 
 def first_batch(what, server, *options):
-    """Connections made, and round trips that it took."""
+    """The number of connections, and of round trips."""
     with Far(server) as far, \
             mounted(f"{far.url}/images", ",".join([f"cache={PRIVATE}/{what}", "stage=off",
                                                    f"ca={PRIVATE}/ca/ca.pem", "patience=5",

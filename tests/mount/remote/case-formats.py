@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """libsvm text and Kaldi data directories on a web server: indexed, joined and read as on a disk,
-each byte fetched once; files that an scp names lie beside it on the server."""
+each byte fetched once; the files that an scp names are beside it on the server."""
 
 import gzip
 import os
@@ -74,7 +74,7 @@ with Nginx(SOURCE) as server:
         check_kaldi()
     equal(len(server.log()), before, "requests for data after a remount")
 
-    # Only what is asked for: the audio of one utterance.
+    # Only the requested bytes: the audio of one utterance.
     with mounted(f"{server.url}/kaldi/", f"cache={PRIVATE}/lone,stage=off"):
         ds, _ = full.dataset(path("all"))
         kd.check_sample(ds, 5, ["wav"])
@@ -92,7 +92,7 @@ with Nginx(SOURCE) as server:
     contains(run("info", "-o", f"cache={PRIVATE}/bad", f"{server.url}/bad.scp", code=2),
              "want a file of")
 
-# The same where no listing says what is beside it: the server is asked for the one that it names.
+# The same without a listing: the mount requests the file that the scp names.
 os.rename(f"{SOURCE}/SHA256SUMS", f"{PRIVATE}/SHA256SUMS")
 with Nginx(SOURCE, autoindex=False) as server:
     with mounted(f"{server.url}/kaldi/feats.scp", f"cache={PRIVATE}/asked"):
@@ -105,7 +105,7 @@ with Nginx(SOURCE, autoindex=False) as server:
 LINES = {"a": "/etc/passwd", "b": "../kaldi/audio/x.wav", "c": "cat /etc/passwd |",
          "d": "file:///etc/passwd", "e": "http://127.0.0.1:1/x"}
 write("evil/wav.scp", "".join(f"{key} {value}\n" for key, value in LINES.items()).encode())
-write("evil/numbers", idx_bytes(np.arange(9, dtype=np.uint8)))  # something that can be mounted
+write("evil/numbers", idx_bytes(np.arange(9, dtype=np.uint8)))  # a file that can be mounted
 with Nginx(SOURCE) as server:
     with mounted(f"{server.url}/evil/", f"cache={PRIVATE}/evil"):
         for at, _, names in os.walk(path()):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A cache that is too small: cache_size and a full disk are limits at every moment, all bytes are
-served all the same; keep=pin keeps its share of hits, keep=once drops what has been used."""
+"""A cache that is too small: cache_size and a full disk are limits at every moment, and still all
+bytes are served; keep=pin keeps its share of hits, keep=once drops used blocks."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ from servers import (Late, MiB, Nginx, calmly, disk_usage, files_below, place, r
                      sent, start_at, timed, wait_until)
 
 WWW = f"{PRIVATE}/www"
-SIDE = 256  # a sample is 16 blocks of 4 KiB, and its start in another block is little
+SIDE = 256  # a sample is 16 blocks of 4 KiB, so a partly used block matters little
 N = 256
 IMAGES = np.random.default_rng(4).integers(0, 256, (N, SIDE, SIDE), dtype=np.uint8)
 DATA = idx_bytes(IMAGES)  # 16 MiB
@@ -25,7 +25,7 @@ CACHES = iter(range(100))
 
 
 class Watch:
-    """Looks at what a folder takes on its disk, again and again."""
+    """Measures a folder's disk space repeatedly."""
 
     def __init__(self, folder):
         self.folder, self.most, self.over = folder, 0, threading.Event()
@@ -51,7 +51,7 @@ def fresh():
 
 
 def check_epoch(epoch, at=None):
-    """Every sample once, in an order of its own."""
+    """Every sample once, in its own order."""
     at = at or path()
     folder = f"{at}/big-data/batches/batch=1,seed=3/epoch={epoch}/npy"
     seen = []
@@ -83,7 +83,7 @@ def check_limit(server, size, limit, *options):
 
 
 def check_pin(server):
-    """What is in stays in: a share c of the dataset in the cache is a share c of hits, in every
+    """Cached blocks stay: a share c of the dataset in the cache gives a share c of hits, in every
     epoch, and after a remount."""
     cache = fresh()
     options = f"cache={cache},cache_size=8M,block=4K,keep=pin,stage=off,ahead=0"
@@ -107,8 +107,9 @@ def check_pin(server):
 
 
 def check_once_beside_push(server, pace):
-    """What is made ahead of a reader is used once with him, and not fetched for an epoch nobody
-    has begun. Pages that the kernel has dropped are fetched again, rightly."""
+    """Blocks read ahead for a reader count as used once, together with the reader, and none is
+    fetched for an epoch that no reader has begun. Pages that the kernel has dropped are fetched
+    again, correctly."""
     cache, pause = fresh(), threading.Event()
     with mounted(f"{server.url}/", f"cache={cache},cache_size=8M,block=16K,keep=once"):
         folder = path("big-data/batches/batch=4/npy")
@@ -130,13 +131,13 @@ def check_once_beside_push(server, pace):
 
 
 def check_once_kept(server):
-    """keep=once: what has been used makes room; a second epoch fetches it again, and counts it."""
+    """keep=once: used blocks make room; a second epoch fetches them again, and counts that."""
     cache = fresh()
     daemon = start(f"{server.url}/", f"cache={cache},cache_size=4M,block=4K,keep=once")
     before = sent(server.log())
     equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the first pass")
     r = remote()
-    # The others found no room: they were fetched further ahead than the cache is large.
+    # The others did not fit: they were fetched further ahead than the cache is large.
     equal(r["evictions"] > 50, True, f"keep=once drops blocks: {r}")
     dropped = r["evictions"]
     fetched = sent(server.log()) - before
@@ -144,13 +145,13 @@ def check_once_kept(server):
     equal(read_anew(path("big-data/source/big-data")) == DATA, True, "the second pass")
     r = remote()
     equal(r["distinct_bytes"], len(DATA), "distinct bytes")
-    # What was dropped is fetched again; what found no room memory may still have.
+    # Dropped blocks are fetched again; memory may still have overflow blocks.
     again = r["demand_bytes"] + r["background_bytes"] - len(DATA)
     equal(again > dropped * 4096 // 2, True, f"a second pass is counted: {dropped} dropped, {r}")
     stop(daemon)
     for pace in (0, 0.01):
         calmly(check_once_beside_push, server, pace)
-    # With room enough blocks are dropped all the same when they have been used.
+    # Even with enough space used blocks are dropped.
     cache = fresh()
     daemon = start(f"{server.url}/", f"cache={cache},block=64K,keep=once,stage=off")
     for name in sorted(os.listdir(path("big-data/samples/raw"))):
@@ -161,7 +162,7 @@ def check_once_kept(server):
 
 
 def check_shared_limit(server):
-    """One limit for all that use the folder, and for its unpacked files."""
+    """One limit for all processes that use the folder, and for its unpacked files."""
     cache = fresh()
     with Watch(cache) as watch:
         options = f"cache={cache},cache_size=6M"
@@ -176,7 +177,8 @@ def check_shared_limit(server):
 
 
 def check_other_files():
-    """Unpacked files, indexes and outputs of commands are within the limit, or it is said why not."""
+    """Unpacked files, indexes and outputs of commands stay within the limit, or a message says why
+    not."""
     www = f"{PRIVATE}/www.packed"
     zeros = idx_bytes(np.zeros((128, 256, 256), dtype=np.uint8))  # 8 MiB, of which little is packed
     rows = b"".join(b"1 %d:0.5 %d:1\n" % (i % 100 + 1, i % 100 + 200) for i in range(100000))
@@ -238,7 +240,7 @@ def check_full_disk(server):
         equal(r["refused_inserts"] > 0 and r["errors"] == 0, True, f"{options}: {r}")
         if "%" in options:
             equal(r["cache_limit_bytes"], 4 * MiB * 90 // 100, f"{options}: in bytes")
-        # Another fills the disk to the last byte, and makes room again.
+        # Another process fills the disk to the last byte, and frees it again.
         with open(f"{at}/filler", "wb", buffering=0) as f:
             try:
                 while f.write(bytes(4096)):

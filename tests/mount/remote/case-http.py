@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A dataset on a web server is what it is on a disk, and each byte of it is fetched once: over
-three epochs, by two mounts, after a remount, and (but for what was under way) after kill -9. The
-server's log says so, and the counters say what the log says."""
+"""A dataset on a web server equals the one on a disk, and each byte of it is fetched once: over
+three epochs, by two mounts, after a remount, and (except transfers under way) after kill -9. The
+server's log proves it, and the counters agree with the log."""
 
 import os
 
@@ -59,7 +59,7 @@ def check_epoch(at, epoch, share=(0, 1)):
 
 
 def check_all(at):
-    """All bytes, in every way of showing them that is quick."""
+    """All bytes, in every quick encoding."""
     same(at, *(f"{name}/source/{file}" for name in ("t10k", "train")
                for file in os.listdir(f"{local.at}/{name}/source")))
     same(at, *(f"t10k/batches/batch=all/{file}" for file in (
@@ -69,7 +69,7 @@ def check_all(at):
 
 
 def staged(daemon):
-    """Everything is here."""
+    """Everything is staged."""
     found = remote(daemon.at)
     return found["staged_bytes"] == found["total_bytes"] and found
 
@@ -107,7 +107,7 @@ with Nginx(WWW) as server:
     check_once(server.log(), SIZES, "and a remount")
     equal(oct(os.stat(CACHE).st_mode & 0o777), "0o700", "mode of the cache folder")
 
-# ---- nothing but what is asked for ----
+# ---- only the requested bytes ----
 with Nginx(WWW) as server:
     one = start(f"{server.url}/mnist/", f"cache={PRIVATE}/lone,stage=off,block=16K")
     same(one.at, "train/samples/raw/031234.image.raw")

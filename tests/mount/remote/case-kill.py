@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""kill -9 of the daemon at random moments under load, many times: after each the next mount has the
-right bytes, and in the end the server has given the dataset, and what was under way, once."""
+"""kill -9 of the daemon at random moments under load, many times: each next mount has the right
+bytes, and in the end the server has sent the dataset once, apart from transfers under way."""
 
 import os
 import random
@@ -73,7 +73,7 @@ def main():
                        "all is staged", daemon)
         equal(r["bad_blocks"], 0, "blocks that a kill has damaged")
         stop(daemon)
-        # A block that was not whole, and what was on its way.
+        # Per kill: an incomplete block, and the bytes in flight.
         spare = KILLS * JOBS * BLOCK
         check_once(server.data(), {"/big-data": len(data)}, f"{KILLS} kills", spare=spare)
         left = [file for file, _ in files_below(CACHE) if file.endswith((".part", ".tmp"))]

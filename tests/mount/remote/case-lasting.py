@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A server with troubles that last, or with another file than before: a read fails with a clear
-error within `patience`, what is here is still read, and when the server is healthy again, so is the
-mount. A body that differs from SHA256SUMS."""
+"""A server with lasting failures, or with another file than before: a read fails with a clear error
+within `patience`, staged bytes can still be read, and when the server recovers, so does the mount.
+A body that differs from SHA256SUMS."""
 
 import errno
 import os
@@ -15,8 +15,8 @@ from servers import check_counters, error_of, place, read_anew, remote, sha256su
 
 
 def lasting(server):
-    """Failures that last: EIO after `patience`, and what is here is still read; then it works
-    again by itself."""
+    """Lasting failures: EIO after `patience`, while staged bytes can be read; then the mount
+    recovers by itself."""
     for what, action in (("503 for ever", bad.status(503)), ("resets for ever", bad.reset(100)),
                          ("stalls for ever", bad.stall(100)), ("no answers", bad.stall()),
                          ("wrong parts for ever", bad.content_range(shift=BLOCK, size_too=True)),
@@ -25,7 +25,7 @@ def lasting(server):
             start_of = read_anew(path("file-one/source/file-one"), size=4096)
             equal(start_of == DATA[:4096], True, what)
             server.script(FILE, action)
-            # A connection that gives a little is not one that gives nothing.
+            # A connection that delivers a little is not a stalled one.
             t.fails(errno.EIO, off=3_600_000, limit=15 if "resets" in what or "stalls" in what else None)
             equal(read_anew(path("file-one/source/file-one"), size=4096) == DATA[:4096], True,
                   f"{what}: what is here")
@@ -55,7 +55,7 @@ def check_gone(server):
 
 
 def check_changed(server):
-    """Another version: ESTALE for what is not here, never a mixture."""
+    """Another version: ESTALE for missing bytes, never a mixture."""
     for what, action in (("another ETag", bad.etag('"other"')),
                          ("another total", bad.content_range(total=1)),
                          ("removed", bad.status(404)), ("forbidden", bad.status(403))):
@@ -78,7 +78,7 @@ def check_changed(server):
         with Try(server, f"{what}, mounted anew") as t:
             equal(content(path("file-one/source/file-one")) == OTHER, True, "the new version")
         place(WWW, FILE[1:], DATA)
-    # A server that knows neither If-Match nor ETags: size and time tell.
+    # A server without If-Match and ETags: size and time decide.
     with Try(server, "no ETag", before=[("*", bad.without("ETag"), {"method": None})]) as t:
         t.right_or_error()
         place(WWW, FILE[1:], OTHER + b"x")
@@ -104,7 +104,7 @@ def check_sums(server):
     told = run("stage", "-o", f"cache={PRIVATE}/sums,patience=2,timeout=1", f"{server.url}/data/",
                  code=2)
     contains(told, "file-one", "SHA256SUMS")
-    # A bit that was wrong on the way: it is told, and what was wrong is not kept.
+    # A bit flipped on the way: it is reported, and the wrong bytes are not kept.
     options = f"cache={PRIVATE}/flip,block=16K,jobs=2"
     server.healthy()
     server.script(FILE, bad.flip(3_300_000))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""How a web server says what is there: SHA256SUMS, its index page, files=, or SOURCE is one file.
-Also packed files, redirects, names of all kinds, and what is not a listing."""
+"""How the files of a web server are listed: SHA256SUMS, its index page, files=, or SOURCE is one
+file. Also packed files, redirects, names of all kinds, and pages that are no listing."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ CACHES = iter(range(100))
 
 
 def fresh(*options):
-    """An option for a cache folder that is new."""
+    """The option for a new cache folder."""
     return ",".join([f"cache={PRIVATE}/cache.{next(CACHES)}", *options])
 
 
@@ -45,7 +45,7 @@ def check_train(*below):
               "the whole batch")
 
 
-# ---- SHA256SUMS: what it does not name is not there; binary marks, subfolders, "./" ----
+# ---- SHA256SUMS: other files do not exist; binary marks, subfolders, "./" ----
 fill("sums/sub")
 place(f"{WWW}/sums", "big", BIG)
 place(f"{WWW}/sums", "not-listed", ODD)
@@ -149,7 +149,7 @@ with Nginx(WWW) as server:
             contains(text(path("cut.gz/ERROR.txt")), "cut.gz")
     check_once(server.log(), sizes, "packed files, two mounts")
 
-# What unpacking takes long is shown on a terminal, and nowhere else.
+# Long unpacking is shown on a terminal, and nowhere else.
 with Nginx(WWW, more=f"location /slow/ {{ alias {WWW}/packed/; limit_rate 60k; }}") as server:
     for is_terminal in (True, False):
         ours, theirs = pty.openpty() if is_terminal else os.pipe()
@@ -168,7 +168,7 @@ with Nginx(WWW, more=f"location /slow/ {{ alias {WWW}/packed/; limit_rate 60k; }
         else:
             equal(said, "end", "what is said where there is no terminal")
 
-# ---- a user from ~/.netrc: sent to the server, and told of by its name only ----
+# ---- a user from ~/.netrc: sent to the server; messages have only the name ----
 os.makedirs(f"{PRIVATE}/home")
 with open(f"{PRIVATE}/passwords", "w", encoding="ascii") as f:
     f.write("me:{PLAIN}hush-hush\n")

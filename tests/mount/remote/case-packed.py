@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Packed files of a server, staged by many at once: each byte is fetched once, whoever unpacks them
-first and drops what was packed; also if that one is killed."""
+"""Packed files of a server, staged by many processes at once: each byte is fetched once, whichever
+process unpacks them first and drops the packed bytes; also if that process is killed."""
 
 import gzip
 import subprocess
@@ -38,7 +38,7 @@ def stage_at(server, cache, options=""):
 
 
 def check_unpacked(server, cache, what):
-    """The unpacked files are there, and nothing of the packed ones."""
+    """The unpacked files exist, and nothing of the packed ones."""
     equal(locks_in(cache), [], f"{what}: locks that are left")
     equal(sorted(st.st_size for _, st in files_below(f"{cache}/unpacked")),
           sorted(len(data(i)) + len(f"{server.url}/part{i}.gz") + 64 for i in range(FILES)),
@@ -47,7 +47,7 @@ def check_unpacked(server, cache, what):
 
 
 def check_stages(server, sizes, number, options):
-    """Three processes at once; of a small block, so that there is a lot to do twice."""
+    """Three processes at once; small blocks, so that much could be done twice."""
     cache = f"{PRIVATE}/stages{number}"
     what = f"3 stages, round {number}, {options}"
     server.forget()
@@ -75,8 +75,8 @@ def check_with_mounts(server, sizes):
 
 
 def check_killed(server, sizes, least):
-    """One of three is killed when so many bytes have come: what it had asked for, and was not
-    published, comes again."""
+    """One of three is killed after that many bytes: only bytes that it had requested and not
+    published come again."""
     cache = f"{PRIVATE}/killed{least}"
     what = f"one of three killed at {least}"
     server.forget()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A path with cache= is staged as a remote is: each byte read once, files that are gone afterwards
-are still read where they are staged, and what has changed is an error, never a mixture."""
+"""A path with cache= is staged like a remote: each byte is read once, staged bytes of removed files
+can still be read, and a changed file is an error, never a mixture."""
 
 import errno
 import gzip
@@ -60,7 +60,7 @@ def check_same():
 
 
 def check_gone():
-    """The source is removed: what is staged is served, the rest is ESTALE (or EIO)."""
+    """The source is removed: staged bytes are served, the rest is ESTALE (or EIO)."""
     shutil.rmtree(SOURCE)
     write("here-data", OLD)
     write("there-data", NEW)
@@ -83,7 +83,8 @@ def check_gone():
 
 
 def check_changed():
-    """Another version: ESTALE and a log line for what is not staged; the next mount has the new."""
+    """Another version: ESTALE and a log line for missing bytes; the next mount has the new
+    version."""
     for what in ("rewritten", "replaced", "cut", "touched"):
         shutil.rmtree(SOURCE)
         write("one-data", OLD)
@@ -120,7 +121,7 @@ def check_changed():
 
 
 def check_options():
-    """stage=off, rate= and jobs= of a path; values that are no good."""
+    """stage=off, rate= and jobs= of a path; invalid values."""
     shutil.rmtree(SOURCE)
     write("big-data", OLD)
     with mounted(SOURCE, fresh("stage=off")):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Buckets of Ceph's S3 gateway: long listings, odd keys, both styles of addresses, profiles,
-anonymous access, wrong keys; and the secret stands nowhere but where it was."""
+anonymous access, wrong keys; and the secret appears nowhere else."""
 
 import json
 import os
@@ -96,7 +96,7 @@ def check_listing(options):
 
 
 def check_access(s3, options):
-    """Who may, and who is told why not."""
+    """Access that is allowed, and the messages where it is refused."""
     bare = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
     bare.update(HOME=f"{PRIVATE}/nobody", AWS_EC2_METADATA_DISABLED="true")
     keys = {"AWS_ACCESS_KEY_ID": s3.KEY}
@@ -148,7 +148,7 @@ aws_secret_access_key = {s3.SECRET}
 
 
 def check_secret(s3, options):
-    """It stands in no argument, message, log, status or file of the cache folder."""
+    """It is in no argument, message, log, status or file of the cache folder."""
     for option in (f"secret={s3.SECRET}", f"endpoint=http://a:{s3.SECRET}@127.0.0.1/",
                    f"aws_secret_access_key={s3.SECRET}"):
         said = run("info", "-o", option, "s3://data/mnist", code=1)
@@ -185,7 +185,7 @@ with Ceph() as gateway:
         check_mnist()
     with mounted("s3://public/mnist", f"{fresh()},{AT},anonymous"):
         check_mnist()
-    # It goes away, and the mount says so in time.
+    # The gateway goes away, and reads fail in time.
     late = start("s3://data/many", f"{fresh()},{AT},stage=off,patience=2,timeout=1")
     gateway.stop()
     contains(run("stage", "-o", f"{fresh()},{AT},patience=1,timeout=1", "s3://data/mnist", code=2),

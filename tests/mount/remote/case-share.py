@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """One cache folder for all: 8 processes that read, 3 mounts and `epochfs stage` at once fetch each
-byte once. One that hangs or is killed while it fetches does not keep the others from their bytes."""
+byte once. A process that hangs or is killed while it fetches does not block the others."""
 
 import random
 import signal
@@ -23,7 +23,7 @@ def data():
 
 
 def reader(at, seed):
-    """Samples in an order of its own, then all of it."""
+    """Read samples in its own order, then everything."""
     rng, want = random.Random(seed), data()
     for i in rng.sample(range(N), N // (10 if SLOW else 2)):
         got = read_anew(at, f"big-data/samples/raw/{i:06d}.image.raw")
@@ -74,7 +74,7 @@ def check_counted(server):
 
 
 def check_holder(server, what, hurt):
-    """A mount that fetches is hurt while it holds claims; the other gets all bytes."""
+    """A mount is stopped or killed while it fetches and holds claims; the other gets all bytes."""
     cache = f"{PRIVATE}/cache.{what}"
     options = f"cache={cache},patience=10,timeout=2,jobs=4"
     holder = start_at(f"holder-{what}", f"{server.url}/", options)
@@ -87,7 +87,7 @@ def check_holder(server, what, hurt):
     if what == "killed":
         equal(e, 0, "a read while the holder is dead; errno")
         run("umount", holder.at)
-    else:  # it may well come back: an error, or the bytes, but no waiting for ever
+    else:  # it may come back: an error, or the bytes, but no endless wait
         holder.send_signal(signal.SIGCONT)
     equal(read_anew(other.at, "big-data/source/big-data") == data(), True, f"{what}: the bytes")
     if what != "killed":

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""A bucket behind the site cache: two nodes that read it unsigned make the gateway send each byte
-once; so does a presigned URL. What nodes sign themselves is refused, and said to be."""
+"""A bucket behind the site cache: for two nodes that read it unsigned the gateway sends each byte
+once; the same with a presigned URL. Requests that nodes sign themselves are refused, with a
+message."""
 
 import os
 import subprocess

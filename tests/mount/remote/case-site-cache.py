@@ -38,13 +38,13 @@ for file, data in DATA.items():
 
 
 def in_mount(name):
-    """Where the bytes of a source file are in a mount."""
+    """The place of a source file's bytes in a mount."""
     folder, base = os.path.split(name)
     return f"train/train/source/{base}" if folder == "train" else f"{name}/source/{base}"
 
 
 def read_all(daemon, seed, wrong):
-    """Every piece of every file, in an order of this node's own."""
+    """Every piece of every file, in this node's own order."""
     order = random.Random(seed)
     pieces = [(name, at) for name, data in DATA.items() for at in range(0, len(data), PIECE)]
     order.shuffle(pieces)
@@ -55,7 +55,7 @@ def read_all(daemon, seed, wrong):
 
 
 def check_nodes(origin, site):
-    """All at once; then a fifth, when the origin is gone but for its answers of what is there."""
+    """All nodes at once; then a fifth, when the origin sends only listings and versions."""
     nodes = [start_at(f"node{i}", f"{site.at}/", f"cache={PRIVATE}/cache.{i}")
              for i in range(NODES)]
     wrong = []
@@ -99,7 +99,7 @@ def old_pieces(file, old):
 
 
 def check_changed(site):
-    """Another version at the origin, as large as the old one, when some of it is known."""
+    """Another version at the origin, of the same size, after some of the old one was read."""
     name = "later/three-data"
     old, new = any_images(5000), any_images(5000)
     place(WWW, name, old)
@@ -112,7 +112,7 @@ def check_changed(site):
     good, stale = old_pieces(at, old)
     equal(good > 0 and stale > 0, True, f"{good} pieces of the old version, {stale} errors")
     contains(log_text("log.changed"), "three-data: the file was changed")
-    # Who mounts now has the new one, through the same cache.
+    # A new mount has the new version, through the same cache.
     other = start(f"{site.at}/later/", f"cache={PRIVATE}/cache.new")
     equal(content(other.at, "three-data/source/three-data") == new, True, "the new version")
     stop(other)
@@ -153,7 +153,7 @@ def ask(site, name, **headers):
 
 
 def check_kept(origin, site):
-    """What is kept: versions that are named, and only what everybody may read."""
+    """The cache keeps only named versions, and only bytes that everybody may read."""
     with urllib.request.urlopen(urllib.request.Request(f"{origin.url}/one-data", method="HEAD"),
                                 timeout=DEADLINE) as reply:
         tag = reply.headers["ETag"]
@@ -165,7 +165,7 @@ def check_kept(origin, site):
 
 
 def check_words():
-    """make-conf takes nothing that would not be what it must be."""
+    """make-conf refuses invalid values."""
     good = "https://data.example.org"
     contains(make_conf(good), "server data.example.org:443;", "listen 8080;", "max_size=100g")
     contains(make_conf("http://h:81/"), "server h:81;", "proxy_set_header Host h:81;")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""HTTPS with a CA of one's own: ca= names it; without it, and for another host's certificate, the
-mount fails and says why. HTTP/2 where it is offered."""
+"""HTTPS with a private CA: ca= names it; without it, and with another host's certificate, the mount
+fails and says why. HTTP/2 if the server offers it."""
 
 import os
 import shutil

@@ -22,7 +22,7 @@ def make_conf(*arguments, code=0):
 
 
 def start_site(origin, folder):
-    """None: the port was taken meanwhile."""
+    """None: another process took the port."""
     port = free_port()
     os.makedirs(folder, exist_ok=True)
     with open(f"{folder}/epochfs.conf", "w", encoding="utf-8") as f:

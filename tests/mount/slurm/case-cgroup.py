@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""proctrack/cgroup, as most clusters have it: what a step has started ends with the step, a daemon of its
-own session, too. So job.sh keeps a step; and what the prolog has mounted is no part of any."""
+"""proctrack/cgroup, as on most clusters: processes started by a step end with the step, even a
+daemon in its own session. So job.sh keeps a step alive; and the prolog's mount belongs to no
+step."""
 
 import os
 import signal
@@ -18,7 +19,7 @@ images, _ = small(N, side=28)
 
 
 def daemon_of_a_step(cluster):
-    """Why a step has to live as long as its mount."""
+    """Why a step must live as long as its mount."""
     job = cluster.batch(f"""
         at=$SLURM_TMPDIR/at; mkdir "$at"
         srun -N1 -n1 $EPOCHFS mount {SOURCE} "$at"
@@ -49,7 +50,7 @@ def step_killed(cluster):
 
 
 def prolog(cluster):
-    """Steps come and go, and the mount stays: of the first, a task that outlives it is ended."""
+    """Steps come and go, and the mount stays; a task that outlives the first step is ended."""
     job = cluster.batch(f"""
         srun -N2 -n2 bash -c 'setsid sleep 1000 & cat "$EPOCHFS_MOUNT/README.txt" >/dev/null'
         srun {cluster.task} epoch

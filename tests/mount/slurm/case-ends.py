@@ -27,7 +27,7 @@ def cancelled(cluster, source):
 
 
 def daemon_killed(cluster, source):
-    """Its tasks are told, and the job ends."""
+    """Its tasks get an error, and the job ends."""
     job = cluster.reading(source)
     cluster.kill_daemons()
     contains(cluster.wait_over(job), "Error")
@@ -35,7 +35,8 @@ def daemon_killed(cluster, source):
 
 
 def daemon_stopped(cluster, source):
-    """A task whose request it has taken cannot even be killed; the epilog ends both, if late."""
+    """A task with a request at the stopped daemon cannot even be killed; the epilog ends both,
+    though late."""
     job = cluster.reading(source)
     cluster.kill_daemons(signal.SIGSTOP)
     cluster.call("scancel", str(job))
@@ -50,7 +51,7 @@ def tasks_killed(cluster, source):
 
 
 def slurmd_killed(cluster, source):
-    """The job goes on without it, and its mounts; who comes after it runs the epilog."""
+    """The job and its mounts go on without slurmd; its successor runs the epilog."""
     job = cluster.reading(source)
     end_process(cluster.processes[2])
     for path in glob.glob(f"{cluster.dir}/out/{job}.*.reading"):

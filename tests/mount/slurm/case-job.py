@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""job.sh, which needs no administrator: a mount of the job's own on each node, one step long-lived for
-those that come and go. However it ends, nothing is left; what SIGKILL leaves goes with the next job."""
+"""job.sh, which needs no administrator: a mount for the job on each node, held by one long-lived
+step while others come and go. However the job ends, nothing is left; the next job removes what
+SIGKILL leaves."""
 
 import subprocess
 import time
@@ -61,7 +62,7 @@ def daemon_killed(cluster):
 
 
 def kill_all(cluster):
-    """At once, so that nothing of the job can clean up."""
+    """Kill everything at once, so that nothing of the job can clean up."""
     job = reading(cluster)
     slurm.kill_tasks()
     cluster.kill_daemons()
@@ -76,7 +77,7 @@ def all_killed(cluster):
 
 
 def all_killed_then_clean(cluster):
-    """Or the administrator's script, which knows of mounts only, and then the next job."""
+    """Or the administrator's script, which removes only mounts, and then the next job."""
     kill_all(cluster)
     subprocess.run([f"{cluster.tools}/clean"], check=True, env=dict(
         cluster.environment, SLURMD_NODENAME=cluster.nodes[0],

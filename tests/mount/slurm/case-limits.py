@@ -17,7 +17,7 @@ images, _ = small(N, side=28)
 
 
 def lasting_cache(cluster, source):
-    """Of one that stays, no lock and no unfinished file is left by a daemon that was killed."""
+    """In a lasting cache a killed daemon leaves no lock and no unfinished file."""
     caches = f"{cluster.dir}/caches"
     with open(f"{cluster.dir}/settings.sh", "a", encoding="ascii") as f:
         f.write(f"caches={caches}.$SLURMD_NODENAME\n")
@@ -29,7 +29,8 @@ def lasting_cache(cluster, source):
 
 
 def disk_full(cluster, source):
-    """A cache that holds a quarter of the source: all is served, and the disk is free afterwards."""
+    """A cache for a quarter of the source: all bytes are served, and the disk is free
+    afterwards."""
     disks = [f"{cluster.dir}/jobs.{node}" for node in cluster.nodes]
     for disk in disks:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "small", disk], check=True)
@@ -45,7 +46,7 @@ def disk_full(cluster, source):
 
 
 def time_limit(cluster, source):
-    """Slurm looks every half a minute."""
+    """Slurm checks the limit every half minute."""
     job = cluster.reading(source)
     end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 2))
     subprocess.run(["scontrol", "update", f"JobId={job}", f"EndTime={end}"], check=True,

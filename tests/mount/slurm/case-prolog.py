@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Prolog and epilog: each node mounts what the job's comment names, as its user; the tasks read
-disjoint ranks whose union is the epoch; afterwards nothing is left. Whatever a comment says, the job
-runs and its nodes stay in service. What dead jobs have left goes with the next prolog."""
+disjoint ranks with the epoch as their union; afterwards nothing is left. Whatever a comment says,
+the job runs and its nodes stay in service. The next prolog removes what dead jobs have left."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ TASKS = 'echo "mount: $EPOCHFS_MOUNT"; srun {task} epoch'
 
 
 def reads(cluster):
-    """Two nodes with two tasks each. The figures are what a job waits for."""
+    """Two nodes with two tasks each. The printed figures are the waits of a job."""
     job = cluster.batch(TASKS.format(task=cluster.task), f"--comment=epochfs:{SOURCE}")
     said = cluster.wait_over(job)
     cluster.check_nothing_left("after a job")
@@ -37,7 +37,7 @@ def reads(cluster):
 
 
 def no_mount(cluster, what, comment, *words):
-    """The job runs, and is told why it has no mount."""
+    """The job runs, and its output says why it has no mount."""
     job = cluster.batch('ls "$EPOCHFS_MOUNT"; cat "$EPOCHFS_MOUNT/ERROR.txt"',
                         f"--comment=epochfs:{comment}")
     contains(cluster.wait_over(job), "ERROR.txt", f"{cluster.nodes[0]}: epochfs: ", *words)
@@ -61,7 +61,7 @@ def other_comments(cluster):
 
 
 def blanks_and_caches(cluster):
-    """A blank in the name; a path that is staged; what of it is in the node's cache."""
+    """A space in the name; a staged path, and its bytes in the node's cache."""
     os.symlink(SOURCE, f"{PRIVATE}/two words")
     job = cluster.batch(
         f'srun {cluster.task} epoch; ls "${{EPOCHFS_MOUNT%/mnt}}/cache/staged"',
@@ -73,7 +73,7 @@ def blanks_and_caches(cluster):
 
 
 def silent_remote(cluster):
-    """One that takes connections and says nothing: the prolog ends in its time."""
+    """A remote that accepts connections and sends nothing: the prolog ends in time."""
     settings = f"{cluster.dir}/settings.sh"
     before = content(settings)
     with open(settings, "a", encoding="ascii") as f:
@@ -119,7 +119,7 @@ def leftovers(cluster):
 
 
 def lasting_caches(cluster):
-    """Each user has one that stays."""
+    """Each user has a lasting cache."""
     with open(f"{cluster.dir}/settings.sh", "a", encoding="ascii") as f:
         f.write(f"caches={cluster.dir}/caches.$SLURMD_NODENAME options=cache=node\n")
     for turn in ("first", "second"):

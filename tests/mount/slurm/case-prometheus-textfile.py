@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """mount-scripts/prometheus-textfile: the metrics of several mounts become one text that keeps all
-rules, and a mount that is dead is told of."""
+rules, and a dead mount is reported."""
 
 import os
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What is in mount-scripts/systemd: systemd takes the units, and what it would run does what it
-should: the service is ready when the mount answers, has the rights it needs, is mounted again after
-its daemon was killed, and leaves nothing behind. The lines for fstab become the units they should."""
+"""The files of mount-scripts/systemd: systemd accepts the units, and their commands work: the
+service is ready when the mount answers, has the rights it needs, is mounted again after its daemon
+was killed, and leaves nothing behind. The lines for fstab become the right units."""
 
 import os
 import re
@@ -42,7 +42,7 @@ UNIT = settings()
 # ---- what systemd says ----
 
 def systemd_verify(*files):
-    """It says nothing of these units."""
+    """systemd-analyze has no complaint about these units."""
     if not shutil.which("systemd-analyze"):
         print("without systemd-analyze (package systemd)")
         return
@@ -63,7 +63,7 @@ def check_unit():
     with open(f"{folder}/epochfs@test.service", "w", encoding="utf-8") as f:
         f.write(text.replace("ExecStart=epochfs", f"ExecStart={EPOCHFS}"))
     systemd_verify(f"{folder}/epochfs@test.service")
-    # What would keep the mount to the service alone.
+    # Settings that would hide the mount from other processes.
     for word in ("ProtectSystem", "ProtectHome", "PrivateTmp", "PrivateDevices", "PrivateMounts",
                  "ReadOnlyPaths", "InaccessiblePaths", "ProtectKernel", "ProtectControlGroups",
                  "RootDirectory", "DynamicUser", "BindPaths", "TemporaryFileSystem", "ProtectProc"):
@@ -71,7 +71,7 @@ def check_unit():
 
 
 def generated(fstab):
-    """name -> text of the units that systemd makes of a fstab."""
+    """name -> text of the units that systemd makes from a fstab."""
     out = f"{PRIVATE}/generated"
     folders = [f"{out}/{kind}" for kind in ("normal", "early", "late")]
     for folder in folders:
@@ -108,12 +108,12 @@ def check_fstab():
 # ---- what it would run ----
 
 def words(line):
-    """The words of an Exec line, with what stands in CONF."""
+    """The words of an Exec line, with the values of CONF."""
     return [re.sub(r"\$\{(\w+)\}", lambda m: CONF[m[1]], word) for word in line.split()]
 
 
 def with_rights(command):
-    """The command with the rights that the unit leaves it."""
+    """The command, run with the unit's restricted rights."""
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         return command
     kept = ",".join("+" + word.removeprefix("CAP_").lower()
@@ -128,7 +128,7 @@ def environment(**more):
 
 
 def start_service(address):
-    """Returns it when it has said that it is ready. address: of NOTIFY_SOCKET."""
+    """Returns the service once it has reported that it is ready. address: of NOTIFY_SOCKET."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(address.replace("@", "\0", 1) if address.startswith("@") else address)
         s.settimeout(DEADLINE)
@@ -142,7 +142,7 @@ def start_service(address):
 
 
 def stop_post(result):
-    """What is run when the service has ended; returns what it says."""
+    """Run the commands for the end of the service; returns their output."""
     line = UNIT["Service.ExecStopPost"]
     script = re.fullmatch(r"-/bin/sh -c '(.*)'", line)[1].replace("$$", "$")
     done = subprocess.run(["/bin/sh", "-c", script], stdin=subprocess.DEVNULL, timeout=DEADLINE,

@@ -2,10 +2,11 @@
 """A task of the jobs of case-slurm-*.py: reads its rank of the images below $EPOCHFS_MOUNT.
 
     task.py first      its first batch
-    task.py epoch      the epoch, once; which samples it has seen is in <job>.<task>.read.npy
-    task.py forever    one epoch after another; <job>.<task>.reading when it has begun
+    task.py epoch      the epoch, once; <job>.<task>.read.npy has the samples read
+    task.py forever    one epoch after another; makes <job>.<task>.reading when it has begun
 
-The files are made in the current folder. Each image must be that of images.npy beside this program.
+The files are made in the current folder. Each image must equal that of images.npy beside this
+program.
 """
 
 import itertools

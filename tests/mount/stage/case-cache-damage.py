@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""A cache folder that somebody damages at random while mounts use it: staged files, unpacked files,
-indexes, the marker and `room` are cut, made longer, cut and made long again, overwritten, swapped,
-removed, or replaced by a folder, a link, a pipe. Whatever is read is right, or an error; the
-daemons live on; and the next mount of what is left gives right bytes, an error, or says why not.
+"""A cache folder that is damaged at random while mounts use it: staged files, unpacked files,
+indexes, the marker and `room` are truncated, extended, truncated and extended again, overwritten,
+swapped, removed, or replaced by a folder, a link, a pipe. Every read is right, or an error; the
+daemons live on; and the next mount of the rest gives right bytes, an error, or says why it cannot
+start.
 
-Left out is what docs/staging.md excepts ("What is checked, and when"): content of a staged file
-that is overwritten in place after a mount has compared it. All else of staged files is overwritten.
+The exception of docs/staging.md ("What is checked, and when") is left out: content of a staged
+file, overwritten in place after a mount has compared it. All else of staged files is overwritten.
 
     DAMAGE_SEED=7 DAMAGE_ROUNDS=500    another seed, or a longer run
 
@@ -34,7 +35,7 @@ rng = random.Random(SEED)
 print(f"seed {SEED}, {ROUNDS} rounds", flush=True)
 
 
-# ---- what is read ----
+# ---- reads ----
 
 def make_source():
     numbers = np.random.default_rng(SEED)
@@ -51,7 +52,7 @@ def make_source():
 
 
 def what_is_there():
-    """Files of a mount that nobody damages, by path, and what they hold."""
+    """Files of an undamaged mount, by path, and their content."""
     found = {}
     for folder, folders, names in os.walk(MOUNTPOINT):
         folders[:] = [name for name in folders if name != ".epochfs"]
@@ -107,7 +108,7 @@ def cut_and_grow(file):
 
 
 def places(file):
-    """Where bytes may be overwritten under a mount: all but the content of a staged file."""
+    """The places to overwrite under a mount: all but the content of a staged file."""
     size = size_of(file)
     if "/staged/" not in file:
         return [(0, size)]
@@ -150,7 +151,7 @@ def swap(file):
 
 
 def copy_back(file):
-    """Replaced by what it was at the beginning: another file under the name."""
+    """Replace it by a copy of its first state: another file under the name."""
     old = os.path.join(KEPT, os.path.relpath(file, CACHE))
     if os.path.isfile(old):
         shutil.copy2(old, file + ".x")
@@ -186,7 +187,7 @@ def damage_one():
         return "nothing is left"
     file = rng.choice(folders[rng.choice(sorted(folders))])
     what = rng.choice(sorted(DAMAGES))
-    with contextlib.suppress(OSError):  # it is gone meanwhile, or was done before
+    with contextlib.suppress(OSError):  # it is gone meanwhile, or was replaced before
         DAMAGES[what](file)
     return f"{os.path.relpath(file, CACHE)}: {what}"
 
@@ -224,7 +225,7 @@ def one_round(reader):
 
 
 def next_mount(reader):
-    """It starts, or says why not (exit code 4: the cache folder)."""
+    """The next mount starts, or says why not (exit code 4: the cache folder)."""
     log = f"{PRIVATE}/log.next"
     with open(log, "wb") as f:
         daemon = subprocess.Popen([EPOCHFS, "mount", "-f", "-o", options(), SOURCE, MOUNTPOINT],

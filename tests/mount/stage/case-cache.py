@@ -69,7 +69,7 @@ def check_reuse():
 
 
 def check_damage():
-    """What is not whole is unpacked again; what a dead process left is taken over."""
+    """A damaged file is unpacked again; the unfinished file of a dead process is taken over."""
     fresh_cache()
     with mounted():
         pass
@@ -146,8 +146,8 @@ def check_where():
 
 
 def check_unwritable():
-    """A cache that the user named and that cannot be is exit code 4; a default one is told in
-    ERROR.txt of the files that need it, and plain files work."""
+    """An unusable cache that the user named is exit code 4; a default one is reported in ERROR.txt
+    of the files that need it, and plain files work."""
     message = run("mount", "-o", "cache=/dev/null/x", SOURCE, MOUNTPOINT, code=4)
     contains(message, "cache folder /dev/null/x", "cache=")
     equal(message.count("\n"), 1, message)
@@ -230,6 +230,6 @@ check_where()
 check_unwritable()
 check_not_ours()
 check_full()
-daemon = start()  # the cache goes away under the mount: what is open can still be read
+daemon = start()  # the cache goes away under the mount: open files can still be read
 check_content()
 stop(daemon)

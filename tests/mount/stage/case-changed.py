@@ -19,7 +19,7 @@ NEW = rng.integers(128, 256, (N, 20, 20), dtype=np.uint8)
 
 
 def touch_later(file):
-    """What the file holds from now on has another time than before, also on coarse clocks."""
+    """Give the file's new content another time than before, even on coarse clocks."""
     st = os.stat(file)
     os.utime(file, ns=(st.st_atime_ns, st.st_mtime_ns + 1_000_000))
 
@@ -111,7 +111,7 @@ def check_change(change):
         os.stat(f"{at}/{file}")
     check_pieces(every, OLD.size)
     equal(status()["read_errors"] > errors, True, "read_errors")
-    for file, want in kept.items():  # what the kernel has is still right
+    for file, want in kept.items():  # the kernel's pages are still right
         try:
             equal(content(file), want, file)
         except OSError as e:
@@ -141,7 +141,7 @@ with mounted():
     expect_error(GONE, content, path("train/samples/raw/000001.label.raw"))
     equal(status()["datasets"], 1, "status answers")
 
-# A new mount sees what is there now; a hard link elsewhere does not disturb.
+# A new mount sees the present files; a hard link elsewhere does no harm.
 images, labels = small(50, seed=2)
 os.link(f"{SOURCE}/train-images-idx3-ubyte", f"{PRIVATE}/linked")
 with mounted():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""epochfs stage without room for all: what it says is staged lies in the cache folder, also what
-another process has staged, and what was under way when the room ended."""
+"""epochfs stage with too little space: the bytes that it reports as staged are in the cache folder,
+including those of other processes, and those under way when the space ran out."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def cache(name, *options):
 
 
 def short_of(options, server):
-    """MiB that are missing, and that are staged, as a stage without room says."""
+    """The missing and the staged MiB, from the message about too little space."""
     said = run("stage", "-o", options, f"{server.url}/", code=4)
     found = re.search(r"want ([0-9.]+) MiB more \(([0-9.]+) (MiB|B) of ([0-9.]+) MiB are staged\)", said)
     missing, staged, unit, total = found.groups() if found else (0, 0, said, 0)
@@ -32,7 +32,7 @@ def short_of(options, server):
 
 
 def check_under_way(server):
-    """Room for three files of eight: what is said is what lies there, and does not shrink."""
+    """Space for three files of eight: the reported bytes are in the folder, and do not shrink."""
     before = 0
     for _ in range(3):
         staged = short_of(cache("a", "cache_size=7M"), server)
@@ -44,7 +44,7 @@ def check_under_way(server):
 
 
 def check_others(server):
-    """The last three of eight files were staged by other processes, and nothing else has room."""
+    """Other processes have staged the last three of eight files, and no other file fits."""
     for i in range(FILES - 3, FILES):
         run("stage", "-o", cache("b"), f"{server.url}/file-{i}")
     for options in ["cache_size=6300K"], ["cache_size=6300K", "jobs=2"]:
@@ -52,7 +52,7 @@ def check_others(server):
 
 
 def check_full_disk(server):
-    """The room ends with the disk."""
+    """The disk is full."""
     folder = f"{PRIVATE}/cache.full"
     os.mkdir(folder)
     if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "none", folder],

@@ -45,7 +45,7 @@ def background(*arguments):
 
 
 def check_whole(server):
-    """All of it, then a mount with the server gone."""
+    """Stage everything, then mount with the server gone."""
     options = fresh()
     quiet = run("stage", "-o", options, f"{server.url}/")
     equal("\r" in quiet, False, f"no progress where there is no terminal: {quiet!r}")
@@ -82,7 +82,7 @@ def check_progress(server):
 
 
 def check_resume(server):
-    """Ctrl-C, SIGTERM and kill -9: the next one goes on where it was."""
+    """Ctrl-C, SIGTERM and kill -9: the next stage goes on from there."""
     options = fresh("jobs=2")
     server.forget()
     server.rate, server.sendbuf = 2 * MiB, BLOCK
@@ -106,7 +106,7 @@ def check_resume(server):
 
 
 def check_codes(server):
-    """What it says when it cannot."""
+    """Exit codes and messages of failures."""
     options = fresh("patience=1", "timeout=1")
     server.script("/sub/two-data", bad.status(404))
     contains(run("stage", "-o", options, f"{server.url}/", code=2), "two-data")
@@ -170,7 +170,7 @@ def check_checks(server):
 
 
 def check_cache_commands(server):
-    """list names what is there; prune removes what nobody uses, and nothing else."""
+    """list names the files; prune removes only unused ones."""
     options = fresh()
     folder = folder_of(options)
     run("stage", "-o", options, f"{server.url}/")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""With allow_other nobody reads through the mount what the kernel would not let them read in SOURCE,
-and learns no names or counts: folders' permissions count, with owners of their own."""
+"""With allow_other users can read through the mount only what the kernel lets them read in SOURCE,
+and learn no other names or counts: permissions of folders count, also with different owners."""
 
 import gzip
 import os
@@ -60,7 +60,7 @@ if not has_acl:
 
 
 def files_of(top):
-    """Every file and folder that epochfs shows of a folder of SOURCE."""
+    """Every file and folder that epochfs shows for a folder of SOURCE."""
     return [os.path.join(folder, name) for folder, folders, files in os.walk(top)
             for name in folders + files]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Rows I-1 to I-18 of the IDX table, pointers, odd files and odd names: each is answered with an
-ERROR.txt or a dataset, and the good files beside it work."""
+"""Rows I-1 to I-18 of the IDX table, pointers, odd files and odd names: each gives an ERROR.txt or
+a dataset, and the good files beside it work."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ARRAY = np.arange(60, dtype=np.uint8).reshape(5, 3, 4)
 GOOD = idx_bytes(ARRAY)
 MAX = 2 ** 32 - 1
 
-# name: (content, byte offset, what must stand in the message)
+# name: (content, byte offset, text that the message must have)
 BAD = {
     "i-01-magic-first-byte": (b"\x01" + GOOD[1:], 0, ["want 00 00", "found 01 00"]),
     "i-01-magic-second-byte": (b"\0\x01" + GOOD[2:], 0, ["want 00 00", "found 00 01"]),
@@ -54,7 +54,7 @@ BAD = {
     "prose": (b"hello, world\n", 0, ["want 00 00", "libsvm", "found 68 65 6c 6c"]),
 }
 
-# Rows that are data all the same.
+# Rows that are valid data.
 FINE = {
     "i-04-four-dimensions": ARRAY.reshape(5, 3, 2, 2),
     "i-07-no-samples": ARRAY[:0],

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Files of kinds that have no reader are called by their names, in ERROR.txt, on the terminal, and
-where a login page came instead of data."""
+"""Files of unsupported kinds are named by their kind, in ERROR.txt and on the terminal; also a
+login page in the place of data."""
 
 import io
 import json

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Rows I-9 and I-10: sparse files far beyond 2^31, up to 10^9 samples; nothing is held per file."""
+"""Rows I-9 and I-10: sparse files far beyond 2^31, up to 10^9 samples; the daemon keeps nothing per
+file."""
 
 import os
 import random

@@ -78,7 +78,7 @@ def check_combinations():
 
 
 def check_unions():
-    """Ranks and parts share an epoch out: nothing is lost, nothing twice."""
+    """Ranks and parts divide an epoch: no sample is lost or repeated."""
     for ranks, extra in ((3, "seed=5"), (4, "seed=5,shuffle=window:8"), (2, "")):
         seen = []
         for k in range(ranks):
@@ -149,7 +149,7 @@ def check_spellings():
 
 
 def check_growing():
-    """What was opened is listed at once, also where the listing was in the kernel's cache."""
+    """An opened plan is listed at once, even if the kernel had cached the listing."""
     folder = path("one/batches")
     before = os.listdir(folder)
     for i in range(30):
@@ -189,7 +189,7 @@ def check_listed_by_option():
 
 
 def check_page():
-    """What it says to type is there."""
+    """The commands on the page work."""
     typed = re.findall(r"^ +ls '(.*?)'", content(path("train/batches/README.txt")).decode(), re.M)
     equal(len(typed), 2, "examples")
     for name in typed:
@@ -198,7 +198,7 @@ def check_page():
 
 
 def check_refused():
-    """A mistyped plan: what was meant is in the log, once, and in the status."""
+    """A mistyped plan: the suggestion is in the log, once, and in the status."""
     before = log_text().count("sed=7")
     for _ in range(3):
         expect_error(errno.ENOENT, os.stat, path("train/batches/batch=4,sed=7/epoch=0"))

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Links of SOURCE: those that stay in it are followed; those that leave it are refused, by mounts,
-info and stage, with what to say; `-o allow_outside` follows them. A cache of a model hub is one."""
+"""Links of SOURCE: those that stay in it are followed; those that leave it are refused by mounts,
+info and stage, with the option that allows them: `-o allow_outside`. The cache of a model hub is an
+example."""
 
 import os
 import time
@@ -69,6 +70,6 @@ for options in ([], [f"cache={PRIVATE}/cache"]):
         equal(len(found), 1, f"one file: {found}")
         equal(log_text("log.hub"), "", "the log")
 
-# ---- files of a list are named by the user ----
+# ---- files of a list: the user has named them ----
 os.symlink(f"{HUB}/blobs/0123", f"{PRIVATE}/named-data")
 run("info", f"{PRIVATE}/named-data;{SOURCE}/train-labels-idx1-ubyte")

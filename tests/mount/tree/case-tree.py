@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The tree of Fashion-MNIST: what is listed opens, and so on."""
+"""The tree of Fashion-MNIST: every listed name opens, and so on."""
 
 import errno
 import gzip
