@@ -20,7 +20,7 @@ def info(server, url, what):
     begin = time.monotonic()
     said = run("info", *QUICK, server.url + url, code=2)
     took(time.monotonic() - begin, f"info: {what}", LIMIT)
-    contains(said, "the server gave ")
+    contains(said, "the server sent ")
     return said
 
 
@@ -63,7 +63,7 @@ def check_reader(server):
             equal(read_anew(path("file-one/source/file-one"), size=4096) == DATA[:4096], True, what)
             server.script(FILE, script)
             t.fails(errno.EIO, off=2_000_000, limit=LIMIT)
-            contains(remote()["last_error"], "the server gave ")
+            contains(remote()["last_error"], "the server sent ")
             server.healthy()
             wait_until(lambda: t.right_or_error() == 0, "it works again", t.daemon)
 
