@@ -1,9 +1,9 @@
-/* Which samples have bytes in a piece of a blob: the other way round than dataset_extents(). For
- * formats whose samples are not all alike.
+/* Which samples have bytes in a piece of a blob: the inverse of dataset_extents(), for formats
+ * whose samples differ.
  *
- * Per piece, the smallest and the largest such sample: 16 bytes for 64 KiB of a source. It is made
- * by one pass over the samples, in steps, by one thread; then it is constant, and any thread may
- * read it. */
+ * A piece has the smallest and the largest such sample: 16 bytes for 64 KiB of a source. One thread
+ * makes the map in steps, by one pass over the samples. Then the map is constant, and any thread
+ * may read it. */
 #ifndef EPOCHFS_FS_DRIVE_EXTENT_MAP_H
 #define EPOCHFS_FS_DRIVE_EXTENT_MAP_H
 
@@ -16,16 +16,16 @@
 
 struct extent_map;
 
-/* ds must be ready and outlive it. 0 or -ENOMEM. */
+/* ds must be ready and outlive the map. 0 or -ENOMEM. */
 int extent_map_new(const struct dataset *ds, struct extent_map **ret);
 void extent_map_free(struct extent_map *map); /* takes NULL */
 
-/* Look at so many samples more. 1: it is complete, 0: not yet, or -ENOMEM, and then it is good for
- * nothing. No source is read. */
+/* Add the next samples to the map, so many at most. 1: it is complete; 0: not yet; -ENOMEM: it is
+ * unusable. No source is read. */
 int extent_map_step(struct extent_map *map, uint64_t samples);
 
-/* Samples first .. last: all that have bytes in [off, off + len) of the blob are among them. false:
- * there are none. */
+/* All samples with bytes in [off, off + len) of the blob are among first .. last. false: there are
+ * none. */
 bool extent_map_find(const struct extent_map *map, const struct blob *blob, uint64_t off,
                      uint64_t len, uint64_t *ret_first, uint64_t *ret_last);
 

@@ -1,8 +1,9 @@
-/* The forecast of needs of the stage: what the active plans will read next, and when bytes are
+/* The forecast of needs for the stage: what the active plans will read next, and when bytes are
  * needed.
  *
- * Times are elements: of the reader that is fastest, and of others as far as is known how much
- * slower they are. Memory is per active plan and per 64 KiB of a source, never per sample. */
+ * Times count elements of the fastest reader; an element of a slower reader counts for more, as far
+ * as the speeds are known. Memory is per active plan and per 64 KiB of a source, never per
+ * sample. */
 #ifndef EPOCHFS_FS_DRIVE_NEEDS_H
 #define EPOCHFS_FS_DRIVE_NEEDS_H
 
@@ -11,11 +12,11 @@
 
 struct needs;
 
-/* active plans and catalog must outlive it. 0 or -ENOMEM. */
+/* The active plans and the catalog must outlive it. 0 or -ENOMEM. */
 int needs_new(struct active_plans *active_plans, const struct catalog *catalog, struct needs **ret);
-void needs_free(struct needs *needs); /* takes NULL; the stage's threads have ended */
+void needs_free(struct needs *needs); /* takes NULL; after the stage's threads have ended */
 
-/* For stage_set_needs(); lives as long as guide. next() looks at the active plans each time, when()
+/* For stage_set_needs(); lives as long as needs. next() looks at the active plans each time, when()
  * at most every few milliseconds. */
 const struct stage_needs *needs_for_stage(struct needs *needs);
 

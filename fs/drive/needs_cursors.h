@@ -1,13 +1,13 @@
-/* The cursors of the active plans, as the forecast of needs sees them at a moment: which elements
- * are still to be read, of which samples, and at what times. */
+/* The cursors of the active plans as the forecast sees them at one moment: which elements are still
+ * to be read, of which samples, and at what times. */
 #ifndef EPOCHFS_FS_DRIVE_NEEDS_CURSORS_H
 #define EPOCHFS_FS_DRIVE_NEEDS_CURSORS_H
 
 #include "fs/drive/active_plans.h"
 #include "fs/tree/catalog.h"
 
-/* Distances are in elements from `at` on: that one is 0 away, and the first one of the next epoch
- * elements - at. */
+/* Distances are in elements from `at`: the element at `at` is 0 away, and the first one of the next
+ * epoch is elements - at away. */
 struct cursor {
     uint64_t id, jumps, epoch; /* as in struct active_cursor, and: */
     const struct catalog_item *item;
@@ -15,47 +15,47 @@ struct cursor {
     uint64_t speed;
 
     const struct dataset *ds;
-    const struct field *field[KINDS_MAX]; /* [n_fields] those that are read; 0: all */
+    const struct field *field[KINDS_MAX]; /* [n_fields] the fields that are read; 0: all */
     unsigned n_fields;
 
     uint64_t start, length;  /* the samples of the list, see struct schedule */
-    uint64_t elements, unit; /* of an epoch; that are read at a time */
+    uint64_t elements, unit; /* of an epoch; of a unit */
     uint64_t rank, ranks;
-    uint64_t wraps; /* how often the list is begun again before the epoch ends */
+    uint64_t wraps; /* how often the list begins again before the epoch ends */
     bool is_seeded;
-    bool goes_on;          /* behind this epoch: the next one is planned for, and has no cursor */
+    bool goes_on;          /* the next epoch is planned for, and has no cursor of its own */
     struct order order[2]; /* with a seed: of this epoch and the next */
 
     uint64_t at;       /* element, <= elements */
-    uint64_t run;      /* another number after each jump */
-    uint64_t from_run; /* of the epoch before, if its reader has gone on to this one */
-    uint64_t passed;   /* elements, since the run or the one before began */
+    uint64_t run;      /* a new number after each jump */
+    uint64_t from_run; /* the run of the epoch before, if its reader continued into this one */
+    uint64_t passed;   /* elements since this run began, or the one that it continues */
     uint64_t clock;    /* the time of `at` */
     double scale;      /* time of an element */
 };
 
 struct cursors {
-    unsigned users;   /* the forecast of needs's */
-    uint64_t version; /* another one where times do not compare with those before */
-    uint64_t runs;    /* so far, and how many of them went on from no other one: */
+    unsigned users;   /* that hold it; guarded by the lock of struct needs */
+    uint64_t version; /* a new one when times do not compare with those before */
+    uint64_t runs;    /* so far, and how many of them continue no other run: */
     uint64_t jumps;
     uint64_t latest; /* of all clocks so far */
     size_t n;
     struct cursor cursor[ACTIVE_PLANS_MAX];
 };
 
-/* The cursors as they are now; before: as they were. */
+/* The cursors as they are now; before: the previous ones. */
 void cursors_make(const struct cursors *before, const struct active_cursor *active, size_t n,
                   struct cursors *ret);
 
-/* The samples of elements that are so far away. count of them, in one epoch. */
+/* The samples of count elements from that distance on, all in one epoch. */
 void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uint64_t *ret);
 
-/* How far away the element is that reads one of samples first .. last next. UINT64_MAX: none does,
- * as far as to the end of the next epoch. Of very many samples, not all are looked at. */
+/* The distance of the next element that reads one of samples first .. last. UINT64_MAX: none does
+ * before the end of the next epoch. Of very many samples, not all are looked at. */
 uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last);
 
-/* The time of an element that is so far away. */
+/* The time of the element at that distance. */
 static inline uint64_t cursor_time(const struct cursor *c, uint64_t distance)
 {
     return c->clock + (c->scale > 1 ? (uint64_t)(c->scale * (double)distance) : distance);
