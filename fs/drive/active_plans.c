@@ -1,5 +1,5 @@
-/* Reads: which active plan one belongs to, whether it goes on or jumps, and what follows from that
- * for what is pushed. The invariants are in fs/drive/active_plans_parts.h. */
+/* Reads: which active plan a read belongs to, whether it continues or jumps, and what that means
+ * for the push. The invariants are in fs/drive/active_plans_parts.h. */
 #include "fs/drive/active_plans_parts.h"
 
 #include <errno.h>
@@ -10,11 +10,11 @@
 
 #define SURE           3 /* samples in sequence that make an active plan */
 #define SURE_GAP       8
-#define WINDOW_START   4 /* units that are pushed at first */
-#define OVERTAKEN_MOST 8 /* in a row; then the reader is the faster one, and for a while */
-#define REST_NS        INT64_C(20000000) /* nothing is pushed; doubled each time */
-#define RESTS_MOST     6                 /* so often */
-#define LOST_MOST      3                 /* in a row, so many units apart at most */
+#define WINDOW_START   4 /* units of the first window */
+#define OVERTAKEN_MOST 8 /* in a row; after more, the reader is faster than the push, */
+#define REST_NS        INT64_C(20000000) /* which then rests so long; doubled each time, */
+#define RESTS_MOST     6                 /* at most so often */
+#define LOST_MOST      3 /* in a row, each at most LOST_GAP units after the one before */
 #define LOST_GAP       4
 
 int active_plans_new(const struct active_plans_options *options, struct active_plans **ret)
@@ -52,7 +52,7 @@ static bool is_like(const struct active_plan *active, const struct node *node)
            active->is_samples == (node->kind == NODE_SAMPLE);
 }
 
-/* Is the unit one that the reader at `at` may read now? */
+/* May the reader at `at` read the unit now? */
 static bool is_close(uint64_t at, uint64_t until, uint64_t unit)
 {
     return unit + SLACK >= at && unit <= max_u64(at, until) + SLACK;
@@ -78,7 +78,7 @@ struct active_plan *active_plan_find_locked(struct active_plans *active_plans,
     return other;
 }
 
-/* A free place, or that of the one read longest ago. */
+/* A free slot, or that of the active plan read longest ago. */
 static struct active_plan *place_locked(struct active_plans *active_plans)
 {
     struct active_plan *oldest = &active_plans->active[0];
@@ -95,15 +95,15 @@ static struct active_plan *place_locked(struct active_plans *active_plans)
     return oldest;
 }
 
-/* Has its reader come to the end, as far as can be known? What is pushed up to there it may have
- * read. */
+/* Has its reader come to the end, as far as is known? It may have read all that is pushed. */
 static bool is_at_end(const struct active_plan *active)
 {
     return max_u64(active->at, active->pushed) + 1 + SLACK >= active->units;
 }
 
-/* Of a plan one epoch is read after another: what was announced, and epochs before, are over. True:
- * this one goes on where one of those has ended. */
+/* A reader reads the epochs of a plan one after another. So active plans of the same plan that were
+ * only announced, are strays, or are at the end of another epoch are over. True: this one begins
+ * where the epoch before it has ended. */
 static bool retire_others_locked(struct active_plans *active_plans, const struct active_plan *now)
 {
     bool goes_on = false;
@@ -133,8 +133,8 @@ void active_plan_push_from(struct active_plan *active, uint64_t unit)
     active->reported = min_u64(active->reported, unit);
 }
 
-/* Units from `from` to this one, which is read, are open: those before it other workers will read.
- */
+/* Open the units from `from` to this one, which is being read: other workers will read the earlier
+ * ones. */
 static void open_units(struct active_plan *active, uint64_t from, uint64_t unit)
 {
     for (uint64_t u = max_u64(from, unit - min_u64(unit, SLACK)); u <= unit; u++)
@@ -188,7 +188,7 @@ void active_plans_announce(struct active_plans *active_plans, const struct plan_
 
     active = place_locked(active_plans);
     if (active->id || !plan->schedule.elements)
-        return; /* what is read counts more */
+        return; /* plans that are read come first */
     *active = (struct active_plan){
         .id = ++active_plans->ids,
         .plan = plan,
@@ -220,9 +220,9 @@ static void note_rate(struct active_plan *active, uint64_t units, int64_t now)
     active->units_per_s = active->units_per_s > 0 ? active->units_per_s * 0.8 + rate * 0.2 : rate;
 }
 
-/* The reader has come to a unit that was to be pushed, and was not: it goes on behind it, and after
- * a while, for who is always too late only takes the processor away. What comes while it rests
- * says nothing. */
+/* The reader has reached a unit before it was pushed: the push continues after that unit. If that
+ * happens too often the push rests, because a push that is always late only takes processor time.
+ * What happens during a rest does not count. */
 static void note_overtaken(struct active_plans *active_plans, struct active_plan *active,
                            uint64_t unit, int64_t now)
 {
@@ -236,7 +236,7 @@ static void note_overtaken(struct active_plans *active_plans, struct active_plan
     active->overtaken = 0;
 }
 
-/* The reader is further on. lost: it had been pushed there. */
+/* The reader is further on. lost: it has read a unit that had been pushed. */
 static void move(struct active_plans *active_plans, struct active_plan *active, uint64_t unit,
                  bool lost, int64_t now)
 {
@@ -259,9 +259,9 @@ static void move(struct active_plans *active_plans, struct active_plan *active, 
     active->window = min_u64(active->window * 2, WINDOW_MOST);
 }
 
-/* Something that had been stored came back as a read: the kernel has dropped it. If it is so again
- * and again it has dropped all, and is given it anew. A page here and there is left to reads; so
- * is all that is dropped of a reader that takes only units far apart. */
+/* Was this a read of stored bytes, so that the kernel has dropped them? After LOST_MOST such units
+ * in a row the kernel has dropped everything, and the push begins again from there. A page here and
+ * there is left to reads; so are all losses of a reader that takes only units far apart. */
 static bool note_lost(struct active_plans *active_plans, struct active_plan *active,
                       const struct node *node)
 {
@@ -283,8 +283,8 @@ static bool note_lost(struct active_plans *active_plans, struct active_plan *act
     return true;
 }
 
-/* The reader is somewhere else. If another one has gone on where this one was before, there are
- * two. */
+/* The reader is elsewhere. If another one continues where this one was before, there are two
+ * readers. */
 static struct active_plan *jump_locked(struct active_plans *active_plans,
                                        struct active_plan *active, const struct node *node)
 {
@@ -311,7 +311,7 @@ static bool is_jump(const struct active_plan *active, uint64_t unit)
 {
     if (active->is_samples && active->in_sequence < SURE)
         return unit < active->at || unit > active->at + SURE_GAP;
-    if (active_plan_is_open(active, unit)) /* a worker that waits for long goes on */
+    if (active_plan_is_open(active, unit)) /* a worker that waited long continues */
         return false;
     return !is_close(active->at, active->pushed, unit);
 }
@@ -321,7 +321,7 @@ bool active_plan_is_live(const struct active_plan *active)
     return active->id && !active->is_stray && (!active->is_samples || active->in_sequence >= SURE);
 }
 
-/* A kind that was not read before: what is pushed lacks it. */
+/* Note a kind that is read. If it is a new one, what was pushed lacks it. */
 static void note_kind(struct active_plan *active, unsigned kind)
 {
     const uint64_t bit = UINT64_C(1) << kind;

@@ -1,11 +1,11 @@
-/* What others see of the active plans: staging, where each reader is and what it reads next;
- * people, how far each is. */
+/* What other rooms see of the active plans. Staging sees where each reader is and what it reads
+ * next; people see how far each one is. */
 #include "fs/drive/active_plans_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Where the cursor begins. It goes back only if what was pushed is pushed again. */
+/* The element where the cursor begins. It goes back only if pushed units are pushed again. */
 static uint64_t element_of(struct active_plan *active, bool pushes)
 {
     uint64_t front = pushes ? max_u64(active->at, active->pushed) : active->at, unit = front;

@@ -1,8 +1,8 @@
-/* What is pushed into the page cache ahead of readers, and what they have passed is dropped from
- * it.
+/* The push: which file goes into the page cache ahead of its reader, and which files that readers
+ * have passed are dropped from it.
  *
- * One file of an active plan is made at a time; the one whose reader is closest to what was pushed
- * comes first. Of what all active plans may push, each that is read has the same share. */
+ * Each active plan makes one file at a time. The plan with the least pushed ahead of its reader
+ * comes first. All plans that are read have equal shares of what may be pushed. */
 #include "fs/drive/active_plans_parts.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static uint64_t share_locked(const struct active_plans *active_plans, int64_t no
     return min_u64(active_plans->options.ahead, active_plans->capacity) / max_u64(n, 1);
 }
 
-/* Units that may be pushed ahead of the reader: one at least, if it is no larger than the share. */
+/* Units that may be pushed ahead of the reader: at least one, provided that it fits the share. */
 static uint64_t window_of(const struct active_plan *active, uint64_t share)
 {
     return min_u64(active->window, max_u64(share / max_u64(active->unit_bytes, PAGE), 1));
@@ -36,7 +36,7 @@ static bool may_push(const struct active_plan *active, uint64_t share, int64_t n
            active->pushed - active->at <= window_of(active, share);
 }
 
-/* What was passed, for sure, by a whole slack. */
+/* A unit is dropped once the reader has passed it for certain: by SLACK units. */
 static bool may_drop(const struct active_plans *active_plans, const struct active_plan *active)
 {
     return active_plans->options.drops && active_plan_is_live(active) && active->folder &&
@@ -55,13 +55,13 @@ static uint64_t last_mark(const struct active_plan *active)
     return active->n_marks ? active->mark[(active->n_marks - 1) % MARKS] : active->at;
 }
 
-/* Is the next unit marked? All of its files are then: of several kinds its reader may come for one
- * only, the others being in the page cache from before. */
+/* Is the next unit marked? Then all of its files are: a reader of several kinds may come for one
+ * kind only, because the page cache has the others from before. */
 static bool marks_next(const struct active_plan *active, uint64_t window)
 {
     uint64_t every = min_u64(max_u64(window / 2, 1), MARK_MOST);
 
-    /* The last one tells when the epoch is over. */
+    /* The last unit is marked because its read shows that the epoch is over. */
     return active->pushed >= last_mark(active) + every || active->pushed + 1 == active->units;
 }
 
@@ -117,7 +117,7 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
     return PUSH_STORE;
 }
 
-/* The file is made: the next kind, or the next unit. */
+/* The file is made: go on to the next kind, or to the next unit. */
 static void made(struct active_plan *active, const struct push_file *file, uint64_t bytes)
 {
     active->this_bytes += active_plan_pages(bytes);
@@ -187,7 +187,7 @@ bool active_plans_push_uses(struct active_plans *active_plans, const struct push
     used = used_file(active, &file->node);
     if (used->unit != file->node.number || used->kind != node_kind(&file->node))
         *used = (struct used_file){file->node.number, node_kind(&file->node), 0};
-    if (off + len <= used->end) /* it is made again */
+    if (off + len <= used->end) /* it was made before */
         return false;
     used->end = off + len;
     return true;
@@ -232,7 +232,7 @@ void active_plans_made(struct active_plans *active_plans, const struct push_file
         return;
     active->being_made = false;
     if (active->pushed != file->node.number)
-        return; /* the reader has passed it, or is somewhere else */
+        return; /* the reader has passed it, or is elsewhere */
     if (result >= 0) {
         made(active, file, (uint64_t)result);
         return;
@@ -241,7 +241,7 @@ void active_plans_made(struct active_plans *active_plans, const struct push_file
         failed(active_plans, active, result);
         return;
     }
-    made(active, file, 0); /* one that cannot be read is left to its reader */
+    made(active, file, 0); /* a file that cannot be read is left to its reader */
     active->stored = file->node.number + 1;
 }
 
@@ -260,7 +260,7 @@ void active_plans_stored(struct active_plans *active_plans, const struct push_fi
     }
     active = of_ticket_locked(active_plans, file);
     if (active && result >= 0 &&
-        active_plan_is_open(active, unit)) /* its reader has the rest from there */
+        active_plan_is_open(active, unit)) /* its reader gets the rest from the page cache */
         active->open[unit % OPEN_MOST].is_open = false;
     if (!active || unit < active->done || unit >= active->pushed)
         return;

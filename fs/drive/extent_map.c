@@ -11,9 +11,9 @@ struct piece {
     uint64_t low, high; /* samples; low > high: none */
 };
 
-/* A blob, whose pieces stand one behind another. */
+/* A blob, whose pieces are consecutive. */
 struct place {
-    const struct blob *blob; /* NULL: nothing stands here */
+    const struct blob *blob; /* NULL: the slot is free */
     size_t first;            /* piece */
 };
 
@@ -25,7 +25,7 @@ struct extent_map {
     size_t n_blobs;
     size_t places;       /* a power of two, more than twice n_blobs */
     struct place *place; /* [places] by the hash of the blob's address */
-    struct place last;   /* looked for; of the thread that makes it */
+    struct place last;   /* the place found last; only the thread that makes the map uses it */
 };
 
 int extent_map_new(const struct dataset *ds, struct extent_map **ret)
@@ -54,7 +54,7 @@ void extent_map_free(struct extent_map *map)
     free(map);
 }
 
-/* Where a blob stands, or would. */
+/* The slot of a blob, or the free slot for it. */
 static struct place *find_place(struct place *place, size_t places, const struct blob *blob)
 {
     size_t i = (size_t)((uintptr_t)blob * UINT64_C(0x9e3779b97f4a7c15) >> 32);
@@ -80,7 +80,7 @@ static int grow(struct extent_map *map)
     return 0;
 }
 
-/* The first piece of a blob, which is added if it is new. */
+/* The first piece of a blob; a new blob is added. */
 static int blob_pieces(struct extent_map *map, const struct blob *blob, size_t *ret)
 {
     uint64_t pieces = ceil_div(blob->size, EXTENT_MAP_PIECE);
@@ -117,7 +117,7 @@ static int add_extent(struct extent_map *map, const struct extent *e, uint64_t s
          i++) {
         struct piece *piece = &map->piece[first + i];
 
-        /* They come in their order. */
+        /* Samples come in ascending order. */
         piece->low = min_u64(piece->low, sample);
         piece->high = sample;
     }

@@ -1,16 +1,16 @@
 /* What the active plans read next, for the stage.
  *
- * next() walks each cursor from its reader on, an epoch ahead at most. The cursor whose place is
- * soonest takes a turn: it gives what one batch needs, neighbours in the source as one. So nothing
- * is kept but a place per cursor, and what is left of a turn.
+ * next() walks each cursor onwards from its reader, an epoch ahead at most. The cursor whose next
+ * element is due soonest takes a turn: it gives the needs of one batch, with neighbours in the
+ * source merged. So the only state is a place per cursor, and the rest of a turn.
  *
- * when() asks the other way round: which samples stand in those bytes, where do these stand in the
- * epoch? The samples come from arithmetic, or from an extent_map; the places from the inverse of
- * the order, which takes some 100 ns a sample. But the answer is a time that stays true until it
- * has come: so answers are remembered, by a hash, in slots that anyone overwrites.
+ * when() asks the inverse: which samples have bytes in this range, and where in the epoch are these
+ * samples? Arithmetic or an extent_map gives the samples. The inverse of the order gives their
+ * places, in some 100 ns per sample. The answer is a time that stays true until that time has come.
+ * So answers are remembered, by a hash, in slots that any thread may overwrite.
  *
- * Cursors are looked at as they were at one moment: a struct cursors, which is constant while
- * somebody uses it. */
+ * Both use the cursors of one moment: a struct cursors, which is constant while a thread holds
+ * it. */
 #include "fs/drive/needs.h"
 
 #include <errno.h>
@@ -25,25 +25,25 @@
 #include "fs/drive/extent_map.h"
 #include "fs/drive/needs_cursors.h"
 
-#define FRESH_NS     (4 * 1000 * 1000) /* so long when() takes the cursors as they were */
+#define FRESH_NS     (4 * 1000 * 1000) /* how long when() uses the same cursors */
 #define TURN_MOST    1024              /* elements */
 #define NEEDS_MOST   (2 * KINDS_MAX * EXTENTS_MOST)
 #define ANSWERS      (1 << 18)         /* a power of two */
-#define WAYS         4                 /* slots that an answer may stand in */
-#define EMPTY_MOST   256               /* turns of a call of next() that come to nothing */
+#define WAYS         4                 /* slots that an answer may be in */
+#define EMPTY_MOST   256               /* turns without needs, in one call of next() */
 #define STEP         256               /* samples of a map between two looks at the clock */
-#define STEP_NS      (2 * 1000 * 1000) /* for maps, of a call of next(); and if it has nothing: */
+#define STEP_NS      (2 * 1000 * 1000) /* for maps, in one call of next(); and if it has no needs: */
 #define STEP_IDLE_NS (20 * 1000 * 1000)
 
-/* How far a cursor was told. */
+/* How far the needs of a cursor have been reported. */
 struct horizon {
     uint64_t run;
     uint64_t reported; /* in elements like cursor.passed */
 };
 
-#define COURSE_SIZE 64 /* numbers of courses, and ACTIVE_PLANS_MAX: none */
+#define COURSE_SIZE 64 /* numbers of cursors; ACTIVE_PLANS_MAX: none */
 
-/* Of a dataset whose samples are not all alike. */
+/* The map of a dataset whose samples differ. */
 struct dataset_map {
     _Atomic bool is_wanted;
     _Atomic(struct extent_map *) ready;
@@ -52,11 +52,11 @@ struct dataset_map {
     bool failed;
 };
 
-/* An answer of when(). check is the exclusive or of the others with a hash of the question, so that
- * a slot that two have written at once answers nobody. */
+/* An answer of when(). check is the exclusive or of the other two with a hash of the question, so a
+ * slot that two threads have written at once answers no question. */
 struct answer {
     _Atomic uint64_t check, time;
-    _Atomic uint64_t whose; /* the cursor, and cursors.version above it */
+    _Atomic uint64_t whose; /* the number of the cursor, and cursors.version above it */
 };
 
 struct needs {
@@ -71,8 +71,8 @@ struct needs {
     pthread_cond_t refreshed;
     /* Guarded by lock: */
     bool refreshing;         /* by one thread, which then makes the cursors with no lock held */
-    struct cursors *cursors; /* as they are; owned */
-    struct cursors *overflow_block; /* unused; owned, may be NULL */
+    struct cursors *cursors; /* the current ones; owned */
+    struct cursors *overflow_block; /* memory for the next ones; owned, may be NULL */
 
     _Atomic int64_t refreshed_at;
 
@@ -80,8 +80,8 @@ struct needs {
     uint64_t jumps; /* cursors.jumps of the last call */
     size_t n_cursors;
     struct horizon horizon[ACTIVE_PLANS_MAX];
-    uint64_t needs_run; /* the run that the needs are of, */
-    uint64_t needs_end; /* and the element that it was told up to with them, like cursor.passed */
+    uint64_t needs_run; /* the run that the needs belong to, */
+    uint64_t needs_end; /* and the element up to which they go, like cursor.passed */
     size_t n_needs, given;
     struct stage_need need[NEEDS_MOST];
 };
@@ -115,7 +115,8 @@ static void cursors_let_go(struct needs *needs, struct cursors *cursors)
     free(cursors);
 }
 
-/* May this thread make the cursors anew? Others make them one after another. */
+/* May this thread make the cursors anew? One thread at a time may. must: wait for that; else
+ * false. */
 static bool begin_refresh(struct needs *needs, bool must, struct cursors **ret_before,
                           struct cursors **ret)
 {
@@ -151,7 +152,7 @@ static void end_refresh(struct needs *needs, struct cursors *before, struct curs
     free(unused);
 }
 
-/* Look at the active plans. Without memory the cursors stay as they were. */
+/* Make the cursors anew from the active plans. Without memory they stay as they were. */
 static void refresh(struct needs *needs, bool must)
 {
     struct active_cursor active[ACTIVE_PLANS_MAX];
@@ -180,14 +181,14 @@ static const struct horizon *find_horizon(const struct needs *needs, uint64_t ru
     return NULL;
 }
 
-/* Are the needs that are left those of this cursor? */
+/* Do the needs that are left belong to this cursor? */
 static bool has_needs(const struct needs *needs, const struct cursor *c)
 {
     return c->run == needs->needs_run || (c->from_run && c->from_run == needs->needs_run);
 }
 
-/* Make cursor number i that of course number i. After a jump the stage has forgotten what it was
- * told, of all cursors. */
+/* Set horizon i to that of cursor i. After a jump the stage has forgotten the needs of all cursors
+ * that were reported to it. */
 static void set_cursors(struct needs *needs, const struct cursors *cursors)
 {
     struct horizon horizon[ACTIVE_PLANS_MAX];
@@ -207,11 +208,11 @@ static void set_cursors(struct needs *needs, const struct cursors *cursors)
     }
     memcpy(needs->horizon, horizon, cursors->n * sizeof(*horizon));
     needs->n_cursors = cursors->n;
-    if (!needs_count) /* their reader has passed them, or is somewhere else now */
+    if (!needs_count) /* their reader has passed them, or is elsewhere */
         needs->n_needs = needs->given = 0;
 }
 
-/* Elements ahead of the reader that are not told. */
+/* Elements ahead of the reader whose needs are not reported yet. */
 static uint64_t left_of(const struct cursor *c, const struct horizon *horizon)
 {
     uint64_t ahead = horizon->reported - c->passed,
@@ -220,7 +221,7 @@ static uint64_t left_of(const struct cursor *c, const struct horizon *horizon)
     return ahead < most ? most - ahead : 0;
 }
 
-/* The cursor whose turn it is; cursors->n: all are told. */
+/* The cursor whose turn it is; cursors->n: all needs are reported. */
 static size_t soonest(const struct needs *needs, const struct cursors *cursors)
 {
     size_t best = cursors->n;
@@ -266,7 +267,7 @@ static int by_time(const void *a, const void *b)
     return x->when < y->when ? -1 : x->when > y->when ? 1 : by_place(a, b);
 }
 
-/* What touches becomes one; then soonest first. */
+/* Merge ranges that touch; then sort, soonest first. */
 static void merge_needs(struct needs *needs)
 {
     struct stage_need *need = needs->need;
@@ -287,8 +288,8 @@ static void merge_needs(struct needs *needs)
     qsort(need, kept, sizeof(*need), by_time);
 }
 
-/* What stands in one batch, or in a part of it. Samples that are files of their own are read one by
- * one, but staged as if some were read together. */
+/* Find the needs of one batch, or of a part of it. Samples that are files of their own are read one
+ * by one, but staged as if some were read together. */
 static void take_turn(struct needs *needs, const struct cursor *c, struct horizon *horizon)
 {
     uint64_t distance = horizon->reported - c->passed, sample[TURN_MOST];
@@ -348,7 +349,7 @@ static size_t give_needs(struct needs *needs, const struct cursors *cursors, str
                          size_t capacity)
 {
     size_t n = (size_t)min_u64(capacity, needs->n_needs - needs->given);
-    uint64_t begun = 0; /* what is needed before */
+    uint64_t begun = 0; /* needs before this time are of a unit that has begun */
 
     memcpy(ret, needs->need + needs->given, n * sizeof(*ret));
     needs->given += n;
@@ -382,7 +383,7 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
             break;
         take_turn(needs, &cursors->cursor[i], &needs->horizon[i]);
         if (!needs->n_needs && ++empty == EMPTY_MOST)
-            break; /* what is read has no bytes in sources, as sample numbers */
+            break; /* the files that are read have no bytes in sources, such as sample numbers */
     }
     make_maps(needs, cursors, n ? STEP_NS : STEP_IDLE_NS);
     cursors_let_go(needs, cursors);
@@ -391,7 +392,7 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
 
 /* ---- when ---- */
 
-/* Of fields whose items are all alike. */
+/* The distance for fields whose items are all alike. */
 static uint64_t stored_distance(const struct cursor *c, const struct blob *blob, uint64_t off,
                                 uint64_t len)
 {
@@ -410,7 +411,8 @@ static uint64_t stored_distance(const struct cursor *c, const struct blob *blob,
     return best;
 }
 
-/* How far away the need of these bytes is; UINT64_MAX: not needed. */
+/* The distance of the next need of these bytes; UINT64_MAX: not needed. *known becomes false while
+ * the map is missing. */
 static uint64_t distance_of(const struct needs *needs, const struct cursor *c,
                             const struct blob *blob, uint64_t off, uint64_t len, bool *known)
 {
@@ -468,7 +470,8 @@ static uint64_t hash_of(const struct cursors *cursors, const struct blob *blob, 
     return stir(stir(stir(cursors->version + 1, (uintptr_t)blob), off), len);
 }
 
-/* Is it of these cursors, and has its time not come yet? Then another one may be due. */
+/* Is the answer still true: is it of these cursors, and its time has not come yet? Later, another
+ * need may be next. */
 static bool is_true(const struct cursors *cursors, uint64_t time, uint64_t whose)
 {
     uint64_t cursor = whose % COURSE_SIZE;
@@ -478,7 +481,7 @@ static bool is_true(const struct cursors *cursors, uint64_t time, uint64_t whose
     return cursor < cursors->n ? time >= cursors->cursor[cursor].clock : time == STAGE_NEVER;
 }
 
-/* The answer that was given before, or the slot for it: the one whose time comes first. */
+/* Find a remembered answer, or the slot for a new one: that whose time comes first. */
 static bool recall(const struct needs *needs, const struct cursors *cursors, uint64_t hash,
                    uint64_t *ret, struct answer **ret_slot)
 {

@@ -1,8 +1,9 @@
-/* Times. Each cursor has a clock: the time at which its next element is read. It goes forward with
- * the reader, one for an element of the fastest; one of a slower reader counts for more, if both
- * speeds are known. So the time of an element stays the same while its reader comes closer, and
- * what is needed sooner has the smaller one, whoever needs it. Clocks of readers whose speeds are
- * not known drift apart; one that is too far behind the latest is set forward. */
+/* Times. Each cursor has a clock: the time at which its next element is read. The clock goes
+ * forward with the reader, by one for each element of the fastest reader. An element of a slower
+ * reader counts for more, if both speeds are known. So the time of an element stays the same while
+ * its reader comes closer, and bytes needed sooner have the smaller time, whichever reader needs
+ * them. Clocks of readers whose speeds are not known drift apart; a clock too far behind the latest
+ * is set forward. */
 #include "fs/drive/needs_cursors.h"
 
 #include <string.h>
@@ -11,10 +12,10 @@
 
 #define LAG        4096 /* elements that a clock may be behind the latest, or two units */
 #define SCALE_MOST 4096.0
-#define WRAPS_MOST 64   /* that are looked at */
+#define WRAPS_MOST 64   /* wraps that are looked at */
 #define LOOK_ALL   4096 /* samples; of more: */
 #define LOOK_RUNS  32   /* runs of neighbours, evenly spaced, */
-#define LOOK_EACH  8    /* of so many samples */
+#define LOOK_EACH  8    /* of this many samples */
 
 /* ---- making them ---- */
 
@@ -26,7 +27,7 @@ static void add_field(struct cursor *c, const struct field *f)
     c->field[c->n_fields++] = f;
 }
 
-/* The fields of the files that are read. */
+/* Collect the fields of the files that are read. */
 static void set_fields(struct cursor *c, const struct active_cursor *active)
 {
     enum scope scope = active->is_samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
@@ -96,7 +97,7 @@ static const struct cursor *find_epoch(const struct cursors *cursors, const stru
     return NULL;
 }
 
-/* Take over where the reader was, and what it has passed since. */
+/* Continue from where the reader was, plus what it has passed since. */
 static void go_forward(struct cursor *c, const struct cursor *before, uint64_t passed)
 {
     c->passed = before->passed + passed;
@@ -113,7 +114,7 @@ static void set_progress(struct cursor *c, const struct cursors *before, struct 
         (c->at >= same->at || !c->is_seeded)) {
         c->run = same->run;
         c->from_run = same->from_run;
-        /* Without a seed each round is as the one before. */
+        /* Without a seed every round is the same. */
         go_forward(c, same, c->at >= same->at ? c->at - same->at : c->elements - same->at + c->at);
         return;
     }
@@ -131,8 +132,8 @@ static void set_progress(struct cursor *c, const struct cursors *before, struct 
     c->scale = same ? same->scale : 1;
 }
 
-/* What an element of each counts for, beside one of the fastest. Speeds are not steady: it stays
- * until it is far off. */
+/* The time that an element of each reader counts for, beside one of the fastest. Speeds vary, so a
+ * scale stays until it is far off. */
 static void set_scales(struct cursors *cursors)
 {
     uint64_t fastest = 0;
@@ -251,7 +252,7 @@ static uint64_t element_of(const struct cursor *c, uint64_t first, uint64_t last
     return NONE;
 }
 
-/* The same of one position; by far the most are of no wrap and one rank. */
+/* The same for one position. Nearly always there is no wrap and one rank. */
 static inline uint64_t element_at(const struct cursor *c, uint64_t position, uint64_t from)
 {
     if (c->wraps || c->ranks > 1)
@@ -259,7 +260,7 @@ static inline uint64_t element_at(const struct cursor *c, uint64_t position, uin
     return position >= from && position < c->elements ? position : NONE;
 }
 
-/* Positions of samples, of which the smallest elements are kept. */
+/* A search for the smallest element that reads one of some samples. */
 struct look {
     const struct cursor *c;
     unsigned epoch; /* 0: this one, from `at` on; 1: the next */
