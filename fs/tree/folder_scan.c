@@ -1,0 +1,339 @@
+/* Files of a folder go to the format with the strongest claim, in the order of the source; each
+ * format then makes datasets of those it has. What no format takes becomes an item that says why.
+ */
+#include "fs/tree/folder_scan.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "base/text.h"
+#include "cache/pack/unpack.h"
+#include "format/foreign.h"
+#include "format/registry.h"
+#include "fs/log/log.h"
+
+#define HEADS_AHEAD 64 /* files whose heads are fetched ahead */
+
+/* The files of one folder, while formats examine them. */
+struct folder_scan {
+    struct finds finds;
+    struct catalog *catalog;
+    const struct source *source;
+    const char *folder;
+    const struct source_entry *entry; /* [n] those of the folder */
+    size_t n;
+    const struct source_entry *end;     /* of the entries of all folders */
+    const struct source_entry *fetched; /* the heads of the entries before it have been requested */
+};
+
+/* The name without .gz or .xz; the caller frees it. NULL: no memory. */
+static char *unpacked_name(const char *name)
+{
+    return strndup(name, unpacked_name_len(name));
+}
+
+static void find_access(const struct folder_scan *scan, const char *name, struct access *ret)
+{
+    AUTO_FREE char *path = NULL;
+
+    *ret = (struct access){0};
+    if (asprintf(&path, "%s%s%s", scan->folder, *scan->folder ? "/" : "", name) < 0)
+        path = NULL;
+    else
+        source_access(scan->source, path, ret);
+}
+
+/* Takes ds over. */
+static int add_item(struct folder_scan *scan, const char *name, struct dataset *ds,
+                    const char *error)
+{
+    struct catalog *catalog = scan->catalog;
+    struct catalog_item item = {.ds = ds};
+
+    if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
+        dataset_free(ds);
+        return -ENOMEM;
+    }
+    item.name = strdup(name);
+    item.folder = strdup(scan->folder);
+    item.error = error ? strdup(error) : NULL;
+    if (item.error)
+        text_plain(item.error, "\n");
+    if (error && catalog->source)
+        find_access(scan, name, &item.access);
+    catalog->item[catalog->n++] = item;
+    catalog->n_datasets += ds != NULL;
+    return item.name && item.folder && (!error || item.error) ? 0 : -ENOMEM;
+}
+
+static int found_dataset(struct finds *finds, const char *name, struct dataset *ds)
+{
+    return add_item((struct folder_scan *)finds, name, ds, NULL);
+}
+
+static int found_error(struct finds *finds, const char *name, const char *reason)
+{
+    return add_item((struct folder_scan *)finds, name, NULL, reason);
+}
+
+static int found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
+{
+    struct unread_file unread = {0};
+
+    if (error == -ENOMEM)
+        return error;
+    if (blob_may_pass(error)) {
+        if (array_capacity(&finds->unread, finds->n_unread, sizeof(unread)) < 0)
+            return -ENOMEM;
+        unread = (struct unread_file){unpacked_name(file_name), strdup(reason)};
+        finds->unread[finds->n_unread++] = unread;
+        if (!unread.name || !unread.reason)
+            return -ENOMEM;
+    }
+    return found_error(finds, file_name, reason);
+}
+
+static void finds_release(struct finds *finds)
+{
+    for (size_t i = 0; i < finds->n_unread; i++) {
+        free(finds->unread[i].name);
+        free(finds->unread[i].reason);
+    }
+    free(finds->unread);
+}
+
+/* Text that replaces content stored elsewhere. */
+static const struct pointer {
+    const char *start;
+    const char *what;
+    const char *remedy;
+} pointers[] = {
+    {"version https://git-lfs", "a git-lfs pointer", "git lfs pull"},
+    {"/annex/objects/", "a git-annex pointer", "git annex get"},
+};
+
+/* Describe why a file that no format takes cannot be used. Returns a -errno that says whether
+ * another machine may have the content, as with a pointer. */
+static int describe_unknown(const struct blob *blob, const struct probed_file *file, struct text *t)
+{
+    const uint8_t *head = file->head;
+    const char *kind;
+    size_t len = file->len;
+
+    for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
+        const struct pointer *p = &pointers[i];
+
+        if (len >= strlen(p->start) && !memcmp(head, p->start, strlen(p->start))) {
+            text_add(t,
+                     "%s: byte 0: want data, found %s whose content is not here; fetch it with "
+                     "`%s`",
+                     blob_name(blob), p->what, p->remedy);
+            return -ENOMEDIUM;
+        }
+    }
+    if (!blob->size) {
+        text_add(t, "%s: byte 0: want data, found an empty file", blob_name(blob));
+        return -EBADMSG;
+    }
+    kind = foreign_kind(file);
+    if (kind) {
+        text_add(t, "%s: %s, which epochfs does not read; it reads ", blob_name(blob), kind);
+        foreign_add_readable(t);
+        return -EBADMSG;
+    }
+    text_add(t, "%s: byte 0: want ", blob_name(blob));
+    for (unsigned i = 0; i < n_formats; i++)
+        text_add(t, "%s%s", i ? " or " : "", formats[i]->start);
+    text_add(t, ", found");
+    for (size_t i = 0; i < min_u64(len, 4); i++)
+        text_add(t, " %02x", head[i]);
+    return -EBADMSG;
+}
+
+/* The format that takes a file; n_formats: none; the reason was reported, or the file is set aside.
+ */
+static int find_format(struct folder_scan *scan, const char *file_name, const char *name,
+                       const struct blob *blob, unsigned *ret_format)
+{
+    uint8_t head[FORMAT_HEAD];
+    size_t len = (size_t)min_u64(sizeof(head), blob->size);
+    const struct probed_file file = {name, head, len, len == blob->size};
+    enum claim best = CLAIM_NONE;
+    AUTO_TEXT struct text t = {0};
+    AUTO_FREE char *reason = NULL;
+    struct diag d = DIAG_INIT;
+    int error = blob_read(blob, head, len, 0, &d), r;
+
+    *ret_format = n_formats;
+    if (error < 0) {
+        text_add(&t, "%s", diag_text(&d, error));
+    } else {
+        for (unsigned i = 0; i < n_formats; i++) {
+            enum claim claim = formats[i]->probe(&file);
+
+            if (claim > best) {
+                best = claim;
+                *ret_format = i;
+            }
+        }
+        if (best == CLAIM_ASIDE || foreign_is_mistaken(&file))
+            *ret_format = n_formats;
+        if (best && !foreign_is_mistaken(&file))
+            return 0;
+        error = describe_unknown(blob, &file, &t);
+    }
+    r = text_finish(&t, &reason, NULL);
+    return r < 0 ? r : found_failed(&scan->finds, file_name, error, reason);
+}
+
+/* The files of a folder by format: files[f] can hold all. */
+struct sorted_files {
+    struct source_file *file;
+    size_t n;
+};
+
+static void sorted_files_free(struct sorted_files **sorted)
+{
+    for (unsigned f = 0; *sorted && f < n_formats; f++) {
+        for (size_t i = 0; i < (*sorted)[f].n; i++) {
+            free((char *)(*sorted)[f].file[i].name);
+            blob_free((*sorted)[f].file[i].blob);
+        }
+        free((*sorted)[f].file);
+    }
+    free(*sorted);
+}
+
+/* Does the folder have a file whose unpacked name is name? */
+static bool is_in_folder(const struct folder_scan *scan, const char *name)
+{
+    for (size_t i = 0; i < scan->n; i++) {
+        const char *other = scan->entry[i].name;
+
+        if (strlen(name) == unpacked_name_len(other) && !memcmp(name, other, strlen(name)))
+            return true;
+    }
+    return false;
+}
+
+/* Does the format have side files with that suffix? */
+static bool has_side(const struct format *format, const char *suffix)
+{
+    for (size_t i = 0; format->sides && format->sides[i]; i++)
+        if (!strcmp(format->sides[i], suffix))
+            return true;
+    return false;
+}
+
+/* The format for which the file called name is a side file of another file of the folder, or
+ * n_formats. */
+static unsigned format_of_side(const struct folder_scan *scan, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    AUTO_FREE char *of = dot ? strndup(name, (size_t)(dot - name)) : NULL;
+
+    for (unsigned f = 0; of && f < n_formats; f++)
+        if (has_side(formats[f], dot) && is_in_folder(scan, of))
+            return f;
+    return n_formats;
+}
+
+/* For a remote source, fetch the heads of the next files while this one is examined: a round trip
+ * for each would take very long. */
+static void fetch_heads(struct folder_scan *scan, const struct source_entry *entry)
+{
+    const struct catalog_tools *tools = scan->catalog->tools;
+
+    const uint64_t whole = scan->n <= HEADS_AHEAD ? FOLDER_SCAN_WHOLE : 0;
+
+    if (!scan->source->stage)
+        return;
+    scan->fetched = scan->fetched > entry ? scan->fetched : entry;
+    while (scan->fetched < scan->end && scan->fetched < entry + HEADS_AHEAD)
+        source_fetch_head(scan->source, scan->fetched++, &tools->cache, FORMAT_HEAD, whole);
+}
+
+static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
+                     struct sorted_files *sorted)
+{
+    AUTO_FREE char *name = unpacked_name(entry->name);
+    AUTO_BLOB struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    struct source_file *file;
+    unsigned format;
+    int r = source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
+
+    if (r < 0)
+        return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
+    if (!name)
+        return -ENOMEM;
+    format = format_of_side(scan, name);
+    if (format == n_formats)
+        r = find_format(scan, entry->name, name, blob, &format);
+    if (r < 0 || format == n_formats)
+        return r;
+    file = &sorted[format].file[sorted[format].n];
+    file->name = TAKE_PTR(name);
+    file->file_name = entry->name;
+    file->folder = scan->folder;
+    file->blob = TAKE_PTR(blob);
+    sorted[format].n++;
+    return 0;
+}
+
+static int scan_one_folder(struct folder_scan *scan)
+{
+    AUTO(sorted_files_free) struct sorted_files *sorted = calloc(n_formats, sizeof(*sorted));
+    int r = 0;
+
+    if (!sorted)
+        return -ENOMEM;
+    for (unsigned f = 0; f < n_formats; f++) {
+        sorted[f].file = calloc(scan->n, sizeof(*sorted[f].file));
+        if (!sorted[f].file)
+            return -ENOMEM;
+    }
+    for (size_t i = 0; i < scan->n && r == 0; i++) {
+        fetch_heads(scan, &scan->entry[i]);
+        if (strcmp(scan->entry[i].name, "SHA256SUMS") != 0)
+            r = sort_file(scan, &scan->entry[i], sorted);
+    }
+    for (unsigned f = 0; f < n_formats && r == 0; f++)
+        if (sorted[f].n)
+            r = formats[f]->open_folder(sorted[f].file, sorted[f].n, &scan->catalog->tools->setup,
+                                        &scan->finds);
+    return r;
+}
+
+int folder_scan_all(const struct source *source, const struct source_list *list,
+                    struct catalog *catalog)
+{
+    const struct source_entry *fetched = list->entry;
+    int r = 0;
+
+    for (size_t i = 0; i < list->n && r == 0;) {
+        struct folder_scan scan = {
+            .finds = {.dataset = found_dataset, .error = found_error, .failed = found_failed},
+            .catalog = catalog,
+            .source = source,
+            .folder = list->entry[i].folder,
+            .entry = &list->entry[i],
+            .end = list->entry + list->n,
+            .fetched = fetched,
+        };
+
+        while (i + scan.n < list->n && !strcmp(scan.entry[scan.n].folder, scan.folder))
+            scan.n++;
+        r = scan_one_folder(&scan);
+        finds_release(&scan.finds);
+        fetched = scan.fetched;
+        i += scan.n;
+    }
+    return r;
+}

@@ -1,0 +1,16 @@
+/* What the formats make of the files of a source, folder by folder. */
+#ifndef EPOCHFS_FS_TREE_FOLDER_SCAN_H
+#define EPOCHFS_FS_TREE_FOLDER_SCAN_H
+
+#include "fs/tree/catalog.h"
+
+/* Bytes of a file that is fetched whole, for there are few files. */
+#define FOLDER_SCAN_WHOLE 65536
+
+/* Add an item to catalog for each dataset of the listed files, and for each file that cannot be
+ * used. list is sorted by folder; catalog->tools is set. 0 or -errno. Blocks for as long as packed
+ * files are unpacked. */
+int folder_scan_all(const struct source *source, const struct source_list *list,
+                    struct catalog *catalog);
+
+#endif
