@@ -1,5 +1,5 @@
-/* What becomes known while a mount runs, for those who cannot see it themselves: a listing has
- * grown, for the kernel; a dataset is ready and has the plans of the options, for staging. */
+/* Reports of what becomes known while a mount runs. The kernel learns that a listing has grown;
+ * staging learns that a dataset is ready and has the plans of the options. */
 #include "fs/serve/parts.h"
 
 void serve_tell_changed(struct server *s, uint64_t ino)

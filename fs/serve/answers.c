@@ -1,6 +1,6 @@
 /* Answers of the requests that may take long or have to wait: lookup, getattr, read, listings,
- * getxattr. A serving thread tries for a short time; what is not done by then is parked, see
- * fs/serve/slow.c, and answered anew from the start.
+ * getxattr. A serving thread tries for a short time. A request that is not answered by then is
+ * parked, see fs/serve/slow.c, and answered anew from the start.
  *
  * An answer either replies once or parks its request: after that the request is not ours. */
 #include "fs/serve/parts.h"
@@ -12,10 +12,10 @@
 #include "base/checked.h"
 #include "fs/log/log.h"
 
-#define REPORTED_BAD   20 /* read errors of a dataset that are logged: of samples; others */
-#define REPORTED_OTHER 2
+#define REPORTED_BAD   20 /* read errors of samples that are logged as errors, per dataset; */
+#define REPORTED_OTHER 2  /* of other read errors */
 
-/* ---- patience ---- */
+/* ---- deadlines ---- */
 
 /* How long a request may go on. */
 struct deadline {
@@ -24,8 +24,8 @@ struct deadline {
     fuse_req_t req;
     int64_t until; /* monotonic_ns() */
     bool spent;
-    struct missing_ranges *missing; /* bytes that it needs and that are not here; NULL: all are */
-    enum missing_used used;         /* what was given to the reader */
+    struct missing_ranges *missing; /* collects the bytes that are not here; NULL: all are */
+    enum missing_used used;         /* how the bytes returned to the reader were used */
 };
 
 static bool deadline_ends(void *ctx)
@@ -44,7 +44,8 @@ static void deadline_init(struct deadline *ret, struct server *s, fuse_req_t req
     ret->view = (struct view_cancel){.ends = deadline_ends, .ctx = ret};
 }
 
-/* Park a request that ended with r, if that is for want of time or of a dataset, item. */
+/* Park a request that ended with r, if it lacked time, bytes or its dataset, item. False: it lacked
+ * none of them. */
 static bool park(struct deadline *deadline, const struct call *call,
                  const struct catalog_item *item, int r)
 {
@@ -61,9 +62,9 @@ static bool park(struct deadline *deadline, const struct call *call,
 
 /* ---- failures ---- */
 
-/* The first failures in a dataset are errors; what follows is for debugging, for a job reads on,
- * thousands of times. Bad samples differ, so more of them are told than of what fails as a whole.
- */
+/* The first failures in a dataset are logged as errors, later ones for debugging: a job reads on,
+ * thousands of times. Bad samples differ from each other, so more of them are logged as errors than
+ * failures of a whole dataset. */
 static enum log_level failure_level(struct server *s, const struct node *node, int r)
 {
     bool of_samples = r == -EBADMSG || r == -EDOM;
@@ -77,7 +78,7 @@ static enum log_level failure_level(struct server *s, const struct node *node, i
     return reported < most ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 }
 
-/* A read, or the look at a file that cannot be read, has failed. */
+/* Report that a read, or a look at a file that cannot be read, has failed. */
 static void fail(struct server *s, const struct node *node, int r, const struct diag *d)
 {
     char path[TREE_NAME_SIZE * 4] = "";
@@ -87,7 +88,7 @@ static void fail(struct server *s, const struct node *node, int r, const struct 
     status_read_error(&s->status, diag_text(d, r));
     if (node->item)
         item_path(node->item, path, sizeof(path));
-    /* A dataset of one file is called like it. */
+    /* A dataset of one file has that file's name. */
     if (!strncmp(diag_text(d, r), path, strlen(path)))
         path[0] = '\0';
     log_line(failure_level(s, node, r), "read failed: %s%s%s", path, *path ? ": " : "",
@@ -119,7 +120,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         log_error("%s: this mount has opened %d plans and ranges of epochs, and cannot open more; "
                   "mount it again",
                   call->name, PLANS_MAX);
-    /* Before the reply, so that a listing by whoever waits for it is new. */
+    /* Before the reply, so that a reader that waits for it gets a new listing. */
     if (changed)
         atomic_fetch_add_explicit(&s->status.plans_opened, 1, memory_order_relaxed);
     serve_tell_changed(s, changed);
@@ -129,7 +130,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
         fail(s, &node, r, &size_reason);
     if (r == -EDOM)
         refused_file(s, &node, &size_reason);
-    /* What is not there will never be: the kernel may remember that, too. */
+    /* A name that is missing stays missing: the kernel may remember that, too. */
     if (r == 0 || r == -ENOENT)
         fuse_reply_entry(req, &entry);
     else
@@ -155,7 +156,7 @@ static void answer_getattr(struct server *s, fuse_req_t req, const struct call *
     }
 }
 
-/* The reading thread's own buffer, NULL without memory. */
+/* The serving thread's own buffer; NULL: no memory. */
 static uint8_t *thread_buffer(struct server *s)
 {
     uint8_t *buffer = pthread_getspecific(s->buffer);
@@ -170,7 +171,7 @@ static uint8_t *thread_buffer(struct server *s)
     return buffer;
 }
 
-/* A read says how far the reader of a plan is; told before it waits for anything. */
+/* Report how far the reader of a plan is, before its read waits for anything. */
 static void tell_read(struct server *s, const struct node *node, uint64_t end)
 {
     unsigned what;
@@ -191,8 +192,8 @@ static bool is_last(const struct node *node)
     return node->number + 1 == node_units(node);
 }
 
-/* Bytes of a file were read: when that was all of it they are free to go, and with the last file
- * the epoch is over. */
+/* Report that bytes of a file were read. Once all of it was, they may be dropped; after the last
+ * file the epoch is over. */
 static void tell_given(struct server *s, const struct node *node, uint64_t off, size_t n,
                        size_t asked)
 {
@@ -206,7 +207,7 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
     active_plans_given(s->active_plans, node, off, n, size);
 }
 
-/* With keep=once: what was pushed has been used with that. */
+/* With keep=once: pushed bytes were used already when they were made. */
 static enum missing_used how_used(const struct deadline *deadline, const struct node *node,
                                   uint64_t off, uint64_t len)
 {
@@ -251,7 +252,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     fuse_reply_buf(req, (const char *)buffer, n);
 }
 
-/* Entry number index of a listing: ".", "..", then what is there. */
+/* Entry number index of a listing: ".", "..", then what the folder has. */
 static int list_entry(struct server *s, const struct node *folder, uint64_t index, struct node *ret,
                       char ret_name[static TREE_NAME_SIZE])
 {
@@ -263,7 +264,7 @@ static int list_entry(struct server *s, const struct node *folder, uint64_t inde
 }
 
 /* Add one entry to the reply, with its attributes if they are at hand. Returns the bytes it takes;
- * more than room: it does not fit. */
+ * more than capacity: it does not fit. */
 static size_t put_entry(fuse_req_t req, const struct node *node, const char *name, char *buffer,
                         size_t capacity, uint64_t next, bool plus)
 {
@@ -308,7 +309,7 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
             break;
         used += n;
     }
-    /* "." and ".." are there at once, and what is known; the rest is asked for again. */
+    /* Reply at once what is known, if only "." and ".."; the kernel asks for the rest again. */
     if ((r == -EAGAIN || (r == -EINTR && deadline->spent)) && used)
         r = 0;
     if (park(deadline, call, folder.item, r))
@@ -322,7 +323,7 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
 static int find_attribute(struct server *s, const struct node *node, const char *name,
                           const struct view_cancel *deadline, struct text *ret)
 {
-    /* ls asks each file for these; told that nobody here has them, it stops. */
+    /* ls asks each file for these; after one EOPNOTSUPP it stops. */
     if (!strncmp(name, "system.", 7) || !strncmp(name, "security.", 9))
         return -EOPNOTSUPP;
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)

@@ -1,5 +1,5 @@
-/* What stat(), a listing and getxattr() say of a file or folder of the mount: type, owner, size and
- * time; and the error that the kernel sees. */
+/* What stat(), a listing and getxattr() report of a file or folder of the mount: type, owner, size
+ * and time; and the error that the kernel sees. */
 #include "fs/serve/parts.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ mode_t serve_type(const struct node *node)
     return node_is_folder(node) ? S_IFDIR : S_IFREG;
 }
 
-/* Is there anything of which not everybody may know? */
+/* Is anything hidden from some users? */
 static bool hides_something(const struct catalog *catalog)
 {
     for (size_t i = 0; i < catalog->n; i++) {
@@ -55,10 +55,10 @@ static bool hides_something(const struct catalog *catalog)
     return false;
 }
 
-/* With allow_other, what a dataset shows may be read by those who may read its source files, a
- * folder of the source be listed by those who may list that, and the texts about the mount, which
- * count and name all of it, by everybody only if nothing is hidden from anybody. Else only the user
- * who mounted comes here at all. */
+/* With allow_other, users may read what a dataset shows if they may read its source files, and list
+ * a folder of the source if they may list that one. The texts about the mount count and name all of
+ * it, so everybody may read them only if nothing is hidden from anybody. Without allow_other, only
+ * the user who mounted gets here. */
 static void stat_owner(const struct server *s, const struct node *node, struct stat *st)
 {
     struct access access = {geteuid(), getegid(), 0444};

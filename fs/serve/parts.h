@@ -30,8 +30,8 @@
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
 #define SLOW_THREADS 8
-#define ANSWER_NS    INT64_C(20000000) /* of a serving thread */
-#define FOREVER      1e9               /* seconds that the kernel keeps what it was told */
+#define ANSWER_NS    INT64_C(20000000) /* that a serving thread works on one request */
+#define FOREVER      1e9               /* seconds that the kernel keeps a reply */
 
 /* A request that may take long, or may have to wait. */
 enum call_kind {
@@ -53,10 +53,10 @@ struct call {
     unsigned rounds;  /* how often it has waited for bytes */
 };
 
-/* After so many rounds a request reads on a slow thread that waits for each piece, so that it ends
- * even if blocks go as fast as they come. */
+/* After so many rounds a request reads on a slow worker that waits for each piece. So it ends even
+ * if blocks are dropped as fast as they come. */
 #define ROUNDS_MOST  6
-#define WAITING_MOST (SLOW_THREADS / 2) /* slow threads that may do that at the same time */
+#define WAITING_MOST (SLOW_THREADS / 2) /* slow workers that may do that at the same time */
 
 struct slow_thread {
     pthread_t id;
@@ -64,7 +64,7 @@ struct slow_thread {
     unsigned number;
 };
 
-/* How the slow threads end a request that was parked. */
+/* How the slow workers end a request that was parked. */
 struct slow_ends {
     /* Answer it, or park it again: see serve_call(). */
     void (*answer)(struct server *s, fuse_req_t req, const struct call *call, int64_t until);
@@ -75,9 +75,9 @@ struct slow_ends {
 
 /* Requests that are parked, see fs/serve/slow.c. */
 struct slow {
-    const struct slow_ends *ends; /* by slow_start() */
+    const struct slow_ends *ends; /* set by slow_start() */
     struct slow_thread thread[SLOW_THREADS];
-    unsigned n_threads; /* that run */
+    unsigned n_threads; /* threads that run */
     pthread_t preparer;
     bool prepares; /* preparer runs */
 
@@ -86,7 +86,7 @@ struct slow {
     /* Guarded by lock: */
     struct parked *first, *last;
     unsigned waiting;              /* requests that wait for bytes */
-    unsigned n_blocked;            /* threads that wait for them, see ROUNDS_MOST */
+    unsigned n_blocked;            /* slow workers that wait for bytes, see ROUNDS_MOST */
     fuse_ino_t busy[SLOW_THREADS]; /* the file that each thread reads; 0: none */
     _Atomic bool ending;           /* read without the lock by requests under way */
 };
@@ -100,16 +100,16 @@ struct server {
     struct needs *needs; /* of the stage; NULL: none */
     struct push *push;   /* NULL: nothing is pushed */
     struct supervisor supervisor;
-    dev_t device; /* of the mount, as stat() tells it; 0: not known */
+    dev_t device; /* of the mount, as stat() reports it; 0: unknown */
     struct fuse_session *session;
     bool mounted;
-    bool has_buffers;                /* the key is made */
+    bool has_buffers;                /* the key of buffer exists */
     bool signals;                    /* handlers are set */
     pthread_t main, shutdown_thread; /* see server.c */
-    int events;                      /* the shutdown thread's */
+    int events;                      /* wakes the shutdown thread */
     int beacon;                      /* see beacon.h; -1: none */
-    _Atomic bool has_ended;          /* the loop */
-    bool no_open;                    /* the kernel can do without open requests */
+    _Atomic bool has_ended;          /* the loop of libfuse is over */
+    bool no_open;                    /* the kernel works without open requests */
     bool parallel; /* the kernel can have several requests for one folder at a time */
     bool init_replied;
     bool is_ready;
@@ -117,7 +117,7 @@ struct server {
     struct slow slow;
     struct status status;
     struct remote_log remote_log;
-    struct stage_listener listener;  /* which tells it */
+    struct stage_listener listener;  /* reports to remote_log */
     _Atomic unsigned (*reported)[2]; /* [catalog->n] failed reads, of bad samples in [1] */
     _Atomic bool *wanted;            /* [catalog->n] a request waits for it to be ready */
     _Atomic int64_t changed;         /* when a listing last grew, ns since 1970 */
@@ -134,73 +134,73 @@ static inline struct server *server_of(fuse_req_t req)
 
 /* ---- fs/serve/answers.c ---- */
 
-/* Answer a request, or park it: if it is still at work at that time (monotonic_ns()), or its
- * dataset has to be ready first. */
+/* Answer a request, or park it: if it is not finished by that time (monotonic_ns()), or its dataset
+ * is not ready. */
 void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64_t until);
 
-/* Tell of, and reply, the error that kept bytes of a request from getting here. */
+/* Report the error that kept bytes of a request from coming, and reply with it. */
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,
                   const struct diag *reason);
 
-/* These two, for slow_start(). */
+/* These two functions, for slow_start(). */
 extern const struct slow_ends serve_parked;
 
 /* ---- fs/serve/attributes.c ---- */
 
-/* What the kernel is told of an error: only what a reader of files can make sense of. */
+/* The error number for the kernel: one that makes sense to a reader of files, else EIO. */
 int serve_errno(int r);
 
 mode_t serve_type(const struct node *node);
 
-/* Seconds that the kernel keeps what it knows of a node. */
+/* Seconds that the kernel may keep what it knows of a node. */
 double serve_timeout(const struct node *node);
 
-/* 0, or the error to reply, with the reason in d. patience: how long it may take. */
+/* 0, or the error to reply, with the reason in d. deadline: how long it may take. */
 int serve_stat(struct server *s, const struct node *node, const struct view_cancel *deadline,
                struct stat *ret, struct diag *d);
 int serve_entry(struct server *s, const struct node *node, const struct view_cancel *deadline,
                 struct fuse_entry_param *ret, struct diag *d);
 
-/* The two-step protocol of getxattr and listxattr: size 0 asks how long it is. */
+/* The two-step protocol of getxattr and listxattr: size 0 asks for the length. */
 void serve_reply_attribute(fuse_req_t req, const struct text *t, size_t size);
 
 /* ---- fs/serve/refused.c ---- */
 
-/* A name in batches/ or in a plan that nothing has, and why. */
+/* Report a name in batches/ or in a plan that does not exist, and why. */
 void refused_name(struct server *s, const struct node *parent, const char *name,
                   const struct diag *reason);
 
-/* A file of a batch that cannot be made, and why. */
+/* Report a file of a batch that cannot be made, and why. */
 void refused_file(struct server *s, const struct node *node, const struct diag *reason);
 
-/* Is an entry left out of its listing? 1: yes, status names it; 0; or -EINTR. may_end: the listing
- * may be replied as far as it is, so that patience counts between entries, too. */
+/* Is an entry left out of its listing? 1: yes, and status names it; 0: no; or -EINTR. may_end: the
+ * listing may be replied as it is, so the deadline counts between entries, too. */
 int refused_in_list(struct server *s, const struct node *node, bool may_end,
                     const struct view_cancel *deadline);
 
 /* ---- fs/serve/announce.c ---- */
 
-/* A listing has grown: the kernel's copy of that folder is old. ino 0: none has. */
+/* A listing has grown: have the kernel drop its copy of that folder. ino 0: none has grown. */
 void serve_tell_changed(struct server *s, uint64_t ino);
 
-/* Plans of the options that the item has are active from now on. */
+/* Make the plans of the options active for the item, if its dataset is ready. */
 void serve_announce(struct server *s, const struct catalog_item *item);
 
 /* ---- fs/serve/slow.c ---- */
 
-/* Finish the request later; takes req over. waits_for: when that item is open; NULL: as soon as a
- * slow thread is free. */
+/* Finish the request later; takes req over. waits_for: the item that must be open first; NULL: as
+ * soon as a slow worker is free. */
 void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for);
 
-/* The same when the bytes are here that are wanted. */
+/* The same, as soon as the missing bytes are here. */
 void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
                struct missing_ranges *missing);
 
-/* The threads run from start to stop: those that finish what is parked, and the one that prepares
- * datasets. stop makes requests under way end, with EINTR, and all that come later and would have
- * to wait. start: 0 or -errno, stop it then, too. stop may be called again, by one thread at a
- * time. ends: stays as long as they run. */
+/* The threads run from start to stop: slow workers, which finish parked requests, and the thread
+ * that prepares datasets. start: 0 or -errno; call stop after an error, too. stop ends requests
+ * under way with EINTR, and refuses later ones that would have to wait. stop may be called again,
+ * by one thread at a time. ends must live as long as the threads run. */
 int slow_start(struct server *s, const struct slow_ends *ends);
 void slow_stop(struct server *s);
 

@@ -16,7 +16,7 @@ struct list {
     const struct plan_entry *plan;
     const struct file_kind *file;
     uint64_t epoch;
-    uint64_t used; /* the larger the later; 0: free */
+    uint64_t used; /* larger: used later; 0: free */
     uint8_t *seen; /* [samples / 8 + 1] bits; owned */
     uint64_t last; /* sample */
     bool has_last;
@@ -57,7 +57,7 @@ void promises_free(struct promises *promises)
     free(promises);
 }
 
-/* The list of a file, a new one in the place of that used longest ago. NULL: no memory. */
+/* The list of a file; a new one replaces the one used longest ago. NULL: no memory. */
 static struct list *list_of(struct promises *promises, const struct node *node)
 {
     struct list *oldest = &promises->list[0];

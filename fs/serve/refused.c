@@ -1,4 +1,4 @@
-/* What is not there, though somebody may look for it: names that are no plans, and files of batches
+/* What is missing although somebody may look for it: names that are no plans, and files of batches
  * whose samples cannot be one array. Status names the latest. */
 #include "fs/serve/parts.h"
 
@@ -7,8 +7,8 @@
 
 #include "fs/log/log.h"
 
-/* A name in batches/ or in a plan, and why nothing has it. Who mistypes a plan gets no more than
- * ENOENT; but programs look for many things everywhere, and those are no plans. */
+/* A user who mistypes a plan sees only ENOENT, so the reason is logged as a warning. Programs look
+ * for many other names everywhere; those are no plans, and are logged for debugging. */
 void refused_name(struct server *s, const struct node *parent, const char *name,
                   const struct diag *reason)
 {
@@ -46,7 +46,7 @@ int refused_in_list(struct server *s, const struct node *node, bool may_end,
 
     if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
-    /* Each walk may be short, and all of them long. */
+    /* Each walk may be short, and yet all of them together long. */
     if (may_end && deadline->ends(deadline->ctx))
         return -EINTR;
     r = view_is_mixed(s->view, node, deadline, &d);

@@ -1,11 +1,11 @@
-/* What makes reading fast is that the kernel need not ask: the tree never changes, so entries and
- * attributes are valid for ever; open and opendir are answered ENOSYS once, after which the
- * kernel opens without a request and keeps pages and listings; READDIRPLUS brings attributes with
- * the names. What does change is told: a listing that has grown by fuse_lowlevel_notify_inval_
- * inode(), the live texts by timeouts of 0 and an inode number of its own for each lookup.
+/* Reading is fast because the kernel rarely asks. The tree never changes, so entries and attributes
+ * are valid for ever. open and opendir are answered ENOSYS once; then the kernel opens without a
+ * request and keeps pages and listings. READDIRPLUS brings attributes with the names. What does
+ * change is reported: fuse_lowlevel_notify_inval_inode() reports a listing that has grown; the live
+ * texts have timeouts of 0, and an inode number of its own for each lookup.
  *
- * Handlers are short: find the node, ask the tree or the view, reply once. What may take long is
- * answered by fs/serve/answers.c. */
+ * Handlers are short: find the node, ask the tree or the view, reply once. fs/serve/answers.c
+ * answers requests that may take long. */
 #include "fs/serve/parts.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "base/checked.h"
 
-/* A request of the kernel: what a serving thread does in a short time it does at once. */
+/* Answer a request of the kernel at once, if a serving thread can do so in a short time. */
 static void serve_first(fuse_req_t req, const struct call *call)
 {
     static const enum request counted[N_CALLS] = {
@@ -70,7 +70,7 @@ static void serve_readlink(fuse_req_t req, fuse_ino_t ino)
         fuse_reply_readlink(req, node.plan->name);
 }
 
-/* Only asked by a kernel that cannot do without, or for the first file. */
+/* The kernel asks only for the first file, unless it always needs open requests. */
 static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct server *s = server_of(req);

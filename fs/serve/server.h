@@ -9,14 +9,14 @@
 
 struct server;
 
-/* What is served. All of it must outlive the server, but readme and page: see tree_new(). */
+/* What is served. All of it must outlive the server. */
 struct server_setup {
     const struct catalog *catalog;
     const struct options *options;
     const char *source;     /* as shown in mount tables and texts */
     const char *mountpoint; /* absolute */
     struct stage *stage;    /* of the source; NULL: it is read in place */
-    /* Called once, by a serving thread, when the kernel has been answered first. May be NULL. */
+    /* Called once, by a serving thread, at the kernel's first request. May be NULL. */
     void (*ready)(void *ctx);
     void *ctx;
 };
@@ -24,14 +24,15 @@ struct server_setup {
 /* Make the file system and mount it. 0, or -errno with the reason in d. No thread is started. */
 int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d);
 
-/* In a process that has forked, and whose child serves: keep nothing of the mount, so that it ends
- * with the child. server is not to be used any more, nor freed. */
+/* For a process that has forked and whose child serves: drop the mount here, so that it ends with
+ * the child. Neither use nor free server after that. */
 void server_leave(const struct server *server);
 
-/* Serve until it is unmounted, or SIGTERM, SIGINT or SIGHUP comes; then unmount. 0 or -errno. */
+/* Serve until it is unmounted, or SIGTERM, SIGINT, SIGQUIT or SIGHUP comes. 0 or -errno.
+ * server_free() then unmounts. */
 int server_run(struct server *server);
 
-/* Unmount, if that is still to do, and free. Takes NULL. */
+/* Unmount, if it is still mounted, and free. Takes NULL. */
 void server_free(struct server *server);
 
 #endif

@@ -1,17 +1,17 @@
 /* Requests that take long, such as a read that needs the checksum of a very large archive, or that
- * have to wait until a dataset is ready; and the thread that makes datasets ready.
+ * have to wait until a dataset is ready; and the thread that prepares datasets.
  *
- * A serving thread tries for a while; a request that would go on is parked here and finished by
- * one of some threads of its own, so that everything else is answered meanwhile. Two requests for
- * one file are never worked on at the same time: the second finds what the first has remembered.
- * What waits for a dataset is finished by the preparing thread.
+ * A serving thread works on a request for a short time. A request that needs longer is parked here,
+ * and a slow worker finishes it, so that everything else is answered meanwhile. No two requests for
+ * one file are worked on at the same time: the second uses what the first has remembered. The
+ * preparing thread finishes requests that wait for a dataset.
  *
- * A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
- *                    QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
- *                    WAITING -> QUEUED   bytes_came()   those that were missing are here, or failed
- *                    WAITING -> DEAD     slow_interrupted()   the same; it is freed by bytes_came()
+ *  A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
+ *                     QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
+ *                     WAITING -> QUEUED   bytes_came()   the missing bytes are here, or failed
+ *                     WAITING -> DEAD     slow_interrupted()   as above; bytes_came() frees it
  *
- * libfuse holds the request's own lock around slow_interrupted(), which takes slow.lock; so
+ * libfuse holds the request's own lock while it calls slow_interrupted(), which takes slow.lock. So
  * slow.lock is never held around fuse_req_interrupt_func(). */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ enum parked_state { PARKED_NEW, PARKED_QUEUED, PARKED_WAITING, PARKED_DEAD, PARK
 #define TROUBLE_SIZE 400
 
 struct parked {
-    struct waiter waiter; /* its head */
+    struct waiter waiter; /* first: bytes_came() gets its address */
     int64_t since;
     struct parked *next, *previous; /* in the queue */
     struct server *server;
@@ -97,13 +97,13 @@ static void slow_interrupted(fuse_req_t req, void *data)
         parked->interrupted = true;
     pthread_mutex_unlock(&slow->lock);
     if (state != PARKED_QUEUED && state != PARKED_WAITING)
-        return; /* not parked yet, or a slow thread has it and sees for itself */
+        return; /* not parked yet, or a slow worker has it and sees the interrupt */
     fuse_reply_err(req, EINTR);
     if (state == PARKED_QUEUED)
         parked_free(parked);
 }
 
-/* It is not to be parked any more. */
+/* Reply EINTR to a request that cannot be parked any more. */
 static void refuse(struct parked *parked)
 {
     fuse_req_interrupt_func(parked->req, NULL, NULL);
@@ -128,7 +128,7 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
     refused = parked->interrupted || s->slow.ending;
     if (!refused) {
         if (waits_for && tree_item_is_open(s->tree, waits_for))
-            parked->waits_for = NULL; /* meanwhile */
+            parked->waits_for = NULL; /* it has opened meanwhile */
         queue_locked(&s->slow, parked);
     }
     pthread_mutex_unlock(&s->slow.lock);
@@ -136,7 +136,7 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
         refuse(parked);
 }
 
-/* A reader of the file has waited for the remote. */
+/* Report that a reader of the file has waited for the remote. */
 static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
 {
     struct node node;
@@ -147,7 +147,7 @@ static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
         active_plans_waited(s->active_plans, &node, ns);
 }
 
-/* What was waited for is here, or it failed. */
+/* The missing bytes are here, or could not be fetched. */
 static void bytes_came(struct waiter *waiter)
 {
     struct parked *parked = (struct parked *)waiter;
@@ -160,7 +160,7 @@ static void bytes_came(struct waiter *waiter)
     if (!dead)
         queue_locked(&s->slow, parked);
     s->slow.waiting--;
-    pthread_cond_broadcast(&s->slow.wake); /* slow_stop() may wait, and then nothing is ours */
+    pthread_cond_broadcast(&s->slow.wake); /* slow_stop() may wait; the unlock may end s */
     pthread_mutex_unlock(&s->slow.lock);
     if (dead)
         parked_free(parked);
@@ -193,7 +193,7 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
         missing_fetch(missing, &parked->waiter);
 }
 
-/* The first parked request that can be worked on: what it needs is there, and no other slow thread
+/* The first parked request that can be worked on: what it needs is here, and no other slow worker
  * is at the same file. NULL: none. slow.lock held. */
 static struct parked *next_locked(struct slow *slow)
 {
@@ -266,7 +266,7 @@ static void *slow_main(void *arg)
 
 /* ---- preparing ---- */
 
-/* A request that waits for the item, NULL: none, or the server ends. */
+/* A request that waits for the item. NULL: there is none, or the server ends. */
 static struct parked *take_released(struct slow *slow, const struct catalog_item *item)
 {
     struct parked *parked;
@@ -281,8 +281,8 @@ static struct parked *take_released(struct slow *slow, const struct catalog_item
     return parked;
 }
 
-/* The dataset to go on with: one that a request waits for, each of them in turn, else the first.
- * NULL: all are ready. */
+/* The dataset to go on with: those that requests wait for in turn, else the first that is not
+ * ready. NULL: all are ready. */
 static const struct catalog_item *next_to_prepare(struct server *s,
                                                   const struct catalog_item *before)
 {
@@ -309,7 +309,7 @@ static void report_failed(struct server *s, const struct dataset *ds)
     status_read_error(&s->status, ds->reason.text);
 }
 
-/* Why a dataset is not ready yet, if that was not told before. */
+/* Log why a dataset is not ready yet, unless that was the last reason logged. */
 static void report_trouble(const struct dataset *ds, char (*reported)[TROUBLE_SIZE])
 {
     if (!ds->trouble.set || !strncmp(*reported, ds->trouble.text, sizeof(*reported) - 1))
@@ -386,7 +386,7 @@ void slow_stop(struct server *s)
     pthread_mutex_lock(&slow->lock);
     while (slow->waiting)
         pthread_cond_wait(&slow->wake, &slow->lock);
-    while (slow->first) { /* serving threads may still be told of interrupts */
+    while (slow->first) { /* serving threads may still report interrupts */
         struct parked *parked = slow->first;
 
         unlink_locked(slow, parked);
