@@ -1,4 +1,4 @@
-/* What formats tell of sets that are not complete. */
+/* The report about a set that lacks an unread file. */
 #include "base/scope.h"
 #include "base/text.h"
 #include "format/core/format.h"

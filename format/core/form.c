@@ -1,5 +1,5 @@
-/* The form of a field's array for a selection: its axes, its bytes, its text; and where a field of
- * a role is shown. */
+/* The form of a field's array for a selection: its axes, its bytes, its text; and the files that
+ * show a field of some role. */
 #include "format/core/dataset.h"
 
 #include <errno.h>

@@ -349,8 +349,8 @@ static int read_headers(struct idx_file *files, struct source_file *sources, siz
     return 0;
 }
 
-/* The file that cannot be read now is the other half of a pair: the pair is an error, and what is
- * here of it is served alone if that has another name. */
+/* The unread file is half of a pair: the pair becomes an error, and its other half is served alone
+ * if that has another name. */
 static int miss_half(struct idx_file *files, size_t n, size_t which, struct finds *finds)
 {
     const struct source_file source = {.name = finds->unread[which].name};

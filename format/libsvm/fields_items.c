@@ -1,5 +1,5 @@
-/* The fields of libsvm text that have an item for each row: what rows say (label, weight, qid, x),
- * out of decoded rows; and what side files say in their place (weight, qid, base_margin). */
+/* The fields of libsvm text that have an item for each row: those of decoded rows (label, weight,
+ * qid, x), and those of side files (weight, qid, base_margin). */
 #include "format/libsvm/fields_parts.h"
 
 #include <errno.h>

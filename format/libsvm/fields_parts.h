@@ -1,6 +1,5 @@
-/* What the files of the fields share: format/libsvm/fields.c (the table of them, and the text) uses
- * format/libsvm/fields_items.c and format/libsvm/fields_matrix.c, which use
- * format/libsvm/fields_numbers.c. */
+/* What the files of the fields share: fields.c (the table of fields, and the text) uses
+ * fields_items.c and fields_matrix.c, which use fields_numbers.c of this folder. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 #define EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 
@@ -46,12 +45,12 @@ int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, str
 
 /* ---- numbers ---- */
 
-/* Bytes [off, off + len) of an array of elements of width bytes, which make() makes one by one of
- * what of points to. */
+/* Copy bytes [off, off + len) of an array of elements of width bytes; make() gives them one by one,
+ * from of. */
 void libsvm_copy_made(void (*make)(const void *of, uint64_t i, uint8_t ret[static 8]),
                       const void *of, unsigned width, uint64_t off, size_t len, uint8_t *dst);
 
-/* For that: 8 bytes of an array of uint32_t. */
+/* A make() for libsvm_copy_made(): widens an array of uint32_t to 8 bytes. */
 void libsvm_make_widened(const void *of, uint64_t i, uint8_t ret[static 8]);
 
 /* Copy bytes of an array of numbers of width 4 or 8. */

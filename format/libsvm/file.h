@@ -59,7 +59,7 @@ uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset);
 int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
                       const struct libsvm_fault *fault, struct diag *d);
 
-/* Parse every row and report those that cannot be read. 0 or -errno with the reason in d. */
+/* Parse every row and report those that cannot be read. 0, or -errno with the reason in d. */
 int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, const char *text),
                       void *ctx, struct diag *d);
 

@@ -385,8 +385,8 @@ static int take_sides(struct folder_files *files, const struct source_file *of,
     return r;
 }
 
-/* Of a file of a folder that nobody has named, more than a tenth of the first rows cannot be read:
- * it may be a text about the data. It stays alone. */
+/* For a file that the user has not named. If more than a tenth of its first rows cannot be read, it
+ * may be a text about the data, and stays alone. */
 static int find_unlike(struct libsvm_file *file, const char *name, struct diag *d)
 {
     size_t len = (size_t)min_u64(FORMAT_HEAD, file->blob->size);

@@ -1,12 +1,11 @@
--- epochfs for Lmod; the file epochfs beside it is the same for environment modules (Tcl). To be
--- copied to where a site has its modulefiles; two lines are the site's own:
+-- epochfs for Lmod; the file epochfs beside it is the same for environment modules (Tcl). Copy it to
+-- the site's modulefiles, and adapt two lines:
 
 local root = "/usr/local"
 local node_local = "/var/tmp"
 
--- root: where `cmake --install` has put epochfs (bin/epochfs, share/man). node_local: a folder that
--- each node has on a disk of its own, the same on all nodes: batch jobs take the environment with
--- them.
+-- root: the folder of `cmake --install` (bin/epochfs, share/man). node_local: a folder on a disk of
+-- each node, with the same path on all nodes, because batch jobs take the environment with them.
 
 help([[epochfs mounts machine-learning datasets as files.
 The cache is EPOCHFS_CACHE, on a disk of the node.]])

@@ -1,8 +1,8 @@
 # What prolog, epilog, task-prolog and clean share. Sourced.
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # not each of them uses all
+# shellcheck disable=SC2034 # not every script uses all
 #
-# What belongs to a job is in $jobs/<job id>, a folder of root's:
+# The files of a job are in $jobs/<job id>, a folder of root's:
 #
 #     mnt      the mountpoint, the user's
 #     cache    its cache folder, the user's, unless caches= is set
@@ -35,7 +35,7 @@ boot=$(</proc/sys/kernel/random/boot_id)
 
 say() { logger -t epochfs-slurm -- "$*" 2>/dev/null || printf 'epochfs-slurm: %s\n' "$*" >&2; }
 
-# A program of Slurm's that fails takes the node out of service, and none of our troubles is worth
+# If a program of Slurm's fails, Slurm takes the node out of service. None of our errors is worth
 # that: they are logged.
 never_fail() {
     set -E
@@ -44,7 +44,7 @@ never_fail() {
 }
 
 # as_user UID COMMAND...: with that user's rights and nothing of our environment. No PAM session:
-# that may wait for others, and the daemon is to outlive it.
+# that may wait for other services, and the daemon must outlive it.
 as_user() {
     local uid=$1 gid
     shift
@@ -54,18 +54,18 @@ as_user() {
 
 is_mounted() { grep -qF " ${1// /\\040} " /proc/self/mountinfo; }
 
-# The table says what is mounted without a question to the daemon, which may not answer.
+# The kernel's table shows the mount without a request to the daemon, which may not answer.
 detach() { timeout -k 1 "$end_limit" umount --no-canonicalize --internal-only "$@"; }
 
-# daemons JOB: what `epochfs mount` has started for it: daemon, warden, commands of the source.
-# They are known by their environment; so they are found whatever they do with their sessions, but
-# for commands that change it, see commands= above.
+# daemons JOB: the processes that `epochfs mount` has started for it: daemon, supervisor, commands
+# of the source. Their environment identifies them, whatever they do with their sessions; only
+# commands can change it, see commands= above.
 daemons() {
     timeout -k 1 "$end_limit" grep -lzxF "EPOCHFS_SLURM_JOB=$1" /proc/[0-9]*/environ 2>/dev/null |
         grep -o '[0-9]*' || true
 }
 
-# daemons_end JOB SECONDS: are all gone by then?
+# daemons_end JOB SECONDS: have all ended by then?
 daemons_end() {
     local until=$((SECONDS + $2))
     while [[ $(daemons "$1") ]]; do
@@ -74,8 +74,8 @@ daemons_end() {
     done
 }
 
-# unmount JOB: whoever is still in there, and whether its daemon answers or not. A daemon ends when
-# its mount does; one that was stopped is continued for that.
+# unmount JOB: even if processes still use the mount or its daemon does not answer. A daemon ends
+# with its mount; a stopped one is continued for that.
 unmount() {
     local mountpoint=$jobs/$1/mnt pids word
     if is_mounted "$mountpoint"; then
@@ -90,8 +90,8 @@ unmount() {
     say "job $1: these processes do not end: ${pids[*]}"
 }
 
-# detach_others JOB: what its user has mounted in his folders there, the deepest first; with his
-# rights, for the names are his.
+# detach_others JOB: unmounts what its user has mounted in the job's folders, the deepest first;
+# with the user's rights, because the user controls the names.
 detach_others() {
     local uid where
     uid=$(cat "$jobs/$1/uid" 2>/dev/null) || return 0
@@ -100,7 +100,8 @@ detach_others() {
     done < <(awk -v below="$jobs/$1/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
 }
 
-# end_job JOB: afterwards nothing of it is left. By one at a time, see with_job().
+# end_job JOB: afterwards nothing of it is left. Only one process at a time may call it, see
+# with_job().
 end_job() {
     local folder=$jobs/$1
     : >"$folder/ended"
@@ -113,12 +114,12 @@ end_job() {
     rm -rf --one-file-system -- "$folder" || say "job $1: $folder cannot be removed"
 }
 
-# with_job SECONDS JOB COMMAND...: while nobody else works at that job; not at all if somebody
-# does so for that long.
+# with_job SECONDS JOB COMMAND...: runs it while no other process works on that job; gives up after
+# SECONDS.
 with_job() {
     local lock
     [[ -d $jobs/$2 ]] || return 0
-    { exec {lock}<"$jobs/$2"; } 2>/dev/null || return 0 # it has just gone
+    { exec {lock}<"$jobs/$2"; } 2>/dev/null || return 0 # it was just removed
     if ! flock -w "$1" "$lock"; then
         (($1 == 0)) || say "job $2: another process still works in $jobs/$2, after $1 s"
     elif [[ -d $jobs/$2 ]]; then
@@ -127,11 +128,11 @@ with_job() {
     exec {lock}<&-
 }
 
-# sweep SECONDS: what was left by jobs of before the last boot, and by epilogs that were ended.
+# sweep SECONDS: removes what is left of jobs from before the last boot, and of interrupted epilogs.
 sweep() {
     local folder
     for folder in "$jobs"/*/; do
-        ((SECONDS < $1)) || return 0 # the rest is for the next one, or clean
+        ((SECONDS < $1)) || return 0 # the rest is left to the next sweep, or to clean
         folder=${folder%/}
         [[ -e $folder/boot ]] || continue
         if [[ -e $folder/ended || $(<"$folder/boot") != "$boot" ]]; then

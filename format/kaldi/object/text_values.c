@@ -1,5 +1,5 @@
-/* What the parsers of Kaldi's text are made of: integers, sizes, brackets, words for numbers, and
- * the message on what does not fit. */
+/* The common pieces of the parsers of Kaldi's text: integers, sizes, brackets, words for numbers,
+ * and the message about bad text. */
 #include "format/kaldi/object/text.h"
 
 #include <errno.h>

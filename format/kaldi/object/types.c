@@ -1,4 +1,5 @@
-/* The types of Kaldi objects and their arrays; where an array stands as it is shown. */
+/* The types of Kaldi objects and their arrays; and the arrays that an object holds byte for byte as
+ * files show them. */
 #include "format/kaldi/object/object.h"
 
 #include <assert.h>

@@ -302,7 +302,7 @@ static bool is_directory(const struct folder_files *files)
     return n > 1;
 }
 
-/* A file of the data directory that its dataset wants, and that cannot be read now; NULL: none. */
+/* An unread file of the data directory that the dataset needs; NULL: none. */
 static const struct unread_file *missing_known(const struct finds *finds)
 {
     for (size_t i = 0; i < finds->n_unread; i++) {

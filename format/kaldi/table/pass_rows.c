@@ -1,5 +1,5 @@
-/* What the pass finds: a row is added to the index, to the totals of its table, and to the notes if
- * something is not as it should be. */
+/* The results of a table's pass: each row goes to the index and to the table's totals, and a
+ * problem to its notes. */
 #include "format/kaldi/table/pass_parts.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "format/kaldi/object/wave.h"
 
-#define NOTES 10 /* of a kind, in the table's notes */
+#define NOTES 10 /* of one kind, in the table's notes */
 
 uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KALDI_DIMS])
 {

@@ -1,8 +1,8 @@
-/* What a kept index says beside its rows: type, totals, notes, why rows are bad, and the files that
- * an scp file names, with their identities. In this order; numbers are 8 bytes, little-endian, and
- * stand in front of each string and list.
+/* What a kept index has besides its rows, in this order: type, totals, notes, the reasons of bad
+ * rows, and the files that an scp file names, with their identities. Numbers are 8 bytes,
+ * little-endian; a count precedes each string and list.
  *
- * The bytes come from a disk: no length is used that goes beyond their end. */
+ * The bytes come from a disk: the code uses no length that exceeds them. */
 #include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>

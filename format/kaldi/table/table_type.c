@@ -1,4 +1,4 @@
-/* The type of a table, by the first objects that it leads to. */
+/* Finding out the type of a table from the first objects that it leads to. */
 #include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "format/kaldi/table/scp.h"
 
-#define FIRST_LINES 100 /* of an scp file, one of them must lead to an object */
+#define FIRST_LINES 100 /* of an scp file; one of them must lead to an object */
 
 /* As in Kaldi, a file is no archive if its first object cannot be read. */
 static int check_first(const struct kaldi_table *table, struct diag *d)
