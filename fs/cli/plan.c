@@ -1,8 +1,8 @@
 /* epochfs plan: what staging will take, before a job.
  *
- * Asks the source what it has, the cache what of it is here, and, unless it is told, the remote how
- * fast it is; the arithmetic is forecast.c's. What is fetched to find out goes into the cache as
- * ever, so that nothing is fetched in vain. */
+ * Asks the source what it has, the cache what of that is here, and, unless the user gives it, the
+ * remote how fast it is. fs/plan/forecast.c does the arithmetic. Bytes fetched to find out go into
+ * the cache as usual, so nothing is fetched in vain. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@
 #include "fs/tree/tree.h"
 
 #define MEASURE_NS INT64_C(2000000000)
-#define WARM_NS    INT64_C(300000000)  /* of them, until connections have got going */
+#define WARM_NS    INT64_C(300000000)  /* of these, until connections have got going */
 #define PREPARE_NS INT64_C(2000000000) /* that datasets may take to be ready */
 #define WAIT_MS    50
 #define LOOKED_AT  1000 /* samples whose places are looked at, at most */
 #define EPOCHS     10   /* default of --epochs= */
 
-/* What is planned if -o plan= is not given. */
+/* The plan if -o plan= is not given. */
 static const struct plan default_plan = {.batch = 128, .parts = 1, .ranks = 1};
 
 static void print_help(void)
@@ -52,7 +52,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* ---- what is asked ---- */
+/* ---- questions to source, cache and remote ---- */
 
 static void look_at_cache(struct planning *p)
 {
@@ -78,8 +78,8 @@ static uint64_t fetched_bytes(const struct planning *p)
     return load(&c->background_bytes) + load(&c->demand_bytes);
 }
 
-/* How fast the remote is: let the stage work for a while. It ends early if all has come, or if
- * there is no more room. EXIT_DONE or the exit code of the program. */
+/* Measure how fast the remote is: let the stage work for a while. It ends early when all bytes have
+ * come, or when there is no more space. EXIT_DONE or the exit code of the program. */
 static int measure(struct planning *p)
 {
     uint64_t before = fetched_bytes(p), warm = before, now_bytes = before;
@@ -98,11 +98,11 @@ static int measure(struct planning *p)
         }
     }
     stage_end(p->stage);
-    stage_rest(p->stage); /* until all that was under way has ended */
+    stage_rest(p->stage); /* until all transfers under way have ended */
     if (r < 0 && r != -ENOSPC)
         return fail(is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE, "%s: %s", p->shown,
                     diag_text(&d, r));
-    if (now - warm_at < WARM_NS || now_bytes == warm) { /* it was over so soon that all counts */
+    if (now - warm_at < WARM_NS || now_bytes == warm) { /* it ended so soon that all bytes count */
         warm = before;
         warm_at = began;
     }
@@ -115,7 +115,7 @@ static int measure(struct planning *p)
     return EXIT_DONE;
 }
 
-/* Needs the cache to be known. */
+/* Call it when it is known how much is in the cache. */
 static int find_rate(struct planning *p)
 {
     uint64_t most = p->options->source.stage.rate;
@@ -134,7 +134,8 @@ static int find_rate(struct planning *p)
 
 /* ---- a plan ---- */
 
-/* The same by where samples stand, of some of them. False: that cannot be told. */
+/* The bytes of a dataset, and what of them is here, by the extents of some samples. False:
+ * unknown. */
 static bool find_extents(const struct planning *p, const struct dataset *ds, uint64_t *ret_bytes,
                          uint64_t *ret_here)
 {
@@ -157,8 +158,8 @@ static bool find_extents(const struct planning *p, const struct dataset *ds, uin
     return bytes > 0;
 }
 
-/* Bytes of the source files of a dataset, and what of them is here. Of a file that only says where
- * others are it is those; if they cannot be told, all of the source. */
+/* The bytes of the source files of a dataset, and what of them is here. A file that only says where
+ * others are counts as those; if they are unknown, as all of the source. */
 static void find_bytes(const struct planning *p, const struct dataset *ds, uint64_t *ret_bytes,
                        uint64_t *ret_here)
 {
@@ -178,7 +179,7 @@ static void find_bytes(const struct planning *p, const struct dataset *ds, uint6
     }
 }
 
-/* Bytes of a block of the files that count. */
+/* The block size of the files that count. */
 static double find_block(const struct planning *p, const struct dataset *ds)
 {
     uint64_t most = 0;
@@ -329,11 +330,11 @@ static int show_all(const struct planning *p)
 static int plan_source(const struct plan_call *call, const struct options *options)
 {
     struct planning p = {.call = call, .options = options};
-    struct options how = *options; /* its texts stay the other's */
+    struct options how = *options; /* options still owns its texts */
     struct diag d = DIAG_INIT;
     int code;
 
-    how.source.stage.background = true; /* it is what measures */
+    how.source.stage.background = true; /* the background measures the rate */
     shown_source(call->source, p.shown);
     code = open_catalog(call->source, &how, &p.opened, &d);
     if (code == EXIT_DONE) {

@@ -11,7 +11,7 @@
 /* Add a name and its description, in as many lines as it takes. */
 void help_add_entry(struct text *help, const char *name, const char *words);
 
-/* Add a title and names after it. */
+/* Add a title and the names after it. */
 void help_add_names(struct text *help, const char *title, const char *const *name, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
-/* -o: a text is taken apart at its commas; each option is ours (fs/options/table.c), is passed on
- * to libfuse and the kernel, or is known and without effect. What is none of these is an error,
- * with a guess at what was meant. */
+/* Parses -o: splits the text at its commas. Each option is ours (fs/options/table.c), is passed on
+ * to libfuse and the kernel, or is known and without effect. Anything else is an error, with a
+ * guess at what was meant. */
 #include "fs/options/options.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@
 
 #define AHEAD_MOST (UINT64_C(256) << 20)
 
-/* What libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
+/* Options that libfuse or the kernel take: passed on. A trailing '=' stands for a value. */
 static const char *const passed_on[] = {
     "allow_other", "allow_root",  "auto_unmount", "debug",  "fsname=", "nosuid",
     "suid",        "nodev",       "dev",          "noexec", "exec",    "noatime",
@@ -25,7 +25,7 @@ static const char *const passed_on[] = {
     "fscontext=",  "defcontext=", "rootcontext=",
 };
 
-/* What fstab has for mount(8) and systemd, or what is so anyway. */
+/* Options without effect: fstab has them for mount(8) and systemd, or they hold anyway. */
 static const char *const ignored[] = {
     "ro",          "rw",         "defaults", "auto",
     "noauto",      "user",       "nouser",   "users",
@@ -141,7 +141,7 @@ static int set_ours(struct options *o, const struct option *option, const char *
     return r;
 }
 
-/* fsname may have commas: they are escaped again. */
+/* Values such as fsname= may have commas, which are escaped again. */
 static void pass_on(struct options *o, const char *option)
 {
     if (o->for_fuse.len)
@@ -204,7 +204,7 @@ int options_parse(struct options *o, const char *text, struct diag *d)
 
 const char *options_help(void)
 {
-    static struct text help; /* as long as we run */
+    static struct text help; /* lives as long as the program */
 
     if (help.len)
         return help.data;

@@ -69,7 +69,7 @@ static int set_bad_rows(struct options *o, const char *value, struct diag *d)
     return r;
 }
 
-/* A type that -o kaldi_type= names. */
+/* Find the type that -o kaldi_type= names. */
 static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
 {
     AUTO_TEXT struct text t = {0};
@@ -88,7 +88,8 @@ static int set_kaldi_type(struct options *o, const char *value, struct diag *d)
     return diag_set(d, -EINVAL, "option kaldi_type=%s: want %s", value, t.data ? t.data : "");
 }
 
-/* Options of Kaldi's rspecifiers that mean something to a mount; the others change nothing. */
+/* Flags of Kaldi's rspecifiers that a mount takes; option_set_kaldi_flag() knows those with an
+ * effect. */
 static const char *const kaldi_flags[] = {"o",  "no",  "p",  "np", "s", "ns",
                                           "cs", "ncs", "bg", "b",  "t"};
 
@@ -115,7 +116,7 @@ void option_set_kaldi_flag(struct options *o, const char *flag)
         o->reads_sorted = on;
 }
 
-/* Words joined by + here; by commas they come one by one, see parse_one(). */
+/* Flags joined by + are split here; flags joined by commas arrive one by one, see parse_one(). */
 static int set_kaldi(struct options *o, const char *value, struct diag *d)
 {
     AUTO_FREE char *words = strdup(value);
@@ -218,7 +219,7 @@ static int set_block(struct options *o, const char *value, struct diag *d)
 static void set_jobs(struct options *o, uint64_t v)
 {
     o->source.stage.jobs = (unsigned)v;
-    o->source.stage.small_jobs = 0; /* it is the limit of all */
+    o->source.stage.small_jobs = 0; /* jobs= limits small transfers, too */
 }
 
 static int set_rate(struct options *o, const char *value, struct diag *d)
@@ -250,7 +251,7 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
 {
     const char *host = strstr(value, "://");
 
-    if (host && strchr(host, '@')) /* a password may have any letters, '/', too */
+    if (host && strchr(host, '@')) /* a password may have any characters, even '/' */
         return option_refuse_secret("endpoint", d);
     if (!host ||
         (strncasecmp(value, "http://", 7) != 0 && strncasecmp(value, "https://", 8) != 0) ||

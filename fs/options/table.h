@@ -7,10 +7,10 @@
 /* One option of ours. value is NULL where no '=' was given. */
 struct option {
     const char *name;
-    const char *form; /* of the value, NULL: takes none */
+    const char *form; /* of the value; NULL: it takes none */
     const char *help;
     int (*set)(struct options *o, const char *value, struct diag *d);
-    /* or, of one that takes a number from least to most: */
+    /* or, for a number from least to most: */
     void (*set_number)(struct options *o, uint64_t v);
     uint64_t least, most;
 };
@@ -18,11 +18,12 @@ struct option {
 extern const struct option options_ours[];
 extern const unsigned n_options_ours;
 
-/* -EINVAL: credentials are not taken from options. d gets no value, which must not be shown,
- * either. */
+/* Refuse credentials in options: -EINVAL. The message in d leaves out the value, which must not be
+ * shown, either. */
 int option_refuse_secret(const char *name, struct diag *d);
 
-/* Options of Kaldi's rspecifiers: kaldi=o,p has them as words of their own behind a comma. */
+/* Flags of Kaldi's rspecifiers. In kaldi=o,p a flag behind a comma arrives as an option of its
+ * own. */
 bool option_is_kaldi_flag(const char *word);
 void option_set_kaldi_flag(struct options *o, const char *flag);
 

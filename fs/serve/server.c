@@ -1,9 +1,9 @@
 /* The life of a mount: made, mounted, served, unmounted.
  *
- * The end: a store into the page cache may wait for a page that a read has locked, so what pushes
- * must be over while reads are still answered. Therefore signals do not end the loop of libfuse,
- * but are told to a thread, the shutdown thread: it has those let go who wait for the remote, ends
- * the push, and then the loop. */
+ * The end: a store into the page cache may wait for a page that a read has locked, so the push must
+ * be over while reads are still answered. Therefore signals do not end the loop of libfuse, but
+ * wake the shutdown thread. It lets readers go that wait for the remote, ends the push, and then
+ * the loop. */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -32,11 +32,12 @@
 #define THREADS      10
 #define READAHEAD_KB 1024
 
-#define LOOK_MS      1000 /* between two looks at what memory there is, and who is left */
-#define LEFT_RETRY_S 5    /* for the remote, of those who still read in what was unmounted */
-#define SHORT_SHARE  16   /* it is short if less than one of so many parts is free */
+#define LOOK_MS      1000 /* between two looks at free memory, and at users that are left */
+#define LEFT_RETRY_S 5    /* retry limit for readers of what was unmounted */
+#define SHORT_SHARE  16   /* memory is short if less than one part of so many is free */
 
-/* libfuse's words go where ours go; its own are many at debug level. */
+/* libfuse's messages go where ours go; below a warning they are many, so they are logged for
+ * debugging. */
 static void log_libfuse(enum fuse_log_level level, const char *format, va_list args)
 {
     char text[1024];
@@ -81,7 +82,7 @@ static void listen_to_stage(struct server *s)
 
 /* ---- making ---- */
 
-/* What knows which plans are read, and tells the stage. */
+/* Make the active plans, and the forecast that reports their needs to the stage. */
 static int make_active_plans(struct server *s)
 {
     const struct options *o = s->setup.options;
@@ -89,7 +90,7 @@ static int make_active_plans(struct server *s)
     const struct active_plans_options options = {
         .ahead = o->ahead,
         .drops = once || o->reads_once,
-        /* What has been used is fetched again for an epoch that is read, or was announced. */
+        /* Used bytes are fetched again only for an epoch that is read, or was announced. */
         .last_epoch = once ? max_u64(o->epochs, 1) - 1 : UINT64_MAX,
         .now = monotonic_ns,
     };
@@ -154,8 +155,8 @@ static int make_session(struct server *s, struct diag *d)
     return s->session ? 0 : diag_set(d, -EINVAL, "libfuse refused the options %s", options);
 }
 
-/* Larger reads for large files: the kernel's default of 128 KiB can only be raised by root, and
- * only from outside of FUSE. Without it everything works, a little slower. */
+/* Larger reads for large files: only root can raise the kernel's default of 128 KiB, and only from
+ * outside of FUSE. Without it everything works, a little slower. */
 static void raise_readahead(const struct mount_entry *entry)
 {
     char path[64];
@@ -172,10 +173,10 @@ static void raise_readahead(const struct mount_entry *entry)
 
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
 
-/* This libfuse takes FUSE_CAP_PARALLEL_DIROPS and does not tell the kernel, which then lets one
- * lookup or listing of a folder wait for another: a lookup that is parked would keep all others in
- * its folder, and they could not even be interrupted. So the reply to INIT, the first of a
- * session, is completed on its way. */
+/* This libfuse takes FUSE_CAP_PARALLEL_DIROPS but does not pass it to the kernel, which then lets
+ * one lookup or listing of a folder wait for another: a parked lookup would block all others in its
+ * folder, and they could not even be interrupted. So write_reply() completes the reply to INIT, the
+ * first of a session. */
 static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
 {
     struct server *s = userdata;
@@ -216,7 +217,7 @@ static int complete_replies(struct server *s)
 /* ---- signals ---- */
 
 static const int end_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
-static int signal_events = -1; /* of the server */
+static int signal_events = -1; /* the eventfd of the server */
 
 static void note_signal(int number)
 {
@@ -225,21 +226,22 @@ static void note_signal(int number)
 
     (void)number;
     if (write(signal_events, &one, sizeof(one)) < 0) {
-        /* It is full: somebody has been told. */
+        /* It is full: an event is pending already. */
     }
     errno = error;
 }
 
-/* Not SIG_IGN, which commands that we run would have, too. */
+/* Not SIG_IGN, because commands that we run would inherit it. */
 static void ignore_signal(int number)
 {
     (void)number;
 }
 
-/* What is sent to all of a job, for its programs to save their work, say, is none of ours. */
+/* Signals that are sent to a whole job, for its programs to save their work, say, are not for
+ * us. */
 static const int others_signals[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
 
-/* nohup(1) has SIGHUP ignored, and that it stays. */
+/* nohup(1) has SIGHUP ignored, and it stays ignored. */
 static void handle_signals(bool on)
 {
     struct sigaction action = {.sa_handler = on ? note_signal : SIG_DFL}, before;
@@ -254,9 +256,9 @@ static void handle_signals(bool on)
     }
 }
 
-/* From before it is mounted until it is unmounted: who ends it must not leave a mount behind. What
- * comes before the shutdown thread listens is noted. A process that forks shares it with the child
- * that serves, so that what is sent to either ends the mount. */
+/* Signals are handled from before the mount until the unmount, so that none leaves a mount behind.
+ * A signal that comes before the shutdown thread listens is noted. A process that forks shares the
+ * eventfd with the child that serves, so a signal to either ends the mount. */
 static int take_signals(struct server *s)
 {
     s->events = eventfd(0, EFD_CLOEXEC);
@@ -270,7 +272,7 @@ static int take_signals(struct server *s)
 
 /* ---- mounting ---- */
 
-/* What to do if it was for the device that a mount has failed; "": it is all right. */
+/* What to do if a mount has failed because of the device; "": the device is all right. */
 static const char *device_advice(void)
 {
     AUTO_CLOSE int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -339,7 +341,8 @@ void server_leave(const struct server *s)
 
 /* ---- threads and the end ---- */
 
-/* The main thread waits in the loop of libfuse; a signal makes it look whether that is over. */
+/* The main thread waits in the loop of libfuse; a signal makes it check whether the loop is
+ * over. */
 static void end_loop(struct server *s)
 {
     const struct timespec a_while = {.tv_nsec = 5000000};
@@ -351,7 +354,7 @@ static void end_loop(struct server *s)
     }
 }
 
-/* Memory is short for all: half of what we remember goes, until that has been enough. */
+/* While the machine is short of memory, each look drops half of what is remembered. */
 static void let_memory_go(const struct server *s)
 {
     if (memory_free() < memory_total() / SHORT_SHARE &&
@@ -367,9 +370,9 @@ static void light_beacon(struct server *s)
     s->beacon = s->device ? beacon_light(s->setup.mountpoint, &mount) : -1;
 }
 
-/* It was unmounted, and has users still (umount -l). They may go on, but the end of the last one
- * would wait for a store that waits for a page that a read has locked, which waits for the remote:
- * that must not take long. */
+/* The mount was unmounted and still has users (umount -l). They may go on. But the end of the last
+ * one would wait for a store, the store for a page that a read has locked, and the read for the
+ * remote. That must not take long. */
 static void serve_the_rest(struct server *s)
 {
     log_info("unmounted while in use; it ends when its users close their files");
@@ -378,7 +381,7 @@ static void serve_the_rest(struct server *s)
         stage_limit_retry(s->setup.stage, LEFT_RETRY_S);
 }
 
-/* Until a signal has come, or the loop is over. */
+/* Wait until a signal has come, or the loop is over. */
 static void wait_for_event(struct server *s)
 {
     AUTO_CLOSE int watch = s->device ? mounts_watch() : -1;
@@ -389,11 +392,11 @@ static void wait_for_event(struct server *s)
     while (!p[0].revents) {
         if (s->beacon < 0)
             light_beacon(s);
-        p[2].fd = all_answered ? s->beacon : -1; /* else after a rest, or this were a busy loop */
+        p[2].fd = all_answered ? s->beacon : -1; /* else only after LOOK_MS: no busy loop */
         p[1].revents = p[2].revents = 0;
         if (poll(p, ARRAY_LEN(p), LOOK_MS) == 0) {
             let_memory_go(s);
-            if (is_gone) /* for as long as this */
+            if (is_gone) /* it has been gone for LOOK_MS */
                 serve_the_rest(s);
             is_gone = false;
         }
@@ -441,8 +444,8 @@ static int start_threads(struct server *s)
     return 0;
 }
 
-/* libfuse ends its threads by pthread_cancel(), for which glibc opens a library when it is first
- * called. There might be no descriptor left then, and it would abort. */
+/* libfuse ends its threads by pthread_cancel(). Its first call makes glibc open a library, and
+ * abort if no descriptor is left by then. So open it now. */
 static void load_unwinder(void)
 {
     void *frame;
@@ -450,7 +453,7 @@ static void load_unwinder(void)
     backtrace(&frame, 1);
 }
 
-/* Threads, the loop, and their end. */
+/* Start the threads, run the loop, end them. */
 static int serve(struct server *s, struct fuse_loop_config *config)
 {
     const uint64_t one = 1;
@@ -459,7 +462,7 @@ static int serve(struct server *s, struct fuse_loop_config *config)
 
     if (s->setup.stage)
         stage_begin(s->setup.stage);
-    /* Last: a signal that came before this is noted, and what it ends is all there. */
+    /* Last: an earlier signal is noted, and all that it is to end exists by now. */
     has_shutdown_thread = r == 0 && thread_start(&s->shutdown_thread, shutdown_main, s) == 0;
     if (r == 0)
         r = has_shutdown_thread ? fuse_session_loop_mt(s->session, config) : -EAGAIN;
@@ -514,7 +517,7 @@ void server_free(struct server *s)
         fuse_session_destroy(s->session);
     if (s->has_buffers)
         pthread_key_delete(s->buffer);
-    if (s->setup.stage) { /* it goes later, and asks and tells until then */
+    if (s->setup.stage) { /* the stage is freed later, and calls these until then */
         stage_rest(s->setup.stage);
         stage_set_needs(s->setup.stage, NULL);
         stage_set_listener(s->setup.stage, NULL);
