@@ -275,34 +275,18 @@ void entry_remove(const struct entry *entry)
         unlink(done);
 }
 
-/* Remove an empty folder at the path of one of our files. The contents of any other folder are not
- * ours: the caller returns -EISDIR. */
-static bool has_cleared(const char *path)
-{
-    int before = errno;
-
-    if (before == EISDIR && rmdir(path) == 0)
-        return true;
-    errno = before;
-    return false;
-}
-
 /* Lock path for writing. If the file is renamed or replaced while we wait, try again. */
 static int lock_part(const char *path, bool wait, int *ret_fd)
 {
     for (;;) {
-        AUTO_CLOSE int fd =
-            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+        AUTO_CLOSE int fd = -1;
         struct stat ours, there;
+        int r = file_open_own(path, &fd, NULL);
 
-        if (fd < 0 && has_cleared(path))
-            continue;
-        if (fd < 0)
-            return -errno;
+        if (r < 0)
+            return r;
         if (fstat(fd, &ours) < 0)
             return -errno;
-        if (!S_ISREG(ours.st_mode))
-            return -EEXIST; /* not ours to write to */
         while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
             if (errno != EINTR)
                 return -errno;
@@ -334,6 +318,17 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
     return 0;
 }
 
+/* rename(), also if an empty folder is in the way. */
+static int rename_over(const char *part, const char *done)
+{
+    int r;
+
+    if (rename(part, done) == 0)
+        return 0;
+    r = errno == EISDIR ? file_clear_place(done, NULL) : -errno;
+    return r < 0 ? r : rename(part, done) < 0 ? -errno : 0;
+}
+
 /* Write source and trailer at the end of the file, and give it its final name. */
 static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
 {
@@ -357,8 +352,8 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
     r = write_all(fd, tail, named + TRAILER_BYTES);
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
-    if (r == 0 && rename(part, done) < 0 && !(has_cleared(done) && rename(part, done) == 0))
-        r = -errno;
+    if (r == 0)
+        r = rename_over(part, done);
     if (r == 0)
         *ret_size = (uint64_t)size;
     return r;

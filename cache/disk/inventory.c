@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "cache/disk/local_file.h"
 #include "cache/disk/staged_file.h"
 
 #define MARKER    "EPOCHFS"
@@ -144,15 +145,18 @@ static int add_file(struct inventory *inventory, const char *kind, const char *n
     r = path_of(inventory, &file, path);
     if (r < 0)
         return r;
-    if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
-        return 0; /* it is gone, or not ours */
+    if (lstat(path, &st) < 0)
+        return 0; /* it has gone */
+    file.is_no_file = !S_ISREG(st.st_mode);
     file.size = (uint64_t)st.st_size;
     file.disk = (uint64_t)st.st_blocks * 512;
     file.used = st.st_atim.tv_sec > st.st_mtim.tv_sec ? st.st_atim.tv_sec : st.st_mtim.tv_sec;
     file.changed = st.st_mtim;
     if (array_capacity(&inventory->file, inventory->n, sizeof(file)) < 0)
         return -ENOMEM;
-    if (file.is_staged && !file.is_part) {
+    if (file.is_no_file) {
+        file.is_damaged = true;
+    } else if (file.is_staged && !file.is_part) {
         r = look_at_staged(path, &file);
     } else {
         file.in_use = entry_in_use(path, file.is_part);
@@ -301,8 +305,12 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
     int r = path_of(inventory, file, path);
 
     *ret_good = *ret_bad = 0;
-    if (r < 0 || file->is_part || file->is_foreign)
+    if (r < 0 || (file->is_part && !file->is_no_file) || file->is_foreign)
         return r;
+    if (file->is_no_file) {
+        *ret_bad = 1;
+        return file_clear_place(path, NULL);
+    }
     if (lstat(path, &st) < 0)
         return -errno;
     r = file->is_staged ? staged_verify(path, ret_good, ret_bad) : verify_entry(inventory, file);
@@ -339,6 +347,8 @@ int inventory_remove(const struct inventory *inventory, const struct inventory_f
 
     if (r < 0)
         return r;
+    if (file->is_no_file)
+        return file_clear_place(path, NULL);
     if (file->is_part)
         return remove_part(path);
     if (file->is_staged)

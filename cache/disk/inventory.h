@@ -19,6 +19,7 @@ struct inventory_file {
     bool is_staged;     /* a staged file; all others are entries */
     bool is_part;       /* a process is making it, or died before it was whole */
     bool in_use;        /* a process has it open; of parts: is making it */
+    bool is_no_file;    /* a folder, link or pipe in the place of one; counts as damaged */
     bool is_damaged;    /* it cannot be used; blocks of staged files are not checked */
     bool is_foreign;    /* an entry of another version of epochfs: not used, not damaged */
     bool is_superseded; /* there is a newer version of the same file of a remote, or of epochfs */

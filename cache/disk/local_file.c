@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -69,6 +71,55 @@ int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait)
         if (errno != EINTR)
             return errno == EACCES ? -EAGAIN : -errno;
     return 0;
+}
+
+/* The lock of the folder is held while a thing is removed. So what is no regular file stays that
+ * until we remove it, and no process removes what another has just made in its place. */
+int file_clear_place(const char *path, struct diag *d)
+{
+    const char *slash = strrchr(path, '/');
+    AUTO_FREE char *folder = strndup(path, slash ? (size_t)(slash - path) : 0);
+    AUTO_CLOSE int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat st;
+    int r = 0;
+
+    if (!folder)
+        return -ENOMEM;
+    if (fd < 0 || flock(fd, LOCK_EX) < 0 || lstat(path, &st) < 0)
+        r = errno == ENOENT ? 0 : -errno;
+    else if (S_ISDIR(st.st_mode))
+        r = rmdir(path) < 0 ? -errno : 0;
+    else if (!S_ISREG(st.st_mode))
+        r = unlink(path) < 0 ? -errno : 0;
+    if (r == -ENOTEMPTY || r == -EEXIST)
+        return diag_set(d, -EISDIR, "%s: want a file, found a folder that is not empty; remove it",
+                        path);
+    return r < 0 ? diag_set(d, r,
+                            "%s: want a file, found something else, which cannot be removed: %s",
+                            path, strerror(-r))
+                 : 0;
+}
+
+int file_open_own(const char *path, int *ret_fd, struct diag *d)
+{
+    for (;;) {
+        AUTO_CLOSE int fd =
+            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+        struct stat st;
+        int r;
+
+        if (fd < 0 && errno != EISDIR && errno != ELOOP && errno != ENXIO)
+            return -errno;
+        if (fd >= 0 && fstat(fd, &st) < 0)
+            return -errno;
+        if (fd >= 0 && S_ISREG(st.st_mode)) {
+            *ret_fd = TAKE_FD(fd);
+            return 0;
+        }
+        r = file_clear_place(path, d);
+        if (r < 0)
+            return r;
+    }
 }
 
 void file_describe(const struct stat *st, uint64_t size, struct blob *ret)

@@ -34,6 +34,15 @@ int file_pread(int fd, void *buf, size_t len, uint64_t off);
  * -EAGAIN: another description holds them, and wait is false; or -errno. */
 int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);
 
+/* Open a file of the cache folder for reading and writing; make it if it is not there. A link,
+ * pipe, socket or empty folder in its place is removed; no link is followed. 0; -EISDIR: a folder
+ * that is not empty, with the reason in d; or -errno. */
+int file_open_own(const char *path, int *ret_fd, struct diag *d);
+
+/* Remove what is at path in the cache folder if it is not a regular file. 0: nothing of that kind
+ * is there any more; else as file_open_own(). */
+int file_clear_place(const char *path, struct diag *d);
+
 /* Fill the head, all but ops and name, of a blob of the first size bytes of a file. */
 void file_describe(const struct stat *st, uint64_t size, struct blob *ret);
 

@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -36,7 +37,10 @@
 #include "base/checked.h"
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
+#include "cache/disk/quota.h"
 #include "cache/disk/staged_file_parts.h"
+
+#define NEW_TAKES (2 * PAGE) /* disk space of a new file: its header, its count of drops */
 
 /* ---- open and close ---- */
 
@@ -53,18 +57,14 @@ int staged_same_file(int fd, const char *path)
 
 /* Open the file and hold LOCK_USE. A process that removes the file holds LOCK_USE exclusively, so
  * once we have it the path may name another file. */
-static int open_used(const char *path, int *ret_fd)
+static int open_used(const char *path, int *ret_fd, struct diag *d)
 {
     for (;;) {
-        AUTO_CLOSE int fd =
-            open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-        struct stat st;
-        int r;
+        AUTO_CLOSE int fd = -1;
+        int r = file_open_own(path, &fd, d);
 
-        if (fd < 0 || fstat(fd, &st) < 0)
-            return -errno;
-        if (!S_ISREG(st.st_mode))
-            return -EEXIST; /* not ours to write to */
+        if (r < 0)
+            return r;
         r = file_lock(fd, F_RDLCK, LOCK_USE, 1, true);
         if (r == 0)
             r = staged_same_file(fd, path);
@@ -87,39 +87,95 @@ static int check_key(const struct staged_key *key, struct diag *d)
     return 0;
 }
 
+/* Prepare everything but the open file. */
+static int init(struct staged *ret, const struct staged_key *key,
+                uint8_t ret_header[static HEADER_BYTES], struct diag *d)
+{
+    int r = check_key(key, d);
+
+    if (r < 0)
+        return r;
+    *ret = (struct staged){.fd = -1};
+    staged_make_id(key, ret->id);
+    staged_layout(ret, key->size, key->block);
+    staged_seed(ret);
+    staged_make_header(ret->id, key, ret_header);
+    ret->space = malloc(sizeof(*ret->space));
+    if (!ret->space)
+        return -ENOMEM;
+    lock_init(ret->space);
+    return 0;
+}
+
+/* Open the file at path and make sure that it has its header. */
+static int open_at(struct staged *staged, const char *path,
+                   const uint8_t header[static HEADER_BYTES], struct diag *d)
+{
+    int r = open_used(path, &staged->fd, d);
+
+    if (r == 0)
+        r = file_lock(staged->fd, F_WRLCK, LOCK_HEADER, 1, true);
+    if (r < 0)
+        return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
+    r = staged_prepare(staged, header, path, d);
+    file_lock(staged->fd, F_UNLCK, LOCK_HEADER, 1, false);
+    return r;
+}
+
+/* The same for a file that does not exist yet: take quota for it first. */
+static int open_new(struct staged *staged, struct quota *quota, const char *path,
+                    const uint8_t header[static HEADER_BYTES], struct diag *d)
+{
+    int r = quota_take(quota, NEW_TAKES);
+
+    if (r < 0)
+        return diag_set(d, r, "staged file %s: want %d bytes of the cache's limit: %s", path,
+                        NEW_TAKES, strerror(-r));
+    r = open_at(staged, path, header, d);
+    if (r == 0)
+        quota_settle(quota, NEW_TAKES);
+    else
+        quota_give_back(quota, NEW_TAKES);
+    return r;
+}
+
 int staged_open(struct staged *ret, const struct cache_folder *cache, const struct staged_key *key,
                 struct diag *d)
 {
-    struct staged staged = {.fd = -1};
     char folder[PATH_MAX], path[PATH_MAX];
     uint8_t header[HEADER_BYTES];
-    int r = check_key(key, d);
+    struct staged staged;
+    struct stat st;
+    int r = cache_folder_sub(cache, "staged", folder, sizeof(folder), d);
 
     if (r == 0)
-        r = cache_folder_sub(cache, "staged", folder, sizeof(folder), d);
+        r = init(&staged, key, header, d);
     if (r < 0)
         return r;
-    staged_make_id(key, staged.id);
-    staged_layout(&staged, key->size, key->block);
-    staged_seed(&staged);
-    staged_make_header(staged.id, key, header);
     if (snprintf(path, sizeof(path), "%s/%s", folder, staged.id) >= (int)sizeof(path))
-        return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
-    r = open_used(path, &staged.fd);
-    if (r == 0)
-        r = file_lock(staged.fd, F_WRLCK, LOCK_HEADER, 1, true);
-    if (r < 0) {
+        r = diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
+    else if (cache->quota && lstat(path, &st) < 0 && errno == ENOENT)
+        r = open_new(&staged, cache->quota, path, header, d);
+    else
+        r = open_at(&staged, path, header, d);
+    if (r < 0)
         staged_close(&staged);
-        return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
-    }
-    r = staged_prepare(&staged, header, path, d);
-    file_lock(staged.fd, F_UNLCK, LOCK_HEADER, 1, false);
-    if (r == 0) {
-        staged.space = malloc(sizeof(*staged.space));
-        r = staged.space ? 0 : -ENOMEM;
-    }
-    if (r == 0)
-        lock_init(staged.space);
+    else
+        *ret = staged;
+    return r;
+}
+
+int staged_open_in_memory(struct staged *ret, const struct staged_key *key, struct diag *d)
+{
+    uint8_t header[HEADER_BYTES];
+    struct staged staged;
+    int r = init(&staged, key, header, d);
+
+    if (r < 0)
+        return r;
+    staged.is_in_memory = true;
+    staged.fd = memfd_create("epochfs-staged", MFD_CLOEXEC);
+    r = staged.fd < 0 ? -errno : staged_prepare(&staged, header, "in memory", d);
     if (r < 0)
         staged_close(&staged);
     else

@@ -39,6 +39,7 @@ struct staged {
     uint64_t data;   /* where the content begins in the file, bytes */
     uint64_t end;    /* where the count of drops is; 8 bytes before the end of the file */
     char id[33];
+    bool is_in_memory;  /* see staged_open_in_memory() */
     struct lock *space; /* held while the disk space of the content changes */
 };
 
@@ -47,6 +48,10 @@ struct staged {
  * a later one. */
 int staged_open(struct staged *ret, const struct cache_folder *cache, const struct staged_key *key,
                 struct diag *d);
+
+/* The same where the cache has no room for the file: an empty one, in memory, of this process
+ * alone. Nobody may write blocks to it. */
+int staged_open_in_memory(struct staged *ret, const struct staged_key *key, struct diag *d);
 void staged_close(struct staged *staged); /* ends its claims, too */
 
 /* Bytes of a block; the last block may be shorter. */

@@ -95,6 +95,8 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     const uint8_t *at = run->buffer;
     int r;
 
+    if (file->staged.is_in_memory)
+        return -ENOSPC;
     assert(n <= ARRAY_LEN(records));
     beside = disk_beside(run, first, n);
     r = take_more_quota(run, bytes + beside);

@@ -190,15 +190,30 @@ static void close_some_locked(struct stage *stage)
     }
 }
 
+void file_try_disk(struct file *file)
+{
+    LOCK_SCOPE(&file->stage->lock);
+
+    if (atomic_load(&file->is_open) && file->staged.is_in_memory && !atomic_load(&file->users) &&
+        !file->coming && !file->waits.n)
+        close_locked(file);
+}
+
 static int open_staged(struct file *file, struct diag *d)
 {
     struct stage *stage = file->stage;
     const struct staged_key key = key_of(file);
-    int r = staged_open(&file->staged, stage->cache, &key, d);
+    struct diag why = DIAG_INIT;
+    int r = staged_open(&file->staged, stage->cache, &key, &why);
 
+    if (r == -ENOSPC || r == -EDQUOT) /* no space to stage it, but it can be served */
+        r = staged_open_in_memory(&file->staged, &key, &why);
     if (r == 0)
         atomic_store(&file->drops, staged_drops(&file->staged));
     lock_take(&stage->lock);
+    file->open_error = r;
+    if (r < 0)
+        stage->open_trouble = why;
     if (r == 0) {
         close_some_locked(stage);
         open_list_add_locked(file);
@@ -207,7 +222,7 @@ static int open_staged(struct file *file, struct diag *d)
     file->opening = false;
     pthread_cond_broadcast(&stage->gone);
     lock_drop(&stage->lock);
-    return r;
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }
 
 int file_take(struct file *file, struct diag *d)

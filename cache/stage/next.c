@@ -119,7 +119,8 @@ static bool stage_more(struct stage *stage, int64_t now)
         }
         if (!file->blocks)
             continue;
-        if (file_take(file, NULL) < 0) { /* of descriptors or memory there may be more later */
+        file_try_disk(file);
+        if (file_take(file, NULL) < 0) { /* perhaps it works later; see progress_locked() */
             stage->saw_missing = true;
             continue;
         }

@@ -102,6 +102,10 @@ void file_count_locked(struct file *file, uint64_t block);
 
 /* The staged file is open until file_put(). 0 or -errno with the reason in d. No lock held. */
 int file_take(struct file *file, struct diag *d);
+
+/* Close a file that is in memory for want of disk space, if nobody uses it: the next file_take()
+ * tries the disk again. */
+void file_try_disk(struct file *file);
 void file_put(struct file *file);
 
 /* Is the block on disk what its record says? buf: room for it. */

@@ -135,6 +135,17 @@ static int check_first(struct file *file)
     return r;
 }
 
+/* The file could not be taken: try again, this time for the reason. */
+static int take_again(struct file *file)
+{
+    struct diag reason = DIAG_INIT;
+    int r = file_take(file, &reason);
+
+    if (r < 0 && reason.set)
+        blob_explain("%s: %s", file->blob.name, reason.text);
+    return r;
+}
+
 static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
 {
     struct file *file = file_of(blob);
@@ -142,6 +153,8 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
     bool hit = true, again = missing && missing->again, overflow_block = false;
     int r = file_take(file, NULL);
 
+    if (r < 0)
+        r = take_again(file);
     if (r < 0)
         return r == -ENOENT ? -EIO : r;
     for (;;) {

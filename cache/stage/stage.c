@@ -372,15 +372,25 @@ static int full_trouble_locked(const struct stage *stage, bool is_blocked, struc
         (unsigned long long)atomic_load(&stage->counters.total_bytes));
 }
 
+/* Of descriptors or memory there may be more later. */
+static bool is_momentary(int r)
+{
+    return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN || r == -EINTR;
+}
+
 static int progress_locked(struct stage *stage, struct diag *d)
 {
     int64_t idle = monotonic_ns() - atomic_load(&stage->progress);
     bool is_blocked = idle <= stage->options.retry_limit_s * NS_PER_S;
     int r;
 
-    for (struct file *file = stage->files; file; file = file->next)
+    for (struct file *file = stage->files; file; file = file->next) {
         if (atomic_load(&file->failed) < 0)
             return file_trouble(file, d);
+        if (file->open_error < 0 && !is_momentary(file->open_error))
+            return diag_set(d, file->open_error, "%s: %s", file->blob.name,
+                            diag_text(&stage->open_trouble, file->open_error));
+    }
     if (stage->all_staged)
         return 1;
     r = stage->full_error ? full_trouble_locked(stage, is_blocked, d) : 0;

@@ -38,7 +38,7 @@ static bool take_quota(struct run *run)
 
     if (run->taken || run->refused)
         return true;
-    r = try_to_exclude_drops(run);
+    r = run->file->staged.is_in_memory ? -ENOSPC : try_to_exclude_drops(run);
     if (r == 0)
         r = keep_take_quota(stage, want, run_needed_when(run));
     if (r >= 0) {

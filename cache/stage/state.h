@@ -77,6 +77,7 @@ struct file {
                        victims */
     _Atomic uint64_t drops;    /* of the staged file, when the states were right */
     _Atomic uint64_t ahead_at; /* a read from this byte on fetches more ahead; UINT64_MAX: none */
+    int open_error;            /* of the last try to open its staged file; guarded by lock */
     _Atomic int failed;        /* -ESTALE: it has changed; -EBADMSG: differs from SHA256SUMS */
     _Atomic int verdict;       /* enum file_verdict, of the SHA-256 */
     _Atomic uint64_t counted;  /* bytes of blocks that are BLOCK_COUNTED */
@@ -266,9 +267,10 @@ struct stage {
     int64_t refused_at; /* the last one */
     struct guided guided;
     struct keeping keeping;
-    struct yield yield;  /* of the thread */
-    struct diag trouble; /* the last failure */
-    int trouble_error;   /* 0: it works again */
+    struct yield yield;       /* of the thread */
+    struct diag trouble;      /* the last failure */
+    struct diag open_trouble; /* why a staged file could not be opened, the last time */
+    int trouble_error;        /* 0: it works again */
 };
 
 #endif

@@ -164,6 +164,12 @@ static int list(const struct cache_call *call, const struct cache_folder *cache,
     return EXIT_DONE;
 }
 
+/* Why a file could not be changed. */
+static const char *why_not(int r)
+{
+    return r == -EISDIR ? "want a file, found a folder that is not empty; remove it" : strerror(-r);
+}
+
 /* ---- verify ---- */
 
 /* The result for all files. */
@@ -189,7 +195,7 @@ static void verify_one(const struct inventory *inventory, const struct inventory
     title(file, name, sizeof(name));
     if (r < 0)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %s, found: %s", inventory->path, file->kind, file->id, name,
-             bad ? "want to drop it, because it is damaged" : "want to read it", strerror(-r));
+             bad ? "want to drop it, because it is damaged" : "want to read it", why_not(r));
     else if (good)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong and have been dropped",
              inventory->path, file->kind, file->id, name, (unsigned long long)bad,
@@ -277,8 +283,7 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
                 continue;
             title(file, name, sizeof(name));
             if (r < 0) {
-                fail(EXIT_CACHE, "%s/%s/%s: %s", inventory->path, file->kind, file->id,
-                     strerror(-r));
+                fail(EXIT_CACHE, "%s/%s/%s: %s", inventory->path, file->kind, file->id, why_not(r));
                 failed++;
                 continue;
             }

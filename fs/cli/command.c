@@ -50,7 +50,8 @@ int fail(int code, const char *format, ...)
 /* EIO counts, because remotes fail with other errors. */
 bool is_cache_error(int r)
 {
-    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO || r == -EBUSY;
+    return r == -ENOSPC || r == -EDQUOT || r == -EPROTO || r == -EROFS || r == -EIO ||
+           r == -EBUSY || r == -EISDIR;
 }
 
 /* The flag that was probably meant; NULL: none is similar. */

@@ -102,7 +102,7 @@ static void test_inventory__other_folders__refused_and_not_changed(void **state)
     assert_diag_has(&no_folder, "want a folder");
 }
 
-static void test_inventory__only_files_named_as_ours__seen(void **state)
+static void test_inventory__only_what_is_named_as_ours__seen(void **state)
 {
     const struct cache_folder cache = cache_of(state);
     AUTO_INVENTORY struct inventory inventory = {0};
@@ -121,6 +121,18 @@ static void test_inventory__only_files_named_as_ours__seen(void **state)
     temp_path(*state, "rows", path);
     temp_path(*state, "mine", to);
     assert_int_equal(symlink(to, path), 0);
+    take(&cache, 2,
+         &inventory); /* a folder and a link in the place of an entry, under their names */
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t good, bad;
+
+        assert_true(inventory.file[i].is_no_file && inventory.file[i].is_damaged);
+        assert_int_equal(inventory_verify(&inventory, &inventory.file[i], &good, &bad), 0);
+        assert_int_equal(good, 0);
+        assert_int_equal(bad, 1);
+    }
+    assert_int_equal(access(to, F_OK), 0);
+    inventory_release(&inventory);
     take(&cache, 0, &inventory);
     assert_true(inventory.disk == 0);
 }
@@ -299,7 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
         WITH_FOLDER(test_inventory__other_folders__refused_and_not_changed),
-        WITH_FOLDER(test_inventory__only_files_named_as_ours__seen),
+        WITH_FOLDER(test_inventory__only_what_is_named_as_ours__seen),
         WITH_FOLDER(test_inventory__entries__whole_damaged_in_use),
         WITH_FOLDER(test_inventory__parts__removed_when_their_maker_is_dead),
         WITH_FOLDER(test_inventory__staged__what_is_known_of_it),

@@ -450,33 +450,43 @@ static void test_staged__older_version__out_of_the_way(void **state)
     assert_int_equal(staged_remove(path), 0);
 }
 
-/* A link, a folder, or a pipe where the file should be. */
-static void test_staged__not_a_file__not_touched(void **state)
+/* A link, a pipe, an empty folder, or one that is not empty, where the file should be. */
+static void test_staged__not_a_file__replaced_or_named(void **state)
 {
     const struct cache_folder cache = folder_of(*state);
     struct staged staged = open_key(*state, &usual), second;
-    char path[PATH_MAX], target[PATH_MAX];
+    char path[PATH_MAX], target[PATH_MAX], inner[PATH_MAX];
 
     path_of(*state, &staged, path);
     staged_close(&staged);
     temp_write(*state, "precious", "data", 4);
     temp_path(*state, "precious", target);
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         struct diag d = DIAG_INIT;
         struct staged_info info;
         uint64_t good, bad;
 
         assert_int_equal(remove(path), 0);
         assert_int_equal(i == 0   ? symlink(target, path)
-                         : i == 1 ? mkdir(path, 0700)
-                                  : mkfifo(path, 0600),
+                         : i == 1 ? mkfifo(path, 0600)
+                                  : mkdir(path, 0700),
                          0);
-        assert_true(staged_open(&second, &cache, &usual, &d) < 0);
-        assert_diag_has(&d, path);
+        if (i == 3) {
+            snprintf(inner, sizeof(inner), "%.*s/precious", (int)sizeof(inner) - 10, path);
+            assert_int_equal(mkdir(inner, 0700), 0);
+        }
         assert_int_equal(staged_inspect(path, &info), -EINVAL);
         assert_int_equal(staged_verify(path, &good, &bad), -EINVAL);
         assert_int_equal(staged_remove(path), -EINVAL);
-        assert_int_equal(access(path, F_OK), 0);
+        if (i == 3) {
+            assert_int_equal(staged_open(&second, &cache, &usual, &d), -EISDIR);
+            assert_diag_has(&d, path);
+            assert_int_equal(rmdir(inner), 0);
+        } else {
+            assert_int_equal(staged_open(&second, &cache, &usual, &d), 0);
+            staged_close(&second);
+        }
+        assert_int_equal(access(target, F_OK), 0);
     }
     assert_int_equal(staged_remove(target), -EINVAL);
     assert_int_equal(access(target, F_OK), 0);
@@ -1033,7 +1043,7 @@ int main(void)
         IN_TEMP(test_staged__begun_anew__noticed),
         IN_TEMP(test_staged__other_version__refused_untouched),
         IN_TEMP(test_staged__older_version__out_of_the_way),
-        IN_TEMP(test_staged__not_a_file__not_touched),
+        IN_TEMP(test_staged__not_a_file__replaced_or_named),
         IN_TEMP(test_claims__two_open__up_to_the_first),
         IN_TEMP(test_claims__holder_killed__free),
         IN_TEMP(test_drop__block__gone_and_freed),
