@@ -61,6 +61,21 @@ static bool is_pickle(const struct probed_file *file)
     return file->len > 2 && file->head[1] >= 2 && file->head[1] <= 5;
 }
 
+/* Protocol 0 is text: MARK and LIST or DICT with PUT 0, or GLOBAL with a module and a name; and
+ * STOP at its end. */
+static bool is_text_pickle(const struct probed_file *file)
+{
+    static const char *const starts[] = {"(lp0\n", "(dp0\n", "(lp1\n", "(dp1\n", "(lp\n", "(dp\n"};
+    const char *head = (const char *)file->head;
+
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+        if (file->len > strlen(starts[i]) && !memcmp(head, starts[i], strlen(starts[i])))
+            return true;
+    return (file->len > 12 && !memcmp(head, "ccopy_reg\n_", 12)) ||
+           (file->len > 10 && (!memcmp(head, "cnumpy", 6) || !memcmp(head, "c__main__", 9)) &&
+            memchr(head, '\n', file->len));
+}
+
 static uint32_t crc32c(const uint8_t *bytes, size_t n)
 {
     uint32_t crc = UINT32_MAX;
@@ -83,13 +98,23 @@ static bool is_tfrecord(const struct probed_file *file)
     return load_le32(file->head + 8) == (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
 }
 
-/* The text after the byte-order mark of UTF-8 and white space. */
+/* The text after the byte-order mark of UTF-8, white space and comments of HTML and XML. */
 static const uint8_t *text_of(const struct probed_file *file, size_t *ret_len)
 {
     size_t at = file->len >= 3 && !memcmp(file->head, "\xef\xbb\xbf", 3) ? 3 : 0;
 
-    while (at < file->len && isspace(file->head[at]))
-        at++;
+    for (;;) {
+        const uint8_t *end;
+
+        while (at < file->len && isspace(file->head[at]))
+            at++;
+        end = file->len - at >= 7 && !memcmp(file->head + at, "<!--", 4)
+                  ? memmem(file->head + at + 4, file->len - at - 4, "-->", 3)
+                  : NULL;
+        if (!end)
+            break;
+        at = (size_t)(end - file->head) + 3;
+    }
     *ret_len = file->len - at;
     return file->head + at;
 }
@@ -217,6 +242,7 @@ static const struct kind kinds[] = {
     {"MXNet RecordIO", MAGIC("\x0a\x23\xd7\xce"), 0, NULL},
     {"PDF", MAGIC("%PDF-"), 0, NULL},
     {"a pickle of Python", MAGIC("\x80"), 0, is_pickle},
+    {"a pickle of Python", NULL, 0, 0, is_text_pickle},
     {"TFRecord", NULL, 0, 0, is_tfrecord},
     {"a web page (HTML), as servers send it where one has to log in, or for an error", NULL, 0, 0,
      is_html},

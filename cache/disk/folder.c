@@ -102,6 +102,33 @@ static int check_owner(const char *path, bool is_default, struct diag *d)
     return 0;
 }
 
+/* The same of a folder below it. Nobody else may put files there, either; a sticky folder, as /tmp
+ * is, keeps others from replacing ours. */
+static int check_sub(const char *path, bool must_own, struct diag *d)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return diag_set(d, -errno, "cache folder %s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return diag_set(d, -EPERM,
+                        "cache folder: %s: want a folder, found a link; remove it, or choose "
+                        "another cache folder with -o cache=DIR",
+                        path);
+    if (must_own && st.st_uid != geteuid())
+        return diag_set(d, -EPERM,
+                        "cache folder: %s: want a folder of user %u, found one of user %u; remove "
+                        "it, or choose another cache folder with -o cache=DIR",
+                        path, (unsigned)geteuid(), (unsigned)st.st_uid);
+    if (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
+        return diag_set(d, -EPERM,
+                        "cache folder: %s: want a folder that others cannot write to, found mode "
+                        "%04o; check what is in it and `chmod o-w` it, or choose another cache "
+                        "folder with -o cache=DIR",
+                        path, (unsigned)st.st_mode & 07777);
+    return 0;
+}
+
 #define CHOOSE "choose a new folder such as %s/epochfs with -o cache="
 
 /* 0: the folder has the marker of this version; -ENOENT: it has none; -EPROTO: another. */
@@ -248,17 +275,20 @@ int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *r
                      struct diag *d)
 {
     char path[PATH_MAX];
+    bool must_own = folder->is_default || geteuid() == 0; /* root trusts no one else */
     int n = snprintf(path, sizeof(path), "%s/%s", folder->path, sub), r;
 
     if (n >= (int)sizeof(path) || (size_t)n >= capacity)
         return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", folder->path);
     r = make_in(folder, folder->path, d);
-    if (r == 0 && (folder->is_default || geteuid() == 0)) /* root trusts no one else */
+    if (r == 0 && must_own)
         r = check_owner(folder->path, folder->is_default, d);
     if (r == 0)
         r = check_marker(folder->path, d);
     if (r == 0 && *sub)
         r = make_in(folder, path, d);
+    if (r == 0 && *sub)
+        r = check_sub(path, must_own, d);
     if (r < 0)
         return r;
     snprintf(ret, capacity, "%s", *sub ? path : folder->path);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "cache/http/url.h"
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"
@@ -105,17 +106,52 @@ void remote_sort(struct source *source)
     list->n = kept;
 }
 
+/* Lines of SHA256SUMS that are left out, by the reason. */
+struct left_out {
+    const char *why[8];
+    size_t lines[8], n;
+};
+
+/* Reasons after the eighth count as that. */
+static void count_left_out(struct left_out *left_out, const char *why)
+{
+    size_t i = 0;
+
+    while (i < left_out->n && strcmp(left_out->why[i], why) != 0)
+        i++;
+    if (i == ARRAY_LEN(left_out->why))
+        i--;
+    else if (i == left_out->n)
+        left_out->why[left_out->n++] = why;
+    left_out->lines[i]++;
+}
+
+static void note_left_out(struct source *source, const struct left_out *left_out, size_t of)
+{
+    char reasons[400] = "";
+    size_t all = 0, len = 0;
+
+    for (size_t i = 0; i < left_out->n; i++) {
+        all += left_out->lines[i];
+        if (len < sizeof(reasons))
+            len += (size_t)snprintf(reasons + len, sizeof(reasons) - len, "%s%s (%zu)",
+                                    i ? ", " : "", left_out->why[i], left_out->lines[i]);
+    }
+    remote_note(source, "SHA256SUMS: %zu of %zu lines left out: %s", all, of, reasons);
+}
+
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files)
 {
-    size_t at = 0, n = 0, left_out = 0, line = 0;
-    const char *why = "", *first_why = "";
+    size_t at = 0, n = 0, line = 0;
+    struct left_out left_out = {0};
+    const char *why = "";
     struct sum sum;
     int r;
 
     while ((r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0) {
         line++;
-        if (r == -EINVAL && !left_out++)
-            first_why = why;
+        if (r == -EINVAL)
+            count_left_out(&left_out, why);
         if (r < 0)
             continue;
         n++;
@@ -123,8 +159,8 @@ int remote_use_sums(struct source *source, const struct text *sums, bool lists, 
         if (r < 0)
             return r;
     }
-    if (n && left_out)
-        remote_note(source, "SHA256SUMS: %zu of %zu lines left out: %s", left_out, line, first_why);
+    if (n && left_out.n)
+        note_left_out(source, &left_out, line);
     *ret_files = n;
     if (lists)
         remote_sort(source);

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "cache/disk/local_blob.h"
@@ -344,8 +345,24 @@ static void local_access(const struct source *source, const char *path, struct a
     ret->mode |= ret->mode >> 2;
 }
 
+/* file:///path, file://localhost/path. */
+static int file_make(struct source *source, const char *rest, const struct source_options *options,
+                     struct diag *d)
+{
+    static const char here[] = "localhost/";
+
+    if (!strncasecmp(rest, here, sizeof(here) - 1))
+        rest += sizeof(here) - 2;
+    if (*rest != '/')
+        return diag_set(d, -EINVAL,
+                        "file://%.500s: want file:// and an absolute path, as file:///data, found "
+                        "the host or folder '%.*s'; mount a path of this machine",
+                        rest, (int)strcspn(rest, "/"), rest);
+    return local_make(source, rest, options, d);
+}
+
 const struct remote remote_file = {.scheme = "file://",
-                                   .make = local_make,
+                                   .make = file_make,
                                    .list = local_list,
                                    .open = local_open,
                                    .roots = local_roots,

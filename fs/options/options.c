@@ -87,6 +87,9 @@ static bool is_secret(const char *name)
     return false;
 }
 
+/* Parameters of plans that somebody may write behind a comma; see plan_has_parameter(). */
+static const char *const of_plans[] = {"batch", "part", "rank", "seed", "shuffle", "tail"};
+
 static const char *guess_option(char *wrong)
 {
     struct guess guess;
@@ -94,6 +97,8 @@ static const char *guess_option(char *wrong)
     for (char *c = wrong; *c; c++)
         *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
     guess_init(&guess, wrong);
+    for (size_t i = 0; i < ARRAY_LEN(of_plans); i++)
+        guess_at(&guess, of_plans[i]);
     for (size_t i = 0; i < n_options_ours; i++)
         guess_at(&guess, options_ours[i].name);
     for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
@@ -118,6 +123,11 @@ static int unknown_option(const char *option, struct diag *d)
                         "plan=batch=128+seed=7",
                         option);
     guess = guess_option(name);
+    if (guess && plan_has_parameter(guess))
+        return diag_set(d, -EINVAL,
+                        "unknown option '%s'; is it '%s' of a plan? The parameters of a plan are "
+                        "joined by +, as in plan=batch=128+seed=7",
+                        option, guess);
     return diag_set(d, -EINVAL, "unknown option '%s'%s%s%s; `epochfs mount --help` lists them",
                     option, guess ? "; is it '" : "", guess ? guess : "", guess ? "'?" : "");
 }

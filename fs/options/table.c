@@ -179,7 +179,13 @@ static int set_cache_size(struct options *o, const char *value, struct diag *d)
 
     o->source.limits_all = true;
     if (strcmp(value + n, "%") != 0) {
-        int r = value_size("cache_size", value, &stage->limit, d);
+        int r = n && !value[n] && strspn(value, "0") == n
+                    ? diag_set(
+                          d, -EINVAL,
+                          "option cache_size=%s: want a number of bytes of at least 1, as 200G, or "
+                          "a share of the file system, as 80%%",
+                          value)
+                    : value_size("cache_size", value, &stage->limit, d);
 
         stage->limit_percent = r == 0 ? 0 : stage->limit_percent;
         return r;

@@ -159,7 +159,8 @@ static void test_http__sums__are_the_list(void **state)
         {"http://h/SHA256SUMS",
          NULL,
          0,
-         SUM_A "  x\n" SUM_A " *sub/y z\n" SUM_A "  ../up\n" SUM_A "  .hid\n" SUM_A "  x\n",
+         SUM_A "  x\n" SUM_A " *sub/y z\n" SUM_A "  ../up\n" SUM_A "  .hid\n" SUM_A "  x\n" SUM_A
+               "  a/../b\nno sum\n",
          {0}},
         {"http://h/x", NULL, 0, NULL, {.size = 1}},
         {"http://h/sub/y%20z", NULL, 0, NULL, {.size = 1}},
@@ -170,7 +171,9 @@ static void test_http__sums__are_the_list(void **state)
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_source("http://h", NULL, &source, NULL), 0);
     check_files(source, no_sides, "x*|sub/y z*");
-    assert_string_equal(source_note(source), "SHA256SUMS: 1 of 5 lines left out: the name '..'\n");
+    assert_string_equal(source_note(source),
+                        "SHA256SUMS: 3 of 7 lines left out: the name '..' (2), "
+                        "no line of sha256sum (1)\n");
 }
 
 static void test_http__files_given__those(void **state)

@@ -99,6 +99,9 @@ static void test_options__unknown__a_guess(void **state)
 {
     (void)state;
     check_bad("epoch=3", "is it 'epochs'?");
+    check_bad("plan=batch=3,sed=7", "is it 'seed' of a plan?");
+    check_bad("plan=batch=3,sed=7", "plan=batch=128+seed=7");
+    check_bad("cache_size=0", "at least 1, as 200G, or a share");
     check_bad("cache_szie=3", "is it 'cache_size'?");
     check_bad("cahce=/x", "is it 'cache'?");
     check_bad("Plan=batch=1", "is it 'plan'?");

@@ -1,0 +1,36 @@
+#!/usr/bin/python3
+"""Folders of a cache folder that another user owns, or may write to, are refused as the cache folder
+itself is: who can put files there decides what is read."""
+
+import gzip
+import os
+
+from lib import CACHE, contains, run, skip, SOURCE, write
+
+NOBODY = 65534
+
+if os.geteuid():
+    skip("only root can give folders away")
+write("rows.txt.gz", gzip.compress(b"1 1:1\n0 2:1\n"))
+options = ["-o", f"cache={CACHE}", SOURCE]
+contains(run("stage", *options), "all here and right")
+for name in ("staged", "unpacked"):
+    folder = f"{CACHE}/{name}"
+    for spoil, mend, words in (
+            (lambda: os.chown(folder, NOBODY, 0), lambda: os.chown(folder, 0, 0),
+             ("want a folder of user 0", f"found one of user {NOBODY}")),
+            (lambda: os.chmod(folder, 0o777), lambda: os.chmod(folder, 0o700),
+             ("mode 0777", "chmod o-w"))):
+        spoil()
+        contains(run("stage", *options, code=4), folder, *words)
+        contains(run("info", *options, code=4), folder, *words)
+        mend()
+    os.chmod(folder, 0o1777)  # sticky: nobody replaces what is ours
+    run("info", *options)
+    os.chmod(folder, 0o700)
+    os.rename(folder, f"{CACHE}/kept")
+    os.symlink(f"{CACHE}/kept", folder)
+    contains(run("info", *options, code=4), folder, "found a link")
+    os.unlink(folder)
+    os.rename(f"{CACHE}/kept", folder)
+contains(run("stage", *options), "all here and right")
