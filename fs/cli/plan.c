@@ -23,7 +23,7 @@
 #define WARM_NS    INT64_C(300000000)  /* of these, until connections have got going */
 #define PREPARE_NS INT64_C(2000000000) /* that datasets may take to be ready */
 #define WAIT_MS    50
-#define LOOKED_AT  1000 /* samples whose places are looked at, at most */
+#define LOOKED_AT  1000 /* samples whose extents are looked at, at most */
 #define EPOCHS     10   /* default of --epochs= */
 
 /* The plan if -o plan= is not given. */
@@ -236,7 +236,7 @@ static void planned_init(struct planned *ret, const struct planning *p,
         .epochs = p->call->epochs,
     };
     forecast_make(&ret->task, &ret->f);
-    /* A copy has to fit on the disk. */
+    /* A copy must fit on the disk. */
     if (p->stage && (double)bytes > (double)p->disk_free + (double)here)
         ret->f.copy = NAN;
 }

@@ -12,8 +12,8 @@
 #define SURE_GAP       8
 #define WINDOW_START   4 /* units of the first window */
 #define OVERTAKEN_MOST 8 /* in a row; after more, the reader is faster than the push, */
-#define REST_NS        INT64_C(20000000) /* which then rests so long; doubled each time, */
-#define RESTS_MOST     6                 /* at most so often */
+#define REST_NS        INT64_C(20000000) /* which then rests this long, doubled each time, */
+#define RESTS_MOST     6                 /* at most this often */
 #define LOST_MOST      3 /* in a row, each at most LOST_GAP units after the one before */
 #define LOST_GAP       4
 

@@ -56,7 +56,7 @@ struct active_plan {
     const struct folder *folder; /* NULL: announced, and not read yet */
     bool is_samples;
     uint64_t epoch;
-    struct node node; /* one that was read */
+    struct node node; /* a node that was read */
     uint64_t kinds;   /* bits */
     uint64_t came;    /* bits: the kinds read since the last jump, */
     uint64_t ended;   /* and those of which the last unit's file was read to its end */
@@ -109,7 +109,7 @@ static inline void active_plan_count(_Atomic uint64_t *counter, uint64_t n)
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* Bytes of whole pages. */
+/* The size of the whole pages that hold so many bytes. */
 static inline uint64_t active_plan_pages(uint64_t bytes)
 {
     return ceil_div(max_u64(bytes, 1), PAGE) * PAGE;

@@ -8,7 +8,7 @@
 #include "format/core/extents.h"
 
 struct piece {
-    uint64_t low, high; /* samples; low > high: none */
+    uint64_t low, high; /* samples that have bytes here; low > high: none */
 };
 
 /* A blob, whose pieces are consecutive. */
@@ -19,7 +19,7 @@ struct place {
 
 struct extent_map {
     const struct dataset *ds;
-    uint64_t done; /* samples */
+    uint64_t done; /* samples that are in the map */
     size_t n_pieces;
     struct piece *piece; /* [n_pieces] */
     size_t n_blobs;

@@ -47,7 +47,7 @@ struct horizon {
 struct dataset_map {
     _Atomic bool is_wanted;
     _Atomic(struct extent_map *) ready;
-    /* next()'s thread's: */
+    /* Only the thread of next() uses: */
     struct extent_map *making;
     bool failed;
 };
@@ -70,13 +70,13 @@ struct needs {
     struct lock lock;
     pthread_cond_t refreshed;
     /* Guarded by lock: */
-    bool refreshing;         /* by one thread, which then makes the cursors with no lock held */
-    struct cursors *cursors; /* the current ones; owned */
+    bool refreshing;                /* one thread makes the cursors, with no lock held */
+    struct cursors *cursors;        /* the current ones; owned */
     struct cursors *overflow_block; /* memory for the next ones; owned, may be NULL */
 
     _Atomic int64_t refreshed_at;
 
-    /* next()'s thread's: */
+    /* Only the thread of next() uses: */
     uint64_t jumps; /* cursors.jumps of the last call */
     size_t n_cursors;
     struct horizon horizon[ACTIVE_PLANS_MAX];
@@ -115,8 +115,8 @@ static void cursors_let_go(struct needs *needs, struct cursors *cursors)
     free(cursors);
 }
 
-/* May this thread make the cursors anew? One thread at a time may. must: wait for that; else
- * false. */
+/* May this thread make the cursors anew? One thread at a time may. must: wait for its turn; else
+ * return false at once. */
 static bool begin_refresh(struct needs *needs, bool must, struct cursors **ret_before,
                           struct cursors **ret)
 {
@@ -316,7 +316,7 @@ static struct dataset_map *map_of(const struct needs *needs, const struct cursor
     return &needs->map[c->item - needs->catalog->item];
 }
 
-/* Go on with a map until that time. */
+/* Continue making a map until that time. */
 static void make_map(struct dataset_map *map, const struct dataset *ds, int64_t until)
 {
     int r = map->making ? 0 : extent_map_new(ds, &map->making);
@@ -470,8 +470,8 @@ static uint64_t hash_of(const struct cursors *cursors, const struct blob *blob, 
     return stir(stir(stir(cursors->version + 1, (uintptr_t)blob), off), len);
 }
 
-/* Is the answer still true: is it of these cursors, and its time has not come yet? Later, another
- * need may be next. */
+/* Does the answer still hold? It must be of these cursors, and its time must not have come: after
+ * that another need may be the next. */
 static bool is_true(const struct cursors *cursors, uint64_t time, uint64_t whose)
 {
     uint64_t cursor = whose % COURSE_SIZE;
@@ -481,7 +481,7 @@ static bool is_true(const struct cursors *cursors, uint64_t time, uint64_t whose
     return cursor < cursors->n ? time >= cursors->cursor[cursor].clock : time == STAGE_NEVER;
 }
 
-/* Find a remembered answer, or the slot for a new one: that whose time comes first. */
+/* Find a remembered answer, or else the slot for a new one: that whose time comes first. */
 static bool recall(const struct needs *needs, const struct cursors *cursors, uint64_t hash,
                    uint64_t *ret, struct answer **ret_slot)
 {

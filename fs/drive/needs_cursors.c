@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 
-#define LAG        4096 /* elements that a clock may be behind the latest, or two units */
+#define LAG        4096 /* elements that a clock may be behind the latest; two units if more */
 #define SCALE_MOST 4096.0
 #define WRAPS_MOST 64   /* wraps that are looked at */
 #define LOOK_ALL   4096 /* samples; of more: */

@@ -76,7 +76,7 @@ void options_release(struct options *o)
     text_release(&o->for_fuse);
 }
 
-/* Does the name of an option sound like one for a password? */
+/* Does the name of an option sound like that of a password? */
 static bool is_secret(const char *name)
 {
     static const char *const words[] = {"key", "secret", "token", "passw", "credential"};

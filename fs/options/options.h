@@ -26,7 +26,7 @@ struct options {
     bool reads_once;        /* kaldi=o: no utterance is read twice in an epoch */
     bool reads_sorted;      /* kaldi=cs: utterances are read in the order of their keys */
     bool kaldi_may_go_on;   /* while options are parsed: the last one was kaldi= */
-    uint64_t ahead;         /* bytes of the page cache that may be filled ahead of readers */
+    uint64_t ahead;         /* bytes of the page cache that the push may fill ahead of readers */
     bool allow_other;
     unsigned log_level;   /* enum log_level */
     struct text for_fuse; /* options for libfuse and the kernel, comma-separated */
@@ -36,8 +36,8 @@ void options_init(struct options *ret);
 void options_release(struct options *o);
 #define AUTO_OPTIONS AUTO(options_release)
 
-/* Add the options of one comma-separated text; a backslash before a comma or a backslash
- * makes it part of a value. 0, -EINVAL with the reason in d, or -ENOMEM. */
+/* Add the options of one comma-separated text. A backslash before a comma or a backslash makes that
+ * character part of a value. 0, -EINVAL with the reason in d, or -ENOMEM. */
 int options_parse(struct options *o, const char *text, struct diag *d);
 
 /* The options of the source, valid as long as o and the cache folder live. */

@@ -17,7 +17,7 @@
 
 /* ---- deadlines ---- */
 
-/* How long a request may go on. */
+/* How long a request may take, and what it has found missing. */
 struct deadline {
     struct view_cancel view;
     struct server *server;
@@ -299,7 +299,7 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
             r = refused_in_list(s, &node, used > 0, &deadline->view);
         if (r < 0)
             break;
-        if (r > 0) { /* the next one */
+        if (r > 0) { /* leave this one out */
             r = 0;
             continue;
         }

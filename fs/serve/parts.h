@@ -1,5 +1,5 @@
-/* What the files share that serve a mount; with those of fs/push/ the only ones that know libfuse.
- * Each calls only what is below it:
+/* Shared by the files that serve a mount. Only these and those of fs/push/ know libfuse. Each file
+ * calls only files below it:
  *
  *     server.c       life: mounts, serves, ends
  *     requests.c     what libfuse calls
@@ -30,7 +30,7 @@
 #define READ_MAX (UINT64_C(1) << 20) /* bytes of a reply */
 
 #define SLOW_THREADS 8
-#define ANSWER_NS    INT64_C(20000000) /* that a serving thread works on one request */
+#define ANSWER_NS    INT64_C(20000000) /* for one request, by a serving thread */
 #define FOREVER      1e9               /* seconds that the kernel keeps a reply */
 
 /* A request that may take long, or may have to wait. */
@@ -49,8 +49,8 @@ struct call {
     fuse_ino_t ino;
     size_t size;
     off_t off;
-    const char *name; /* of lookup and getxattr */
-    unsigned rounds;  /* how often it has waited for bytes */
+    const char *name; /* of lookup and getxattr; else NULL */
+    unsigned rounds;  /* how often the request has waited for bytes */
 };
 
 /* After so many rounds a request reads on a slow worker that waits for each piece. So it ends even
@@ -104,13 +104,13 @@ struct server {
     struct fuse_session *session;
     bool mounted;
     bool has_buffers;                /* the key of buffer exists */
-    bool signals;                    /* handlers are set */
+    bool signals;                    /* handlers of signals are set */
     pthread_t main, shutdown_thread; /* see server.c */
     int events;                      /* wakes the shutdown thread */
     int beacon;                      /* see beacon.h; -1: none */
     _Atomic bool has_ended;          /* the loop of libfuse is over */
     bool no_open;                    /* the kernel works without open requests */
-    bool parallel; /* the kernel can have several requests for one folder at a time */
+    bool parallel; /* the kernel may send several requests for one folder at a time */
     bool init_replied;
     bool is_ready;
     pthread_key_t buffer; /* READ_MAX bytes of each serving thread */
@@ -118,8 +118,8 @@ struct server {
     struct status status;
     struct remote_log remote_log;
     struct stage_listener listener;  /* reports to remote_log */
-    _Atomic unsigned (*reported)[2]; /* [catalog->n] failed reads, of bad samples in [1] */
-    _Atomic bool *wanted;            /* [catalog->n] a request waits for it to be ready */
+    _Atomic unsigned (*reported)[2]; /* [catalog->n] failed reads: [1] of bad samples, [0] others */
+    _Atomic bool *wanted;            /* [catalog->n] a request waits until the dataset is ready */
     _Atomic int64_t changed;         /* when a listing last grew, ns since 1970 */
 };
 

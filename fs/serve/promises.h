@@ -9,7 +9,7 @@
 
 struct promises;
 
-/* 0 or -ENOMEM. *ret is NULL where nothing was promised. */
+/* 0 or -ENOMEM. *ret is NULL if nothing was promised. */
 int promises_new(bool once, bool sorted, struct promises **ret);
 void promises_free(struct promises *promises); /* takes NULL */
 

@@ -354,7 +354,7 @@ static void end_loop(struct server *s)
     }
 }
 
-/* While the machine is short of memory, each look drops half of what is remembered. */
+/* While the machine is short of memory, each look frees half of the memo. */
 static void let_memory_go(const struct server *s)
 {
     if (memory_free() < memory_total() / SHORT_SHARE &&
@@ -474,7 +474,7 @@ static int serve(struct server *s, struct fuse_loop_config *config)
     }
     slow_stop(s);
     push_stop(s->push);
-    scope_close(&s->beacon); /* the next mount may get this one's device number any time now */
+    scope_close(&s->beacon); /* from now on the next mount may get this one's device number */
     s->beacon = -1;
     supervisor_stop(&s->supervisor);
     return r < 0 ? r : 0;

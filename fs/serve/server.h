@@ -1,4 +1,4 @@
-/* The server: a mounted file system, answering the kernel from the tree and the view. */
+/* The server: a mounted file system that answers the kernel from the tree and the view. */
 #ifndef EPOCHFS_FS_SERVE_SERVER_H
 #define EPOCHFS_FS_SERVE_SERVER_H
 
@@ -21,7 +21,7 @@ struct server_setup {
     void *ctx;
 };
 
-/* Make the file system and mount it. 0, or -errno with the reason in d. No thread is started. */
+/* Make the file system and mount it. 0, or -errno with the reason in d. Starts no thread. */
 int server_mount(const struct server_setup *setup, struct server **ret, struct diag *d);
 
 /* For a process that has forked and whose child serves: drop the mount here, so that it ends with
