@@ -57,7 +57,7 @@ static inline uint64_t nanoseconds(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Four lanes, so that the sum costs little beside the read that it checks. */
+/* Four lanes, so that the sum costs little compared with the read that it checks. */
 static inline uint64_t checksum(const uint8_t *data, size_t len, uint64_t place)
 {
     uint64_t lane[4] = {place, 1, 2, 3}, word[4], sum = len;

@@ -3,9 +3,8 @@
  *   epochfs-bench-kaldi FILE fm|cm COUNT LOW HIGH COLUMNS [PREFIX]
  *
  * Writes COUNT matrices of LOW to HIGH rows, of float32 between -1 and 1 (fm) or compressed by the
- * speech-feature method (cm). Their keys are those of a corpus, as 103-1240-0000, 32 to a speaker;
- * with PREFIX that and the number in 6 digits.
- */
+ * speech-feature method (cm). The keys resemble those of a corpus, such as 103-1240-0000, 32 per
+ * speaker; with PREFIX they are PREFIX and the number in 6 digits. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -65,7 +64,7 @@ static uint8_t *put_float(uint8_t *at, float value)
     return put_le(at, bits, sizeof(bits));
 }
 
-/* Two values of one draw; the last one of an odd number takes one of its own. */
+/* A draw gives two values; the last one of an odd number takes its own draw. */
 static uint8_t *put_floats(uint8_t *at, uint64_t n, uint64_t *state)
 {
     for (; n; n -= n > 1 ? 2 : 1) {

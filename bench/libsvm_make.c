@@ -7,8 +7,7 @@
  *
  *   rows columns features
  *
- * where columns is the largest index + 1, and features are those of all rows together.
- */
+ * where columns is the largest index + 1, and features is the number over all rows. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>

@@ -4,14 +4,15 @@
  *                      DIR PATTERN COUNT
  *
  * open + read + close of COUNT files below DIR, each once, in an order shuffled by SEED; with -n,
- * OPENS random ones of them instead. In PATTERN a run of # stands for the number of the file,
- * zero-padded to the length of the run, and @ for a random number below 1000 (a seed, an epoch).
- * At most BYTES of each file are read. Prints one line:
+ * of OPENS random ones instead. In PATTERN a run of # becomes the number of the file, zero-padded
+ * to the length of the run, and @ a random number below 1000 (a seed, an epoch). Reads at most
+ * BYTES of each file. Prints one line:
  *
  *   microseconds files bytes checksum median-microseconds
  *
- * The checksum covers every byte and the place of its file in the order, and needs -c; the median
- * of the single opens needs -l; both are 0 without, for they cost time inside the measured part.
+ * The checksum, with -c, covers every byte and the place of its file in the order. The median, with
+ * -l, is that of single opens. Without the options both are 0, because they cost time inside the
+ * measured part.
  *
  *   epochfs-bench split FILE SKIP RECORD DIR PATTERN [BATCH SHAPE]
  *
@@ -23,9 +24,9 @@
  * Prints the npy header of an array of unsigned bytes.
  *
  * The order depends on SEED and COUNT alone, so two runs on two folders read the same files in the
- * same order. DIR is entered first: its depth costs nothing, both sides resolve one name per file.
- * A file that cannot be read ends the run with 1: a figure always stands for complete reads.
- */
+ * same order. The program first changes to DIR, so that its depth costs nothing: both sides resolve
+ * one name per file. A file that cannot be read ends the run with exit code 1: a figure always
+ * counts complete reads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,16 +1,16 @@
-/* epochfs-bench-train: a training loop without the training: a batch is read, then time passes as
- * a GPU would let it pass, then the next one is read.
+/* epochfs-bench-train: a training loop without the training: it reads a batch, waits as for a GPU,
+ * then reads the next one.
  *
  *   epochfs-bench-train files [OPTIONS] DIR PATTERN COUNT
  *
- * The files of an epoch, in order. In PATTERN a run of # stands for the number of the file,
- * zero-padded to the length of the run, and @ for the epoch.
+ * Reads the files of an epoch, in order. In PATTERN a run of # becomes the number of the file,
+ * zero-padded to the length of the run, and @ the epoch.
  *
  *   epochfs-bench-train http [OPTIONS] PORT PATH SKIP SAMPLE ORDER
  *
- * The same by a loader without a cache: a request of HTTP for each sample, over connections to
- * 127.0.0.1 that stay. Sample i is the SAMPLE bytes from SKIP + i * SAMPLE on of PATH; ORDER is a
- * file of uint64, epoch after epoch, as many as there are epochs.
+ * The same by a loader without a cache: an HTTP request for each sample, over persistent
+ * connections to 127.0.0.1. Sample i is the SAMPLE bytes of PATH from SKIP + i * SAMPLE on; ORDER
+ * is a file of uint64, the sample numbers of all epochs in sequence.
  *
  *   -g US        a batch takes so long after it was read (0)
  *   -e EPOCHS    (1)
@@ -27,9 +27,8 @@
  *
  *   microseconds microseconds-waited bytes checksum microseconds-waited-for-the-first-batch
  *
- * The checksum covers what the files hold after their npy headers; it is made while the batch
- * computes, so it costs nothing as long as -g is longer.
- */
+ * The checksum covers the bytes of the files after their npy headers. It is made during the compute
+ * time of -g, so it costs nothing if that is longer. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -67,7 +66,7 @@ struct setup {
     uint64_t connections;
 };
 
-/* What an epoch was like so far. */
+/* The measurements of an epoch so far. */
 struct epoch {
     uint64_t start; /* nanoseconds */
     uint64_t batches;
@@ -87,7 +86,7 @@ static void sleep_until(uint64_t when)
         ;
 }
 
-/* The bytes of an npy header that data begins with; 0: it does not. */
+/* The length of the npy header at the start of data; 0: none. */
 static size_t npy_header(const uint8_t *data, size_t len)
 {
     size_t end;
@@ -98,7 +97,7 @@ static size_t npy_header(const uint8_t *data, size_t len)
     return end <= len ? end : 0;
 }
 
-/* A batch has been read since begin: it computes. */
+/* Compute for the batch that was read since begin. */
 static void compute(const struct setup *setup, struct epoch *epoch, uint64_t begin,
                     const uint8_t *data, size_t len)
 {
@@ -248,7 +247,7 @@ struct loader {
     uint64_t skip, sample;
     const uint64_t *order;
     uint64_t samples, epochs_samples; /* all; of an epoch */
-    uint64_t slots;                   /* batches that there is room for */
+    uint64_t slots;                   /* batches that fit into memory */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -259,7 +258,7 @@ struct loader {
     uint8_t *data;    /* [slots * batch * sample] */
 };
 
-/* Batches do not reach from one epoch into the next. */
+/* A batch never spans two epochs. */
 static uint64_t batches_of(const struct loader *l)
 {
     return (l->epochs_samples + l->setup->batch - 1) / l->setup->batch;
@@ -290,8 +289,8 @@ static int open_connection(const struct loader *l)
     return fd;
 }
 
-/* Exactly the bytes [off, off + len) of the path. Returns the connection, which may be a new one: a
- * server ends them after so many requests. */
+/* Fetch exactly the bytes [off, off + len) of the path. Returns the connection, which may be a new
+ * one: servers close a connection after some number of requests. */
 static int fetch(const struct loader *l, int fd, uint64_t off, uint8_t *ret, size_t len)
 {
     char head[HEADER_SIZE + 1], *body = NULL;
@@ -363,7 +362,7 @@ static void *loader_main(void *arg)
     return NULL;
 }
 
-/* Batches up to this one may be fetched. */
+/* Allow fetching the batches before until. */
 static void allow(struct loader *l, uint64_t until)
 {
     uint64_t all = batches_of(l) * l->setup->epochs;

@@ -1,6 +1,6 @@
 /* Kinds of files that no format reads, recognised so that errors name them: a user that mounts
- * Parquet is told "Parquet" instead of its first bytes. A format that gets a reader loses its line
- * in the table. */
+ * Parquet reads "Parquet" instead of its first bytes. A format that gets a reader loses its line in
+ * the table. */
 #ifndef EPOCHFS_FORMAT_FOREIGN_H
 #define EPOCHFS_FORMAT_FOREIGN_H
 

@@ -91,9 +91,8 @@ struct field {
     const struct field_ops *ops;
     bool mixed; /* for some selections its form is -EDOM; valid once the dataset is ready */
 
-    /* An item as files show it: little-endian, C order. Unused by fields with a form() of their
-     * own.
-     */
+    /* An item as files show it: little-endian, C order. Unused by fields with their own
+     * form(). */
     enum dtype dtype;
     unsigned ndim;       /* axes of one sample's item */
     uint64_t *dim;       /* [ndim]; owned */

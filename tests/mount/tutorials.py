@@ -57,7 +57,7 @@ def write_rows(name, count):
 
 
 def check_printed(printed, wanted):
-    """The lines of wanted stand in printed, in that order."""
+    """printed must have the lines of wanted, in that order."""
     lines = iter(printed.splitlines())
     for want in wanted.splitlines():
         pattern = ".*".join(re.escape(piece) for piece in want.split("..."))

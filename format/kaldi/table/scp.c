@@ -286,7 +286,7 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 
 /* ---- what a range selects ---- */
 
-/* The last row may be up to behind rows past the end; the range is then cut. */
+/* The last row may be up to `behind` rows past the end; the range is then cut. */
 static const char *range_of(const uint64_t range[static 2], uint64_t n, uint64_t behind,
                             uint64_t *ret_first, uint64_t *ret_n)
 {

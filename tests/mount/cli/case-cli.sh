@@ -149,7 +149,7 @@ expect 4 "$EPOCHFS" mount -o "cache=$PRIVATE/a-file/x" "$SOURCE" "$MOUNTPOINT"
 one_line
 ! is_mounted "$MOUNTPOINT" || die "something was mounted"
 
-# ---- a mountpoint with something in it, a system without the device ----
+# ---- a mountpoint that is not empty, a system without the device ----
 touch "$MOUNTPOINT/hidden"
 expect 0 "$EPOCHFS" mount "$SOURCE" "$MOUNTPOINT"
 one_line
@@ -207,7 +207,7 @@ says "no epochfs"
 expect 3 "$EPOCHFS" umount "$PRIVATE/missing"
 expect 3 "$EPOCHFS" umount "$PRIVATE/missing/x"
 
-# ---- in front: SIGTERM, SIGINT, SIGHUP ----
+# ---- in the foreground: SIGTERM, SIGINT, SIGHUP ----
 for signal in TERM INT HUP; do
     "$PYTHON3" - "$signal" <<'END'
 import signal, sys, lib
@@ -245,7 +245,7 @@ done
 wait "${pids[@]}"
 [ "$(sort "$PRIVATE/codes" | tr '\n' ' ')" = "0 3 3 3 " ] || die "four mounts at once: $(cat "$PRIVATE/codes")"
 [ "$(grep -cF " $MOUNTPOINT " /proc/self/mountinfo)" = 1 ] || die "four mounts at once"
-# What is sent to all of a job does not end it.
+# A signal to all processes of a job does not end it.
 for signal in USR1 USR2 ALRM PIPE; do
     kill -"$signal" "$("$PYTHON3" -c 'import lib; print(lib.status()["pid"])')"
 done
@@ -276,7 +276,7 @@ expect 0 "$EPOCHFS" status --json "$MOUNTPOINT"
 "$PYTHON3" -c 'import json, sys; assert json.loads(sys.argv[1])["datasets"] == 1' "$OUT"
 "$PYTHON3" - <<'END'
 import os, pty, re, select, signal, subprocess, lib
-# Each change has its line, Ctrl-C ends it.
+# --watch prints a line for each change; Ctrl-C ends it.
 def watching():
     return subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -290,11 +290,11 @@ for i in range(3):
 watch.send_signal(signal.SIGINT)
 watch.communicate(timeout=lib.DEADLINE)
 lib.equal(watch.returncode, 0, "Ctrl-C")
-# Nothing happens: nothing is said; our own looks are no change.
+# Without a change it prints nothing; its own reads are no change.
 watch = watching()
 watch.stdout.readline()
 lib.equal(select.select([watch.stdout], [], [], 2.5)[0], [], "lines of an idle mount")
-# On a terminal it is a page that is drawn again and again.
+# On a terminal it redraws a page.
 ours, theirs = pty.openpty()
 drawn = subprocess.Popen([lib.EPOCHFS, "status", "--watch", lib.MOUNTPOINT], stdout=theirs,
                          stderr=theirs)
@@ -306,7 +306,7 @@ lib.equal(len(re.findall(rb"\033\[\d+A\033\[J", said)), 2, f"pages that were dra
 drawn.send_signal(signal.SIGINT)
 lib.equal(drawn.wait(lib.DEADLINE), 0, "Ctrl-C on a terminal")
 os.close(ours)
-# A daemon that hangs is told, not waited for.
+# A daemon that hangs is reported; status does not wait for it.
 pid = lib.status()["pid"]
 os.kill(pid, signal.SIGSTOP)
 try:

@@ -231,7 +231,8 @@ def check_ranges():
 
 
 def check_odd():
-    """Archives with blanks, lines and NULs between entries; keys that are no names; bad rows."""
+    """Archives with white space, newlines and NULs between entries; keys that are no names; bad
+    rows."""
     fresh()
     x = [a(3, 2) for _ in range(4)]
     objects = [kd.fm(array) for array in x]

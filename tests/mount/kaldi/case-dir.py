@@ -188,7 +188,7 @@ def check_joins():
                           for m in [rng.normal(size=(2, 6))]}
     for folder in dirs.values():
         folder.write()
-    # What else stands in such folders.
+    # Other files of such folders.
     kd.table("gaps/other", [("k", kd.fm(np.ones((2, 2), np.float32)))])
     write("gaps/frame_shift", b"0.01\n")
     write("gaps/conf/mfcc.conf", b"--use-energy=false\n")

@@ -258,7 +258,7 @@ def check_typed():
         if type == "wave":
             stores = {"binary": ["RIFF"], "mixed": ["RIFF", "RIFX"]}
         files = {f"{name}.ark": archive(type, values, s) for name, s in stores.items()}
-        # Text that follows its key at once, or a tab; no blanks at ends of lines.
+        # Text right after its key, or after a tab; no white space at ends of lines.
         if type not in ("wave", "gauss-posterior"):
             files["bare.ark"] = b"".join(key + b"\t" + write(type, value, "text").strip(b" ")
                                          .replace(b" \n", b"\n") for key, value in values)

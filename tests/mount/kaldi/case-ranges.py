@@ -198,7 +198,7 @@ def check_at_once():
     with mounted(log="log.once"):
         for i, tail in enumerate(AT_ONCE):
             folder = path(f"once{i}", "t.scp")
-            if tail == "[0:1] ":  # blanks at the end of a line do not count
+            if tail == "[0:1] ":  # spaces at the end of a line do not count
                 part = np.ascontiguousarray(array[:2])
                 kd.check(Dataset(folder, ["good", "odd"],
                                  {"data": [item, Item("matrix", part, kd.fm(part))]}))

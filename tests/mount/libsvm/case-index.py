@@ -279,7 +279,7 @@ def check_waiting():
     with endless(lines, copies) as (big, lower):
         big(f"{SOURCE}/big")
         with mounted(SOURCE, "allow_outside"):
-            lower.send_signal(signal.SIGSTOP)  # the source stands still
+            lower.send_signal(signal.SIGSTOP)  # the source stalls
             try:
                 reader = subprocess.Popen(["cat", sample(last)], stdout=subprocess.PIPE)
                 wait_for(lambda: waits(reader) or reader.poll() is not None, "the reader waits")

@@ -138,7 +138,7 @@ TABLE = [
     ("L-46", "plus", b"+1 0:+1.5\n-1 1:1\n", [r(1, "0:1.5"), r(-1, "1:1")]),
 ]
 
-# (number, a row that cannot be read); each stands between good ones.
+# (number, a row that cannot be read); each is between good ones.
 BAD_ROWS = [
     ("L-9", b"1 0:#5"), ("L-14", b"1 0 3:2"), ("L-14", b"1 0:2 3"),
     ("L-14", b"1 0 1 3:2 1"), ("L-20", b"1 0:1 qid:7"), ("L-20", b"1 sid:3 0:1"),

@@ -1,6 +1,6 @@
 #!/bin/bash
-# mount-scripts/fstab-line: lines that mount(8) takes, whatever is in the names; what would not be
-# mounted gets none.
+# mount-scripts/fstab-line: makes lines that mount(8) accepts, whatever is in the names, and none
+# for a source that cannot be mounted.
 # shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 fstab_line=$CASES/../../mount-scripts/fstab-line
@@ -64,14 +64,15 @@ is_mounted "$odd/at" || die "mount -a: the odd one"
 expect 0 mount --all --fstab "$FSTAB" # all is mounted: nothing to do
 expect 0 umount "$MOUNTPOINT"
 expect 0 "$EPOCHFS" umount "$odd/at"
-# Not by mount -a: noauto. By its name it is.
+# mount -a skips it (noauto); mount by its name works.
 echo "$SOURCE $MOUNTPOINT epochfs ro,noauto,nofail,_netdev,users,x-systemd.automount,x-systemd.idle-timeout=60 0 0" >"$FSTAB"
 expect 0 mount --all --fstab "$FSTAB"
 ! is_mounted "$MOUNTPOINT" || die "noauto"
 expect 0 mount --fstab "$FSTAB" "$MOUNTPOINT"
 is_mounted "$MOUNTPOINT" || die "noauto, by name"
 expect 0 umount "$MOUNTPOINT"
-# A source that is missing: nofail says nothing of a device that is not there; we do, and go on.
+# A missing source: with nofail mount(8) is silent about a missing device; epochfs reports it, and
+# mount(8) goes on.
 echo "$PRIVATE/missing $MOUNTPOINT epochfs ro,nofail 0 0" >"$FSTAB"
 code=0
 OUT=$(mount --all --fstab "$FSTAB" 2>&1) || code=$?

@@ -73,7 +73,7 @@ def main():
         equal(len(got), 1, "sums of one file")
         with open(file, "rb") as f, np.load(io.BytesIO(f.read())) as z:
             equal(sorted(z["index"].tolist()), list(range(60000)), "all samples")
-        # A reader that is interrupted leaves at once and harms nobody.
+        # An interrupted reader returns at once and does no harm.
         for seed in range(2, 5):
             file = path(f"train/batches/batch=all,seed={seed}/epoch=0/npz/000000.npz")
             one = subprocess.Popen(["md5sum", file], stdout=subprocess.DEVNULL)

@@ -123,7 +123,7 @@ if ROOT:
     os.chown(f"{PRIVATE}/root-only", 0, 0)
     message = as_user(binary, "mount", SOURCE, f"{PRIVATE}/root-only", code=3)
     contains(message, "root-only")
-    # A cache folder that the user may not write is told, and plain files work.
+    # A cache folder that the user cannot write is reported, and plain files work.
     os.chown(f"{PRIVATE}/cache", 0, 0)
     os.chmod(f"{PRIVATE}/cache", 0o755)
     shutil.rmtree(f"{PRIVATE}/cache/unpacked")

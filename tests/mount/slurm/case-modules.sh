@@ -10,7 +10,7 @@ ln -s "$EPOCHFS" "$root/bin/epochfs"
 touch "$root/share/man/man1/epochfs.1"
 unset EPOCHFS_CACHE MANPATH
 
-# Two lines are the site's own.
+# The site adapts two lines.
 sed "s|^set root .*|set root $root|; s|^set local .*|set local $local|" "$modules/epochfs" \
     >"$PRIVATE/modulefiles/epochfs"
 sed "s|^local root = .*|local root = \"$root\"|; s|^local node_local = .*|local node_local = \"$local\"|" \
@@ -22,7 +22,7 @@ tcl_module() {
         echo "without environment modules (package environment-modules)"
         return
     }
-    # As a user has it in a shell: those do not stop at errors.
+    # As in a user's shell, which does not stop at errors.
     cat >"$PRIVATE/session" <<'END'
 source "$1"
 module use "$2"
@@ -48,7 +48,7 @@ END
     ! grep -i error <<<"$OUT" || die "errors: $OUT"
 }
 
-# lmod's functions, that print what they are called with.
+# lmod's functions, which print their arguments.
 lua_module() {
     local lua
     lua=$(command -v lua5.3 || command -v lua5.4 || command -v lua) || {

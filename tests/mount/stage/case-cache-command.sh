@@ -1,5 +1,5 @@
 #!/bin/bash
-# epochfs cache: lists, verifies and prunes what is ours, and nothing else.
+# epochfs cache lists, verifies and prunes the files of epochfs, and no others.
 # shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 small_source
@@ -46,7 +46,7 @@ done
 stop TERM
 [ "$(find "$cache/unpacked" -type f | wc -l)" = 1 ] || die "it was removed"
 
-# ---- what is no good ----
+# ---- damaged files ----
 echo half >"$cache/unpacked/0123456789abcdef0123456789abcdef.part"
 echo damaged >"$cache/rows-are-not-a-folder"
 mkdir -p "$cache/rows"
@@ -63,7 +63,7 @@ done
 expect 0 "$EPOCHFS" cache prune "$cache"
 says "0 files removed"
 
-# ---- prune --dry-run: what would go, and nothing goes ----
+# ---- prune --dry-run: lists what it would remove, and removes nothing ----
 before=$(cd "$cache" && find . -type f | sort)
 expect 0 "$EPOCHFS" cache prune --all --dry-run "$cache"
 says "would remove " " (" ", not in use)" "$cache: 1 file to remove, "
@@ -80,8 +80,8 @@ says "$cache/unpacked/" "damaged" "1 of 1 files"
 expect 0 "$EPOCHFS" cache verify "$cache"
 says "0 files" "all right"
 
-# A flipped byte in an index, of rows or of a table: behind the headers, which have checksums of
-# their own.
+# A flipped byte in an index, of rows or of a table: after the headers, which have their own
+# checksums.
 "$PYTHON3" - <<'END'
 import os
 here = os.environ["PRIVATE"] + "/text"
@@ -113,7 +113,7 @@ for kind in rows tables; do
     index
     [ -e "$file" ] || die "$file was not made again"
 done
-# One that another version has made is neither used nor damaged.
+# An entry of another version is neither used nor called damaged.
 file=$(find "$cache/rows" -type f ! -name mine)
 "$PYTHON3" - "$file" <<'END'
 import struct, sys, zlib
@@ -133,7 +133,7 @@ says "removed rows/" "an older version" "1 file removed"
 index
 [ -e "$file" ] || die "$file was not made again"
 
-# ---- an output has its command for a source; what a terminal would obey is not shown ----
+# ---- the source of an output is its command; control characters are not shown ----
 mkdir "$PRIVATE/commands"
 gzip -c <"$PRIVATE/text/b.ark" >"$PRIVATE/b.gz"
 long=$(printf 'x%.0s' {1..1100})
@@ -183,7 +183,7 @@ fill() {
 fill
 expect 0 "$EPOCHFS" cache list "$cache"
 says " 3 d "
-expect 0 "$EPOCHFS" cache list "$cache" # looking is no use
+expect 0 "$EPOCHFS" cache list "$cache" # listing does not count as use
 says " 3 d "
 expect 0 "$EPOCHFS" cache prune --older-than 4 --to 1T "$cache"
 says "0 files removed"
@@ -195,13 +195,13 @@ says "the least recently used" "1 file removed" "0 B left"
 fill
 EPOCHFS_CACHE=$cache expect 0 "$EPOCHFS" cache prune --all
 says "not in use" "1 file removed"
-# And what was removed is made again.
+# Removed entries are made again.
 EPOCHFS_CACHE=$cache start "$SOURCE"
 stop TERM
 expect 0 "$EPOCHFS" cache list "$cache"
 says ": 1 file, "
 
-# ---- one that cannot be written to is not damaged for that ----
+# ---- a folder that cannot be written to is not damaged ----
 if [ "$(id -u)" = 0 ]; then
     # In a namespace of our own; "$@": a command there, with the folder read-only.
     read_only() {

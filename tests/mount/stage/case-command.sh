@@ -1,11 +1,12 @@
 #!/bin/bash
-# epochfs stage: fills the cache, goes on where it was ended, and says 0 only if all is there.
+# epochfs stage: fills the cache, continues after an interruption, and returns 0 only if everything
+# is staged.
 # shellcheck source=../lib.sh
 source "$CASES/lib.sh"
 small_source
 cache=$PRIVATE/a-cache
 
-# Many bytes that no format takes are staged, too.
+# Large files that no format reads are staged too.
 "$PYTHON3" - <<'END'
 import random
 import lib
@@ -30,7 +31,7 @@ expect 0 "$EPOCHFS" cache list "$cache"
 says "$SOURCE/sub/noise" "$SOURCE/train-images-idx3-ubyte.gz" "unpacked/" ": 4 files"
 [[ $OUT != *"in use"* ]] || die "in use: $OUT"
 
-# ---- a mount then has it all ----
+# ---- then a mount has everything ----
 start "$SOURCE" "cache=$cache"
 cat "$MOUNTPOINT"/train/source/* "$MOUNTPOINT"/train/samples/npz/* >"$PRIVATE/read"
 expect 0 "$EPOCHFS" status "$MOUNTPOINT"
@@ -54,7 +55,7 @@ expect 0 "$EPOCHFS" cache verify "$cache"
 expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
 expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
 
-# ---- another version: the old one is no good any more ----
+# ---- another version: the old one is useless now ----
 "$PYTHON3" - <<'END'
 import random
 import lib
@@ -66,7 +67,7 @@ expect 0 "$EPOCHFS" cache prune "$cache"
 says "removed $SOURCE/sub/noise (20.0 MiB, an older version)" "1 file removed"
 expect 0 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
 
-# ---- ended by a signal: quickly, and it goes on where it was ----
+# ---- a signal ends it quickly, and the next run continues ----
 for signal in INT TERM; do
     "$PYTHON3" - "$signal" "$PRIVATE/cache-$signal" <<'END'
 import os, signal, subprocess, sys, time
@@ -88,7 +89,7 @@ END
     expect 0 "$EPOCHFS" stage -o "cache=$PRIVATE/cache-$signal" "$SOURCE"
 done
 
-# ---- no room ----
+# ---- too little space ----
 expect 4 "$EPOCHFS" stage -o "cache=$PRIVATE/little,cache_size=5M" "$SOURCE"
 one_line
 says "the cache $PRIVATE/little is full" "of 20.0 MiB are staged" "of 5.0 MiB" "cache_size="
@@ -110,7 +111,7 @@ expect 2 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
 says "cut.gz" "1 of 4 files could not be read"
 rm "$SOURCE/cut.gz"
 
-# ---- all of it goes with prune --all, and comes again; the default folder is taken, too ----
+# ---- prune --all removes everything, and it comes again; also with the default folder ----
 expect 0 "$EPOCHFS" cache prune --all "$cache"
 says "0 B left"
 expect 4 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"

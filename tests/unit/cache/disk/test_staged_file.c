@@ -419,7 +419,7 @@ static void test_staged__other_version__refused_untouched(void **state)
     assert_memory_equal(after, bytes, len);
 }
 
-/* A file that an older epochfs staged has another id, so it is in nobody's way; it can be
+/* A file that an older epochfs staged has another id, so it conflicts with nothing; it can be
  * removed. */
 static void test_staged__older_version__out_of_the_way(void **state)
 {
@@ -821,7 +821,7 @@ static void test_open__many_processes__one_file(void **state)
     }
 }
 
-/* Does somebody wait for a lock of the file? */
+/* Does a process wait for a lock of the file? */
 static bool has_waiter(ino_t inode)
 {
     AUTO_FREE char *line = NULL;

@@ -134,7 +134,7 @@ static void make_tree(const char *folder)
 
 struct lookup {
     const char *source, *cwd;  /* relative to the temporary folder, T */
-    const char *folder, *path; /* "T/" stands for that folder */
+    const char *folder, *path; /* "T/" means that folder */
     bool allow_outside;
     const char *content; /* NULL: an error */
     const char *name;    /* NULL: the absolute path */

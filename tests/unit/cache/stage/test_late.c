@@ -168,7 +168,7 @@ static void test_late__far_behind_what_stalls__comes_by_itself(void **state)
     open_fixture(&f, *state, BLOCK);
     expect_block(&f, FIRST - 10);
     assert_true(f.first_again > 0);
-    assert_int_equal(f.second_again, 0); /* nobody waits for it */
+    assert_int_equal(f.second_again, 0); /* no reader waits for it */
     close_fixture(&f);
 }
 

@@ -170,7 +170,7 @@ static void test_read__other_version__fetched_anew(void **state)
     close_fixture(&f);
 }
 
-/* ---- wants ---- */
+/* ---- missing ranges ---- */
 
 struct event {
     struct waiter waiter;
@@ -646,7 +646,7 @@ static void test_sha256__right__and_wrong(void **state)
     close_fixture(&f);
 }
 
-/* ---- room ---- */
+/* ---- quota ---- */
 
 static void test_room__pin__the_rest_is_not_kept(void **state)
 {

@@ -136,7 +136,7 @@ struct slot {
     _Atomic unsigned answers;
     struct stage_needs needs;
     _Atomic uint64_t time,
-        reported; /* of the forecast of needs: now, and up to where next() has told */
+        reported; /* the forecast's present time, and the end of what next() has reported */
     struct lock lock;
     pthread_cond_t changed;
     /* Guarded by lock: */

@@ -391,7 +391,7 @@ static void test_active__workers_out_of_order__one_reader(void **state)
             read_unit(&w, &first, queue[i]);
         queue[i] = n;
         push_all(&w, PAGE, &pages);
-        if (n % 7 == 0) /* nobody is more than 32 behind */
+        if (n % 7 == 0) /* no reader is more than 32 behind */
             for (i = 0; i < 8; i++)
                 if (queue[i] + 25 < n) {
                     if (is_asked(&pages, queue[i], node_kind(&first)))
