@@ -23,7 +23,7 @@
 #define TRAILER_BYTES   64
 #define TRAILER_VERSION 4
 #define SUM_BYTES       (UINT64_C(1) << 20) /* read at a time */
-#define ROOM_AHEAD      (1u << 20)          /* bytes of quota taken at a time, not for each write */
+#define QUOTA_AHEAD     (1u << 20)          /* bytes of quota taken at a time, not for each write */
 
 struct entry_sink {
     int fd;
@@ -52,7 +52,7 @@ static int write_all(int fd, const void *bytes, size_t len)
 
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
 {
-    int r = allowance_raise(&sink->allowance, sink->size + len + sink->tail, ROOM_AHEAD);
+    int r = allowance_raise(&sink->allowance, sink->size + len + sink->tail, QUOTA_AHEAD);
 
     if (r == 0)
         r = write_all(sink->fd, bytes, len);

@@ -33,10 +33,10 @@
 #define NS_PER_S  INT64_C(1000000000)
 /* Bytes of quota for an output. AHEAD_MOST: taken at a time at most; LITTLE: if no more is left,
  * all is taken; LOW: when less is unused, more is taken. */
-#define ROOM_AHEAD_MOST (UINT64_C(1) << 30)
-#define ROOM_LITTLE     (UINT64_C(32) << 20)
-#define ROOM_LOW        (UINT64_C(64) << 10)
-#define ROOM_LOOK_MS    4  /* between two checks of an output that has a limit */
+#define QUOTA_AHEAD_MAX (UINT64_C(1) << 30)
+#define QUOTA_LITTLE    (UINT64_C(32) << 20)
+#define QUOTA_LOW       (UINT64_C(64) << 10)
+#define QUOTA_LOOK_MS   4  /* between two checks of an output that has a limit */
 #define LOOK_MS         20 /* between two checks of a lock that another process holds */
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_DONE, RUN_ENDED };
@@ -201,8 +201,8 @@ static uint64_t quota_ahead(const struct opener_run *run)
         return 0;
     /* If little is left, take all: an output that grows between two checks must not fail because of
      * them. */
-    return limit - used <= ROOM_LITTLE ? limit - used
-                                       : min_u64((limit - used) / 4, ROOM_AHEAD_MOST);
+    return limit - used <= QUOTA_LITTLE ? limit - used
+                                        : min_u64((limit - used) / 4, QUOTA_AHEAD_MAX);
 }
 
 /* Limit the writer's file to the quota that was taken; the kernel enforces it. 0 or -errno. */
@@ -230,7 +230,7 @@ static void follow_output(struct opener_run *run)
         return;
     allowance_written(a, (uint64_t)st.st_size);
     ahead = quota_ahead(run);
-    if (a->taken - min_u64(a->taken, (uint64_t)st.st_size) >= max_u64(ahead / 2, ROOM_LOW))
+    if (a->taken - min_u64(a->taken, (uint64_t)st.st_size) >= max_u64(ahead / 2, QUOTA_LOW))
         return;
     if (run->writer.pid && allowance_raise(a, a->taken + 1, ahead) == 0)
         limit_writer(run);
@@ -240,7 +240,7 @@ static void follow_output(struct opener_run *run)
 static int wait_for(struct opener_run *run, struct child *child, int64_t until, int *ret_status)
 {
     for (;;) {
-        int64_t now = monotonic_ns(), look = now + ROOM_LOOK_MS * NS_PER_MS;
+        int64_t now = monotonic_ns(), look = now + QUOTA_LOOK_MS * NS_PER_MS;
         int r;
 
         follow_output(run);

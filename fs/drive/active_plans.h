@@ -119,8 +119,8 @@ struct active_cursor {
 };
 
 /* All of them; returns how many. */
-size_t actives_cursors(struct active_plans *active_plans,
-                       struct active_cursor ret[static ACTIVE_PLANS_MAX]);
+size_t active_plans_cursors(struct active_plans *active_plans,
+                            struct active_cursor ret[static ACTIVE_PLANS_MAX]);
 
 /* ---- for people ---- */
 

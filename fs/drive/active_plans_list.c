@@ -20,8 +20,8 @@ static uint64_t element_of(struct active_plan *active, bool pushes)
     return min_u64(active->reported, active->units) * active->samples;
 }
 
-size_t actives_cursors(struct active_plans *active_plans,
-                       struct active_cursor ret[static ACTIVE_PLANS_MAX])
+size_t active_plans_cursors(struct active_plans *active_plans,
+                            struct active_cursor ret[static ACTIVE_PLANS_MAX])
 {
     int64_t now = active_plans->options.now(), latest = 0;
     size_t n = 0;

@@ -41,7 +41,7 @@ struct horizon {
     uint64_t reported; /* in elements like cursor.passed */
 };
 
-#define COURSE_SIZE 64 /* numbers of cursors; ACTIVE_PLANS_MAX: none */
+#define CURSOR_SIZE 64 /* numbers of cursors; ACTIVE_PLANS_MAX: none */
 
 /* The map of a dataset whose samples differ. */
 struct dataset_map {
@@ -70,9 +70,9 @@ struct needs {
     struct lock lock;
     pthread_cond_t refreshed;
     /* Guarded by lock: */
-    bool refreshing;                /* one thread makes the cursors, with no lock held */
-    struct cursors *cursors;        /* the current ones; owned */
-    struct cursors *overflow_block; /* memory for the next ones; owned, may be NULL */
+    bool refreshing;               /* one thread makes the cursors, with no lock held */
+    struct cursors *cursors;       /* the current ones; owned */
+    struct cursors *spare_cursors; /* memory for the next ones; owned, may be NULL */
 
     _Atomic int64_t refreshed_at;
 
@@ -101,9 +101,9 @@ static struct cursors *let_go_locked(struct needs *needs, struct cursors *cursor
     lock_assert_held(&needs->lock);
     if (--cursors->users)
         return NULL;
-    if (needs->overflow_block)
+    if (needs->spare_cursors)
         return cursors;
-    needs->overflow_block = cursors;
+    needs->spare_cursors = cursors;
     return NULL;
 }
 
@@ -129,8 +129,8 @@ static bool begin_refresh(struct needs *needs, bool must, struct cursors **ret_b
     needs->refreshing = true;
     *ret_before = needs->cursors;
     (*ret_before)->users++;
-    *ret = needs->overflow_block;
-    needs->overflow_block = NULL;
+    *ret = needs->spare_cursors;
+    needs->spare_cursors = NULL;
     return true;
 }
 
@@ -166,7 +166,7 @@ static void refresh(struct needs *needs, bool must)
     if (!cursors)
         cursors = malloc(sizeof(*cursors));
     if (cursors)
-        cursors_make(before, active, actives_cursors(needs->active_plans, active), cursors);
+        cursors_make(before, active, active_plans_cursors(needs->active_plans, active), cursors);
     atomic_store_explicit(&needs->refreshed_at, monotonic_ns(), memory_order_relaxed);
     end_refresh(needs, before, cursors);
 }
@@ -474,9 +474,9 @@ static uint64_t hash_of(const struct cursors *cursors, const struct blob *blob, 
  * that another need may be the next. */
 static bool is_true(const struct cursors *cursors, uint64_t time, uint64_t whose)
 {
-    uint64_t cursor = whose % COURSE_SIZE;
+    uint64_t cursor = whose % CURSOR_SIZE;
 
-    if (whose / COURSE_SIZE != cursors->version % (UINT64_MAX / COURSE_SIZE))
+    if (whose / CURSOR_SIZE != cursors->version % (UINT64_MAX / CURSOR_SIZE))
         return false;
     return cursor < cursors->n ? time >= cursors->cursor[cursor].clock : time == STAGE_NEVER;
 }
@@ -511,7 +511,7 @@ static bool recall(const struct needs *needs, const struct cursors *cursors, uin
 static void remember(const struct cursors *cursors, struct answer *slot, uint64_t hash,
                      uint64_t time, size_t cursor)
 {
-    uint64_t whose = cursors->version % (UINT64_MAX / COURSE_SIZE) * COURSE_SIZE + cursor;
+    uint64_t whose = cursors->version % (UINT64_MAX / CURSOR_SIZE) * CURSOR_SIZE + cursor;
 
     atomic_store_explicit(&slot->check, hash ^ time ^ whose, memory_order_relaxed);
     atomic_store_explicit(&slot->time, time, memory_order_relaxed);
@@ -577,7 +577,7 @@ void needs_free(struct needs *needs)
     free(needs->map);
     free(needs->answer);
     free(needs->cursors);
-    free(needs->overflow_block);
+    free(needs->spare_cursors);
     lock_release(&needs->lock);
     pthread_cond_destroy(&needs->refreshed);
     free(needs);

@@ -68,7 +68,7 @@ struct push {
     /* Guarded by lock: */
     uint64_t kicks;
     uint64_t capacity; /* bytes that may be pushed, limited by free memory */
-    int64_t room_until;
+    int64_t capacity_until;
 };
 
 /* ---- bytes ---- */
@@ -342,9 +342,9 @@ static uint64_t bytes_to_push(struct push *push)
     int64_t now = monotonic_ns();
     LOCK_SCOPE(&push->lock);
 
-    if (now >= push->room_until) {
+    if (now >= push->capacity_until) {
         push->capacity = memory_free() / MEMORY_SHARE;
-        push->room_until = now + MEMORY_NS;
+        push->capacity_until = now + MEMORY_NS;
     }
     return push->capacity;
 }

@@ -717,7 +717,7 @@ static void test_active__announced__active_until_it_is_read(void **state)
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     active_plans_announce(w.active_plans, first.plan);
     assert_int_equal(n_active_plans(&w), 1);
-    assert_int_equal(actives_cursors(w.active_plans, cursor), 1);
+    assert_int_equal(active_plans_cursors(w.active_plans, cursor), 1);
     assert_ptr_equal(cursor[0].plan, first.plan);
     assert_null(cursor[0].folder);
     assert_int_equal(cursor[0].at, 0);
@@ -725,7 +725,7 @@ static void test_active__announced__active_until_it_is_read(void **state)
     assert_int_equal(next(&w, &file), PUSH_NOTHING); /* of which files? */
     read_unit(&w, &first, 3);
     assert_int_equal(n_active_plans(&w), 1);
-    assert_int_equal(actives_cursors(w.active_plans, cursor), 1);
+    assert_int_equal(active_plans_cursors(w.active_plans, cursor), 1);
     assert_ptr_equal(cursor[0].folder, first.folder);
     assert_int_equal(cursor[0].at, 0); /* others may read those before it */
     assert_int_equal(cursor[0].kinds, UINT64_C(1) << node_kind(&first));
@@ -739,7 +739,7 @@ static uint64_t cursor_at(struct world *w)
 {
     struct active_cursor cursor[ACTIVE_PLANS_MAX];
 
-    assert_int_equal(actives_cursors(w->active_plans, cursor), 1);
+    assert_int_equal(active_plans_cursors(w->active_plans, cursor), 1);
     assert_int_equal(cursor[0].at % 8, 0);
     return cursor[0].at / 8;
 }
@@ -841,7 +841,7 @@ static void test_active__one_late_read__no_cursor_of_its_own(void **state)
     }
     assert_int_equal(cursor_at(&w), 110);
     read_unit(&w, &first, 21);
-    assert_int_equal(actives_cursors(w.active_plans, cursor), 2);
+    assert_int_equal(active_plans_cursors(w.active_plans, cursor), 2);
     world_end(&w);
 }
 

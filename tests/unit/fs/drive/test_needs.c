@@ -24,8 +24,8 @@ struct active_plans {
     struct active_cursor cursor[ACTIVE_PLANS_MAX];
 };
 
-size_t actives_cursors(struct active_plans *active_plans,
-                       struct active_cursor ret[static ACTIVE_PLANS_MAX])
+size_t active_plans_cursors(struct active_plans *active_plans,
+                            struct active_cursor ret[static ACTIVE_PLANS_MAX])
 {
     LOCK_SCOPE(&active_plans->lock);
 
