@@ -1,15 +1,15 @@
-/* What a reader in sequence will want soon: a window ahead of it that doubles while it goes on. */
+/* Fetches ahead of a reader in sequence: a window that doubles while the sequence goes on. */
 #include "base/checked.h"
 #include "cache/stage/parts.h"
 
 #define AHEAD_FIRST (UINT64_C(256) << 10)
 #define AHEAD_LEAST (UINT64_C(1) << 20) /* bytes */
 #define AHEAD_MOST  (UINT64_C(32) << 20)
-#define SURE        2                   /* reads that go on where others ended */
-#define SLACK       (UINT64_C(4) << 20) /* that reads in sequence may be out of order */
+#define SURE        2                   /* reads in sequence before a window opens */
+#define SLACK       (UINT64_C(4) << 20) /* how far reads in sequence may be out of order */
 
-/* Does the read go on where the one before has ended? It may be one further. Once it is known that
- * reads are in sequence they may come more out of order. */
+/* Does the read go on where the previous one ended? It may be one read further. Once reads are
+ * known to be in sequence, they may be more out of order. */
 static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
 {
     uint64_t gap = file->ahead_bytes ? SLACK : max_u64(end - off, file->block_bytes);
@@ -17,7 +17,7 @@ static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
     return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
 }
 
-/* Queue blocks [first, end), but what is used up. */
+/* Queue blocks [first, end) except those used up. */
 static void queue_ahead_locked(struct file *file, uint64_t first, uint64_t end)
 {
     while (first < end) {
@@ -37,7 +37,7 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
 
     lock_assert_held(&file->stage->lock);
     if (!is_in_sequence(file, off, end)) {
-        file->ahead_bytes = 0; /* somewhere else */
+        file->ahead_bytes = 0; /* the reader has moved */
         file->ahead_end = 0;
         file->last_end = end;
         file->in_sequence = 0;
@@ -45,10 +45,10 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
         return;
     }
     if (end <= file->last_end)
-        return; /* it was asked for before */
+        return; /* a read asked for it before */
     file->last_end = end;
     if (++file->in_sequence < SURE)
-        return; /* two that happen to be neighbours are no sequence */
+        return; /* two neighbours may be chance */
     if (off + AHEAD_LEAST <= file->ahead_end && file->last_end <= atomic_load(&file->ahead_at))
         return;
     file->ahead_bytes = min_u64(max_u64(2 * file->ahead_bytes, AHEAD_FIRST), AHEAD_MOST);

@@ -1,8 +1,8 @@
-/* Bytes of a run come: they are gathered to blocks, written to disk, and published to those who
- * wait.
+/* Bytes of a run arrive: this file gathers them to blocks, writes these to disk, and publishes them
+ * to the readers that wait.
  *
- * run->buffer_lock is held while bytes are dealt with, stage->lock only to publish. What cannot be
- * written goes to the overflow blocks. */
+ * run->buffer_lock is held while bytes are handled, stage->lock only to publish. Blocks that cannot
+ * be written become overflow blocks. */
 #include <assert.h>
 #include <string.h>
 
@@ -13,13 +13,13 @@
 
 #define NS_PER_MS    INT64_C(1000000)
 #define NS_PER_S     INT64_C(1000000000)
-#define DEMAND_GROUP (UINT64_C(128) << 10) /* that is enough where somebody waits */
-#define PUBLISH_MS   5 /* then complete blocks are written, though there could be more */
+#define DEMAND_GROUP (UINT64_C(128) << 10) /* bytes that are worth a write while a reader waits */
+#define PUBLISH_MS   5 /* complete blocks wait at most this long to be written with others */
 #define FULL_S       5
-#define BUSY_S       1  /* another process drops */
-#define EXTENT_BYTES 16 /* that the file system may need to know where a piece of a file is */
+#define BUSY_S       1  /* pause while another process drops blocks */
+#define EXTENT_BYTES 16 /* bytes of metadata that the file system may need for a new extent */
 
-/* Something has come that counts for patience. */
+/* Enough has come to count as progress for the retry limit. */
 static void note_progress(struct run *run)
 {
     run->unheard = 0;
@@ -45,8 +45,8 @@ static void count_bytes(struct run *run, size_t n)
                               memory_order_relaxed);
 }
 
-/* When what the run brings is needed: only what is needed later than that makes room for it. 0:
- * somebody waits. */
+/* When the blocks of the run are needed: only blocks needed later make space for them. 0: a reader
+ * waits. */
 uint64_t run_needed_when(const struct run *run)
 {
     const struct file *file = run->file;
@@ -63,8 +63,8 @@ uint64_t run_needed_when(const struct run *run)
                              min_u64(run->n * file->block_bytes, file->blob.size - off));
 }
 
-/* Room for what is written next: a run that has grown to the whole file, or has to write blocks
- * again, has not taken enough. 0, KEEP_IN_MEMORY or -errno. */
+/* Take from the quota what the next write needs beyond run->taken: a run that has grown to the
+ * whole file, or has to write blocks again, has not taken enough. 0, KEEP_IN_MEMORY or -errno. */
 static int take_more_quota(struct run *run, uint64_t bytes)
 {
     uint64_t more = bytes > run->taken ? bytes + RUN_OVERHEAD - run->taken : 0;
@@ -74,8 +74,8 @@ static int take_more_quota(struct run *run, uint64_t bytes)
     return r;
 }
 
-/* Disk space that n blocks take beside their bytes: for records where none were, and for a new
- * piece of the file; where the block was before, it is a piece already, or soon one again. */
+/* Disk space that n blocks take besides their bytes: for records where there were none, and for a
+ * new extent. A block that was fetched before is in an extent already, or soon is again. */
 static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
 {
     bool is_new =
@@ -84,9 +84,8 @@ static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
     return staged_publish_takes(&run->file->staged, first, n) + (is_new ? EXTENT_BYTES : 0);
 }
 
-/* Write the first n blocks of the buffer to disk. 0; KEEP_IN_MEMORY: not there; -ENOSPC, -EDQUOT:
- * there is no room; -EAGAIN: another process drops blocks, and some of ours are not claimed; or
- * -errno. */
+/* Write the first n blocks of the buffer to disk. 0; KEEP_IN_MEMORY: not written; -ENOSPC, -EDQUOT:
+ * no space; -EAGAIN: another process drops blocks, and some of ours are not claimed; or -errno. */
 static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
@@ -145,7 +144,7 @@ static void note_fetched_locked(struct file *file, uint64_t block)
                               memory_order_relaxed);
 }
 
-/* What comes cannot be kept: the background rests for a while. */
+/* What comes cannot be kept: the background pauses for a while. */
 void stage_note_full(struct stage *stage, int error)
 {
     LOCK_SCOPE(&stage->lock);
@@ -155,7 +154,7 @@ void stage_note_full(struct stage *stage, int error)
     pthread_cond_broadcast(&stage->gone);
 }
 
-/* The first n blocks of the buffer, of so many bytes, are complete. */
+/* Publish the first n blocks of the buffer, `bytes` long, which are complete. */
 static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
@@ -174,9 +173,9 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     }
     if (r != 0)
         keep_overflow(run, n);
-    if (run->claimed > run->done) /* before anybody here may claim them again */
+    if (run->claimed > run->done) /* before this process may claim them again */
         staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
-    note_progress(run); /* before anybody hears of it */
+    note_progress(run); /* before the waits end */
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n; b++) {
         note_fetched_locked(file, b);
@@ -209,13 +208,13 @@ static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes)
     return n;
 }
 
-/* Of a file that comes as a whole: was the block at the front of the buffer here before? */
+/* In a file that comes as a whole: was the block at the front of the buffer here before? */
 static bool is_known(const struct run *run)
 {
     return run->whole && file_state(run->file, run->first + run->done) == BLOCK_HERE;
 }
 
-/* Is a wait over with the n blocks at the front of the buffer? */
+/* Do the n blocks at the front of the buffer end a wait? */
 static bool ends_a_wait(const struct run *run, uint64_t n)
 {
     uint64_t first = run->first + run->done, end = first + n;
@@ -228,7 +227,7 @@ static bool ends_a_wait(const struct run *run, uint64_t n)
     return false;
 }
 
-/* Shall n complete blocks be published at once? To write blocks one by one takes its time, too. */
+/* Should n complete blocks be published at once? Writing blocks one by one costs time, too. */
 static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
 {
     int64_t since = run->came_at - run->published;
@@ -239,7 +238,7 @@ static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
            (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
 }
 
-/* Whatever is complete. */
+/* Publish the complete blocks. */
 void run_publish_ready(struct run *run)
 {
     LOCK_SCOPE(&run->buffer_lock);
@@ -286,7 +285,7 @@ bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
         size_t take = (size_t)min_u64(n, run->buffer_capacity - run->fill);
         uint64_t ready;
 
-        if (run->whole) /* one by one: some may be known */
+        if (run->whole) /* one by one: some may be here already */
             take = (size_t)min_u64(take, file_block_len(run->file, run->done) - run->fill);
         memcpy(run->buffer + run->fill, at, take);
         run->fill += take;
@@ -310,7 +309,7 @@ bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
 
-/* The remote gives no parts: the run becomes that of the whole file, if there is none. */
+/* The remote sends no parts: the run becomes that of the whole file, unless the file has one. */
 bool run_grow(struct transfer *transfer)
 {
     struct run *run = (struct run *)transfer;
@@ -323,7 +322,7 @@ bool run_grow(struct transfer *transfer)
     for (uint64_t b = run->n; b < file->blocks; b++)
         if (run_is_to_fetch(file, b, RUN_BACKGROUND, true))
             file_set_locked(file, b, BLOCK_COMING);
-    if (run->claimed == run->n) /* what another process has claimed, too, comes twice */
+    if (run->claimed == run->n) /* blocks that another process has claimed come twice */
         run->claimed += staged_claim(&file->staged, run->n, file->blocks - run->n);
     file->whole = run;
     run->whole = true;

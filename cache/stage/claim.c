@@ -1,12 +1,14 @@
-/* The claims of a run that is about to start: no two processes fetch a block at the same time. What
- * another process has claimed it fetches; what it has brought since need not be fetched. */
+/* The claims of a run that is about to start: no two processes fetch a block at the same time. A
+ * block that another process has claimed is left to that process; one that it has fetched since is
+ * not fetched again. */
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
 #include "cache/stage/parts.h"
 
-/* Of a run that is being started: blocks that this process need not fetch after all. */
+/* Remove the blocks behind the first n from a run that is being started: this process need not
+ * fetch them. */
 static void trim_locked(struct run *run, uint64_t n, enum block_state state)
 {
     struct file *file = run->file;
@@ -18,8 +20,8 @@ static void trim_locked(struct run *run, uint64_t n, enum block_state state)
     run_set_blocks_locked(run, run->first, n);
 }
 
-/* Claim the blocks of the run: what another process has claimed it fetches. Returns false if
- * nothing is left. */
+/* Claim the blocks of the run, up to the first that another process has claimed. False: no block is
+ * left. */
 bool run_claim(struct run *run)
 {
     struct file *file = run->file;
@@ -28,7 +30,7 @@ bool run_claim(struct run *run)
     if (run->claimed || run->steals)
         return true;
     n = staged_claim(&file->staged, run->first, run->n);
-    if (run->whole && n && n < run->n) { /* all of it or nothing */
+    if (run->whole && n && n < run->n) { /* the whole file or nothing */
         staged_unclaim(&file->staged, run->first, n);
         n = 0;
     }
@@ -42,14 +44,14 @@ bool run_claim(struct run *run)
             file->stage->elsewhere = file;
         }
         file->elsewhere_since = monotonic_ns();
-        stage_kick_locked(file->stage); /* it looks when they have come */
+        stage_kick_locked(file->stage); /* the thread watches for these blocks */
     }
     lock_drop(&file->stage->lock);
     return n > 0;
 }
 
-/* Of blocks that were claimed: has another process fetched it meanwhile? One that is not what its
- * record says is fetched again. */
+/* Has another process fetched this block before the claim? One that does not match its record is
+ * fetched again. */
 static bool has_come(const struct run *run, uint64_t block, uint64_t record, uint8_t *buf)
 {
     const uint64_t none = 0;
@@ -62,7 +64,7 @@ static bool has_come(const struct run *run, uint64_t block, uint64_t record, uin
     return false;
 }
 
-/* How many of the claimed blocks have come, and of how many behind them that is not so. */
+/* Count the first claimed blocks that have come, and those behind them that have not. */
 static void count_come(const struct run *run, uint8_t *buf, uint64_t *ret_come, uint64_t *ret_keep)
 {
     uint64_t record[64], come = 0, keep = 0;
@@ -82,8 +84,9 @@ static void count_come(const struct run *run, uint8_t *buf, uint64_t *ret_come, 
     *ret_keep = keep;
 }
 
-/* After the claim: keep the first blocks that are to be fetched; others are looked at, and made to
- * runs again. Returns false if nothing is left. */
+/* After the claim: remove from the run the blocks that another process has fetched before. Keeps
+ * the first blocks still to fetch; looks at the others and makes new runs of them. Returns false if
+ * no block is left. */
 bool run_pass_what_came(struct run *run)
 {
     struct file *file = run->file;
@@ -106,7 +109,7 @@ bool run_pass_what_came(struct run *run)
     run_set_blocks_locked(run, first + come, keep);
     run->claimed = keep;
     lock_drop(&file->stage->lock);
-    look_at_blocks(file, first, first + n); /* it wakes who waits for them */
+    look_at_blocks(file, first, first + n); /* this wakes readers that wait for them */
     lock_take(&file->stage->lock);
     if (runs_make_locked(file, first, first + n, UINT64_MAX, (enum run_why)run->why, false) < 0)
         runs_make_for_waits_locked(file, first, first + n, &over);
@@ -115,9 +118,10 @@ bool run_pass_what_came(struct run *run)
     return keep > 0;
 }
 
-/* Has another process made something else of the whole file? Asked with the claims: before it drops
- * a block the other one has published what it has made, so what is missing now was not dropped for
- * that. Who waits for bytes of it has them all the same. */
+/* Has another process made something from the whole file that replaces it? Asked with the claims
+ * held: the other process publishes what it has made before it drops a block, so a block that is
+ * missing now was not dropped for that reason. Readers that wait for the run's bytes get them
+ * anyway. */
 bool run_is_done_elsewhere(const struct run *run)
 {
     const struct stage *stage = run->file->stage;

@@ -1,5 +1,5 @@
-/* Bytes of blocks that are here, read as the invariants of cache/stage/file.c ask for it, and whole
- * files compared with their SHA-256. */
+/* Reads bytes of blocks that are here, by the invariants of cache/stage/file.c, and compares whole
+ * files with their SHA-256. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define TRIES 64
 
-/* Blocks [first, end), HERE by what we know, could not be read. */
+/* Blocks [first, end), HERE as far as we knew, could not be read. */
 static void lost(struct file *file, uint64_t first, uint64_t end)
 {
     LOCK_SCOPE(&file->stage->lock);
@@ -22,7 +22,7 @@ static void lost(struct file *file, uint64_t first, uint64_t end)
     atomic_fetch_add_explicit(&file->stage->counters.bad_blocks, 1, memory_order_relaxed);
 }
 
-/* Copy what one block has of the range. */
+/* Copy the block's part of the range. */
 static int read_overflow(struct file *file, uint64_t block, uint8_t *buf, size_t len, uint64_t off)
 {
     uint64_t start = block * file->block_bytes, from = max_u64(off, start),
@@ -34,7 +34,7 @@ static int read_overflow(struct file *file, uint64_t block, uint8_t *buf, size_t
                : -EAGAIN;
 }
 
-/* Blocks from first on that are HERE. */
+/* How many blocks from first on are HERE, without a gap. */
 uint64_t file_count_here(const struct file *file, uint64_t first, uint64_t end)
 {
     uint64_t n = 0;
@@ -44,8 +44,8 @@ uint64_t file_count_here(const struct file *file, uint64_t first, uint64_t end)
     return n;
 }
 
-/* Read from disk and overflow blocks. 0, -EAGAIN: something is missing. *ret_overflow: not all is
- * on disk. */
+/* Read from disk and overflow blocks. 0; -EAGAIN: something is missing. *ret_overflow: some bytes
+ * came from overflow blocks. */
 static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off,
                        bool *ret_overflow)
 {
@@ -75,8 +75,8 @@ static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off
     return 0;
 }
 
-/* Whole blocks that are on disk, but were not looked at, as in a new mount: they are read once,
- * into buf, and compared there. False: it is not that simple. */
+/* Read whole blocks that are on disk but were not looked at, as in a new mount, once: into buf, and
+ * compare them there. False: they must be read another way. */
 static bool read_unknown(struct file *file, uint8_t *buf, size_t len, uint64_t off)
 {
     uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);

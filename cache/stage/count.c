@@ -1,4 +1,4 @@
-/* How much is here already, for those who tell people. */
+/* Counts how much is here already, for status and progress displays. */
 #include "base/checked.h"
 #include "cache/stage/parts.h"
 

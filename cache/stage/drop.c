@@ -1,13 +1,13 @@
-/* Dropping blocks of a file, so that others have the space.
+/* Drops blocks of a file, to make space for others.
  *
- * A block that is HERE is COMING while it is dropped, so that no run is made for it. A reader that
- * comes to wait for it meanwhile gets a run when the drop has ended. */
+ * A HERE block is COMING while it is dropped, so that no run is made for it. A reader that begins
+ * to wait for it in that time gets a run when the drop has ended. */
 #include "base/checked.h"
 #include "cache/stage/parts.h"
 
-#define DROP_AT_ONCE 64 /* ranges: readers of the file wait for a drop to be known */
+#define DROP_AT_ONCE 64 /* ranges: readers of the file wait until a drop ends */
 
-/* By keep=plan those go, too, that are on disk and were not looked at yet, but none that somebody
+/* keep=plan also drops blocks that are on disk but were not looked at yet, and none that a reader
  * waits for. */
 static bool may_drop_locked(struct file *file, uint64_t block)
 {
@@ -22,10 +22,9 @@ static bool may_drop_locked(struct file *file, uint64_t block)
     return !plan || !wait_first_locked(file, block, block + 1);
 }
 
-/* Blocks that are HERE are COMING while they are dropped, so that no run is made for them. Of a
- * file that is done with, those go that may be here, too. Returns how many ranges of such there
- * are; the rest is left for the next time: *range begins there then, and has none when all is done.
- */
+/* Begin to drop the droppable blocks of *range: they are COMING, so that no run is made for them.
+ * Of a file that is no longer needed, blocks that may be here are dropped, too. Returns how many
+ * ranges *ret has. *range becomes the rest, which is empty when all is done. */
 static size_t begin_drop_locked(struct file *file, struct staged_range *range,
                                 struct staged_range *ret, size_t capacity)
 {
@@ -45,7 +44,7 @@ static size_t begin_drop_locked(struct file *file, struct staged_range *range,
     return n;
 }
 
-/* What another process holds a claim of has not been dropped. */
+/* Blocks that another process has claimed have not been dropped. */
 static uint64_t end_drop_range(struct file *file, const struct staged_range *range)
 {
     uint64_t record[LOOK_AT_ONCE], dropped = 0;
@@ -64,8 +63,8 @@ static uint64_t end_drop_range(struct file *file, const struct staged_range *ran
     return dropped;
 }
 
-/* what: NULL: it has failed. Where the plan decides what goes, the room is for what it needs next,
- * and not for the rest of the files. */
+/* what: NULL: the drop has failed. With keep=plan the space is for what the plan needs next, and
+ * not for the rest of the files. */
 static void end_drop(struct file *file, const struct staged_range *ranges, size_t n,
                      const struct staged_dropped *what)
 {

@@ -1,12 +1,12 @@
-/* Blocks that other processes fetch: looked at until they have come, or the claims of the others
- * have ended, or they have given no sign of life for too long. */
+/* Watches blocks that other processes fetch, until they have come, or the others' claims have
+ * ended, or the others have given no sign of life for too long. */
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS    INT64_C(1000000)
 #define NS_PER_S     INT64_C(1000000000)
-#define ELSEWHERE_MS 5  /* between two looks at what others fetch */
-#define UNWAITED_MS  50 /* that nobody here waits for */
-#define STEAL_S      5  /* and how long they may be without a sign of life */
+#define ELSEWHERE_MS 5  /* between two looks at the blocks that others fetch */
+#define UNWAITED_MS  50 /* the same, if no reader here waits for them */
+#define STEAL_S      5  /* how long others may give no sign of life */
 
 static uint64_t next_elsewhere(const struct file *file, uint64_t from)
 {
@@ -15,7 +15,7 @@ static uint64_t next_elsewhere(const struct file *file, uint64_t from)
     return from;
 }
 
-/* Can a run have the block now? Of a file that comes as a whole it needs all. */
+/* Can a run have the block now? In a file that comes as a whole, the run needs all blocks. */
 static bool is_let_go(const struct file *file, uint64_t block)
 {
     uint64_t first = file->version.whole_only ? 0 : block, claimed,
@@ -28,8 +28,8 @@ static bool is_let_go(const struct file *file, uint64_t block)
     return claimed == n;
 }
 
-/* Fetch n blocks that another process has let go of, or (steal) gives no sign of life of. False:
- * it cannot be done now. */
+/* Fetch n blocks whose claims another process has dropped, or (steal) whose claimant gives no sign
+ * of life. False: this is not possible now. */
 static bool take_over_locked(struct file *file, uint64_t first, uint64_t n, bool steal)
 {
     enum run_why why = is_demanded_locked(file, 0, file->blocks) ? RUN_DEMAND : RUN_AHEAD;
@@ -45,8 +45,8 @@ static bool take_over_locked(struct file *file, uint64_t first, uint64_t n, bool
     return false;
 }
 
-/* Look at the blocks that others fetch: some may have come, or their claims may have ended. Returns
- * false if there are none left. */
+/* Look at the file's blocks that others fetch: some may have come, or their claims may have ended.
+ * Returns false if there are none left. */
 static bool look_elsewhere(struct file *file, int64_t now)
 {
     struct stage *stage = file->stage;
@@ -78,7 +78,7 @@ static bool look_elsewhere(struct file *file, int64_t now)
     return left;
 }
 
-/* Of all files. Returns when to look again. */
+/* Look at all files. Returns when to look again. */
 int64_t look_at_others(struct stage *stage, int64_t now)
 {
     struct file *file, *left = NULL;

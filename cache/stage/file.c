@@ -1,12 +1,12 @@
 /* A file of the remote: which of its blocks are here, as far as we know.
  *
  * Invariants:
- *  1. A block that is HERE was on disk with the right checksum when the staged file's count of
- *     drops was file->drops. So bytes that were read count if the count is the same behind them.
- *  2. Where the count cannot be told (UINT64_MAX: the file was cut short, and could not be begun
- *     anew) no block is HERE: what is fetched goes to the overflow blocks.
- *  3. is_open changes with stage->lock held, and to false only while users is 0: whoever adds a
- *     user and then sees is_open may use staged; see file_take() and close_locked().
+ *  1. A HERE block was on disk with the right checksum when the staged file's count of drops was
+ *     file->drops. So bytes that were read are valid if the count is the same after the read.
+ *  2. Where the count is unknown (UINT64_MAX: the file was cut short, and could not be begun anew)
+ *     no block is HERE: fetched blocks become overflow blocks.
+ *  3. is_open changes with stage->lock held, and to false only while users is 0. So a thread that
+ *     adds a user and then sees is_open may use `staged`; see file_take() and close_locked().
  *  4. When a file is closed its blocks become UNKNOWN: another process may change it. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)
-#define DROP_MS   20 /* that a reader waits for a drop of this process */
+#define DROP_MS   20 /* how long a reader waits for this process to end a drop */
 #define RECORDS   512
 
 uint32_t file_block_len(const struct file *file, uint64_t block)
@@ -85,7 +85,7 @@ enum block_state file_here(const struct file *file, uint64_t drops)
     return atomic_load(&file->drops) == drops ? BLOCK_HERE : BLOCK_UNKNOWN;
 }
 
-/* Nothing is known of the blocks any more, but of those that are coming. */
+/* Forget the states of all blocks except those that are coming. */
 static void forget_locked(struct file *file)
 {
     lock_assert_held(&file->stage->lock);
@@ -101,7 +101,7 @@ static struct staged_key key_of(const struct file *file)
     return (struct staged_key){file->key, file->version_text, file->blob.size, file->block_bytes};
 }
 
-/* A drop of this process is known to it in a moment: then there is nothing to forget. */
+/* A drop by this process ends in a moment: after that there is nothing to forget. */
 static void await_drops_locked(struct file *file)
 {
     int64_t until = monotonic_ns() + DROP_MS * NS_PER_MS, left;
@@ -125,8 +125,8 @@ void file_forget(struct file *file, uint64_t drops)
 
     await_drops_locked(file);
     if (atomic_load(&file->drops) != drops || now == drops)
-        return;          /* another thread was faster, or it was one of ours */
-    forget_locked(file); /* first: what is HERE counts with the number that file->drops has */
+        return;          /* another thread was faster, or this process dropped the blocks */
+    forget_locked(file); /* before the store: a HERE block is valid for the number in file->drops */
     atomic_store(&file->drops, now);
 }
 
@@ -163,7 +163,7 @@ static void close_locked(struct file *file)
 {
     lock_assert_held(&file->stage->lock);
     atomic_store(&file->is_open, false);
-    if (atomic_load(&file->users)) { /* somebody came in between */
+    if (atomic_load(&file->users)) { /* a user came in between */
         atomic_store(&file->is_open, true);
         return;
     }
@@ -172,7 +172,7 @@ static void close_locked(struct file *file)
     forget_locked(file);
 }
 
-/* Close files that were not used lately, if there are too many open ones. */
+/* Close files that were not used lately if too many are open. */
 static void close_some_locked(struct stage *stage)
 {
     unsigned looks = stage->n_open;
@@ -288,8 +288,8 @@ static bool is_known(const struct file *file, uint64_t block)
     return state == BLOCK_HERE || state == BLOCK_COMING;
 }
 
-/* Blocks were dropped by this process. Unless another one did that, too, the others are as good as
- * they were. */
+/* This process has dropped blocks. Unless another process did so, too, the other blocks' states
+ * stay valid. */
 void file_dropped_locked(struct file *file, const struct staged_dropped *dropped)
 {
     lock_assert_held(&file->stage->lock);
@@ -297,7 +297,7 @@ void file_dropped_locked(struct file *file, const struct staged_dropped *dropped
         atomic_store(&file->drops, dropped->after);
 }
 
-/* The block is not what its record says: it goes, unless somebody writes it right now. */
+/* The block does not match its record: drop it, unless it is being written right now. */
 static void drop_bad(struct file *file, uint64_t block)
 {
     struct stage *stage = file->stage;
@@ -316,7 +316,8 @@ static void drop_bad(struct file *file, uint64_t block)
     file_dropped_locked(file, &dropped);
 }
 
-/* Is that the block's record still? If not, it was dropped while it was read, and is not bad. */
+/* Is this still the block's record? If not, the block was dropped while it was read, and is not
+ * bad. */
 static bool has_record(const struct file *file, uint64_t block, uint64_t record)
 {
     uint64_t now;
@@ -325,8 +326,8 @@ static bool has_record(const struct file *file, uint64_t block, uint64_t record)
     return now == record;
 }
 
-/* A block whose state is not certain. drops: file->drops before the record was read. buf: room for
- * one, made when it is needed. */
+/* Look at a block whose state is uncertain. drops: file->drops before the record was read. buf:
+ * space for one block, allocated when it is needed. */
 static void look_at_block(struct file *file, uint64_t block, uint64_t record, uint64_t drops,
                           uint8_t **buf)
 {

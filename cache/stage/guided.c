@@ -1,25 +1,26 @@
-/* What the forecast of needs says is fetched in its order: the background of who knows what comes
- * next.
+/* Fetches what the forecast of needs gives, in its order: the background of a mount that knows what
+ * its readers need next.
  *
- * Needs are often single blocks all over a file. Those that touch become one run. A transfer costs
- * its latency; so a run is extended over missing neighbours until that is at most half of its time,
- * if the cache can hold all of the source anyway: on a local network that is next to nothing.
+ * Needs are often single blocks all over a file. Needs that touch become one run. A transfer costs
+ * its latency, so a run grows over missing neighbours until the latency is at most half of its
+ * time, if the cache can hold all of the source anyway. On a local network it hardly grows.
  *
- * A need stays the first of the buffer until nothing of it is missing. So what was refused for want
- * of room is tried again, and nothing is forgotten but by a jump. With keep=once what a reader uses
- * up meanwhile is not missing any more; what was used up before it was given is.
+ * A need stays first in the buffer until none of its blocks is missing. So what was refused for
+ * want of space is tried again, and only a jump forgets a need. With keep=once, a block that a
+ * reader uses up after its need was given is not missing any more; a block that was used up before
+ * is.
  *
- * While every block is on disk the forecast of needs is not asked: what it gives would be walked
- * over in vain, of all readers anew after each jump of one of them. */
+ * While every block is on disk, the stage does not ask the forecast of needs: walking over what it
+ * gives, for all readers again after each jump of one, would be in vain. */
 #include <errno.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
 #include "cache/stage/parts.h"
 
-#define HOLD_MS    20   /* between two looks whether there is room now, if nobody tells */
-#define AT_A_TIME  4096 /* needs that are passed before others have their turn */
-#define WINDOW     1024 /* blocks around a need that are looked at */
+#define HOLD_MS    20   /* between two looks for space, if no change is reported */
+#define AT_A_TIME  4096 /* needs passed over before other work has its turn */
+#define WINDOW     1024 /* blocks around a need to look at */
 #define WORTH_MOST (UINT64_C(4) << 20)
 #define NS_PER_MS  INT64_C(1000000)
 
@@ -32,8 +33,7 @@ void stage_set_needs(struct stage *stage, const struct stage_needs *needs)
     atomic_store(&stage->guided.needs, needs);
 }
 
-/* Can what the forecast of needs gives make a difference? With keep=once it can where all is here,
- * too. */
+/* Can a need make a difference? With keep=once it can even where all blocks are here. */
 static bool is_of_use_locked(const struct stage *stage)
 {
     return !stage->guided.all_here || stage->options.keep == STAGE_ONCE;
@@ -70,7 +70,7 @@ bool guided_may_locked(const struct stage *stage, int64_t now)
     return !g->dry || (g->at < g->n && g->jumps_seen == g->jumps);
 }
 
-/* The blocks of a need; none: it is nothing that can be fetched now. */
+/* The blocks of a need; an empty range if none can be fetched. */
 static struct blocks blocks_of(const struct stage_need *need)
 {
     const struct file *file = (const struct file *)need->blob;
@@ -85,7 +85,8 @@ static bool is_staged_here(const struct stage *stage, const struct stage_need *n
     return need->blob->ops == &stage_blob_ops && ((const struct file *)need->blob)->stage == stage;
 }
 
-/* keep=once: what was used up before this is needed once more. Not of what its reader uses now. */
+/* keep=once: blocks used up before this need are needed once more, except those that its reader
+ * uses now. */
 static void note_again(struct stage *stage, const struct stage_need *need)
 {
     struct file *file = (struct file *)(uintptr_t)need->blob;
@@ -101,7 +102,7 @@ static void note_again(struct stage *stage, const struct stage_need *need)
             atomic_fetch_or(&file->state[b], BLOCK_AGAIN);
 }
 
-/* The need that is next; NULL: none is known now. */
+/* The next need; NULL: none is known now. */
 static const struct stage_need *next_need(struct stage *stage)
 {
     struct guided *g = &stage->guided;
@@ -155,7 +156,7 @@ static bool may_be_missing(const struct file *file, struct blocks blocks)
     return false;
 }
 
-/* Those of the needs behind this one that touch it come with it, up to so many blocks. */
+/* Extend the blocks by the following needs that touch them, up to `most` blocks. */
 static struct blocks with_neighbours(const struct guided *g, struct blocks blocks, uint64_t most)
 {
     for (size_t i = g->at + 1; i < g->n && blocks.end - blocks.first < most; i++) {
@@ -170,7 +171,8 @@ static struct blocks with_neighbours(const struct guided *g, struct blocks block
     return blocks;
 }
 
-/* The piece of the file, worth a transfer, that the blocks are in: all such pieces tile it. */
+/* The piece of the file, large enough to be worth a transfer, that contains the blocks: such pieces
+ * tile the file. */
 static struct blocks with_worth(const struct file *file, struct blocks blocks, uint64_t worth)
 {
     uint64_t n = 1;
@@ -181,7 +183,7 @@ static struct blocks with_worth(const struct file *file, struct blocks blocks, u
                            min_u64(ceil_div(blocks.end, n) * n, file->blocks)};
 }
 
-/* With keep=plan what memory has is kept there; else it may find room on disk now. */
+/* With keep=plan, blocks in memory stay there; otherwise they may find space on disk now. */
 static bool is_in_memory(struct file *file, uint64_t block)
 {
     return file->stage->options.keep == STAGE_PLAN &&
@@ -197,7 +199,7 @@ static bool may_come(struct file *file, uint64_t block)
            !is_in_memory(file, block);
 }
 
-/* Of the blocks around `at`, one that is missing: those that are, too, without a gap. */
+/* The missing blocks around the missing block `at`, without a gap. */
 static struct blocks missing_around(struct file *file, uint64_t at, struct blocks around)
 {
     uint64_t record[2 * WINDOW], from = max_u64(around.first, at - min_u64(at, WINDOW)),
@@ -216,7 +218,7 @@ static struct blocks missing_around(struct file *file, uint64_t at, struct block
     return found;
 }
 
-/* No more than so many, and `at` among them. */
+/* At most `most` of the blocks, `at` among them. */
 static struct blocks no_more_than(struct blocks blocks, uint64_t at, uint64_t most)
 {
     if (blocks.end - blocks.first <= most)
@@ -226,7 +228,7 @@ static struct blocks no_more_than(struct blocks blocks, uint64_t at, uint64_t mo
     return (struct blocks){at, at + most};
 }
 
-/* How much one run may bring, and for how much a transfer is worth while. */
+/* How many bytes one run may bring, and how many are worth a transfer. */
 static void sizes_of_run(struct stage *stage, int64_t now, uint64_t *ret_most, uint64_t *ret_worth)
 {
     bool all = keep_holds_all(stage, now);
@@ -237,7 +239,7 @@ static void sizes_of_run(struct stage *stage, int64_t now, uint64_t *ret_most, u
     *ret_worth = all ? min_u64(min_u64(runs_worth_locked(stage), WORTH_MOST), *ret_most) : 0;
 }
 
-/* There is no room for what is next, until somebody tells of a change, or for a while. */
+/* No space for the next need: wait for a reported change, or for a while. */
 static enum guided_step hold(struct stage *stage, int64_t now)
 {
     LOCK_SCOPE(&stage->lock);
@@ -247,8 +249,8 @@ static enum guided_step hold(struct stage *stage, int64_t now)
     return GUIDED_HELD;
 }
 
-/* Room for a run that displaces something is found here: it takes a while, and the transport's
- * threads have none. Others find theirs when they begin. */
+/* Space for a run that displaces others is found here: the search takes a while, and the
+ * transport's threads have no time for it. Other runs take theirs when they begin. */
 static enum guided_step queue_run(struct stage *stage, struct file *file, struct blocks run,
                                   const struct stage_need *need, int64_t now)
 {
@@ -273,7 +275,8 @@ static enum guided_step queue_run(struct stage *stage, struct file *file, struct
     return made ? GUIDED_MADE : GUIDED_NONE;
 }
 
-/* Queue a run of what is missing of the first need of the buffer. GUIDED_NONE: nothing is. */
+/* Queue a run of what is missing of the first need in the buffer. GUIDED_NONE: nothing is
+ * missing. */
 static enum guided_step try_need(struct stage *stage, const struct stage_need *need, int64_t now)
 {
     struct file *file = file_to_fetch(stage, need, now);
@@ -299,7 +302,7 @@ static enum guided_step try_need(struct stage *stage, const struct stage_need *n
             step = most ? queue_run(stage, file, run, need, now) : hold(stage, now);
             break;
         }
-        blocks.first = at + 1; /* others fetch it, memory has it, or it was used up meanwhile */
+        blocks.first = at + 1; /* coming from elsewhere, in memory, or used up meanwhile */
     }
     file_put(file);
     return step;

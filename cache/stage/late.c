@@ -1,26 +1,29 @@
-/* Long runs that a reader comes to wait for.
+/* Stops long runs that keep a reader waiting too long.
  *
- * The background fetches long runs, for each request costs. A reader that needs a block of one has
- * it hurried, and then waits for all that comes before the block. By the speed that was measured
- * that is short; but speeds change, and a remote may give the first second of each transfer at once
- * and no more than its limit from then on. So a run that was hurried is watched: if it would take
- * much longer to get over what nobody waits for than new transfers take for the rest, it is
- * stopped. What it has brought stays, the blocks that readers wait for are fetched by runs of their
- * own, and the background comes back for the others. Runs made for readers have nothing to get
- * over, so none is stopped for this twice, and a plain staging never is. */
+ * The background fetches long runs, because each request costs. When a reader needs a block of such
+ * a run, the run is hurried, and the reader waits for all bytes before that block. By the measured
+ * speed that wait is short, but speeds change: a remote may send the first second of each transfer
+ * at once and then limit its rate.
+ *
+ * So this file watches each hurried run. It stops the run if passing over the bytes that no reader
+ * waits for would take much longer than new transfers for the rest. What the run has brought stays,
+ * new runs fetch the blocks that readers wait for, and the background fetches the others later.
+ *
+ * A run made for readers has no unwanted bytes, so none is stopped twice for this, and staging
+ * without readers never is. */
 #include "base/checked.h"
 #include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)
-#define WATCH_MS  50  /* that are measured at least: as often as the thread looks, */
-#define WATCH_FAR 2   /* or so many times what a first byte takes */
-#define LATE_MS   200 /* longer than new transfers take: as long as runs are meant to be */
+#define WATCH_MS  50  /* measured at least: as often as the thread looks, */
+#define WATCH_FAR 2   /* or this many times the wait for a first byte */
+#define LATE_MS   200 /* how much longer than new transfers: as long as runs are meant to be */
 
 /* What is left of a run up to the last block that a reader waits for. */
 struct way {
-    uint64_t unwanted; /* bytes that nobody waits for */
-    uint64_t pieces;   /* that it would be fetched in instead */
+    uint64_t unwanted; /* bytes that no reader waits for */
+    uint64_t pieces;   /* transfers that would fetch the rest instead */
 };
 
 static struct way way_locked(const struct run *run, uint64_t bytes)
@@ -44,7 +47,7 @@ static struct way way_locked(const struct run *run, uint64_t bytes)
     return way;
 }
 
-/* By what has come since it was last looked at. */
+/* Judges by what has come since the last look. */
 static bool is_late_locked(struct run *run, int64_t now)
 {
     struct stage *stage = run->file->stage;
@@ -70,8 +73,8 @@ void runs_stop_late_locked(struct stage *stage, int64_t now)
             run->why != RUN_DEMAND)
             continue;
         if (run->phase != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))
-            run_watch_from_locked(run, now); /* what it waits for new ones would wait for, too */
+            run_watch_from_locked(run, now); /* new transfers would wait for the same */
         else if (is_late_locked(run, now))
-            run_give_up_locked(run, NULL, NULL); /* it is active: it only stops */
+            run_give_up_locked(run, NULL, NULL); /* the run is active, so this only stops it */
     }
 }

@@ -1,10 +1,10 @@
-/* What is fetched next, and the stage's thread, which sees to it: the scheduler, on top of all
- * other files of the stage.
+/* What is fetched next: the scheduler, run by the stage's thread, on top of all other files of the
+ * stage.
  *
- * Readers that wait have their blocks queued themselves; this is about the rest: what the
- * background brings, what other processes fetch, and what is to be tried again. The background
- * takes what the forecast of needs says; then it goes through the files in their order, round and
- * round, until a whole turn has found nothing missing. */
+ * Readers that wait queue their blocks themselves. This file does the rest: what the background
+ * brings, what other processes fetch, and what must be tried again. The background first takes what
+ * the forecast of needs gives. Then it goes through the files in their order, turn after turn,
+ * until a whole turn finds nothing missing. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -14,11 +14,11 @@
 #define NS_PER_MS    INT64_C(1000000)
 #define NS_PER_S     INT64_C(1000000000)
 #define LOOK_MS      50
-#define TURN_MS      100 /* after a turn in which something was on its way: look again */
+#define TURN_MS      100 /* after a turn in which blocks were still coming: when to look again */
 #define MANY_TURN_MS 2000
 #define MANY_FILES   1000
 
-/* Runs of that kind that are under way. */
+/* Runs of this kind under way. */
 static unsigned count_active(const struct stage *stage, enum run_why why)
 {
     unsigned n = 0;
@@ -28,13 +28,13 @@ static unsigned count_active(const struct stage *stage, enum run_why why)
     return n;
 }
 
-/* Runs of the background, under way or queued for that. */
+/* Background runs that are under way or queued. */
 static size_t count_background_locked(const struct stage *stage)
 {
     return count_active(stage, RUN_BACKGROUND) + stage->queued[RUN_BACKGROUND].n;
 }
 
-/* Look whether the processors are taken, if it is time for that. */
+/* Look whether other jobs use the processors, if it is time for that. */
 static void look_at_processors(struct stage *stage, int64_t now)
 {
     size_t under_way;
@@ -49,7 +49,7 @@ static void look_at_processors(struct stage *stage, int64_t now)
         atomic_fetch_add_explicit(&stage->counters.rests, 1, memory_order_relaxed);
 }
 
-/* May one more run be started in the background? While somebody waits it has one at a time. */
+/* May the background start one more run? While a reader waits it has one at a time. */
 static bool may_stage_locked(struct stage *stage, int64_t now)
 {
     size_t others = stage->queued[RUN_AHEAD].n + stage->queued[RUN_BACKGROUND].n;
@@ -62,8 +62,8 @@ static bool may_stage_locked(struct stage *stage, int64_t now)
            yield_may(&stage->yield, count_background_locked(stage));
 }
 
-/* May it go on with the turn through the files? What they have beside what the plan needs is not
- * to push that out. */
+/* May the background go on with its turn through the files? Blocks that the plan does not need must
+ * not displace those it needs. */
 static bool may_turn_locked(const struct stage *stage, int64_t now)
 {
     return (!stage->full_error || now >= stage->full_until) && now >= stage->look_until &&
@@ -94,7 +94,7 @@ static bool can_be_staged(struct file *file, int64_t now)
     return file->rest_until <= now;
 }
 
-/* Queue the next run of the background. False: nothing is missing in the rest of this turn. */
+/* Queue the next background run. False: nothing is missing in the rest of this turn. */
 static bool stage_more(struct stage *stage, int64_t now)
 {
     uint64_t most, from;
@@ -150,7 +150,7 @@ static bool stage_more(struct stage *stage, int64_t now)
     return false;
 }
 
-/* Files that have all come are compared with their SHA-256, one at a time. */
+/* Compare complete files with their SHA-256, one at a time. */
 static void verify_staged(struct stage *stage)
 {
     struct file *file;
@@ -195,7 +195,7 @@ static void end_turn(struct stage *stage, int64_t now)
     pthread_cond_broadcast(&stage->gone);
 }
 
-/* Queue the next run: what the forecast of needs says comes first. False: there is none now. */
+/* Queue the next run: the forecast of needs comes first. False: there is none now. */
 static bool next_run(struct stage *stage, int64_t now)
 {
     enum guided_step step = GUIDED_NONE;

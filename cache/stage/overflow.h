@@ -1,5 +1,6 @@
-/* Blocks that were fetched and found no room on disk: kept in memory. The latest ones stay, unless
- * the caller removes those that are needed last before it adds one (cache/stage/retention.c). */
+/* Overflow blocks: fetched blocks that have no place on disk stay in memory. The oldest are dropped
+ * first, unless the caller removes those needed last before it adds one
+ * (cache/stage/retention.c). */
 #ifndef EPOCHFS_CACHE_STAGE_OVERFLOW_H
 #define EPOCHFS_CACHE_STAGE_OVERFLOW_H
 
@@ -19,25 +20,26 @@ struct overflow {
     /* Guarded by lock: */
     size_t bytes, n; /* of all blocks; how many there are */
     struct overflow_block *bucket[OVERFLOW_BUCKETS];
-    struct overflow_block *newest, *oldest; /* in the order in which they came */
+    struct overflow_block *newest, *oldest; /* in order of arrival */
 };
 
 void overflow_init(struct overflow *ret, size_t most);
 void overflow_release(struct overflow *overflow);
 
-/* Keep a copy of a block of what owner stands for; the oldest ones go. 0 or -ENOMEM. */
+/* Keep a copy of a block of the file that owner identifies; drops the oldest blocks if there are
+ * too many bytes. 0 or -ENOMEM. */
 int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
                  size_t len);
 
-/* Remove a block. Its bytes; 0: it is not there. */
+/* Remove a block. Returns its bytes; 0: it is not there. */
 size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block);
 
-/* Bytes that can be added before the oldest ones go. */
+/* Bytes that can be added before the oldest blocks are dropped. */
 size_t overflow_left(struct overflow *overflow);
 
 size_t overflow_count(struct overflow *overflow); /* blocks */
 
-/* Which blocks there are: *ret is the caller's to free. How many; 0 also without memory. */
+/* List the blocks; the caller frees *ret. Returns how many; 0 also without memory. */
 struct overflow_place {
     const void *owner;
     uint64_t block;
@@ -46,7 +48,7 @@ size_t overflow_list(struct overflow *overflow, struct overflow_place **ret);
 
 bool overflow_has(struct overflow *overflow, const void *owner, uint64_t block);
 
-/* Copy len bytes at byte off of the block. false: it is not there, or shorter. */
+/* Copy len bytes at byte off of the block. false: the block is not there, or shorter. */
 bool overflow_read(struct overflow *overflow, const void *owner, uint64_t block, void *buf,
                    size_t off, size_t len);
 

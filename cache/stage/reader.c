@@ -1,7 +1,8 @@
-/* The blob of a file: what its readers ask.
+/* The blob of a file: answers its readers.
  *
- * A read of bytes that are all here needs no lock. What is missing is noted for a reader that
- * collects; else it is asked for with a wait, and the thread sleeps until that is over. */
+ * A read of bytes that are all here needs no lock. A reader that collects missing ranges gets the
+ * missing bytes noted there. Any other reader begins a wait, and its thread sleeps until the wait
+ * is over. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,24 +13,24 @@
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS    INT64_C(1000000)
-#define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files are compared before they are read */
+#define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files: see is_unverified() */
 #define GAVE_UP_MS   1000
 
 static struct file *file_of(const struct blob *blob)
 {
-    return (struct file *)(uintptr_t)blob; /* its head is constant, the rest has locks */
+    return (struct file *)(uintptr_t)blob; /* the blob is constant, locks guard the rest */
 }
 
 /* ---- reading ---- */
 
-/* A small file with a known SHA-256 is compared before anybody reads of it. */
+/* Must the file be compared with its SHA-256 before a reader gets bytes of it? Small files must. */
 static bool is_unverified(const struct file *file)
 {
     return file->has_sha256 && file->blob.size <= VERIFY_FIRST &&
            atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_NOT_VERIFIED;
 }
 
-/* A read whose bytes were all on disk is a hit; those that memory had are none. */
+/* A read is a hit if all its bytes were on disk, not in memory. */
 static void count_read(struct file *file, bool hit)
 {
     struct stage_counters *c = &file->stage->counters;
@@ -37,12 +38,12 @@ static void count_read(struct file *file, bool hit)
     atomic_fetch_add_explicit(hit ? &c->hits : &c->misses, 1, memory_order_relaxed);
 }
 
-/* A reader that waits, as wants that do not collect say. */
+/* A read that waits, for readers that do not collect missing ranges. */
 struct sync_wait {
     struct waiter waiter;
     struct lock lock;
     pthread_cond_t over_now;
-    bool over, left; /* guarded by lock: it is done; nobody waits any more */
+    bool over, left; /* guarded by lock: the wait is over; the reader has stopped waiting */
 };
 
 static void sync_wait_free(struct sync_wait *sync_wait)
@@ -103,7 +104,7 @@ static int wait_for(struct file *file, uint64_t off, uint64_t len)
     return r;
 }
 
-/* Bytes of the file are missing: note that, or wait. 0: read again. */
+/* Bytes of the file are missing: note them, or wait for them. 0: read again. */
 static int get_missing(struct file *file, size_t len, uint64_t off)
 {
     struct missing_ranges *missing = missing_of_thread();
@@ -119,7 +120,7 @@ static int get_missing(struct file *file, size_t len, uint64_t off)
                                         : wait_for(file, off, len);
 }
 
-/* May bytes of it be given away? 0; -EAGAIN: not all of it is here. */
+/* May a reader get bytes of the file? 0; -EAGAIN: not all of it is here. */
 static int check_first(struct file *file)
 {
     struct diag reason = DIAG_INIT;
@@ -187,7 +188,7 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
     return r;
 }
 
-/* Blocks that are HERE, and nothing to fetch ahead. */
+/* Are all blocks HERE, with nothing to fetch ahead? */
 static bool is_simple(const struct file *file, const struct blob_piece *piece)
 {
     uint64_t first = piece->off / file->block_bytes,
@@ -197,8 +198,8 @@ static bool is_simple(const struct file *file, const struct blob_piece *piece)
            piece->off + piece->len <= atomic_load_explicit(&file->ahead_at, memory_order_relaxed);
 }
 
-/* Bytes of the blocks that are HERE while the count of drops is drops; it is read once, behind all.
- */
+/* Read HERE blocks; valid if the count of drops still is `drops` afterwards. It is read once, after
+ * all. */
 static int read_pieces(struct file *file, const struct blob_piece *pieces, size_t n)
 {
     uint64_t drops = atomic_load(&file->drops), total = 0;
@@ -222,7 +223,7 @@ static int read_pieces(struct file *file, const struct blob_piece *pieces, size_
     return r;
 }
 
-/* Every error is met again when they are read one by one. */
+/* Errors show again when the pieces are read one by one. */
 static int stage_pread_many(const struct blob *blob, const struct blob_piece *pieces, size_t n)
 {
     struct file *file = file_of(blob);
@@ -246,8 +247,8 @@ static uint64_t count_missing(struct file *file, uint64_t first, uint64_t end)
     return n;
 }
 
-/* Has patience just ended, and nothing come since? A read that fails is tried once more by the
- * kernel, and its reader need not wait twice. */
+/* Has the retry limit just ended a wait here, and has nothing come since? The kernel repeats a read
+ * that fails once; its reader need not wait twice. */
 static bool has_given_up(const struct file *file, const struct wait *w)
 {
     const struct stage *stage = file->stage;
@@ -258,7 +259,7 @@ static bool has_given_up(const struct file *file, const struct wait *w)
            atomic_load_explicit(&stage->progress, memory_order_relaxed) < file->gave_up;
 }
 
-/* 1: somebody waits from now on; 0: all is here; or -errno. */
+/* 1: a reader waits from now on; 0: all is here; or -errno. */
 static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter,
                       struct wait *w)
 {
@@ -280,7 +281,7 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
     runs_hurry_locked(file, first, end, why);
     r = runs_make_locked(file, first, end, DEMAND_BYTES, why, false);
     if (r < 0)
-        return r; /* what was made before that goes on */
+        return r; /* runs made before go on */
     if (waiter)
         wait_begin_locked(w, file, waiter);
     if (why == RUN_DEMAND)
@@ -339,8 +340,8 @@ static void pass_block(struct file *file, uint64_t block)
         file_drop_blocks(file, block, 1);
 }
 
-/* keep=once: these bytes have been used. Of a block that is here only because it was used again
- * nothing is waited for any more. */
+/* keep=once: readers have used these bytes. A block that is here only because it was used again is
+ * not waited for any more. */
 static void stage_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
 {
     struct file *file = file_of(blob);
@@ -360,7 +361,8 @@ static void stage_used(const struct blob *blob, uint64_t off, uint64_t len, bool
     file_put(file);
 }
 
-/* Unpacked, say: it is not staged any more, and what is there makes room. */
+/* The file is no longer needed, as after unpacking: stop staging it, and drop its blocks to make
+ * space. */
 static void stage_done(const struct blob *blob)
 {
     struct file *file = file_of(blob);
@@ -376,7 +378,7 @@ static void stage_done(const struct blob *blob)
 
 static int stage_check(const struct blob *blob)
 {
-    (void)blob; /* each block is of the one version, or is not here */
+    (void)blob; /* every block here is of the one version */
     return 0;
 }
 

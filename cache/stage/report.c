@@ -1,6 +1,6 @@
-/* What every other file of the stage reports, and to whom: that there may be something to do (to
- * the stage's thread), failures (to the listener), how long readers waited (to the counters). The
- * lowest file of the stage: it calls none of the others. */
+/* Reports of all other files of the stage: work to do goes to the stage's thread, failures go to
+ * the listener, readers' waiting times go to the counters. The lowest file of the stage: it calls
+ * none of the others. */
 #include <signal.h>
 
 #include "base/clock.h"

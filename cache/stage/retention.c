@@ -1,27 +1,27 @@
-/* keep=plan: when there is no room, what is needed last goes (Belady's rule).
+/* keep=plan: when there is no space, drop the blocks that are needed last (Belady's rule).
  *
- * Disk and memory (cache/stage/overflow.h) are one cache for this: what goes is what is needed last
- * of both, and what comes takes the place that was found, on disk or in memory. Nothing moves
- * between them.
+ * Disk and memory (cache/stage/overflow.h) are one cache for this. A victim is needed last of all
+ * blocks in both; a new block takes its place, on disk or in memory. Blocks never move between the
+ * two.
  *
  * Victims are listed in passes: a pass looks at all blocks on disk and lists the few that are
- * needed latest. The list is taken from until it is used up; then comes the next pass. A block that
- * was listed can only be needed later than the list says, unless a reader jumps: then the list is
- * thrown away. What it gets wrong is that blocks which were used since might be better victims; it
- * is short.
+ * needed latest. Drops take victims from the list until it is used up; then the next pass begins. A
+ * listed block can only be needed later than the list says, unless a reader jumps: then the list is
+ * discarded. The list has one flaw: blocks used since might be better victims. So it is short.
  *
- * The forecast of needs is asked as seldom as can be. What it has said of a block is right until
- * that time has passed; so what has passed are the smallest of the remembered times. A few blocks
- * are asked for to find how far that goes, then all below. Now and then all are.
+ * The stage asks the forecast of needs as seldom as it can. Its answer for a block stays right
+ * until that time has passed, so the answers that have passed are the smallest remembered times. A
+ * pass asks for a few sample blocks to find how far the past reaches, then for all blocks below
+ * that. Every ASK_ALL passes it asks for all blocks.
  *
- * Who waits always gets room. What is fetched ahead gets it from what is needed later than itself,
- * and only so much at a time, until it is used: look-ahead without such a limit fills the cache
- * with what is needed soonest, each block used goes for one that is needed sooner than it, and of a
- * large set little lasts from one epoch to the next. By Belady's rule most of the cache is what
- * lasts.
+ * A reader that waits always gets space. A block fetched ahead may displace only blocks needed
+ * later than itself, and only so many bytes at a time until they are used. Without such a limit,
+ * look-ahead fills the cache with what is needed soonest: each used block is displaced by one
+ * needed sooner than it, and of a large set little lasts from one epoch to the next. By Belady's
+ * rule most of the cache is what lasts.
  *
- * The forecast of needs is asked with no lock held. The list is stage->lock's; `listing` keeps all
- * but one thread from making it. */
+ * The forecast of needs is called with no lock held. stage->lock guards the list; `listing` lets
+ * one thread at a time make it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,24 +31,24 @@
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
-#define LIST_SHARE  512                 /* of the blocks on disk, the latest, are listed; */
-#define LIST_LEAST  4                   /* or so many */
-#define GROUP       256                 /* victims that go together, */
-#define GROUP_BYTES (UINT64_C(1) << 20) /* so much more than is needed at least, */
-#define GROUP_SHARE 1024                /* but no more than this part of what is on disk */
-#define SAMPLES     256                 /* that are asked for to find what has passed */
-#define ASK_ALL     256                 /* each so many passes */
+#define LIST_SHARE  512 /* the list has this part of the blocks on disk, the latest, ... */
+#define LIST_LEAST  4   /* ... or at least this many */
+#define GROUP       256 /* victims dropped together, ... */
+#define GROUP_BYTES (UINT64_C(1) << 20) /* ... at least this many bytes more than needed, ... */
+#define GROUP_SHARE 1024                /* ... but at most this part of what is on disk */
+#define SAMPLES     256                 /* blocks asked for to find which times have passed */
+#define ASK_ALL     256                 /* every so many passes, ask for all blocks */
 #define TRIES       16
 #define AHEAD_MOST  4096 /* runs */
-#define AHEAD_SHARE 32   /* part of what is on disk that may be displaced ahead, at least; */
-#define AHEAD_LIMIT 8    /* and at most */
+#define AHEAD_SHARE 32   /* part of what is on disk that look-ahead may displace, at least ... */
+#define AHEAD_LIMIT 8    /* ... and at most */
 #define RECORDS     512
 #define SECOND      INT64_C(1000000000)
 
 struct victim {
     struct file *file;
     uint64_t block, when;
-    bool in_memory; /* else it is on disk */
+    bool in_memory; /* otherwise on disk */
 };
 
 struct displaced {
@@ -69,8 +69,8 @@ static uint64_t when_of(const struct stage_needs *needs, const struct file *file
 
 /* ---- the list ---- */
 
-/* Blocks that this process has not looked at may be on disk: they can go, too. Once for each file,
- * by who makes the list. */
+/* Count blocks that this process has not looked at: they may be on disk, and then can be dropped,
+ * too. Once per file, by the thread that makes the list. */
 static void survey(struct file *file)
 {
     uint64_t record[RECORDS];
@@ -117,7 +117,7 @@ static size_t count_on_disk(struct file *files)
     return n;
 }
 
-/* A heap whose first is the soonest: put v in its place from i on downwards. */
+/* A heap whose first victim is needed soonest: put v in its place, from i downwards. */
 static void heap_sink(struct victim *heap, size_t n, size_t i, struct victim v)
 {
     for (size_t child; (child = 2 * i + 1) < n; i = child) {
@@ -163,7 +163,7 @@ static int latest_first(const void *a, const void *b)
     return va->when != vb->when ? (va->when > vb->when ? -1 : 1) : compare_place(va, vb);
 }
 
-/* Blocks whose remembered times are smaller than this have to be asked for. */
+/* Blocks with remembered times smaller than this must be asked for again. */
 static uint64_t passed_before(const struct stage_needs *needs, struct file *files, size_t on_disk)
 {
     struct victim sample[SAMPLES];
@@ -174,7 +174,7 @@ static uint64_t passed_before(const struct stage_needs *needs, struct file *file
             if (is_on_disk(file, b) && i++ % step == 0)
                 sample[n++] = (struct victim){.file = file, .block = b, .when = file->when[b]};
     qsort(sample, n, sizeof(*sample), latest_first);
-    for (high = n; low < high;) { /* those before `low` are as they were, those from `high` not */
+    for (high = n; low < high;) { /* unchanged before `low`, changed from `high` on */
         size_t middle = low + (high - low) / 2;
         const struct victim *v = &sample[middle];
 
@@ -186,7 +186,7 @@ static uint64_t passed_before(const struct stage_needs *needs, struct file *file
     return low ? sample[low - 1].when : UINT64_MAX;
 }
 
-/* The time of a block, which is asked for only if it may have passed. */
+/* Set the time of a block; ask for it only if the remembered one may have passed. */
 static struct victim with_time(const struct stage_needs *needs, struct victim v, uint64_t passed)
 {
     uint64_t *when = &v.file->when[v.block];
@@ -233,7 +233,7 @@ static size_t find_latest(struct stage *stage, const struct stage_needs *needs, 
     return find_latest_in_memory(stage, needs, heap, n, capacity, passed);
 }
 
-/* Make the list anew, or wait for who does. all: remember nothing. */
+/* Make a new list, or wait for the thread that makes one. all: ignore remembered times. */
 static void list_victims(struct stage *stage, const struct stage_needs *needs, bool all)
 {
     struct keeping *k = &stage->keeping;
@@ -277,9 +277,10 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
 
 /* ---- victims ---- */
 
-/* Bytes that have to go from the disk, or from memory: what comes has its place in one of them. */
+/* Bytes that must be dropped from disk, or from memory: what comes gets its place in one of
+ * them. */
 struct wanted {
-    uint64_t on_disk, in_memory; /* the latter UINT64_MAX: memory is too small for it */
+    uint64_t on_disk, in_memory; /* in_memory UINT64_MAX: memory is too small */
 };
 
 static struct wanted wanted_for(struct stage *stage, uint64_t bytes)
@@ -292,8 +293,8 @@ static struct wanted wanted_for(struct stage *stage, uint64_t bytes)
     };
 }
 
-/* Take victims from the list that are needed later than `when`, until there is a place. *ret_old:
- * another list may have some, or better ones. */
+/* Take victims needed later than `when` from the list, until there is a place. *ret_old: a new list
+ * may have some, or better ones. */
 static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t when,
                           struct victim ret[static GROUP], bool *ret_old)
 {
@@ -317,7 +318,7 @@ static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t wh
     return n;
 }
 
-/* Those that are needed sooner than was listed stay. */
+/* Remove victims that are needed sooner than listed: they stay. */
 static size_t check_again(const struct stage_needs *needs, struct victim *group, size_t n)
 {
     size_t left = 0;
@@ -328,7 +329,7 @@ static size_t check_again(const struct stage_needs *needs, struct victim *group,
     return left;
 }
 
-/* Those in memory go at once; returns how many are left. */
+/* Drop the victims in memory at once; return how many are left. */
 static size_t drop_from_memory(struct stage *stage, struct victim *group, size_t n)
 {
     size_t left = 0;
@@ -375,8 +376,8 @@ static void drop_group(struct stage *stage, struct victim *group, size_t n)
     }
 }
 
-/* Drop blocks that are needed later than `when`, so many bytes of the disk or of memory. False:
- * there are none. */
+/* Drop `bytes` bytes of disk or of memory, in blocks needed later than `when`. False: there are
+ * none. */
 static bool make_room(struct stage *stage, const struct stage_needs *needs, uint64_t bytes,
                       uint64_t when)
 {
@@ -391,7 +392,7 @@ static bool make_room(struct stage *stage, const struct stage_needs *needs, uint
         n = check_again(needs, group, listed);
         if (n)
             break;
-        if (listed) /* they are needed sooner than it says; there may be more of it */
+        if (listed) /* needed sooner than the list says; it may have others */
             continue;
         if (!old || tries == 2)
             return false;
@@ -401,7 +402,7 @@ static bool make_room(struct stage *stage, const struct stage_needs *needs, uint
     return true;
 }
 
-/* On disk, or in memory. */
+/* Take a place on disk, or in memory. */
 static int take_place(struct stage *stage, uint64_t bytes)
 {
     int r = quota_take(stage->quota, bytes);
@@ -489,8 +490,8 @@ bool keep_holds_all(struct stage *stage, int64_t now)
     return holds;
 }
 
-/* What was displaced ahead, and used since: then the forecast of needs says that it is needed
- * later. */
+/* Forget displacements whose bytes readers have used since: the forecast of needs gives a later
+ * time for them. */
 static void pass_used(struct stage *stage, const struct stage_needs *needs)
 {
     struct keeping *k = &stage->keeping;

@@ -1,11 +1,11 @@
-/* For how long readers wait: the retry limit (`patience=`).
+/* How long readers wait: the retry limit (`patience=`).
  *
- * All waits of the stage are in stage->quiet in the order of their last progress as far as that was
- * looked at; so only the first ones are looked at, and each of them once in the time of the limit.
+ * stage->quiet has all waits of the stage, in the order of their last progress as of the last look.
+ * So only the first ones are looked at, and each once per retry limit.
  *
- * A wait has made as much progress as that run of its blocks which has made the least; see
- * run_progress_locked(). Blocks that no run of ours brings have none to make: another process
- * fetches them (STEAL_S), or they are being dropped. */
+ * The progress of a wait is that of the run of its blocks that made progress longest ago; see
+ * run_progress_locked(). Blocks that no run of ours brings do not count: another process fetches
+ * them (STEAL_S), or they are being dropped. */
 #include "cache/stage/parts.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -29,7 +29,7 @@ static int64_t wait_progress_locked(struct wait *w, int64_t now)
     return least;
 }
 
-/* The wait is over, and with it the runs that are to blame, if nobody else waits for them. */
+/* End the wait, and the runs that caused it if no other reader waits for them. */
 static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct wait **over,
                            struct run **gone)
 {

@@ -1,17 +1,17 @@
-/* Runs: blocks that are fetched together; their lists, how they are made, and how they leave.
+/* Runs: blocks fetched together; their lists, how they are made, and how they leave.
  *
- * A run's blocks are COMING from when it is made until each is published or the run is gone, so no
- * two runs of a process have a block in common; claims see to it that no two processes do
- * (cache/stage/claim.c).
+ * A run's blocks are COMING from when it is made until each is published or the run has left, so no
+ * two runs of a process have a block in common. Claims ensure that no two processes fetch the same
+ * block (cache/stage/claim.c).
  *
- * cache/stage/start.c has them transferred, cache/stage/arrive.c takes what comes, and
- * cache/stage/settle.c decides what becomes of one when its transfer has ended. None of these is
- * called from here.
+ * cache/stage/start.c starts their transfers, cache/stage/arrive.c takes what comes, and
+ * cache/stage/settle.c decides what happens when a transfer has ended. This file calls none of
+ * these.
  *
- * Progress of a run is, in this order:
- *   it was made;
- *   while it is queued, and its remote has not failed it: bytes of any run, for the queue moves;
- *   else: its own bytes. */
+ * What counts as progress of a run, in this order:
+ *   that it was made;
+ *   while it is queued, and its remote has not failed it: bytes of any run, because the queue
+ * moves; then: its own bytes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void list_add(struct run *run, enum run_state state)
     list->n++;
 }
 
-/* What has slept has waited already: it is queued before all others. */
+/* A run that has slept has waited already: queue it before all others. */
 static void list_add_first(struct run *run)
 {
     struct run_list *list;
@@ -123,7 +123,7 @@ static void wake_locked(struct run *run)
     list_add_first(run);
 }
 
-/* Queue what has slept enough. Returns when to do that again. */
+/* Queue the runs whose sleep is over. Returns when to call this again. */
 int64_t runs_wake_asleep_locked(struct stage *stage, int64_t now)
 {
     struct range *alarm;
@@ -152,7 +152,7 @@ void run_watch_from_locked(struct run *run, int64_t since)
     run->watched_bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
 }
 
-/* It may have stood still before. */
+/* Measure since the last progress of a run that is running, else from now on. */
 void run_watch_locked(struct run *run)
 {
     bool runs = run->state == RUN_ACTIVE && run->phase == RUN_RUNNING && !run->paused;
@@ -166,7 +166,7 @@ bool is_waited_for_locked(const struct run *run)
     return wait_first_locked(run->file, run->first, run->first + run->n) != NULL;
 }
 
-/* Would anybody have what comes and is not kept? */
+/* Would a reader use what comes even if it is not kept? */
 bool run_is_wanted(const struct run *run)
 {
     LOCK_SCOPE(&run->file->stage->lock);
@@ -184,7 +184,8 @@ uint64_t run_bytes_left(const struct run *run)
 
 /* ---- making ---- */
 
-/* What memory still has is fetched again by the background only, which may find room for it. */
+/* Blocks that memory still has are fetched again by the background only, which may find space on
+ * disk for them. */
 bool run_is_to_fetch(struct file *file, uint64_t block, enum run_why why, bool steal)
 {
     enum block_state state = file_state(file, block);
@@ -199,7 +200,7 @@ int run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why 
 {
     struct run *run;
 
-    if (file->stage->ending || file->stage->resting) /* nobody would end it */
+    if (file->stage->ending || file->stage->resting) /* no thread would end it */
         return -EINTR;
     run = calloc(1, sizeof(*run));
     if (!run)
@@ -283,7 +284,7 @@ void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
         enum run_why why = w->waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
 
         next = wait_next_locked(w, first, end);
-        runs_hurry_locked(file, from, to, why); /* those that were made for another wait */
+        runs_hurry_locked(file, from, to, why); /* runs made for another wait */
         if (runs_make_locked(file, from, to, DEMAND_BYTES, why, false) < 0)
             wait_end_locked(w, ret_over);
     }
@@ -317,9 +318,9 @@ void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run
 
 /* ---- leaving ---- */
 
-/* Blocks that will not come by this run. Their waits end with error; 0: they go on, with another
- * run. The claims end before that can make its own. What the run has brought may have been dropped
- * meanwhile, and be on its way by another run. */
+/* Blocks that will not come with this run. Their waits end with error; 0: they go on, with another
+ * run. The claims end first, so that the other run can claim. Blocks that the run has brought may
+ * have been dropped meanwhile, and be coming with another run. */
 static void release_blocks_locked(struct run *run, int error, struct wait **over)
 {
     struct file *file = run->file;
@@ -338,7 +339,7 @@ static void release_blocks_locked(struct run *run, int error, struct wait **over
         file->whole = NULL;
 }
 
-/* Buffers are kept while there are runs: fresh ones cost a page fault for every 4 KiB. */
+/* Keep buffers while there are runs: new ones cost a page fault for every 4 KiB. */
 static void give_buffer_back_locked(struct run *run)
 {
     struct stage *stage = run->file->stage;
@@ -360,7 +361,7 @@ void runs_free_buffers_locked(struct stage *stage)
         free(stage->buffer[--stage->n_buffers]);
 }
 
-/* Let go of a run; the last who does frees it. No lock held. */
+/* Drop a reference to a run; the last one frees it. No lock held. */
 void run_let_go(struct run *run)
 {
     struct stage *stage = run->file->stage;
@@ -383,9 +384,9 @@ void run_let_go(struct run *run)
     free(run);
 }
 
-/* The run leaves its list; the caller lets it go, without the lock. Whoever waits still has the
- * blocks come by another run. While there was one for the whole file none was made for what this
- * one has passed, or another process has let go of. */
+/* Remove the run from its list; the caller then calls run_let_go() without the lock. Readers that
+ * still wait get their blocks from another run. A run of the whole file hindered others: blocks
+ * that it has passed over, or that another process has let go of, may need runs now. */
 void run_leave_locked(struct run *run, int error, struct wait **over)
 {
     struct file *file = run->file;

@@ -1,9 +1,9 @@
-/* What becomes of a run when its transfer has ended: it is done, it sleeps and is tried again, or
- * it goes. What the server has given stays good when a transfer breaks: the next one of the run
+/* Decides what happens to a run when its transfer has ended: it is done, it sleeps and is tried
+ * again, or it leaves. Bytes received stay valid when a transfer breaks: the run's next transfer
  * goes on at the very byte.
  *
- * stage->lock is taken before the lists are touched; so a transfer of a run that is in the list of
- * the active ones, looked at with the lock held, has not ended. */
+ * Changes to the lists need stage->lock. So while a thread holds the lock, no transfer of a run in
+ * the active list has ended. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -13,10 +13,10 @@
 #define NS_PER_MS       INT64_C(1000000)
 #define NS_PER_S        INT64_C(1000000000)
 #define BACKOFF_MOST_MS 15000
-#define GIVE_UP         6 /* failures of a run that nobody waits for */
+#define GIVE_UP         6 /* failures of a run that no reader waits for */
 #define REST_S          30
-#define FORGET_S        600  /* after so long it is forgotten */
-#define CROWDED_MS      1000 /* that one waits which was refused for that */
+#define FORGET_S        600  /* after this long a refusal is forgotten */
+#define CROWDED_MS      1000 /* how long a transfer that was refused as one too many waits */
 
 static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
 {
@@ -25,17 +25,17 @@ static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
     for (unsigned i = 1; i < run->failures && ms < BACKOFF_MOST_MS; i++)
         ms *= 2;
     ms = min_u64(ms, BACKOFF_MOST_MS);
-    ms += (jitter >> 12) % (ms / 2 + 1); /* not all at the same time */
+    ms += (jitter >> 12) % (ms / 2 + 1); /* so that not all come back at the same time */
     return (int64_t)max_u64(ms, retry_ms) * NS_PER_MS;
 }
 
-/* It may have been one too many. Then that is no failure of the remote. */
+/* The remote may have refused one transfer too many. That is no failure of the remote. */
 static void note_refusal_locked(struct run *run, int64_t now)
 {
     struct stage *stage = run->file->stage;
 
     lock_assert_held(&stage->lock);
-    if (run->began <= stage->refused_at) /* with those that were refused before */
+    if (run->began <= stage->refused_at) /* together with those refused before */
         return;
     if (now - stage->refused_at > FORGET_S * NS_PER_S)
         stage->refusals = 0;
@@ -43,7 +43,7 @@ static void note_refusal_locked(struct run *run, int64_t now)
     stage->refused_at = now;
 }
 
-/* A transfer has failed and may work later. True: the run goes. */
+/* A transfer has failed and may work later. True: the run leaves. */
 static bool fail_once_locked(struct run *run, uint64_t retry_ms)
 {
     struct stage *stage = run->file->stage;
@@ -55,7 +55,7 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
     } else {
         run->failures++;
     }
-    if (run->whole) { /* it begins at the first byte again, and claims again what it has let go */
+    if (run->whole) { /* its next transfer begins at the first byte, with new claims */
         staged_unclaim(&run->file->staged, run->first, run->claimed);
         run->claimed = 0;
         run->done = 0;
@@ -75,7 +75,7 @@ static int error_of(enum transfer_end how)
     return how == TRANSFER_CHANGED ? -ESTALE : how == TRANSFER_STOPPED ? -EINTR : -EREMOTEIO;
 }
 
-/* The run has ended with how. True: it has gone; false: it sleeps. */
+/* The transfer has ended with `how`. True: the run has left; false: it sleeps. */
 static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms, int *ret_error,
                           struct wait **over)
 {
@@ -87,7 +87,7 @@ static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry
     if (run->done == run->n)
         how = TRANSFER_DONE;
     else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->whole))
-        how = TRANSFER_AGAIN; /* a transport that gives less than it says, or says nonsense */
+        how = TRANSFER_AGAIN; /* the transport sent fewer bytes than it claims, or nonsense */
     switch (how) {
     case TRANSFER_DONE:
         break;
@@ -98,11 +98,11 @@ static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry
         break;
     case TRANSFER_WHOLE:
         file->version.whole_only = true;
-        run_leave_locked(run, 0, over); /* who waits has it come as a whole now */
+        run_leave_locked(run, 0, over); /* readers that wait get the file as a whole now */
         if (!run->stopping && !file->whole)
             run_make_locked(file, 0, file->blocks, why, false);
         return true;
-    case TRANSFER_STOPPED: /* by us, or there was no room for what nobody waits for */
+    case TRANSFER_STOPPED: /* by this process, or no space for blocks that no reader waits for */
         *ret_error = run->stopping ? run->over_error : file->stage->ending ? -EINTR : 0;
         break;
     case TRANSFER_CHANGED:
@@ -127,7 +127,7 @@ bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
     bool gone;
     int error;
 
-    run_publish_ready(run); /* what has come stays, whatever has happened */
+    run_publish_ready(run); /* whatever happened, what has come stays */
 
     if (d && d->set)
         reason = *d;

@@ -1,15 +1,15 @@
-/* How fast the remote is: how long a transfer waits for its first byte, and how many bytes a run of
- * the background has for that. */
+/* Measures how long a transfer waits for its first byte and how fast the rest comes; from that, how
+ * many bytes a background run may have. */
 #include "base/checked.h"
 #include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_S     INT64_C(1000000000)
-#define SPEED_BYTES  (UINT64_C(64) << 10) /* by fewer no speed is told */
+#define SPEED_BYTES  (UINT64_C(64) << 10) /* fewer bytes give no speed */
 #define YIELDING_RUN (UINT64_C(1) << 20)
 
-/* How long the first byte took, and how fast the others came: what is planned is fetched in pieces
- * for which that is worth while. */
+/* Measure the wait for the first byte and the speed of the others: planned fetches come in pieces
+ * that are worth that wait. */
 void speed_measure_locked(struct stage *stage, const struct run *run, int64_t now)
 {
     uint64_t bytes = run->bytes - run->first_bytes;
@@ -30,8 +30,8 @@ uint64_t runs_worth_locked(struct stage *stage)
     return (uint64_t)(stage->wait_ns / stage->byte_ns);
 }
 
-/* How fast it was decides how long the next one in the background is: so short that who comes to
- * wait for its last block need not wait long. */
+/* The speed decides how long the next background run is: so short that a reader that begins to wait
+ * for its last block need not wait long. */
 void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now)
 {
     const uint64_t least = 2 * (uint64_t)run->file->block_bytes, most = UINT64_C(8) << 20;
@@ -44,8 +44,8 @@ void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now)
     stage->run_bytes = (stage->run_bytes * 3 + min_u64(max_u64(wish, least), most)) / 4;
 }
 
-/* How long the next run may be: with rate= no more than comes in a quarter of a second, and little
- * between rests. */
+/* Bytes of the next run: with rate= at most what comes in a quarter of a second, and few between
+ * pauses. */
 uint64_t run_bytes_locked(const struct stage *stage)
 {
     uint64_t bytes =

@@ -12,16 +12,16 @@
 
 #define NS_PER_MS      INT64_C(1000000)
 #define NS_PER_S       INT64_C(1000000000)
-#define OVERFLOW_BYTES ((size_t)64 << 20) /* of blocks in memory: more than is wanted at a time */
+#define OVERFLOW_BYTES ((size_t)64 << 20) /* more than readers need at a time */
 #define OPEN_MOST      1024
-#define REST_MS        2000 /* that what nobody waits for may take before a fork() */
+#define REST_MS        2000 /* time for transfers that no reader waits for before a fork() */
 #define RUN_BYTES      (UINT64_C(1) << 20)
 
-#define BYTE_NS 50 /* of a connection of which nothing is known yet: 20 MB/s */
+#define BYTE_NS 50 /* of a connection with no measured speed yet */
 
 #define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
 #define AUTO_BLOCKS     32768               /* of a file */
-#define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes a byte of memory, or some */
+#define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes one byte of memory, or a few */
 
 /* ---- life ---- */
 
@@ -122,7 +122,7 @@ void stage_free(struct stage *stage)
         lock_wait(&stage->lock, &stage->gone);
     runs_free_buffers_locked(stage);
     lock_drop(&stage->lock);
-    transport_free(stage->transport); /* its threads have left us then */
+    transport_free(stage->transport); /* after this none of its threads calls us */
     while (stage->files) {
         struct file *file = stage->files;
 
@@ -189,7 +189,7 @@ static uint64_t hash_text(const char *text)
     return h;
 }
 
-/* What tells two versions of a file apart. */
+/* A text that differs between two versions of a file. */
 static int describe_version(const struct remote_version *version, char **ret)
 {
     return asprintf(ret, "%llu %s %lld.%09ld", (unsigned long long)version->size, version->etag,
@@ -199,7 +199,7 @@ static int describe_version(const struct remote_version *version, char **ret)
                : 0;
 }
 
-/* A size is what a server says it is. */
+/* The size comes from a server: check it. */
 static int check_size(const struct stage *stage, const struct stage_file *what, struct diag *d)
 {
     uint64_t size = what->version->size;
@@ -249,7 +249,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     return describe_version(what->version, &file->version_text);
 }
 
-/* The same file, if it was added before. */
+/* Find the same file, if it was added before. */
 static struct file *find_locked(struct stage *stage, const struct file *like)
 {
     struct file *at = stage->buckets ? stage->bucket[like->hash & (stage->buckets - 1)] : NULL;
@@ -329,7 +329,7 @@ int stage_add(struct stage *stage, const struct stage_file *what, struct blob **
     }
     if (file && added != file)
         file_free(file);
-    if (r == 0 && added->blocks && is_first) { /* a folder that cannot be used is told now */
+    if (r == 0 && added->blocks && is_first) { /* report now a folder that cannot be used */
         r = file_take(added, d);
         if (r == 0)
             file_put(added);
@@ -342,7 +342,7 @@ int stage_add(struct stage *stage, const struct stage_file *what, struct blob **
 
 /* ---- staging all ---- */
 
-/* The reason why the file cannot be staged. */
+/* Why the file cannot be staged. */
 static int file_trouble(const struct file *file, struct diag *d)
 {
     int failed = atomic_load(&file->failed);
@@ -455,7 +455,7 @@ int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes
     return result;
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
 struct stage_counters *stage_counters(struct stage *stage)
 {

@@ -1,8 +1,8 @@
-/* Which runs are transferred when. One connection is always left for readers that wait.
+/* Decides which runs are transferred when. One connection is always left for readers that wait.
  *
- * Jobs is what the bandwidth needs. Small transfers have connections beside those: what they cost
- * is the way there and back, and many can be on it together. A remote that takes fewer is given
- * fewer for a while, and nobody else is to notice. */
+ * `jobs` transfers fill the bandwidth. Small transfers have connections besides those: they cost a
+ * round trip, and many can be under way together. A remote that refuses so many gets fewer for a
+ * while, and readers do not notice. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 #include "cache/stage/parts.h"
 
 #define NS_PER_S    INT64_C(1000000000)
-#define GROUP_BYTES (UINT64_C(1) << 20)   /* that are written to disk at a time: whole blocks */
+#define GROUP_BYTES (UINT64_C(1) << 20)   /* written to disk at a time, in whole blocks */
 #define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
-#define SMALL_SHARE 8                     /* in the background: of what is worth a transfer */
-#define CALM_S      60                    /* after a refusal: no more than jobs; */
-#define FORGET_S    600                   /* after so long it is forgotten */
+#define SMALL_SHARE 8   /* in the background: this part of what is worth a transfer */
+#define CALM_S      60  /* after a refusal: at most `jobs` for this long; */
+#define FORGET_S    600 /* after this long the refusal is forgotten */
 
 /* ---- one run ---- */
 
-/* Could blocks without a claim be written now? If not there is no need to fetch them. */
+/* Could blocks without a claim be written now? If not, there is no use in fetching them. */
 static int try_to_exclude_drops(const struct run *run)
 {
     AUTO_CLOSE int excludes = run->steals ? staged_exclude_drops(&run->file->staged) : -1;
@@ -29,7 +29,7 @@ static int try_to_exclude_drops(const struct run *run)
     return run->steals && excludes < 0 ? excludes : 0;
 }
 
-/* Room on disk for what is to come. False: there is none, and nobody waits for it. */
+/* Take disk space from the quota for what is to come. False: there is none, and no reader waits. */
 static bool take_quota(struct run *run)
 {
     struct stage *stage = run->file->stage;
@@ -45,7 +45,7 @@ static bool take_quota(struct run *run)
         LOCK_SCOPE(&stage->lock);
 
         run->taken = r == 0 ? want : 0;
-        if (run->why != RUN_DEMAND) /* that may be less than others need */
+        if (run->why != RUN_DEMAND) /* this run may need less than others do */
             stage->full_error = 0;
         return true;
     }
@@ -70,7 +70,7 @@ static int get_buffer(struct run *run)
     return run->buffer ? 0 : -ENOMEM;
 }
 
-/* A run that cannot be started. */
+/* End a run that cannot be started. */
 static void drop_run(struct run *run, int error, const struct diag *reason)
 {
     struct stage *stage = run->file->stage;
@@ -123,7 +123,7 @@ static int prepare_transfer(struct run *run)
     return run->stopping || stage->ending ? -EINTR : r;
 }
 
-/* It is in the transport, and may have ended by now. */
+/* The transport has the transfer, which may have ended by now. */
 static void note_started(struct run *run, unsigned begun)
 {
     struct stage *stage = run->file->stage;
@@ -168,8 +168,8 @@ static void run_begin(struct run *run, unsigned begun)
 
 /* ---- places ---- */
 
-/* Does the run take longer to begin than to come? In the background the others are made so long
- * that they do not. */
+/* Does the transfer take longer to begin than to come? Other background runs are made so long that
+ * they do not. */
 static bool is_small_locked(struct stage *stage, const struct run *run)
 {
     uint64_t worth = runs_worth_locked(stage) / (run->why == RUN_BACKGROUND ? SMALL_SHARE : 1);
@@ -178,7 +178,7 @@ static bool is_small_locked(struct stage *stage, const struct run *run)
            run_bytes_left(run) <= min_u64(worth, SMALL_MOST);
 }
 
-/* Transfers at once, small ones and others. */
+/* How many transfers may be under way at once, small ones and others. */
 static unsigned most_at_once_locked(const struct stage *stage, int64_t now)
 {
     unsigned jobs = stage->options.jobs, most = stage->options.small_jobs;
@@ -191,7 +191,7 @@ static unsigned most_at_once_locked(const struct stage *stage, int64_t now)
     return most > jobs ? most : jobs;
 }
 
-/* Runs under way, for one of that kind: those whose places it may have, and how many these are. */
+/* For a run of one kind: the places that it may have, and how many are taken. */
 struct places {
     size_t taken, most;
 };
@@ -213,7 +213,7 @@ static struct places places_locked(const struct stage *stage, enum run_why why, 
     return ret;
 }
 
-/* One place is for demands only. */
+/* Is a place free? One place is for demands only. */
 static bool has_place_locked(const struct stage *stage, enum run_why why, bool small)
 {
     struct places places = places_locked(stage, why, small);
@@ -230,7 +230,7 @@ bool runs_have_place_locked(struct stage *stage)
 
 /* ---- the next ones ---- */
 
-/* The next run that may be started; it is ACTIVE then. */
+/* Take the next run that may be started and make it ACTIVE. */
 static struct run *next_locked(struct stage *stage)
 {
     struct run *run = NULL;
@@ -257,8 +257,8 @@ static struct run *next_locked(struct stage *stage)
     return run;
 }
 
-/* While somebody waits, the background has one connection; others of it rest. Returns whether one
- * begins to: then there may be a place. */
+/* While a reader waits, the background has one connection; its other runs pause. Returns whether a
+ * run begins to pause: then a place may be free. */
 static bool share_locked(struct stage *stage)
 {
     bool demand = stage->queued[RUN_DEMAND].n > 0, first = true, any = false;

@@ -1,4 +1,5 @@
-/* Runs that end before they have brought all: taken back, given up, or stopped with the stage. */
+/* Ends runs before they have brought all: takes them back, gives them up, or stops them with the
+ * stage. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -33,7 +34,7 @@ void runs_take_back(struct stage *stage)
     runs_let_go(gone);
 }
 
-/* error: for those who wait then. */
+/* error: what readers that wait get; 0: another run serves them. */
 static void stop_locked(struct run *run, int error)
 {
     run->over_error = error;
@@ -45,7 +46,7 @@ static void stop_locked(struct run *run, int error)
 void run_give_up_locked(struct run *run, struct wait **over, struct run **gone)
 {
     if (run->state == RUN_ACTIVE) {
-        stop_locked(run, 0); /* later readers get another run */
+        stop_locked(run, 0); /* readers that come later get another run */
         return;
     }
     run_leave_locked(run, -EREMOTEIO, over);

@@ -1,7 +1,7 @@
 /* Waits: which readers wait for which blocks.
  *
- * The waits of a file are found by their blocks, so an event costs what it concerns, however many
- * others wait. */
+ * The waits of a file are found by their blocks, so the cost of an event depends only on the waits
+ * it concerns. */
 #include <stdlib.h>
 
 #include "base/checked.h"
