@@ -121,7 +121,7 @@ static int add_sides(const struct source *source, const char *const *sides, stru
     if (r == 0)
         r = remote_stat(source, &found);
     for (size_t i = 0; i < found.n && r == 0; i++)
-        if (found.entry[i].version)
+        if (found.entry[i].version || found.entry[i].failure == -EREMOTEIO)
             r = copy_entry(&found.entry[i], ret);
     return r;
 }

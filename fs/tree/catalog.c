@@ -201,9 +201,10 @@ static int make_tools(const struct source *source, const struct options *options
 int catalog_list(const struct source *source, struct source_list *ret, struct diag *d)
 {
     const char *sides[SIDES_MAX + 1] = {NULL};
+    bool wants = !source->only_file || !source->remote->far || folder_scan_wants_sides(source);
     size_t n = 0;
 
-    for (unsigned f = 0; f < n_formats; f++)
+    for (unsigned f = 0; f < n_formats && wants; f++)
         for (size_t i = 0; formats[f]->sides && formats[f]->sides[i] && n < SIDES_MAX; i++)
             sides[n++] = formats[f]->sides[i];
     return source_list(source, sides, ret, d);

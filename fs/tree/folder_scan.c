@@ -156,6 +156,41 @@ static int describe_unknown(const struct blob *blob, const struct probed_file *f
     return -EBADMSG;
 }
 
+/* The strongest claim, and whose it is: the first format that has it. */
+static enum claim best_claim(const struct probed_file *file, unsigned *ret_format)
+{
+    enum claim best = CLAIM_NONE;
+
+    *ret_format = n_formats;
+    for (unsigned i = 0; i < n_formats; i++) {
+        enum claim claim = formats[i]->probe(file);
+
+        if (claim > best) {
+            best = claim;
+            *ret_format = i;
+        }
+    }
+    return best;
+}
+
+bool folder_scan_wants_sides(const struct source *source)
+{
+    const struct source_entry *entry = &source->known.entry[0];
+    AUTO_FREE char *name = unpacked_name(entry->name);
+    AUTO_BLOB struct blob *blob = NULL;
+    uint8_t head[FORMAT_HEAD];
+    unsigned format;
+    size_t len;
+
+    if (!name || source_blob_packed(source, entry, &blob, NULL) < 0)
+        return false;
+    len = (size_t)min_u64(sizeof(head), blob->size);
+    if (blob_read(blob, head, len, 0, NULL) < 0)
+        return false;
+    return !best_claim(&(struct probed_file){name, head, len, len == blob->size}, &format) ||
+           formats[format]->sides;
+}
+
 /* The format that takes a file; n_formats: none; the reason was reported, or the file is set aside.
  */
 static int find_format(struct folder_scan *scan, const char *file_name, const char *name,
@@ -164,7 +199,7 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), blob->size);
     const struct probed_file file = {name, head, len, len == blob->size};
-    enum claim best = CLAIM_NONE;
+    enum claim best;
     AUTO_TEXT struct text t = {0};
     AUTO_FREE char *reason = NULL;
     struct diag d = DIAG_INIT;
@@ -174,14 +209,7 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
     if (error < 0) {
         text_add(&t, "%s", diag_text(&d, error));
     } else {
-        for (unsigned i = 0; i < n_formats; i++) {
-            enum claim claim = formats[i]->probe(&file);
-
-            if (claim > best) {
-                best = claim;
-                *ret_format = i;
-            }
-        }
+        best = best_claim(&file, ret_format);
         if (best == CLAIM_ASIDE || foreign_is_mistaken(&file))
             *ret_format = n_formats;
         if (best && !foreign_is_mistaken(&file))
@@ -259,7 +287,33 @@ static void fetch_heads(struct folder_scan *scan, const struct source_entry *ent
         source_fetch_head(scan->source, scan->fetched++, &tools->cache, FORMAT_HEAD, whole);
 }
 
-static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
+/* Is SOURCE one file of a remote? Then all other files of the folder are guesses: the server was
+ * asked for names that side files have, and it may answer any name. */
+static bool is_guessing(const struct folder_scan *scan)
+{
+    return scan->source->only_file && scan->source->remote->far;
+}
+
+/* Does the content of a file that is named like a side file of that format say that it is none? 1,
+ * 0, or -errno with the reason in d. */
+static int is_no_side(const struct folder_scan *scan, const char *name, const struct blob *blob,
+                      unsigned format, struct diag *d)
+{
+    uint8_t head[FORMAT_HEAD];
+    size_t len = (size_t)min_u64(sizeof(head), blob->size);
+    const struct probed_file file = {name, head, len, len == blob->size};
+    int r = blob_read(blob, head, len, 0, d);
+    unsigned by;
+
+    if (r < 0)
+        return r;
+    if (best_claim(&file, &by) >= CLAIM_STRONG && (by != format || is_guessing(scan)))
+        return 1;
+    return is_guessing(scan) && foreign_kind(&file);
+}
+
+/* main: when guessing, the format of SOURCE; only its side files count. */
+static int sort_file(struct folder_scan *scan, const struct source_entry *entry, unsigned main,
                      struct sorted_files *sorted)
 {
     AUTO_FREE char *name = unpacked_name(entry->name);
@@ -274,9 +328,15 @@ static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
     if (!name)
         return -ENOMEM;
     format = format_of_side(scan, name);
-    if (format == n_formats)
+    if (format < n_formats)
+        r = is_no_side(scan, name, blob, format, &d);
+    if (r < 0 && main < n_formats)
+        return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
+    if (main < n_formats && (r == 1 || format != main))
+        return 0;
+    if (r == 1 || format == n_formats)
         r = find_format(scan, entry->name, name, blob, &format);
-    if (r < 0 || format == n_formats)
+    if (format == n_formats)
         return r;
     file = &sorted[format].file[sorted[format].n];
     file->name = TAKE_PTR(name);
@@ -285,6 +345,21 @@ static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
     file->blob = TAKE_PTR(blob);
     sorted[format].n++;
     return 0;
+}
+
+/* The side files of the one file that SOURCE is. After one that cannot be read no other is waited
+ * for. */
+static int sort_guessed(struct folder_scan *scan, struct sorted_files *sorted)
+{
+    unsigned main = 0;
+    int r = 0;
+
+    while (main < n_formats && !(sorted[main].n && formats[main]->sides))
+        main++;
+    for (size_t i = 0; main < n_formats && i < scan->n && !scan->finds.n_unread && r == 0; i++)
+        if (strcmp(scan->entry[i].name, scan->source->only_file) != 0)
+            r = sort_file(scan, &scan->entry[i], main, sorted);
+    return r;
 }
 
 static int scan_one_folder(struct folder_scan *scan)
@@ -301,9 +376,12 @@ static int scan_one_folder(struct folder_scan *scan)
     }
     for (size_t i = 0; i < scan->n && r == 0; i++) {
         fetch_heads(scan, &scan->entry[i]);
-        if (strcmp(scan->entry[i].name, "SHA256SUMS") != 0)
-            r = sort_file(scan, &scan->entry[i], sorted);
+        if (strcmp(scan->entry[i].name, "SHA256SUMS") != 0 &&
+            (!is_guessing(scan) || !strcmp(scan->entry[i].name, scan->source->only_file)))
+            r = sort_file(scan, &scan->entry[i], n_formats, sorted);
     }
+    if (r == 0 && is_guessing(scan))
+        r = sort_guessed(scan, sorted);
     for (unsigned f = 0; f < n_formats && r == 0; f++)
         if (sorted[f].n)
             r = formats[f]->open_folder(sorted[f].file, sorted[f].n, &scan->catalog->tools->setup,

@@ -13,4 +13,8 @@
 int folder_scan_all(const struct source *source, const struct source_list *list,
                     struct catalog *catalog);
 
+/* May the one file of a remote that SOURCE is have side files? Not if it cannot be read, or is of a
+ * format that has none. Blocks until its head is here. */
+bool folder_scan_wants_sides(const struct source *source);
+
 #endif
