@@ -1,6 +1,6 @@
-/* The life of an active request: it begins with a handle of libcurl, is redirected, and ends.
+/* The life of an active request: it gets a libcurl handle, is redirected, and ends.
  *
- * A request leaves the loop's lists before done() is called, so done() may free it, and start
+ * A request leaves the loop's lists before done() is called, so done() may free it and start
  * others. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void handle_give_back(struct http_loop *loop, CURL *easy)
         curl_easy_cleanup(easy);
 }
 
-/* A request that ends before it is active. */
+/* End a request that is not active. */
 void http_request_end(struct http_request *request, enum http_end end, const char *why)
 {
     void (*release)(struct http_request * request) = request->release;
@@ -41,7 +41,7 @@ void http_request_end(struct http_request *request, enum http_end end, const cha
         release(request);
 }
 
-/* The handle is not of the multi handle any more. */
+/* End the request; its handle has left the multi handle. */
 static void finish(struct http_active *active, enum http_end end, const char *why)
 {
     struct http_loop *loop = active->http->loop;
@@ -95,7 +95,7 @@ void http_active_begin(struct http *http, struct http_request *request)
                "it cannot be sent: out of memory, or a header is not one line");
 }
 
-/* End one that is under way. */
+/* End a request that is under way. */
 void http_active_cut(struct http_active *active, enum http_end end, const char *why)
 {
     curl_multi_remove_handle(active->http->loop->multi, active->easy);
@@ -123,7 +123,7 @@ static enum http_end end_of(CURLcode code)
     }
 }
 
-/* The reply sends us elsewhere: go there. */
+/* Follow the redirect of the reply. */
 static void redirect(struct http_active *active)
 {
     const char *why =
@@ -143,7 +143,7 @@ static void redirect(struct http_active *active)
                "it cannot be sent: out of memory, or a header is not one line");
 }
 
-/* libcurl has done what it could. */
+/* libcurl has finished the request. */
 void http_active_settle(struct http_active *active, CURLcode code)
 {
     struct http_request *request = active->request;

@@ -1,7 +1,8 @@
-/* Texts, and what is known of files: requests for which the caller waits.
+/* Texts and versions of files: requests for which the caller waits.
  *
- * They are sent in rounds: a round has all that are to be sent now, and ends when all of them are
- * done. What may work later is sent again in the next round, after a pause that doubles. */
+ * Requests are sent in rounds: a round has all that are ready to be sent, and ends when all of them
+ * are done. A request that may work later is sent again in the next round, after a pause that
+ * doubles. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 #define TRIES         4
 #define PAUSE_MS      200
-#define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: somebody waits */
-#define CROWDED_MS    UINT64_C(1000)  /* where there may have been too many at once */
+#define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: the caller waits */
+#define CROWDED_MS    UINT64_C(1000)  /* longest Retry-After obeyed after too many at once */
 
 /* Requests of one caller that are under way. */
 struct round {
@@ -53,7 +54,8 @@ static void round_wait(struct round *round)
         lock_wait(&round->lock, &round->ended);
 }
 
-/* Let ms pass. Nothing can be heard of the server meanwhile, so there is nothing to wait for. */
+/* Let ms milliseconds pass. The server sends nothing meanwhile, so there is no event to wait
+ * for. */
 static void let_pass(struct round *round, uint64_t ms)
 {
     int64_t until = monotonic_ns() + (int64_t)ms * 1000000, now;
@@ -77,7 +79,7 @@ static int round_start(struct http *http, struct round *round, struct http_reque
 }
 
 /* How long to wait before try number n, from 1 on: PAUSE_MS, doubled each time, and up to half of
- * it more, so that not all processes of a cluster come back at the same time. */
+ * it more, so that the processes of a cluster do not all come back at the same time. */
 static uint64_t pause_before(unsigned n, uint64_t asked_ms)
 {
     uint64_t ms = (uint64_t)PAUSE_MS << min_u64(n - 1, 7);
@@ -86,9 +88,8 @@ static uint64_t pause_before(unsigned n, uint64_t asked_ms)
     return min_u64(max_u64(ms, asked_ms), PAUSE_MOST_MS);
 }
 
-/* The -errno of a request that gave no good reply, with the reason in d: -EPERM: the server wants a
- * user. *ret_again: it may work
- * later. */
+/* The -errno of a request without a good reply, with the reason in d. -EPERM: the server wants a
+ * user. *ret_again: it may work later. */
 static int failure(struct http *http, const struct http_request *request,
                    const struct http_signature *signature, const char *name, bool *ret_again,
                    struct diag *d)
@@ -150,7 +151,7 @@ static void get_done(struct http_request *request)
     round_done(((struct get *)request)->round);
 }
 
-/* What became of it. */
+/* The result of a finished request. */
 static int get_result(struct http *http, struct get *get, const struct http_signature *signature,
                       const char *name, bool *ret_again, struct diag *d)
 {
@@ -171,7 +172,7 @@ static int get_result(struct http *http, struct get *get, const struct http_sign
     return 0;
 }
 
-/* ret_signature: held; the caller lets it go, when the request is done. */
+/* ret_signature: held; the caller releases it when the request is done. */
 static int get_begin(struct http *http, const struct http_call *call, struct round *round,
                      struct get *get, struct http_signature **ret_signature, struct diag *d)
 {
@@ -285,7 +286,7 @@ struct http_ahead *http_ahead_start(struct http *http, const struct http_call *c
     return NULL;
 }
 
-/* It is done. */
+/* The request is done: free it. */
 static void ahead_free(struct http_ahead *ahead)
 {
     http_signature_let_go(ahead->signature);
@@ -294,7 +295,7 @@ static void ahead_free(struct http_ahead *ahead)
     free(ahead);
 }
 
-/* One that did not go well is asked for once more, as any other. */
+/* A request that failed is repeated, as any other. */
 int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
 {
     char name[HTTP_NAME_SIZE];
@@ -327,7 +328,7 @@ void http_ahead_drop(struct http_ahead *ahead)
     ahead_free(ahead);
 }
 
-/* ---- what is known of files ---- */
+/* ---- versions of files ---- */
 
 enum stat_step { STAT_HEAD, STAT_GET, STAT_ENDED };
 
@@ -349,7 +350,7 @@ static void stat_done(struct http_request *request)
     round_done(((struct stat_one *)request)->round);
 }
 
-/* Send one. */
+/* Send the request for one file. */
 static void stat_send(struct http *http, struct stat_one *one, struct round *round, const char *url)
 {
     int r;
@@ -377,7 +378,8 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
     one->step = STAT_ENDED;
 }
 
-/* What the reply says; the next step, if there is one. crowded: it may have been one too many. */
+/* Take the reply, and choose the next step if there is one. crowded: too many requests may have
+ * been under way. */
 static void stat_take(struct http *http, struct stat_one *one, const char *url, bool crowded)
 {
     const struct http_request *request = &one->request;
@@ -398,7 +400,7 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
                                   name);
     } else if (!part && request->end == HTTP_DONE &&
                (status == 403 || status == 405 || status == 501)) {
-        one->error = -EAGAIN; /* a server that refuses HEAD may give parts */
+        one->error = -EAGAIN; /* a server that refuses HEAD may send parts */
     } else {
         one->error = failure(http, request, one->signature, name, &one->again, one->why);
         one->tries += !crowded;
@@ -411,7 +413,7 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
     one->step = one->error == -EAGAIN ? STAT_GET : STAT_ENDED;
 }
 
-/* How long to wait before those are sent whose turn it is; 0: none of them has failed. */
+/* How long to wait before sending those whose turn it is; 0: none of them has failed. */
 static uint64_t stat_pause(const struct stat_one *all, const size_t *turn, size_t n)
 {
     unsigned tries = 0;
@@ -430,9 +432,9 @@ static uint64_t stat_pause(const struct stat_one *all, const size_t *turn, size_
     return any ? pause_before(tries ? tries : 1, asked) : 0;
 }
 
-/* Send those that have a step to do, *most at most; it falls when some have failed that may have
- * been too many. *failed: some have, in the round before, and now. Returns whether there were any.
- */
+/* Send those that have a step to do, at most *most. *most falls when some have failed because there
+ * may have been too many. *failed: some have failed, in the round before and now. Returns whether
+ * there were any to send. */
 static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
                        struct stat_one *all, size_t *most, bool *failed)
 {
@@ -469,7 +471,8 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
     return sent > 0;
 }
 
-/* Those of one slice, so that a million files do not cost a million requests' memory. */
+/* Ask for one slice of the files, so that a million files do not need the memory of a million
+ * requests. */
 static void stat_slice(struct http *http, size_t n, const char *const *urls,
                        struct remote_version *ret, int *ret_error, struct diag *why)
 {

@@ -1,12 +1,12 @@
 /* Credentials of S3.
  *
- * A secret is loaded when it is first needed and then kept for as long as it is good. One thread
- * loads, with no lock held; others go on with the old secret while it has not expired, else they
- * wait. What is read from files counts as expiring, too: a tool may renew it there.
+ * A secret is loaded when it is first needed, and kept while it is valid. One thread loads, with no
+ * lock held; others use the old secret until it expires, and then wait. Secrets from files count as
+ * expiring, too: a tool may renew them there.
  *
  *   (nothing)  -> loading   claim_locked()
  *   loading    -> kept      publish_locked(): a secret, or that there is none
- *   loading    -> (nothing) publish_locked(): the error goes to those who waited
+ *   loading    -> (nothing) publish_locked(): the error goes to threads that waited
  *   kept       -> loading   claim_locked(), 5 minutes before it expires */
 #include "cache/http/credentials.h"
 
@@ -19,10 +19,10 @@
 #include "cache/http/credentials_parts.h"
 
 #define SECOND      INT64_C(1000000000)
-#define BEFORE      (300 * SECOND) /* it expires, it is loaded again */
-#define AGAIN_AFTER (10 * SECOND)  /* a failure, while the old one is good */
+#define BEFORE      (300 * SECOND) /* how long before it expires it is loaded again */
+#define AGAIN_AFTER (10 * SECOND)  /* next load after a failure, while the old secret is valid */
 
-/* Is what is kept to be given to a thread now? */
+/* May a thread get the kept secret now? */
 static bool is_good_locked(struct credentials *c, int64_t now)
 {
     lock_assert_held(&c->lock);
@@ -31,7 +31,7 @@ static bool is_good_locked(struct credentials *c, int64_t now)
     return c->loading || now < c->kept.expires - BEFORE || now < c->not_before;
 }
 
-/* Wait while another loads, then begin to load if that is needed. true: the caller loads. */
+/* Wait while another thread loads; then begin to load if needed. true: the caller loads. */
 static bool claim_locked(struct credentials *c)
 {
     lock_assert_held(&c->lock);
@@ -45,7 +45,7 @@ static bool claim_locked(struct credentials *c)
     return false;
 }
 
-/* r: of credentials_load(). What could not be had anew is used on while it is good. */
+/* r: of credentials_load(). If it failed, the old secret stays in use while it is valid. */
 static int publish_locked(struct credentials *c, int r, struct loaded *loaded)
 {
     int64_t now = now_ns();
@@ -64,7 +64,7 @@ static int publish_locked(struct credentials *c, int r, struct loaded *loaded)
     return r;
 }
 
-/* Give a copy. */
+/* Copy the secret to *ret. */
 static int copy_locked(struct credentials *c, struct http_secret *ret)
 {
     struct loaded copy = {0};
@@ -135,7 +135,7 @@ static int find_region(struct credentials *c, const char *given, struct diag *d)
     return 0;
 }
 
-/* A profile that was named must be there. */
+/* A named profile must exist. */
 static int check_profile(const struct credentials *c, struct diag *d)
 {
     const struct shared_file credentials = credentials_file(false), config = credentials_file(true);

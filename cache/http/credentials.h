@@ -1,8 +1,8 @@
-/* Credentials of S3: where they come from, and that they are good when a request needs them.
+/* Credentials of S3: where they come from, and keeping them valid.
  *
- * Looked for in this order: the environment, unless a profile is named; the profile in the shared
- * files; the container's endpoint; the machine's (IMDSv2). They are never given in options or URLs,
- * and never shown. */
+ * Places, in this order: the environment, unless a profile is named; the profile in the shared
+ * files; the container's endpoint; the machine's (IMDSv2). Options and URLs never have credentials,
+ * and messages never show them. */
 #ifndef EPOCHFS_CACHE_HTTP_CREDENTIALS_H
 #define EPOCHFS_CACHE_HTTP_CREDENTIALS_H
 
@@ -20,24 +20,25 @@ struct credentials_options {
     bool anonymous; /* requests are not signed */
 };
 
-/* Reads what does not change: profile and region. 0; -ENOENT: a profile that was named is not
- * there; or -errno with the reason in d. */
+/* Reads what does not change: profile and region. 0; -ENOENT: the named profile is missing; or
+ * -errno with the reason in d. */
 int credentials_new(const struct credentials_options *options, struct credentials **ret,
                     struct diag *d);
 void credentials_free(struct credentials *credentials); /* takes NULL */
 
-/* What endpoints are asked with; before that they are not. Before the first secret. */
+/* Set the HTTP that asks the endpoints; without it they are not asked. Call it before the first
+ * secret is needed. */
 void credentials_set_http(struct credentials *credentials, struct http *http);
 
-/* Signs requests; valid as long as credentials. NULL: they are anonymous. Any thread. Secrets that
- * expire are asked for again 5 minutes before. */
+/* The signer of requests; valid as long as credentials. NULL: requests are anonymous. Any thread.
+ * It gets secrets that expire again 5 minutes before they do. */
 struct http_signer *credentials_signer(struct credentials *credentials);
 
-/* The region that requests are signed for. It is set only while no request is under way. */
+/* The region that requests are signed for. Set it only while no request is under way. */
 const char *credentials_region(const struct credentials *credentials);
 void credentials_set_region(struct credentials *credentials, const char *region);
 
-/* endpoint_url of the profile; the caller frees it. 1, 0: there is none, or -errno. */
+/* endpoint_url of the profile; the caller frees it. 1; 0: there is none; or -errno. */
 int credentials_endpoint(const struct credentials *credentials, char **ret);
 
 /* Where the secrets that were last given come from: "environment", "profile x of

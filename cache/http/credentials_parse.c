@@ -1,4 +1,4 @@
-/* What credentials are read from. Texts that were read are wiped by whoever read them. */
+/* Parsers of what holds credentials. The callers wipe the texts. */
 #include "cache/http/credentials_parse.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static bool is_section(struct span line, const char *profile, bool in_config)
     return is_text(name, profile);
 }
 
-/* The value of a line "key = value"; len 0: it is none, or has none. */
+/* The value of a line "key = value"; len 0: not such a line, or no value. */
 static struct span value_of(struct span line, const char *key)
 {
     const char *equals = memchr(line.at, '=', line.len);
@@ -117,7 +117,7 @@ static void skip_blanks(struct json *json)
         json->at++;
 }
 
-/* Is c next? Then go behind it. */
+/* Skip c if it is next. Was it? */
 static bool take(struct json *json, char c)
 {
     skip_blanks(json);
@@ -127,7 +127,7 @@ static bool take(struct json *json, char c)
     return true;
 }
 
-/* One character of a text behind a '\'. -1: none that credentials have. */
+/* One character of a text behind a '\'. -1: one that credentials do not have. */
 static int escaped(struct json *json)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -154,7 +154,7 @@ static int escaped(struct json *json)
     return v > 0 && v < 0x80 ? v : -1;
 }
 
-/* The text that begins here; the caller wipes and frees it. */
+/* Read the text that begins here; the caller wipes and frees it. */
 static int read_text(struct json *json, char **ret)
 {
     char *text, *to;
@@ -182,7 +182,7 @@ static int read_text(struct json *json, char **ret)
     return -EBADMSG;
 }
 
-/* Go behind a number, true, false or null. */
+/* Skip a number, true, false or null. */
 static bool skip_word(struct json *json)
 {
     const char *start;
@@ -196,7 +196,7 @@ static bool skip_word(struct json *json)
     return json->at > start;
 }
 
-/* One member; its value goes to *ret if it is called key. */
+/* Read one member; its value goes to *ret if its name is key. */
 static int read_member(struct json *json, const char *key, char **ret)
 {
     char *name = NULL, *value = NULL;
@@ -245,7 +245,7 @@ int json_member(const char *json, size_t len, const char *key, char **ret)
 
 /* ---- endpoints ---- */
 
-/* Is host, of len bytes, an IPv4 address that starts so? */
+/* Is host, of len bytes, an IPv4 address that begins with start? */
 static bool is_address_in(const char *host, size_t len, const char *start)
 {
     unsigned dots = 0;

@@ -1,4 +1,4 @@
-/* What credentials are read from: the shared files of AWS's tools, and answers of endpoints. */
+/* Parsers of what holds credentials: the shared files of AWS's tools, and answers of endpoints. */
 #ifndef EPOCHFS_CACHE_HTTP_CREDENTIALS_PARSE_H
 #define EPOCHFS_CACHE_HTTP_CREDENTIALS_PARSE_H
 
@@ -6,13 +6,13 @@
 #include <stddef.h>
 
 /* The value of key in the section of a shared file for that profile; the caller wipes and frees it.
- * key NULL: is there such a section? in_config: sections are called "profile x". 1; 0: there is
- * none; or -ENOMEM. The last one counts. */
+ * key NULL: is there such a section? in_config: sections are called "profile x". If there are
+ * several, the last one counts. 1; 0: there is none; or -ENOMEM. */
 int profile_get(const char *text, size_t len, const char *profile, bool in_config, const char *key,
                 char **ret);
 
-/* The text of a member of a flat JSON object; the caller wipes and frees it. 1; 0: there is no such
- * text; -EBADMSG: it is no flat object; or -ENOMEM. */
+/* The text of a member of a flat JSON object; the caller wipes and frees it. 1; 0: no such text;
+ * -EBADMSG: not a flat object; or -ENOMEM. */
 int json_member(const char *json, size_t len, const char *key, char **ret);
 
 /* May credentials be asked for at that URL? https, or a host that is this machine or the container

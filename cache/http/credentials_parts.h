@@ -1,5 +1,5 @@
-/* What the two files of credentials share; nobody else includes it. credentials_places.c looks for
- * secrets, credentials.c keeps what it finds. */
+/* What the two files of credentials share; no other file includes it. credentials_places.c looks
+ * for secrets, credentials.c keeps what it finds. */
 #ifndef EPOCHFS_CACHE_HTTP_CREDENTIALS_PARTS_H
 #define EPOCHFS_CACHE_HTTP_CREDENTIALS_PARTS_H
 
@@ -15,7 +15,7 @@ struct loaded {
 };
 
 struct credentials {
-    struct http_signer signer; /* its region changes while nobody uses it; the rest is constant */
+    struct http_signer signer; /* constant; its region changes only while no thread uses it */
     char *profile;
     bool profile_is_named; /* with -o profile=, or in the environment */
     bool skip_environment, anonymous;
@@ -25,7 +25,7 @@ struct credentials {
     /* Guarded by lock: */
     bool loading;
     struct loaded kept;
-    int64_t not_before; /* of the next load, while kept is good */
+    int64_t not_before; /* no load before, while `kept` is valid */
 };
 
 /* ---- credentials_places.c ---- */
@@ -33,7 +33,7 @@ struct credentials {
 /* An environment variable; NULL: unset or empty. */
 const char *credentials_variable(const char *name);
 
-/* One of the two files: where it is, and how messages call it. */
+/* One of the two files: where it is, and its name in messages. */
 struct shared_file {
     char path[PATH_MAX];
     char shown[256];
@@ -41,7 +41,7 @@ struct shared_file {
 };
 struct shared_file credentials_file(bool is_config);
 
-/* See profile_get(). A file that is not there has nothing. */
+/* See profile_get(). A missing file counts as empty. */
 int credentials_of_profile(const struct credentials *c, bool in_config, const char *key, char **ret,
                            struct diag *d);
 

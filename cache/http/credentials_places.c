@@ -1,5 +1,5 @@
-/* Where secrets of S3 are looked for, in this order: the environment, the shared files of AWS's
- * tools, the endpoint of the container, that of the instance. Nothing is kept here. */
+/* Looks for secrets of S3, in this order: the environment, the shared files of AWS's tools, the
+ * container's endpoint, the instance's. Keeps nothing. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ int credentials_copy(const char *text, char **ret)
 
 /* ---- the environment ---- */
 
-/* 1 and *ret; 0: nothing there; or -errno. So do all that load. */
+/* 1 and *ret; 0: nothing there; or -errno. All load_...() return this. */
 static int load_environment(struct loaded *ret, struct diag *d)
 {
     const char *id = credentials_variable("AWS_ACCESS_KEY_ID"),
@@ -90,7 +90,7 @@ struct shared_file credentials_file(bool is_config)
     return ret;
 }
 
-/* All of a small file. 1; 0: it is not there; or -errno with the reason in d. */
+/* Read all of a small file. 1; 0: it is missing; or -errno with the reason in d. */
 static int read_small(const char *path, const char *shown, struct text *ret, struct diag *d)
 {
     AUTO_CLOSE int fd = -1;
@@ -112,7 +112,7 @@ static int read_small(const char *path, const char *shown, struct text *ret, str
     return r < 0 ? diag_set(d, r, "%s: %s", shown, strerror(-r)) : 1;
 }
 
-/* A value of the profile in one of the files; key NULL: is the profile there? */
+/* Get a value of the profile in one of the files; key NULL: is the profile there? */
 int credentials_of_profile(const struct credentials *c, bool in_config, const char *key, char **ret,
                            struct diag *d)
 {
@@ -123,7 +123,7 @@ int credentials_of_profile(const struct credentials *c, bool in_config, const ch
     return r > 0 ? profile_get(text.data, text.len, c->profile, in_config, key, ret) : r;
 }
 
-/* Ways to get credentials that other tools know. */
+/* Refuse ways to get credentials that other tools support and we do not. */
 static int refuse_others(const struct credentials *c, struct diag *d)
 {
     static const char *const others[] = {"credential_process", "sso_session", "sso_start_url",
@@ -174,7 +174,7 @@ static int load_shared(const struct credentials *c, struct loaded *ret, struct d
 
 /* ---- endpoints ---- */
 
-/* A member of an answer. */
+/* Get a member of an answer. */
 static int member(const struct text *answer, const char *key, char **ret)
 {
     return json_member(answer->data, answer->len, key, ret);
@@ -193,7 +193,7 @@ static int read_answer(const struct text *answer, const char *what, struct loade
         r = -ENOMEM;
     if (r > 0)
         r = member(answer, "Expiration", &expires);
-    if (r == 0 && ret->secret.key) { /* they do not expire */
+    if (r == 0 && ret->secret.key) { /* these do not expire */
         ret->expires = INT64_MAX;
         r = 1;
     } else if (r > 0) {
@@ -212,7 +212,8 @@ static int read_answer(const struct text *answer, const char *what, struct loade
     return r;
 }
 
-/* "Name: value"; the caller wipes and frees it. NULL: no memory, or a value that is no header's. */
+/* "Name: value"; the caller wipes and frees it. NULL: no memory, or the value does not fit in a
+ * header. */
 static char *header(const char *name, const char *value)
 {
     char *ret;
@@ -223,7 +224,7 @@ static char *header(const char *name, const char *value)
     return asprintf(&ret, "%s: %s", name, value) < 0 ? NULL : ret;
 }
 
-/* What the container's endpoint wants to see; "" for nothing. */
+/* The token that the container's endpoint wants; "": none. */
 static int container_token(struct text *ret, struct diag *d)
 {
     const char *file = credentials_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -288,7 +289,7 @@ static int load_container(const struct credentials *c, struct loaded *ret, struc
     return ask_container(c, url, ret, d);
 }
 
-/* One question to the instance's endpoint, which is there at once or not at all. */
+/* Ask the instance's endpoint once: it answers at once or is not there. */
 static int ask_instance(const struct credentials *c, const char *method, const char *path,
                         const char *header_line, struct text *ret)
 {
@@ -316,7 +317,7 @@ static int ask_instance(const struct credentials *c, const char *method, const c
     return http_get(c->http, &call, ret, NULL);
 }
 
-/* A machine without a role, or that is no instance at all, has none: no error. */
+/* A machine without a role, or that is not an instance, has none: no error. */
 static int load_instance(const struct credentials *c, struct loaded *ret, struct diag *d)
 {
     static const char path[] = "/latest/meta-data/iam/security-credentials/";

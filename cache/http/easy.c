@@ -1,9 +1,8 @@
-/* The handle of libcurl of one request: how it is set, and what it gives.
+/* The libcurl handle of one request: its options and callbacks.
  *
  * Invariants:
- * 1. What proves who we are goes to the origin (scheme, host, port) of the first URL and to no
- *    other.
- * 2. head() and body() see only replies with status 2xx; other bodies are skipped, or given up when
+ * 1. Credentials go to the origin (scheme, host, port) of the first URL and to no other.
+ * 2. head() and body() get only replies with status 2xx. Other bodies are skipped, or given up if
  *    they are long. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +13,11 @@
 #include "cache/http/active.h"
 
 #define BUFFER    (512L << 10) /* of a connection, bytes: the most that libcurl takes */
-#define SKIP_MOST (64u << 10)  /* of a body that nobody wants: a connection costs more */
+#define SKIP_MOST (64u << 10)  /* of an unwanted body: a new connection costs more */
 
 /* ---- what the server gives ---- */
 
-/* From now on the server has a timeout. */
+/* Start the timeout of the server. */
 void http_active_listen(struct http_active *active)
 {
     active->given_ns = active->heard_ns = monotonic_ns();
@@ -50,13 +49,13 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *ctx)
     http_reply_line(&active->request->reply, bytes, n, now_ns() / 1000000000);
     if (!active->answered && active->request->reply.complete &&
         active->request->reply.status >= 200) {
-        active->answered = true; /* it may have taken all of its time */
+        active->answered = true; /* the head may have taken all of its time */
         http_active_listen(active);
     }
     return n;
 }
 
-/* A body that nobody wants; its beginning may say why it is an error. */
+/* Skip an unwanted body; its beginning may say why it is an error. */
 static bool skip(struct http_active *active, const char *bytes, size_t n)
 {
     struct http_request *request = active->request;
@@ -93,7 +92,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
     return 0;
 }
 
-/* There is a connection, and the request is about to be sent. */
+/* libcurl has a connection and is about to send the request. */
 static int on_connected(void *ctx, char *to, char *from, int to_port, int from_port)
 {
     struct http_active *active = ctx;
@@ -106,9 +105,9 @@ static int on_connected(void *ctx, char *to, char *from, int to_port, int from_p
     return CURL_PREREQFUNC_OK;
 }
 
-/* ---- what it is set to ---- */
+/* ---- its options ---- */
 
-/* One line, which must be just one. */
+/* Add a header, which must be exactly one line. */
 static bool add_header(struct http_active *active, const char *line)
 {
     struct curl_slist *longer =
@@ -119,7 +118,7 @@ static bool add_header(struct http_active *active, const char *line)
     return longer != NULL;
 }
 
-/* Frees the headers; there may be secrets in them. */
+/* Wipes and frees the headers, which may have secrets. */
 void http_easy_wipe(struct http_active *active)
 {
     for (struct curl_slist *h = active->headers; h; h = h->next)
@@ -140,7 +139,7 @@ static bool add_token(struct http_active *active, const char *token)
     return ok;
 }
 
-/* What shows who we are. Not to be called for another origin. */
+/* Set the credentials. Must not be called for another origin. */
 static bool set_identity(struct http_active *active)
 {
     const struct http_signature *signature = active->request->signature;
@@ -151,7 +150,7 @@ static bool set_identity(struct http_active *active)
         if (!add_header(active, *headers))
             return false;
     if (!signature) {
-        /* Of this host, for that and no other. */
+        /* From ~/.netrc, for this host and no other. */
         if (!active->user && !active->request->plain)
             curl_easy_setopt(active->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
         return !active->user ||
@@ -183,8 +182,8 @@ static bool set_method(CURL *easy, const struct http_request *request)
     return curl_easy_setopt(easy, CURLOPT_RANGE, range) == CURLE_OK;
 }
 
-/* A server that has another version by now need not send it; a cache on the way knows which one is
- * wanted. */
+/* Name the wanted version: a server that has another one by now need not send it, and a cache on
+ * the way knows which one to give. */
 static bool set_version(struct http_active *active)
 {
     const char *version = active->request->version;
@@ -196,7 +195,7 @@ static bool set_version(struct http_active *active)
     return add_header(active, line);
 }
 
-/* Set all options anew: nothing of the request before may stay. */
+/* Set all options anew: nothing of the previous request may stay. */
 bool http_easy_set(struct http_active *active)
 {
     const struct http *http = active->http;
@@ -210,7 +209,7 @@ bool http_easy_set(struct http_active *active)
     curl_easy_setopt(easy, CURLOPT_PRIVATE, active);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, active->message);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    /* Both at once are refused by libcurl 8; see may_be_signed(). */
+    /* libcurl 8 refuses both at once; see may_be_signed(). */
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, active->request->signature ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -223,7 +222,7 @@ bool http_easy_set(struct http_active *active)
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, active);
     if (active->request->plain)
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
-    if (http->loop->multiplexes) /* rather than to make a connection for each */
+    if (http->loop->multiplexes) /* instead of a connection for each request */
         curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     return curl_easy_setopt(easy, CURLOPT_URL, active->url) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&

@@ -1,5 +1,5 @@
-/* HTTP is made and freed here. What it does is in loop.c (requests), transfer.c (transfers of the
- * stage) and call.c (texts). */
+/* Makes and frees HTTP. The work is in loop.c (requests), transfer.c (transfers of the stage) and
+ * call.c (texts). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void http_free(struct http *http)
     free(http);
 }
 
-/* Are there certificates in the file? */
+/* Does the file have certificates? */
 static int check_ca(const char *path, char **ret, struct diag *d)
 {
     AUTO_FREE char *line = NULL;
@@ -37,7 +37,7 @@ static int check_ca(const char *path, char **ret, struct diag *d)
                         "%s: certificates to trust: want a line -----BEGIN CERTIFICATE-----, "
                         "found none",
                         path);
-    *ret = realpath(path, NULL); /* a daemon goes to / */
+    *ret = realpath(path, NULL); /* a daemon changes to / */
     return *ret ? 0 : diag_set(d, -errno, "%s: %s", path, strerror(errno));
 }
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A number of n digits at text, within bounds. */
+/* Read a number of n digits at text, within bounds. */
 static bool digits(const char *text, size_t n, int least, int most, int *ret)
 {
     int v = 0;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* false: it is none of the years 1970 to 9999. Fractions are dropped, as HTTP does. */
+/* false: not such a time, or not in the years 1970 to 9999. Fractions are dropped, as HTTP does. */
 bool iso_time_parse(const char *text, time_t *ret);
 
 #endif

@@ -1,18 +1,18 @@
-/* Requests by libcurl: one thread, the loop, has the multi handle and all easy handles to itself.
+/* Requests by libcurl: one thread, the loop, owns the multi handle and all easy handles.
  *
- * Others put requests into loop->in and wake it; to stop or pause one they set a flag in the
- * request, which the loop looks at when it is woken. So nothing here is shared but that list, and
- * every callback runs in the loop's thread with no lock held. A request is in exactly one of: in,
- * waiting, active.
+ * Other threads put requests into loop->in and wake the loop. To stop or pause a request they set a
+ * flag in it, which the loop looks at when it is woken. So threads share only that list and these
+ * flags, and every callback runs in the loop's thread with no lock held. A request is in exactly
+ * one of: in, waiting, active.
  *
  * Between http_loop_rest() and the next request there is no thread, and the handles with their
  * connections are plain memory: they survive a fork() after which only the child goes on.
  *
  * Invariants:
- * 1. Requests that are paused do not count as active: what others wait for is begun.
- * 2. A request ends if the server gives nothing for the timeout, or in the timeout and a little
- *    less than transfer_share(): of a request for its head, then of its body each time that much
- *    came. */
+ * 1. Paused requests do not count as active, so requests that others wait for begin.
+ * 2. A request ends if the server gives nothing for the timeout, or less than transfer_share() in a
+ *    little more than the timeout. This is measured for the head, then for the body, anew each time
+ *    that much has come. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -26,7 +26,7 @@
 #define LOOK_NS INT64_C(500000000)
 #define IDLE_MS (60 * 60 * 1000)
 
-/* Requests that have been stopped, or shall pause or go on. */
+/* Handle requests that other threads have stopped, paused or resumed. */
 static void heed_pokes(struct http_loop *loop)
 {
     struct http_active *next;
@@ -43,7 +43,7 @@ static void heed_pokes(struct http_loop *loop)
             continue;
         active->paused = pause;
         loop->counted += pause ? -1u : 1u;
-        if (pause) /* on_body() does it */
+        if (pause) /* on_body() pauses it */
             continue;
         if (active->given_ns != NEVER)
             http_active_listen(active);
@@ -64,8 +64,8 @@ static void heed_pokes(struct http_loop *loop)
     }
 }
 
-/* Does the request take too long? Then why says so. A server that has gone silent is to be called
- * that, rather than slow, so slowness has an eighth more of time. */
+/* Does the request take too long? Then why says how. A server that has gone silent should be
+ * reported as silent, not slow, so slowness has an eighth more time. */
 static bool is_late(const struct http_active *active, int64_t now, char *why, size_t size)
 {
     int64_t timeout = active->http->timeout_ns;
@@ -104,7 +104,7 @@ static void heed_time(struct http *http)
     }
 }
 
-/* Take what was put in. Returns whether the loop shall go on. */
+/* Take the new requests. Returns whether the loop must go on. */
 static bool take_in(struct http_loop *loop)
 {
     LOCK_SCOPE(&loop->lock);
@@ -153,7 +153,7 @@ static void take_messages(struct http_loop *loop)
     }
 }
 
-/* Until heed_time() has to look again. */
+/* Milliseconds until heed_time() must look again. */
 static int ms_to_look(const struct http_loop *loop)
 {
     int64_t ns = loop->look_ns - monotonic_ns();
@@ -281,7 +281,7 @@ int http_loop_new(const struct http *http, struct http_loop **ret)
         free(loop);
         return -ENOMEM;
     }
-    /* Connections that are kept: those of paused requests and of texts, too. */
+    /* Connections that are kept, with those of paused requests and of texts. */
     curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)http->jobs + 8);
     curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)http->jobs + 8);
     lock_init(&loop->lock);

@@ -1,6 +1,6 @@
-/* Words between blanks: `machine HOST`, `default`, and what belongs to them, whose values may be
- * any words; `macdef NAME`, then text until an empty line. A '#' before a word makes the rest of
- * the line a comment. Words may stand in quotes. No secret is copied. */
+/* A netrc is words separated by whitespace: `machine HOST`, `default`, and what belongs to them,
+ * whose values may be any words; `macdef NAME`, then text until an empty line. A '#' before a word
+ * makes the rest of the line a comment. Words may be in quotes. This code copies no secret. */
 #include "cache/http/netrc.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define FILE_MOST (1u << 20)
 
-/* The text, and how much of it was read. */
+/* The text, and how much of it has been read. */
 struct words {
     const char *text;
     size_t len, at;
@@ -39,7 +39,7 @@ static void skip_line(struct words *w)
     w->at = end ? (size_t)(end - w->text) : w->len;
 }
 
-/* Until behind a line that is empty. */
+/* Skip to behind the next empty line. */
 static void skip_macro(struct words *w)
 {
     while (w->at < w->len) {
@@ -50,7 +50,7 @@ static void skip_macro(struct words *w)
     }
 }
 
-/* false: there is no more. */
+/* Read the next word. false: there is none. */
 static bool next_word(struct words *w, bool may_be_comment, struct word *ret)
 {
     for (;;) {

@@ -1,6 +1,6 @@
 /* What the files of HTTP share: loop.c runs requests (with active.c, easy.c and target.c, the only
- * files that know libcurl: active.h), transfer.c makes transfers of them, call.c texts and what is
- * known of files, and http.c makes and frees all of it.
+ * files that know libcurl: active.h), transfer.c makes transfers of them, call.c texts and
+ * versions of files, and http.c makes and frees all of it.
  *
  *   request:  made -> waiting     http_request_start()
  *             waiting -> active   the loop, when fewer than jobs are active
@@ -23,7 +23,7 @@
 enum http_end {
     HTTP_DONE,      /* the server has replied; see the status */
     HTTP_BROKEN,    /* no connection, or it broke, or gave nothing for too long */
-    HTTP_UNTRUSTED, /* trying again is no use: certificates, the URL, redirects */
+    HTTP_UNTRUSTED, /* a retry would not help: certificates, the URL, redirects */
     HTTP_STOPPED,   /* by http_request_stop(), or head() or body() */
 };
 
@@ -36,24 +36,24 @@ struct http_request {
     const char *version;              /* a strong ETag, for If-Match; NULL: any version will do */
     int64_t limit_ns;                 /* of all of it; 0: none */
     bool plain;                       /* no proxy */
-    bool at_once;                     /* does not wait until fewer than jobs are active */
+    bool at_once;                     /* starts even while `jobs` requests are active */
     struct http_signature *signature; /* NULL: unsigned. Taken over if it starts. */
-    /* In the loop's thread, with no lock held. head: before the first byte of the body of a reply
-     * with status 2xx; body: a piece of it. false: stop. body NULL: nobody wants
-     * it; if it is long it is given up. */
+    /* The loop's thread calls these, no lock held. head: before the first byte of the body of a
+     * reply with status 2xx; body: a piece of it. false: stop. body NULL: the body is not wanted; a
+     * long one is given up. */
     bool (*head)(struct http_request *request);
     bool (*body)(struct http_request *request, const void *bytes, size_t n);
     void (*done)(struct http_request *request);
-    void (*release)(struct http_request *request); /* NULL: done() was the last that is done */
+    void (*release)(struct http_request *request); /* NULL: done() is the last call */
     /* Set when done() is called: */
     enum http_end end;
     struct http_reply reply;
-    char why[256];    /* it ended so, not for HTTP_DONE */
+    char why[256];    /* why it ended; not set for HTTP_DONE */
     char error[2048]; /* the beginning of the body of a reply with another status than 2xx */
     size_t error_len;
     /* Set by http_request_stop() and _pause(): */
     atomic_bool stopped, pause;
-    /* The loop's: */
+    /* Belong to the loop: */
     struct http_request *next;
     struct http_active *active;
 };
@@ -77,14 +77,14 @@ static inline struct http *http_of(struct transport *transport)
 
 /* ---- loop.c ---- */
 
-/* 0, or -errno and it is not under way. Any thread. */
+/* 0, or -errno and the request is not under way. Any thread. */
 int http_request_start(struct http *http, struct http_request *request);
 
-/* As transport_stop() and transport_pause(); only while release() has not been called. */
+/* As transport_stop() and transport_pause(). Call these only before release(). */
 void http_request_stop(struct http *http, struct http_request *request);
 void http_request_pause(struct http *http, struct http_request *request, bool paused);
 
-/* Is this the loop's own thread, in which nothing may wait for a request? */
+/* Is this the loop's own thread? Code in it must not wait for a request. */
 bool http_loop_is_here(struct http *http);
 
 void http_loop_rest(struct http *http);
@@ -92,7 +92,7 @@ void http_loop_rest(struct http *http);
 /* 0 or -ENOMEM. */
 int http_loop_new(const struct http *http, struct http_loop **ret);
 
-/* Its thread must rest. Takes NULL. */
+/* Its thread must have ended. Takes NULL. */
 void http_loop_free(struct http_loop *loop);
 
 /* ---- transfer.c: see struct transport_ops ---- */

@@ -1,9 +1,9 @@
-/* Heads of HTTP replies. Lines come one by one; each that matters is parsed as soon as it is there
- * and kept in fields of fixed size. What cannot be read, or is there twice with two values, is
- * never guessed: it makes the reply one that contradicts itself, and no byte of its body counts.
+/* Heads of HTTP replies. Lines come one by one; each that matters is parsed at once and kept in
+ * fields of fixed size. A line that cannot be read, or that is repeated with another value, is
+ * never guessed at: it marks the reply as contradictory, and no byte of its body counts.
  *
- * A body counts only if the head proves that it is the wanted part of the wanted version. So that a
- * server, a proxy or a cache that errs costs time, and never a wrong byte. */
+ * A body counts only if the head proves that it is the wanted part of the wanted version. So an
+ * error of a server, a proxy or a cache costs time, but never gives a wrong byte. */
 #include "cache/http/reply.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ uint64_t http_retry_parse(const char *text, int64_t now_s)
 
 /* ---- lines ---- */
 
-/* A number that ends where *text is then. */
+/* Read a number; *text is behind it afterwards. */
 static bool number_take(const char **text, uint64_t *ret)
 {
     size_t n = number_parse(*text, strlen(*text), INT64_MAX - 1, ret);
@@ -150,7 +150,7 @@ static void take_length(struct http_reply *reply, const char *value)
     reply->length = length;
 }
 
-/* Keep a text; one that has other than printable ASCII in it, or is too long, is none. */
+/* Keep a text; drop one that is too long or has other than printable ASCII. */
 static void take_text(const char *value, char *ret, size_t capacity)
 {
     size_t len = strlen(value);
@@ -246,7 +246,7 @@ void http_reply_line(struct http_reply *reply, const char *line, size_t len, int
         reply->complete = true;
         return;
     }
-    if (len >= sizeof(text) || memchr(line, '\0', len)) /* none that matters is so long */
+    if (len >= sizeof(text) || memchr(line, '\0', len)) /* no line that matters is so long */
         return;
     memcpy(text, line, len);
     text[len] = '\0';
@@ -283,7 +283,7 @@ bool http_etag_is_strong(const char *etag)
 enum transfer_end http_status_end(unsigned status)
 {
     switch (status) {
-    case 404: /* it was there when the version was found */
+    case 404: /* it existed when the version was found */
     case 410:
     case 412:
     case 416:
@@ -311,7 +311,7 @@ static enum transfer_end differs(struct diag *d, const char *name, const char *w
     return TRANSFER_CHANGED;
 }
 
-/* Is it the version that is wanted, as far as size, ETag and time tell? */
+/* Is it the wanted version, as far as size, ETag and time tell? */
 static enum transfer_end judge_version(const struct http_reply *reply, const struct http_want *want,
                                        const char *name, struct diag *d)
 {
@@ -333,7 +333,7 @@ static enum transfer_end judge_version(const struct http_reply *reply, const str
     return TRANSFER_DONE;
 }
 
-/* Is the body of a 206 just the part that was asked for? */
+/* Is the body of a 206 exactly the part that was asked for? */
 static enum transfer_end judge_part(const struct http_reply *reply, const struct http_want *want,
                                     const char *name, struct diag *d)
 {

@@ -1,5 +1,5 @@
-/* What an HTTP server says in the head of a reply, and whether it is what was asked for. Knows
- * nothing of connections. Everything here comes from outside: any number, any length. */
+/* The head of an HTTP reply, and whether the reply is what was asked for. Knows nothing of
+ * connections. All of this is hostile input: any number, any length. */
 #ifndef EPOCHFS_CACHE_HTTP_REPLY_H
 #define EPOCHFS_CACHE_HTTP_REPLY_H
 
@@ -21,13 +21,13 @@ struct http_reply {
     /* Content-Range: bytes FIRST-LAST/TOTAL, or bytes * /TOTAL */
     bool has_range, has_total;
     uint64_t first, last, total;
-    /* A Content-Length or Content-Range that is none, or a second one that differs. */
+    /* A Content-Length or Content-Range is malformed, or is repeated with another value. */
     bool contradicts;
     bool has_modified;
     int64_t modified;  /* Last-Modified, seconds since 1970 */
     uint64_t retry_ms; /* Retry-After, at most HTTP_RETRY_MOST_MS; 0: none */
     bool no_ranges;    /* Accept-Ranges: none */
-    char etag[160];    /* "": none, or none that could be kept */
+    char etag[160];    /* "": none, or one that cannot be kept */
     char encoding[32]; /* Content-Encoding, "": identity */
     char location[4096];
 };
@@ -36,7 +36,7 @@ struct http_reply {
  * the empty one that ends a head (trailers) are ignored. now_s: since 1970. */
 void http_reply_line(struct http_reply *reply, const char *line, size_t len, int64_t now_s);
 
-/* Is it a redirect that says where to? */
+/* Is it a redirect with a target? */
 bool http_reply_redirects(const struct http_reply *reply);
 
 /* What was asked for: len bytes at off of a version. */
@@ -46,23 +46,23 @@ struct http_want {
     bool part; /* a Range was sent */
 };
 
-/* May the body go to whoever asked? TRANSFER_DONE: yes, its first len bytes are what is wanted;
- * else how the transfer ends, with the reason in d. name: of the URL, for messages. */
+/* May the caller use the body? TRANSFER_DONE: yes, its first len bytes are what is wanted;
+ * otherwise how the transfer ends, with the reason in d. name: the URL in messages. */
 enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *want,
                                    const char *name, struct diag *d);
 
-/* Does an ETag tell versions apart byte for byte, so that If-Match may have it? */
+/* Does an ETag distinguish versions byte for byte, so that If-Match may use it? */
 bool http_etag_is_strong(const char *etag);
 
-/* How a transfer ends by a status that is not 2xx. */
+/* How a transfer ends after a status that is not 2xx. */
 enum transfer_end http_status_end(unsigned status);
 
-/* What is known of a file by the reply to HEAD, or to GET with Range: bytes=0-0 (part). 0; -EAGAIN:
- * its size is not told; or -errno with the reason in d. */
+/* Read a file's version from the reply to HEAD, or to GET with Range: bytes=0-0 (part). 0; -EAGAIN:
+ * the reply does not say its size; or -errno with the reason in d. */
 int http_reply_version(const struct http_reply *reply, bool part, const char *name,
                        struct remote_version *ret, struct diag *d);
 
-/* The code of an S3 error document: "ExpiredToken"; "" if it is none. */
+/* The code of an S3 error document: "ExpiredToken"; "": not such a document. */
 void http_error_code(const char *body, size_t len, char ret[static 64]);
 
 /* A date of HTTP, in one of its three spellings, as seconds since 1970. */
@@ -71,7 +71,7 @@ bool http_date_parse(const char *text, int64_t *ret);
 /* Retry-After as ms, at most HTTP_RETRY_MOST_MS; 0: it cannot be read. */
 uint64_t http_retry_parse(const char *text, int64_t now_s);
 
-/* The URL without what messages must not show: user info, query, fragment. Cut to room. */
+/* The URL without what messages must not show: user info, query, fragment. Cut to capacity. */
 void http_url_name(const char *url, char *ret, size_t capacity);
 
 #endif

@@ -1,11 +1,11 @@
 /* Secrets of signed requests.
  *
- * The signer may block and make requests, so it is asked with no lock held; `asking` sees to it
- * that one thread asks at a time, while others wait for what it gets. A failure is not remembered:
- * the next who waits asks again.
+ * The signer may block and make requests, so it is called with no lock held. `asking` lets one
+ * thread at a time call it, while others wait for its result. A failure is not remembered: the next
+ * thread that waits calls the signer again.
  *
- * Transfers are started in threads that must not block: where no secret is remembered they wait in
- * a list, and the signing thread asks for them. Who is in the list may leave it at any time. */
+ * Transfers start in threads that must not block. Where no secret is remembered a transfer waits in
+ * a list, and the signing thread asks for it. It may leave the list at any time. */
 #include "cache/http/sign.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ void http_signature_let_go(struct http_signature *signature)
     free(signature);
 }
 
-/* Ask the signer, the lock dropped meanwhile. */
+/* Ask the signer; drops the lock meanwhile. */
 static int ask_locked(struct http_signing *signing, struct diag *d)
 {
     struct http_signature *made = calloc(1, sizeof(*made));
@@ -135,15 +135,15 @@ bool http_signing_expired(struct http_signing *signing, const struct http_signat
         http_signature_let_go(signing->latest);
         signing->latest = NULL;
     }
-    /* Long ago, in which case it was another story, or just now? */
+    /* Is this the first expiry, or one long after the last? Then newer secrets may help. */
     if (signing->expired == 0 || signature->number > signing->expired + 1)
         signing->expired = signature->number;
     return signature->number <= signing->expired;
 }
 
-/* ---- those who wait without a thread ---- */
+/* ---- transfers that wait without a thread ---- */
 
-/* Ask, and tell all who wait, the lock dropped meanwhile. */
+/* Ask the signer, and call ready() of all that wait; drops the lock meanwhile. */
 static void serve_locked(struct http_signing *signing)
 {
     struct http_signature *signature = NULL;

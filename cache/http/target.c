@@ -1,13 +1,13 @@
-/* Which URL a request asks: the one of its maker, then those that redirects lead to.
+/* Which URL a request asks: first its own, then those that redirects name.
  *
- * Redirects are followed here, not by libcurl: only so it is known whether the next URL is of the
- * origin (scheme, host, port) of the first. User info never stays in the URL that is asked. */
+ * This file follows redirects, not libcurl: only so we know whether the next URL has the origin
+ * (scheme, host, port) of the first. User info never stays in the URL that is asked. */
 #include <string.h>
 #include <strings.h>
 
 #include "cache/http/active.h"
 
-/* A part of a URL, decoded; NULL: none. curl_free() it. */
+/* Get a part of a URL, decoded; NULL: none. The caller frees it with curl_free(). */
 static char *url_part(CURLU *url, CURLUPart part, unsigned flags)
 {
     char *text = NULL;
@@ -15,7 +15,7 @@ static char *url_part(CURLU *url, CURLUPart part, unsigned flags)
     return curl_url_get(url, part, &text, flags) == CURLUE_OK ? text : NULL;
 }
 
-/* Take the user info out of url, and have its text as the one that is asked. */
+/* Remove the user info from url, and ask the rest. */
 static bool take_url(struct http_active *active, CURLU *url)
 {
     curl_url_set(url, CURLUPART_USER, NULL, 0);
@@ -46,7 +46,7 @@ static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
     return same;
 }
 
-/* libcurl takes "." and ".." out of the paths that it signs, so it would ask for another object. */
+/* libcurl removes "." and ".." from paths that it signs, so it would ask for another object. */
 static bool may_be_signed(CURLU *url, const char *text)
 {
     CURLU *signed_one = curl_url();
@@ -80,7 +80,7 @@ const char *http_target_first(struct http_active *active)
     return why;
 }
 
-/* Go where the reply says. NULL, or why not. */
+/* Ask the URL that the redirect names. NULL, or why not. */
 const char *http_target_next(struct http_active *active)
 {
     CURLU *from = curl_url(), *to = curl_url();

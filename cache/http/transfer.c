@@ -1,6 +1,6 @@
-/* Transfers as requests with a Range. The head of the reply is judged before its first byte goes to
- * data(), and not more than len bytes do. What ends the transfer is decided once, in `how`, by
- * whoever knows it first: the judge, the count of bytes, or the end of the request. */
+/* Makes transfers of requests with a Range. The head of the reply is judged before its first byte
+ * goes to data(), which gets at most len bytes. `how` is decided once, by the first that knows the
+ * end: the judge, the count of bytes, or the end of the request. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -62,11 +62,11 @@ static bool on_body(struct http_request *request, const void *bytes, size_t n)
         diag_set(&t->why, 0, "%s: stopped", t->name);
         return decide(t, TRANSFER_STOPPED);
     }
-    /* Of a whole file only the beginning may be wanted. */
+    /* A whole file may come where only its beginning is wanted. */
     return all || t->given < t->want.len || decide(t, TRANSFER_DONE);
 }
 
-/* The reply is an error. */
+/* The reply is an error: decide how the transfer ends. */
 static void decide_status(struct http_transfer *t)
 {
     const struct http_request *request = &t->request;
@@ -120,7 +120,7 @@ static void on_release(struct http_request *request)
     free(t);
 }
 
-/* signature: held by the transfer from now on. */
+/* signature: the transfer takes it over. */
 static int request_start(struct http_transfer *t, struct http_signature *signature)
 {
     int r;
@@ -135,7 +135,7 @@ static int request_start(struct http_transfer *t, struct http_signature *signatu
     return r;
 }
 
-/* There are secrets now, or there will be none. */
+/* The signing thread has secrets, or has failed. */
 static void on_ready(struct http_signing_wait *wait, struct http_signature *signature, int r,
                      const struct diag *d)
 {
@@ -204,7 +204,7 @@ int http_transfer_start(struct transport *transport, struct transfer *transfer)
     return r;
 }
 
-/* What ends it comes last: it may be gone before this returns. */
+/* The call that ends the transfer comes last: it may be freed before this returns. */
 void http_transfer_stop(struct transport *transport, struct transfer *transfer)
 {
     struct http *http = http_of(transport);

@@ -1,7 +1,7 @@
 /* URLs and the names of files in them.
  *
- * What users type and what servers send goes through here before it is used: no name that comes out
- * leads out of its folder, and no message shows what only the server shall see. */
+ * All that users type and servers send passes through here before it is used: no name that comes
+ * out leads out of its folder, and no message shows what only the server may see. */
 #include "cache/http/url.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ static bool is_control(unsigned char c)
     return c < 0x20 || c == 0x7f;
 }
 
-/* What must be encoded wherever it stands. */
+/* Must the byte be encoded everywhere in a URL? */
 static bool must_encode(unsigned char c)
 {
     return c <= 0x20 || c >= 0x7f || strchr("\"<>\\^`{|}", c);
@@ -32,7 +32,7 @@ static bool has_control(const char *text)
     return false;
 }
 
-/* Where is what? false: it has no host. */
+/* Find the parts of a URL. false: it has no host. */
 static bool find_parts(const char *url, struct url_parts *ret)
 {
     const char *host = strstr(url, "://");
@@ -46,7 +46,7 @@ static bool find_parts(const char *url, struct url_parts *ret)
     return ret->path > ret->host;
 }
 
-/* Is what follows the last ':' of the host a port? Else it may be a piece of a password. */
+/* Is what follows the last ':' of the host a port? If not it may be a piece of a password. */
 static bool has_good_port(const char *url, const struct url_parts *at)
 {
     const char *end = url + at->path, *colon = memrchr(url + at->host, ':', at->path - at->host);

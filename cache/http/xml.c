@@ -1,8 +1,8 @@
 /* XML as S3 servers send it.
  *
- * Strict where it matters: every element is closed by its own name, at a depth that has a bound,
- * and the document ends with its first element. Attributes are passed over. There are no entities
- * but the five of XML and characters by number, so no text is larger than its source. */
+ * Strict where it matters: every element is closed by its own name, depth has a bound, and the
+ * document ends with its first element. Attributes are skipped. The only entities are the five of
+ * XML and numeric characters, so no text is larger than its source. */
 #include "cache/http/xml.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static bool starts(const struct xml *xml, const char *what)
     return (size_t)(xml->end - xml->at) >= len && !memcmp(xml->at, what, len);
 }
 
-/* Go behind what. */
+/* Skip to behind `what`. */
 static bool pass(struct xml *xml, const char *what)
 {
     char *found = memmem(xml->at, (size_t)(xml->end - xml->at), what, strlen(what));
@@ -41,8 +41,8 @@ static bool pass(struct xml *xml, const char *what)
     return true;
 }
 
-/* Go to the next tag, past comments and declarations. false: there is none, or something that
- * should not be there. */
+/* Go to the next tag, past comments and declarations. false: there is none, or there is unexpected
+ * text. */
 static bool find_tag(struct xml *xml)
 {
     for (;;) {
@@ -131,7 +131,7 @@ enum xml_event xml_next(struct xml *xml, struct xml_element *ret)
 {
     struct xml_element *top = xml->depth ? &xml->open[xml->depth - 1] : NULL;
 
-    /* "<a/>" is opened and closed. */
+    /* "<a/>" opens and closes. */
     if (top && xml->at == top->text && xml->at[-2] == '/')
         return close_element(xml, xml->at, ret);
     if (!find_tag(xml))
@@ -144,7 +144,7 @@ bool xml_is(const struct xml_element *element, const char *name)
     return element->name_len == strlen(name) && !memcmp(element->name, name, element->name_len);
 }
 
-/* A character by its number, as UTF-8. Returns the bytes, 0: there is no such character. */
+/* Write the character with number c as UTF-8. Returns its bytes; 0: there is no such character. */
 static size_t put_character(uint32_t c, char *ret)
 {
     unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -157,7 +157,7 @@ static size_t put_character(uint32_t c, char *ret)
     return n;
 }
 
-/* The character that the entity name, between '&' and ';', stands for; 0: none. */
+/* The character that the entity name, between '&' and ';', means; 0: unknown. */
 static uint32_t entity(const char *name, size_t len)
 {
     static const struct {

@@ -1,21 +1,21 @@
-/* XML as S3 servers send it: elements and text, no document types and no sections of raw text. */
+/* XML as S3 servers send it: elements and text; no document types, no CDATA sections. */
 #ifndef EPOCHFS_CACHE_HTTP_XML_H
 #define EPOCHFS_CACHE_HTTP_XML_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define XML_DEPTH 8 /* elements in one another */
+#define XML_DEPTH 8 /* nesting of elements */
 
 struct xml_element {
     const char *name; /* [name_len] */
     size_t name_len;
-    const char *text; /* [text_len] when it is closed: what it has in it, encoded */
+    const char *text; /* [text_len] once it is closed: its content, encoded */
     size_t text_len;
     bool has_children;
 };
 
-/* Zeroed but for at and end: the document. */
+/* The caller sets at and end, the document, and zeroes the rest. */
 struct xml {
     const char *at, *end;
     unsigned depth; /* elements that are open */
@@ -23,15 +23,15 @@ struct xml {
 };
 
 enum xml_event {
-    XML_OPENED, /* *ret: the element, which stands in open[depth - 1] */
-    XML_CLOSED, /* *ret: the element, its parent in open[depth - 1] if depth > 0 */
+    XML_OPENED, /* *ret: the element, which is open[depth - 1] */
+    XML_CLOSED, /* *ret: the element; its parent is open[depth - 1] if depth > 0 */
     XML_END,    /* of a whole document */
-    XML_BAD,    /* it is no XML of this kind; at: where */
+    XML_BAD,    /* not XML of this kind; at: where */
 };
 
 enum xml_event xml_next(struct xml *xml, struct xml_element *ret);
 
-/* Is it called name? */
+/* Is the element called name? */
 bool xml_is(const struct xml_element *element, const char *name);
 
 /* The text of an element without children, decoded; the caller frees it. 0; -EBADMSG: an unknown
