@@ -15,7 +15,7 @@ unsigned access_bits(const char *path, const struct stat *st)
     return st->st_mode & (has_acl ? 0700 : 0777);
 }
 
-/* The same from the folder that is root_len bytes of path on. */
+/* The same, from the folder on that is the first root_len bytes of path. */
 static unsigned on_way(const char *path, size_t root_len, unsigned uid, unsigned gid)
 {
     const char *slash = strrchr(path, '/');
@@ -41,7 +41,7 @@ static unsigned on_way(const char *path, size_t root_len, unsigned uid, unsigned
     return ret;
 }
 
-/* Bytes of the root that path lies in; 0: it lies in none. */
+/* Length of the root that path lies in; 0: it lies in none. */
 static size_t root_of(const struct roots *roots, const char *path)
 {
     const char *inside = roots_inside(roots, path);

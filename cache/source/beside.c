@@ -1,9 +1,9 @@
-/* One thread at a time has its turn: it alone looks at what is below, and may ask the server. What
- * a caller was given is not written to any more.
+/* One thread at a time has the turn: it alone uses the fields below `taken`, and may ask the
+ * server. What a caller got does not change any more.
  *
- * A listing of HTTP has no sizes: they are asked for when a file is named, and with it those of the
- * files that follow in the list, each time twice as many. So of an scp that names one file beside
- * it one is asked for, and one that names all of a folder does not wait for each. */
+ * A listing of HTTP has no sizes. When a file is named, its size is asked for together with those
+ * of the files that follow in the list, each time twice as many. So an scp that names one file
+ * beside it costs one request, and one that names all files of a folder does not wait for each. */
 #include "cache/source/beside.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define AHEAD_MOST 1024
 
-/* A file that the server was asked for, without a listing. */
+/* A file that the server was asked for, where there is no listing. */
 struct asked {
     char *path;
     struct source_entry entry; /* version NULL: it is not there */
@@ -27,10 +27,10 @@ struct beside {
     struct lock lock;
     pthread_cond_t changed;
     /* Guarded by lock: */
-    bool taken; /* the turn is */
-    /* Who has the turn: */
-    bool looked;             /* for a listing */
-    bool listed;             /* there is one: */
+    bool taken; /* a thread has the turn */
+    /* Belong to the thread that has the turn: */
+    bool looked;             /* a listing was looked for */
+    bool listed;             /* there is a listing: */
     struct source_list list; /* sorted */
     size_t ahead;            /* files to ask for next */
     void *asked;             /* a tree of struct asked, by path */
@@ -98,7 +98,7 @@ static void give_turn_back(struct beside *beside)
     pthread_cond_signal(&beside->changed);
 }
 
-/* What http_stat() fills. */
+/* The arguments and results of http_stat(). */
 struct questions {
     const char *url[AHEAD_MOST];
     struct source_entry *entry[AHEAD_MOST];
@@ -108,8 +108,8 @@ struct questions {
     size_t n;
 };
 
-/* Ask for the versions. The first one's result, with the reason in d; the others are asked for
- * again when they are needed and are not known. */
+/* Ask for the versions. Returns the first one's result, with the reason in d. The others, if
+ * unknown, are asked for again when they are needed. */
 static int ask(const struct source *source, struct questions *q, struct diag *d)
 {
     for (size_t i = 0; i < q->n; i++)

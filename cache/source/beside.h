@@ -1,8 +1,8 @@
-/* The files beside a SOURCE that is one file of a remote, as far as it names them: an scp its
+/* The files beside a SOURCE that is one file of a remote and names them, as an scp names its
  * archives.
  *
- * They are looked for when the first is named. What the folder's listing says counts, if there is
- * one; else the server is asked for each. */
+ * They are looked up when the first is named. If the folder has a listing, it decides; otherwise
+ * the server is asked for each file. */
 #ifndef EPOCHFS_CACHE_SOURCE_BESIDE_H
 #define EPOCHFS_CACHE_SOURCE_BESIDE_H
 
@@ -11,7 +11,7 @@
 int beside_new(struct beside **ret); /* 0 or -ENOMEM */
 void beside_free(struct beside *beside);
 
-/* The file at path, relative to the folder of SOURCE. 0, and *ret lives, and stays as it is, as
+/* Find the file at path, relative to the folder of SOURCE. 0, and *ret stays valid and unchanged as
  * long as source; -ENOENT; or -errno with the reason in d: the next call asks again. Blocks. Any
  * thread. */
 int beside_find(const struct source *source, const char *path, const struct source_entry **ret,

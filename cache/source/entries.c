@@ -21,8 +21,8 @@ void source_list_sort(struct source_list *list)
         qsort(list->entry, list->n, sizeof(list->entry[0]), compare_entries);
 }
 
-/* Is the entry before the file called name in a folder whose path has folder_len bytes? As
- * strcmp(). */
+/* Compare, as strcmp(), the entry with the file called name in a folder whose path has folder_len
+ * bytes. */
 static int compare_to(const struct source_entry *entry, const char *folder, size_t folder_len,
                       const char *name)
 {

@@ -1,12 +1,12 @@
 /* Index pages of nginx, Apache, Python's http.server and others like them.
  *
  * All are HTML in which each file of the folder is the href of an <a>: relative, percent-encoded,
- * of a folder with '/' behind it. The text that is shown is cut off, the href is not. Other links
- * lead to the folder above, sort the page ("?C=N;O=D"), or leave the folder: what is no plain name
- * in this very folder is no file of it.
+ * and for a folder with '/' at its end. Servers may cut the text that is shown, but not the href.
+ * Other links lead to the folder above, sort the page ("?C=N;O=D"), or leave the folder: a link
+ * that is not a plain name in this very folder is skipped.
  *
- * This is no parser of HTML: it finds tags and their attributes, and nothing that a page says can
- * do more than give names, each of which is checked. */
+ * This is not a parser of HTML: it finds tags and their attributes. A page can only give names, and
+ * each name is checked. */
 #include "cache/source/index_page.h"
 
 #include <ctype.h>
@@ -16,10 +16,9 @@
 #include "cache/http/url.h"
 
 #define HREF_MOST                                                                                  \
-    (4 * PATH_MAX) /* bytes; a name of 255 has 765 encoded, its page's path before                 \
-                    */
+    (4 * PATH_MAX) /* bytes; 255 bytes of name encode to 765, and the page's path comes before */
 
-/* Characters that are written with names in HTML. */
+/* Characters that have names in HTML. */
 static const struct entity {
     const char *name;
     char is;
@@ -33,7 +32,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
 
-/* Decode entities. 0 or the bytes in ret, which has room for HREF_MOST. */
+/* Decode entities into ret, which has HREF_MOST bytes. Returns the bytes written; 0: too long. */
 static size_t decode_entities(const char *text, size_t len, char *ret)
 {
     size_t n = 0;
@@ -68,7 +67,7 @@ static bool has_scheme(const char *href)
     return n && href[n] == ':';
 }
 
-/* The name that href, of a page with that path, gives. */
+/* Get the name in href, from a page with that path. */
 static bool link_name(const char *href, const char *path, struct index_link *ret)
 {
     char name[HREF_MOST];
@@ -102,7 +101,7 @@ struct tag {
     size_t len;
 };
 
-/* The next tag from *at on. A '>' in quotes does not end it. */
+/* Find the next tag from *at on. A '>' in quotes does not end it. */
 static bool next_tag(const char *page, size_t len, size_t *at, struct tag *ret)
 {
     const char *start = *at < len ? memchr(page + *at, '<', len - *at) : NULL;
@@ -131,7 +130,7 @@ static bool next_tag(const char *page, size_t len, size_t *at, struct tag *ret)
     return true;
 }
 
-/* The value of an attribute from *i on: its bytes, and *i behind it. */
+/* Read the value of an attribute at *i; *i is behind it afterwards. */
 static struct tag attribute_value(const struct tag *tag, size_t *i)
 {
     char quote = *i < tag->len ? tag->at[*i] : '\0';
@@ -152,7 +151,7 @@ static struct tag attribute_value(const struct tag *tag, size_t *i)
     return value;
 }
 
-/* The href of an <a>, its entities decoded, in ret, which has room for HREF_MOST. */
+/* Write the href of an <a>, its entities decoded, to ret, which has HREF_MOST bytes. */
 static bool tag_href(const struct tag *tag, char *ret)
 {
     size_t i = 1;

@@ -1,8 +1,8 @@
 /* The files of a remote as they become known: added, sorted, with their SHA-256 and versions.
  *
- * source->known is filled while the source is opened, by one thread, and then constant: it is the
- * snapshot that a mount is. Every name in it passed name_wrong(), so nothing that a server sends
- * leads out of SOURCE, in the tree of a mount or in URLs. */
+ * One thread fills source->known while it opens the source. Then it is constant: the snapshot that
+ * a mount shows. Every name in it passed name_wrong(), so nothing that a server sends leads out of
+ * SOURCE, in the tree of a mount or in URLs. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,7 +112,7 @@ struct left_out {
     size_t lines[8], n;
 };
 
-/* Reasons after the eighth count as that. */
+/* Further reasons count as the eighth. */
 static void count_left_out(struct left_out *left_out, const char *why)
 {
     size_t i = 0;
@@ -177,7 +177,7 @@ int remote_use_sums(struct source *source, const struct text *sums, bool lists, 
     return 0;
 }
 
-/* What http_stat() fills. */
+/* The arguments and results of http_stat(). */
 struct stats {
     const char *url[STAT_AT_ONCE];
     struct source_entry *entry[STAT_AT_ONCE];
@@ -207,7 +207,7 @@ static int use_stats(struct stats *stats)
     return 0;
 }
 
-/* Of the entries of list from *at on. */
+/* Ask for the versions of some entries of list, from *at on. */
 static int stat_some(const struct source *source, struct source_list *list, size_t *at)
 {
     AUTO_FREE struct stats *stats = calloc(1, sizeof(*stats));

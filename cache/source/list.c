@@ -1,9 +1,9 @@
 /* A list of local files, as dmlc takes it: elements with ';' between them.
  *
- * An element is a path (file:// may stand before it): a file; a folder, which means the files in
- * it, sorted, but no folders below and no hidden files; or, where nothing has that name, a regular
- * expression for whole names of files in its folder. Files without any bytes are left out.
- * dmlc: src/io/input_split_base.cc, ConvertToURIs(). */
+ * An element is a path, with or without file:// before it: a file; a folder, which means the files
+ * in it, sorted, without folders below and hidden files; or, if nothing has that name, a regular
+ * expression for whole names of files in its folder. Empty files are left out. dmlc:
+ * src/io/input_split_base.cc, ConvertToURIs(). */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -21,14 +21,14 @@ static const char *without_scheme(const char *element)
     return strncmp(element, "file://", 7) != 0 ? element : element + 7;
 }
 
-/* A file that has a ';' in its name is no list. */
+/* An existing file with a ';' in its name is not a list. */
 static bool list_takes(const char *spec)
 {
     struct stat st;
 
     if (stat(without_scheme(spec), &st) == 0)
         return false;
-    /* One element alone may be a regular expression, but hardly a mistyped path. */
+    /* A single element may be a regular expression, but is hardly a mistyped path. */
     return strchr(spec, ';') || (strpbrk(spec, "*+[]()|$") && !strstr(spec, "://"));
 }
 
@@ -43,7 +43,7 @@ static int list_roots(const struct source *source, struct roots *ret)
     return r;
 }
 
-/* A file that the list names may be read, wherever it lies: its own path is a root. */
+/* A file that the list names may be read wherever it lies: its own path is a root. */
 static int add_links(const char *list, struct roots *ret)
 {
     AUTO_FREE char *elements = strdup(list);
@@ -87,7 +87,7 @@ static void scope_closedir(DIR **dir)
         closedir(*dir);
 }
 
-/* Add the files of a folder, but for hidden ones: all, or those that the pattern fits. */
+/* Add the files of a folder except hidden ones: all, or those that match the pattern. */
 static int add_folder(struct source_list *list, const char *folder, const regex_t *pattern,
                       struct diag *d)
 {
@@ -115,7 +115,7 @@ static int add_folder(struct source_list *list, const char *folder, const regex_
     return 0;
 }
 
-/* An element that is no file and no folder. */
+/* Add the matches of an element that is neither a file nor a folder. */
 static int add_pattern(struct source_list *list, const char *element, struct diag *d)
 {
     const char *slash = strrchr(element, '/'), *name = slash ? slash + 1 : element;
@@ -151,7 +151,7 @@ static int add_element(struct source_list *list, const char *element, struct dia
     return S_ISDIR(st.st_mode) ? add_folder(list, path, NULL, d) : add_file(list, path, &st);
 }
 
-/* The side files of all that the elements name. */
+/* Add the side files of all files that the elements name. */
 static int add_sides(const char *const *sides, struct source_list *list)
 {
     size_t n = list->n;
@@ -191,7 +191,7 @@ static int list_open(const struct source *source, const struct source_entry *ent
     return local_blob_open(source->stage, &source->within, entry->path, entry->path, ret_blob, d);
 }
 
-/* Of what cannot be read it is not known where it lies: only who mounts may know why. */
+/* Where an unreadable file lies is unknown: only the user that mounts may know why. */
 static void list_access(const struct source *source, const char *path, struct access *ret)
 {
     (void)source;

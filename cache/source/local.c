@@ -1,6 +1,6 @@
-/* Local sources: a path, or file:// and a path. Files are read in place, with pread and never by
- * mapping them: a file that shrinks under a mapping kills its reader. Or they are staged: a
- * parallel file system is a local path that deserves it. */
+/* Local sources: a path, with or without file:// before it. Files are read in place, with pread()
+ * and never by mapping: a file that shrinks under a mapping kills its reader. Or they are staged:
+ * for a path on a parallel file system that pays. */
 #include "cache/source/source.h"
 
 #include <dirent.h>
@@ -26,10 +26,10 @@ static int join(const char *a, const char *b, char ret[static PATH_MAX])
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Folders below SOURCE. Each that is being scanned takes a descriptor, and some of the stack. */
+/* Depth of folders below SOURCE. Each one being scanned takes a descriptor and some stack. */
 #define DEPTH_MOST 100
 
-/* A folder that is being scanned, and those that lead to it: links may go in circles. */
+/* A folder being scanned, and its parents: links may form circles. */
 struct level {
     const struct level *above;
     unsigned depth;
@@ -43,8 +43,8 @@ struct scan {
     struct diag *d;
 };
 
-/* Why a name leads nowhere. git-annex leaves links to objects that are elsewhere. Returns the
- * -errno; what can be fetched is no -ENOENT. */
+/* Describe why a name leads nowhere. git-annex leaves links to objects that are elsewhere. Returns
+ * the -errno; a file that can be fetched is not -ENOENT. */
 static int describe_dangling(const char *path, const char *relative, int err, char *ret,
                              size_t capacity)
 {
@@ -106,7 +106,7 @@ static void scope_closedir(DIR **dir)
         closedir(*dir);
 }
 
-/* A folder that is not read: listed with the reason. */
+/* List a folder that cannot be read, with the reason. */
 static int add_unread(const struct scan *scan, const char *folder, const char *error)
 {
     const char *slash = strrchr(folder, '/');
@@ -208,13 +208,13 @@ int local_stage_new(struct source *source, const struct source_options *options,
 
     if (!options->stages_local)
         return 0;
-    stage.small_jobs = 0; /* each is a thread */
+    stage.small_jobs = 0; /* each transfer is a thread */
     r = path_transport_new(stage.jobs, &transport);
     return r < 0 ? r : stage_new(&stage, &source->cache, transport, &source->stage, d);
 }
 
-/* The file's real path is its URL, so that it is staged once, however it is called; and it is not
- * opened by it if there are links in it by then. */
+/* Stage the file with its real path as URL: so it is staged once, whatever it is called, and it is
+ * not opened if that path has links by then. */
 static int stage_path(struct stage *stage, const struct within *within, const char *path,
                       const char *name, struct blob **ret, struct diag *d)
 {
@@ -270,7 +270,7 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
     if (r < 0)
         return diag_set(d, r, "%s: %s", name, strerror(-r));
     (*ret)->mode &= mode;
-    (*ret)->source = realpath(path, NULL); /* NULL: the name has to do */
+    (*ret)->source = realpath(path, NULL); /* NULL: the name must do */
     return 0;
 }
 
@@ -326,7 +326,7 @@ static int local_make(struct source *source, const char *rest, const struct sour
     return local_stage_new(source, options, d);
 }
 
-/* Of one file nobody needs to list its folder. */
+/* If SOURCE is one file, no user needs to list its folder. */
 static void local_access(const struct source *source, const char *path, struct access *ret)
 {
     char whole[PATH_MAX], below[PATH_MAX];

@@ -1,4 +1,4 @@
-/* What the user says of where SOURCE is and how it gets here, with -o. */
+/* Options of where SOURCE is and how it gets here, given with -o. */
 #ifndef EPOCHFS_CACHE_SOURCE_OPTIONS_H
 #define EPOCHFS_CACHE_SOURCE_OPTIONS_H
 
@@ -8,7 +8,7 @@
 
 /* Texts are not owned; NULL: not given. */
 struct source_options {
-    const struct cache_folder *cache; /* is copied */
+    const struct cache_folder *cache; /* copied */
     bool stages_local;                /* cache= was given: local files are staged, too */
     bool allow_outside;               /* links that leave a local SOURCE are followed */
     bool for_others;                  /* allow_other: permissions on the way to files count */
@@ -16,16 +16,16 @@ struct source_options {
     bool limits_all;   /* cache_size= was given: it counts without a stage, too */
     const char *files; /* names below an HTTP source, with ';' between them */
     const char
-        *endpoint;      /* of S3: a URL; else $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL, AWS's own */
-    const char *region; /* of S3: else $AWS_REGION, $AWS_DEFAULT_REGION, the profile's, us-east-1 */
-    const char *profile; /* of the shared files: else $AWS_PROFILE, default */
+        *endpoint;      /* of S3: a URL; NULL: $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL, AWS's own */
+    const char *region; /* of S3; NULL: $AWS_REGION, $AWS_DEFAULT_REGION, profile's, us-east-1 */
+    const char *profile; /* of the shared files; NULL: $AWS_PROFILE, or default */
     bool anonymous;      /* S3 requests are not signed */
-    bool virtual_host;   /* the bucket stands in the host's name; else in the path */
+    bool virtual_host;   /* the bucket is in the host's name; false: in the path */
     const char *ca;      /* a file of certificates to trust, too */
-    unsigned timeout_s;  /* of a connection that gives nothing */
+    unsigned timeout_s;  /* after which a connection that gives nothing has failed */
 };
 
-/* As when nothing is given, but for the cache folder. */
+/* Set the defaults and the cache folder. */
 void source_options_init(struct source_options *ret, const struct cache_folder *cache);
 
 #endif

@@ -1,10 +1,10 @@
-/* A transfer waits in a queue for a thread, which reads all of it. Threads are started when there
- * are more transfers than threads that have nothing to do, and end in rest().
+/* A transfer waits in a queue for a thread, which reads all of it. A thread is started when more
+ * transfers wait than threads are idle. All threads end in rest().
  *
  * A transfer:  QUEUED -> TAKEN  take_locked(), by a thread
  *              TAKEN  -> ended  end(), by that thread
- * Its own is STOP once it was stopped. One that waits is then ended by the first thread that is at
- * the end of a piece. */
+ * transport_stop() sets the transfer's impl to STOP. The first thread that finishes a piece ends
+ * stopped transfers that wait. */
 #include "cache/source/path_transport.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "cache/disk/local_file.h"
 #include "cache/source/within.h"
 
-#define PIECE (256u << 10) /* bytes that are read at once */
+#define PIECE (256u << 10) /* bytes per read */
 #define STOP  ((void *)1)
 
 struct path_transport {
@@ -27,8 +27,8 @@ struct path_transport {
     struct lock lock;
     pthread_cond_t wake;
     /* Guarded by lock: */
-    struct transfer *first, **end; /* those that wait */
-    unsigned queued, idle;         /* transfers that wait, threads that do */
+    struct transfer *first, **end; /* transfers that wait */
+    unsigned queued, idle;         /* waiting transfers, waiting threads */
     unsigned threads;
     bool resting;
     pthread_t thread[]; /* [threads] of [jobs] */
@@ -58,8 +58,8 @@ static enum transfer_end end_of(int r)
     case -ENOENT:
     case -ENOTDIR:
     case -ELOOP:
-    case -EINVAL: /* no regular file */
-    case -ESTALE: /* it ends before, or the server knows it no more */
+    case -EINVAL: /* not a regular file */
+    case -ESTALE: /* the file ends early, or the server no longer knows it */
         return TRANSFER_CHANGED;
     case -EACCES:
     case -EPERM:
@@ -119,7 +119,7 @@ static void end_stopped(struct path_transport *t)
         transfer->end(transfer, TRANSFER_STOPPED, 0, &d);
 }
 
-/* All pieces, each of the right version. */
+/* Read all pieces, each from the right version. */
 static enum transfer_end read_pieces(struct path_transport *t, struct transfer *transfer, int fd,
                                      struct diag *d)
 {
@@ -162,7 +162,7 @@ static enum transfer_end run(struct path_transport *t, struct transfer *transfer
     if (r < 0)
         return fail(transfer, r, d);
     how = read_pieces(t, transfer, fd, d);
-    /* It is staged now: it need not take memory twice. */
+    /* It is staged now: free its page cache, so that it does not take memory twice. */
     posix_fadvise(fd, (off_t)transfer->off, (off_t)transfer->len, POSIX_FADV_DONTNEED);
     return how;
 }
@@ -204,7 +204,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* One thread more, if it is worth it. Signals are for others. */
+/* Add a thread if it pays. It blocks all signals. */
 static int add_thread_locked(struct path_transport *t)
 {
     sigset_t all, before;

@@ -1,14 +1,14 @@
-/* The transport of files on a parallel file system: paths of this machine, that are staged because
- * reading them each time would be slow. */
+/* The transport of files on a parallel file system: local paths, staged because repeated reads
+ * would be slow. */
 #ifndef EPOCHFS_CACHE_SOURCE_PATH_TRANSPORT_H
 #define EPOCHFS_CACHE_SOURCE_PATH_TRANSPORT_H
 
 #include "cache/stage/transport.h"
 
 /* At most jobs (1 or more) transfers are under way at once, others wait for their turn. url: an
- * absolute path; of a version size and mtime count. A piece is given to data() only if the file was
- * that version after it had been read. Pausing does nothing: a transfer that is paused would keep
- * its thread from others.
+ * absolute path. Of a version, size and mtime count. data() gets a piece only if the file was still
+ * that version after the piece was read. Pausing does nothing: a paused transfer would keep its
+ * thread from others.
  *
  *   TRANSFER_CHANGED  the file is not there, is no file, or has another size or mtime
  *   TRANSFER_REFUSED  it may not be read

@@ -1,5 +1,5 @@
-/* What the remotes that are reached by HTTP share: their connections, and what their tables of
- * functions do with the files that are known. */
+/* What the remotes reached by HTTP share: their connections, and the functions of their tables that
+ * use the known files. */
 #include "cache/source/remote.h"
 
 #include <errno.h>
@@ -16,8 +16,7 @@
 #include "cache/source/beside.h"
 #include "cache/source/sha256sums.h"
 
-/* Connections are descriptors: small transfers have an eighth of those at most. Returns how many.
- */
+/* Connections take descriptors: small transfers may use an eighth of these. Returns how many. */
 static unsigned fit_descriptors(struct stage_options *options)
 {
     struct rlimit files = {.rlim_cur = 64};
@@ -57,7 +56,7 @@ int remote_set_file(struct source *source, const char *name, const char *url,
     source->only_file = strdup(name);
     if (!source->only_file)
         return -ENOMEM;
-    if (!url || !strchr(url, '?')) { /* a query is for this one file */
+    if (!url || !strchr(url, '?')) { /* a query belongs to this one file */
         int r = beside_new(&source->beside);
 
         if (r < 0)
@@ -87,7 +86,7 @@ static int copy_entry(const struct source_entry *from, struct source_list *ret)
     return 0;
 }
 
-/* Names that side files of the one file may have. */
+/* List the names that side files of the one file may have. */
 static int add_side_names(const struct source *source, const char *const *sides,
                           struct source_list *ret)
 {
@@ -112,7 +111,7 @@ static int add_side_names(const struct source *source, const char *const *sides,
     return 0;
 }
 
-/* Add those of the side files that are there. */
+/* Add the side files that exist. */
 static int add_sides(const struct source *source, const char *const *sides, struct source_list *ret)
 {
     AUTO_SOURCE_LIST struct source_list found = {0};

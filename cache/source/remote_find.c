@@ -1,6 +1,6 @@
-/* Which file of a remote SOURCE is meant by a path that a file of it has. No path leads out of the
- * folder of SOURCE: ".." is taken away before anything is looked for, and what is found is found in
- * a list, or is asked for below that folder. */
+/* Finds the file of a remote SOURCE that a path in one of its files means. No path leads out of the
+ * folder of SOURCE: ".." is removed before any lookup, and the file is then found in a list, or
+ * asked for below that folder. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cache/source/beside.h"
 #include "cache/source/remote.h"
 
-/* The file at path, relative to the folder of SOURCE. 0, -ENOENT, or -errno. */
+/* Find the file at path, relative to the folder of SOURCE. 0, -ENOENT, or -errno. */
 static int find(const struct source *source, const char *path, const struct source_entry **ret,
                 struct diag *d)
 {
@@ -52,11 +52,12 @@ static bool join_inside(const char *folder, size_t len, const char *path, char r
     return true;
 }
 
-/* The path of SOURCE on its server, decoded, with no '/' at either end. false: it is too long. */
+/* Write the path of SOURCE on its server, decoded, without '/' at its ends. false: it is too
+ * long. */
 static bool root_path(const struct source *source, char ret[static PATH_MAX])
 {
     const char *path = strstr(source->root, "://") + 3;
-    bool encoded = strncmp(source->root, "s3://", 5) != 0; /* keys are not */
+    bool encoded = strncmp(source->root, "s3://", 5) != 0; /* keys are not encoded */
     char decoded[PATH_MAX];
 
     if (encoded)
@@ -66,8 +67,8 @@ static bool root_path(const struct source *source, char ret[static PATH_MAX])
     return join_inside("", 0, encoded ? decoded : path, ret);
 }
 
-/* Files with relative paths are looked for as on a disk, from folder up to the top of the server,
- * for lists are often made above SOURCE; only what lies in SOURCE's folder is known. */
+/* Look for a relative path as on a disk, from folder up to the top of the server, because lists are
+ * often made above SOURCE. Only files in SOURCE's folder are known. */
 static int find_relative(const struct source *source, const char *folder, const char *path,
                          const struct source_entry **ret, struct diag *d)
 {
@@ -90,7 +91,7 @@ static int find_relative(const struct source *source, const char *folder, const 
     }
 }
 
-/* What a path relative to SOURCE itself leads to. */
+/* Find what a path relative to SOURCE itself names. */
 static int find_below(const struct source *source, const char *path,
                       const struct source_entry **ret, struct diag *d)
 {
@@ -99,7 +100,7 @@ static int find_below(const struct source *source, const char *path,
     return join_inside("", 0, path, whole) ? find(source, whole, ret, d) : -ENOENT;
 }
 
-/* What a URL leads to. *ret_outside: it does not begin as SOURCE's. */
+/* Find what a URL names. *ret_outside: it does not begin with SOURCE's URL. */
 static int find_url(const struct source *source, const char *url, bool *ret_outside,
                     const struct source_entry **ret, struct diag *d)
 {

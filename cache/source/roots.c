@@ -59,7 +59,7 @@ int roots_add_path(struct roots *roots, const char *path)
     return roots->path[roots->n] ? (roots->n++, 0) : -ENOMEM;
 }
 
-/* The folder at path, or the one that path's last name stands in. */
+/* Write the folder at path, or the folder that has path's last name. */
 static void folder_of(const char *path, char ret[static PATH_MAX])
 {
     struct stat st;
@@ -82,11 +82,11 @@ int roots_add(struct roots *roots, const char *path)
 
     folder_of(path, folder);
     if (!realpath(folder, real))
-        return errno == ENOENT ? 0 : -errno; /* what is not there has no files */
+        return errno == ENOENT ? 0 : -errno; /* a missing path has no files */
     if (*folder != '/' && !getcwd(here, sizeof(here)))
         return -errno;
     r = roots_add_path(roots, real);
-    /* link/.. without its ".." is another folder, and none of SOURCE. */
+    /* link/.. without its ".." is another folder, outside SOURCE. */
     if (r == 0 && path_join(here, strlen(here), folder, spelled) == 0 && realpath(spelled, same) &&
         !strcmp(real, same))
         r = roots_add_path(roots, spelled);

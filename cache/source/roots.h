@@ -9,7 +9,8 @@
 
 struct source;
 
-/* Absolute paths without "." and "..": of each folder the real one, and as the user spelled it. */
+/* Absolute paths without "." and "..": of each folder its real path, and the path as the user
+ * spelled it. */
 struct roots {
     char **path; /* no two are the same */
     size_t n;
@@ -20,14 +21,14 @@ int roots_init(struct roots *ret, const struct source *source);
 void roots_release(struct roots *roots);
 #define AUTO_ROOTS AUTO(roots_release)
 
-/* Add the folder at path, or the folder of what else path names. 0 or -errno. */
+/* Add the folder at path, or the folder of the file at path. 0 or -errno. */
 int roots_add(struct roots *roots, const char *path);
 
 /* Add an absolute, normalised path if it is new. 0 or -ENOMEM. */
 int roots_add_path(struct roots *roots, const char *path);
 
-/* What is left of an absolute, normalised path behind the root that it lies in; NULL: it lies in
- * none. "" for the root itself. */
+/* The rest of an absolute, normalised path behind the root that it lies in, "" for the root itself;
+ * NULL: it lies in none. */
 const char *roots_inside(const struct roots *roots, const char *path);
 
 /* Remove "", "." and ".." from an absolute path, in place, as if there were no links. */

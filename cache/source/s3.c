@@ -1,12 +1,12 @@
-/* S3: s3://bucket/prefix, of AWS or of any server that speaks its protocol.
+/* S3: s3://bucket/prefix, at AWS or any server that speaks its protocol.
  *
- * One listing (ListObjectsV2) says of every object its key, size and ETag, so no object is asked
- * for. SOURCE is the folder prefix/ if there are keys that begin so, else the object called prefix.
- * Keys are any bytes: those that no file can have as its path are shown with an error. A key that
- * ends with '/' is what some tools make for a folder; it is left out.
+ * One listing (ListObjectsV2) gives each object's key, size and ETag, so objects need no requests
+ * of their own. SOURCE is the folder prefix/ if keys begin with that, otherwise the object called
+ * prefix. Keys are any bytes: those that cannot be paths of files are listed with an error. Some
+ * tools make a key that ends with '/' for a folder; it is left out.
  *
- * Requests go to endpoint/bucket/key, or to AWS's own endpoint as https://bucket.s3.region...; a
- * bucket that is in another region says so, then it is listed again there. */
+ * Requests go to endpoint/bucket/key, or to AWS's own endpoint as https://bucket.s3.region... If
+ * the server answers that the bucket is in another region, it is listed again there. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,18 +19,18 @@
 #include "cache/source/s3_list.h"
 
 #define OBJECTS_MOST 1000000
-#define BESIDE_MOST  20000 /* objects, where SOURCE is one of them */
+#define BESIDE_MOST  20000 /* objects to list if SOURCE is one of them */
 
-/* SOURCE, while it is opened. */
+/* SOURCE while it is being opened. */
 struct s3 {
     struct source *source;
     const struct source_options *options;
     char *bucket;
-    const char *prefix; /* of SOURCE's text */
+    const char *prefix; /* points into SOURCE's text */
     char *endpoint;     /* a URL without '/' at its end; NULL: AWS's own */
     char *url;          /* of the bucket, without '/' at its end */
     char shown[512];    /* s3://bucket/prefix */
-    char region[64];    /* in which the server says the bucket is; "": it did not say */
+    char region[64];    /* where the server says the bucket is; "": it did not say */
 };
 
 static void s3_release(struct s3 *s3)
@@ -89,7 +89,8 @@ static int find_endpoint(struct s3 *s3, struct diag *d)
     return 0;
 }
 
-/* The URL of the bucket at AWS. Names with dots do not fit its certificates as hosts. */
+/* The URL of the bucket at AWS. Bucket names with dots do not match AWS's certificates as host
+ * names. */
 static int make_aws_url(const struct s3 *s3, const char *region, char **ret)
 {
     const char *domain = strncmp(region, "cn-", 3) != 0 ? "amazonaws.com" : "amazonaws.com.cn";
@@ -99,7 +100,7 @@ static int make_aws_url(const struct s3 *s3, const char *region, char **ret)
                : asprintf(ret, "https://%s.s3.%s.%s", s3->bucket, region, domain);
 }
 
-/* Of a bucket that stands in the host's name the path is "/". */
+/* If the bucket is in the host's name, the path is "/". */
 static int make_listing(struct s3 *s3)
 {
     bool in_path = s3->endpoint && !s3->options->virtual_host;
@@ -138,7 +139,7 @@ static int make_url(struct s3 *s3)
 
 /* ---- what a server says ---- */
 
-/* Errors that people meet; %s: where the credentials come from. */
+/* Advice for common errors; %s: where the credentials come from. */
 static const struct known_error {
     const char *code;
     int error;
@@ -166,7 +167,7 @@ static void region_of_endpoint(const char *endpoint, char *ret, size_t capacity)
         snprintf(ret, capacity, "%.*s", (int)(domain - start), start);
 }
 
-/* Tell why a request failed: r and why are of http_get(), answer is what came with the error. */
+/* Describe why a request failed: r and why are of http_get(), answer is the error's body. */
 static int describe(struct s3 *s3, int r, const struct text *answer, const struct diag *why,
                     struct diag *d)
 {
@@ -197,7 +198,7 @@ static int describe(struct s3 *s3, int r, const struct text *answer, const struc
 
 /* ---- the listing ---- */
 
-/* The URL of a page: listing and a query, its parameters in the order in which they are signed. */
+/* The URL of a page: listing and a query whose parameters are in the order that signing needs. */
 static int page_url(const char *listing, const char *prefix, const char *token, unsigned most,
                     char **ret)
 {
@@ -269,7 +270,7 @@ static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefi
     return r;
 }
 
-/* All objects below the folder prefix, "" or with '/' at the end. *ret_any: there are keys. */
+/* List all objects below the folder prefix, "" or with '/' at its end. *ret_any: there are keys. */
 static int list_folder(struct s3 *s3, const char *prefix, bool *ret_any, struct diag *d)
 {
     AUTO_FREE char *token = NULL;
@@ -291,8 +292,8 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *ret_any, struct 
     return r;
 }
 
-/* One page of the listing of the folder of the object that SOURCE is. *token: of the page, then of
- * the next one. */
+/* Get one page of the listing of the folder that SOURCE, an object, is in. *token: of the page,
+ * then of the next one. */
 static int beside_page(struct source *source, const char *prefix, char **token)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
@@ -339,7 +340,7 @@ static int s3_list_beside(const struct source *of, struct source_list *ret)
     return 1;
 }
 
-/* SOURCE is an object: set what its folder is. */
+/* SOURCE is an object: set its folder. */
 static int set_folder(struct s3 *s3, const char *prefix, size_t len)
 {
     AUTO_FREE char *folder = strndup(prefix, len), *encoded = NULL;
@@ -362,7 +363,8 @@ static int set_folder(struct s3 *s3, const char *prefix, size_t len)
     return 0;
 }
 
-/* The version of the object that is called as SOURCE. Who may not list may still read it. */
+/* Get the version of the object that SOURCE names. A user without the right to list may still read
+ * it. */
 static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, struct diag *d)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
@@ -405,7 +407,7 @@ static int open_object(struct s3 *s3, bool listed, struct diag *d)
     return r < 0 ? r : remote_set_file(s3->source, name, NULL, &version);
 }
 
-/* Sums of a SHA256SUMS that stands in the folder. */
+/* Use a SHA256SUMS in the folder. */
 static int use_sums(struct s3 *s3)
 {
     const struct source_entry *entry = source_list_find(&s3->source->known, "SHA256SUMS");
@@ -426,7 +428,7 @@ static int use_sums(struct s3 *s3)
 
 /* ---- opening ---- */
 
-/* As a folder; else as an object. */
+/* Open SOURCE as a folder, otherwise as an object. */
 static int open_any(struct s3 *s3, struct diag *d)
 {
     size_t len = strlen(s3->prefix);

@@ -1,11 +1,11 @@
-/* What S3 servers answer.
+/* Parsers of S3 servers' answers.
  *
  *   ListBucketResult: EncodingType, IsTruncated, NextContinuationToken, and for each object
  *     Contents: Key, Size, ETag, LastModified, and what does not matter here
  *   Error: Code, Message, and of some Region or Endpoint
  *
- * https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html. Keys are asked for with
- * encoding-type=url, for XML has no way to write all of them; then a blank may come as '+'. */
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html. The request for keys has
+ * encoding-type=url, because XML cannot write all of them; a space may then come as '+'. */
 #include "cache/source/s3_list.h"
 
 #include <errno.h>
@@ -18,13 +18,13 @@
 #include "cache/http/url.h"
 #include "cache/http/xml.h"
 
-/* What is read of a page. */
+/* The state of reading a page. */
 struct reading {
     struct s3_page page;
     bool encoded, truncated, begun;
-    struct s3_object object; /* the one that is being read */
+    struct s3_object object; /* the one being read */
     bool has_size;
-    const char *wrong; /* what an element should have been */
+    const char *wrong; /* what an element should contain */
 };
 
 static void reading_release(struct reading *reading)
@@ -42,7 +42,8 @@ void s3_page_release(struct s3_page *page)
     *page = (struct s3_page){0};
 }
 
-/* The version's ETag: with quotes, as HTTP has it. One that is too long or strange is none. */
+/* Set the version's ETag, with quotes, as HTTP has it. One that is too long or strange becomes
+ * empty. */
 static void set_etag(const char *text, char *ret, size_t capacity)
 {
     bool quoted = *text == '"' || !strncmp(text, "W/", 2);
@@ -56,14 +57,14 @@ static void set_etag(const char *text, char *ret, size_t capacity)
         *ret = '\0';
 }
 
-/* A text that becomes *ret. */
+/* Move a text to *ret. */
 static void take(char **text, char **ret)
 {
     free(*ret);
     *ret = TAKE_PTR(*text);
 }
 
-/* An element of an object. What is wrong with it, NULL: nothing. */
+/* Read an element of an object. Returns what is wrong with it; NULL: nothing. */
 static const char *read_field(struct reading *reading, const struct xml_element *element,
                               char **text)
 {
@@ -114,7 +115,7 @@ static int end_object(struct reading *reading)
     return 0;
 }
 
-/* An element that ends below the first one: depth 1: in it; 2: in Contents. */
+/* Read an element that ends below the root element. depth 1: in the root; 2: in Contents. */
 static int read_element(struct reading *reading, const struct xml *xml,
                         const struct xml_element *element)
 {

@@ -1,4 +1,4 @@
-/* What S3 servers answer: a page of a listing (ListObjectsV2), and errors. */
+/* Answers of S3 servers: a page of a listing (ListObjectsV2), and errors. */
 #ifndef EPOCHFS_CACHE_SOURCE_S3_LIST_H
 #define EPOCHFS_CACHE_SOURCE_S3_LIST_H
 
@@ -27,12 +27,12 @@ int s3_page_parse(const char *xml, size_t len, const char *what, struct s3_page 
 void s3_page_release(struct s3_page *page);
 #define AUTO_S3_PAGE AUTO(s3_page_release)
 
-/* What an error answer says; "": nothing. Control bytes are left out. */
+/* The content of an error answer; "": absent. Control bytes are left out. */
 struct s3_error {
     char code[64], message[256], region[64], endpoint[256];
 };
 
-/* false: it is none. */
+/* false: not an error answer. */
 bool s3_error_parse(const char *xml, size_t len, struct s3_error *ret);
 
 #endif

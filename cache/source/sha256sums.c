@@ -1,8 +1,8 @@
 /* SHA256SUMS.
  *
- * A line: 64 hexadecimal digits, a blank, a blank or '*', a name. Where a '\' stands before it all,
- * the name has "\\", "\n" and "\r" in it for such bytes. "./" before a name says nothing. A server
- * may send anything under that name: what is no such line is told and left out. */
+ * A line: 64 hexadecimal digits, a space, a space or '*', a name. If the line begins with '\', the
+ * name has "\\", "\n" and "\r" in it for these bytes. "./" before a name means nothing. A server
+ * may send anything under the name SHA256SUMS: lines of another form are reported and left out. */
 #include "cache/source/sha256sums.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static bool parse_hash(const char *text, uint8_t ret[static SHA256_LEN])
     return true;
 }
 
-/* The name as it is, into ret. NULL, or what is wrong. */
+/* Write the decoded name to ret. NULL, or what is wrong. */
 static const char *parse_name(const char *name, size_t len, bool escaped, char ret[static PATH_MAX])
 {
     size_t n = 0;

@@ -14,8 +14,9 @@ struct sum {
 };
 
 /* Read the next line of the text from *at (0 at first) on. 1 and *ret; 0: no more lines; -EINVAL:
- * the line cannot be used, *ret_why says why, for people; go on with the next one. -ENODATA: the
- * same, but nobody need be told: it is blank, a comment, or names a hidden file. */
+ * the line is unusable, and *ret_why says why, as text; the caller may go on with the next.
+ * -ENODATA: the line has no file and needs no report: it is empty, a comment, or names a hidden
+ * file. */
 int sums_next(const char *text, size_t len, size_t *at, struct sum *ret, const char **ret_why);
 
 #endif

@@ -12,12 +12,12 @@
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
 
-#define WHOLE_MOST (UINT64_C(256) << 10) /* of many files at once */
+#define WHOLE_MOST (UINT64_C(256) << 10) /* fetched whole: many small files at once */
 
 extern const struct remote remote_list, remote_file, remote_local, remote_http, remote_https,
     remote_s3;
 
-/* The first that takes SOURCE has it. */
+/* The first entry that takes SOURCE opens it. */
 static const struct remote *const remotes[] = {&remote_http, &remote_https, &remote_s3,
                                                &remote_list, &remote_file,  &remote_local};
 
@@ -52,7 +52,7 @@ int source_open(const char *spec, const struct source_options *options, struct s
 
     if (!source)
         return -ENOMEM;
-    while (!takes(remotes[i], spec)) /* the last one takes all */
+    while (!takes(remotes[i], spec)) /* the last entry takes all */
         i++;
     source->remote = remotes[i];
     source->within = (struct within){&source->roots, options->allow_outside, options->for_others};
@@ -77,7 +77,7 @@ void source_free(struct source *source)
         return;
     stage_free(source->stage);
     quota_close(source->quota);
-    credentials_free(source->credentials); /* whose requests http has made */
+    credentials_free(source->credentials); /* http, which used them, is gone */
     source_list_release(&source->known);
     text_release(&source->note);
     free(source->root);
@@ -158,7 +158,7 @@ void source_fetch_head(const struct source *source, const struct source_entry *e
     if (!source->stage || source_blob_packed(source, entry, &blob, NULL) < 0 ||
         unpack_find(&blob, cache, NULL) != -ENOENT)
         return;
-    if (entry->sha256) /* it is compared before anything of it is read */
+    if (entry->sha256) /* the file is compared before a reader gets bytes */
         whole = max_u64(whole, WHOLE_MOST);
     blob_fetch(blob, 0, blob->size <= whole ? blob->size : len, NULL);
 }

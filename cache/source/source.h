@@ -4,7 +4,7 @@
  * the one kind without a scheme. Files of this machine are read in place, or through a stage if the
  * user wants that; all others come through a stage (cache/stage/stage.h).
  *
- * A source is made by one thread and then constant, but for the lists that source_list() makes. */
+ * One thread makes a source. Then it is constant, except the lists that source_list() makes. */
 #ifndef EPOCHFS_CACHE_SOURCE_SOURCE_H
 #define EPOCHFS_CACHE_SOURCE_SOURCE_H
 
@@ -30,16 +30,16 @@ struct unpack_watch;
 struct remote {
     const char *scheme; /* "file://"; "" takes what no other scheme does */
 
-    /* Does it take SOURCE? NULL: if it starts with the scheme. */
+    /* Does this kind take SOURCE? NULL: it does if SOURCE begins with the scheme. */
     bool (*takes)(const char *spec);
 
-    /* rest: SOURCE without the scheme. Sets what is its own in source, which is zeroed but for
-     * remote and cache, and freed if it fails. */
+    /* Set the fields of this kind in source, which is zeroed except remote and cache. The caller
+     * frees source on failure. rest: SOURCE without the scheme. */
     int (*make)(struct source *source, const char *rest, const struct source_options *options,
                 struct diag *d);
-    bool ordered; /* list() gives the files in their order */
+    bool ordered; /* list() returns the files in their final order */
 
-    /* Every file below the source, in any order. sides: see source_list(). */
+    /* List every file below the source, in any order. sides: see source_list(). */
     int (*list)(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
     int (*open)(const struct source *source, const struct source_entry *entry,
@@ -48,54 +48,54 @@ struct remote {
     /* Add the folders on this machine that its files are in. NULL: none. 0 or -errno. */
     int (*roots)(const struct source *source, struct roots *ret);
 
-    /* See source_access(). NULL: everybody. */
+    /* See source_access(). NULL: everybody has access. */
     void (*access)(const struct source *source, const char *path, struct access *ret);
 
-    /* Of a source that is one file: add all files of its folder, and below, to ret, sorted; there
+    /* For a source that is one file: add all files of its folder, and below, to ret, sorted; there
      * may be many. 1; 0: they cannot be known, or are too many; or -ENOMEM. NULL: as 0. */
     int (*list_beside)(const struct source *source, struct source_list *ret);
 
-    bool far; /* not on this machine: source.known has all files, sorted */
+    bool far; /* SOURCE is not on this machine: source.known has all files, sorted */
 };
 
 struct source {
     const struct remote *remote;
-    struct cache_folder cache; /* a copy, with its room: what is staged goes there */
+    struct cache_folder cache; /* a copy, with its quota; staged files go there */
     char *root;         /* a path or URL without its scheme's sugar; of a local file: its folder; of
                            a list: all of it; of a remote file: its folder's URL, without a query */
-    char *spelled;      /* of a local path: as the user gave it */
+    char *spelled;      /* for a local path: as the user gave it */
     char *only_file;    /* SOURCE is this one file of root; NULL: it is a folder */
-    struct roots roots; /* of a local path and of a list: the folders that its files lie in */
-    struct within within; /* of these */
+    struct roots roots; /* for a local path and a list: the folders that its files lie in */
+    struct within within; /* of these roots */
 
-    struct unpack_watch *watch; /* of source_blob(); not owned; NULL: nobody */
+    struct unpack_watch *watch; /* for source_blob(); not owned; NULL: none */
 
-    struct quota *quota; /* owned; NULL: that of stage, or no limit */
-    struct stage *stage; /* through which files are read; NULL: they are read in place */
+    struct quota *quota; /* owned; NULL: the stage has it, or there is no limit */
+    struct stage *stage; /* files are read through it; NULL: they are read in place */
 
-    /* Of remotes: */
+    /* For remotes: */
     struct source_list known;
-    char *base;                      /* what URLs of files begin with; ends with '/' */
+    char *base;                      /* prefix of the URLs of files; ends with '/' */
     struct http *http;               /* belongs to stage */
-    struct credentials *credentials; /* NULL: it needs none; owned */
-    struct beside *beside;           /* of one file that may name others; else NULL */
-    char *listing;    /* of S3: the URL of a page of the listing, without its query */
-    struct text note; /* what is odd, for people, a line each */
+    struct credentials *credentials; /* owned; NULL: none needed */
+    struct beside *beside;           /* for one file that may name others; otherwise NULL */
+    char *listing;    /* for S3: the URL of a page of the listing, without its query */
+    struct text note; /* what is odd, one line each, for the log */
 };
 
-/* spec: as the user gave it. Of a remote it reads the list of files, and waits for that. 0; -ENOENT
- * and others with the reason in d. */
+/* Open a source. spec: as the user gave it. For a remote this reads the list of files, and blocks
+ * until it is there. 0; -ENOENT and others with the reason in d. */
 int source_open(const char *spec, const struct source_options *options, struct source **ret,
                 struct diag *d);
 
-/* All blobs and openers of it must be gone. Takes NULL. */
+/* All its blobs and openers must be freed before. Takes NULL. */
 void source_free(struct source *source);
 
-/* What was found odd when it was opened: lines for the log; "": nothing. Valid as long as source.
- */
+/* What was odd when the source was opened: lines for the log; "": nothing. Valid as long as
+ * source. */
 const char *source_note(const struct source *source);
 
-/* Where the credentials come from, for people, without any secret; "": there are none. */
+/* Where the credentials come from, as text without any secret; "": there are none. */
 void source_credentials(const struct source *source, char *ret, size_t capacity);
 
 /* See stage_rest(), stage_begin(), stage_end(). */
@@ -117,7 +117,7 @@ static inline void source_end(struct source *source)
         stage_end(source->stage);
 }
 
-/* SOURCE as it is shown: absolute. The caller frees it; NULL: no memory. */
+/* SOURCE as messages show it: absolute. The caller frees it; NULL: no memory. */
 char *source_name(const struct source *source);
 
 /* All files, recursively. Unreadable ones are listed with their error. Where SOURCE names files,
@@ -126,21 +126,21 @@ char *source_name(const struct source *source);
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
 
-/* Have the first len bytes of a file brought here, if they are not, and do not wait. All of it, if
- * it has no more than `whole` bytes. */
+/* Begin to fetch the first len bytes of a file if they are not here, without waiting. Fetches all
+ * of a file of at most `whole` bytes. */
 void source_fetch_head(const struct source *source, const struct source_entry *entry,
                        const struct cache_folder *cache, uint64_t len, uint64_t whole);
 
-/* The same of the file that SOURCE is, before source_list(), if it is one of a remote. */
+/* The same for the file that SOURCE is, before source_list(), if it is a remote file. */
 void source_fetch_only(const struct source *source, const struct cache_folder *cache, uint64_t len,
                        uint64_t whole);
 
-/* The bytes of a file as blob, unpacked: .gz and .xz are recognised by content and unpacked once
+/* The bytes of a file as a blob, unpacked: .gz and .xz are recognised by content, and unpacked once
  * into the cache folder. The caller frees *ret_blob. */
 int source_blob(const struct source *source, const struct source_entry *entry,
                 struct cache_folder *cache, struct blob **ret_blob, struct diag *d);
 
-/* The same as it is stored. */
+/* The same bytes as they are stored. */
 int source_blob_packed(const struct source *source, const struct source_entry *entry,
                        struct blob **ret_blob, struct diag *d);
 
@@ -154,8 +154,8 @@ static inline void source_scope_end(struct source **source)
 int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
                     struct source_list *ret);
 
-/* With allow_other: who may read the file or list the folder called path, relative to SOURCE. Where
- * that is not known, as of a remote: everybody. */
+/* With allow_other: who may read the file or list the folder at path, relative to SOURCE. If that
+ * is unknown, as for a remote: everybody. */
 void source_access(const struct source *source, const char *path, struct access *ret);
 
 /* Open the file at path as a blob called name, to be read in place, or through stage if it is not

@@ -1,9 +1,9 @@
 /* Web servers: http:// and https://.
  *
- * HTTP has no listings. The files below SOURCE are those that -o files= names; else those of a
- * SHA256SUMS; else those of the server's index pages, folder by folder; else SOURCE is a file.
- * A URL with a query is a file: so are presigned ones. The query goes to the server and nowhere
- * else. */
+ * HTTP has no listings. The files below SOURCE are those that -o files= names; without it those of
+ * a SHA256SUMS; without that those of the server's index pages, folder by folder. If there is none
+ * of these, SOURCE is a file. A URL with a query is a file: so are presigned ones. Only the server
+ * gets the query. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 
 #define DEPTH_MOST   16
 #define ENTRIES_MOST 100000
-#define BESIDE_MOST  20000 /* entries, where SOURCE is one file */
+#define BESIDE_MOST  20000 /* entries, if SOURCE is one file */
 #define BESIDE_PAGES 64
 
-/* A text that is asked for ahead; request NULL: it is not. */
+/* A text requested ahead; request NULL: none. */
 struct ahead {
     char *url;
     struct http_ahead *request;
@@ -45,7 +45,7 @@ static void ask_ahead(const struct source *source, const char *url, size_t base_
             source->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
 }
 
-/* A text below base, which may have been asked for. 0 or -errno with the reason in d. */
+/* Get a text below base, which may have been requested ahead. 0 or -errno with the reason in d. */
 static int get_below(const struct source *source, const char *path, struct ahead *ahead,
                      struct text *ret, struct diag *d)
 {
@@ -66,8 +66,8 @@ static int get_below(const struct source *source, const char *path, struct ahead
                             ret, d);
 }
 
-/* The files and sums of a SHA256SUMS. ahead: of it, may be NULL. 1: there is one; 0: there is none;
- * or -errno. */
+/* Read the files and sums of a SHA256SUMS. ahead: its request, may be NULL. 1: there is one; 0:
+ * there is none; or -errno. */
 static int read_sums(struct source *source, bool lists, struct ahead *ahead, struct diag *d)
 {
     AUTO_TEXT struct text sums = {0};
@@ -85,7 +85,7 @@ static int read_sums(struct source *source, bool lists, struct ahead *ahead, str
 
 /* ---- index pages ---- */
 
-/* Folders that are still to be looked at, relative to SOURCE, "" or with '/' at the end. */
+/* The folders to look at, relative to SOURCE, "" or with '/' at the end. */
 struct crawl {
     struct source *source;
     char **folder; /* [n] */
@@ -127,7 +127,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of folders that a page has named more than once, keep one. */
+/* Remove duplicates of folders that a page has named more than once. */
 static void crawl_unique(struct crawl *crawl, size_t first)
 {
     size_t kept = first;
@@ -168,7 +168,7 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
     return crawl_add(crawl, folder, link->name);
 }
 
-/* All links of a page. *ret_links: how many. */
+/* Take all links of a page. *ret_links: how many. */
 static int use_page(struct crawl *crawl, const char *folder, const struct text *page,
                     size_t *ret_links, struct diag *d)
 {
@@ -184,7 +184,7 @@ static int use_page(struct crawl *crawl, const char *folder, const struct text *
     }
     for (*ret_links = 0; r == 0 && index_page_next(page->data, page->len, whole, &at, &link);) {
         if (!strcmp(link.name, last.name))
-            continue; /* a picture and a text, one link each */
+            continue; /* an icon and a text, one link each */
         ++*ret_links;
         last = link;
         r = use_link(crawl, folder, &link, d);
@@ -193,7 +193,7 @@ static int use_page(struct crawl *crawl, const char *folder, const struct text *
     return r;
 }
 
-/* A page that cannot be had: its folder is listed with the error. */
+/* List the folder of a page that cannot be fetched, with the error. */
 static int add_broken(struct crawl *crawl, const char *folder, const char *why)
 {
     AUTO_FREE char *path = strndup(folder, strlen(folder) - 1);
@@ -201,7 +201,8 @@ static int add_broken(struct crawl *crawl, const char *folder, const char *why)
     return path ? remote_add(crawl->source, path, NULL, NULL, why) : -ENOMEM;
 }
 
-/* The page of SOURCE itself must be there; is it one? sure: only what surely is one counts. */
+/* Fetch the page of SOURCE itself, which must exist: is it an index page? sure: it must certainly
+ * be one. */
 static int use_first(struct crawl *crawl, bool sure, struct diag *d)
 {
     AUTO_TEXT struct text page = {0};
@@ -216,7 +217,7 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
     return r < 0 ? r : links || index_page_is(page.data, page.len);
 }
 
-/* 1: there are index pages, and all were read; 0: there are none; or -errno. */
+/* Read all index pages. 1: done; 0: there are none; or -errno. */
 static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 {
     int r = use_first(crawl, sure, d);
@@ -251,8 +252,8 @@ static int read_index(struct source *source, bool sure, struct ahead *first, str
     return crawl_all(&crawl, sure, d);
 }
 
-/* A list that is not that of a mount is made in a source of its own, which has the rest from the
- * other. */
+/* A list beside the mount's own is made in a separate source, which shares the rest with the first
+ * one. */
 static int http_list_beside(const struct source *of, struct source_list *ret)
 {
     struct source source = {
@@ -276,8 +277,8 @@ static int http_list_beside(const struct source *of, struct source_list *ret)
 
 /* ---- what SOURCE is ---- */
 
-/* 1: SOURCE is a folder, whose files are known now; 0: it is none; or -errno. The page is asked for
- * ahead: it is short where it is wanted soon. */
+/* Try SOURCE as a folder. 1: it is one, and its files are known now; 0: it is not; or -errno.
+ * Requests the index page ahead, while it looks for SHA256SUMS. */
 static int open_folder(struct source *source, bool sure, struct diag *d)
 {
     AUTO_AHEAD struct ahead page;
@@ -313,7 +314,7 @@ static int open_named(struct source *source, const char *files, struct diag *d)
     return r == -ENOMEM ? r : 0;
 }
 
-/* The URL is one file, of which version is known. */
+/* The URL is one file with a known version. */
 static int open_file(struct source *source, const char *url, const struct url_parts *at,
                      const struct remote_version *version, struct diag *d)
 {
@@ -336,8 +337,8 @@ static int open_file(struct source *source, const char *url, const struct url_pa
     return remote_set_file(source, name, url, version);
 }
 
-/* Does the server's answer for a URL without '/' at its end look like a file's? Pages that it makes
- * have no times. */
+/* Does the server's answer to a URL without '/' at its end look like a file? Pages that the server
+ * makes have no times. */
 static bool is_surely_file(const struct remote_version *version)
 {
     return *version->etag || version->mtime.tv_sec;
@@ -345,7 +346,7 @@ static bool is_surely_file(const struct remote_version *version)
 
 #define ADVICE_SIZE 400
 
-/* What helps against -EPERM (401) and -EACCES (403), "": nothing that is known. */
+/* Advice against -EPERM (401) and -EACCES (403); "": none. */
 static const char *advice_of_users(const struct source *source, int r, char ret[static ADVICE_SIZE])
 {
     char origin[300];
@@ -361,7 +362,8 @@ static const char *advice_of_users(const struct source *source, int r, char ret[
     return ret;
 }
 
-/* The folder's page could not be had: what helps where a server shows none. why: of the request. */
+/* The folder's page cannot be fetched: say what helps where a server shows none. why: the request's
+ * error. */
 static int no_listing(const struct source *source, int r, const struct diag *why, struct diag *d)
 {
     char users[ADVICE_SIZE];
@@ -375,7 +377,7 @@ static int no_listing(const struct source *source, int r, const struct diag *why
                     source->root, r ? " (" : "", r ? diag_text(why, r) : "", r ? ")" : "", users);
 }
 
-/* A URL that may be a file's or a folder's. */
+/* Open a URL that may name a file or a folder. */
 static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
                         struct diag *d)
 {

@@ -79,7 +79,7 @@ int within_open_real(const char *real, int *ret_fd, struct stat *ret_st)
 
     if (fd < 0 && errno != ENOSYS && errno != EPERM)
         return -errno;
-    if (fd < 0) { /* a kernel before 5.6, or a filter of a container */
+    if (fd < 0) { /* a kernel before 5.6, or a container's filter */
         r = file_open(real, &fd, ret_st);
         if (r == 0)
             r = within_real_path(fd, real, found);

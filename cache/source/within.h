@@ -1,6 +1,6 @@
-/* Whether what was opened lies in SOURCE. A name says nothing of that: any part of it may be a
- * symbolic link, and become one between a look and an open. So a file is opened first, and then
- * the kernel is asked where it lies. */
+/* Does an opened file lie in SOURCE? Its name does not tell: any part of it may be a symbolic link,
+ * or become one between a look and an open. So the file is opened first, and then the kernel is
+ * asked where it lies. */
 #ifndef EPOCHFS_CACHE_SOURCE_WITHIN_H
 #define EPOCHFS_CACHE_SOURCE_WITHIN_H
 
@@ -13,12 +13,12 @@
 
 struct within {
     const struct roots *roots;
-    bool allow_outside; /* -o allow_outside: nothing is refused */
+    bool allow_outside; /* -o allow_outside: no file is refused */
     bool for_others;    /* allow_other */
 };
 
-/* Where the open file or folder lies: absolute, without links. path, as it was opened, is asked
- * where there is no /proc. 0 or -errno. */
+/* Find where the open file or folder lies: absolute, without links. Without /proc, path as it was
+ * opened is resolved instead. 0 or -errno. */
 int within_real_path(int fd, const char *path, char ret[static PATH_MAX]);
 
 /* Does fd, opened as path and called name, lie in a root? 0; -EXDEV: it does not, or another
@@ -26,12 +26,12 @@ int within_real_path(int fd, const char *path, char ret[static PATH_MAX]);
 int within_check(const struct within *within, int fd, const char *path, const char *name,
                  struct diag *d);
 
-/* The same of an absolute path without links. */
+/* The same for an absolute path without links. */
 int within_check_real(const struct within *within, const char *real, const char *name,
                       struct diag *d);
 
-/* With allow_other, what is left of mode, of a file opened as path: only who can get there may read
- * it (cache/source/access.h). real: where it lies; NULL: fd is asked. */
+/* With allow_other, limit the mode of a file opened as path: only users that can get there may read
+ * it (cache/source/access.h). real: where it lies; NULL: ask the kernel by fd. */
 unsigned within_mode(const struct within *within, int fd, const char *path, const char *real,
                      const struct stat *st);
 

@@ -102,8 +102,8 @@ void file_count_locked(struct file *file, uint64_t block);
 /* Keep the staged file open until file_put(). 0 or -errno with the reason in d. No lock held. */
 int file_take(struct file *file, struct diag *d);
 
-/* Close a file that is in memory for want of disk space, if nobody uses it: the next file_take()
- * tries the disk again. */
+/* Close an unused file that is in memory because the disk was full: the next file_take() tries the
+ * disk again. */
 void file_try_disk(struct file *file);
 void file_put(struct file *file);
 

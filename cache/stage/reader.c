@@ -136,7 +136,7 @@ static int check_first(struct file *file)
     return r;
 }
 
-/* The file could not be taken: try again, this time for the reason. */
+/* The file could not be taken: try again, to get the reason. */
 static int take_again(struct file *file)
 {
     struct diag reason = DIAG_INIT;

@@ -372,7 +372,7 @@ static int full_trouble_locked(const struct stage *stage, bool is_blocked, struc
         (unsigned long long)atomic_load(&stage->counters.total_bytes));
 }
 
-/* Of descriptors or memory there may be more later. */
+/* Descriptors or memory may be free later. */
 static bool is_momentary(int r)
 {
     return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN || r == -EINTR;

@@ -116,8 +116,8 @@ void stage_end(struct stage *stage);
  * -ENOSPC: no space; -EREMOTEIO and others: failed, with the reason in d. */
 int stage_wait(struct stage *stage, int ms, struct diag *d);
 
-/* Read every block that is here and compare its checksum; read files whose SHA-256 is known as a
- * whole, too. Skips files for which blob_done() was called. progress (may be NULL) is called now
+/* Read every block that is here and compare its checksum. Compare whole files whose SHA-256 is
+ * known, too. Skips files for which blob_done() was called. progress (may be NULL) is called now
  * and then with the bytes done. 0: all is here and right; -ENODATA: something is missing; -EBADMSG:
  * something is wrong; with the reason in d. */
 int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes), void *ctx,
@@ -156,8 +156,8 @@ void stage_needs_changed(struct stage *stage, bool jumped);
 /* Receives reports of how the remote does. Any thread of the stage or its transport calls it, no
  * lock held; it must not block. */
 struct stage_listener {
-    /* A file failed: -EREMOTEIO, or an error that is not the remote's fault: -ESTALE, -EBADMSG
-     * ... */
+    /* A file failed: -EREMOTEIO, or -ESTALE, -EBADMSG and others, which are not the remote's
+     * fault. */
     void (*failed)(void *ctx, int error, const char *reason);
     void (*answered)(void *ctx); /* the first transfer that succeeds after a failure */
     void *ctx;
