@@ -48,7 +48,7 @@ struct http_loop {
     pthread_t thread;
     /* Any thread: */
     atomic_bool poked; /* a request has been stopped or paused */
-    /* The loop's thread, and http_loop_free(): */
+    /* For the loop's thread and http_loop_free(): */
     struct http_request *waiting, **waiting_end;
     struct http_active *active;
     unsigned counted; /* active and not paused */

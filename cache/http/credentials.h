@@ -41,8 +41,8 @@ void credentials_set_region(struct credentials *credentials, const char *region)
 /* endpoint_url of the profile; the caller frees it. 1; 0: there is none; or -errno. */
 int credentials_endpoint(const struct credentials *credentials, char **ret);
 
-/* Where the secrets that were last given come from: "environment", "profile x of
- * ~/.aws/credentials", "container endpoint", "instance endpoint", "anonymous". */
+/* The place of the last secrets given: "environment", "profile x of ~/.aws/credentials", "container
+ * endpoint", "instance endpoint", "anonymous". */
 void credentials_origin(struct credentials *credentials, char *ret, size_t capacity);
 
 #endif

@@ -28,7 +28,7 @@ enum http_end {
 };
 
 struct http_request {
-    /* Set by its maker, constant from http_request_start() on: */
+    /* The caller sets these; constant from http_request_start() on: */
     const char *url;
     const char *method;               /* NULL: GET */
     const char *const *headers;       /* "Name: value", NULL-terminated; NULL: none */
@@ -37,7 +37,7 @@ struct http_request {
     int64_t limit_ns;                 /* of all of it; 0: none */
     bool plain;                       /* no proxy */
     bool at_once;                     /* starts even while `jobs` requests are active */
-    struct http_signature *signature; /* NULL: unsigned. Taken over if it starts. */
+    struct http_signature *signature; /* owned once started; NULL: unsigned */
     /* The loop's thread calls these, no lock held. head: before the first byte of the body of a
      * reply with status 2xx; body: a piece of it. false: stop. body NULL: the body is not wanted; a
      * long one is given up. */

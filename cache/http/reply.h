@@ -32,8 +32,8 @@ struct http_reply {
     char location[4096];
 };
 
-/* One line of a head, with or without its end; a line "HTTP/..." begins a head anew. Lines behind
- * the empty one that ends a head (trailers) are ignored. now_s: since 1970. */
+/* Parse one line of a head, with or without its line end; a line "HTTP/..." begins a head anew.
+ * Lines behind the empty one that ends a head (trailers) are ignored. now_s: since 1970. */
 void http_reply_line(struct http_reply *reply, const char *line, size_t len, int64_t now_s);
 
 /* Is it a redirect with a target? */
@@ -65,10 +65,10 @@ int http_reply_version(const struct http_reply *reply, bool part, const char *na
 /* The code of an S3 error document: "ExpiredToken"; "": not such a document. */
 void http_error_code(const char *body, size_t len, char ret[static 64]);
 
-/* A date of HTTP, in one of its three spellings, as seconds since 1970. */
+/* Parse a date of HTTP, in one of its three forms, as seconds since 1970. */
 bool http_date_parse(const char *text, int64_t *ret);
 
-/* Retry-After as ms, at most HTTP_RETRY_MOST_MS; 0: it cannot be read. */
+/* Parse Retry-After as ms, at most HTTP_RETRY_MOST_MS; 0: it cannot be read. */
 uint64_t http_retry_parse(const char *text, int64_t now_s);
 
 /* The URL without what messages must not show: user info, query, fragment. Cut to capacity. */

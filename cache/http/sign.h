@@ -37,7 +37,7 @@ struct http_signing {
     /* Guarded by lock: */
     bool asking;                   /* a thread asks the signer */
     struct http_signature *latest; /* held; NULL: none, or no longer valid */
-    uint64_t number, expired;      /* expired: the number of the first that the server called so */
+    uint64_t number, expired; /* expired: the number of the first that the server called expired */
     struct http_signing_wait *waiting;
     bool running, ending; /* the signing thread */
     pthread_t thread;

@@ -15,7 +15,7 @@ unsigned access_bits(const char *path, const struct stat *st)
     return st->st_mode & (has_acl ? 0700 : 0777);
 }
 
-/* The same, from the folder on that is the first root_len bytes of path. */
+/* The same, for the folders from the first root_len bytes of path on. */
 static unsigned on_way(const char *path, size_t root_len, unsigned uid, unsigned gid)
 {
     const char *slash = strrchr(path, '/');

@@ -15,8 +15,8 @@ struct stat;
 unsigned access_on_way(const struct roots *roots, const char *path, const char *real, unsigned uid,
                        unsigned gid);
 
-/* The permission bits of a file or folder. Where it has an ACL, those of its owner only: the others
- * do not say what they seem to. */
+/* The permission bits of a file or folder. If it has an ACL, only those of its owner: with an ACL
+ * the other bits mean something else. */
 unsigned access_bits(const char *path, const struct stat *st);
 
 /* Who may list the folder at path (0444) and pass it (0111), or read the file. If path does not

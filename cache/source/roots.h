@@ -1,4 +1,4 @@
-/* The folders that SOURCE consists of, and what lies in them. */
+/* The folders that SOURCE consists of, and whether a path lies in one. */
 #ifndef EPOCHFS_CACHE_SOURCE_ROOTS_H
 #define EPOCHFS_CACHE_SOURCE_ROOTS_H
 
@@ -16,7 +16,7 @@ struct roots {
     size_t n;
 };
 
-/* The roots of a source. 0 or -errno. */
+/* Find the roots of a source. 0 or -errno. */
 int roots_init(struct roots *ret, const struct source *source);
 void roots_release(struct roots *roots);
 #define AUTO_ROOTS AUTO(roots_release)

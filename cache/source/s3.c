@@ -57,7 +57,7 @@ static int split(struct s3 *s3, const char *rest, struct diag *d)
     return s3->bucket ? 0 : -ENOMEM;
 }
 
-/* From the options, the environment, or the profile. */
+/* Find the endpoint in the options, the environment, or the profile. */
 static int find_endpoint(struct s3 *s3, struct diag *d)
 {
     const char *names[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, *given;

@@ -26,9 +26,9 @@ struct credentials;
 struct beside;
 struct unpack_watch;
 
-/* How a kind of source works. */
+/* The table of functions of a kind of source. */
 struct remote {
-    const char *scheme; /* "file://"; "" takes what no other scheme does */
+    const char *scheme; /* "file://"; "": takes every SOURCE that no other kind takes */
 
     /* Does this kind take SOURCE? NULL: it does if SOURCE begins with the scheme. */
     bool (*takes)(const char *spec);
@@ -61,11 +61,11 @@ struct remote {
 struct source {
     const struct remote *remote;
     struct cache_folder cache; /* a copy, with its quota; staged files go there */
-    char *root;         /* a path or URL without its scheme's sugar; of a local file: its folder; of
-                           a list: all of it; of a remote file: its folder's URL, without a query */
-    char *spelled;      /* for a local path: as the user gave it */
-    char *only_file;    /* SOURCE is this one file of root; NULL: it is a folder */
-    struct roots roots; /* for a local path and a list: the folders that its files lie in */
+    char *root;      /* a path or URL without its scheme's extras; of a local file: its folder; of a
+                        list: all of it; of a remote file: its folder's URL, without a query */
+    char *spelled;   /* for a local path: as the user gave it */
+    char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
+    struct roots roots;   /* for a local path and a list: the folders that its files lie in */
     struct within within; /* of these roots */
 
     struct unpack_watch *watch; /* for source_blob(); not owned; NULL: none */
@@ -120,9 +120,9 @@ static inline void source_end(struct source *source)
 /* SOURCE as messages show it: absolute. The caller frees it; NULL: no memory. */
 char *source_name(const struct source *source);
 
-/* All files, recursively. Unreadable ones are listed with their error. Where SOURCE names files,
- * those beside them are listed, too, whose name is one of theirs and one of sides, suffixes ended
- * by NULL; either may be packed. */
+/* List all files, recursively. Unreadable ones are listed with their error. If SOURCE names files,
+ * the list has the files beside them, too, whose name is one of theirs followed by one of sides,
+ * suffixes ended by NULL; either may be packed. */
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
 

@@ -35,7 +35,7 @@ int within_check_real(const struct within *within, const char *real, const char 
 unsigned within_mode(const struct within *within, int fd, const char *path, const char *real,
                      const struct stat *st);
 
-/* file_open() of an absolute path without links: -ELOOP if there are some by now. */
+/* file_open() of an absolute path without links: -ELOOP if it has links by then. */
 int within_open_real(const char *real, int *ret_fd, struct stat *ret_st);
 
 #endif

@@ -7,8 +7,8 @@
 
 #define DROP_AT_ONCE 64 /* ranges: readers of the file wait until a drop ends */
 
-/* keep=plan also drops blocks that are on disk but were not looked at yet, and none that a reader
- * waits for. */
+/* keep=plan also drops blocks that are on disk but were not looked at yet, but never one that a
+ * reader waits for. */
 static bool may_drop_locked(struct file *file, uint64_t block)
 {
     uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);

@@ -190,7 +190,7 @@ static bool is_in_memory(struct file *file, uint64_t block)
            overflow_has(&file->stage->overflow, file, block);
 }
 
-/* May a run bring the block, which is not on disk? */
+/* May a run fetch this block, which is not on disk? */
 static bool may_come(struct file *file, uint64_t block)
 {
     enum block_state state = file_state(file, block);

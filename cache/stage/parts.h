@@ -130,21 +130,21 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t mo
 #define DEMAND_BYTES (UINT64_C(4) << 20) /* bytes of a run that readers wait for */
 #define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take besides its blocks */
 #define AHEAD_RUN    (UINT64_C(4) << 20) /* bytes of a run that is fetched ahead */
-#define BACKOFF_MS   200                 /* the first time that a run sleeps for */
+#define BACKOFF_MS   200                 /* how long a run sleeps the first time */
 
 /* The first and the next run of a file with some of the blocks [first, end), as
  * wait_first_locked(). */
 struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end);
 struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end);
 
-/* Put a run into the list of that state. */
+/* Move a run to the list of that state. */
 void run_move_locked(struct run *run, enum run_state state);
 void run_sleep_locked(struct run *run, int64_t until);
 
 /* Queue the runs whose sleep is over. Returns when to call this again. */
 int64_t runs_wake_asleep_locked(struct stage *stage, int64_t now);
 
-/* The run has blocks [first, first + n) from now on. */
+/* Set the run's blocks to [first, first + n). */
 void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n);
 
 /* When the run last made progress, monotonic_ns(). It must not be stopping. This function alone

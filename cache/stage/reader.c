@@ -326,7 +326,7 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
 
 /* ---- the rest of a blob ---- */
 
-/* All of a block has been used. */
+/* Readers have used all of a block. */
 static void pass_block(struct file *file, uint64_t block)
 {
     bool is_here;

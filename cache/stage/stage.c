@@ -352,7 +352,7 @@ static int file_trouble(const struct file *file, struct diag *d)
                                         file->blob.name);
 }
 
-/* Why what has come cannot be kept. 0: that may end soon. */
+/* Why what has come cannot be kept. 0: the reason may end soon. */
 static int full_trouble_locked(const struct stage *stage, bool is_blocked, struct diag *d)
 {
     int r = stage->full_error;

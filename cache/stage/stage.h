@@ -1,4 +1,4 @@
-/* The stage: brings blocks of remote files to this node's disk, and gives blobs that read them.
+/* The stage: brings blocks of remote files to this node's disk, and provides blobs that read them.
  *
  * Blocks that readers wait for come before all others. In the background the stage fetches the
  * files whole, in their order, while there is space. Each block is fetched once, by one of all the
@@ -47,7 +47,7 @@ struct stage_options {
     bool (*is_done)(const struct blob *blob, const struct cache_folder *cache);
 };
 
-/* Upper ends of the classes of waiting times, in ms; the last class has none. */
+/* Upper bounds of the classes of waiting times, in ms; the last class has none. */
 #define STAGE_WAIT_CLASSES 12
 extern const unsigned stage_wait_ms[STAGE_WAIT_CLASSES];
 

@@ -105,7 +105,7 @@ struct file {
     uint64_t gave_up_first, gave_up_end;
     int64_t elsewhere_since; /* when an ELSEWHERE block last came */
     uint64_t last_end;       /* byte behind the last demand */
-    unsigned in_sequence;    /* reads that went on where the one before ended */
+    unsigned in_sequence;    /* reads that went on where the previous one ended */
     uint64_t ahead_end;      /* byte up to which blocks were fetched ahead */
     uint64_t ahead_bytes;    /* how far to fetch ahead; 0: reads are not in sequence */
     int64_t rest_until;      /* the background leaves the file alone until then */
@@ -114,7 +114,7 @@ struct file {
 
 enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
 
-/* Blocks that are fetched by one transfer after another until all have come.
+/* Blocks fetched by one transfer after another until all have come.
  *
  * QUEUED -> ACTIVE       runs_start()       a connection is free
  * ACTIVE -> ASLEEP       run_settle()       it failed; the next try is at wake_at
@@ -135,7 +135,7 @@ struct run {
     /* Guarded by stage->lock: */
     struct run *next, *previous; /* in the list of its state */
     struct range blocks;         /* in file->runs, while it is in a list: [first, first + n) */
-    struct range alarm;          /* in stage->asleep, while it sleeps: [wake_at, ...) */
+    struct range alarm;          /* in stage->alarms, while it sleeps: [wake_at, ...) */
     enum run_state state;
     enum run_phase phase;
     unsigned begun;      /* how often */
@@ -250,7 +250,7 @@ struct stage {
     pthread_t thread;
     bool runs, resting, begun;
     bool kicked;     /* there may be something to do */
-    struct file *at; /* where the background goes on; NULL: at the first */
+    struct file *at; /* where the background goes on; NULL: at the first file */
     uint64_t at_block;
     int full_error;     /* why what has come could not be kept; 0: it could */
     int64_t full_until; /* when to look again */
@@ -259,12 +259,12 @@ struct stage {
     bool saw_missing;   /* in this turn through the files */
     bool added;         /* files, since it began */
     uint64_t missed;    /* blocks found missing or forgotten, ever; */
-    uint64_t missed_at; /* of them those when this turn began */
-    int64_t budget_ns;  /* rate=: nothing in the background before */
-    uint64_t run_bytes; /* of a run, adapted to the speed */
-    double wait_ns;     /* for the first byte of a transfer; 0: not measured yet */
-    double byte_ns;     /* for each byte behind the first ones, on one connection */
-    unsigned refusals;  /* of more than jobs at once, lately */
+    uint64_t missed_at; /* their number when this turn began */
+    int64_t budget_ns;  /* rate=: the background waits until then */
+    uint64_t run_bytes; /* bytes of a run, adapted to the speed */
+    double wait_ns;     /* wait for the first byte of a transfer; 0: not measured yet */
+    double byte_ns;     /* time for each byte after the first ones, on one connection */
+    unsigned refusals;  /* recent refusals of more than `jobs` at once */
     int64_t refused_at; /* the last one */
     struct guided guided;
     struct keeping keeping;

@@ -32,7 +32,7 @@ struct remote_version {
     uint64_t size;
     struct timespec mtime; /* {0}: not reported */
     char etag[160];        /* as the server spells it, with quotes; "": none */
-    bool whole_only;       /* the server gives no parts of files */
+    bool whole_only;       /* the server sends no parts of files */
 };
 
 enum transfer_end {
@@ -40,7 +40,7 @@ enum transfer_end {
     TRANSFER_AGAIN,   /* it may work later: the server is gone or busy, the connection broke */
     TRANSFER_CHANGED, /* the file is another version now */
     TRANSFER_REFUSED, /* a retry would not help: forbidden, not there, not trusted */
-    TRANSFER_WHOLE,   /* the server gives this file as a whole only */
+    TRANSFER_WHOLE,   /* the server sends this file as a whole only */
     TRANSFER_STOPPED, /* by transport_stop() or by data() */
 };
 
