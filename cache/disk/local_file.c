@@ -23,11 +23,14 @@ bool file_version_is(const struct file_version *version, const struct stat *st)
 
 int file_version_text(const struct file_version *version, char **ret)
 {
-    return asprintf(ret, "local %llu %llu %llu %lld.%09ld", (unsigned long long)version->dev,
-                    (unsigned long long)version->ino, (unsigned long long)version->size,
-                    (long long)version->mtime.tv_sec, version->mtime.tv_nsec) < 0
-               ? -ENOMEM
-               : 0;
+    char *text;
+
+    if (asprintf(&text, "local %llu %llu %llu %lld.%09ld", (unsigned long long)version->dev,
+                 (unsigned long long)version->ino, (unsigned long long)version->size,
+                 (long long)version->mtime.tv_sec, version->mtime.tv_nsec) < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
 }
 
 int file_open(const char *path, int *ret_fd, struct stat *ret_st)

@@ -385,8 +385,12 @@ static int stage_check(const struct blob *blob)
 static int stage_identity(const struct blob *blob, char **ret)
 {
     const struct file *file = file_of(blob);
+    char *text;
 
-    return asprintf(ret, "%s %s", file->key, file->version_text) < 0 ? -ENOMEM : 0;
+    if (asprintf(&text, "%s %s", file->key, file->version_text) < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
 }
 
 static void stage_blob_free(struct blob *blob)

@@ -192,11 +192,14 @@ static uint64_t hash_text(const char *text)
 /* A text that differs between two versions of a file. */
 static int describe_version(const struct remote_version *version, char **ret)
 {
-    return asprintf(ret, "%llu %s %lld.%09ld", (unsigned long long)version->size, version->etag,
-                    *version->etag ? 0LL : (long long)version->mtime.tv_sec,
-                    *version->etag ? 0L : version->mtime.tv_nsec) < 0
-               ? -ENOMEM
-               : 0;
+    char *text;
+
+    if (asprintf(&text, "%llu %s %lld.%09ld", (unsigned long long)version->size, version->etag,
+                 *version->etag ? 0LL : (long long)version->mtime.tv_sec,
+                 *version->etag ? 0L : version->mtime.tv_nsec) < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
 }
 
 /* The size comes from a server: check it. */

@@ -116,13 +116,15 @@ static int index_identity(const struct libsvm_file *file, char **ret)
 {
     AUTO_FREE char *identity = NULL;
     int r = blob_identity(file->blob, &identity);
+    char *text;
 
     if (r < 0)
         return r;
-    return asprintf(ret, "libsvm 1 %s columns=%u skip=%d", identity, file->columns,
-                    file->skip_bad) < 0
-               ? -ENOMEM
-               : 0;
+    if (asprintf(&text, "libsvm 1 %s columns=%u skip=%d", identity, file->columns, file->skip_bad) <
+        0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
 }
 
 static void totals_to_about(const struct libsvm_totals *t, uint64_t ret[static ROW_INDEX_ABOUT])

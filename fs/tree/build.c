@@ -199,6 +199,7 @@ static int compare_fixed(const void *a, const void *b)
 static int folder_path(const struct tree *tree, size_t i, char **ret)
 {
     AUTO_FREE char *above = NULL;
+    char *text;
     int r;
 
     if (i == 0) {
@@ -208,7 +209,10 @@ static int folder_path(const struct tree *tree, size_t i, char **ret)
     r = folder_path(tree, tree->fixed[i].parent, &above);
     if (r < 0)
         return r;
-    return asprintf(ret, "%s%s%s", above, *above ? "/" : "", tree->fixed[i].name) < 0 ? -ENOMEM : 0;
+    if (asprintf(&text, "%s%s%s", above, *above ? "/" : "", tree->fixed[i].name) < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
 }
 
 static int add_folder_children(struct builder *b, size_t i)

@@ -78,16 +78,18 @@ static int index_identity(const struct kaldi_table *table, char **ret)
 {
     AUTO_FREE char *identity = NULL;
     int r = blob_identity(table->blob, &identity);
+    char *text;
 
     if (r < 0)
         return r;
-    return asprintf(ret, "kaldi %d %s type=%d kind=%d options=%d folder=%s", VERSION, identity,
-                    table->type, table->kind,
-                    table->permissive | table->sorted << 1 | table->opener->runs_commands << 2 |
-                        table->opener->reads_outside << 3,
-                    table->folder) < 0
-               ? -ENOMEM
-               : 0;
+    if (asprintf(&text, "kaldi %d %s type=%d kind=%d options=%d folder=%s", VERSION, identity,
+                 table->type, table->kind,
+                 table->permissive | table->sorted << 1 | table->opener->runs_commands << 2 |
+                     table->opener->reads_outside << 3,
+                 table->folder) < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
 }
 
 /* Load the index that an earlier mount kept. 1: loaded; 0: there is none, it is damaged, or a file
@@ -296,10 +298,12 @@ int kaldi_table_identity(const struct kaldi_table *table, char **ret)
 {
     AUTO_FREE char *identity = NULL;
     int r = index_identity(table, &identity);
+    char *text;
 
     if (r < 0)
         return r;
-    return asprintf(ret, "%s files=%llx", identity, (unsigned long long)table->totals.hash) < 0
-               ? -ENOMEM
-               : 0;
+    if (asprintf(&text, "%s files=%llx", identity, (unsigned long long)table->totals.hash) < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
 }

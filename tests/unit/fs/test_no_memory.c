@@ -1,8 +1,6 @@
 /* The n-th allocation fails, for n = 1, 2, 3 ... until the run is clean. Every run ends with
- * -ENOMEM or as if nothing had happened, and everything is freed. The linker redirects all our
- * allocations, but not those of libraries, to the functions below. */
+ * -ENOMEM or as if nothing had happened, and everything is freed. */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "format/encode/encode.h"
@@ -10,119 +8,32 @@
 #include "fs/plan/plan.h"
 #include "fs/tree/pages.h"
 #include "fs/tree/tree.h"
+#include "support/failing_alloc.h"
 #include "support/idx_make.h"
 #include "support/libsvm_make.h"
 #include "support/memory_opener.h"
 #include "support/render.h"
 #include "support/unit.h"
 
-/* Of the run: */
-static long live, count, fail_at; /* fail_at 0: none */
-static size_t largest;            /* bytes of one allocation by malloc() */
-
-static bool fails(void)
-{
-    return ++count == fail_at;
-}
-
-static void *counted(void *p)
-{
-    live += p != NULL;
-    return p;
-}
-
-static size_t seen(size_t n)
-{
-    largest = n > largest ? n : largest;
-    return n;
-}
-
-#define FAULTY(type, name, parameters, arguments)                                                  \
-    type __real_##name parameters;                                                                 \
-    type __wrap_##name parameters;                                                                 \
-    type __wrap_##name parameters                                                                  \
-    {                                                                                              \
-        return fails() ? NULL : counted(__real_##name arguments);                                  \
-    }
-
-FAULTY(void *, malloc, (size_t n), (seen(n)))
-FAULTY(void *, calloc, (size_t n, size_t each), (n, each))
-FAULTY(char *, strdup, (const char *s), (s))
-FAULTY(char *, strndup, (const char *s, size_t n), (s, n))
-
-void *__real_realloc(void *p, size_t n);
-void *__wrap_realloc(void *p, size_t n);
-void *__wrap_realloc(void *p, size_t n)
-{
-    if (fails())
-        return NULL;
-    return p ? __real_realloc(p, n) : counted(__real_realloc(p, n));
-}
-
-void __real_free(void *p);
-void __wrap_free(void *p);
-void __wrap_free(void *p)
-{
-    live -= p != NULL;
-    __real_free(p);
-}
-
-static int faulty_asprintf(char **ret, const char *format, va_list args)
-{
-    int n;
-
-    if (fails())
-        return -1;
-    n = vasprintf(ret, format, args);
-    live += n >= 0;
-    return n;
-}
-
-int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int __wrap_asprintf(char **ret, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = faulty_asprintf(ret, format, args);
-    va_end(args);
-    return n;
-}
-
-/* What a release build calls instead (_FORTIFY_SOURCE). */
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    (void)flag;
-    va_start(args, format);
-    n = faulty_asprintf(ret, format, args);
-    va_end(args);
-    return n;
-}
-
 /* One run. 0 or -ENOMEM. */
 typedef int run_fn(void);
 
 static void check_run(run_fn *run)
 {
-    for (long n = 1;; n++) {
+    for (unsigned long n = 1;; n++) {
+        bool has_failed;
+        long live;
         int r;
 
-        live = 0;
-        count = 0;
-        fail_at = n;
+        failing_alloc_begin(n);
         r = run();
-        fail_at = 0;
+        live = failing_alloc_live();
+        has_failed = failing_alloc_end();
         if (live)
-            fail_msg("allocation %ld failed: %ld left over", n, live);
+            fail_msg("allocation %lu failed: %ld left over", n, live);
         if (r != 0 && r != -ENOMEM)
-            fail_msg("allocation %ld failed: result %d", n, r);
-        if (count < n) {
+            fail_msg("allocation %lu failed: result %d", n, r);
+        if (!has_failed) {
             assert_int_equal(r, 0);
             assert_true(n > 10);
             return;
@@ -183,7 +94,7 @@ static int run_encoders(void)
 static void test_encoders__no_memory__nothing_leaks(void **state)
 {
     (void)state;
-    fail_at = 0;
+    failing_alloc_begin(0);
     assert_int_equal(open_pair(&opened), 0);
     check_run(run_encoders);
     found_release(&opened);
@@ -225,7 +136,7 @@ static int run_tree(void)
 static void test_tree__no_memory__nothing_leaks(void **state)
 {
     (void)state;
-    fail_at = 0;
+    failing_alloc_begin(0);
     assert_int_equal(open_pair(&opened), 0);
     check_run(run_tree);
     found_release(&opened);
@@ -268,7 +179,7 @@ static int run_libsvm(void)
     struct bytes bytes = {0};
     int r;
 
-    memory_keep_init(&keep, fail_at % 2);
+    memory_keep_init(&keep, failing_alloc_at() % 2);
     r = open_libsvm(&keep.keep, &made);
     if (r == 0 && !libsvm_dataset(&made, "all"))
         r = -ENOMEM;
@@ -304,7 +215,7 @@ static int run_libsvm(void)
 static void test_libsvm__no_memory__nothing_leaks(void **state)
 {
     (void)state;
-    fail_at = 0;
+    failing_alloc_begin(0);
     assert_int_equal(run_libsvm(), 0);
     check_run(run_libsvm);
     free(libsvm_whole.at);
@@ -383,8 +294,8 @@ static int read_folder(const struct memory_file *file, size_t n_files,
     memory_opener_init(&opener);
     r = kaldi_open(file, n_files, &(struct format_options){0}, keep, &opener, &folder);
     if (r == 0 && folder.found.n != n)
-        fail_msg("allocation %ld failed: %zu datasets, want %zu; the last one: %s %s", fail_at,
-                 folder.found.n, n, folder.found.item[folder.found.n - 1].name,
+        fail_msg("allocation %lu failed: %zu datasets, want %zu; the last one: %s %s",
+                 failing_alloc_at(), folder.found.n, n, folder.found.item[folder.found.n - 1].name,
                  folder.found.item[folder.found.n - 1].reason);
     for (size_t i = 0; i < folder.found.n && r == 0; i++) {
         const struct dataset *ds = folder.found.item[i].ds;
@@ -408,7 +319,7 @@ static int run_kaldi(void)
     uint64_t hash = UINT64_C(14695981039346656037);
     int r = 0;
 
-    memory_keep_init(&keep, fail_at % 3 == 1);
+    memory_keep_init(&keep, failing_alloc_at() % 3 == 1);
     for (unsigned i = 0; i < 2 && r == 0; i++)
         r = read_folder(kaldi_tables, ARRAY_LEN(kaldi_tables), &keep.keep, 2, &hash);
     for (unsigned i = 0; i < 2 && r == 0; i++)
@@ -425,7 +336,7 @@ static void test_kaldi__no_memory__nothing_leaks(void **state)
 {
     (void)state;
     kaldi_wave_header(1, 100, 200, kaldi_wave);
-    fail_at = 0;
+    failing_alloc_begin(0);
     kaldi_hash = 0;
     assert_int_equal(run_kaldi(), 0);
     check_run(run_kaldi);
@@ -455,12 +366,12 @@ static void check_wide(uint32_t samples, uint32_t rows, uint32_t columns)
         assert_non_null(kind);
         layout_init(&l, found.item[0].ds, &list.sel, NULL);
         assert_int_equal(kind->encoder->layout(&l, kind), 0);
-        largest = 0;
+        failing_alloc_begin(0);
         n = l.size - l.size / 2;
         n = n < sizeof(buf) ? n : sizeof(buf);
         assert_int_equal(layout_read(&l, l.size / 2, (size_t)n, buf, NULL), 0);
-        if (largest > 1 << 20)
-            fail_msg("%s: %zu bytes of memory to read 100", names[i], largest);
+        if (failing_alloc_largest() > 1 << 20)
+            fail_msg("%s: %zu bytes of memory to read 100", names[i], failing_alloc_largest());
     }
     found_release(&found);
 }

@@ -7,61 +7,12 @@
 #include "cache/named/opener.h"
 #include "cache/source/remote.h"
 #include "cache/source/source.h"
+#include "support/failing_alloc.h"
 #include "support/fake_http.h"
 #include "support/fake_stage.h"
 #include "support/unit.h"
 
 #define SUM_A "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-
-/* The number of the allocation that fails; 0: none. The linker redirects our allocations here. */
-static unsigned long allocations, fail_at;
-
-#define FAULTY(type, name, parameters, arguments)                                                  \
-    type __real_##name parameters;                                                                 \
-    type __wrap_##name parameters;                                                                 \
-    type __wrap_##name parameters                                                                  \
-    {                                                                                              \
-        return ++allocations == fail_at ? NULL : __real_##name arguments;                          \
-    }
-
-FAULTY(void *, malloc, (size_t n), (n))
-FAULTY(void *, calloc, (size_t n, size_t each), (n, each))
-FAULTY(void *, realloc, (void *p, size_t n), (p, n))
-FAULTY(char *, strdup, (const char *s), (s))
-FAULTY(char *, strndup, (const char *s, size_t n), (s, n))
-
-static int faulty_asprintf(char **ret, const char *format, va_list args)
-{
-    *ret = (char *)16; /* an undefined value, which must not be freed */
-    return ++allocations == fail_at ? -1 : vasprintf(ret, format, args);
-}
-
-int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int __wrap_asprintf(char **ret, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = faulty_asprintf(ret, format, args);
-    va_end(args);
-    return n;
-}
-
-/* What a release build calls instead (_FORTIFY_SOURCE). */
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    (void)flag;
-    va_start(args, format);
-    n = faulty_asprintf(ret, format, args);
-    va_end(args);
-    return n;
-}
 
 static const char *const no_sides[] = {NULL};
 
@@ -774,11 +725,9 @@ static void test_remote_beside__no_memory__enomem_and_then_found(void **state)
 
             opening_init_of(&o, beside_page, i ? 1 : ARRAY_LEN(beside_page), "http://h/c/feats.scp",
                             false);
-            allocations = 0;
-            fail_at = at;
+            failing_alloc_begin(at);
             r = remote_find(o.source, "", "a.ark", &entry, NULL);
-            is_done = allocations < at;
-            fail_at = 0;
+            is_done = !failing_alloc_end();
             assert_int_equal(r, !is_done ? -ENOMEM : i ? -ENOENT : 0);
             assert_int_equal(remote_find(o.source, "", "a.ark", &entry, NULL), i ? -ENOENT : 0);
         }
@@ -816,18 +765,16 @@ static void fail_each(const struct fake_answer *answer, size_t n, const char *sp
         AUTO_SOURCE_LIST struct source_list list = {0};
 
         fake_http_set(answer, n);
-        allocations = 0;
-        fail_at = at;
+        failing_alloc_begin(at);
         r = open_source(spec, files, &source, NULL);
         if (r == 0)
             r = source_list(source, (const char *const[]){".w", NULL}, &list, NULL);
         if (r != 0 && r != -ENOMEM)
             fail_msg("%s, allocation %lu: %d", spec, at, r);
-        if (allocations < at)
+        if (!failing_alloc_end())
             break;
         r = -ENOMEM;
     }
-    fail_at = 0;
     assert_int_equal(r, 0);
 }
 
