@@ -13,10 +13,11 @@
 #include "base/missing_ranges.h"
 #include "cache/stage/parts.h"
 #include "tests/support/fake_transport.h"
+#include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit.h"
 
-#define BLOCK 4096
+#define BLOCK STAGE_FIXTURE_BLOCK
 #define MOST  2000 /* readers that wait */
 #define SIZE  (2 * MOST * BLOCK)
 #define JOBS  2
@@ -37,10 +38,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 
 /* A stage with one file; its remote lets transfers pass one by one, as the test allows. */
 struct fixture {
-    struct cache_folder cache;
-    struct fake *fake;
-    struct stage *stage;
-    struct blob *blob;
+    struct stage_fixture s;
     struct lock lock;
     pthread_cond_t changed;
     unsigned may_pass; /* transfers, by their numbers */
@@ -94,35 +92,23 @@ static void wait_over(struct fixture *f, unsigned n)
 static void open_fixture(struct fixture *f, const char *folder, unsigned retry_limit_s,
                          bool background)
 {
-    const struct stage_options options = {.limit_percent = 100,
-                                          .block = BLOCK,
-                                          .jobs = JOBS,
-                                          .retry_limit_s = retry_limit_s,
-                                          .background = background};
-    const struct remote_version version = {.size = SIZE, .etag = "\"1\""};
-    const struct stage_file file = {.url = "fake://file",
-                                    .key = "fake://file",
-                                    .name = "file",
-                                    .version = &version,
-                                    .mode = 0444};
-    struct diag d = DIAG_INIT;
+    struct stage_options options = stage_fixture_options();
+    const struct stage_fixture_remote remote = {
+        .content = content, .size = SIZE, .threads = JOBS, .script = in_turn, .ctx = f};
 
+    options.jobs = JOBS;
+    options.retry_limit_s = retry_limit_s;
+    options.background = background;
     *f = (struct fixture){0};
     lock_init(&f->lock);
     condition_init(&f->changed);
-    assert_int_equal(cache_folder_init(&f->cache, folder), 0);
-    assert_int_equal(fake_new(content, SIZE, JOBS, &f->fake), 0);
-    fake_set_script(f->fake, in_turn, f);
-    if (stage_new(&options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0 ||
-        stage_add(f->stage, &file, &f->blob, &d) < 0)
-        fail_msg("%s", d.text);
+    stage_fixture_open(&f->s, folder, &options, &remote);
 }
 
 static void close_fixture(struct fixture *f)
 {
     let_pass(f, UINT32_MAX);
-    stage_free(f->stage);
-    cache_folder_release(&f->cache);
+    stage_fixture_close(&f->s);
     pthread_cond_destroy(&f->changed);
     lock_release(&f->lock);
     atomic_store(&turned_s, 0);
@@ -137,7 +123,7 @@ static struct waiting *ask(struct fixture *f, unsigned n)
         waiting[i].f = f;
         waiting[i].waiter.done = waiting_done;
         atomic_store(&waiting[i].waiter.pending, 1);
-        blob_fetch(f->blob, i * UINT64_C(1201) % MOST * 2 * BLOCK, BLOCK, &waiting[i].waiter);
+        blob_fetch(f->s.blob, i * UINT64_C(1201) % MOST * 2 * BLOCK, BLOCK, &waiting[i].waiter);
         waiter_done(&waiting[i].waiter, 0, NULL);
     }
     return waiting;
@@ -174,9 +160,9 @@ static uint64_t work_for(const char *folder, unsigned n)
     for (unsigned i = 1; i <= n; i++) {
         let_pass(&f, i);
         wait_over(&f, i);
-        look(f.stage);
+        look(f.s.stage);
     }
-    work = work_of(f.stage);
+    work = work_of(f.s.stage);
     assert_int_equal(f.failed, 0);
     assert_true(work > n);
     close_fixture(&f);
@@ -210,7 +196,7 @@ static void test_patience__the_queue_moves__nobody_fails(void **state)
     open_fixture(&f, *state, 30, false);
     waiting = ask(&f, n);
     for (unsigned i = 1; i <= n; i++) {
-        fake_wait_started(f.fake, (unsigned)min_u64(i - 1 + JOBS, n));
+        fake_wait_started(f.s.fake, (unsigned)min_u64(i - 1 + JOBS, n));
         atomic_fetch_add(&turned_s, 10); /* two of them are under way at a time */
         let_pass(&f, i);
         wait_over(&f, i);
@@ -229,9 +215,9 @@ static void test_patience__nothing_moves__all_fail(void **state)
 
     open_fixture(&f, *state, 30, false);
     waiting = ask(&f, n);
-    fake_wait_started(f.fake, JOBS);
+    fake_wait_started(f.s.fake, JOBS);
     atomic_fetch_add(&turned_s, 31);
-    stage_limit_retry(f.stage, 30); /* it looks again */
+    stage_limit_retry(f.s.stage, 30); /* it looks again */
     wait_over(&f, n);
     assert_int_equal(f.failed, n);
     let_pass(&f, UINT32_MAX);
@@ -285,16 +271,16 @@ static void wait_asked(struct counting *counting, unsigned n)
 
 static bool may_be_asked(struct fixture *f)
 {
-    LOCK_SCOPE(&f->stage->lock);
+    LOCK_SCOPE(&f->s.stage->lock);
 
-    return guided_may_locked(f->stage, monotonic_ns());
+    return guided_may_locked(f->s.stage, monotonic_ns());
 }
 
 static void forget_block(struct fixture *f)
 {
-    LOCK_SCOPE(&f->stage->lock);
+    LOCK_SCOPE(&f->s.stage->lock);
 
-    file_set_locked((struct file *)f->blob, 0, BLOCK_ABSENT);
+    file_set_locked((struct file *)f->s.blob, 0, BLOCK_ABSENT);
 }
 
 /* Each reader that begins is a jump, after which the forecast would walk over all needs: in vain if
@@ -302,7 +288,6 @@ static void forget_block(struct fixture *f)
 static void test_guide__all_is_here__is_not_asked(void **state)
 {
     struct counting counting = {.needs = {count_next, never, &counting}};
-    struct diag d = DIAG_INIT;
     struct fixture f;
     unsigned before;
 
@@ -310,18 +295,16 @@ static void test_guide__all_is_here__is_not_asked(void **state)
     condition_init(&counting.was_asked);
     open_fixture(&f, *state, 30, true);
     let_pass(&f, UINT32_MAX);
-    stage_set_needs(f.stage, &counting.needs);
-    stage_begin(f.stage);
-    while (stage_wait(f.stage, 1000, &d) == 0)
-        continue;
+    stage_set_needs(f.s.stage, &counting.needs);
+    stage_fixture_stage_all(&f.s);
     before = asked(&counting);
     assert_true(before > 0);
     for (unsigned i = 0; i < 1000; i++)
-        stage_needs_changed(f.stage, true);
+        stage_needs_changed(f.s.stage, true);
     assert_false(may_be_asked(&f));
     assert_int_equal(asked(&counting), before);
     forget_block(&f);
-    stage_needs_changed(f.stage, false);
+    stage_needs_changed(f.s.stage, false);
     wait_asked(&counting, before + 1);
     close_fixture(&f);
     pthread_cond_destroy(&counting.was_asked);

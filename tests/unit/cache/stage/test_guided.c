@@ -11,14 +11,15 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/missing_ranges.h"
 #include "cache/stage/stage.h"
+#include "tests/support/event.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/random.h"
+#include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit.h"
 
-#define BLOCK  4096
+#define BLOCK  STAGE_FIXTURE_BLOCK
 #define BLOCKS 2048
 #define SIZE   ((size_t)BLOCKS * BLOCK)
 #define LIMIT  (SIZE / 2)
@@ -30,17 +31,6 @@
 #endif
 
 static uint8_t content[SIZE];
-
-static void make_content(void)
-{
-    uint64_t x = RANDOM_SEED;
-
-    for (size_t i = 0; i < SIZE; i += 8) {
-        uint64_t v = random_next(&x);
-
-        memcpy(content + i, &v, 8);
-    }
-}
 
 /* ---- an order, and the forecast of needs that knows it ---- */
 
@@ -192,12 +182,9 @@ static size_t simulate_plan(const struct order *o, size_t capacity)
 
 /* ---- a stage ---- */
 
+/* It logs the transfers. */
 struct fixture {
-    struct cache_folder cache;
-    struct fake *fake;
-    struct stage *stage;
-    struct blob *blob;
-    struct stage_counters *counters;
+    struct stage_fixture s;
     struct lock lock;
     pthread_cond_t more;
     /* Guarded by lock: the ranges of the transfers, in order. */
@@ -248,62 +235,41 @@ static uint64_t logged_off(struct fixture *f, unsigned i)
 
 static struct stage_options usual(enum stage_keep keep, bool background)
 {
-    return (struct stage_options){.keep = keep,
-                                  .limit = keep == STAGE_PLAN ? LIMIT : 0,
-                                  .limit_percent = keep == STAGE_PLAN ? 0 : 100,
-                                  .memory = keep == STAGE_PLAN ? BLOCK : 0,
-                                  .block = BLOCK,
-                                  .jobs = 4,
-                                  .retry_limit_s = 30,
-                                  .background = background};
+    struct stage_options options = stage_fixture_options();
+
+    options.keep = keep;
+    options.background = background;
+    if (keep == STAGE_PLAN) {
+        options.limit = LIMIT;
+        options.limit_percent = 0;
+        options.memory = BLOCK;
+    }
+    return options;
 }
 
 static struct fixture *open_fixture(const char *folder, const struct stage_options *options,
                                     struct order *order)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct remote_version version = {.size = SIZE, .etag = "\"1\""};
-    const struct stage_file file = {.url = "fake://file",
-                                    .key = "fake://file",
-                                    .name = "file",
-                                    .version = &version,
-                                    .mode = 0444};
-    struct diag d = DIAG_INIT;
+    const struct stage_fixture_remote remote = {
+        .content = content, .size = SIZE, .threads = 16, .script = log_transfer, .ctx = f};
 
     lock_init(&f->lock);
     condition_init(&f->more);
-    assert_int_equal(cache_folder_init(&f->cache, folder), 0);
-    assert_int_equal(fake_new(content, SIZE, 16, &f->fake), 0);
-    fake_set_script(f->fake, log_transfer, f);
-    if (stage_new(options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0 ||
-        stage_add(f->stage, &file, &f->blob, &d) < 0)
-        fail_msg("%s", d.text);
-    f->counters = stage_counters(f->stage);
+    stage_fixture_open(&f->s, folder, options, &remote);
     if (order) {
-        order->blob = f->blob;
-        stage_set_needs(f->stage, &order->needs);
+        order->blob = f->s.blob;
+        stage_set_needs(f->s.stage, &order->needs);
     }
     return f;
 }
 
 static void close_fixture(struct fixture *f)
 {
-    stage_free(f->stage);
-    cache_folder_release(&f->cache);
+    stage_fixture_close(&f->s);
     pthread_cond_destroy(&f->more);
     lock_release(&f->lock);
     free(f);
-}
-
-static void expect_read(const struct blob *blob, uint64_t off, size_t len)
-{
-    uint8_t buf[4 * BLOCK];
-    struct diag d = DIAG_INIT;
-    int r = blob_read(blob, buf, len, off, &d);
-
-    if (r < 0)
-        fail_msg("read of %zu at %llu: %d %s", len, (unsigned long long)off, r, d.text);
-    assert_memory_equal(buf, content + off, len);
 }
 
 static unsigned count_logged(struct fixture *f)
@@ -318,18 +284,6 @@ static void pause_ms(unsigned ms)
     struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
 
     nanosleep(&t, NULL);
-}
-
-static void stage_all(struct fixture *f)
-{
-    struct diag d = DIAG_INIT;
-    int r;
-
-    stage_begin(f->stage);
-    while ((r = stage_wait(f->stage, 1000, &d)) == 0)
-        continue;
-    if (r < 0)
-        fail_msg("stage_wait: %d %s", r, d.text);
 }
 
 /* ---- the order of transfers ---- */
@@ -365,8 +319,8 @@ static void test_guide__shuffled__comes_in_that_order(void **state)
     options.limit_percent = 0;
     order_init(&order, 1, 1, 1);
     f = open_fixture(*state, &options, &order);
-    stage_all(f);
-    assert_int_equal(fake_given(f->fake), SIZE);
+    stage_fixture_stage_all(&f->s);
+    assert_int_equal(fake_given(f->s.fake), SIZE);
     assert_true(f->logged > BLOCKS / 2);
     expect_order(f, &order, 0);
     close_fixture(f);
@@ -383,8 +337,8 @@ static void test_guide__slow_remote__neighbours_come_along(void **state)
     order_init(&order, 1, 1, 2);
     f = open_fixture(*state, &options, &order);
     f->pause_us = 20000;
-    stage_all(f);
-    assert_int_equal(fake_given(f->fake), SIZE);
+    stage_fixture_stage_all(&f->s);
+    assert_int_equal(fake_given(f->s.fake), SIZE);
     assert_true(f->logged < 60); /* of 2048 blocks */
     close_fixture(f);
     order_release(&order);
@@ -402,8 +356,8 @@ static void test_guide__in_sequence__comes_in_long_runs(void **state)
         order.read[i] = (uint32_t)i;
     order_index(&order);
     f = open_fixture(*state, &options, &order);
-    stage_begin(f->stage);
-    while (f->counters->staged_bytes < LIMIT / 2)
+    stage_begin(f->s.stage);
+    while (f->s.counters->staged_bytes < LIMIT / 2)
         pause_ms(1);
     assert_true(count_logged(f) < 100); /* of 512 blocks */
     close_fixture(f);
@@ -418,7 +372,7 @@ static void jump(struct fixture *f, struct order *to, struct order *from)
     from->given = from->now = 0;
     order_index(from);
     lock_drop(&from->lock);
-    stage_needs_changed(f->stage, true);
+    stage_needs_changed(f->s.stage, true);
 }
 
 static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
@@ -433,14 +387,14 @@ static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
     options.jobs = 2;
     f = open_fixture(*state, &options, &order);
     f->stalls = 20;
-    stage_begin(f->stage);
+    stage_begin(f->s.stage);
     wait_logged(f, 1);
     jump(f, &other, &order);
     before = count_logged(f);
     assert_int_equal(before, 1);
-    fake_release(f->fake);
-    stage_all(f);
-    assert_int_equal(fake_given(f->fake), SIZE);
+    fake_release(f->s.fake);
+    stage_fixture_stage_all(&f->s);
+    assert_int_equal(fake_given(f->s.fake), SIZE);
     expect_order(f, &order, before);
     close_fixture(f);
     order_release(&order);
@@ -459,17 +413,17 @@ static void test_guide__demand__goes_first(void **state)
     order_init(&order, 1, 1, 6);
     f = open_fixture(*state, &options, &order);
     f->stalls = 2;
-    stage_begin(f->stage);
+    stage_begin(f->s.stage);
     wait_logged(f, 2);
     for (unsigned i = 0; i < 20; i++) {
         uint64_t block = block_of(&order, order.n - 1 - 7 * i);
 
-        expect_read(f->blob, block * BLOCK, 10);
+        stage_fixture_read(&f->s, block * BLOCK, 10);
         assert_int_equal(logged_off(f, 2 + i), block * BLOCK);
     }
-    fake_release(f->fake);
-    stage_all(f);
-    assert_int_equal(fake_given(f->fake), SIZE);
+    fake_release(f->s.fake);
+    stage_fixture_stage_all(&f->s);
+    assert_int_equal(fake_given(f->s.fake), SIZE);
     close_fixture(f);
     order_release(&order);
 }
@@ -478,21 +432,21 @@ static void use_read(struct fixture *f, const struct order *order, size_t i)
 {
     uint64_t off = order->header + order->read[i] * order->sample;
 
-    expect_read(f->blob, off, order->sample);
-    blob_used(f->blob, off, order->sample, false);
+    stage_fixture_read(&f->s, off, order->sample);
+    blob_used(f->s.blob, off, order->sample, false);
 }
 
 static void wait_staged(struct fixture *f, uint64_t bytes)
 {
-    while (atomic_load(&f->counters->staged_bytes) < bytes)
+    while (atomic_load(&f->s.counters->staged_bytes) < bytes)
         pause_ms(1);
-    assert_int_equal(f->counters->staged_bytes, bytes);
+    assert_int_equal(f->s.counters->staged_bytes, bytes);
 }
 
 /* The next transfer stalls until fake_release(). */
 static void stall_next(struct fixture *f)
 {
-    fake_hold(f->fake);
+    fake_hold(f->s.fake);
     LOCK_SCOPE(&f->lock);
 
     f->stalls = f->logged + 1;
@@ -517,22 +471,22 @@ static void test_guide__once_used_meanwhile__not_fetched_again(void **state)
     order_init(&same, 1, 1, 9);
     f = open_fixture(*state, &options, &order);
     stall_next(f);
-    stage_begin(f->stage);
+    stage_begin(f->s.stage);
     wait_logged(f, 1);
     use_reads(f, &order, 20, 200); /* none of them is in that transfer */
-    fake_release(f->fake);
-    stage_all(f);
-    assert_int_equal(fake_given(f->fake), SIZE);
+    fake_release(f->s.fake);
+    stage_fixture_stage_all(&f->s);
+    assert_int_equal(fake_given(f->s.fake), SIZE);
     use_read(f, &order, 300);
-    assert_int_equal(f->counters->staged_bytes, SIZE - 181 * BLOCK);
+    assert_int_equal(f->s.counters->staged_bytes, SIZE - 181 * BLOCK);
     stall_next(f);
     logged = count_logged(f);
     jump(f, &same, &order);
     wait_logged(f, logged + 1);
     use_reads(f, &order, 60, 200);
-    fake_release(f->fake);
+    fake_release(f->s.fake);
     wait_staged(f, SIZE - 140 * BLOCK); /* the last one to come is that of read 300 */
-    assert_int_equal(fake_given(f->fake), SIZE + 181 * BLOCK);
+    assert_int_equal(fake_given(f->s.fake), SIZE + 181 * BLOCK);
     close_fixture(f);
     order_release(&order);
     order_release(&same);
@@ -563,17 +517,17 @@ static void test_guide__once_jump_back__comes_again(void **state)
     order_of_large(&same);
     used = order.n / 2;
     f = open_fixture(*state, &options, &order);
-    stage_all(f);
+    stage_fixture_stage_all(&f->s);
     for (unsigned round = 1; round <= 3; round++) {
-        uint64_t left, given = fake_given(f->fake);
+        uint64_t left, given = fake_given(f->s.fake);
         unsigned before = count_logged(f);
 
         use_reads(f, &order, 0, used);
-        left = f->counters->staged_bytes;
+        left = f->s.counters->staged_bytes;
         assert_true(left <= SIZE - used * 3 * BLOCK); /* a block at its ends may be another's */
         jump(f, &same, &order);
         wait_staged(f, SIZE);
-        assert_int_equal(fake_given(f->fake), given + SIZE - left);
+        assert_int_equal(fake_given(f->s.fake), given + SIZE - left);
         assert_true(count_logged(f) - before <= used); /* a run of each sample */
     }
     close_fixture(f);
@@ -593,11 +547,11 @@ static void test_guide__once_has_begun__not_again(void **state)
     order_init(&same, 1, 1, 11);
     order.begun = begun;
     f = open_fixture(*state, &options, &order);
-    stage_all(f);
+    stage_fixture_stage_all(&f->s);
     use_reads(f, &order, 0, used);
     jump(f, &same, &order);
     wait_staged(f, SIZE - begun * BLOCK);
-    assert_int_equal(fake_given(f->fake), SIZE + (used - begun) * BLOCK);
+    assert_int_equal(fake_given(f->s.fake), SIZE + (used - begun) * BLOCK);
     close_fixture(f);
     order_release(&order);
     order_release(&same);
@@ -616,13 +570,13 @@ static void test_guide__changed_later__comes_first_again(void **state)
     order_init(&order, 1, 1, 7);
     order.tells = false;
     f = open_fixture(*state, &options, &order);
-    stage_begin(f->stage);
+    stage_begin(f->s.stage);
     while (count_logged(f) < 2)
         pause_ms(1);
     lock_take(&order.lock);
     order.tells = true;
     lock_drop(&order.lock);
-    stage_needs_changed(f->stage, false);
+    stage_needs_changed(f->s.stage, false);
     from = count_logged(f) + 1; /* one may have begun meanwhile */
     while (count_logged(f) < from + 5)
         pause_ms(1);
@@ -642,7 +596,7 @@ static void expect_limit(struct fixture *f, const char *folder)
     FILE *du;
 
     /* A count during writes may count some blocks twice. */
-    assert_true(stage_quota_used(f->stage) <= LIMIT + LIMIT / 8);
+    assert_true(stage_quota_used(f->s.stage) <= LIMIT + LIMIT / 8);
     snprintf(line, sizeof(line), "du -sk --exclude=lost+found '%s/staged'", folder);
     du = popen(line, "r");
     if (!du || fscanf(du, "%llu", &kib) != 1)
@@ -667,22 +621,22 @@ static void await_quiet(struct fixture *f)
 static size_t read_epochs(struct fixture *f, struct order *o, const char *folder, bool slow)
 {
     for (size_t i = 0; i < o->n; i++) {
-        expect_read(f->blob, o->read[i] * o->sample, (size_t)o->sample);
+        stage_fixture_read(&f->s, o->read[i] * o->sample, (size_t)o->sample);
         order_pass(o, i);
         if (i % 4 == 0)
-            stage_needs_changed(f->stage, false);
+            stage_needs_changed(f->s.stage, false);
         if (slow && i % 16 == 0)
             await_quiet(f);
         if (i % 2048 == 0)
             expect_limit(f, folder);
     }
-    return f->counters->hits;
+    return f->s.counters->hits;
 }
 
 /* Besides the blocks the folder holds records, and the space that a run takes in advance. */
 static size_t blocks_that_fit(struct fixture *f)
 {
-    return (size_t)(LIMIT - stage_quota_used(f->stage) - BLOCKS * (8 + 16) - 8192) / BLOCK;
+    return (size_t)(LIMIT - stage_quota_used(f->s.stage) - BLOCKS * (8 + 16) - 8192) / BLOCK;
 }
 
 /* Hits of keep=pin with the same space. */
@@ -695,8 +649,8 @@ static size_t read_pinned(const char *folder, struct order *o)
     options.keep = STAGE_PIN;
     f = open_fixture(folder, &options, NULL);
     for (size_t i = 0; i < o->n; i++)
-        expect_read(f->blob, o->read[i] * o->sample, (size_t)o->sample);
-    hits = f->counters->hits;
+        stage_fixture_read(&f->s, o->read[i] * o->sample, (size_t)o->sample);
+    hits = f->s.counters->hits;
     close_fixture(f);
     return hits;
 }
@@ -718,7 +672,7 @@ static void check_plan(const char *folder, unsigned per_block)
     hits = read_epochs(f, &order, other, false);
     printf("%u samples in a block: %zu hits of %zu, Belady %zu, pin %zu, %llu dropped, "
            "asked %zu times\n",
-           per_block, hits, order.n, best, pin, (unsigned long long)f->counters->evictions,
+           per_block, hits, order.n, best, pin, (unsigned long long)f->s.counters->evictions,
            order_asked(&order));
     assert_true((double)hits >= 0.98 * (double)best);
     assert_true((double)hits >=
@@ -748,9 +702,9 @@ static void test_keep__plan_ahead__fetches_hardly_more(void **state)
     order_init(&order, EPOCHS, 1, 20);
     f = open_fixture(*state, &options, &order);
     best = order.n - simulate_plan(&order, blocks_that_fit(f));
-    stage_begin(f->stage);
+    stage_begin(f->s.stage);
     hits = read_epochs(f, &order, *state, true);
-    fetched = (size_t)(fake_given(f->fake) / BLOCK);
+    fetched = (size_t)(fake_given(f->s.fake) / BLOCK);
     printf("ahead: %zu hits of %zu, %zu blocks fetched, Belady %zu\n", hits, order.n, fetched,
            best);
     assert_true((double)fetched <= 1.15 * (double)best);
@@ -774,9 +728,9 @@ static void check_plan_with_memory(const char *folder, unsigned per_block, bool 
     best = order.n - simulate_plan(&order, blocks_that_fit(f) + BLOCKS / 4);
     on_disk = order.n - simulate_plan(&order, blocks_that_fit(f));
     if (background)
-        stage_begin(f->stage);
+        stage_begin(f->s.stage);
     read_epochs(f, &order, folder, background);
-    fetched = (size_t)(fake_given(f->fake) / BLOCK);
+    fetched = (size_t)(fake_given(f->s.fake) / BLOCK);
     printf("disk and memory, %u samples in a block%s: %zu blocks fetched, Belady %zu, on disk "
            "alone %zu\n",
            per_block, background ? ", ahead" : "", fetched, best, on_disk);
@@ -814,7 +768,8 @@ static void *read_some(void *arg)
     struct reader *r = arg;
 
     for (size_t i = r->from; i < r->order->n; i += READERS) {
-        expect_read(r->f->blob, r->order->read[i] * r->order->sample, (size_t)r->order->sample);
+        stage_fixture_read(&r->f->s, r->order->read[i] * r->order->sample,
+                           (size_t)r->order->sample);
         order_pass(r->order, i);
     }
     return NULL;
@@ -840,9 +795,9 @@ static void test_keep__plan_readers_at_once__all_of_the_room_is_used(void **stat
     for (size_t i = 0; i < READERS; i++)
         pthread_join(reader[i].thread, NULL);
     await_quiet(f);
-    here = (size_t)(f->counters->staged_bytes / BLOCK);
+    here = (size_t)(f->s.counters->staged_bytes / BLOCK);
     printf("%d readers: %zu blocks here, %zu fit, %llu dropped\n", READERS, here, fit,
-           (unsigned long long)f->counters->evictions);
+           (unsigned long long)f->s.counters->evictions);
     assert_true((double)here >= 0.9 * (double)fit);
     expect_limit(f, *state);
     close_fixture(f);
@@ -859,15 +814,15 @@ static void test_keep__plan_next_stage__old_blocks_go(void **state)
     order_init(&order, 1, 1, 30);
     f = open_fixture(*state, &options, &order);
     for (size_t i = 0; i < order.n / 2; i++)
-        expect_read(f->blob, block_of(&order, i) * BLOCK, 10);
+        stage_fixture_read(&f->s, block_of(&order, i) * BLOCK, 10);
     close_fixture(f);
     for (size_t i = 0; i < order.n / 2; i++)
         order_pass(&order, i);
     f = open_fixture(*state, &options, &order);
     for (size_t i = order.n / 2; i < order.n; i++)
-        expect_read(f->blob, block_of(&order, i) * BLOCK, 10);
-    assert_int_equal(f->counters->refused, 0);
-    assert_true(f->counters->evictions > order.n / 4);
+        stage_fixture_read(&f->s, block_of(&order, i) * BLOCK, 10);
+    assert_int_equal(f->s.counters->refused, 0);
+    assert_true(f->s.counters->evictions > order.n / 4);
     expect_limit(f, *state);
     close_fixture(f);
     order_release(&order);
@@ -882,51 +837,23 @@ static void test_keep__plan_without_guide__pin(void **state)
     order_init(&order, 1, 1, 31);
     f = open_fixture(*state, &options, NULL);
     for (size_t i = 0; i < order.n; i++)
-        expect_read(f->blob, block_of(&order, i) * BLOCK, 10);
-    assert_int_equal(f->counters->evictions, 0);
-    assert_true(f->counters->refused > order.n / 3);
+        stage_fixture_read(&f->s, block_of(&order, i) * BLOCK, 10);
+    assert_int_equal(f->s.counters->evictions, 0);
+    assert_true(f->s.counters->refused > order.n / 3);
     close_fixture(f);
     order_release(&order);
 }
 
 /* ---- fetching ahead ---- */
 
-struct event {
-    struct waiter waiter;
-    struct lock lock;
-    pthread_cond_t changed;
-    bool over;
-};
-
-static void event_done(struct waiter *waiter)
-{
-    struct event *event = (struct event *)waiter;
-    LOCK_SCOPE(&event->lock);
-
-    event->over = true;
-    pthread_cond_signal(&event->changed);
-}
-
 static void fetch_ahead(struct fixture *f, uint64_t off, uint64_t len, struct event *event)
 {
-    *event = (struct event){.waiter = {.done = event_done, .ahead = true}};
-    lock_init(&event->lock);
-    condition_init(&event->changed);
+    event_init(event);
+    event->waiter.ahead = true;
     event->waiter.reason = DIAG_INIT;
     atomic_store(&event->waiter.pending, 1);
-    blob_fetch(f->blob, off, len, &event->waiter);
+    blob_fetch(f->s.blob, off, len, &event->waiter);
     waiter_done(&event->waiter, 0, NULL);
-}
-
-static int event_wait(struct event *event)
-{
-    lock_take(&event->lock);
-    while (!event->over)
-        lock_wait(&event->lock, &event->changed);
-    lock_drop(&event->lock);
-    pthread_cond_destroy(&event->changed);
-    lock_release(&event->lock);
-    return atomic_load(&event->waiter.error);
 }
 
 static void test_ahead__comes_and_counts_as_background(void **state)
@@ -939,11 +866,11 @@ static void test_ahead__comes_and_counts_as_background(void **state)
         fetch_ahead(f, i * 8 * BLOCK, 8 * BLOCK, &event);
         assert_int_equal(event_wait(&event), 0);
     }
-    assert_int_equal(f->counters->demand_bytes, 0);
-    assert_int_equal(f->counters->background_bytes, 160 * BLOCK);
+    assert_int_equal(f->s.counters->demand_bytes, 0);
+    assert_int_equal(f->s.counters->background_bytes, 160 * BLOCK);
     for (uint64_t i = 159; i; i--)
-        expect_read(f->blob, i * BLOCK, BLOCK);
-    assert_int_equal(f->counters->misses, 0);
+        stage_fixture_read(&f->s, i * BLOCK, BLOCK);
+    assert_int_equal(f->s.counters->misses, 0);
     close_fixture(f);
 }
 
@@ -960,12 +887,12 @@ static void test_ahead__demand_of_the_same__is_hurried(void **state)
     for (uint64_t i = 0; i < 3; i++)
         fetch_ahead(f, i * 100 * BLOCK, BLOCK, &events[i]);
     wait_logged(f, 1);
-    expect_read(f->blob, 200 * BLOCK, 10); /* the other transfer still waits */
+    stage_fixture_read(&f->s, 200 * BLOCK, 10); /* the other transfer still waits */
     assert_int_equal(count_logged(f), 2);
-    fake_release(f->fake);
+    fake_release(f->s.fake);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(event_wait(&events[i]), 0);
-    assert_int_equal(fake_given(f->fake), 3 * BLOCK);
+    assert_int_equal(fake_given(f->s.fake), 3 * BLOCK);
     close_fixture(f);
 }
 
@@ -982,11 +909,11 @@ static void test_ahead__dead_remote__ends_with_an_error(void **state)
     fetch_ahead(f, 0, BLOCK, &event);
     assert_int_equal(event_wait(&event), -EREMOTEIO);
     assert_true(monotonic_ns() - began < 5000000000);
-    assert_int_equal(f->counters->errors, 0);
+    assert_int_equal(f->s.counters->errors, 0);
     lock_take(&f->lock);
     f->dead = false;
     lock_drop(&f->lock);
-    expect_read(f->blob, 0, 10); /* each reader has its own retry limit */
+    stage_fixture_read(&f->s, 0, 10); /* each reader has its own retry limit */
     close_fixture(f);
 }
 
@@ -1001,10 +928,10 @@ static void test_ahead__no_room__memory_has_it(void **state)
     f = open_fixture(*state, &options, NULL);
     fetch_ahead(f, 100 * BLOCK, 50 * BLOCK, &event);
     assert_int_equal(event_wait(&event), 0);
-    assert_int_equal(f->counters->demand_bytes, 0);
+    assert_int_equal(f->s.counters->demand_bytes, 0);
     for (uint64_t i = 0; i < 50; i++)
-        expect_read(f->blob, (149 - i) * BLOCK, BLOCK);
-    assert_int_equal(fake_given(f->fake), 50 * BLOCK);
+        stage_fixture_read(&f->s, (149 - i) * BLOCK, BLOCK);
+    assert_int_equal(fake_given(f->s.fake), 50 * BLOCK);
     close_fixture(f);
 }
 
@@ -1030,8 +957,8 @@ static void test_block__auto__by_the_size_of_the_file(void **state)
         assert_int_equal(stage_auto_block(cases[i].size), cases[i].block);
     options.block = 0;
     f = open_fixture(*state, &options, NULL);
-    expect_read(f->blob, 100 * BLOCK + 7, 1);
-    assert_int_equal(fake_given(f->fake), 4096);
+    stage_fixture_read(&f->s, 100 * BLOCK + 7, 1);
+    assert_int_equal(fake_given(f->s.fake), 4096);
     close_fixture(f);
 }
 
@@ -1065,7 +992,7 @@ int main(int argc, char **argv)
         TEST(test_block__auto__by_the_size_of_the_file),
     };
 
-    make_content();
+    stage_fixture_content(content, sizeof(content));
     if (argc > 1) /* one of them */
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,88 +14,32 @@
 #include "base/missing_ranges.h"
 #include "cache/disk/sha256.h"
 #include "cache/stage/stage.h"
+#include "tests/support/event.h"
 #include "tests/support/fake_transport.h"
+#include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit.h"
 
-#define BLOCK 4096
+#define BLOCK STAGE_FIXTURE_BLOCK
 #define SIZE  (300 * BLOCK + 1234) /* of the file */
 
 static uint8_t content[SIZE];
 
-static void make_content(void)
+static void open_fixture(struct stage_fixture *f, const char *folder,
+                         const struct stage_options *options, const char *etag,
+                         const uint8_t *sha256)
 {
-    uint64_t x = 88172645463325252u;
+    const struct stage_fixture_remote remote = {
+        .content = content, .size = SIZE, .threads = 64, .etag = etag, .sha256 = sha256};
 
-    for (size_t i = 0; i < sizeof(content); i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        content[i] = (uint8_t)x;
-    }
+    stage_fixture_open(f, folder, options, &remote);
 }
 
-/* A stage, its remote, and one file. */
-struct fixture {
-    struct cache_folder cache;
-    struct fake *fake;
-    struct stage *stage;
-    struct blob *blob;
-    struct stage_counters *counters;
-};
-
-static struct stage_options usual(void)
+static void open_usual(struct stage_fixture *f, const char *folder)
 {
-    return (struct stage_options){
-        .limit_percent = 100, .block = BLOCK, .jobs = 4, .retry_limit_s = 30, .background = false};
-}
+    const struct stage_options options = stage_fixture_options();
 
-static void open_fixture(struct fixture *f, const char *folder, const struct stage_options *options,
-                         const char *etag, const uint8_t *sha256)
-{
-    struct remote_version version = {.size = SIZE};
-    const struct stage_file file = {
-        .url = "fake://file",
-        .key = "fake://file",
-        .name = "file",
-        .sha256 = sha256,
-        .version = &version,
-        .mode = 0444,
-    };
-    struct diag d = DIAG_INIT;
-
-    snprintf(version.etag, sizeof(version.etag), "%s", etag);
-    assert_int_equal(cache_folder_init(&f->cache, folder), 0);
-    assert_int_equal(fake_new(content, SIZE, 64, &f->fake), 0);
-    if (stage_new(options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0 ||
-        stage_add(f->stage, &file, &f->blob, &d) < 0)
-        fail_msg("%s", d.text);
-    f->counters = stage_counters(f->stage);
-}
-
-static void open_usual(struct fixture *f, const char *folder)
-{
-    const struct stage_options options = usual();
-
-    open_fixture(f, folder, &options, "\"1\"", NULL);
-}
-
-static void close_fixture(struct fixture *f)
-{
-    stage_free(f->stage);
-    cache_folder_release(&f->cache);
-}
-
-static void expect_read(const struct blob *blob, uint64_t off, size_t len)
-{
-    uint8_t *buf = malloc(len);
-    struct diag d = DIAG_INIT;
-    int r = blob_read(blob, buf, len, off, &d);
-
-    if (r < 0)
-        fail_msg("read of %zu at %llu: %d %s", len, (unsigned long long)off, r, d.text);
-    assert_memory_equal(buf, content + off, len);
-    free(buf);
+    open_fixture(f, folder, &options, NULL, NULL);
 }
 
 static int read_error(const struct blob *blob, uint64_t off, size_t len, struct diag *d)
@@ -113,102 +57,68 @@ static int read_error(const struct blob *blob, uint64_t off, size_t len, struct 
 
 static void test_read__in_sequence__each_byte_once(void **state)
 {
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
     for (uint64_t at = 0; at < SIZE; at += 10000)
-        expect_read(f.blob, at, (size_t)min_u64(10000, SIZE - at));
+        stage_fixture_read(&f, at, (size_t)min_u64(10000, SIZE - at));
     assert_int_equal(fake_given(f.fake), SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
     assert_int_equal(f.counters->demand_bytes + f.counters->background_bytes, SIZE);
     assert_true(fake_started(f.fake) < 40); /* of 301 blocks */
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(fake_given(f.fake), SIZE);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_read__one_byte__one_block(void **state)
 {
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
-    expect_read(f.blob, 100 * BLOCK + 7, 1);
+    stage_fixture_read(&f, 100 * BLOCK + 7, 1);
     assert_int_equal(fake_given(f.fake), BLOCK);
-    expect_read(f.blob, 100 * BLOCK, BLOCK);
+    stage_fixture_read(&f, 100 * BLOCK, BLOCK);
     assert_int_equal(fake_given(f.fake), BLOCK);
-    expect_read(f.blob, SIZE - 1, 1);
+    stage_fixture_read(&f, SIZE - 1, 1);
     assert_int_equal(fake_given(f.fake), BLOCK + 1234);
     assert_int_equal(f.counters->hits, 1);
     assert_int_equal(f.counters->misses, 2);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_read__next_stage__nothing_fetched(void **state)
 {
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
-    expect_read(f.blob, 0, SIZE);
-    close_fixture(&f);
+    stage_fixture_read(&f, 0, SIZE);
+    stage_fixture_close(&f);
     open_usual(&f, *state);
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(fake_given(f.fake), 0);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_read__other_version__fetched_anew(void **state)
 {
-    const struct stage_options options = usual();
-    struct fixture f;
+    const struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
 
     open_usual(&f, *state);
-    expect_read(f.blob, 0, SIZE);
-    close_fixture(&f);
+    stage_fixture_read(&f, 0, SIZE);
+    stage_fixture_close(&f);
     open_fixture(&f, *state, &options, "\"2\"", NULL);
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(fake_given(f.fake), SIZE);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* ---- missing ranges ---- */
 
-struct event {
-    struct waiter waiter;
-    struct lock lock;
-    pthread_cond_t changed;
-    bool over;
-};
-
-static void event_done(struct waiter *waiter)
-{
-    struct event *event = (struct event *)waiter;
-    LOCK_SCOPE(&event->lock);
-
-    event->over = true;
-    pthread_cond_signal(&event->changed);
-}
-
-static void event_init(struct event *event)
-{
-    *event = (struct event){.waiter.done = event_done};
-    lock_init(&event->lock);
-    pthread_cond_init(&event->changed, NULL);
-}
-
-static int event_wait(struct event *event)
-{
-    lock_take(&event->lock);
-    while (!event->over)
-        lock_wait(&event->lock, &event->changed);
-    lock_drop(&event->lock);
-    pthread_cond_destroy(&event->changed);
-    lock_release(&event->lock);
-    return atomic_load(&event->waiter.error);
-}
-
 static void test_wants__scattered_reads__one_round(void **state)
 {
-    struct fixture f;
+    struct stage_fixture f;
     struct missing_ranges missing;
     struct event event;
     uint8_t buf[100];
@@ -229,7 +139,7 @@ static void test_wants__scattered_reads__one_round(void **state)
     missing_release(&missing);
     assert_int_equal(fake_given(f.fake), 10 * BLOCK);
     assert_int_equal(fake_most_at_once(f.fake) <= 4, true);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* ---- how many at once ---- */
@@ -239,7 +149,7 @@ static void test_wants__scattered_reads__one_round(void **state)
 /* A distant remote: its first answer takes AWAY_MS (timed: every answer; else the others wait for
  * fake_release()). It refuses more than `most` requests at once. */
 struct far {
-    struct fixture *f;
+    struct stage_fixture *f;
     bool timed;
     _Atomic unsigned most, refused;
 };
@@ -259,18 +169,18 @@ static struct fake_answer far_answer(void *ctx, const struct transfer *transfer,
                                 .goes_on = true};
 }
 
-static void open_far(struct fixture *f, struct far *far, const char *folder, unsigned small_jobs,
-                     bool background)
+static void open_far(struct stage_fixture *f, struct far *far, const char *folder,
+                     unsigned small_jobs, bool background)
 {
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
 
     options.small_jobs = small_jobs;
     options.background = background;
     options.retry_limit_s = 20;
-    open_fixture(f, folder, &options, "\"1\"", NULL);
+    open_fixture(f, folder, &options, NULL, NULL);
     *far = (struct far){.f = f, .timed = background};
     fake_set_script(f->fake, far_answer, far);
-    expect_read(f->blob, SIZE - 1, 1); /* now it is known how far */
+    stage_fixture_read(f, SIZE - 1, 1); /* now it is known how far */
 }
 
 /* n pieces of equally many blocks, each step blocks after the one before. */
@@ -281,7 +191,7 @@ struct pieces {
 };
 
 /* Request them at the same time. */
-static struct event *ask_for(const struct fixture *f, const struct pieces *p)
+static struct event *ask_for(const struct stage_fixture *f, const struct pieces *p)
 {
     struct event *event = calloc(p->n, sizeof(*event));
 
@@ -292,18 +202,19 @@ static struct event *ask_for(const struct fixture *f, const struct pieces *p)
     return event;
 }
 
-static void expect_pieces(const struct fixture *f, const struct pieces *p, struct event *event)
+static void expect_pieces(const struct stage_fixture *f, const struct pieces *p,
+                          struct event *event)
 {
     for (unsigned i = 0; i < p->n; i++) {
         assert_int_equal(event_wait(&event[i]), 0);
-        expect_read(f->blob, (p->first + i * p->step) * BLOCK, p->blocks * BLOCK);
+        stage_fixture_read(f, (p->first + i * p->step) * BLOCK, p->blocks * BLOCK);
     }
     free(event);
 }
 
 /* The remote answers once it has that many requests at the same time, the most that the stage
  * makes. */
-static void fetch_at_once(const struct fixture *f, const struct pieces *p, unsigned most)
+static void fetch_at_once(const struct stage_fixture *f, const struct pieces *p, unsigned most)
 {
     struct event *event = ask_for(f, p);
 
@@ -315,57 +226,57 @@ static void fetch_at_once(const struct fixture *f, const struct pieces *p, unsig
 
 static void test_jobs__small_demands__many_at_once(void **state)
 {
-    struct fixture f;
+    struct stage_fixture f;
     struct far far;
 
     open_far(&f, &far, *state, 48, false);
     fetch_at_once(&f, &(struct pieces){0, 60, 1, 5}, 48);
     assert_int_equal(fake_given(f.fake), 60 * BLOCK + 1234);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_jobs__not_reported_of_small_ones__the_limit_of_all(void **state)
 {
-    struct fixture f;
+    struct stage_fixture f;
     struct far far;
 
     open_far(&f, &far, *state, 0, false);
     fetch_at_once(&f, &(struct pieces){0, 20, 1, 5}, 4);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* Pieces for which another connection is of no use. */
 static void test_jobs__large_demands__no_more(void **state)
 {
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
     struct far far = {.f = &f};
 
     options.jobs = 2;
     options.small_jobs = 48;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, far_answer, &far);
-    expect_read(f.blob, SIZE - 1, 1);
+    stage_fixture_read(&f, SIZE - 1, 1);
     /* backwards: no sequence */
     fetch_at_once(&f, &(struct pieces){225, 4, 70, (uint64_t)-75}, 2);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* On a near remote requests cost no time. */
 static void test_jobs__near__no_more(void **state)
 {
     const struct pieces p = {1, 25, 1, 10};
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
 
     options.small_jobs = 48;
     options.far_ms = 60000; /* no load of the machine takes that long */
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     for (unsigned i = 0; i < 20; i++)
-        expect_read(f.blob, (290 - 10 * i) * BLOCK, 1);
+        stage_fixture_read(&f, (290 - 10 * i) * BLOCK, 1);
     expect_pieces(&f, &p, ask_for(&f, &p));
     assert_in_range(fake_most_at_once(f.fake), 1, 4);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* The remote asks for a rest of a minute, and the retry limit is twenty seconds. */
@@ -373,7 +284,7 @@ static void test_jobs__refused__fewer_and_nobody_fails(void **state)
 {
     const struct pieces few = {0, 4, 1, 5}, many = {20, 56, 1, 5}, later = {2, 59, 1, 5};
     struct event *few_come, *many_come;
-    struct fixture f;
+    struct stage_fixture f;
     struct far far;
     unsigned refused;
 
@@ -392,21 +303,21 @@ static void test_jobs__refused__fewer_and_nobody_fails(void **state)
     fake_hold(f.fake);
     fetch_at_once(&f, &later, 4);
     assert_int_equal(far.refused, refused);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* Transfers that no reader waits for get no further connections. */
 static void test_jobs__background__no_more(void **state)
 {
     struct diag d = DIAG_INIT;
-    struct fixture f;
+    struct stage_fixture f;
     struct far far;
 
     open_far(&f, &far, *state, 48, true);
     stage_begin(f.stage);
     assert_int_equal(stage_wait(f.stage, 20000, &d), 1);
     assert_in_range(fake_most_at_once(f.fake), 1, 3);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* ---- the remote fails ---- */
@@ -429,94 +340,94 @@ static struct fake_answer fail_first(void *ctx, const struct transfer *transfer,
 static void test_failure__short_bodies__goes_on_at_the_byte(void **state)
 {
     struct failing failing = {3, {.end = TRANSFER_AGAIN, .bytes = 10001}};
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
     fake_set_script(f.fake, fail_first, &failing);
-    expect_read(f.blob, 0, 20 * BLOCK);
+    stage_fixture_read(&f, 0, 20 * BLOCK);
     assert_int_equal(fake_given(f.fake), 20 * BLOCK);
     assert_int_equal(f.counters->retries, 3);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_failure__changed__stale_but_what_is_here(void **state)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_CHANGED}};
     struct diag d = DIAG_INIT;
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
-    expect_read(f.blob, 5 * BLOCK, 2 * BLOCK);
+    stage_fixture_read(&f, 5 * BLOCK, 2 * BLOCK);
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 100 * BLOCK, 10, &d), -ESTALE);
-    expect_read(f.blob, 5 * BLOCK, 2 * BLOCK);
+    stage_fixture_read(&f, 5 * BLOCK, 2 * BLOCK);
     assert_int_equal(read_error(f.blob, 5 * BLOCK, 3 * BLOCK, &d), -ESTALE);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_failure__refused__said_and_tried_again(void **state)
 {
     struct failing failing = {1, {.end = TRANSFER_REFUSED}};
     struct diag d = DIAG_INIT;
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
     assert_diag_has(&d, "the fake fails");
-    expect_read(f.blob, 0, 10);
-    close_fixture(&f);
+    stage_fixture_read(&f, 0, 10);
+    stage_fixture_close(&f);
 }
 
 static void test_failure__whole_only__once(void **state)
 {
     struct failing failing = {1, {.end = TRANSFER_WHOLE}};
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
     fake_set_script(f.fake, fail_first, &failing);
-    expect_read(f.blob, 200 * BLOCK, 10);
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 200 * BLOCK, 10);
+    stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(fake_given(f.fake), SIZE);
     assert_int_equal(fake_started(f.fake), 2);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_failure__dead__patience_ends(void **state)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN}};
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
-    struct fixture f;
+    struct stage_fixture f;
     int64_t began = monotonic_ns();
 
     options.retry_limit_s = 1;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
     assert_true(monotonic_ns() - began < 5000000000);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO); /* at once, this time */
     assert_true(monotonic_ns() - began < 5000000000);
     fake_set_script(f.fake, NULL, NULL);
-    expect_read(f.blob, 50 * BLOCK, 10);
-    expect_read(f.blob, 0, 10);
-    close_fixture(&f);
+    stage_fixture_read(&f, 50 * BLOCK, 10);
+    stage_fixture_read(&f, 0, 10);
+    stage_fixture_close(&f);
 }
 
 static void test_failure__stalled__patience_ends_and_others_go_on(void **state)
 {
     struct failing failing = {1, {.end = TRANSFER_AGAIN, .bytes = 100, .stalls = true}};
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
-    struct fixture f;
+    struct stage_fixture f;
 
     options.retry_limit_s = 1;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
-    expect_read(f.blob, 50 * BLOCK, 10);
-    expect_read(f.blob, 0, 10);
-    close_fixture(&f);
+    stage_fixture_read(&f, 50 * BLOCK, 10);
+    stage_fixture_read(&f, 0, 10);
+    stage_fixture_close(&f);
 }
 
 struct reader {
@@ -536,7 +447,7 @@ static void *read_one(void *arg)
 static void test_end__stalled__reader_is_released(void **state)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_DONE, .stalls = true}};
-    struct fixture f;
+    struct stage_fixture f;
     struct reader reader;
     pthread_t thread;
 
@@ -548,22 +459,10 @@ static void test_end__stalled__reader_is_released(void **state)
     stage_end(f.stage);
     pthread_join(thread, NULL);
     assert_int_equal(reader.result, -EINTR);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* ---- the background ---- */
-
-static void stage_all(struct fixture *f)
-{
-    struct diag d = DIAG_INIT;
-    int r;
-
-    stage_begin(f->stage);
-    while ((r = stage_wait(f->stage, 1000, &d)) == 0)
-        continue;
-    if (r < 0)
-        fail_msg("stage_wait: %d %s", r, d.text);
-}
 
 /* A server may lie about a size. */
 static void test_add__size_of_an_exabyte__says_so(void **state)
@@ -572,70 +471,70 @@ static void test_add__size_of_an_exabyte__says_so(void **state)
     const struct stage_file what = {.url = "u", .key = "u", .name = "big", .version = &version};
     struct diag d = DIAG_INIT;
     struct blob *blob = NULL;
-    struct fixture f;
+    struct stage_fixture f;
 
     open_usual(&f, *state);
     assert_int_equal(stage_add(f.stage, &what, &blob, &d), -EFBIG);
     assert_diag_has(&d, "big: want a file of less than ");
     assert_diag_has(&d, "found a size of 1152921504606846976 bytes");
     assert_null(blob);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_background__stages_all(void **state)
 {
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
-    struct fixture f;
+    struct stage_fixture f;
 
     options.background = true;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
-    stage_all(&f);
+    open_fixture(&f, *state, &options, NULL, NULL);
+    stage_fixture_stage_all(&f);
     assert_int_equal(fake_given(f.fake), SIZE);
     assert_int_equal(f.counters->staged_bytes, SIZE);
     assert_int_equal(f.counters->background_bytes, SIZE);
     assert_true(fake_most_at_once(f.fake) < 4); /* one is for demands */
     assert_int_equal(stage_verify(f.stage, NULL, NULL, &d), 0);
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(fake_given(f.fake), SIZE);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_background__failing__goes_on(void **state)
 {
     struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 5000}};
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
 
     options.background = true;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing);
-    stage_all(&f);
+    stage_fixture_stage_all(&f);
     assert_int_equal(fake_given(f.fake), SIZE);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_sha256__right__and_wrong(void **state)
 {
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     struct digest *digest;
     struct diag d = DIAG_INIT;
     uint8_t sum[DIGEST_BYTES];
-    struct fixture f;
+    struct stage_fixture f;
 
     assert_int_equal(digest_new(&digest), 0);
     digest_add(digest, content, SIZE);
     digest_finish(digest, sum);
     digest_free(digest);
-    open_fixture(&f, *state, &options, "\"1\"", sum);
-    expect_read(f.blob, 7, 1);
+    open_fixture(&f, *state, &options, NULL, sum);
+    stage_fixture_read(&f, 7, 1);
     assert_int_equal(fake_given(f.fake), SIZE); /* a small file is compared first */
-    close_fixture(&f);
-    open_fixture(&f, *state, &options, "\"1\"", sum);
-    expect_read(f.blob, 7, 1); /* the mark says that it was compared */
+    stage_fixture_close(&f);
+    open_fixture(&f, *state, &options, NULL, sum);
+    stage_fixture_read(&f, 7, 1); /* the mark says that it was compared */
     assert_int_equal(fake_given(f.fake), 0);
     assert_int_equal(f.counters->served_bytes, 1);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 
     sum[3] ^= 1;
     open_fixture(&f, *state, &options, "\"2\"", sum);
@@ -643,63 +542,63 @@ static void test_sha256__right__and_wrong(void **state)
     assert_diag_has(&d, "SHA256SUMS");
     assert_int_equal(f.counters->bad_files, 1);
     assert_int_equal(f.counters->staged_bytes, 0);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* ---- quota ---- */
 
 static void test_room__pin__the_rest_is_not_kept(void **state)
 {
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
     uint64_t first;
 
     options.limit = SIZE / 2;
     options.limit_percent = 0;
     options.background = true;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     for (unsigned epoch = 0; epoch < 3; epoch++)
         for (uint64_t i = 0; i < 300; i++)
-            expect_read(f.blob, (i * 77 % 300) * BLOCK + i, 100);
+            stage_fixture_read(&f, (i * 77 % 300) * BLOCK + i, 100);
     assert_true(stage_quota_used(f.stage) <= SIZE / 2);
     assert_true(f.counters->staged_bytes > SIZE / 4);
     assert_true(f.counters->refused > 0);
     assert_int_equal(f.counters->evictions, 0);
     first = f.counters->staged_bytes;
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(f.counters->staged_bytes, first);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
 {
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
 
     options.limit = 1;
     options.limit_percent = 0;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
-    expect_read(f.blob, 100 * BLOCK, 8 * BLOCK);
-    expect_read(f.blob, 100 * BLOCK + 50, 9 * BLOCK);
+    open_fixture(&f, *state, &options, NULL, NULL);
+    stage_fixture_read(&f, 100 * BLOCK, 8 * BLOCK);
+    stage_fixture_read(&f, 100 * BLOCK + 50, 9 * BLOCK);
     assert_int_equal(fake_given(f.fake), 10 * BLOCK);
     assert_int_equal(f.counters->staged_bytes, 0);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_keep__once__drops_what_was_used(void **state)
 {
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     struct missing_ranges missing;
-    struct fixture f;
+    struct stage_fixture f;
 
     options.keep = STAGE_ONCE;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     missing_init(&missing, false);
     missing.uses = true;
     for (unsigned epoch = 0; epoch < 2; epoch++) {
         for (uint64_t at = 0; at < SIZE; at += 1000) {
             missing_set(&missing);
-            expect_read(f.blob, at, (size_t)min_u64(1000, SIZE - at));
+            stage_fixture_read(&f, at, (size_t)min_u64(1000, SIZE - at));
             missing_set(NULL);
             missing_use(&missing, MISSING_USED);
         }
@@ -709,13 +608,13 @@ static void test_keep__once__drops_what_was_used(void **state)
     assert_int_equal(fake_given(f.fake), 2 * SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
     missing_release(&missing);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* ---- others ---- */
 
 struct sharing {
-    const struct blob *blob;
+    const struct stage_fixture *f;
     unsigned seed;
 };
 
@@ -729,7 +628,7 @@ static void *read_randomly(void *arg)
 
         x = x * 1664525 + 1013904223;
         off = (x >> 8) % (SIZE - 100);
-        expect_read(s->blob, off, 100);
+        stage_fixture_read(s->f, off, 100);
     }
     return NULL;
 }
@@ -737,51 +636,51 @@ static void *read_randomly(void *arg)
 /* Two stages see each other as two processes do: their claims are of two open files. */
 static void test_share__two_stages__each_block_once(void **state)
 {
-    struct stage_options options = usual();
-    struct fixture f[2];
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f[2];
     struct sharing sharing[8];
     pthread_t thread[8];
 
     options.background = true;
     for (unsigned i = 0; i < 2; i++) {
-        open_fixture(&f[i], *state, &options, "\"1\"", NULL);
+        open_fixture(&f[i], *state, &options, NULL, NULL);
         stage_begin(f[i].stage);
     }
     for (unsigned i = 0; i < ARRAY_LEN(thread); i++) {
-        sharing[i] = (struct sharing){f[i % 2].blob, i};
+        sharing[i] = (struct sharing){&f[i % 2], i};
         pthread_create(&thread[i], NULL, read_randomly, &sharing[i]);
     }
     for (unsigned i = 0; i < ARRAY_LEN(thread); i++)
         pthread_join(thread[i], NULL);
-    stage_all(&f[0]);
-    stage_all(&f[1]);
+    stage_fixture_stage_all(&f[0]);
+    stage_fixture_stage_all(&f[1]);
     assert_int_equal(fake_given(f[0].fake) + fake_given(f[1].fake), SIZE);
     for (unsigned i = 0; i < 2; i++)
-        close_fixture(&f[i]);
+        stage_fixture_close(&f[i]);
 }
 
 static void test_share__one_drops__the_other_sees_it(void **state)
 {
-    struct stage_options once = usual(), pin = usual();
+    struct stage_options once = stage_fixture_options(), pin = stage_fixture_options();
     struct missing_ranges missing;
-    struct fixture a, b;
+    struct stage_fixture a, b;
 
     once.keep = STAGE_ONCE;
-    open_fixture(&a, *state, &pin, "\"1\"", NULL);
-    open_fixture(&b, *state, &once, "\"1\"", NULL);
-    expect_read(a.blob, 0, SIZE);
+    open_fixture(&a, *state, &pin, NULL, NULL);
+    open_fixture(&b, *state, &once, NULL, NULL);
+    stage_fixture_read(&a, 0, SIZE);
     missing_init(&missing, false);
     missing.uses = true;
     missing_set(&missing);
-    expect_read(b.blob, 0, SIZE);
+    stage_fixture_read(&b, 0, SIZE);
     missing_set(NULL);
     missing_use(&missing, MISSING_USED);
     missing_release(&missing);
     assert_int_equal(b.counters->evictions, 301);
-    expect_read(a.blob, 0, SIZE);
+    stage_fixture_read(&a, 0, SIZE);
     assert_int_equal(fake_given(a.fake), 2 * SIZE);
-    close_fixture(&a);
-    close_fixture(&b);
+    stage_fixture_close(&a);
+    stage_fixture_close(&b);
 }
 
 /* Open the folder's staged file separately: for locks this is another process. */
@@ -804,30 +703,30 @@ static int open_staged(const char *folder)
 static void test_cut__and_long_again__no_wrong_byte(void **state)
 {
     const off_t cuts[] = {0, 1, 1536, 5000, 100000, 1000000};
-    struct fixture a, b;
+    struct stage_fixture a, b;
     int fd;
 
     open_usual(&a, *state);
     open_usual(&b, *state);
     fd = open_staged(*state);
     for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
-        expect_read(a.blob, 0, SIZE);
-        expect_read(b.blob, 0, SIZE);
+        stage_fixture_read(&a, 0, SIZE);
+        stage_fixture_read(&b, 0, SIZE);
         assert_int_equal(ftruncate(fd, cuts[i]), 0);
-        expect_read(a.blob, SIZE - 1, 1);
+        stage_fixture_read(&a, SIZE - 1, 1);
         for (uint64_t block = 300; block-- > 0;)
-            expect_read(block % 2 ? a.blob : b.blob, block * BLOCK, BLOCK);
+            stage_fixture_read(block % 2 ? &a : &b, block * BLOCK, BLOCK);
         for (uint64_t block = 0; block < 300; block++)
-            expect_read(block % 2 ? b.blob : a.blob, block * BLOCK, BLOCK);
+            stage_fixture_read(block % 2 ? &b : &a, block * BLOCK, BLOCK);
     }
     /* Bytes fetched meanwhile but not read: the stage notices before it writes them. */
     assert_int_equal(ftruncate(fd, 5000), 0);
     blob_fetch(a.blob, 7 * BLOCK, 1, NULL);
-    expect_read(b.blob, 0, SIZE);
-    expect_read(a.blob, 0, SIZE);
+    stage_fixture_read(&b, 0, SIZE);
+    stage_fixture_read(&a, 0, SIZE);
     close(fd);
-    close_fixture(&a);
-    close_fixture(&b);
+    stage_fixture_close(&a);
+    stage_fixture_close(&b);
 }
 
 #define LOCK_CLAIMS (INT64_C(1) << 61) /* docs/cache-format.md */
@@ -853,14 +752,14 @@ static void claim(int fd, uint64_t block)
 }
 
 /* Read and use, so that keep=once drops. */
-static void use(const struct blob *blob, uint64_t off, size_t len)
+static void use(const struct stage_fixture *f, uint64_t off, size_t len)
 {
     struct missing_ranges missing;
 
     missing_init(&missing, false);
     missing.uses = true;
     missing_set(&missing);
-    expect_read(blob, off, len);
+    stage_fixture_read(f, off, len);
     missing_set(NULL);
     missing_use(&missing, MISSING_USED);
     missing_release(&missing);
@@ -870,21 +769,21 @@ static void use(const struct blob *blob, uint64_t off, size_t len)
  * grew by one means that another block is gone. */
 static void test_bad__claimed__drops_of_others_are_seen(void **state)
 {
-    struct stage_options once = usual();
+    struct stage_options once = stage_fixture_options();
     struct missing_ranges missing;
-    struct fixture a, b;
+    struct stage_fixture a, b;
     uint8_t byte = 0;
     int fd;
 
     once.keep = STAGE_ONCE;
     open_usual(&a, *state);
-    open_fixture(&b, *state, &once, "\"1\"", NULL);
-    expect_read(a.blob, 7 * BLOCK, BLOCK);
-    expect_read(b.blob, 100 * BLOCK, BLOCK);
+    open_fixture(&b, *state, &once, NULL, NULL);
+    stage_fixture_read(&a, 7 * BLOCK, BLOCK);
+    stage_fixture_read(&b, 100 * BLOCK, BLOCK);
     fd = open_staged(*state);
     claim(fd, 100);
     assert_int_equal(pwrite(fd, "junk", 4, (off_t)(DATA + 100 * BLOCK)), 4);
-    use(b.blob, 7 * BLOCK, BLOCK);
+    use(&b, 7 * BLOCK, BLOCK);
     assert_int_equal(b.counters->evictions, 1);
     missing_init(&missing, true);
     missing_set(&missing);
@@ -892,36 +791,36 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
     assert_int_equal(a.counters->bad_blocks, 1);
     missing_set(NULL);
     missing_release(&missing);
-    expect_read(a.blob, 7 * BLOCK, BLOCK);
+    stage_fixture_read(&a, 7 * BLOCK, BLOCK);
     close(fd);
-    expect_read(a.blob, 100 * BLOCK, BLOCK);
-    close_fixture(&a);
-    close_fixture(&b);
+    stage_fixture_read(&a, 100 * BLOCK, BLOCK);
+    stage_fixture_close(&a);
+    stage_fixture_close(&b);
 }
 
 /* Many pieces at once: none counts if any process has dropped blocks since they were known. */
 static void test_read_many__dropped_meanwhile__read_again(void **state)
 {
-    struct stage_options once = usual();
+    struct stage_options once = stage_fixture_options();
     struct blob_piece pieces[50];
     uint8_t buf[50][300];
     struct diag d = DIAG_INIT;
-    struct fixture a, b;
+    struct stage_fixture a, b;
 
     for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
         pieces[i] = (struct blob_piece){buf[i], sizeof(buf[i]), (i * 37 % 300) * BLOCK + 4000};
     once.keep = STAGE_ONCE;
     open_usual(&a, *state);
-    open_fixture(&b, *state, &once, "\"1\"", NULL);
-    expect_read(a.blob, 0, SIZE);
-    expect_read(b.blob, 0, SIZE);
+    open_fixture(&b, *state, &once, NULL, NULL);
+    stage_fixture_read(&a, 0, SIZE);
+    stage_fixture_read(&b, 0, SIZE);
     for (unsigned round = 0; round < 3; round++) {
         uint64_t hits = a.counters->hits, served = a.counters->served_bytes;
 
         memset(buf, 0, sizeof(buf));
         if (round == 1)
             for (size_t i = 0; i < ARRAY_LEN(pieces); i += 7)
-                use(b.blob, pieces[i].off / BLOCK * BLOCK, BLOCK);
+                use(&b, pieces[i].off / BLOCK * BLOCK, BLOCK);
         assert_int_equal(blob_read_many(a.blob, pieces, ARRAY_LEN(pieces), &d), 0);
         for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
             assert_memory_equal(buf[i], content + pieces[i].off, sizeof(buf[i]));
@@ -932,8 +831,8 @@ static void test_read_many__dropped_meanwhile__read_again(void **state)
     assert_true(b.counters->evictions > 0 && fake_given(a.fake) > SIZE);
     pieces[49].off = SIZE;
     assert_int_equal(blob_read_many(a.blob, pieces, ARRAY_LEN(pieces), &d), -EINVAL);
-    close_fixture(&b);
-    close_fixture(&a);
+    stage_fixture_close(&b);
+    stage_fixture_close(&a);
 }
 
 /* Another process drops blocks and stalls: the blocks that it has claimed cannot be written. */
@@ -947,7 +846,7 @@ static void lock_drops(int fd, short type)
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
 }
 
-static void expect_not_yet(struct fixture *f, int ms)
+static void expect_not_yet(struct stage_fixture *f, int ms)
 {
     struct diag d = DIAG_INIT;
     int r = stage_wait(f->stage, ms, &d);
@@ -959,13 +858,13 @@ static void expect_not_yet(struct fixture *f, int ms)
 static void test_drops__excluded__tried_again(void **state)
 {
     struct failing failing = {1, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
     int fd;
 
     options.background = true;
     options.jobs = 2; /* the first run is the only one */
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing); /* it grows to blocks that are not claimed */
     fd = open_staged(*state);
     claim(fd, 290);
@@ -975,22 +874,22 @@ static void test_drops__excluded__tried_again(void **state)
         expect_not_yet(&f, 50);
     expect_not_yet(&f, 50);
     close(fd);
-    stage_all(&f);
+    stage_fixture_stage_all(&f);
     assert_int_equal(f.counters->staged_bytes, SIZE);
-    expect_read(f.blob, 0, SIZE);
-    close_fixture(&f);
+    stage_fixture_read(&f, 0, SIZE);
+    stage_fixture_close(&f);
 }
 
 static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **state)
 {
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
-    struct fixture f;
+    struct stage_fixture f;
     int fd;
 
     options.background = true;
     options.retry_limit_s = 6;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fd = open_staged(*state);
     claim(fd, 100);
     lock_drops(fd, F_WRLCK);
@@ -1003,30 +902,30 @@ static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **sta
     while (stage_wait(f.stage, 100, NULL) != 1)
         continue;
     assert_int_equal(fake_given(f.fake), SIZE);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* ---- files that come whole ---- */
 
 static void *read_block_0(void *arg)
 {
-    const struct fixture *f = arg;
+    const struct stage_fixture *f = arg;
 
-    expect_read(f->blob, 0, BLOCK);
+    stage_fixture_read(f, 0, BLOCK);
     return NULL;
 }
 
 static void drop_meanwhile(const char *folder, const struct fake_answer *answer)
 {
     struct failing failing = {1, *answer};
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     pthread_t thread;
-    struct fixture f;
+    struct stage_fixture f;
 
     options.keep = STAGE_ONCE;
-    open_fixture(&f, folder, &options, "\"1\"", NULL);
+    open_fixture(&f, folder, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing);
-    use(f.blob, 0, BLOCK);
+    use(&f, 0, BLOCK);
     assert_int_equal(f.counters->evictions, 1);
     pthread_create(&thread, NULL, read_block_0, &f);
     while (!f.counters->misses || f.counters->misses < 2)
@@ -1034,7 +933,7 @@ static void drop_meanwhile(const char *folder, const struct fake_answer *answer)
     fake_release(f.fake);
     pthread_join(thread, NULL);
     assert_int_equal(fake_given_at(f.fake, 0), 2);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 /* A block that arrives and is dropped while the rest is on its way comes again. */
@@ -1058,40 +957,40 @@ static void test_whole__grown__takes_its_capacity(void **state)
 {
     struct failing failing = {UINT32_MAX,
                               {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
 
     options.limit = 100 * BLOCK;
     options.limit_percent = 0;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing);
-    expect_read(f.blob, 0, BLOCK);
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 0, BLOCK);
+    stage_fixture_read(&f, 0, SIZE);
     assert_true(f.counters->staged_bytes > 20 * BLOCK && f.counters->staged_bytes <= options.limit);
     assert_true(stage_quota_used(f.stage) <= options.limit);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 static void test_whole__some_were_here__no_claim_is_left(void **state)
 {
     struct failing failing = {1, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
-    struct fixture f, other;
+    struct stage_fixture f, other;
     int fd;
 
     open_usual(&f, *state);
-    expect_read(f.blob, 30 * BLOCK, BLOCK);
+    stage_fixture_read(&f, 30 * BLOCK, BLOCK);
     fake_set_script(f.fake, fail_first, &(struct failing){2, failing.answer});
-    expect_read(f.blob, 0, BLOCK);
-    expect_read(f.blob, 0, SIZE);
+    stage_fixture_read(&f, 0, BLOCK);
+    stage_fixture_read(&f, 0, SIZE);
     stage_rest(f.stage);
     fd = open_staged(*state);
     assert_false(is_claimed(fd, 0, 301));
     close(fd);
     open_usual(&other, *state);
-    expect_read(other.blob, 0, SIZE);
+    stage_fixture_read(&other, 0, SIZE);
     assert_int_equal(fake_given(other.fake), 0);
-    close_fixture(&other);
-    close_fixture(&f);
+    stage_fixture_close(&other);
+    stage_fixture_close(&f);
 }
 
 /* ---- the end ---- */
@@ -1117,20 +1016,20 @@ static struct fake_answer hold_second(void *ctx, const struct transfer *transfer
  * ends. */
 static void test_run__fails_later__leaves_what_it_brought(void **state)
 {
-    struct stage_options options = usual();
+    struct stage_options options = stage_fixture_options();
     struct event first, second, third;
     struct held held;
-    struct fixture f;
+    struct stage_fixture f;
 
     sem_init(&held.go, 0, 0);
     options.keep = STAGE_ONCE;
-    open_fixture(&f, *state, &options, "\"1\"", NULL);
+    open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, hold_second, &held);
     event_init(&first);
     waiter_add(&first.waiter);
     blob_fetch(f.blob, 0, 10 * BLOCK, &first.waiter);
     waiter_done(&first.waiter, 0, NULL);
-    use(f.blob, 0, BLOCK);
+    use(&f, 0, BLOCK);
     assert_int_equal(f.counters->evictions, 1);
     event_init(&second);
     blob_fetch(f.blob, 0, BLOCK, &second.waiter);
@@ -1143,24 +1042,24 @@ static void test_run__fails_later__leaves_what_it_brought(void **state)
     assert_int_equal(event_wait(&second), 0);
     assert_int_equal(event_wait(&third), 0);
     assert_int_equal(fake_started(f.fake), 2);
-    expect_read(f.blob, 0, BLOCK);
-    close_fixture(&f);
+    stage_fixture_read(&f, 0, BLOCK);
+    stage_fixture_close(&f);
     sem_destroy(&held.go);
 }
 
 /* Whatever the thread is doing when the stage ends, every run is ended. */
 static void test_end__at_any_time__ends(void **state)
 {
-    struct stage_options options = usual();
-    struct fixture f;
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture f;
 
     options.background = true;
     for (unsigned i = 0; i < 200; i++) {
-        open_fixture(&f, *state, &options, "\"1\"", NULL);
+        open_fixture(&f, *state, &options, NULL, NULL);
         stage_begin(f.stage);
         for (volatile unsigned k = 0; k < i * 300; k++)
             continue;
-        close_fixture(&f);
+        stage_fixture_close(&f);
     }
 }
 
@@ -1168,12 +1067,12 @@ static void test_end__at_any_time__ends(void **state)
 
 static void test_rest__child_goes_on(void **state)
 {
-    struct fixture f;
+    struct stage_fixture f;
     int status;
     pid_t child;
 
     open_usual(&f, *state);
-    expect_read(f.blob, 0, 3 * BLOCK);
+    stage_fixture_read(&f, 0, 3 * BLOCK);
     stage_rest(f.stage);
     child = fork();
     if (!child) {
@@ -1186,7 +1085,7 @@ static void test_rest__child_goes_on(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    close_fixture(&f);
+    stage_fixture_close(&f);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
@@ -1235,7 +1134,7 @@ int main(int argc, char **argv)
         TEST(test_rest__child_goes_on),
     };
 
-    make_content();
+    stage_fixture_content(content, sizeof(content));
     if (argc > 1) /* one of them */
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

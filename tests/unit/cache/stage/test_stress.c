@@ -23,12 +23,14 @@
 #include "cache/disk/quota.h"
 #include "cache/disk/staged_file.h"
 #include "cache/stage/stage.h"
+#include "tests/support/event.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/random.h"
+#include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit.h"
 
-#define BLOCK       4096
+#define BLOCK       STAGE_FIXTURE_BLOCK
 #define SIZE_MOST   (400 * BLOCK)
 #define STAGES      3
 #define READERS     8
@@ -51,14 +53,6 @@
 
 static uint8_t content[SIZE_MOST];
 static uint64_t seed_now;
-
-static void make_content(void)
-{
-    uint64_t x = RANDOM_SEED;
-
-    for (size_t i = 0; i < sizeof(content); i++)
-        content[i] = (uint8_t)(random_next(&x) >> 20 | 1); /* never 0: a hole is no content */
-}
 
 static uint64_t begin_random(uint64_t seed)
 {
@@ -124,13 +118,10 @@ struct plan {
 
 /* A stage, which is replaced in the middle. */
 struct slot {
-    struct cache_folder cache;
+    struct stage_fixture s;
     const struct plan *plan;
     const char *folder;
     unsigned number;
-    struct fake *fake;
-    struct stage *stage;
-    struct blob *blob;
     uint64_t given;    /* by transports that have ended */
     uint64_t distinct; /* of stages that have ended */
     _Atomic unsigned answers;
@@ -210,7 +201,7 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
 
         for (uint64_t b = 0; b < slot->plan->size / BLOCK && n < capacity; b++)
             if (phase_of(b) == time % PERIOD)
-                ret[n++] = (struct stage_need){slot->blob, b * BLOCK, BLOCK, time, false};
+                ret[n++] = (struct stage_need){slot->s.blob, b * BLOCK, BLOCK, time, false};
     }
     return n;
 }
@@ -224,43 +215,29 @@ static void needs_tell(struct slot *slot, uint64_t *x)
     if (jumps)
         atomic_store(&slot->reported, atomic_load(&slot->time));
     if (slot->plan->guided && (jumps || chance(x, 30)))
-        stage_needs_changed(slot->stage, jumps);
+        stage_needs_changed(slot->s.stage, jumps);
 }
 
 static void slot_open(struct slot *slot)
 {
-    struct remote_version version = {.size = slot->plan->size, .etag = "\"1\""};
-    const struct stage_file file = {
-        .url = "fake://file",
-        .key = "fake://file",
-        .name = "file",
-        .version = &version,
-        .mode = 0444,
-    };
-    struct diag d = DIAG_INIT;
+    const struct stage_fixture_remote remote = {
+        .content = content, .size = slot->plan->size, .threads = 8, .script = answer, .ctx = slot};
 
-    assert_int_equal(cache_folder_init(&slot->cache, slot->folder), 0);
-    assert_int_equal(fake_new(content, slot->plan->size, 8, &slot->fake), 0);
-    fake_set_script(slot->fake, answer, slot);
-    if (stage_new(&slot->plan->options[slot->number], &slot->cache, fake_transport(slot->fake),
-                  &slot->stage, &d) < 0 ||
-        stage_add(slot->stage, &file, &slot->blob, &d) < 0)
-        fail_msg("seed %llu: %s", (unsigned long long)seed_now, d.text);
+    stage_fixture_open(&slot->s, slot->folder, &slot->plan->options[slot->number], &remote);
     slot->needs = (struct stage_needs){needs_next, needs_when, slot};
     if (slot->plan->guided)
-        stage_set_needs(slot->stage, &slot->needs);
-    stage_begin(slot->stage);
+        stage_set_needs(slot->s.stage, &slot->needs);
+    stage_begin(slot->s.stage);
 }
 
 static void slot_close(struct slot *slot)
 {
     int64_t began = monotonic_ns();
 
-    stage_end(slot->stage);
-    slot->given += fake_given(slot->fake);
-    slot->distinct += atomic_load(&stage_counters(slot->stage)->distinct_bytes);
-    stage_free(slot->stage);
-    cache_folder_release(&slot->cache);
+    stage_end(slot->s.stage);
+    slot->given += fake_given(slot->s.fake);
+    slot->distinct += atomic_load(&slot->s.counters->distinct_bytes);
+    stage_fixture_close(&slot->s);
     if (monotonic_ns() - began > INT64_C(3000000000))
         fail_msg("seed %llu: the end took %lld ms", (unsigned long long)seed_now,
                  (long long)(monotonic_ns() - began) / 1000000);
@@ -285,38 +262,15 @@ static void slot_leave(struct slot *slot)
 
 /* ---- readers ---- */
 
-struct event {
-    struct waiter waiter;
-    struct lock lock;
-    pthread_cond_t changed;
-    bool over;
-};
-
-static void event_done(struct waiter *waiter)
-{
-    struct event *event = (struct event *)waiter;
-    LOCK_SCOPE(&event->lock);
-
-    event->over = true;
-    pthread_cond_signal(&event->changed);
-}
-
 static int fetch_and_wait(struct missing_ranges *missing)
 {
     static _Atomic unsigned number;
-    struct event event = {.waiter.done = event_done,
-                          .waiter.ahead = atomic_fetch_add(&number, 1) % 4 == 0};
+    struct event event;
 
-    lock_init(&event.lock);
-    pthread_cond_init(&event.changed, NULL);
+    event_init(&event);
+    event.waiter.ahead = atomic_fetch_add(&number, 1) % 4 == 0;
     missing_fetch(missing, &event.waiter);
-    lock_take(&event.lock);
-    while (!event.over)
-        lock_wait(&event.lock, &event.changed);
-    lock_drop(&event.lock);
-    pthread_cond_destroy(&event.changed);
-    lock_release(&event.lock);
-    return atomic_load(&event.waiter.error);
+    return event_wait(&event);
 }
 
 /* Read as a request of the kernel does. */
@@ -370,7 +324,7 @@ static void *reader_main(void *arg)
         at = off + len;
         slot_enter(slot);
         memset(buf, 0, (size_t)len);
-        r = read_collecting(slot->blob, buf, (size_t)len, off, reader->collects, uses);
+        r = read_collecting(slot->s.blob, buf, (size_t)len, off, reader->collects, uses);
         needs_tell(slot, x);
         slot_leave(slot);
         reader->off = off;
@@ -566,14 +520,14 @@ static void restart(struct slot *slot, bool rests)
     slot->closed = true;
     lock_drop(&slot->lock);
     if (!rests)
-        stage_end(slot->stage);
+        stage_end(slot->s.stage);
     lock_take(&slot->lock);
     while (slot->readers)
         lock_wait(&slot->lock, &slot->changed);
     lock_drop(&slot->lock);
     if (rests) {
-        stage_rest(slot->stage);
-        stage_begin(slot->stage);
+        stage_rest(slot->s.stage);
+        stage_begin(slot->s.stage);
     } else {
         slot_close(slot);
         slot_open(slot);
@@ -592,10 +546,10 @@ static void read_all(struct slot *slot)
     bool uses = plan->options[slot->number].keep == STAGE_ONCE;
     int r;
 
-    fake_set_script(slot->fake, NULL, NULL);
-    fake_release(slot->fake);
+    fake_set_script(slot->s.fake, NULL, NULL);
+    fake_release(slot->s.fake);
     for (unsigned tries = 0; tries < 30; tries++) {
-        r = read_collecting(slot->blob, buf, plan->size, 0, false, uses);
+        r = read_collecting(slot->s.blob, buf, plan->size, 0, false, uses);
         if (r != -EREMOTEIO)
             break;
         pause_us(100000);
@@ -612,9 +566,9 @@ static void expect_sums(struct slot *slots, const struct plan *plan)
     uint64_t given = 0, distinct = 0, counted = 0;
 
     for (unsigned i = 0; i < plan->stages; i++) {
-        const struct stage_counters *c = stage_counters(slots[i].stage);
+        const struct stage_counters *c = slots[i].s.counters;
 
-        given += slots[i].given + fake_given(slots[i].fake);
+        given += slots[i].given + fake_given(slots[i].s.fake);
         distinct += slots[i].distinct + c->distinct_bytes;
         counted += c->demand_bytes + c->background_bytes;
         if (c->served_bytes == 0 || c->staged_bytes != plan->size)
@@ -635,8 +589,8 @@ static void expect_capacity(const struct slot *slot)
     struct quota *quota;
     struct diag d = DIAG_INIT;
 
-    stage_rest(slot->stage);
-    assert_int_equal(quota_open(&slot->cache, 0, 100, &quota, &d), 0);
+    stage_rest(slot->s.stage);
+    assert_int_equal(quota_open(&slot->s.cache, 0, 100, &quota, &d), 0);
     before = quota_used(quota);
     assert_int_equal(quota_recount(quota), 0);
     after = quota_used(quota);
@@ -759,7 +713,8 @@ static void *child_reader_main(void *arg)
 
         memset(buf, 0, (size_t)len);
         needs_tell(reader->slot, x);
-        if (read_collecting(reader->slot->blob, buf, (size_t)len, off, chance(x, 50), reader->uses))
+        if (read_collecting(reader->slot->s.blob, buf, (size_t)len, off, chance(x, 50),
+                            reader->uses))
             reader->wrong = 3;
         else if (memcmp(buf, content + off, (size_t)len) != 0)
             reader->wrong = 4;
@@ -779,7 +734,7 @@ static int child_main(const struct plan *plan, const char *folder, unsigned numb
     int wrong = 0;
 
     slot_open(&slot);
-    fake_set_script(slot.fake, slowly, NULL);
+    fake_set_script(slot.s.fake, slowly, NULL);
     for (unsigned i = 0; i < 2; i++) {
         readers[i] = (struct child_reader){.slot = &slot,
                                            .random = begin_random(random + i),
@@ -894,7 +849,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_threads),
     };
 
-    make_content();
+    stage_fixture_content(content, sizeof(content));
     if (argc > 2) {
         first_seed = strtoull(argv[2], NULL, 10);
         n_seeds = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;

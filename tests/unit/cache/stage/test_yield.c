@@ -1,10 +1,10 @@
 /* A stage's background transfers while no processor is idle: one piece per rest, and everything
  * arrives. */
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "cache/stage/stage.h"
 #include "tests/support/fake_transport.h"
+#include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit.h"
 
@@ -39,53 +39,32 @@ static struct fake_answer watch(void *ctx, const struct transfer *transfer, unsi
         .end = TRANSFER_DONE, .bytes = UINT64_MAX, .stalls = stalls, .goes_on = true};
 }
 
-static void add(struct stage *stage, const char *name)
-{
-    struct remote_version version = {.size = SIZE, .etag = "\"1\""};
-    const struct stage_file file = {
-        .url = name, .key = name, .name = name, .version = &version, .mode = 0444};
-    struct diag d = DIAG_INIT;
-    struct blob *blob;
-
-    assert_int_equal(stage_add(stage, &file, &blob, &d), 0);
-}
-
 static void test_background__no_processor_idle__a_rest_before_each_piece(void **state)
 {
-    static const char *const names[N_FILES] = {"fake://a", "fake://b", "fake://c"};
-    const struct stage_options options = {.limit_percent = 100,
-                                          .block = 4096,
-                                          .jobs = STALLING + 1,
-                                          .retry_limit_s = 30,
-                                          .background = true,
-                                          .idle_ns = never_idle};
+    struct stage_options options = stage_fixture_options();
     struct watched watched = {0};
+    const struct stage_fixture_remote remote = {
+        .content = content, .size = SIZE, .threads = 8, .script = watch, .ctx = &watched};
     struct diag d = DIAG_INIT;
-    struct cache_folder cache;
-    struct stage *stage;
-    struct fake *fake;
-    int r;
+    struct stage_fixture f;
 
-    assert_int_equal(cache_folder_init(&cache, *state), 0);
-    assert_int_equal(fake_new(content, SIZE, 8, &fake), 0);
-    fake_set_script(fake, watch, &watched);
-    assert_int_equal(stage_new(&options, &cache, fake_transport(fake), &stage, &d), 0);
-    watched.counters = stage_counters(stage);
-    for (unsigned i = 0; i < N_FILES; i++)
-        add(stage, names[i]);
-    stage_begin(stage);
-    fake_wait_stalled(fake, STALLING);
+    options.jobs = STALLING + 1;
+    options.background = true;
+    options.idle_ns = never_idle;
+    stage_fixture_open(&f, *state, &options, &remote);
+    watched.counters = f.counters;
+    stage_fixture_add(&f, "fake://b");
+    stage_fixture_add(&f, "fake://c");
+    stage_begin(f.stage);
+    fake_wait_stalled(f.fake, STALLING);
     while (atomic_load(&looks) < 2) /* the second finds that nothing was idle */
-        assert_int_equal(stage_wait(stage, 10, &d), 0);
-    fake_release(fake);
-    while ((r = stage_wait(stage, 1000, &d)) == 0)
-        continue;
-    assert_int_equal(r, 1);
+        assert_int_equal(stage_wait(f.stage, 10, &d), 0);
+    fake_release(f.fake);
+    stage_fixture_stage_all(&f);
     assert_int_equal(watched.counters->staged_bytes, N_FILES * SIZE);
     assert_true(watched.after > 0);
     assert_int_equal(watched.unrested, 0);
-    stage_free(stage);
-    cache_folder_release(&cache);
+    stage_fixture_close(&f);
 }
 
 int main(void)
@@ -93,7 +72,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
         test_background__no_processor_idle__a_rest_before_each_piece, temp_setup, temp_teardown)};
 
-    for (size_t i = 0; i < SIZE; i++)
-        content[i] = (uint8_t)(i * 2654435761U >> 13);
+    stage_fixture_content(content, sizeof(content));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,97 @@
+#include "support/stage_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/random.h"
+#include "support/unit.h"
+
+struct stage_options stage_fixture_options(void)
+{
+    return (struct stage_options){
+        .limit_percent = 100, .block = STAGE_FIXTURE_BLOCK, .jobs = 4, .retry_limit_s = 30};
+}
+
+static struct blob *add(struct stage *stage, const char *url, const char *name,
+                        const struct stage_fixture_remote *remote)
+{
+    struct remote_version version = {.size = remote->size};
+    const struct stage_file file = {
+        .url = url,
+        .key = url,
+        .name = name,
+        .sha256 = remote->sha256,
+        .version = &version,
+        .mode = 0444,
+    };
+    struct diag d = DIAG_INIT;
+    struct blob *blob = NULL;
+
+    snprintf(version.etag, sizeof(version.etag), "%s", remote->etag ? remote->etag : "\"1\"");
+    if (stage_add(stage, &file, &blob, &d) < 0)
+        fail_msg("%s", d.text);
+    return blob;
+}
+
+void stage_fixture_open(struct stage_fixture *f, const char *folder,
+                        const struct stage_options *options,
+                        const struct stage_fixture_remote *remote)
+{
+    struct diag d = DIAG_INIT;
+
+    *f = (struct stage_fixture){.content = remote->content, .size = remote->size};
+    assert_int_equal(cache_folder_init(&f->cache, folder), 0);
+    assert_int_equal(fake_new(remote->content, remote->size, remote->threads, &f->fake), 0);
+    if (remote->script)
+        fake_set_script(f->fake, remote->script, remote->ctx);
+    if (stage_new(options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0)
+        fail_msg("%s", d.text);
+    f->blob = add(f->stage, "fake://file", "file", remote);
+    f->counters = stage_counters(f->stage);
+}
+
+void stage_fixture_close(struct stage_fixture *f)
+{
+    stage_free(f->stage);
+    cache_folder_release(&f->cache);
+}
+
+void stage_fixture_add(struct stage_fixture *f, const char *url)
+{
+    add(f->stage, url, url, &(struct stage_fixture_remote){.size = f->size});
+}
+
+void stage_fixture_read(const struct stage_fixture *f, uint64_t off, size_t len)
+{
+    uint8_t *buf = malloc(len);
+    struct diag d = DIAG_INIT;
+    int r;
+
+    assert_non_null(buf);
+    r = blob_read(f->blob, buf, len, off, &d);
+    if (r < 0)
+        fail_msg("read of %zu at %llu: %d %s", len, (unsigned long long)off, r, d.text);
+    assert_memory_equal(buf, f->content + off, len);
+    free(buf);
+}
+
+void stage_fixture_stage_all(struct stage_fixture *f)
+{
+    struct diag d = DIAG_INIT;
+    int r;
+
+    stage_begin(f->stage);
+    while ((r = stage_wait(f->stage, 1000, &d)) == 0)
+        continue;
+    if (r < 0)
+        fail_msg("stage_wait: %d %s", r, d.text);
+    assert_int_equal(r, 1);
+}
+
+void stage_fixture_content(uint8_t *ret, size_t size)
+{
+    uint64_t x = RANDOM_SEED;
+
+    for (size_t i = 0; i < size; i++)
+        ret[i] = (uint8_t)(random_next(&x) >> 20 | 1);
+}
