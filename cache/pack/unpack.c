@@ -10,24 +10,39 @@
 extern const struct unpacker unpacker_gzip;
 #ifdef HAVE_LZMA
 extern const struct unpacker unpacker_xz;
+#else
+/* Names must not depend on the build, so every build knows the suffix. */
+static int xz_refused(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+{
+    (void)sink;
+    return diag_set(d, -EOPNOTSUPP,
+                    "%s: want a packing of this build, found xz data; unpack it, or build epochfs "
+                    "with liblzma",
+                    blob_name(in->packed));
+}
+
+static const struct unpacker unpacker_xz = {
+    "xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6, xz_refused};
 #endif
 
-static const struct unpacker *const unpackers[] = {
-    &unpacker_gzip,
-#ifdef HAVE_LZMA
-    &unpacker_xz,
-#endif
-};
+static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_xz};
+
+const char *packed_suffix(size_t i)
+{
+    if (!i)
+        return "";
+    return i <= ARRAY_LEN(unpackers) ? unpackers[i - 1]->suffix : NULL;
+}
 
 size_t unpacked_name_len(const char *name)
 {
-    static const char *const suffixes[] = {".gz", ".xz"};
     size_t len = strlen(name);
+    const char *suffix;
 
-    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
-        size_t n = strlen(suffixes[i]);
+    for (size_t i = 1; (suffix = packed_suffix(i)); i++) {
+        size_t n = strlen(suffix);
 
-        if (len > n && !strcmp(name + len - n, suffixes[i]))
+        if (len > n && !strcmp(name + len - n, suffix))
             return len - n;
     }
     return len;

@@ -57,6 +57,10 @@ bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache);
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
                 struct diag *d);
 
+/* What may follow the name of a file: number 0 is "", a file that is not packed, then the suffix of
+ * each packing. NULL: no more. */
+const char *packed_suffix(size_t i);
+
 /* The length of name without the suffix of a packed file, if it has one. */
 size_t unpacked_name_len(const char *name);
 

@@ -162,16 +162,16 @@ static bool is_listed(const struct source_list *list, const char *name)
 int local_add_sides(const char *folder, const char *name, const char *const *sides, bool list_paths,
                     struct source_list *ret)
 {
-    static const char *const packed[] = {"", ".gz", ".xz"};
+    const char *packed;
 
     for (size_t i = 0; sides[i]; i++) {
-        for (size_t k = 0; k < ARRAY_LEN(packed); k++) {
+        for (size_t k = 0; (packed = packed_suffix(k)); k++) {
             char side[NAME_MAX + 1], path[PATH_MAX];
             struct stat st;
             int r;
 
             if (snprintf(side, sizeof(side), "%.*s%s%s", (int)unpacked_name_len(name), name,
-                         sides[i], packed[k]) >= (int)sizeof(side) ||
+                         sides[i], packed) >= (int)sizeof(side) ||
                 join(folder, side, path) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
                 is_listed(ret, side))
                 continue;

@@ -90,16 +90,15 @@ static int copy_entry(const struct source_entry *from, struct source_list *ret)
 static int add_side_names(const struct source *source, const char *const *sides,
                           struct source_list *ret)
 {
-    static const char *const packed[] = {"", ".gz", ".xz"};
-    const char *name = source->only_file;
+    const char *name = source->only_file, *packed;
 
     for (size_t i = 0; sides && sides[i]; i++) {
-        for (size_t k = 0; k < ARRAY_LEN(packed); k++) {
+        for (size_t k = 0; (packed = packed_suffix(k)); k++) {
             char side[NAME_MAX + 1];
             int r;
 
             if (snprintf(side, sizeof(side), "%.*s%s%s", (int)unpacked_name_len(name), name,
-                         sides[i], packed[k]) >= (int)sizeof(side))
+                         sides[i], packed) >= (int)sizeof(side))
                 continue;
             r = source_list_add(ret, "", side, NULL, NULL);
             if (r == 0)

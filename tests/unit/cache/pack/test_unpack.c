@@ -632,6 +632,16 @@ static void test_unpacked_name_len__suffixes__stripped_once(void **state)
         assert_int_equal(unpacked_name_len(cases[i].name), strlen(cases[i].want));
 }
 
+static void test_packed_suffix__every_packing__listed_once(void **state)
+{
+    static const char *const want[] = {"", ".gz", ".xz"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(want); i++)
+        assert_string_equal(packed_suffix(i), want[i]);
+    assert_null(packed_suffix(ARRAY_LEN(want)));
+}
+
 static void test_cache_folder__environment__in_that_order(void **state)
 {
     static const char *const names[] = {"EPOCHFS_CACHE", "SLURM_TMPDIR", "TMPDIR", "XDG_CACHE_HOME",
@@ -730,6 +740,20 @@ static void test_xz__damage__ebadmsg(void **state)
         p->bytes[at] ^= 0x10;
     }
 }
+#else
+static void test_xz__build_without_liblzma__eopnotsupp(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+
+    add_bytes(p,
+              "\xfd"
+              "7zXZ\0",
+              6);
+    assert_int_equal(unpack_bytes(*state, p, &blob, &d), -EOPNOTSUPP);
+    assert_diag_has(&d, "sub/f.gz: want a packing of this build, found xz data");
+}
 #endif
 
 #define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
@@ -759,11 +783,14 @@ int main(void)
         IN_TEMP(test_unpack__processes_at_once__all_get_it),
         IN_TEMP(test_unpack__cache_folder_not_writable__names_it),
         cmocka_unit_test(test_unpacked_name_len__suffixes__stripped_once),
+        cmocka_unit_test(test_packed_suffix__every_packing__listed_once),
         cmocka_unit_test(test_cache_folder__environment__in_that_order),
         IN_TEMP(test_cache_folder__default_of_another_user__eperm),
 #ifdef HAVE_LZMA
         IN_TEMP(test_xz__streams_and_zeros__content),
         IN_TEMP(test_xz__damage__ebadmsg),
+#else
+        IN_TEMP(test_xz__build_without_liblzma__eopnotsupp),
 #endif
     };
 
