@@ -6,8 +6,9 @@
  * at once and then limit its rate.
  *
  * So this file watches each hurried run. It stops the run if passing over the bytes that no reader
- * waits for would take much longer than new transfers for the rest. What the run has brought stays,
- * new runs fetch the blocks that readers wait for, and the background fetches the others later.
+ * waits for would take much longer than new transfers for the rest. What the run has brought
+ * stays, to the byte; it goes on with the block that it was in. New runs fetch the blocks that
+ * readers wait for, and the background fetches the others later.
  *
  * A run made for readers has no unwanted bytes, so none is stopped twice for this, and staging
  * without readers never is. */
@@ -74,7 +75,9 @@ void runs_stop_late_locked(struct stage *stage, int64_t now)
             continue;
         if (run->phase != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))
             run_watch_from_locked(run, now); /* new transfers would wait for the same */
-        else if (is_late_locked(run, now))
+        else if (is_late_locked(run, now)) {
+            run->is_late = true;
             run_give_up_locked(run, NULL, NULL); /* the run is active, so this only stops it */
+        }
     }
 }

@@ -197,6 +197,10 @@ void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run
  * result of waits for blocks that have not come; 0: they go on, with another run. */
 void run_leave_locked(struct run *run, int error, struct wait **over);
 
+/* Leave all but the first n blocks to other runs, as readers need them; its transfer is over, and
+ * at least n blocks are left. */
+void run_shorten_locked(struct run *run, uint64_t n, struct wait **over);
+
 /* Drop a reference to a run; the last one frees it. No lock held. */
 void run_let_go(struct run *run);
 

@@ -339,6 +339,23 @@ static void release_blocks_locked(struct run *run, int error, struct wait **over
         file->whole = NULL;
 }
 
+void run_shorten_locked(struct run *run, uint64_t n, struct wait **over)
+{
+    struct file *file = run->file;
+    uint64_t first = run->first + n, end = run->first + run->n;
+
+    lock_assert_held(&file->stage->lock);
+    if (run->claimed > n) {
+        staged_unclaim(&file->staged, first, run->claimed - n);
+        run->claimed = n;
+    }
+    for (uint64_t b = first; b < end; b++)
+        if (file_state(file, b) == BLOCK_COMING)
+            file_set_locked(file, b, BLOCK_ABSENT);
+    run_set_blocks_locked(run, run->first, n);
+    runs_make_for_waits_locked(file, first, end, over);
+}
+
 /* Keep buffers while there are runs: new ones cost a page fault for every 4 KiB. */
 static void give_buffer_back_locked(struct run *run)
 {

@@ -70,6 +70,15 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
     return false;
 }
 
+/* A late run was stopped within a block. What came of the block stays: the run goes on with the
+ * rest of it, so that no byte comes twice, and leaves the other blocks to others. */
+static void go_on_within_block_locked(struct run *run, struct wait **over)
+{
+    run->is_late = run->stopping = false;
+    run_shorten_locked(run, run->done + 1, over);
+    run_sleep_locked(run, monotonic_ns());
+}
+
 static int error_of(enum transfer_end how)
 {
     return how == TRANSFER_CHANGED ? -ESTALE : how == TRANSFER_STOPPED ? -EINTR : -EREMOTEIO;
@@ -103,6 +112,10 @@ static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry
             run_make_locked(file, 0, file->blocks, why, false);
         return true;
     case TRANSFER_STOPPED: /* by this process, or no space for blocks that no reader waits for */
+        if (run->is_late && run->fill && !run->over_error && !file->stage->ending) {
+            go_on_within_block_locked(run, over);
+            return false;
+        }
         *ret_error = run->stopping ? run->over_error : file->stage->ending ? -EINTR : 0;
         break;
     case TRANSFER_CHANGED:
@@ -131,7 +144,9 @@ bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
 
     if (d && d->set)
         reason = *d;
+    lock_take(&run->buffer_lock); /* runs_flush() may still look at the run */
     lock_take(&stage->lock);
+    run->references++; /* a run that sleeps may begin, and end, as soon as the lock is free */
     answers = how == TRANSFER_DONE && stage->trouble_error;
     if (how == TRANSFER_DONE) {
         speed_adapt_locked(stage, run, monotonic_ns());
@@ -144,8 +159,10 @@ bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
     gone = settle_locked(run, how, retry_ms, &error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
+    lock_drop(&run->buffer_lock);
     if (fails || answers)
         stage_tell(stage, fails ? error_of(how) : 0, &reason);
     waits_tell(stage, over, error, &reason);
+    run_let_go(run);
     return gone;
 }

@@ -141,6 +141,7 @@ struct run {
     unsigned begun;      /* how often */
     unsigned references; /* held by its list and by the function that starts it */
     bool paused, stopping;
+    bool is_late; /* stopped by cache/stage/late.c */
     bool small;   /* does not count as one of the jobs: see is_small_locked() */
     bool crowded; /* more than jobs were under way when it began */
     int64_t made;

@@ -61,8 +61,8 @@ static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint
 
         lock_take(&fake->lock);
         stopped = is_stopped_locked(fake, transfer);
-        fake->given += n;
-        for (uint64_t g = ceil_div(off, GRAIN) * GRAIN; g < off + n; g += GRAIN)
+        fake->given += stopped ? 0 : n;
+        for (uint64_t g = ceil_div(off, GRAIN) * GRAIN; g < off + n && !stopped; g += GRAIN)
             fake->count[g / GRAIN]++;
         lock_drop(&fake->lock);
         if (stopped || !transfer->data(transfer, fake->content + off, n))

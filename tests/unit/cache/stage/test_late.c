@@ -39,7 +39,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 /* A stage with two background runs, both of which stall. */
 struct fixture {
     struct stage_fixture s;
-    uint64_t second_comes;        /* bytes of the second run, before it stalls */
+    uint64_t first_comes;         /* bytes of the first run, before it stalls */
+    uint64_t second_comes;        /* and of the second */
     _Atomic unsigned first_again; /* transfers from within the first run */
     _Atomic unsigned second_again;
 };
@@ -55,12 +56,13 @@ static struct fake_answer first_two_stall(void *ctx, const struct transfer *tran
     return (struct fake_answer){.end = TRANSFER_DONE,
                                 .bytes = number >= 2 ? UINT64_MAX
                                          : second    ? f->second_comes
-                                                     : (uint64_t)COMES * BLOCK,
+                                                     : f->first_comes,
                                 .stalls = number < 2,
                                 .goes_on = true};
 }
 
-static void open_fixture(struct fixture *f, const char *folder, uint64_t second_comes)
+static void open_fixture(struct fixture *f, const char *folder, uint64_t first_comes,
+                         uint64_t second_comes)
 {
     struct stage_options options = stage_fixture_options();
     const struct stage_fixture_remote remote = {.content = content,
@@ -70,7 +72,7 @@ static void open_fixture(struct fixture *f, const char *folder, uint64_t second_
                                                 .ctx = f};
 
     options.background = true;
-    *f = (struct fixture){.second_comes = second_comes};
+    *f = (struct fixture){.first_comes = first_comes, .second_comes = second_comes};
     stage_fixture_open(&f->s, folder, &options, &remote);
     stage_begin(f->s.stage);
     fake_wait_stalled(f->s.fake, 2);
@@ -102,10 +104,21 @@ static void test_late__far_behind_what_stalls__comes_by_itself(void **state)
 {
     struct fixture f;
 
-    open_fixture(&f, *state, BLOCK);
+    open_fixture(&f, *state, COMES * BLOCK, BLOCK);
     expect_block(&f, FIRST - 10);
     assert_true(f.first_again > 0);
     assert_int_equal(f.second_again, 0); /* no reader waits for it */
+    close_fixture(&f);
+}
+
+/* The run stops within a block, and goes on within it: close_fixture() counts the bytes. */
+static void test_late__within_a_block__no_byte_twice(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f, *state, COMES * BLOCK + BLOCK / 3, BLOCK);
+    expect_block(&f, FIRST - 10);
+    assert_true(f.first_again > 0);
     close_fixture(&f);
 }
 
@@ -129,7 +142,7 @@ static void test_late__what_comes_next__goes_on(void **state)
 {
     struct fixture f;
 
-    open_fixture(&f, *state, BLOCK);
+    open_fixture(&f, *state, COMES * BLOCK, BLOCK);
     expect_second_goes_on(&f, FIRST + 1);
 }
 
@@ -138,7 +151,7 @@ static void test_late__nothing_came_yet__goes_on(void **state)
 {
     struct fixture f;
 
-    open_fixture(&f, *state, 0);
+    open_fixture(&f, *state, COMES * BLOCK, 0);
     expect_second_goes_on(&f, BLOCKS - 1);
 }
 
@@ -147,6 +160,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_late__far_behind_what_stalls__comes_by_itself,
                                         temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_late__within_a_block__no_byte_twice, temp_setup,
+                                        temp_teardown),
         cmocka_unit_test_setup_teardown(test_late__what_comes_next__goes_on, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_late__nothing_came_yet__goes_on, temp_setup,
