@@ -1,6 +1,6 @@
-/* Permissions of what is made from several files and folders, each with an owner and a group of its
- * own. What is shown has one owner, one group and one mode: it must never allow more than all of
- * them do. If that is not known, it allows less.
+/* Permissions of a dataset made from several files and folders, each with an owner and a group of
+ * its own. What is shown has one owner, one group and one mode: it must never allow more than all
+ * of them do. If that is not known, it allows less.
  *
  * A mode here has one kind of right: 0400 for the owner, 0040 for the group, 0004 for others. */
 #ifndef EPOCHFS_BASE_ACCESS_H

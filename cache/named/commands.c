@@ -193,8 +193,8 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
     return r;
 }
 
-/* How much quota to take at a time: a part of what is left, because other commands and staged
- * blocks need some, too. */
+/* How much quota to take at a time: a part of the remaining quota, because other commands and
+ * staged blocks need some, too. */
 static uint64_t quota_ahead(const struct opener_run *run)
 {
     uint64_t limit = quota_limit(run->allowance.quota), used = quota_used(run->allowance.quota);

@@ -275,7 +275,7 @@ static enum guided_step queue_run(struct stage *stage, struct file *file, struct
     return made ? GUIDED_MADE : GUIDED_NONE;
 }
 
-/* Queue a run of what is missing of the first need in the buffer. GUIDED_NONE: nothing is
+/* Queue a run for the missing blocks of the first need in the buffer. GUIDED_NONE: nothing is
  * missing. */
 static enum guided_step try_need(struct stage *stage, const struct stage_need *need, int64_t now)
 {

@@ -275,7 +275,7 @@ int file_verify(struct file *file, struct diag *d);
 int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when);
 
 /* In the stage's thread: the same for what no reader waits for yet. It may displace only a limited
- * number of bytes at a time, so that the cache keeps most of what is needed soonest. */
+ * number of bytes at a time, so that the cache keeps most of the blocks needed soonest. */
 int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes);
 
 /* In the stage's thread: bytes that keep_take_ahead() may take now in the place of other blocks. */

@@ -35,12 +35,12 @@
 #define LIST_LEAST  4   /* ... or at least this many */
 #define GROUP       256 /* victims dropped together, ... */
 #define GROUP_BYTES (UINT64_C(1) << 20) /* ... at least this many bytes more than needed, ... */
-#define GROUP_SHARE 1024                /* ... but at most this part of what is on disk */
+#define GROUP_SHARE 1024                /* ... but at most this part of the bytes on disk */
 #define SAMPLES     256                 /* blocks asked for to find which times have passed */
 #define ASK_ALL     256                 /* every so many passes, ask for all blocks */
 #define TRIES       16
 #define AHEAD_MOST  4096 /* runs */
-#define AHEAD_SHARE 32   /* part of what is on disk that look-ahead may displace, at least ... */
+#define AHEAD_SHARE 32   /* part of the bytes on disk that look-ahead may displace, at least ... */
 #define AHEAD_LIMIT 8    /* ... and at most */
 #define RECORDS     512
 #define SECOND      INT64_C(1000000000)

@@ -74,6 +74,7 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
  * rest of it, so that no byte comes twice, and leaves the other blocks to others. */
 static void go_on_within_block_locked(struct run *run, struct wait **over)
 {
+    lock_assert_held(&run->file->stage->lock);
     run->is_late = run->stopping = false;
     run_shorten_locked(run, run->done + 1, over);
     run_sleep_locked(run, monotonic_ns());

@@ -15,7 +15,7 @@
 #define NS_PER_S    INT64_C(1000000000)
 #define GROUP_BYTES (UINT64_C(1) << 20)   /* written to disk at a time, in whole blocks */
 #define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
-#define SMALL_SHARE 8   /* in the background: this part of what is worth a transfer */
+#define SMALL_SHARE 8   /* in the background: this part of the bytes worth a transfer */
 #define CALM_S      60  /* after a refusal: at most `jobs` for this long; */
 #define FORGET_S    600 /* after this long the refusal is forgotten */
 
