@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "format/core/encoder.h"
 
-static void free_folders(struct dataset *ds)
+void dataset_free_folders(struct dataset *ds)
 {
     for (unsigned i = 0; i < ds->n_folders; i++)
         for (unsigned scope = 0; scope < N_SCOPES; scope++)
@@ -30,7 +30,7 @@ void dataset_free(struct dataset *ds)
     for (unsigned i = 0; i < ds->n_blobs; i++)
         blob_free(ds->blob[i]);
     free(ds->blob);
-    free_folders(ds);
+    dataset_free_folders(ds);
     free(ds);
 }
 
@@ -61,7 +61,7 @@ void dataset_set_samples(struct dataset *ds, uint64_t samples)
     ds->key_digits = decimal_digits(samples ? samples - 1 : 0);
     ds->key_digits = ds->key_digits < 6 ? 6 : ds->key_digits;
     for (unsigned i = 0; i < ds->n_fields; i++)
-        if (ds->field[i].role == FIELD_KEY)
+        if (ds->field[i].ops == &field_key)
             ds->field[i].width = ds->field[i].item_bytes = ds->key_digits;
 }
 
@@ -77,7 +77,7 @@ void dataset_locate(const struct dataset *ds, uint64_t sample, const struct fiel
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if ((only && only != f) || !f->blob || f->role == FIELD_DERIVED)
+        if ((only && only != f) || !f->blob || f->derived)
             continue;
         text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(f->blob),
                  (unsigned long long)(f->offset + sample * f->stored_bytes),

@@ -1,7 +1,7 @@
 /* A dataset: samples 0 .. n-1, each with the same fields.
  *
  * A field is an array per sample: stored in a source file, or derived from stored bytes. Formats
- * fill struct dataset, encoders read it. An opened dataset has the names, roles and ops of its
+ * fill struct dataset, encoders read it. An opened dataset has the names, offers and ops of its
  * fields; a ready one has the rest too, the number of samples included. From then on it is constant
  * and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_CORE_DATASET_H
@@ -25,39 +25,37 @@ struct folder;
 struct format;
 struct memo;
 
-enum field_role {
-    FIELD_STORED,  /* an array per sample, all alike */
-    FIELD_PARSED,  /* the same, parsed from text */
-    FIELD_DERIVED, /* derived from another one: only in files of a single field */
-    FIELD_MEMBER,  /* an array that makes sense only beside others */
-    FIELD_TEXT,    /* the text of samples: svm */
-    FIELD_NUMBER,  /* the sample numbers */
-    FIELD_KEY,     /* the keys: only in files of all fields */
-    /* Of samples whose arrays differ in length: */
-    FIELD_VALUE,     /* one element per sample */
-    FIELD_RAGGED,    /* the arrays, one after another */
-    FIELD_DECODED,   /* the same, of samples that tar shows better in another encoding: audio */
-    FIELD_PADDED,    /* the arrays, each filled with zeros to the length of the longest */
-    FIELD_LENGTHS,   /* the length of each without that filling */
-    FIELD_OFFSETS,   /* where each begins in FIELD_RAGGED */
-    FIELD_STRING,    /* text, one element per sample */
-    FIELD_LINE,      /* the same as lines */
-    FIELD_KEY_LINES, /* the keys as lines */
-    FIELD_AUDIO,     /* a .wav file */
-    FIELD_OBJECT,    /* the bytes as stored, of samples that differ */
-    FIELD_ARCHIVE,   /* a Kaldi archive */
-    FIELD_SCRIPT,    /* the scp file to that archive */
-    N_FIELD_ROLES,
-};
-
-/* The files that show a field of some role. */
+/* The files that show a field. */
 enum {
-    IN_NPY_SAMPLES = 1,
-    IN_NPY_BATCHES = 2,
-    IN_NPZ_SAMPLES = 4,
-    IN_NPZ_BATCHES = 8,
-    IN_TAR = 16,
-    IN_PAGES = 32, /* dataset.json: a description of each sample's item */
+    IN_RAW = 1, /* the array as stored: the field has stored_dtype and so on */
+    IN_IDX = 2, /* the same under an IDX header */
+    IN_NPY_SAMPLES = 4,
+    IN_NPY_BATCHES = 8,
+    IN_NPZ_SAMPLES = 16,
+    IN_NPZ_BATCHES = 32,
+    IN_TAR = 64,
+    IN_PICTURES = 128, /* png, pgm: a grey picture, uint8 with two axes, neither empty */
+    IN_CLS = 256,      /* .cls, decimal text: a stored integer; in tar instead of .npy */
+    IN_PAGES = 512,    /* dataset.json: a description of each sample's item */
+    /* The field's bytes as they are, a file under the extension ext: */
+    IN_FILE_SAMPLES = 1024,
+    IN_FILE_BATCHES = 2048,
+};
+#define IN_FILES (IN_FILE_SAMPLES | IN_FILE_BATCHES)
+
+/* Arrays that are the same kind of thing in every file. */
+#define IN_ARRAYS (IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES)
+
+/* How a field's content holds the samples. */
+enum field_form {
+    FORM_ITEM,    /* an array per sample, all alike: a batch stacks them */
+    FORM_RAGGED,  /* arrays that differ in length, one after another */
+    FORM_PADDED,  /* the same, each filled with zeros to the length of the longest */
+    FORM_LENGTHS, /* the length of each without that filling */
+    FORM_OFFSETS, /* where each begins in FORM_RAGGED */
+    FORM_TEXT,    /* text, an element per sample, as wide as the longest */
+    FORM_WHOLE,   /* one array of all samples: a member of a matrix */
+    FORM_BYTES,   /* the bytes of a file, whose extension is ext */
 };
 
 /* An array as a file shows it. */
@@ -82,13 +80,23 @@ struct field_ops {
 };
 
 #define FIELD_NAME_SIZE 64
+#define EXT_SIZE        32
 #define DIM_VARIES      UINT64_MAX /* in dim[]: the size differs from sample to sample */
 
 struct field {
     char name[FIELD_NAME_SIZE];
-    enum field_role role;
-    bool unnamed; /* a file of this field alone need not name it */
     const struct field_ops *ops;
+
+    /* What it offers; known once the dataset is opened. */
+    unsigned in; /* IN_...: the files that show it */
+    enum field_form form;
+    char folder[EXT_SIZE]; /* of FORM_BYTES: the <enc>/ folder that shows it, */
+    char ext[EXT_SIZE];    /* and the extension there and in tar */
+    bool unnamed;          /* a file of its bytes need not name it */
+    bool names_file;       /* its bytes contain the path of the file */
+    bool derived;          /* says nothing that another field does not */
+    bool numbering;        /* index or key, which every dataset has */
+
     bool mixed; /* for some selections its form is -EDOM; valid once the dataset is ready */
 
     /* An item as files show it: little-endian, C order. Unused by fields with their own
@@ -99,7 +107,7 @@ struct field {
     uint64_t width;      /* bytes of an element */
     uint64_t item_bytes; /* width x product of dim */
 
-    /* Where the field comes from; blob is NULL for FIELD_NUMBER and FIELD_KEY. */
+    /* Where the field comes from; blob is NULL where it is not stored. */
     const struct blob *blob; /* owned by the dataset */
     uint64_t offset;         /* of sample 0 in blob */
     enum dtype stored_dtype;
@@ -111,7 +119,17 @@ struct field {
 };
 
 /* Does that place show the field? place: one of IN_... */
-bool field_is_in(const struct field *f, unsigned place);
+static inline bool field_is_in(const struct field *f, unsigned place)
+{
+    return f->in & place;
+}
+
+/* Offer the bytes of a field as files `<key>.<name>.<ext>` of an <enc>/ folder. in: IN_FILE_... and
+ * IN_TAR. */
+void field_offer_bytes(struct field *f, const char *folder, const char *ext, unsigned in);
+
+/* Offer an array that is stored, wherever its shape and type, which must be set, allow it. */
+void field_offer_stored(struct field *f);
 
 enum dataset_state { DATASET_READY, DATASET_PREPARING, DATASET_FAILED };
 
@@ -260,12 +278,6 @@ static inline bool field_is_scalar_integer(const struct field *f)
 {
     return f->ndim == 0 && (f->dtype == DTYPE_U1 || f->dtype == DTYPE_I1 || f->dtype == DTYPE_I2 ||
                             f->dtype == DTYPE_I4);
-}
-
-/* A picture is a field that viewers show in grey: uint8, two axes, neither empty. */
-static inline bool field_is_picture(const struct field *f)
-{
-    return f->role == FIELD_STORED && f->dtype == DTYPE_U1 && f->ndim == 2 && f->item_bytes > 0;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 struct offers {
+    const char *folder;
     const struct encoder *encoder;
     unsigned n;
     struct file_kind kind[KINDS_MAX];
@@ -13,14 +14,17 @@ struct offers {
 static int offer_named(struct offers *offers, const struct field *field, const char *name,
                        const char *ext)
 {
-    struct file_kind *kind;
+    struct file_kind *kind = &offers->kind[offers->n];
+    int len;
 
     if (offers->n == KINDS_MAX)
         return -E2BIG;
-    kind = &offers->kind[offers->n++];
-    kind->encoder = offers->encoder;
+    *kind = (struct file_kind){.folder = offers->folder, .encoder = offers->encoder};
     kind->field = field;
-    snprintf(kind->suffix, sizeof(kind->suffix), "%s%s.%s", *name ? "." : "", name, ext);
+    len = snprintf(kind->suffix, sizeof(kind->suffix), "%s%s.%s", *name ? "." : "", name, ext);
+    if (len < 0 || (size_t)len >= sizeof(kind->suffix))
+        return -E2BIG;
+    offers->n++;
     return 0;
 }
 
@@ -29,9 +33,28 @@ int offer(struct offers *offers, const struct field *field, const char *ext)
     return offer_named(offers, field, field ? field->name : "", ext);
 }
 
-int offer_alone(struct offers *offers, const struct field *field, const char *ext)
+/* ---- files that are a field's bytes ---- */
+
+static int bytes_layout(struct layout *l, const struct file_kind *kind)
 {
-    return offer_named(offers, field, field->unnamed ? "" : field->name, ext);
+    return layout_add_field(l, kind->field);
+}
+
+static const struct encoder encoder_bytes = {.shows = SHOWS_CONTAINER, .layout = bytes_layout};
+
+static int offer_bytes(const struct dataset *ds, enum scope scope, struct offers *offers)
+{
+    unsigned in = scope == SCOPE_SAMPLES ? IN_FILE_SAMPLES : IN_FILE_BATCHES;
+    int r = 0;
+
+    offers->encoder = &encoder_bytes;
+    for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
+        const struct field *f = &ds->field[i];
+
+        if (field_is_in(f, in) && !strcmp(f->folder, offers->folder))
+            r = offer_named(offers, f, f->unnamed ? "" : f->name, f->ext);
+    }
+    return r;
 }
 
 bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind)
@@ -51,14 +74,19 @@ static int compare_kinds(const void *a, const void *b)
     return strcmp(((const struct file_kind *)a)->suffix, ((const struct file_kind *)b)->suffix);
 }
 
-static int folder_fill(struct folder *folder, const struct dataset *ds, enum scope scope,
-                       struct offers *offers)
+/* encoder: NULL for a folder of bytes alone. */
+static int folder_fill(struct folder *folder, const struct dataset *ds,
+                       const struct encoder *encoder, enum scope scope, struct offers *offers)
 {
-    int r;
+    int r = 0;
 
-    offers->encoder = folder->encoder;
+    offers->folder = folder->name;
+    offers->encoder = encoder;
     offers->n = 0;
-    r = folder->encoder->offer(ds, scope, offers);
+    if (encoder)
+        r = encoder->offer(ds, scope, offers);
+    if (r == 0)
+        r = offer_bytes(ds, scope, offers);
     if (r < 0 || !offers->n)
         return r;
     qsort(offers->kind, offers->n, sizeof(offers->kind[0]), compare_kinds);
@@ -70,25 +98,47 @@ static int folder_fill(struct folder *folder, const struct dataset *ds, enum sco
     return 0;
 }
 
+/* Add the folder if anything is in it. ds->folder has room for FOLDERS_MAX. */
+static int add_folder(struct dataset *ds, const char *name, const struct encoder *encoder,
+                      struct offers *offers)
+{
+    struct folder *folder = &ds->folder[ds->n_folders];
+    int r = 0;
+
+    if (ds->n_folders == FOLDERS_MAX)
+        return -E2BIG;
+    ds->n_folders++;
+    folder->name = name;
+    for (unsigned scope = 0; scope < N_SCOPES && r == 0; scope++)
+        r = folder_fill(folder, ds, encoder, (enum scope)scope, offers);
+    if (!folder->n_kinds[SCOPE_SAMPLES] && !folder->n_kinds[SCOPE_BATCHES])
+        ds->n_folders--;
+    return r;
+}
+
+static bool has_folder(const struct dataset *ds, const char *name)
+{
+    for (unsigned i = 0; i < ds->n_folders; i++)
+        if (!strcmp(ds->folder[i].name, name))
+            return true;
+    return false;
+}
+
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n)
 {
     AUTO_FREE struct offers *offers = calloc(1, sizeof(*offers));
+    int r = 0;
 
-    ds->folder = calloc(n, sizeof(*ds->folder));
+    ds->folder = calloc(FOLDERS_MAX, sizeof(*ds->folder));
     if (!offers || !ds->folder)
         return -ENOMEM;
-    for (unsigned i = 0; i < n; i++) {
-        struct folder *folder = &ds->folder[ds->n_folders++];
+    for (unsigned i = 0; i < n && r == 0; i++)
+        r = add_folder(ds, encoders[i]->name, encoders[i], offers);
+    for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
+        const struct field *f = &ds->field[i];
 
-        folder->encoder = encoders[i];
-        for (unsigned scope = 0; scope < N_SCOPES; scope++) {
-            int r = folder_fill(folder, ds, (enum scope)scope, offers);
-
-            if (r < 0)
-                return r;
-        }
-        if (!folder->n_kinds[SCOPE_SAMPLES] && !folder->n_kinds[SCOPE_BATCHES])
-            ds->n_folders--;
+        if (field_is_in(f, IN_FILES) && !has_folder(ds, f->folder))
+            r = add_folder(ds, f->folder, NULL, offers);
     }
-    return 0;
+    return r;
 }

@@ -1,8 +1,9 @@
 /* Encoders: how samples look as files. Each is a table of functions; format/encode/encode.h lists
  * them.
  *
- * An encoder is a folder of the tree (`samples/npy`, `batches/<plan>/npy`). For each sample or
- * batch that folder holds one file of every kind that the encoder offers for the dataset. */
+ * A folder of the tree (`samples/npy`, `batches/<plan>/npy`) holds one file of every kind that is
+ * offered for the dataset, for each sample or batch: by the encoder of that name, and by fields
+ * that offer bytes as they are (field_offer_bytes()). */
 #ifndef EPOCHFS_FORMAT_CORE_ENCODER_H
 #define EPOCHFS_FORMAT_CORE_ENCODER_H
 
@@ -13,18 +14,19 @@ struct offers;
 
 enum scope { SCOPE_SAMPLES, SCOPE_BATCHES, N_SCOPES };
 
-#define KINDS_MAX    64 /* of a folder: fs/ numbers them with 6 bits */
-#define ENCODERS_MAX 16
+#define KINDS_MAX   64 /* of a folder: fs/ numbers them with 6 bits */
+#define FOLDERS_MAX 255
+#define SUFFIX_SIZE 75 /* with a name of KEY_NAME_MAX bytes, a name of a file */
 
 struct file_kind {
-    char suffix[FIELD_NAME_SIZE +
-                8]; /* what follows the key or the number of the batch: ".image.npy" */
+    char suffix[SUFFIX_SIZE]; /* what follows the key or the number of the batch: ".image.npy" */
+    const char *folder;       /* the name of its folder */
     const struct encoder *encoder;
     const struct field *field; /* the field that the file holds; NULL: all */
 };
 
 struct folder {
-    const struct encoder *encoder;
+    const char *name;
     unsigned n_kinds[N_SCOPES];
     struct file_kind *kind[N_SCOPES]; /* sorted by suffix */
 };
@@ -53,11 +55,10 @@ bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *kind);
 /* Offer a file of one field, named ".<field>.<ext>", or of all (field NULL), named ".<ext>". */
 int offer(struct offers *offers, const struct field *field, const char *ext);
 
-/* The same, but named ".<ext>" if the field is unnamed. */
-int offer_alone(struct offers *offers, const struct field *field, const char *ext);
-
-/* Ask each of n encoders what it offers for ds and fill ds->folder; the fields of ds must be known.
- * 0, -ENOMEM or -E2BIG (more than KINDS_MAX kinds in a folder). */
+/* Ask each of n encoders and each field what it offers, and fill ds->folder; the fields of ds must
+ * be known. The folders of encoders come first, in that order. 0, -ENOMEM, or -E2BIG: more than
+ * FOLDERS_MAX folders, more than KINDS_MAX kinds in one, or a suffix that is too long. */
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n);
+void dataset_free_folders(struct dataset *ds);
 
 #endif

@@ -409,7 +409,8 @@ void dataset_add_numbering(struct dataset *ds)
 {
     ds->field[ds->n_fields++] = (struct field){
         .name = "index",
-        .role = FIELD_NUMBER,
+        .in = IN_NPY_BATCHES | IN_NPZ_BATCHES | IN_PAGES,
+        .numbering = true,
         .ops = &field_number,
         .dtype = DTYPE_I8,
         .width = 8,
@@ -417,7 +418,9 @@ void dataset_add_numbering(struct dataset *ds)
     };
     ds->field[ds->n_fields++] = (struct field){
         .name = "key",
-        .role = FIELD_KEY,
+        .in = IN_NPZ_BATCHES | IN_PAGES,
+        .form = FORM_TEXT,
+        .numbering = true,
         .ops = &field_key,
         .dtype = DTYPE_TEXT,
         .width = ds->key_digits,

@@ -1,35 +1,28 @@
-/* The form of a field's array for a selection: its axes, its bytes, its text; and the files that
- * show a field of some role. */
+/* The form of a field's array for a selection: its axes, its bytes, its text; and what
+ * fields offer. */
 #include "format/core/dataset.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/checked.h"
 
-static const unsigned places[N_FIELD_ROLES] = {
-    [FIELD_STORED] =
-        IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
-    [FIELD_PARSED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_DERIVED] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES,
-    [FIELD_MEMBER] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES,
-    [FIELD_NUMBER] = IN_NPY_BATCHES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_KEY] = IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_VALUE] =
-        IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
-    [FIELD_RAGGED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_TAR | IN_PAGES,
-    [FIELD_DECODED] = IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_PADDED] = IN_NPY_BATCHES,
-    [FIELD_LENGTHS] = IN_NPY_BATCHES,
-    [FIELD_OFFSETS] = IN_NPZ_BATCHES,
-    [FIELD_STRING] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
-    [FIELD_LINE] = IN_TAR,
-    [FIELD_KEY_LINES] = 0,
-    [FIELD_AUDIO] = IN_TAR,
-};
-
-bool field_is_in(const struct field *f, unsigned place)
+void field_offer_bytes(struct field *f, const char *folder, const char *ext, unsigned in)
 {
-    return places[f->role] & place;
+    f->in = in;
+    f->form = FORM_BYTES;
+    snprintf(f->folder, sizeof(f->folder), "%s", folder);
+    snprintf(f->ext, sizeof(f->ext), "%s", ext);
+}
+
+void field_offer_stored(struct field *f)
+{
+    f->in = IN_ARRAYS | IN_RAW | IN_IDX | IN_TAR;
+    f->form = FORM_ITEM;
+    if (f->dtype == DTYPE_U1 && f->ndim == 2 && f->item_bytes > 0)
+        f->in |= IN_PICTURES;
+    if (field_is_scalar_integer(f))
+        f->in |= IN_CLS;
 }
 
 uint64_t field_stored_dim(const struct field *f, unsigned i)

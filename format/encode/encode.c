@@ -1,14 +1,13 @@
 #include "format/encode/encode.h"
 
 extern const struct encoder encoder_raw, encoder_npy, encoder_npz, encoder_tar, encoder_png,
-    encoder_pgm, encoder_idx, encoder_svm, encoder_ark, encoder_wav, encoder_txt;
+    encoder_pgm, encoder_idx;
 
 const struct encoder *const encoders[] = {
-    &encoder_raw, &encoder_npy, &encoder_npz, &encoder_tar, &encoder_png, &encoder_pgm,
-    &encoder_idx, &encoder_svm, &encoder_ark, &encoder_wav, &encoder_txt,
+    &encoder_raw, &encoder_npy, &encoder_npz, &encoder_tar,
+    &encoder_png, &encoder_pgm, &encoder_idx,
 };
 const unsigned n_encoders = ARRAY_LEN(encoders);
-_Static_assert(ARRAY_LEN(encoders) <= ENCODERS_MAX, "fs/ numbers encoders with 4 bits");
 
 int dataset_add_folders(struct dataset *ds)
 {

@@ -10,7 +10,7 @@ static int idx_offer(const struct dataset *ds, enum scope scope, struct offers *
 {
     (void)scope;
     for (unsigned i = 0; i < ds->n_fields; i++) {
-        int r = ds->field[i].role == FIELD_STORED ? offer(offers, &ds->field[i], "idx") : 0;
+        int r = field_is_in(&ds->field[i], IN_IDX) ? offer(offers, &ds->field[i], "idx") : 0;
 
         if (r < 0)
             return r;

@@ -80,25 +80,17 @@ int npy_add(struct layout *l, const struct field *f)
 static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
     unsigned place = scope == SCOPE_SAMPLES ? IN_NPY_SAMPLES : IN_NPY_BATCHES;
+    int r = 0;
 
-    for (unsigned i = 0; i < ds->n_fields; i++) {
-        const struct field *f = &ds->field[i];
-        int r = 0;
-
-        if (field_is_in(f, place))
-            r = offer(offers, f, "npy");
-        else if (f->role == FIELD_KEY_LINES && scope == SCOPE_BATCHES)
-            r = offer(offers, f, "txt");
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    for (unsigned i = 0; i < ds->n_fields && r == 0; i++)
+        if (field_is_in(&ds->field[i], place))
+            r = offer(offers, &ds->field[i], "npy");
+    return r;
 }
 
 static int npy_layout(struct layout *l, const struct file_kind *kind)
 {
-    return kind->field->role == FIELD_KEY_LINES ? layout_add_field(l, kind->field)
-                                                : npy_add(l, kind->field);
+    return npy_add(l, kind->field);
 }
 
 const struct encoder encoder_npy = {

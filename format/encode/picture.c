@@ -277,7 +277,7 @@ static int png_layout(struct layout *l, const struct file_kind *kind)
     uint64_t blocks;
     int r;
 
-    if (!field_is_picture(kind->field))
+    if (!field_is_in(kind->field, IN_PICTURES))
         return cls_add(l, kind->field);
     r = sheet_init(&s, kind->field, l->selection->count, 1);
     if (r < 0)
@@ -304,7 +304,7 @@ static int pgm_layout(struct layout *l, const struct file_kind *kind)
     struct sheet s;
     int r;
 
-    if (!field_is_picture(kind->field))
+    if (!field_is_in(kind->field, IN_PICTURES))
         return cls_add(l, kind->field);
     r = sheet_init(&s, kind->field, l->selection->count, 0);
     if (r < 0)
@@ -324,14 +324,14 @@ static int picture_offer(const struct dataset *ds, struct offers *offers, const 
     bool any = false;
 
     for (unsigned i = 0; i < ds->n_fields; i++)
-        any = any || field_is_picture(&ds->field[i]);
+        any = any || field_is_in(&ds->field[i], IN_PICTURES);
     for (unsigned i = 0; i < ds->n_fields && any; i++) {
         const struct field *f = &ds->field[i];
         int r = 0;
 
-        if (field_is_picture(f))
+        if (field_is_in(f, IN_PICTURES))
             r = offer(offers, f, ext);
-        else if (f->role == FIELD_STORED && field_is_scalar_integer(f))
+        else if (field_is_in(f, IN_CLS))
             r = offer(offers, f, "cls");
         if (r < 0)
             return r;

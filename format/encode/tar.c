@@ -1,6 +1,6 @@
 /* tar: WebDataset's form. Each sample has one member per field, adjacent to each other:
- * `<key>.<field>.npy`; `<key>.<field>.cls` (decimal text) for an integer per sample, `.wav` for
- * audio, `.txt` for text.
+ * `<key>.<field>.npy`; `<key>.<field>.cls` (decimal text) for a stored integer per sample; a field
+ * that offers bytes under its own extension: `.wav`, `.txt`.
  *
  * POSIX ustar, and pax for names that do not fit; owner, times and modes are constants, so that the
  * same samples give the same bytes everywhere. WebDataset takes the key from the name up to the
@@ -24,7 +24,7 @@
 #define TAR_END         1024u
 #define TAR_NAME        100u /* bytes of the longest name in ustar */
 #define KEY_SIZE_PLACED (KEY_NAME_SIZE + 24)
-#define NAME_SIZE       (KEY_SIZE_PLACED + FIELD_NAME_SIZE + 8)
+#define NAME_SIZE       (KEY_SIZE_PLACED + SUFFIX_SIZE)
 
 /* Write octal if it fits, else GNU's base-256 (sizes of 8 GiB and more). */
 static void put_number(uint8_t *at, size_t capacity, uint64_t v)
@@ -94,27 +94,19 @@ static uint8_t *tar_header(const char *name, uint64_t size)
     return h;
 }
 
-static bool is_cls(const struct field *f)
-{
-    return f->role == FIELD_STORED && field_is_scalar_integer(f);
-}
-
 static void member_name(const struct field *f, const char *key, char ret[static NAME_SIZE])
 {
-    const char *ext = is_cls(f)                ? "cls"
-                      : f->role == FIELD_LINE  ? "txt"
-                      : f->role == FIELD_AUDIO ? "wav"
-                                               : "npy";
-    bool named = !f->unnamed || !strcmp(ext, "npy");
+    bool named = f->form != FORM_BYTES || !f->unnamed;
+    const char *ext = f->form == FORM_BYTES ? f->ext : field_is_in(f, IN_CLS) ? "cls" : "npy";
 
     snprintf(ret, NAME_SIZE, "%s%s%s.%s", key, named ? "." : "", named ? f->name : "", ext);
 }
 
 static int add_content(struct layout *l, const struct field *f)
 {
-    if (is_cls(f))
-        return cls_add(l, f);
-    return f->role == FIELD_LINE || f->role == FIELD_AUDIO ? layout_add_field(l, f) : npy_add(l, f);
+    if (f->form == FORM_BYTES)
+        return layout_add_field(l, f);
+    return field_is_in(f, IN_CLS) ? cls_add(l, f) : npy_add(l, f);
 }
 
 /* Add a member's content after a placeholder for its header, which needs the size. */
@@ -206,7 +198,7 @@ static int read_sample(struct layout *l, const struct placed *placed, uint64_t o
     return r < 0 ? r : layout_read(&one, off, len, dst, d);
 }
 
-/* The members of all samples, which are of one size (their keys are numbers, so no name is long);
+/* The members of all samples, which are of one size;
  * number[0]: bytes of a sample. */
 static int samples_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
                         uint8_t *dst, struct diag *d)
@@ -331,9 +323,9 @@ static int add_differing(struct layout *l)
 static bool samples_are_alike(const struct dataset *ds)
 {
     for (unsigned i = 0; i < ds->n_fields; i++)
-        if (field_is_in(&ds->field[i], IN_TAR) && ds->field[i].role != FIELD_STORED)
+        if (field_is_in(&ds->field[i], IN_TAR) && ds->field[i].form != FORM_ITEM)
             return false;
-    return true;
+    return !(ds->ops && ds->ops->key); /* keys that are numbers: no name is long */
 }
 
 static int tar_layout(struct layout *l, const struct file_kind *kind)

@@ -123,7 +123,7 @@ static int add_stored(struct dataset *ds, const struct idx_file *file,
     bool exchange = options->transpose && file->name.role == ROLE_IMAGES && ndim == 2 &&
                     h->item_bytes <= TRANSPOSE_MAX;
 
-    *f = (struct field){.role = FIELD_STORED, .dtype = h->dtype, .ndim = ndim};
+    *f = (struct field){.dtype = h->dtype, .ndim = ndim};
     snprintf(f->name, sizeof(f->name), "%s", role_fields[file->name.role]);
     f->dim = calloc(ndim ? ndim : 1, sizeof(*f->dim));
     if (!f->dim)
@@ -142,6 +142,7 @@ static int add_stored(struct dataset *ds, const struct idx_file *file,
     f->stored_big_endian = true;
     f->offset = h->payload;
     f->ops = stored_ops(f, exchange);
+    field_offer_stored(f);
     f->blob = ds->blob[ds->n_blobs++] = file->source->blob;
     file->source->blob = NULL;
     return 0;
@@ -155,7 +156,8 @@ static struct field *add_derived(struct dataset *ds, const struct field *of, con
 
     *f = *of;
     snprintf(f->name, sizeof(f->name), "%.8s%s", of->name, suffix);
-    f->role = FIELD_DERIVED;
+    f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
+    f->derived = true;
     f->base_field = of;
     f->dtype = DTYPE_F4;
     f->width = 4;

@@ -131,13 +131,31 @@ bool libsvm_field_reads_rows(const struct field *f)
            f->ops == &libsvm_indices_ops || f->ops == &row_ops;
 }
 
+/* Where files show a field. */
+enum offered {
+    ITEM,   /* an item per row, anywhere */
+    DENSE,  /* the same, too large for files of all fields */
+    MEMBER, /* of the matrix */
+    TEXT,   /* rows as they are */
+};
+
 /* Add a field with items of up to one axis; its length is known later. */
-static int add_field(struct dataset *ds, const char *name, enum field_role role,
+static int add_field(struct dataset *ds, const char *name, enum offered offered,
                      const struct field_ops *ops, enum dtype dtype)
 {
     struct field *f = &ds->field[ds->n_fields];
 
-    *f = (struct field){.role = role, .unnamed = role == FIELD_TEXT, .ops = ops, .dtype = dtype};
+    *f = (struct field){.ops = ops, .in = IN_ARRAYS, .dtype = dtype};
+    if (offered == DENSE) {
+        f->in = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES;
+        f->derived = true;
+    } else if (offered == MEMBER) {
+        f->in = IN_NPZ_SAMPLES | IN_NPZ_BATCHES;
+        f->form = FORM_WHOLE;
+    } else if (offered == TEXT) {
+        field_offer_bytes(f, "svm", "svm", IN_FILES);
+        f->unnamed = true;
+    }
     snprintf(f->name, sizeof(f->name), "%s", name);
     f->width = f->item_bytes = dtype_info(dtype)->bytes;
     f->dim = calloc(1, sizeof(*f->dim));
@@ -154,33 +172,31 @@ int libsvm_fields_init(struct dataset *ds)
     const struct {
         bool is_there;
         const char *name;
-        enum field_role role;
+        enum offered offered;
         const struct field_ops *ops;
         enum dtype dtype;
     } fields[] = {
-        {true, "label", FIELD_PARSED, &libsvm_label_ops.ops, DTYPE_F4},
-        {side[LIBSVM_SIDE_WEIGHT].blob, "weight", FIELD_PARSED, &libsvm_side_weight_ops.ops,
-         DTYPE_F4},
-        {!side[LIBSVM_SIDE_WEIGHT].blob && file->columns & LIBSVM_WEIGHT, "weight", FIELD_PARSED,
+        {true, "label", ITEM, &libsvm_label_ops.ops, DTYPE_F4},
+        {side[LIBSVM_SIDE_WEIGHT].blob, "weight", ITEM, &libsvm_side_weight_ops.ops, DTYPE_F4},
+        {!side[LIBSVM_SIDE_WEIGHT].blob && file->columns & LIBSVM_WEIGHT, "weight", ITEM,
          &libsvm_weight_ops.ops, DTYPE_F4},
-        {side[LIBSVM_SIDE_GROUP].blob, "qid", FIELD_PARSED, &libsvm_side_group_ops.ops, DTYPE_I8},
-        {!side[LIBSVM_SIDE_GROUP].blob && file->columns & LIBSVM_QID, "qid", FIELD_PARSED,
+        {side[LIBSVM_SIDE_GROUP].blob, "qid", ITEM, &libsvm_side_group_ops.ops, DTYPE_I8},
+        {!side[LIBSVM_SIDE_GROUP].blob && file->columns & LIBSVM_QID, "qid", ITEM,
          &libsvm_qid_ops.ops, DTYPE_I8},
-        {side[LIBSVM_SIDE_MARGIN].blob, "base_margin", FIELD_PARSED, &libsvm_margin_ops.ops,
-         DTYPE_F4},
-        {true, "x", FIELD_DERIVED, &libsvm_x_ops.ops, DTYPE_F4},
-        {true, "data", FIELD_MEMBER, &libsvm_data_ops, DTYPE_F4},
-        {true, "indices", FIELD_MEMBER, &libsvm_indices_ops, DTYPE_I4},
-        {true, "indptr", FIELD_MEMBER, &libsvm_indptr_ops, DTYPE_I4},
-        {true, "format", FIELD_MEMBER, &libsvm_format_ops, DTYPE_TEXT},
-        {true, "shape", FIELD_MEMBER, &libsvm_shape_ops, DTYPE_I8},
-        {true, "row", FIELD_TEXT, &row_ops, DTYPE_TEXT},
+        {side[LIBSVM_SIDE_MARGIN].blob, "base_margin", ITEM, &libsvm_margin_ops.ops, DTYPE_F4},
+        {true, "x", DENSE, &libsvm_x_ops.ops, DTYPE_F4},
+        {true, "data", MEMBER, &libsvm_data_ops, DTYPE_F4},
+        {true, "indices", MEMBER, &libsvm_indices_ops, DTYPE_I4},
+        {true, "indptr", MEMBER, &libsvm_indptr_ops, DTYPE_I4},
+        {true, "format", MEMBER, &libsvm_format_ops, DTYPE_TEXT},
+        {true, "shape", MEMBER, &libsvm_shape_ops, DTYPE_I8},
+        {true, "row", TEXT, &row_ops, DTYPE_TEXT},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        int r = fields[i].is_there
-                    ? add_field(ds, fields[i].name, fields[i].role, fields[i].ops, fields[i].dtype)
-                    : 0;
+        int r = fields[i].is_there ? add_field(ds, fields[i].name, fields[i].offered, fields[i].ops,
+                                               fields[i].dtype)
+                                   : 0;
 
         if (r < 0)
             return r;

@@ -141,7 +141,7 @@ static void caption(const struct dataset *ds, uint64_t sample, struct text *t)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (page_shows(f) && f->role != FIELD_DERIVED && !f->ndim)
+        if (page_shows(f) && !f->derived && !f->ndim)
             caption_add(ds, f, sample, t);
     }
 }
@@ -475,7 +475,16 @@ static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *
 
 static bool is_sparse(const struct field *f)
 {
-    return f && f->role == FIELD_MEMBER;
+    return f && f->form == FORM_WHOLE;
+}
+
+/* Audio also offers its bytes as .wav. */
+static bool is_audio(const struct dataset *ds, const struct field *f)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (!strcmp(ds->field[i].name, f->name) && !strcmp(ds->field[i].ext, "wav"))
+            return true;
+    return false;
 }
 
 /* The first field with axes that is not a row of a matrix. NULL: there is none. */
@@ -484,7 +493,7 @@ static const struct field *field_with_axes(const struct dataset *ds)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (page_shows(f) && f->role != FIELD_DERIVED && f->dtype != DTYPE_TEXT && f->ndim)
+        if (page_shows(f) && !f->derived && f->dtype != DTYPE_TEXT && f->ndim)
             return f;
     }
     return NULL;
@@ -503,7 +512,7 @@ void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct t
         r = draw_lines(ds, values, draw_row, glyphs, t, &d);
     else if (!f)
         r = draw_lines(ds, NULL, draw_nothing, glyphs, t, &d);
-    else if (f->role == FIELD_DECODED)
+    else if (is_audio(ds, f))
         r = draw_lines(ds, f, draw_audio, glyphs, t, &d);
     else if (f->ndim == 1)
         r = draw_lines(ds, f, draw_vector, glyphs, t, &d);

@@ -78,7 +78,7 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
     for (unsigned i = 0; i < item->ds->n_fields; i++) {
         const struct field *f = &item->ds->field[i];
 
-        if (!page_shows(f) && f->role != FIELD_DERIVED)
+        if (!page_shows(f) && !f->derived)
             continue;
         text_add(&t, "    %-8s ", f->name);
         page_dtype(f, &t);

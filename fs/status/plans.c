@@ -45,7 +45,7 @@ static struct shown shown_of(const struct active_info *info, const char *dataset
     struct shown s = {
         .dataset = dataset,
         .plan = info->plan ? info->plan->name : NULL,
-        .encoding = info->folder ? info->folder->encoder->name : NULL,
+        .encoding = info->folder ? info->folder->name : NULL,
         .epoch = info->epoch,
         .batch = info->unit,
         .batches = info->units,

@@ -51,7 +51,7 @@ const struct field *tree_preview(const struct dataset *ds)
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (field_is_picture(f))
+        if (field_is_in(f, IN_PICTURES))
             return max_u64(f->dim[0], f->dim[1]) <= PREVIEW_MOST ? f : NULL;
     }
     return NULL;
@@ -106,7 +106,7 @@ static int add_sample_folders(struct builder *b, const struct catalog_item *item
                           (struct fixed){.kind = NODE_SAMPLE_FOLDER,
                                          .item = item,
                                          .folder = &item->ds->folder[i]},
-                          item->ds->folder[i].encoder->name);
+                          item->ds->folder[i].name);
     return r;
 }
 

@@ -27,12 +27,12 @@ uint64_t node_units(const struct node *node)
 
 void node_sibling(const struct node *node, uint64_t number, unsigned kind, struct node *ret)
 {
-    uint64_t first = span_file_ino(node->ino, 0 - node->number, 0) - node_kind(node);
+    uint64_t first = span_file_ino(node->item, node->ino, 0 - node->number, 0) - node_kind(node);
 
     *ret = *node;
     ret->number = number;
     ret->file = &node->folder->kind[scope_of(node)][kind];
-    ret->ino = span_file_ino(first, number, kind);
+    ret->ino = span_file_ino(node->item, first, number, kind);
 }
 
 void node_folder_path(const struct node *node, char *ret, size_t capacity)
@@ -43,10 +43,10 @@ void node_folder_path(const struct node *node, char *ret, size_t capacity)
     if (node->plan && node->plan->plan.seeded)
         snprintf(epoch, sizeof(epoch), "/epoch=%llu", (unsigned long long)node->epoch);
     if (node->kind == NODE_SAMPLE)
-        snprintf(ret, capacity, "%s/samples/%s", path, node->folder->encoder->name);
+        snprintf(ret, capacity, "%s/samples/%s", path, node->folder->name);
     else
         snprintf(ret, capacity, "%s/batches/%s%s/%s", path, node->plan->name, epoch,
-                 node->folder->encoder->name);
+                 node->folder->name);
 }
 
 uint64_t node_list_place(const struct node *node)

@@ -12,8 +12,7 @@
 
 bool page_shows(const struct field *f)
 {
-    return field_is_in(f, IN_PAGES) && f->role != FIELD_NUMBER && f->role != FIELD_KEY &&
-           !f->base_field;
+    return field_is_in(f, IN_PAGES) && !f->numbering && !f->base_field;
 }
 
 void page_dtype(const struct field *f, struct text *t)
@@ -53,8 +52,8 @@ static void add_field(const struct field *f, const char *indent, bool last, stru
         text_add(t, i ? ", " : "");
         text_add(t, f->dim[i] == DIM_VARIES ? "null" : "%llu", (unsigned long long)f->dim[i]);
     }
-    text_add(t, "], \"derived\": %s}%s\n",
-             page_shows(f) && f->role != FIELD_DERIVED ? "false" : "true", last ? "" : ",");
+    text_add(t, "], \"derived\": %s}%s\n", page_shows(f) && !f->derived ? "false" : "true",
+             last ? "" : ",");
 }
 
 static void add_encodings(const struct dataset *ds, enum scope scope, struct text *t)
@@ -64,7 +63,7 @@ static void add_encodings(const struct dataset *ds, enum scope scope, struct tex
     for (unsigned i = 0; i < ds->n_folders; i++) {
         if (!ds->folder[i].n_kinds[scope])
             continue;
-        text_add(t, "%s\"%s\"", any ? ", " : "", ds->folder[i].encoder->name);
+        text_add(t, "%s\"%s\"", any ? ", " : "", ds->folder[i].name);
         any = true;
     }
 }
@@ -220,7 +219,7 @@ static void add_for_python(const char *s, struct text *t)
 static void add_examples(const struct catalog *catalog, const char *mountpoint, struct text *t)
 {
     const struct catalog_item *item = example_item(catalog);
-    const char *encoder = item ? item->ds->folder[0].encoder->name : NULL;
+    const char *encoder = item ? item->ds->folder[0].name : NULL;
     AUTO_TEXT struct text shell = {0}, python = {0}, where = {0};
     char path[TREE_NAME_SIZE * 4], whole[TREE_NAME_SIZE * 4 + PATH_MAX];
 
@@ -236,7 +235,7 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
         return;
     }
     for (unsigned i = 0; i < item->ds->n_folders; i++)
-        if (!strcmp(item->ds->folder[i].encoder->name, "npy"))
+        if (!strcmp(item->ds->folder[i].name, "npy"))
             encoder = "npy";
     text_add(t,
              "\nRead it\n\n"

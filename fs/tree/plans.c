@@ -33,7 +33,8 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
     r = spans_take(&tree->spans, &want, &span);
     if (r < 0)
         return r;
-    entry->ino = span_ino(&span, &(struct span_place){.folder = SPAN_SELF, .file = SELF_PLAN});
+    entry->ino = span_ino(
+        &span, &(struct span_place){.folder = span_self_folder(entry->item), .file = SELF_PLAN});
     plans->entry[plans->n++] = entry;
     return 0;
 }

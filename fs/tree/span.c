@@ -5,9 +5,10 @@
  *                    one dataset, or for one plan of it (or, where a plan has very many batches,
  *                    for a run of its epochs)
  *
- * Within a span:     [ epoch | slot | folder : 4 | file : 6 ]
+ * Within a span:     [ epoch | slot | folder : 4 to 8 | file : 6 ]
  *
- * slot is the sample, or 1 + the batch; slot 0 of a plan is for its folders. The base of a span is
+ * slot is the sample, or 1 + the batch; slot 0 of a plan is for its folders. Datasets with more
+ * than 15 folders have more bits for them. The base of a span is
  * a hash of what it is for, so that the same file has the same number in every mount; where two
  * spans would overlap, the later one moves on to the next free place. */
 #include "fs/tree/span.h"
@@ -20,14 +21,31 @@
 #include "base/checked.h"
 
 #define FILE_BITS   6
-#define FOLDER_BITS 4
-#define LOW_BITS    (FILE_BITS + FOLDER_BITS)
-#define SPAN_BASE   (UINT64_C(1) << 62)
+#define FOLDER_BITS 4 /* at least */
+#define BASE_BITS   62
+#define SPAN_BASE   (UINT64_C(1) << BASE_BITS)
 #define EPOCH_BITS  16 /* at most; fewer where the slots need the bits */
 #define SPAN_BITS   52 /* what epochs may widen a span to */
 
-_Static_assert(ENCODERS_MAX <= SPAN_SELF + 1 && SPAN_SELF < 1 << FOLDER_BITS, "folder numbers");
 _Static_assert(KINDS_MAX <= 1 << FILE_BITS, "file numbers");
+
+/* All ones are for span_self_folder(). */
+static unsigned folder_bits(const struct dataset *ds)
+{
+    unsigned bits = bit_width(ds->n_folders);
+
+    return bits > FOLDER_BITS ? bits : FOLDER_BITS;
+}
+
+static unsigned low_bits_of(const struct catalog_item *item)
+{
+    return FILE_BITS + folder_bits(item->ds);
+}
+
+unsigned span_self_folder(const struct catalog_item *item)
+{
+    return (1u << folder_bits(item->ds)) - 1;
+}
 
 static uint64_t hash_text(uint64_t h, const char *s)
 {
@@ -58,7 +76,7 @@ struct span span_of_samples(const struct catalog_item *item)
 
     return (struct span){
         .base = span_hash(item, "", 0),
-        .bits = slot_bits + LOW_BITS,
+        .bits = slot_bits + low_bits_of(item),
         .slot_bits = slot_bits,
         .item = item,
     };
@@ -67,13 +85,14 @@ struct span span_of_samples(const struct catalog_item *item)
 struct span span_of_plan(struct plan_entry *entry, uint64_t epoch)
 {
     unsigned slot_bits = bit_width(entry->schedule.batches);
-    unsigned capacity = slot_bits + LOW_BITS < SPAN_BITS ? SPAN_BITS - slot_bits - LOW_BITS : 0;
+    unsigned bits = slot_bits + low_bits_of(entry->item);
+    unsigned capacity = bits < SPAN_BITS ? SPAN_BITS - bits : 0;
     unsigned epoch_bits = !entry->plan.seeded ? 0 : capacity < EPOCH_BITS ? capacity : EPOCH_BITS;
     uint64_t epoch_high = epoch >> epoch_bits;
 
     return (struct span){
         .base = span_hash(entry->item, entry->name, epoch_high),
-        .bits = epoch_bits + slot_bits + LOW_BITS,
+        .bits = epoch_bits + bits,
         .epoch_bits = epoch_bits,
         .slot_bits = slot_bits,
         .item = entry->item,
@@ -91,23 +110,24 @@ uint64_t span_ino(const struct span *s, const struct span_place *place)
 {
     uint64_t epoch_low = low_bits(place->epoch, s->epoch_bits);
 
-    return s->base + ((((epoch_low << s->slot_bits) | place->slot) << LOW_BITS) |
+    return s->base + ((((epoch_low << s->slot_bits) | place->slot) << low_bits_of(s->item)) |
                       (uint64_t)place->folder << FILE_BITS | place->file);
 }
 
 void span_place_of(const struct span *s, uint64_t ino, struct span_place *ret)
 {
-    uint64_t local = ino - s->base;
+    uint64_t local = ino - s->base, slot = local >> low_bits_of(s->item);
 
     ret->file = (unsigned)low_bits(local, FILE_BITS);
-    ret->folder = (unsigned)low_bits(local >> FILE_BITS, FOLDER_BITS);
-    ret->slot = low_bits(local >> LOW_BITS, s->slot_bits);
-    ret->epoch = (s->epoch_high << s->epoch_bits) | local >> LOW_BITS >> s->slot_bits;
+    ret->folder = (unsigned)low_bits(local >> FILE_BITS, folder_bits(s->item->ds));
+    ret->slot = low_bits(slot, s->slot_bits);
+    ret->epoch = (s->epoch_high << s->epoch_bits) | slot >> s->slot_bits;
 }
 
-uint64_t span_file_ino(uint64_t folder_ino, uint64_t slot, unsigned file)
+uint64_t span_file_ino(const struct catalog_item *item, uint64_t folder_ino, uint64_t slot,
+                       unsigned file)
 {
-    return folder_ino + (slot << LOW_BITS) + file;
+    return folder_ino + (slot << low_bits_of(item)) + file;
 }
 
 /* The index of the first span that ends above ino. */
@@ -139,8 +159,13 @@ static bool span_is_same(const struct span *a, const struct span *b)
 static int span_search(const struct spans *spans, const struct span *want, size_t *ret_index,
                        uint64_t *ret_base, bool *ret_found)
 {
-    uint64_t size = UINT64_C(1) << want->bits, places = UINT64_C(1) << (62 - want->bits);
-    uint64_t at = want->base & (places - 1);
+    uint64_t size, places, at;
+
+    if (want->bits > BASE_BITS)
+        return -ENFILE;
+    size = UINT64_C(1) << want->bits;
+    places = UINT64_C(1) << (BASE_BITS - want->bits);
+    at = want->base & (places - 1);
 
     /* Each try meets another span, so there are no more tries than spans. */
     for (size_t tries = 0; tries <= spans->n + 1; tries++) {

@@ -10,9 +10,9 @@
 #include "fs/tree/tree.h"
 
 /* Slot 0 of a plan's span is for its folders: <enc>/ number i is (i, 0), the folders below are
- * (SPAN_SELF, one of these). */
-#define SPAN_SELF 15
+ * (span_self_folder(), one of these). */
 enum span_self { SELF_EPOCH = 1, SELF_PLAN, SELF_LINK };
+unsigned span_self_folder(const struct catalog_item *item);
 
 struct span {
     uint64_t base;       /* of a span to be found: its hash */
@@ -45,12 +45,14 @@ uint64_t span_ino(const struct span *s, const struct span_place *place);
 void span_place_of(const struct span *s, uint64_t ino, struct span_place *ret);
 
 /* The inode number of a file, from that of its <enc>/ folder, whose slot is 0. */
-uint64_t span_file_ino(uint64_t folder_ino, uint64_t slot, unsigned file);
+uint64_t span_file_ino(const struct catalog_item *item, uint64_t folder_ino, uint64_t slot,
+                       unsigned file);
 
 /* Find the span that want describes. 0 or -ENOENT. */
 int spans_find(const struct spans *spans, const struct span *want, struct span *ret);
 
-/* The same, but add the span if it is not there. Also -ENFILE (max reached), -ENOMEM. */
+/* The same, but add the span if it is not there. Also -ENFILE (max reached, or no place for it),
+ * -ENOMEM. */
 int spans_take(struct spans *spans, const struct span *want, struct span *ret);
 
 /* The span that ino is in. 0 or -ESTALE. */

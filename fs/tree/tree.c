@@ -42,7 +42,7 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
 
     span_place_of(s, ino, &place);
     *ret = (struct node){.ino = ino, .item = s->item, .plan = s->plan, .epoch = place.epoch};
-    if (s->plan && !place.slot && place.folder == SPAN_SELF) {
+    if (s->plan && !place.slot && place.folder == span_self_folder(s->item)) {
         ret->kind = place.file == SELF_EPOCH  ? NODE_EPOCH
                     : place.file == SELF_PLAN ? NODE_PLAN
                                               : NODE_PLAN_LINK;
@@ -113,7 +113,8 @@ static void plan_node(const struct plan_entry *entry, struct node *ret)
 static void epoch_node(const struct span *span, const struct plan_entry *entry, uint64_t epoch,
                        struct node *ret)
 {
-    const struct span_place self = {.epoch = epoch, .folder = SPAN_SELF, .file = SELF_EPOCH};
+    const struct span_place self = {
+        .epoch = epoch, .folder = span_self_folder(entry->item), .file = SELF_EPOCH};
 
     *ret = (struct node){
         .kind = NODE_EPOCH,
@@ -205,7 +206,7 @@ static int lookup_batch_folder(struct tree *tree, const struct node *parent, con
     const struct dataset *ds = parent->item->ds;
 
     for (unsigned i = 0; i < ds->n_folders; i++)
-        if (ds->folder[i].n_kinds[SCOPE_BATCHES] && !strcmp(name, ds->folder[i].encoder->name))
+        if (ds->folder[i].n_kinds[SCOPE_BATCHES] && !strcmp(name, ds->folder[i].name))
             return batch_folder(tree, parent, i, ret);
     return -ENOENT;
 }
@@ -240,7 +241,8 @@ static void file_node(const struct tree *tree, const struct node *parent,
     bool samples = parent->kind == NODE_SAMPLE_FOLDER;
     enum scope scope = samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
     unsigned kind = (unsigned)(file - parent->folder->kind[scope]);
-    const struct span samples_span = {.base = samples ? sample_base(tree, parent->item) : 0};
+    const struct span samples_span = {.base = samples ? sample_base(tree, parent->item) : 0,
+                                      .item = parent->item};
     const struct span_place folder = {.folder = (unsigned)(parent->folder - ds->folder)};
 
     *ret = *parent;
@@ -249,8 +251,8 @@ static void file_node(const struct tree *tree, const struct node *parent,
     ret->number = number;
     ret->kind = samples ? NODE_SAMPLE : NODE_BATCH;
     /* Slot 0 of a plan is for its folders; the number of <enc>/ has the right epoch. */
-    ret->ino = samples ? span_file_ino(span_ino(&samples_span, &folder), number, kind)
-                       : span_file_ino(parent->ino, number + 1, kind);
+    ret->ino = samples ? span_file_ino(parent->item, span_ino(&samples_span, &folder), number, kind)
+                       : span_file_ino(parent->item, parent->ino, number + 1, kind);
 }
 
 static int lookup_sample(struct tree *tree, const struct node *parent, const char *name,
@@ -465,7 +467,7 @@ static int list_batch_folders(struct tree *tree, const struct node *parent, uint
     for (unsigned i = 0; i < ds->n_folders; i++) {
         if (!ds->folder[i].n_kinds[SCOPE_BATCHES] || index-- > 0)
             continue;
-        snprintf(ret_name, TREE_NAME_SIZE, "%s", ds->folder[i].encoder->name);
+        snprintf(ret_name, TREE_NAME_SIZE, "%s", ds->folder[i].name);
         return batch_folder(tree, parent, i, ret);
     }
     return -ENOENT;

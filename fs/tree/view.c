@@ -221,9 +221,8 @@ static int selection_init(struct view_selection *v, const struct view *view,
         batch_selection(&v->sel, node);
     v->sel.cancelled = selection_cancelled;
     v->sel.reason = reason;
-    return node->file && node->file->field && node->file->field->role == FIELD_SCRIPT
-               ? name_file(v, view)
-               : 0;
+    return node->file && node->file->field && node->file->field->names_file ? name_file(v, view)
+                                                                            : 0;
 }
 
 /* ---- what is in the file ---- */
@@ -468,9 +467,7 @@ bool view_has_attribute(const struct node *node, enum attribute attribute)
         return indexes_fit(node);
     case ATTRIBUTE_DTYPE:
     case ATTRIBUTE_SHAPE:
-        return node->file->encoder->shows != SHOWS_CONTAINER &&
-               node->file->field->role != FIELD_OBJECT &&
-               node->file->field->role != FIELD_KEY_LINES;
+        return node->file->encoder->shows != SHOWS_CONTAINER;
     default:
         return true;
     }

@@ -27,7 +27,7 @@ const struct file_kind *find_file_kind(const struct dataset *ds, enum scope scop
 {
     for (unsigned i = 0; i < ds->n_folders; i++)
         for (unsigned k = 0; k < ds->folder[i].n_kinds[scope]; k++)
-            if (!strcmp(ds->folder[i].encoder->name, encoder) &&
+            if (!strcmp(ds->folder[i].name, encoder) &&
                 !strcmp(ds->folder[i].kind[scope][k].suffix, suffix))
                 return &ds->folder[i].kind[scope][k];
     return NULL;
@@ -138,9 +138,9 @@ static void model_item(const struct dataset *ds, const struct field *f, uint64_t
 {
     const bool exchanged = f->ops == &field_transposed || f->ops == &field_unit_transposed;
 
-    if (f->role == FIELD_NUMBER) {
+    if (f->ops == &field_number) {
         memcpy(ret, &sample, 8);
-    } else if (f->role == FIELD_KEY) {
+    } else if (f->ops == &field_key) {
         char key[32];
 
         snprintf(key, sizeof(key), "%0*llu", (int)ds->key_digits, (unsigned long long)sample);
@@ -158,7 +158,7 @@ static void model_item(const struct dataset *ds, const struct field *f, uint64_t
             if (exchanged)
                 from = i % f->dim[1] * f->dim[0] + i / f->dim[1];
             stored_element(f, sample, from, element);
-            if (f->role == FIELD_DERIVED)
+            if (f->derived)
                 put_float(ret + 4 * i, (float)element[0] / 255.0f);
             else
                 memcpy(ret + i * f->width, element, f->width);

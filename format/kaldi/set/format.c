@@ -435,7 +435,7 @@ static void kaldi_example(const struct dataset *ds, struct text *t)
 
     if (dataset_state(ds) == DATASET_READY && ds->samples)
         dataset_name(ds, 0, false, name);
-    if (f->role == FIELD_RAGGED || f->role == FIELD_DECODED)
+    if (f->form == FORM_RAGGED)
         text_add(t,
                  "  batch = root + '/batches/batch=32,seed=7/epoch=0/npy/000000'\n"
                  "  x, lengths = np.load(batch + '.%s.npy'), np.load(batch + '.%s_len.npy')\n"

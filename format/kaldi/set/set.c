@@ -161,38 +161,6 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
     }
 }
 
-/* The bytes of a cell that a field reads. */
-static void field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
-                       uint64_t *ret_len)
-{
-    const struct kaldi_field *of = f->impl;
-
-    switch (f->role) {
-    case FIELD_RAGGED:
-    case FIELD_DECODED:
-    case FIELD_PADDED:
-    case FIELD_VALUE:
-        kaldi_cell_array_span(cell, of->array, f->dtype, ret_off, ret_len);
-        break;
-    case FIELD_STRING:
-    case FIELD_LINE:
-        kaldi_cell_bytes_span(cell, KALDI_AS_LINE, ret_off, ret_len);
-        break;
-    case FIELD_AUDIO:
-        kaldi_cell_bytes_span(cell, KALDI_AS_WAV, ret_off, ret_len);
-        break;
-    case FIELD_ARCHIVE:
-        kaldi_cell_bytes_span(cell, KALDI_AS_ENTRY, ret_off, ret_len);
-        break;
-    case FIELD_OBJECT:
-        kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
-        break;
-    default: /* the index has it */
-        *ret_len = 0;
-        break;
-    }
-}
-
 /* The bytes of a cell that all fields together read. */
 static void cell_span(const struct kaldi_column *c, const struct kaldi_cell *cell,
                       uint64_t *ret_off, uint64_t *ret_len)
@@ -226,7 +194,7 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
             continue;
         ret[n].blob = cell.row.blob;
         if (only)
-            field_span(&cell, only, &ret[n].off, &ret[n].len);
+            kaldi_field_span(&cell, only, &ret[n].off, &ret[n].len);
         else
             cell_span(&set->column[i], &cell, &ret[n].off, &ret[n].len);
         n += ret[n].len > 0;

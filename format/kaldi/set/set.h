@@ -115,6 +115,10 @@ bool kaldi_cell_is_stored(const struct kaldi_cell *cell);
 /* Fill in ds->field; the types of the tables must be known. 0 or -ENOMEM. */
 int kaldi_fields_init(struct dataset *ds);
 
+/* The bytes of a cell that a field reads. */
+void kaldi_field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
+                      uint64_t *ret_len);
+
 /* Complete the fields once the rows are known. 0 or -ENOMEM. */
 int kaldi_fields_finish(struct dataset *ds);
 

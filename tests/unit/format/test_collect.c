@@ -93,8 +93,8 @@ static int read_there(struct file *file, between_fn *between, struct bytes *ret,
         if (r != -EAGAIN)
             break;
         if (!missing.n || *ret_trips == TRIPS_MOST)
-            fail_msg("%s, %s%s: nothing is wanted, or no end", file->dataset,
-                     file->kind->encoder->name, file->kind->suffix);
+            fail_msg("%s, %s%s: nothing is wanted, or no end", file->dataset, file->kind->folder,
+                     file->kind->suffix);
         missing_fetch(&missing, &waiter);
         assert_int_equal(waiter.error, 0);
         if (between)
@@ -107,13 +107,12 @@ static int read_there(struct file *file, between_fn *between, struct bytes *ret,
 static void check_same(const struct file *file, int r, struct bytes *got)
 {
     if (r != file->result)
-        fail_msg("%s, %s%s: %d, want %d", file->dataset, file->kind->encoder->name,
-                 file->kind->suffix, r, file->result);
+        fail_msg("%s, %s%s: %d, want %d", file->dataset, file->kind->folder, file->kind->suffix, r,
+                 file->result);
     if (r < 0)
         return;
     if (got->len != file->want.len || memcmp(got->at, file->want.at, got->len) != 0)
-        fail_msg("%s, %s%s: other bytes", file->dataset, file->kind->encoder->name,
-                 file->kind->suffix);
+        fail_msg("%s, %s%s: other bytes", file->dataset, file->kind->folder, file->kind->suffix);
     free(got->at);
 }
 
@@ -141,7 +140,7 @@ static void check_files(const struct world *here, struct world *there, size_t it
 
             own.sel.id[1] = ++id; /* so that no file uses the memo's entries of another */
             file.kind_there =
-                find_file_kind(file.there, scope, file.kind->encoder->name, file.kind->suffix);
+                find_file_kind(file.there, scope, file.kind->folder, file.kind->suffix);
             file.result = render(ds, file.kind, file.sel, NULL, &file.want);
             check(&file);
             if (file.result == 0)
@@ -218,9 +217,8 @@ static void check_one_trip(struct file *file)
     absent_drop(file->absent, 256, &rng);
     r = read_there(file, NULL, &got, &trips);
     if (trips > 1)
-        fail_msg("%s, %s%s, %llu samples: %u fetches, want 1", file->dataset,
-                 file->kind->encoder->name, file->kind->suffix,
-                 (unsigned long long)file->sel->count, trips);
+        fail_msg("%s, %s%s, %llu samples: %u fetches, want 1", file->dataset, file->kind->folder,
+                 file->kind->suffix, (unsigned long long)file->sel->count, trips);
     files++;
     fetched += trips;
     check_same(file, r, &got);
@@ -388,7 +386,7 @@ static void check_equal(const struct dataset *a, const struct dataset *b)
 
         if (!kind)
             continue;
-        other = find_file_kind(b, SCOPE_BATCHES, kind->encoder->name, kind->suffix);
+        other = find_file_kind(b, SCOPE_BATCHES, kind->folder, kind->suffix);
         assert_non_null(other);
         r = render(a, kind, &list.sel, NULL, &x);
         assert_int_equal(render(b, other, &list.sel, NULL, &y), r);

@@ -138,7 +138,7 @@ static void check_tar(const struct dataset *ds, const struct selection *sel,
             snprintf(again, sizeof(again), "~%llu", (unsigned long long)i);
         last = sample;
         for (unsigned k = 0; k < ds->n_fields; k++)
-            if (ds->field[k].role == FIELD_STORED)
+            if (field_is_in(&ds->field[k], IN_RAW))
                 at = check_tar_member(ds, &ds->field[k], sample, again, got, at);
     }
     assert_int_equal(got->len, at + 1024);
@@ -235,7 +235,7 @@ static void check_png(const struct dataset *ds, const struct field *f, const str
 static void check_content(const struct dataset *ds, const struct file_kind *kind,
                           const struct selection *sel, const struct bytes *got)
 {
-    const char *name = kind->encoder->name, *ext = strrchr(kind->suffix, '.');
+    const char *name = kind->folder, *ext = strrchr(kind->suffix, '.');
 
     if (!strcmp(name, "raw"))
         check_raw(kind, sel, got);
@@ -566,8 +566,8 @@ static void test_offers__no_pictures__no_picture_folders(void **state)
     (void)state;
     assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
     for (unsigned i = 0; i < found.item[0].ds->n_folders; i++) {
-        assert_string_not_equal(found.item[0].ds->folder[i].encoder->name, "png");
-        assert_string_not_equal(found.item[0].ds->folder[i].encoder->name, "pgm");
+        assert_string_not_equal(found.item[0].ds->folder[i].name, "png");
+        assert_string_not_equal(found.item[0].ds->folder[i].name, "pgm");
     }
     found_release(&found);
 }
@@ -761,9 +761,9 @@ static void test_encoders__huge_selections__efbig_or_a_size(void **state)
                 layout_init(&l, found.item[0].ds, &list.sel, NULL);
                 r = kind->encoder->layout(&l, kind);
                 assert_true(r == 0 || r == -EFBIG);
-                if (r == 0 && kind->field && kind->field->role == FIELD_STORED)
+                if (r == 0 && kind->field && field_is_in(kind->field, IN_RAW))
                     assert_true(l.size / counts[c] >= kind->field->stored_bytes);
-                if (!strcmp(kind->encoder->name, "png"))
+                if (!strcmp(kind->folder, "png"))
                     assert_int_equal(r, -EFBIG);
                 if (counts[c] == UINT64_MAX)
                     assert_int_equal(r, -EFBIG);

@@ -177,7 +177,7 @@ static void check_npz(const struct dataset *ds, enum scope scope, const struct s
         const struct field *f = &ds->field[i];
         struct member m;
 
-        if (f->role == FIELD_DERIVED || (f->role != FIELD_STORED && scope == SCOPE_SAMPLES))
+        if (f->derived || (!field_is_in(f, IN_RAW) && scope == SCOPE_SAMPLES))
             continue;
         next_member(&z, &at, &m);
         assert_int_equal(m.header, next);
@@ -258,7 +258,7 @@ static void check_large(uint32_t samples, uint32_t item, bool want_zip64)
         struct member m;
         uint8_t head[10];
 
-        if (f->role == FIELD_DERIVED)
+        if (f->derived)
             continue;
         next_member(&z, &at, &m);
         assert_int_equal(m.header, next);
@@ -359,7 +359,7 @@ static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
     assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &found), 0);
     ds = found.item[0].ds;
     for (unsigned i = 0; i < ds->n_fields; i++)
-        if (ds->field[i].role == FIELD_STORED)
+        if (field_is_in(&ds->field[i], IN_RAW))
             ds->field[i].ops = &noting;
     kind = find_file_kind(ds, SCOPE_BATCHES, "npz", ".npz");
     progress = (struct progress){.ds = ds};

@@ -281,7 +281,7 @@ static void test_idx_folder__one_file__role(void **state)
         assert_int_equal(found.n, 1);
         ds = dataset_at(&found, cases[i].file.name);
         assert_string_equal(ds->field[0].name, cases[i].field);
-        assert_int_equal(ds->field[0].role, FIELD_STORED);
+        assert_true(field_is_in(&ds->field[0], IN_RAW));
         assert_int_equal(ds->field[0].ndim, cases[i].file.axes - 1);
         for (unsigned k = 1; k < cases[i].file.axes; k++)
             assert_int_equal(ds->field[0].dim[k - 1], cases[i].file.dim[k]);
@@ -301,7 +301,7 @@ static void test_idx_folder__images_u1__image01(void **state)
     open_files(files, 2, &no_options, &found);
     unit = dataset_field(dataset_at(&found, "u-images"), "image01");
     assert_non_null(unit);
-    assert_int_equal(unit->role, FIELD_DERIVED);
+    assert_true(unit->derived);
     assert_int_equal(unit->dtype, DTYPE_F4);
     assert_int_equal(unit->ndim, 2);
     assert_int_equal(unit->dim[0], 2);

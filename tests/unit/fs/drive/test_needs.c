@@ -353,7 +353,7 @@ static void test_next__files_of_one_field__only_that(void **state)
     plan_init(&plan, f, "batch=100,seed=1");
     c = cursor_init(f, 0, &plan, 0, 0);
     for (unsigned i = 0; i < f->ds->n_folders && !c->folder; i++)
-        if (!strcmp(f->ds->folder[i].encoder->name, "npy"))
+        if (!strcmp(f->ds->folder[i].name, "npy"))
             c->folder = &f->ds->folder[i];
     for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
         if (!strcmp(c->folder->kind[SCOPE_BATCHES][i].suffix, ".label1h.npy") ||
@@ -861,10 +861,10 @@ static void test_guide__hundred_million__at_once(void **state)
     assert_true(f->g->when(f->g->ctx, blob, 0, 100000) < 1000000);
     c->jumps++; /* to where only sample numbers are read, which takes no walk either */
     for (unsigned i = 0; i < f->ds->n_folders && !c->folder; i++)
-        if (!strcmp(f->ds->folder[i].encoder->name, "npy"))
+        if (!strcmp(f->ds->folder[i].name, "npy"))
             c->folder = &f->ds->folder[i];
     for (unsigned i = 0; i < c->folder->n_kinds[SCOPE_BATCHES]; i++)
-        if (c->folder->kind[SCOPE_BATCHES][i].field->role == FIELD_NUMBER)
+        if (c->folder->kind[SCOPE_BATCHES][i].field->ops == &field_number)
             c->kinds |= UINT64_C(1) << i;
     assert_true(c->kinds != 0);
     for (unsigned i = 0; i < 10; i++)

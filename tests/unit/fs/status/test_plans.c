@@ -50,7 +50,7 @@ static struct folder folder;
 static int setup(void **state)
 {
     (void)state;
-    folder.encoder = encoders[0];
+    folder.name = encoders[0]->name;
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++)
         snprintf(plans[i].name, sizeof(plans[i].name), "batch=%zu,seed=7", i + 1);
     list[0] = (struct active_info){

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "format/core/encoder.h"
 #include "fs/tree/tree.h"
 #include "support/idx_make.h"
 #include "support/unit.h"
@@ -544,6 +545,46 @@ static void test_tree__sibling_between_folder_and_its_content__one_folder(void *
     tree_free(tree);
 }
 
+/* A folder for each extension of a dataset whose samples have 200: inode numbers hold them. */
+static void test_tree__two_hundred_folders__names_nodes_and_numbers_agree(void **state)
+{
+    enum { EXTENSIONS = 200 };
+    AUTO_CATALOG struct catalog c = {0};
+    struct plan plan;
+    const struct tree_options options = {.plan = &plan, .n_plans = 1, .epochs = 2};
+    const struct encoder *const none[] = {NULL};
+    struct dataset *ds;
+    struct tree *tree;
+    struct inos all = {0};
+    struct node root;
+
+    (void)state;
+    add_dataset(&c, "", "small", 5);
+    add_dataset(&c, "", "many", 3);
+    ds = c.item[1].ds;
+    ds->field = realloc(ds->field, (ds->n_fields + EXTENSIONS) * sizeof(*ds->field));
+    for (unsigned i = 0; i < EXTENSIONS; i++) {
+        struct field *f = &ds->field[ds->n_fields++];
+        char ext[EXT_SIZE];
+
+        *f = (struct field){.name = "member", .ops = &field_as_stored, .unnamed = true};
+        snprintf(ext, sizeof(ext), "ext%u", i);
+        field_offer_bytes(f, ext, ext, IN_FILES);
+    }
+    dataset_free_folders(ds);
+    assert_int_equal(dataset_fill_folders(ds, none, 0), 0);
+    assert_int_equal(ds->n_folders, EXTENSIONS);
+    parse_plan("batch=2,seed=1", &plan);
+    tree = make_tree(&c, &options);
+    node_at(tree, "many/samples/ext0/000000.ext0");
+    node_at(tree, "many/batches/batch=1,seed=5/epoch=70000/ext199/000002.ext199");
+    assert_int_equal(tree_node(tree, TREE_ROOT, &root), 0);
+    check_listing(tree, &root, &all);
+    assert_true(all.n > EXTENSIONS * (1 + 3 + 2 * (1 + 2)));
+    inos_check(&all);
+    tree_free(tree);
+}
+
 #define THREADS 8
 
 struct worker {
@@ -687,6 +728,7 @@ int main(void)
         cmocka_unit_test(test_tree__many_plans__no_number_twice),
         cmocka_unit_test(test_tree__second_tree__same_numbers),
         cmocka_unit_test(test_tree__sibling_between_folder_and_its_content__one_folder),
+        cmocka_unit_test(test_tree__two_hundred_folders__names_nodes_and_numbers_agree),
         cmocka_unit_test(test_tree__eight_threads__same_answers),
         cmocka_unit_test(test_tree__plans_max__enfile_and_the_rest_works),
         cmocka_unit_test(test_tree__small_span_inside_large__quick),

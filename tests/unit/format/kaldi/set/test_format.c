@@ -761,7 +761,7 @@ static void check_bad(const struct dataset *ds, uint64_t bad, const char *reason
 
                 if (kind->field && !kind->field->impl)
                     continue; /* keys and numbers */
-                if (scope == SCOPE_BATCHES && kind->field && kind->field->role == FIELD_SCRIPT)
+                if (scope == SCOPE_BATCHES && kind->field && kind->field->names_file)
                     continue;
                 mixed_init(&list, sample, 2);
                 sample_init(&one, bad);
@@ -953,7 +953,7 @@ static int read_some(const struct dataset *ds, const struct file_kind *kind,
     r = kind->encoder->layout(&l, kind);
     if (r < 0)
         return r;
-    if (!strcmp(kind->encoder->name, "npz") && l.size > 1 << 20)
+    if (!strcmp(kind->folder, "npz") && l.size > 1 << 20)
         return -EFBIG; /* checksums read all of it */
     *ret_len = (size_t)min_u64(capacity, l.size);
     *ret_whole = *ret_len == l.size;
@@ -1001,7 +1001,7 @@ static void check_hostile(const struct dataset *ds, const struct kept_tables *t)
                 r = read_some(ds, kind, &one.sel, buf, sizeof(buf), &len, &whole);
                 if (r != 0 && r != -EBADMSG && r != -EFBIG)
                     fail_msg("%s: %d", kind->suffix, r);
-                if (r < 0 || strcmp(kind->encoder->name, "raw") != 0 || is_piece(t, buf, len))
+                if (r < 0 || strcmp(kind->folder, "raw") != 0 || is_piece(t, buf, len))
                     continue;
                 if (!(whole && is_written(buf, len)) &&
                     !(whole && buf[len - 1] == '\n' && is_piece(t, buf, len - 1)))
@@ -1439,7 +1439,7 @@ static void list_found(const struct kaldi_folder *folder, struct text *ret)
             fail_msg("%s: %s", folder->found.item[i].name, ds->reason.text);
         text_add(ret, "%s(", folder->found.item[i].name);
         for (unsigned k = 0; k < ds->n_fields; k++) {
-            if (ds->field[k].role != FIELD_ARCHIVE)
+            if (strcmp(ds->field[k].ext, "ark") != 0)
                 continue;
             text_add(ret, "%s%s", first ? "" : " ", ds->field[k].name);
             first = false;
