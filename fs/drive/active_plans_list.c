@@ -2,22 +2,20 @@
  * next; people see how far each one is. */
 #include "fs/drive/active_plans_parts.h"
 
-#include <math.h>
 #include <stdlib.h>
+
+#include "base/checked.h"
+
+#define NS_PER_S 1e9
 
 /* The element where the cursor begins. It goes back only if pushed units are pushed again. */
 static uint64_t element_of(struct active_plan *active, bool pushes)
 {
-    uint64_t front = pushes ? max_u64(active->at, active->pushed) : active->at, unit = front;
+    uint64_t at = active->reader.at, front = pushes ? max_u64(at, active->window.pushed) : at;
 
-    for (unsigned i = 0; i < OPEN_MOST; i++) {
-        const struct open_unit *open = &active->open[i];
-
-        if (open->is_open && open->unit + SLACK > front)
-            unit = min_u64(unit, open->unit);
-    }
-    active->reported = max_u64(active->reported, unit);
-    return min_u64(active->reported, active->units) * active->samples;
+    if (!active->folder)
+        return 0;
+    return min_u64(open_units_first(&active->open, front), active->units) * active->samples;
 }
 
 size_t active_plans_cursors(struct active_plans *active_plans,
@@ -28,17 +26,17 @@ size_t active_plans_cursors(struct active_plans *active_plans,
     LOCK_SCOPE(&active_plans->lock);
 
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++)
-        latest =
-            active_plans->active[i].last_ns > latest ? active_plans->active[i].last_ns : latest;
+        if (active_plans->active[i].speed.last_ns > latest)
+            latest = active_plans->active[i].speed.last_ns;
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         struct active_plan *active = &active_plans->active[i];
 
         if (!active_plan_is_live(active) ||
-            (active->folder && active_plan_is_quiet(active, now) && active->last_ns < latest))
+            (active->folder && active_plan_is_quiet(active, now) && active->speed.last_ns < latest))
             continue;
         ret[n++] = (struct active_cursor){
             .id = active->id,
-            .jumps = active->jumps,
+            .jumps = active->reader.jumps,
             .plan = active->plan,
             .item = active->item,
             .folder = active->folder,
@@ -46,8 +44,8 @@ size_t active_plans_cursors(struct active_plans *active_plans,
             .is_samples = active->is_samples,
             .is_last = active->epoch >= active_plans->options.last_epoch,
             .epoch = active->epoch,
-            .at = active->folder ? element_of(active, active_plans->options.ahead > 0) : 0,
-            .speed = (uint64_t)(active->units_per_s * (double)active->samples),
+            .at = element_of(active, active_plans->options.ahead > 0),
+            .speed = (uint64_t)(active->speed.units_per_s * (double)active->samples),
         };
     }
     return n;
@@ -69,8 +67,7 @@ size_t active_plans_list(struct active_plans *active_plans,
     lock_take(&active_plans->lock);
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         struct active_plan *active = &active_plans->active[i];
-        bool was_read = active->first_ns != 0;
-        bool is_over = active->came && (active->ended & active->came) == active->came;
+        bool was_read = active->speed.first_ns != 0;
 
         if (!active_plan_is_live(active))
             continue;
@@ -81,15 +78,15 @@ size_t active_plans_list(struct active_plans *active_plans,
             .is_samples = active->is_samples,
             .epoch = active->epoch,
             .was_read = was_read,
-            .unit = is_over ? active->units : active->at,
+            .unit = reader_is_over(&active->reader) ? active->units : active->reader.at,
             .units = active->units,
-            .pushed = was_read ? active->pushed : 0,
+            .pushed = was_read ? active->window.pushed : 0,
             .samples = active->samples,
-            .units_per_s = active->units_per_s,
-            .wait_s = (double)active->wait_ns / NS_PER_S,
-            .since_s = was_read ? (double)(now - active->first_ns) / NS_PER_S : 0,
-            .quiet_s = was_read ? (double)(now - active->last_ns) / NS_PER_S : INFINITY,
-            .at = active->folder ? element_of(active, active_plans->options.ahead > 0) : 0,
+            .units_per_s = active->speed.units_per_s,
+            .wait_s = (double)active->speed.wait_ns / NS_PER_S,
+            .since_s = reader_speed_since(&active->speed, now),
+            .quiet_s = reader_speed_quiet(&active->speed, now),
+            .at = element_of(active, active_plans->options.ahead > 0),
         };
     }
     lock_drop(&active_plans->lock);

@@ -8,8 +8,8 @@
 #include <errno.h>
 
 #include "base/blob.h"
-
-#define FAIL_REST_NS INT64_C(1000000000)
+#include "base/checked.h"
+#include "format/core/encoder.h"
 
 static uint64_t share_locked(const struct active_plans *active_plans, int64_t now)
 {
@@ -23,70 +23,41 @@ static uint64_t share_locked(const struct active_plans *active_plans, int64_t no
     return min_u64(active_plans->options.ahead, active_plans->capacity) / max_u64(n, 1);
 }
 
-/* Units that may be pushed ahead of the reader: at least one, provided that it fits the share. */
-static uint64_t window_of(const struct active_plan *active, uint64_t share)
-{
-    return min_u64(active->window, max_u64(share / max_u64(active->unit_bytes, PAGE), 1));
-}
-
 static bool may_push(const struct active_plan *active, uint64_t share, int64_t now)
 {
-    return active_plan_is_live(active) && active->folder && !active->being_made &&
-           !active->waits_for_move && now >= active->rest_until && active->pushed < active->units &&
-           active->pushed - active->at <= window_of(active, share);
+    return active_plan_is_live(active) && active->folder &&
+           push_window_may_push(&active->window, active->reader.at, active->units, share, now);
 }
 
-/* A unit is dropped once the reader has passed it for certain: by SLACK units. */
 static bool may_drop(const struct active_plans *active_plans, const struct active_plan *active)
 {
     return active_plans->options.drops && active_plan_is_live(active) && active->folder &&
-           !active->being_made && active->dropped + SLACK < active->at;
-}
-
-static unsigned next_kind(const struct active_plan *active, unsigned from)
-{
-    uint64_t left = from < KINDS_MAX ? active->kinds >> from : 0;
-
-    return left ? from + (unsigned)__builtin_ctzll(left) : KINDS_MAX;
-}
-
-static uint64_t last_mark(const struct active_plan *active)
-{
-    return active->n_marks ? active->mark[(active->n_marks - 1) % MARKS] : active->at;
-}
-
-/* Is the next unit marked? Then all of its files are: a reader of several kinds may come for one
- * kind only, because the page cache has the others from before. */
-static bool marks_next(const struct active_plan *active, uint64_t window)
-{
-    uint64_t every = min_u64(max_u64(window / 2, 1), MARK_MOST);
-
-    /* The last unit is marked because its read shows that the epoch is over. */
-    return active->pushed >= last_mark(active) + every || active->pushed + 1 == active->units;
+           push_window_may_drop(&active->window, active->reader.at);
 }
 
 static void take_push(struct active_plan *active, uint64_t share, struct push_file *ret)
 {
-    unsigned kind = next_kind(active, active->kind);
+    unsigned kind;
 
     *ret = (struct push_file){.ticket = active->id};
-    node_sibling(&active->node, active->pushed, kind, &ret->node);
-    if (!active->this_bytes && !active_plan_is_marked(active, active->pushed) &&
-        marks_next(active, window_of(active, share)))
-        active->mark[active->n_marks++ % MARKS] = active->pushed;
-    ret->is_marked = active_plan_is_marked(active, active->pushed);
-    active->being_made = true;
+    kind = push_window_take(&active->window, active->reader.at, active->units, active->kinds, share,
+                            &ret->is_marked);
+    node_sibling(&active->node, active->window.pushed, kind, &ret->node);
 }
 
 static void take_drop(struct active_plan *active, struct push_file *ret)
 {
+    uint64_t unit;
+    unsigned kind;
+
     *ret = (struct push_file){.ticket = active->id};
-    node_sibling(&active->node, active->dropped, next_kind(active, active->drop_kind), &ret->node);
-    active->drop_kind = node_kind(&ret->node) + 1;
-    if (next_kind(active, active->drop_kind) < KINDS_MAX)
-        return;
-    active->drop_kind = 0;
-    active->dropped++;
+    push_window_take_drop(&active->window, active->kinds, &unit, &kind);
+    node_sibling(&active->node, unit, kind, &ret->node);
+}
+
+static uint64_t ahead_of_reader(const struct active_plan *active)
+{
+    return active->window.pushed - active->reader.at;
 }
 
 enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_t capacity,
@@ -108,27 +79,13 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
             return PUSH_DROP;
         }
         if (may_push(active, share, now) &&
-            (!best || active->pushed - active->at < best->pushed - best->at))
+            (!best || ahead_of_reader(active) < ahead_of_reader(best)))
             best = active;
     }
     if (!best)
         return PUSH_NOTHING;
     take_push(best, share, ret);
     return PUSH_STORE;
-}
-
-/* The file is made: go on to the next kind, or to the next unit. */
-static void made(struct active_plan *active, const struct push_file *file, uint64_t bytes)
-{
-    active->this_bytes += active_plan_pages(bytes);
-    active->kind = node_kind(&file->node) + 1;
-    if (next_kind(active, active->kind) < KINDS_MAX)
-        return;
-    active->unit_bytes =
-        max_u64((active->unit_bytes * 7 + active->this_bytes) / 8, active->this_bytes);
-    active->this_bytes = 0;
-    active->kind = 0;
-    active->pushed++;
 }
 
 static struct active_plan *of_ticket_locked(struct active_plans *active_plans,
@@ -146,7 +103,7 @@ static struct active_plan *due_locked(struct active_plans *active_plans,
 {
     struct active_plan *active = of_ticket_locked(active_plans, file);
 
-    return active && active->pushed == file->node.number ? active : NULL;
+    return active && active->window.pushed == file->node.number ? active : NULL;
 }
 
 bool active_plans_may_store(struct active_plans *active_plans, const struct push_file *file,
@@ -157,9 +114,8 @@ bool active_plans_may_store(struct active_plans *active_plans, const struct push
     LOCK_SCOPE(&active_plans->lock);
 
     active = due_locked(active_plans, file);
-    return active && (active->pushed - active->at - 1) * active->unit_bytes + active->this_bytes +
-                             active_plan_pages(size) <=
-                         share_locked(active_plans, now);
+    return active && push_window_fits(&active->window, active->reader.at, size,
+                                      share_locked(active_plans, now));
 }
 
 static struct used_file *used_file(struct active_plan *active, const struct node *node)
@@ -198,7 +154,6 @@ bool active_plans_push_used(struct active_plans *active_plans, const struct node
 {
     uint64_t unit = active_plan_unit(node);
     const struct used_file *used;
-    const struct open_unit *open;
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
@@ -208,46 +163,36 @@ bool active_plans_push_used(struct active_plans *active_plans, const struct node
     used = used_file(active, node);
     if (used->unit == unit && used->kind == node_kind(node) && used->end)
         return off + len <= used->end;
-    open = &active->open[unit % OPEN_MOST];
-    return unit < active->pushed && !active_plan_is_marked(active, unit) &&
-           !(open->unit == unit && (open->is_open || open->was_open));
-}
-
-static void failed(struct active_plans *active_plans, struct active_plan *active, int64_t error)
-{
-    if (error == -ENOENT || error == -EFBIG)
-        active->waits_for_move = true;
-    else
-        active->rest_until = active_plans->options.now() + FAIL_REST_NS;
+    return unit < active->window.pushed && !push_window_is_marked(&active->window, unit) &&
+           !open_units_knows(&active->open, unit);
 }
 
 void active_plans_made(struct active_plans *active_plans, const struct push_file *file,
                        int64_t result)
 {
+    const unsigned kind = node_kind(&file->node);
+    int64_t now = active_plans->options.now();
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
     active = of_ticket_locked(active_plans, file);
     if (!active)
         return;
-    active->being_made = false;
-    if (active->pushed != file->node.number)
+    active->window.is_making = false;
+    if (active->window.pushed != file->node.number)
         return; /* the reader has passed it, or is elsewhere */
-    if (result >= 0) {
-        made(active, file, (uint64_t)result);
-        return;
-    }
-    if (result == -ENOENT || result == -EFBIG || blob_says_nothing((int)result)) {
-        failed(active_plans, active, result);
-        return;
-    }
-    made(active, file, 0); /* a file that cannot be read is left to its reader */
-    active->stored = file->node.number + 1;
+    if (result >= 0)
+        push_window_made(&active->window, kind, active->kinds, (uint64_t)result);
+    else if (result == -ENOENT || result == -EFBIG || blob_says_nothing((int)result))
+        push_window_failed(&active->window, result, now);
+    else
+        push_window_leaves(&active->window, kind, active->kinds);
 }
 
 void active_plans_stored(struct active_plans *active_plans, const struct push_file *file,
                          int64_t result)
 {
+    int64_t now = active_plans->options.now();
     uint64_t unit = file->node.number;
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
@@ -259,17 +204,16 @@ void active_plans_stored(struct active_plans *active_plans, const struct push_fi
         active_plan_count(&active_plans->counters.unknown_files, 1);
     }
     active = of_ticket_locked(active_plans, file);
-    if (active && result >= 0 &&
-        active_plan_is_open(active, unit)) /* its reader gets the rest from the page cache */
-        active->open[unit % OPEN_MOST].is_open = false;
-    if (!active || unit < active->done || unit >= active->pushed)
+    if (active && result >= 0)
+        open_units_stored(&active->open, unit);
+    if (!active || unit < active->window.done || unit >= active->window.pushed)
         return;
     if (result >= 0) {
-        active->done = unit + 1;
+        push_window_stored(&active->window, unit);
         return;
     }
     active_plan_push_from(active, unit);
-    failed(active_plans, active, result);
+    push_window_failed(&active->window, result, now);
 }
 
 int64_t active_plans_next_look(struct active_plans *active_plans)
@@ -280,9 +224,9 @@ int64_t active_plans_next_look(struct active_plans *active_plans)
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         const struct active_plan *active = &active_plans->active[i];
 
-        if (active_plan_is_live(active) && active->rest_until > active_plans->looked &&
-            active->rest_until < next)
-            next = active->rest_until;
+        if (active_plan_is_live(active) && active->window.rest_until > active_plans->looked &&
+            active->window.rest_until < next)
+            next = active->window.rest_until;
     }
     return next;
 }
