@@ -12,10 +12,6 @@
 
 #define LAG        4096 /* elements that a clock may be behind the latest; two units if more */
 #define SCALE_MOST 4096.0
-#define WRAPS_MOST 64   /* wraps that are looked at */
-#define LOOK_ALL   4096 /* samples; of more: */
-#define LOOK_RUNS  32   /* runs of neighbours, evenly spaced, */
-#define LOOK_EACH  8    /* of this many samples */
 
 /* ---- making them ---- */
 
@@ -47,22 +43,17 @@ static void set_fields(struct cursor *c, const struct active_cursor *active)
     }
 }
 
-static void set_list(struct cursor *c, const struct active_cursor *active)
+static void set_schedule(struct cursor *c, const struct active_cursor *active)
 {
-    const struct plan_entry *entry = active->plan;
-    const struct schedule *s = entry ? &entry->schedule : NULL;
-    uint64_t all;
+    static const struct plan stored_order = {.batch = 1, .parts = 1, .ranks = 1};
 
-    c->start = s ? s->start : 0;
-    c->length = s ? s->length : c->ds->samples;
-    c->elements = !s ? c->ds->samples : s->length ? s->elements : 0;
-    c->unit = active->is_samples || !s ? 1 : max_u64(s->batch, 1);
-    c->ranks = s ? s->plan->ranks : 1;
-    c->rank = s ? s->plan->rank : 0;
-    c->is_seeded = s && s->plan->seeded;
-    c->wraps = 0;
-    if (c->length && s && s->plan->tail == TAIL_WRAP)
-        c->wraps = checked_mul(c->elements, c->ranks, &all) ? (all - 1) / c->length : WRAPS_MOST;
+    if (active->plan)
+        c->schedule = active->plan->schedule;
+    else
+        schedule_init(&c->schedule, &stored_order, 0, c->ds->samples);
+    c->elements = c->schedule.length ? c->schedule.elements : 0;
+    c->unit = active->is_samples ? 1 : max_u64(c->schedule.batch, 1);
+    c->is_seeded = c->schedule.plan->seeded;
     c->at = min_u64(active->at, c->elements);
 }
 
@@ -75,7 +66,7 @@ static void set_orders(struct cursor *c, const struct cursor *before)
         return;
     }
     for (unsigned i = 0; i < 2; i++)
-        order_init(&c->order[i], c->plan->plan.seed, c->epoch + i, c->length, c->plan->plan.window);
+        schedule_order(&c->schedule, c->epoch + i, &c->order[i]);
 }
 
 static const struct cursor *find_id(const struct cursors *cursors, uint64_t id)
@@ -192,8 +183,8 @@ void cursors_make(const struct cursors *before, const struct active_cursor *acti
         c->plan = active[i].plan;
         c->speed = active[i].speed;
         c->ds = c->item->ds;
-        set_list(c, &active[i]);
-        if (!c->elements || !c->length)
+        set_schedule(c, &active[i]);
+        if (!c->elements)
             continue;
         set_fields(c, &active[i]);
         set_progress(c, before, ret);
@@ -218,98 +209,15 @@ void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uin
     bool next = place >= c->elements;
     uint64_t element = next ? place - c->elements : place;
 
-    if (c->plan) {
-        schedule_samples(&c->plan->schedule, c->is_seeded ? &c->order[next] : NULL, 0, element,
-                         count, ret);
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        ret[i] = element + i;
-}
-
-#define NONE UINT64_MAX
-
-/* The first element from `from` on that reads one of positions first .. last of the list. */
-static uint64_t element_of(const struct cursor *c, uint64_t first, uint64_t last, uint64_t from)
-{
-    uint64_t passed, skip = 0;
-
-    if (c->wraps && checked_mul(from, c->ranks, &passed))
-        skip = passed / c->length;
-    first += skip * c->length;
-    last += skip * c->length;
-    for (uint64_t i = skip; i <= c->wraps && i <= skip + WRAPS_MOST; i++) {
-        uint64_t element = first > c->rank ? ceil_div(first - c->rank, c->ranks) : 0;
-
-        element = max_u64(element, from);
-        if (element >= c->elements)
-            break;
-        if (last >= c->rank && element <= (last - c->rank) / c->ranks)
-            return element;
-        first += c->length;
-        last += c->length;
-    }
-    return NONE;
-}
-
-/* The same for one position. Nearly always there is no wrap and one rank. */
-static inline uint64_t element_at(const struct cursor *c, uint64_t position, uint64_t from)
-{
-    if (c->wraps || c->ranks > 1)
-        return element_of(c, position, position, from);
-    return position >= from && position < c->elements ? position : NONE;
-}
-
-/* A search for the smallest element that reads one of some samples. */
-struct look {
-    const struct cursor *c;
-    unsigned epoch; /* 0: this one, from `at` on; 1: the next */
-    uint64_t least; /* element */
-};
-
-static void look_at(struct look *look, uint64_t sample, uint64_t count)
-{
-    uint64_t from = look->epoch ? 0 : look->c->at, position[64];
-
-    while (count) {
-        size_t n = (size_t)min_u64(count, ARRAY_LEN(position));
-
-        order_positions(&look->c->order[look->epoch], sample, n, position);
-        for (size_t i = 0; i < n; i++)
-            look->least = min_u64(look->least, element_at(look->c, position[i], from));
-        sample += n;
-        count -= n;
-    }
-}
-
-/* The first element of an epoch that reads one of samples first .. last of the list. */
-static uint64_t least_element(const struct cursor *c, unsigned epoch, uint64_t first, uint64_t last)
-{
-    struct look look = {c, epoch, NONE};
-    uint64_t count = last - first + 1;
-
-    if (!c->is_seeded)
-        return element_of(c, first, last, epoch ? 0 : c->at);
-    if (count <= LOOK_ALL) {
-        look_at(&look, first, count);
-        return look.least;
-    }
-    for (uint64_t i = 0; i < LOOK_RUNS; i++)
-        look_at(&look, first + (count - LOOK_EACH) / (LOOK_RUNS - 1) * i, LOOK_EACH);
-    return look.least;
+    schedule_samples(&c->schedule, &c->order[next], 0, element, count, ret);
 }
 
 uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last)
 {
-    uint64_t element;
+    uint64_t element = schedule_find(&c->schedule, &c->order[0], first, last, c->at);
 
-    if (last < c->start || first >= c->start + c->length)
-        return NONE;
-    first = first > c->start ? first - c->start : 0;
-    last = min_u64(last - c->start, c->length - 1);
-    element = least_element(c, 0, first, last);
-    if (element != NONE)
+    if (element != SCHEDULE_NONE)
         return element - c->at;
-    element = least_element(c, 1, first, last);
-    return element == NONE ? NONE : c->elements - c->at + element;
+    element = schedule_find(&c->schedule, &c->order[1], first, last, 0);
+    return element == SCHEDULE_NONE ? UINT64_MAX : c->elements - c->at + element;
 }

@@ -18,10 +18,8 @@ struct cursor {
     const struct field *field[KINDS_MAX]; /* [n_fields] the fields that are read; 0: all */
     unsigned n_fields;
 
-    uint64_t start, length;  /* the samples of the list, see struct schedule */
-    uint64_t elements, unit; /* of an epoch; of a unit */
-    uint64_t rank, ranks;
-    uint64_t wraps; /* how often the list begins again before the epoch ends */
+    struct schedule schedule; /* of the plan, or of the stored order */
+    uint64_t elements, unit;  /* of an epoch; of a unit */
     bool is_seeded;
     bool goes_on;          /* the next epoch is planned for, and has no cursor of its own */
     struct order order[2]; /* with a seed: of this epoch and the next */

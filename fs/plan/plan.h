@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "fs/plan/order.h"
 
 enum plan_tail { TAIL_KEEP, TAIL_DROP, TAIL_WRAP };
@@ -39,37 +40,14 @@ void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE]);
  * misspelt parameters, or other separators. false: no such plan. */
 bool plan_guess(const char *name, char ret[static PLAN_NAME_SIZE]);
 
+/* Add "batch=<n|all>[,part=KofN]...", the form of every plan. Each line begins with indent and has
+ * at most width bytes, if its parameter fits. */
+void plan_syntax(struct text *t, const char *indent, size_t width);
+
+/* Add a line for each parameter: how it is written, and what it does. */
+void plan_help(struct text *t);
+
 /* Is word the name of a parameter? */
 bool plan_has_parameter(const char *word);
-
-/* A plan applied to a dataset. The list is the plan's part of the dataset, in stored order or in
- * the order of an epoch; the rank's elements are cut into batches. */
-struct schedule {
-    const struct plan *plan;
-    uint64_t start;    /* first sample of the part */
-    uint64_t length;   /* samples of the part = positions of the list */
-    uint64_t elements; /* of the rank, over all batches */
-    uint64_t batch;    /* samples of a batch but a short last one */
-    uint64_t batches;
-};
-
-/* start, length: the part's share of the dataset, as its format cuts it; plan must outlive ret. */
-void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t start, uint64_t length);
-
-/* Share number part of n samples in equal parts; the first n mod parts shares have one more. */
-void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
-                uint64_t *ret_length);
-
-/* How many samples batch number has; number < batches. */
-uint64_t schedule_count(const struct schedule *s, uint64_t number);
-
-/* Are the samples of batch number, which has some, consecutive in the stored order? *ret_first: the
- * first. */
-bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_first);
-
-/* The samples at places first .. first + count - 1 of batch number. order: of the epoch, over
- * length positions; NULL without a seed. */
-void schedule_samples(const struct schedule *s, const struct order *order, uint64_t number,
-                      uint64_t first, size_t count, uint64_t *ret);
 
 #endif

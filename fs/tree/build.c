@@ -79,21 +79,23 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
  * everywhere. It is there, or not, for the whole life of the mount: listings only grow. */
 static int add_plans_page(struct builder *b)
 {
-    static const char text[] =
-        "Open a plan by its name, and it is listed here from then on. For example\n\n"
-        "    ls 'batch=128/npz'                   128 samples a file, in stored order\n"
-        "    ls 'batch=128,seed=7/epoch=0/npz'    shuffled, differently in every epoch=<E>\n\n"
-        "A plan is\n\n"
-        "    batch=<n|all>[,part=KofN][,rank=KofN][,seed=S][,shuffle=full|window:M]\n"
-        "                 [,tail=keep|drop|wrap]\n\n"
-        "README.txt at the top of the mount says what these do. A mount with -o plan=PLAN (with\n"
-        "+ in place of each comma) lists that plan here instead of this file.\n";
+    AUTO_TEXT struct text t = {0};
     struct fixed page = {.kind = NODE_PAGE};
 
     if (b->tree->options.n_plans)
         return 0;
-    page.text = strdup(text);
-    return page.text ? add_fixed(b, page, "README.txt") : -ENOMEM;
+    text_add(&t,
+             "Open a plan by its name, and it is listed here from then on. For example\n\n"
+             "    ls 'batch=128/npz'                   128 samples a file, in stored order\n"
+             "    ls 'batch=128,seed=7/epoch=0/npz'    shuffled, differently in every epoch=<E>\n\n"
+             "A plan is\n\n");
+    plan_syntax(&t, "    ", 80);
+    text_add(&t,
+             "\nREADME.txt at the top of the mount says what these do. A mount with -o plan=PLAN "
+             "(with\n+ in place of each comma) lists that plan here instead of this file.\n");
+    if (text_finish(&t, &page.text, NULL) < 0)
+        return -ENOMEM;
+    return add_fixed(b, page, "README.txt");
 }
 
 static int add_sample_folders(struct builder *b, const struct catalog_item *item)

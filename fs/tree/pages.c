@@ -252,14 +252,10 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
     item->ds->format->example(item->ds, t);
     text_add(t,
              "\nA batch is named by its plan. Any plan and any epoch opens; `ls` shows those that\n"
-             "were opened before:\n\n"
-             "  batch=<n|all>     samples of a batch\n"
-             "  part=KofN         share K of N of the stored order, before the shuffle\n"
-             "  rank=KofN         every Nth sample from K on, after the shuffle\n"
-             "  seed=S            shuffled, differently in every epoch=<E>\n"
-             "  shuffle=window:M  shuffled in blocks of M neighbours\n"
-             "  tail=keep|drop|wrap   a short last batch, none, or one filled up from the start\n\n"
-             "The same path holds the same bytes on every machine. Unmount: epochfs umount %s\n",
+             "were opened before:\n\n");
+    plan_help(t);
+    text_add(t,
+             "\nThe same path holds the same bytes on every machine. Unmount: epochfs umount %s\n",
              where.data);
 }
 

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "format/core/encoder.h"
-#include "fs/plan/plan.h"
+#include "fs/plan/schedule.h"
 #include "fs/tree/catalog.h"
 
 #define TREE_ROOT      1 /* the inode number of the root, FUSE's */

@@ -79,8 +79,7 @@ static void make_order(struct view_selection *v)
 
     if (v->has_order || !entry->plan.seeded)
         return;
-    order_init(&v->order, entry->plan.seed, v->node->epoch, entry->schedule.length,
-               entry->plan.window);
+    schedule_order(&entry->schedule, v->node->epoch, &v->order);
     v->has_order = true;
 }
 
@@ -124,8 +123,7 @@ static void batch_samples(const struct selection *sel, uint64_t first, size_t n,
         return;
     }
     make_order(v);
-    schedule_samples(&entry->schedule, entry->plan.seeded ? &v->order : NULL, v->node->number,
-                     first, n, ret);
+    schedule_samples(&entry->schedule, &v->order, v->node->number, first, n, ret);
 }
 
 static void one_node_sample(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
-#include "fs/plan/plan.h"
+#include "fs/plan/schedule.h"
 #include "fuzz.h"
 
 static void check_batch(const struct schedule *s, const struct order *order, uint64_t number)

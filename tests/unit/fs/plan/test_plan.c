@@ -327,6 +327,31 @@ static void test_plan_has_parameter__words__right(void **state)
     assert_false(plan_has_parameter(""));
 }
 
+static void test_plan_syntax__narrow__lines_break_between_parameters(void **state)
+{
+    AUTO_TEXT struct text wide = {0}, narrow = {0};
+
+    (void)state;
+    plan_syntax(&wide, "", 1000);
+    assert_string_equal(wide.data, "batch=<n|all>[,part=KofN][,rank=KofN][,seed=S]"
+                                   "[,shuffle=full|window:M][,tail=keep|drop|wrap]\n");
+    plan_syntax(&narrow, "  ", 30);
+    assert_string_equal(narrow.data, "  batch=<n|all>[,part=KofN]\n"
+                                     "        [,rank=KofN][,seed=S]\n"
+                                     "        [,shuffle=full|window:M]\n"
+                                     "        [,tail=keep|drop|wrap]\n");
+}
+
+static void test_plan_help__a_line_for_each(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+
+    (void)state;
+    plan_help(&t);
+    assert_non_null(strstr(t.data, "  batch=<n|all>          samples of a batch\n"));
+    assert_non_null(strstr(t.data, "\n  tail=keep|drop|wrap    a short last batch"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +367,8 @@ int main(void)
         cmocka_unit_test(test_plan_parse__nul_inside__einval),
         cmocka_unit_test(test_plan_name__random_plans__parse_back),
         cmocka_unit_test(test_plan_has_parameter__words__right),
+        cmocka_unit_test(test_plan_syntax__narrow__lines_break_between_parameters),
+        cmocka_unit_test(test_plan_help__a_line_for_each),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* The schedule against a literal model: the list of an epoch is written out, dealt to the ranks
  * and cut into batches, element by element, as docs/order.md says in words. */
-#include "fs/plan/plan.h"
+#include "fs/plan/schedule.h"
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -98,12 +98,38 @@ static void check_plan(const struct plan *p, uint64_t n, uint64_t epoch)
     }
 }
 
+/* The way back: for every range of samples, and from every element on. */
+static void check_find(const struct plan *p, uint64_t n, uint64_t epoch)
+{
+    uint64_t start, length, sample[LIST_SIZE];
+    struct schedule s;
+    struct order order;
+
+    plan_share(p->part, p->parts, n, &start, &length);
+    schedule_init(&s, p, start, length);
+    schedule_order(&s, epoch, &order);
+    for (uint64_t e = 0; length && e < s.elements; e++)
+        schedule_samples(&s, &order, 0, e, 1, &sample[e]);
+    for (uint64_t first = 0; first < n; first++) {
+        for (uint64_t last = first; last < n && last < first + 3; last++) {
+            uint64_t from = (first * 5 + last) % (s.elements + 1), want = from;
+
+            while (want < s.elements && length && (sample[want] < first || sample[want] > last))
+                want++;
+            want = want < s.elements && length ? want : SCHEDULE_NONE;
+            assert_int_equal(schedule_find(&s, &order, first, last, from), want);
+        }
+    }
+}
+
 static void check_orders(struct plan *p, uint64_t n)
 {
     for (uint64_t batch = 0; batch <= n + 2; batch++) {
         p->batch = batch;
-        for (p->tail = TAIL_KEEP; p->tail <= TAIL_WRAP; p->tail++)
+        for (p->tail = TAIL_KEEP; p->tail <= TAIL_WRAP; p->tail++) {
             check_plan(p, n, 3);
+            check_find(p, n, 3);
+        }
     }
 }
 

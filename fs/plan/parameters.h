@@ -1,0 +1,27 @@
+/* The parameters of plans: one entry each. fs/plan/plan.c parses and writes names by this table,
+ * and fs/tree writes the help of a mount from it. */
+#ifndef EPOCHFS_FS_PLAN_PARAMETERS_H
+#define EPOCHFS_FS_PLAN_PARAMETERS_H
+
+#include "fs/plan/plan.h"
+
+struct plan_parameter {
+    const char *word;
+    const char *syntax; /* of the value, as the help shows it */
+    const char *want;   /* what the value must be, for messages */
+    const char *help;   /* what it does: a line of README.txt of the mount */
+    const char *needs;  /* the word of a parameter that must be given, too; NULL: none */
+    bool is_required;
+    /* Set the parameter in plan. False: value does not have the form. */
+    bool (*parse)(struct plan *plan, const char *value, size_t len);
+    /* Has it its default? Then canonical names leave it out. NULL: it is always named. */
+    bool (*is_default)(const struct plan *plan);
+    /* Write the value as snprintf() does. */
+    int (*print)(const struct plan *plan, char *buf, size_t capacity);
+};
+
+/* In canonical order, the required one first. */
+extern const struct plan_parameter plan_parameters[];
+extern const unsigned n_plan_parameters; /* at most 32 */
+
+#endif
