@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 static _Thread_local char explanation[sizeof(((struct diag *)0)->text)];
 

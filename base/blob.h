@@ -58,7 +58,7 @@ struct blob {
  * of read (buf undefined). Any number of threads. No lock may be held. buf is the caller's.
  * If bytes are not on this machine yet, it waits for them, and returns -EREMOTEIO if they cannot be
  * fetched; or, if the missing ranges of this thread collect, it notes what is missing and returns
- * -EAGAIN (base/missing_ranges.h).
+ * -EAGAIN (base/read_context.h).
  * The bytes are good only after blob_check(). */
 int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
 

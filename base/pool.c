@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define HELPERS_MAX 8
 
@@ -18,7 +18,7 @@ struct job {
     unsigned n, taken, done; /* parts */
     void (*work)(void *ctx, unsigned i);
     void *ctx;
-    struct missing_ranges *missing; /* of the caller: helpers read for it */
+    struct read_context *missing; /* of the caller: helpers read for it */
 };
 
 struct pool {
@@ -79,7 +79,7 @@ static unsigned take_locked(struct pool *pool, struct job *job)
 static void work_locked(struct pool *pool, struct job *job)
 {
     unsigned i = take_locked(pool, job);
-    struct missing_ranges *before;
+    struct read_context *before;
 
     lock_drop(&pool->lock);
     before = missing_set(job->missing);

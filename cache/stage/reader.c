@@ -70,7 +70,7 @@ static void sync_wait_done(struct waiter *waiter)
 /* 0 or -errno. */
 static int wait_for(struct file *file, uint64_t off, uint64_t len)
 {
-    const struct missing_ranges *missing = missing_of_thread();
+    const struct read_context *missing = missing_of_thread();
     struct sync_wait *sync_wait = calloc(1, sizeof(*sync_wait));
     int64_t began = monotonic_ns();
     bool cancelled = false;
@@ -107,7 +107,7 @@ static int wait_for(struct file *file, uint64_t off, uint64_t len)
 /* Bytes of the file are missing: note them, or wait for them. 0: read again. */
 static int get_missing(struct file *file, size_t len, uint64_t off)
 {
-    struct missing_ranges *missing = missing_of_thread();
+    struct read_context *missing = missing_of_thread();
     int failed = atomic_load(&file->failed);
 
     if (failed < 0)
@@ -150,7 +150,7 @@ static int take_again(struct file *file)
 static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
 {
     struct file *file = file_of(blob);
-    const struct missing_ranges *missing = missing_of_thread();
+    const struct read_context *missing = missing_of_thread();
     bool hit = true, again = missing && missing->again, overflow_block = false;
     int r = file_take(file, NULL);
 
@@ -204,7 +204,7 @@ static int read_pieces(struct file *file, const struct blob_piece *pieces, size_
 {
     uint64_t drops = atomic_load(&file->drops), total = 0;
     struct stage_counters *c = &file->stage->counters;
-    struct missing_ranges *missing = missing_of_thread();
+    struct read_context *missing = missing_of_thread();
     int r = check_first(file);
 
     for (size_t i = 0; i < n && r == 0; i++) {

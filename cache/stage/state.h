@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
-#include "base/missing_ranges.h"
 #include "base/ranges.h"
+#include "base/read_context.h"
 #include "base/yield.h"
 #include "cache/disk/quota.h"
 #include "cache/disk/staged_file.h"

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define SAMPLES_AT_ONCE 256
 #define PIECES_AT_ONCE  128

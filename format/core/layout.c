@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 void layout_init(struct layout *l, const struct dataset *ds, const struct selection *sel,
                  const struct layout_host *host)
@@ -223,7 +223,7 @@ int layout_checksums(struct layout *l, const struct layout_range *range, unsigne
 {
     AUTO_FREE uint8_t *buf = malloc(LAYOUT_STREAM_BYTES);
     AUTO_FREE struct streamed *s = calloc(n, sizeof(*s));
-    struct missing_ranges *missing = missing_of_thread();
+    struct read_context *missing = missing_of_thread();
     bool uses = missing && missing->uses;
     int r;
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "format/core/sample_window.h"
 #include "format/encode/cls.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define ZIP_LOCAL     30u
 #define ZIP_CENTRAL   46u

@@ -17,7 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define STORED_MAX   65535u /* bytes of a stored deflate block */
 #define STORED_EXTRA 5u

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "format/core/prefix_sums.h"
 #include "format/encode/cls.h"
 #include "format/encode/npy.h"

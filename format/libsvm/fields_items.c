@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "format/core/sample_window.h"
 
 static int read_items(const struct dataset *ds, const struct field *f, const struct selection *sel,

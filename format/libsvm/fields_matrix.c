@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define INT32_LIMIT (UINT64_C(1) << 31)
 

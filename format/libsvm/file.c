@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "base/text.h"
 
 #define HEAD_SMALL 65536 /* bytes searched for the first row; more if it is not there */

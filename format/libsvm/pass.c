@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define PIECE (8u << 20)   /* bytes read at once */
 #define SLICE (256u << 10) /* bytes scanned at once: with their masks they fit into a CPU cache */
@@ -183,14 +183,14 @@ struct fetch {
     uint8_t *dst;
     size_t len;
     uint64_t off;
-    struct missing_ranges *missing; /* of the thread that makes the pass */
+    struct read_context *missing; /* of the thread that makes the pass */
     int result;
 };
 
 static void *run_fetch(void *arg)
 {
     struct fetch *fetch = arg;
-    struct missing_ranges *before = missing_set(fetch->missing);
+    struct read_context *before = missing_set(fetch->missing);
 
     fetch->result = blob_pread(fetch->blob, fetch->dst, fetch->len, fetch->off);
     missing_set(before);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define SLAB_TEXT    (8u << 20) /* bytes; a block of more is decoded row by row */
 #define RUN_BYTES    (1u << 20) /* of neighbouring rows read at once */

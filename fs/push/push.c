@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "cache/stage/stage.h"
@@ -91,7 +91,7 @@ static void coming_done(struct waiter *waiter)
 }
 
 /* Fetch the missing ranges, after what readers wait for. 0 or -errno. */
-static int bring(struct missing_ranges *missing)
+static int bring(struct read_context *missing)
 {
     struct coming coming = {.waiter = {.done = coming_done, .ahead = true, .reason = DIAG_INIT}};
 
@@ -120,12 +120,12 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
     const struct view_cancel cancel = {.ends = push_ends, .ctx = push};
     const struct push_setup *s = &push->setup;
     const struct stage_options *stage = s->options;
-    struct missing_ranges missing, *before;
+    struct read_context missing, *before;
     size_t n = 0;
     bool uses;
     int r;
 
-    missing_init(&missing, s->stage != NULL);
+    read_context_init(&missing, s->stage != NULL);
     missing.uses = stage->keep == STAGE_ONCE;
     missing.again = again;
     before = missing_set(&missing);
@@ -139,7 +139,7 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
 
         r = came < 0 ? came : r;
     }
-    missing_release(&missing);
+    read_context_release(&missing);
     return r == 0 && n != len ? -EIO : r;
 }
 

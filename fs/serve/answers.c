@@ -24,8 +24,8 @@ struct deadline {
     fuse_req_t req;
     int64_t until; /* monotonic_ns() */
     bool spent;
-    struct missing_ranges *missing; /* collects the bytes that are not here; NULL: all are */
-    enum missing_used used;         /* how the bytes returned to the reader were used */
+    struct read_context *missing; /* collects the bytes that are not here; NULL: all are */
+    enum missing_used used;       /* how the bytes returned to the reader were used */
 };
 
 static bool deadline_ends(void *ctx)
@@ -356,14 +356,14 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
         [CALL_LIST_PLUS] = answer_list, [CALL_GETXATTR] = answer_getxattr,
     };
     struct deadline deadline;
-    struct missing_ranges missing, *before;
+    struct read_context missing, *before;
 
     deadline_init(&deadline, s, req, until);
     if (!s->setup.stage) {
         answers[call->kind](s, req, call, &deadline);
         return;
     }
-    missing_init(&missing, call->rounds < ROUNDS_MOST);
+    read_context_init(&missing, call->rounds < ROUNDS_MOST);
     missing.again = call->rounds > 0;
     missing.uses = call->kind == CALL_READ && s->setup.options->source.stage.keep == STAGE_ONCE;
     missing.cancelled = deadline_ends;
@@ -373,7 +373,7 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
     answers[call->kind](s, req, call, &deadline);
     missing_set(before);
     missing_use(&missing, deadline.used);
-    missing_release(&missing);
+    read_context_release(&missing);
 }
 
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,

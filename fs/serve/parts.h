@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "cache/stage/stage.h"
 #include "fs/drive/active_plans.h"
 #include "fs/drive/needs.h"
@@ -195,7 +195,7 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
 
 /* The same, as soon as the missing bytes are here. */
 void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
-               struct missing_ranges *missing);
+               struct read_context *missing);
 
 /* The threads run from start to stop: slow workers, which finish parked requests, and the thread
  * that prepares datasets. start: 0 or -errno; call stop after an error, too. stop ends requests

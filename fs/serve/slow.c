@@ -167,7 +167,7 @@ static void bytes_came(struct waiter *waiter)
 }
 
 void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
-               struct missing_ranges *missing)
+               struct read_context *missing)
 {
     struct parked *parked = parked_new(s, req, call, NULL);
     bool refused;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "support/random.h"
 
 struct absent_blob {
@@ -40,7 +40,7 @@ static int absent_pread(const struct blob *blob, void *buf, size_t len, uint64_t
 {
     struct absent_blob *a = own(blob);
     struct absent *absent = a->absent;
-    struct missing_ranges *missing = missing_of_thread();
+    struct read_context *missing = missing_of_thread();
     uint64_t read = atomic_fetch_add(&absent->reads, 1) + 1;
     int r = 0;
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 struct event {
     struct waiter waiter; /* first: give it to blob_fetch() or missing_fetch() */

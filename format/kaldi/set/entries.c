@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #define RUN_BYTES (4u << 20)  /* of an archive, read at once */
 #define PAGE      (64u << 10) /* at least the page size of every system */

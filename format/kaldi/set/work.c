@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 unsigned kaldi_axes(const struct kaldi_column *c, unsigned array)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
 #include "base/pool.h"
+#include "base/read_context.h"
 #include "format/kaldi/object/wave.h"
 #include "support/absent_blob.h"
 #include "support/kaldi_make.h"
@@ -82,10 +82,10 @@ static int read_there(struct file *file, between_fn *between, struct bytes *ret,
 {
     struct waiter waiter = {.done = count_done};
     uint64_t rng = RANDOM_SEED;
-    struct missing_ranges missing;
+    struct read_context missing;
     int r;
 
-    missing_init(&missing, true);
+    read_context_init(&missing, true);
     for (*ret_trips = 0;; ++*ret_trips) {
         missing_set(&missing);
         r = render(file->there, file->kind_there, file->sel, &file->notes.host, ret);
@@ -100,7 +100,7 @@ static int read_there(struct file *file, between_fn *between, struct bytes *ret,
         if (between)
             between(file, &rng);
     }
-    missing_release(&missing);
+    read_context_release(&missing);
     return r;
 }
 
@@ -303,7 +303,7 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     uint64_t sample[1500], rng = RANDOM_SEED;
     struct list_selection list;
     const struct dataset *ds;
-    struct missing_ranges missing;
+    struct read_context missing;
     struct bytes got;
 
     (void)state;
@@ -316,13 +316,13 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     mixed_init(&list, sample, ARRAY_LEN(sample));
     absent_drop(&there.absent, 256, &rng);
     there.absent.reads = 0;
-    missing_init(&missing, true);
+    read_context_init(&missing, true);
     missing_set(&missing);
     assert_int_equal(
         render(ds, find_file_kind(ds, SCOPE_BATCHES, "npy", ".label.npy"), &list.sel, NULL, &got),
         -EAGAIN);
     missing_set(NULL);
-    missing_release(&missing);
+    read_context_release(&missing);
     assert_true(there.absent.reads <= 2 * ARRAY_LEN(sample));
 }
 
@@ -341,14 +341,14 @@ static void test_collect__more_than_there_is_room_for__checksum_ends(void **stat
     uint64_t rng = 1;
     struct list_selection list;
     struct found found;
-    struct missing_ranges missing;
+    struct read_context missing;
     unsigned trips = 0;
     int r;
 
     (void)state;
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &found), 0);
     in_order_init(&list.sel, 0, 200000);
-    missing_init(&missing, true);
+    read_context_init(&missing, true);
     layout_init(&l, found.item[0].ds, &list.sel, &notes.host);
     assert_int_equal(encoder_npz.layout(&l, NULL), 0);
     absent_drop(&absent, 256, &rng);
@@ -368,7 +368,7 @@ static void test_collect__more_than_there_is_room_for__checksum_ends(void **stat
     l.host = NULL;
     assert_int_equal(layout_read(&l, 0, sizeof(here), here, NULL), 0);
     assert_memory_equal(here, there, sizeof(here));
-    missing_release(&missing);
+    read_context_release(&missing);
     found_release(&found);
 }
 

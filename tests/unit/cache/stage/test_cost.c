@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/lock.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "cache/stage/parts.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/stage_fixture.h"

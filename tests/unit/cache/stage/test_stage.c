@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "cache/disk/sha256.h"
 #include "cache/stage/stage.h"
 #include "tests/support/event.h"
@@ -119,12 +119,12 @@ static void test_read__other_version__fetched_anew(void **state)
 static void test_wants__scattered_reads__one_round(void **state)
 {
     struct stage_fixture f;
-    struct missing_ranges missing;
+    struct read_context missing;
     struct event event;
     uint8_t buf[100];
 
     open_usual(&f, *state);
-    missing_init(&missing, true);
+    read_context_init(&missing, true);
     missing_set(&missing);
     for (uint64_t i = 0; i < 300; i += 30)
         assert_int_equal(blob_pread(f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
@@ -136,7 +136,7 @@ static void test_wants__scattered_reads__one_round(void **state)
         assert_memory_equal(buf, content + i * BLOCK + 50, sizeof(buf));
     }
     missing_set(NULL);
-    missing_release(&missing);
+    read_context_release(&missing);
     assert_int_equal(fake_given(f.fake), 10 * BLOCK);
     assert_int_equal(fake_most_at_once(f.fake) <= 4, true);
     stage_fixture_close(&f);
@@ -588,12 +588,12 @@ static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
 static void test_keep__once__drops_what_was_used(void **state)
 {
     struct stage_options options = stage_fixture_options();
-    struct missing_ranges missing;
+    struct read_context missing;
     struct stage_fixture f;
 
     options.keep = STAGE_ONCE;
     open_fixture(&f, *state, &options, NULL, NULL);
-    missing_init(&missing, false);
+    read_context_init(&missing, false);
     missing.uses = true;
     for (unsigned epoch = 0; epoch < 2; epoch++) {
         for (uint64_t at = 0; at < SIZE; at += 1000) {
@@ -607,7 +607,7 @@ static void test_keep__once__drops_what_was_used(void **state)
     }
     assert_int_equal(fake_given(f.fake), 2 * SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
-    missing_release(&missing);
+    read_context_release(&missing);
     stage_fixture_close(&f);
 }
 
@@ -662,20 +662,20 @@ static void test_share__two_stages__each_block_once(void **state)
 static void test_share__one_drops__the_other_sees_it(void **state)
 {
     struct stage_options once = stage_fixture_options(), pin = stage_fixture_options();
-    struct missing_ranges missing;
+    struct read_context missing;
     struct stage_fixture a, b;
 
     once.keep = STAGE_ONCE;
     open_fixture(&a, *state, &pin, NULL, NULL);
     open_fixture(&b, *state, &once, NULL, NULL);
     stage_fixture_read(&a, 0, SIZE);
-    missing_init(&missing, false);
+    read_context_init(&missing, false);
     missing.uses = true;
     missing_set(&missing);
     stage_fixture_read(&b, 0, SIZE);
     missing_set(NULL);
     missing_use(&missing, MISSING_USED);
-    missing_release(&missing);
+    read_context_release(&missing);
     assert_int_equal(b.counters->evictions, 301);
     stage_fixture_read(&a, 0, SIZE);
     assert_int_equal(fake_given(a.fake), 2 * SIZE);
@@ -754,15 +754,15 @@ static void claim(int fd, uint64_t block)
 /* Read and use, so that keep=once drops. */
 static void use(const struct stage_fixture *f, uint64_t off, size_t len)
 {
-    struct missing_ranges missing;
+    struct read_context missing;
 
-    missing_init(&missing, false);
+    read_context_init(&missing, false);
     missing.uses = true;
     missing_set(&missing);
     stage_fixture_read(f, off, len);
     missing_set(NULL);
     missing_use(&missing, MISSING_USED);
-    missing_release(&missing);
+    read_context_release(&missing);
 }
 
 /* A bad block cannot be dropped because another process has claimed it. Then a count of drops that
@@ -770,7 +770,7 @@ static void use(const struct stage_fixture *f, uint64_t off, size_t len)
 static void test_bad__claimed__drops_of_others_are_seen(void **state)
 {
     struct stage_options once = stage_fixture_options();
-    struct missing_ranges missing;
+    struct read_context missing;
     struct stage_fixture a, b;
     uint8_t byte = 0;
     int fd;
@@ -785,12 +785,12 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
     assert_int_equal(pwrite(fd, "junk", 4, (off_t)(DATA + 100 * BLOCK)), 4);
     use(&b, 7 * BLOCK, BLOCK);
     assert_int_equal(b.counters->evictions, 1);
-    missing_init(&missing, true);
+    read_context_init(&missing, true);
     missing_set(&missing);
     assert_int_equal(blob_pread(a.blob, &byte, 1, 100 * BLOCK), -EAGAIN);
     assert_int_equal(a.counters->bad_blocks, 1);
     missing_set(NULL);
-    missing_release(&missing);
+    read_context_release(&missing);
     stage_fixture_read(&a, 7 * BLOCK, BLOCK);
     close(fd);
     stage_fixture_read(&a, 100 * BLOCK, BLOCK);

@@ -19,7 +19,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "cache/disk/quota.h"
 #include "cache/disk/staged_file.h"
 #include "cache/stage/stage.h"
@@ -262,7 +262,7 @@ static void slot_leave(struct slot *slot)
 
 /* ---- readers ---- */
 
-static int fetch_and_wait(struct missing_ranges *missing)
+static int fetch_and_wait(struct read_context *missing)
 {
     static _Atomic unsigned number;
     struct event event;
@@ -277,11 +277,11 @@ static int fetch_and_wait(struct missing_ranges *missing)
 static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, uint64_t off,
                            bool collects, bool uses)
 {
-    struct missing_ranges missing, *before;
+    struct read_context missing, *before;
     int r = -EAGAIN;
 
     for (unsigned round = 0; r == -EAGAIN; round++) {
-        missing_init(&missing, collects && round < 20);
+        read_context_init(&missing, collects && round < 20);
         missing.uses = uses;
         missing.again = round > 0;
         before = missing_set(&missing);
@@ -293,7 +293,7 @@ static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, ui
 
             r = error < 0 ? error : r;
         }
-        missing_release(&missing);
+        read_context_release(&missing);
     }
     return r;
 }

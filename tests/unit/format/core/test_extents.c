@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 #include "support/kaldi_make.h"
 #include "support/unit.h"
 #include "support/worlds.h"
@@ -98,11 +98,11 @@ static bool read_file(const struct dataset *ds, const struct file_kind *kind,
                       const struct selection *sel, struct ranges *ret)
 {
     struct bytes got = {0};
-    struct missing_ranges missing;
+    struct read_context missing;
     int r;
 
     ret->n = 0;
-    missing_init(&missing, false);
+    read_context_init(&missing, false);
     missing.uses = true;
     missing_set(&missing);
     r = render(ds, kind, sel, NULL, &got);
@@ -111,7 +111,7 @@ static bool read_file(const struct dataset *ds, const struct file_kind *kind,
         ranges_add(ret,
                    &(struct extent){missing.used[i].blob, missing.used[i].off, missing.used[i].len},
                    1);
-    missing_release(&missing);
+    read_context_release(&missing);
     free(got.at);
     return r == 0;
 }

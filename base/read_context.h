@@ -9,8 +9,8 @@
  *
  * Conclude nothing from bytes that were not read: do not decode, remember or count them. See also
  * blob_says_nothing(). */
-#ifndef EPOCHFS_BASE_MISSING_RANGES_H
-#define EPOCHFS_BASE_MISSING_RANGES_H
+#ifndef EPOCHFS_BASE_READ_CONTEXT_H
+#define EPOCHFS_BASE_READ_CONTEXT_H
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -33,8 +33,8 @@ struct want {
 #define MISSING_GAP   (UINT64_C(64) << 10) /* bytes between ranges that may become one */
 #define MISSING_NEAR  8192
 
-struct missing_ranges {
-    /* Set by missing_init(); the caller may change them before missing_set(): */
+struct read_context {
+    /* Set by read_context_init(); the caller may change them before missing_set(): */
     bool collects;                /* false: reads wait */
     bool uses;                    /* reads are noted for missing_use() */
     bool again;                   /* these reads were tried before, and are counted already */
@@ -50,25 +50,24 @@ struct missing_ranges {
     uint16_t *near;    /* [MISSING_NEAR] number + 1 of a range with bytes there; NULL: none */
 };
 
-void missing_init(struct missing_ranges *ret, bool collects);
-void missing_release(struct missing_ranges *missing);
+void read_context_init(struct read_context *ret, bool collects);
+void read_context_release(struct read_context *missing);
 
 /* The missing ranges of this thread; NULL: none. */
-struct missing_ranges *missing_of_thread(void);
+struct read_context *missing_of_thread(void);
 
 /* Set the missing ranges of this thread. Returns the previous ones, which the caller must set
  * again. */
-struct missing_ranges *missing_set(struct missing_ranges *missing);
+struct read_context *missing_set(struct read_context *missing);
 
 /* Note a range. -EAGAIN, for the read to return; or -ENOMEM. When missing_full(), nothing more is
  * noted: the caller reads again anyway. A range that overlaps another one of its blob, or is at
  * most MISSING_GAP away from it, mostly becomes one with it and the gap: blobs fetch blocks, and
  * blocks are rarely smaller than the gap. So the same bytes may be noted any number of times. */
-int missing_add(struct missing_ranges *missing, const struct blob *blob, uint64_t off,
-                uint64_t len);
+int missing_add(struct read_context *missing, const struct blob *blob, uint64_t off, uint64_t len);
 
 /* Are the missing ranges full? Then a loop that collects may end. */
-bool missing_full(struct missing_ranges *missing);
+bool missing_full(struct read_context *missing);
 
 /* For a loop that reads: must it go on after r, the result of one read? After -EAGAIN it must,
  * until the missing ranges are full. *all starts as 0 and becomes the result of the loop: 0,
@@ -97,13 +96,13 @@ static inline bool missing_go_on(int r, int *all)
 }
 
 /* Note that a range was read. 0 or -ENOMEM. */
-int missing_note_use(struct missing_ranges *missing, const struct blob *blob, uint64_t off,
+int missing_note_use(struct read_context *missing, const struct blob *blob, uint64_t off,
                      uint64_t len);
 
 /* Report to the blobs that an epoch has used what was read, perhaps again (see blob_used()); some
  * blobs then stop keeping it. MISSING_UNUSED: forget what was read. */
 enum missing_used { MISSING_UNUSED, MISSING_USED, MISSING_USED_AGAIN };
-void missing_use(struct missing_ranges *missing, enum missing_used how);
+void missing_use(struct read_context *missing, enum missing_used how);
 
 /* Waits for bytes without blocking a thread. */
 struct waiter {
@@ -122,7 +121,7 @@ struct waiter {
 
 /* Request all missing ranges. waiter->done() is called when all are here or cannot be fetched,
  * perhaps before this returns. Empties missing. */
-void missing_fetch(struct missing_ranges *missing, struct waiter *waiter);
+void missing_fetch(struct read_context *missing, struct waiter *waiter);
 
 /* For blobs: waiter waits for one more thing; that thing is here, or (error < 0) cannot be fetched.
  * The caller of waiter_done() may hold no lock but that of the transfer. */

@@ -1,4 +1,4 @@
-#include "base/missing_ranges.h"
+#include "base/read_context.h"
 
 #include <stdlib.h>
 
@@ -6,15 +6,15 @@
 #include "base/blob.h"
 #include "base/checked.h"
 
-static _Thread_local struct missing_ranges *of_thread;
+static _Thread_local struct read_context *of_thread;
 
-void missing_init(struct missing_ranges *ret, bool collects)
+void read_context_init(struct read_context *ret, bool collects)
 {
-    *ret = (struct missing_ranges){.collects = collects};
+    *ret = (struct read_context){.collects = collects};
     lock_init(&ret->lock);
 }
 
-void missing_release(struct missing_ranges *missing)
+void read_context_release(struct read_context *missing)
 {
     free(missing->want);
     free(missing->used);
@@ -22,26 +22,26 @@ void missing_release(struct missing_ranges *missing)
     lock_release(&missing->lock);
 }
 
-struct missing_ranges *missing_of_thread(void)
+struct read_context *missing_of_thread(void)
 {
     return of_thread;
 }
 
-struct missing_ranges *missing_set(struct missing_ranges *missing)
+struct read_context *missing_set(struct read_context *missing)
 {
-    struct missing_ranges *before = of_thread;
+    struct read_context *before = of_thread;
 
     of_thread = missing;
     return before;
 }
 
-static bool is_full_locked(struct missing_ranges *missing)
+static bool is_full_locked(struct read_context *missing)
 {
     lock_assert_held(&missing->lock);
     return missing->n >= MISSING_MAX || missing->bytes >= MISSING_BYTES;
 }
 
-bool missing_full(struct missing_ranges *missing)
+bool missing_full(struct read_context *missing)
 {
     LOCK_SCOPE(&missing->lock);
 
@@ -50,8 +50,7 @@ bool missing_full(struct missing_ranges *missing)
 
 /* Where to note the number of a range that has byte piece * MISSING_GAP of the blob, or one close
  * behind it. Other ranges may share the place: then ranges stay apart, which does no harm. */
-static uint16_t *near_locked(struct missing_ranges *missing, const struct blob *blob,
-                             uint64_t piece)
+static uint16_t *near_locked(struct read_context *missing, const struct blob *blob, uint64_t piece)
 {
     uint64_t h =
         ((uintptr_t)blob ^ piece * UINT64_C(0xbf58476d1ce4e5b9)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -70,8 +69,8 @@ static bool is_near(const struct want *want, uint64_t off, uint64_t end)
 }
 
 /* A noted range near [off, end), or NULL. */
-static struct want *find_locked(struct missing_ranges *missing, const struct blob *blob,
-                                uint64_t off, uint64_t len)
+static struct want *find_locked(struct read_context *missing, const struct blob *blob, uint64_t off,
+                                uint64_t len)
 {
     uint64_t first = off / MISSING_GAP, last = (off + len - 1) / MISSING_GAP;
     const uint64_t pieces[] = {first, last, first ? first - 1 : 0, last + 1};
@@ -86,8 +85,7 @@ static struct want *find_locked(struct missing_ranges *missing, const struct blo
     return NULL;
 }
 
-static void grow_locked(struct missing_ranges *missing, struct want *want, uint64_t off,
-                        uint64_t len)
+static void grow_locked(struct read_context *missing, struct want *want, uint64_t off, uint64_t len)
 {
     uint64_t end = max_u64(off + len, want->off + want->len);
 
@@ -97,7 +95,7 @@ static void grow_locked(struct missing_ranges *missing, struct want *want, uint6
     missing->bytes += want->len;
 }
 
-int missing_add(struct missing_ranges *missing, const struct blob *blob, uint64_t off, uint64_t len)
+int missing_add(struct read_context *missing, const struct blob *blob, uint64_t off, uint64_t len)
 {
     struct want *want;
     LOCK_SCOPE(&missing->lock);
@@ -125,7 +123,7 @@ int missing_add(struct missing_ranges *missing, const struct blob *blob, uint64_
     return -EAGAIN;
 }
 
-int missing_note_use(struct missing_ranges *missing, const struct blob *blob, uint64_t off,
+int missing_note_use(struct read_context *missing, const struct blob *blob, uint64_t off,
                      uint64_t len)
 {
     LOCK_SCOPE(&missing->lock);
@@ -141,7 +139,7 @@ int missing_note_use(struct missing_ranges *missing, const struct blob *blob, ui
     return 0;
 }
 
-void missing_use(struct missing_ranges *missing, enum missing_used how)
+void missing_use(struct read_context *missing, enum missing_used how)
 {
     for (size_t i = 0; i < missing->n_used && how != MISSING_UNUSED; i++)
         blob_used(missing->used[i].blob, missing->used[i].off, missing->used[i].len,
@@ -167,7 +165,7 @@ void waiter_done(struct waiter *waiter, int error, const struct diag *reason)
         waiter->done(waiter);
 }
 
-void missing_fetch(struct missing_ranges *missing, struct waiter *waiter)
+void missing_fetch(struct read_context *missing, struct waiter *waiter)
 {
     struct want *want = missing->want;
     size_t n = missing->n;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/missing_ranges.h"
 #include "base/pool.h"
+#include "base/read_context.h"
 #include "support/absent_blob.h"
 #include "support/memory_blob.h"
 #include "support/random.h"
@@ -20,7 +20,7 @@ struct fixture {
     struct absent absent;
     struct blob_faults faults;
     struct blob *blob[2];
-    struct missing_ranges missing;
+    struct read_context missing;
 };
 
 static int setup(void **state)
@@ -30,7 +30,7 @@ static int setup(void **state)
     f->faults.absent = &f->absent;
     for (size_t i = 0; i < ARRAY_LEN(f->blob); i++)
         f->blob[i] = memory_blob_new("x", "", 0, SIZE, &f->faults);
-    missing_init(&f->missing, true);
+    read_context_init(&f->missing, true);
     *state = f;
     return f->blob[0] && f->blob[1] ? 0 : -1;
 }
@@ -39,7 +39,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    missing_release(&f->missing);
+    read_context_release(&f->missing);
     blob_free(f->blob[0]);
     blob_free(f->blob[1]);
     free(f);
@@ -145,8 +145,8 @@ static void test_wants__ranges_or_bytes__full(void **state)
     assert_true(missing_full(&f->missing));
     add(f, 1, 0, 1);
     assert_int_equal(f->missing.n, MISSING_MAX);
-    missing_release(&f->missing);
-    missing_init(&f->missing, true);
+    read_context_release(&f->missing);
+    read_context_init(&f->missing, true);
     add(f, 0, 0, MISSING_BYTES - 1);
     assert_false(missing_full(&f->missing));
     add(f, 1, 0, 1);
@@ -216,8 +216,8 @@ static void test_wants__pool__helpers_note_for_caller(void **state)
         pool_run(pool, 500, want_one, f);
         missing_set(NULL);
         assert_int_equal(f->missing.n, 500);
-        missing_release(&f->missing);
-        missing_init(&f->missing, true);
+        read_context_release(&f->missing);
+        read_context_init(&f->missing, true);
         pool_run(pool, 100, look_at_missing, NULL); /* helpers keep nothing */
     }
     pool_free(pool);
