@@ -1,19 +1,22 @@
 #include "base/blob.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/read_context.h"
 
-static _Thread_local char explanation[sizeof(((struct diag *)0)->text)];
-
-int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+static int pread_within(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                        uint64_t off, struct diag *d)
 {
     if (off > blob->size || len > blob->size - off)
         return -EINVAL;
-    return len ? blob->ops->pread(blob, buf, len, off) : 0;
+    return len ? blob->ops->pread(rc, blob, buf, len, off, d) : 0;
+}
+
+int blob_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+               uint64_t off)
+{
+    return pread_within(rc, blob, buf, len, off, NULL);
 }
 
 static int say_changed(const struct blob *blob, struct diag *d)
@@ -24,27 +27,16 @@ static int say_changed(const struct blob *blob, struct diag *d)
                     blob_name(blob));
 }
 
-void blob_explain(const char *format, ...)
+int blob_read(struct read_context *rc, const struct blob *blob, void *buf, size_t len, uint64_t off,
+              struct diag *d)
 {
-    va_list args;
+    int r = pread_within(rc, blob, buf, len, off, d);
 
-    va_start(args, format);
-    vsnprintf(explanation, sizeof(explanation), format, args);
-    va_end(args);
-}
-
-int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d)
-{
-    int r;
-
-    explanation[0] = '\0';
-    r = blob_pread(blob, buf, len, off);
     if (r == -ESTALE)
         return say_changed(blob, d);
     if (r == -EAGAIN) /* nothing has failed */
         return r;
-    if (r < 0 && *explanation)
-        return diag_set(d, r, "%s", explanation);
+    /* If the blob has set a reason, that one stays. */
     return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
                             (unsigned long long)off, strerror(-r))
                  : 0;
@@ -59,16 +51,17 @@ static bool are_inside(const struct blob *blob, const struct blob_piece *pieces,
     return true;
 }
 
-int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, size_t n,
-                   struct diag *d)
+int blob_read_many(struct read_context *rc, const struct blob *blob,
+                   const struct blob_piece *pieces, size_t n, struct diag *d)
 {
     int all = 0;
 
     if (n > 1 && blob->ops->pread_many && are_inside(blob, pieces, n) &&
-        blob->ops->pread_many(blob, pieces, n) == 0)
+        blob->ops->pread_many(rc, blob, pieces, n) == 0)
         return 0;
     for (size_t i = 0; i < n; i++)
-        if (!missing_go_on(blob_read(blob, pieces[i].buf, pieces[i].len, pieces[i].off, d), &all))
+        if (!missing_go_on(rc, blob_read(rc, blob, pieces[i].buf, pieces[i].len, pieces[i].off, d),
+                           &all))
             break;
     return all;
 }

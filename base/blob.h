@@ -16,7 +16,7 @@
 #include "base/scope.h"
 
 struct blob;
-
+struct read_context;
 struct waiter;
 
 /* A range of a blob, and where its bytes go. */
@@ -28,7 +28,10 @@ struct blob_piece {
 
 /* What a kind of blob provides. */
 struct blob_ops {
-    int (*pread)(const struct blob *blob, void *buf, size_t len, uint64_t off);
+    /* See blob_pread(). d: for the reason, if it knows more than the number says; but none for
+     * -EAGAIN and -ESTALE. May be NULL. */
+    int (*pread)(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                 uint64_t off, struct diag *d);
     int (*check)(const struct blob *blob);
     int (*identity)(const struct blob *blob, char **ret);
     void (*free)(struct blob *blob);
@@ -39,7 +42,8 @@ struct blob_ops {
     void (*done)(const struct blob *blob);
     /* Read all pieces, which lie within the blob. 0; or -EAGAIN: not possible at once, and the
      * caller reads them one by one. NULL: always one by one. */
-    int (*pread_many)(const struct blob *blob, const struct blob_piece *pieces, size_t n);
+    int (*pread_many)(struct read_context *rc, const struct blob *blob,
+                      const struct blob_piece *pieces, size_t n);
 };
 
 /* The head of every blob. Set by its maker, then constant. */
@@ -53,14 +57,18 @@ struct blob {
     unsigned uid, gid;     /* its owner */
 };
 
+/* For code that just waits in its reads, and has no read context. */
+#define READ_WAITS ((struct read_context *)NULL)
+
 /* Read exactly len bytes at byte offset off into buf.
  * 0; or -EINVAL: range outside the blob, -ESTALE: the source was cut short, -EIO and other -errno
  * of read (buf undefined). Any number of threads. No lock may be held. buf is the caller's.
  * If bytes are not on this machine yet, it waits for them, and returns -EREMOTEIO if they cannot be
- * fetched; or, if the missing ranges of this thread collect, it notes what is missing and returns
- * -EAGAIN (base/read_context.h).
+ * fetched; or, if the read context collects, it notes there what is missing and returns -EAGAIN
+ * (base/read_context.h).
  * The bytes are good only after blob_check(). */
-int blob_pread(const struct blob *blob, void *buf, size_t len, uint64_t off);
+int blob_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+               uint64_t off);
 
 /* Does r, the result of a read, say nothing of the bytes? They are not here, or cannot be fetched
  * now, or no reader waits for them any more, or there is no memory. Do not take such a result for a
@@ -81,19 +89,16 @@ static inline int blob_check(const struct blob *blob)
     return blob->ops->check(blob);
 }
 
-/* For implementations of blobs: set why the pread() of this thread fails, for people. Valid until
- * the next blob_read(). */
-void blob_explain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /* blob_pread() and blob_check() with the reason in d: for reads whose failure is reported to the
  * user. */
-int blob_read(const struct blob *blob, void *buf, size_t len, uint64_t off, struct diag *d);
+int blob_read(struct read_context *rc, const struct blob *blob, void *buf, size_t len, uint64_t off,
+              struct diag *d);
 int blob_verify(const struct blob *blob, struct diag *d);
 
 /* The same for n pieces, perhaps faster than one by one. -EAGAIN: by the rule of missing_go_on().
  */
-int blob_read_many(const struct blob *blob, const struct blob_piece *pieces, size_t n,
-                   struct diag *d);
+int blob_read_many(struct read_context *rc, const struct blob *blob,
+                   const struct blob_piece *pieces, size_t n, struct diag *d);
 
 /* Fetch these bytes before all others, and report to waiter (NULL: none) when they are here. Does
  * not wait. */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "base/read_context.h"
 
 #define HELPERS_MAX 8
 
@@ -18,7 +17,6 @@ struct job {
     unsigned n, taken, done; /* parts */
     void (*work)(void *ctx, unsigned i);
     void *ctx;
-    struct read_context *missing; /* of the caller: helpers read for it */
 };
 
 struct pool {
@@ -79,12 +77,9 @@ static unsigned take_locked(struct pool *pool, struct job *job)
 static void work_locked(struct pool *pool, struct job *job)
 {
     unsigned i = take_locked(pool, job);
-    struct read_context *before;
 
     lock_drop(&pool->lock);
-    before = missing_set(job->missing);
     job->work(job->ctx, i);
-    missing_set(before);
     lock_take(&pool->lock);
     if (++job->done == job->n)
         pthread_cond_broadcast(&pool->done);
@@ -117,7 +112,7 @@ static void start_locked(struct pool *pool)
 
 void pool_run(struct pool *pool, unsigned n, void (*work)(void *ctx, unsigned i), void *ctx)
 {
-    struct job job = {.n = n, .work = work, .ctx = ctx, .missing = missing_of_thread()};
+    struct job job = {.n = n, .work = work, .ctx = ctx};
 
     if (!pool || n < 2) {
         for (unsigned i = 0; i < n; i++)

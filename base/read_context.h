@@ -1,11 +1,15 @@
-/* Missing ranges: bytes that a read needs and that are not on this machine yet.
+/* The context of a read: it goes down with the call, from the code that needs bytes to the blobs.
+ * It says whether the read waits for bytes that are not on this machine yet, and when such a wait
+ * must end; and it collects which ranges are missing.
  *
- * A thread that serves requests must not wait for a network. It sets missing ranges that collect: a
- * read of missing bytes then notes them there and fails with -EAGAIN; code that reads in a loop
- * goes on and notes what else is missing, by the rule of missing_go_on(). The thread then requests
- * the bytes with missing_fetch(), does something else, and reads again when its waiter is called.
- * The helpers of a pool use the missing ranges of the thread that they help. A thread without
- * missing ranges waits in its reads.
+ * A thread that serves requests must not wait for a network. Its read context collects: a read of
+ * missing bytes then notes them there and fails with -EAGAIN; code that reads in a loop goes on and
+ * notes what else is missing, by the rule of missing_go_on(). The thread then requests the bytes
+ * with missing_fetch(), does something else, and reads again when its waiter is called. Helpers in
+ * other threads get the context of the caller that they help: any thread may use it.
+ *
+ * Code that may just wait, as commands and what prepares datasets, passes READ_WAITS
+ * (base/blob.h): there is no context then.
  *
  * Conclude nothing from bytes that were not read: do not decode, remember or count them. See also
  * blob_says_nothing(). */
@@ -34,7 +38,7 @@ struct want {
 #define MISSING_NEAR  8192
 
 struct read_context {
-    /* Set by read_context_init(); the caller may change them before missing_set(): */
+    /* Set by read_context_init(); the caller may change them before the first read: */
     bool collects;                /* false: reads wait */
     bool uses;                    /* reads are noted for missing_use() */
     bool again;                   /* these reads were tried before, and are counted already */
@@ -51,23 +55,16 @@ struct read_context {
 };
 
 void read_context_init(struct read_context *ret, bool collects);
-void read_context_release(struct read_context *missing);
-
-/* The missing ranges of this thread; NULL: none. */
-struct read_context *missing_of_thread(void);
-
-/* Set the missing ranges of this thread. Returns the previous ones, which the caller must set
- * again. */
-struct read_context *missing_set(struct read_context *missing);
+void read_context_release(struct read_context *rc);
 
 /* Note a range. -EAGAIN, for the read to return; or -ENOMEM. When missing_full(), nothing more is
  * noted: the caller reads again anyway. A range that overlaps another one of its blob, or is at
  * most MISSING_GAP away from it, mostly becomes one with it and the gap: blobs fetch blocks, and
  * blocks are rarely smaller than the gap. So the same bytes may be noted any number of times. */
-int missing_add(struct read_context *missing, const struct blob *blob, uint64_t off, uint64_t len);
+int missing_add(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len);
 
 /* Are the missing ranges full? Then a loop that collects may end. */
-bool missing_full(struct read_context *missing);
+bool missing_full(struct read_context *rc);
 
 /* For a loop that reads: must it go on after r, the result of one read? After -EAGAIN it must,
  * until the missing ranges are full. *all starts as 0 and becomes the result of the loop: 0,
@@ -78,31 +75,28 @@ bool missing_full(struct read_context *missing);
  *     while (there is more) {
  *         int r = read one;
  *
- *         if (!missing_go_on(r, &all))
+ *         if (!missing_go_on(rc, r, &all))
  *             break;
  *         if (r == 0)
  *             use it;
  *     }
  *     return all; */
-static inline bool missing_go_on(int r, int *all)
+static inline bool missing_go_on(struct read_context *rc, int r, int *all)
 {
     if (r == 0)
         return true;
     if (*all == 0 || r != -EAGAIN)
         *all = r;
-    if (r != -EAGAIN || !missing_of_thread())
-        return false;
-    return !missing_full(missing_of_thread());
+    return r == -EAGAIN && rc && !missing_full(rc);
 }
 
 /* Note that a range was read. 0 or -ENOMEM. */
-int missing_note_use(struct read_context *missing, const struct blob *blob, uint64_t off,
-                     uint64_t len);
+int missing_note_use(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len);
 
 /* Report to the blobs that an epoch has used what was read, perhaps again (see blob_used()); some
  * blobs then stop keeping it. MISSING_UNUSED: forget what was read. */
 enum missing_used { MISSING_UNUSED, MISSING_USED, MISSING_USED_AGAIN };
-void missing_use(struct read_context *missing, enum missing_used how);
+void missing_use(struct read_context *rc, enum missing_used how);
 
 /* Waits for bytes without blocking a thread. */
 struct waiter {
@@ -120,8 +114,8 @@ struct waiter {
 };
 
 /* Request all missing ranges. waiter->done() is called when all are here or cannot be fetched,
- * perhaps before this returns. Empties missing. */
-void missing_fetch(struct read_context *missing, struct waiter *waiter);
+ * perhaps before this returns. Empties rc. */
+void missing_fetch(struct read_context *rc, struct waiter *waiter);
 
 /* For blobs: waiter waits for one more thing; that thing is here, or (error < 0) cannot be fetched.
  * The caller of waiter_done() may hold no lock but that of the transfer. */

@@ -16,8 +16,11 @@ struct local_blob {
     struct file_version version; /* of the whole file; blob.size may be less */
 };
 
-static int local_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+static int local_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                       uint64_t off, struct diag *d)
 {
+    (void)rc;
+    (void)d;
     return file_pread(((const struct local_blob *)blob)->fd, buf, len, off);
 }
 

@@ -160,11 +160,14 @@ static struct lazy_blob *lazy_of(const struct blob *blob)
     return (struct lazy_blob *)(uintptr_t)blob;
 }
 
-static int lazy_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+static int lazy_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                      uint64_t off, struct diag *d)
 {
     struct lazy_blob *lazy = lazy_of(blob);
     int r = lazy_take(lazy);
 
+    (void)rc;
+    (void)d;
     if (r < 0)
         return r;
     r = file_pread(lazy->fd, buf, len, off);

@@ -55,7 +55,8 @@ static int unpacker_of(const struct blob *blob, const struct unpacker **ret, str
     for (size_t i = 0; i < ARRAY_LEN(unpackers); i++) {
         const struct unpacker *u = unpackers[i];
         uint8_t head[sizeof(u->magic)];
-        int r = blob->size >= u->magic_len ? blob_read(blob, head, u->magic_len, 0, d) : 0;
+        int r =
+            blob->size >= u->magic_len ? blob_read(READ_WAITS, blob, head, u->magic_len, 0, d) : 0;
 
         if (r < 0)
             return r;

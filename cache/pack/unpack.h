@@ -27,7 +27,7 @@ struct unpack_input {
 static inline int unpack_read(const struct unpack_input *in, void *buf, size_t len, uint64_t off,
                               struct diag *d)
 {
-    int r = blob_read(in->packed, buf, len, off, d);
+    int r = blob_read(READ_WAITS, in->packed, buf, len, off, d);
 
     if (r == 0 && in->watch)
         in->watch->progress(in->watch, in->packed, off + len);

@@ -68,9 +68,9 @@ static void sync_wait_done(struct waiter *waiter)
 }
 
 /* 0 or -errno. */
-static int wait_for(struct file *file, uint64_t off, uint64_t len)
+static int wait_for(struct read_context *rc, struct file *file, uint64_t off, uint64_t len,
+                    struct diag *d)
 {
-    const struct read_context *missing = missing_of_thread();
     struct sync_wait *sync_wait = calloc(1, sizeof(*sync_wait));
     int64_t began = monotonic_ns();
     bool cancelled = false;
@@ -87,10 +87,10 @@ static int wait_for(struct file *file, uint64_t off, uint64_t len)
     waiter_done(&sync_wait->waiter, 0, NULL);
     lock_take(&sync_wait->lock);
     while (!sync_wait->over && !cancelled) {
-        bool asks = missing && missing->cancelled;
+        bool asks = rc && rc->cancelled;
 
         lock_wait_for(&sync_wait->lock, &sync_wait->over_now, asks ? 50000000 : INT64_MAX);
-        cancelled = !sync_wait->over && asks && missing->cancelled(missing->ctx);
+        cancelled = !sync_wait->over && asks && rc->cancelled(rc->ctx);
     }
     sync_wait->left = cancelled;
     lock_drop(&sync_wait->lock);
@@ -98,16 +98,16 @@ static int wait_for(struct file *file, uint64_t off, uint64_t len)
     if (cancelled)
         return -EINTR;
     r = atomic_load(&sync_wait->waiter.error);
-    if (r < 0 && sync_wait->waiter.reason.set)
-        blob_explain("%s", sync_wait->waiter.reason.text);
+    if (r < 0 && r != -ESTALE && sync_wait->waiter.reason.set)
+        diag_set(d, r, "%s", sync_wait->waiter.reason.text);
     sync_wait_free(sync_wait);
     return r;
 }
 
 /* Bytes of the file are missing: note them, or wait for them. 0: read again. */
-static int get_missing(struct file *file, size_t len, uint64_t off)
+static int get_missing(struct read_context *rc, struct file *file, size_t len, uint64_t off,
+                       struct diag *d)
 {
-    struct read_context *missing = missing_of_thread();
     int failed = atomic_load(&file->failed);
 
     if (failed < 0)
@@ -116,50 +116,43 @@ static int get_missing(struct file *file, size_t len, uint64_t off)
         off = 0;
         len = (size_t)file->blob.size;
     }
-    return missing && missing->collects ? missing_add(missing, &file->blob, off, len)
-                                        : wait_for(file, off, len);
+    return rc && rc->collects ? missing_add(rc, &file->blob, off, len)
+                              : wait_for(rc, file, off, len, d);
 }
 
 /* May a reader get bytes of the file? 0; -EAGAIN: not all of it is here. */
-static int check_first(struct file *file)
+static int check_first(struct file *file, struct diag *d)
 {
-    struct diag reason = DIAG_INIT;
-    int r = 0;
-
     if (atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_BAD)
-        r = diag_set(&reason, -EBADMSG, "%s: its SHA-256 is not what SHA256SUMS says",
-                     file->blob.name);
-    else if (is_unverified(file))
-        r = file_verify(file, &reason);
-    if (reason.set)
-        blob_explain("%s", reason.text);
-    return r;
+        return diag_set(d, -EBADMSG, "%s: its SHA-256 is not what SHA256SUMS says",
+                        file->blob.name);
+    return is_unverified(file) ? file_verify(file, d) : 0;
 }
 
 /* The file could not be taken: try again, to get the reason. */
-static int take_again(struct file *file)
+static int take_again(struct file *file, struct diag *d)
 {
     struct diag reason = DIAG_INIT;
     int r = file_take(file, &reason);
 
-    if (r < 0 && reason.set)
-        blob_explain("%s: %s", file->blob.name, reason.text);
+    if (r < 0 && r != -ESTALE && reason.set)
+        diag_set(d, r, "%s: %s", file->blob.name, reason.text);
     return r;
 }
 
-static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+static int stage_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                       uint64_t off, struct diag *d)
 {
     struct file *file = file_of(blob);
-    const struct read_context *missing = missing_of_thread();
-    bool hit = true, again = missing && missing->again, overflow_block = false;
+    bool hit = true, again = rc && rc->again, overflow_block = false;
     int r = file_take(file, NULL);
 
     if (r < 0)
-        r = take_again(file);
+        r = take_again(file, d);
     if (r < 0)
         return r == -ENOENT ? -EIO : r;
     for (;;) {
-        r = check_first(file);
+        r = check_first(file, d);
         if (r == 0)
             r = file_read(file, buf, len, off, &overflow_block);
         if (r == 0 && off + len > atomic_load_explicit(&file->ahead_at, memory_order_relaxed)) {
@@ -173,7 +166,7 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
         if (hit && !again)
             count_read(file, false);
         hit = false;
-        r = get_missing(file, len, off);
+        r = get_missing(rc, file, len, off, d);
         if (r < 0)
             break;
     }
@@ -181,8 +174,8 @@ static int stage_pread(const struct blob *blob, void *buf, size_t len, uint64_t 
         if (hit && !again)
             count_read(file, !overflow_block);
         atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len, memory_order_relaxed);
-        if (missing && missing->uses)
-            r = missing_note_use(missing_of_thread(), blob, off, len);
+        if (rc && rc->uses)
+            r = missing_note_use(rc, blob, off, len);
     }
     file_put(file);
     return r;
@@ -200,12 +193,12 @@ static bool is_simple(const struct file *file, const struct blob_piece *piece)
 
 /* Read HERE blocks; valid if the count of drops still is `drops` afterwards. It is read once, after
  * all. */
-static int read_pieces(struct file *file, const struct blob_piece *pieces, size_t n)
+static int read_pieces(struct read_context *rc, struct file *file, const struct blob_piece *pieces,
+                       size_t n)
 {
     uint64_t drops = atomic_load(&file->drops), total = 0;
     struct stage_counters *c = &file->stage->counters;
-    struct read_context *missing = missing_of_thread();
-    int r = check_first(file);
+    int r = check_first(file, NULL);
 
     for (size_t i = 0; i < n && r == 0; i++) {
         r = is_simple(file, &pieces[i]) ? 0 : -EAGAIN;
@@ -215,23 +208,24 @@ static int read_pieces(struct file *file, const struct blob_piece *pieces, size_
     }
     if (r < 0 || staged_drops(&file->staged) != drops)
         return -EAGAIN;
-    for (size_t i = 0; i < n && r == 0 && missing && missing->uses; i++)
-        r = missing_note_use(missing, &file->blob, pieces[i].off, pieces[i].len);
-    if (!missing || !missing->again)
+    for (size_t i = 0; i < n && r == 0 && rc && rc->uses; i++)
+        r = missing_note_use(rc, &file->blob, pieces[i].off, pieces[i].len);
+    if (!rc || !rc->again)
         atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->served_bytes, total, memory_order_relaxed);
     return r;
 }
 
 /* Errors show again when the pieces are read one by one. */
-static int stage_pread_many(const struct blob *blob, const struct blob_piece *pieces, size_t n)
+static int stage_pread_many(struct read_context *rc, const struct blob *blob,
+                            const struct blob_piece *pieces, size_t n)
 {
     struct file *file = file_of(blob);
     int r = file_take(file, NULL);
 
     if (r < 0)
         return -EAGAIN;
-    r = read_pieces(file, pieces, n);
+    r = read_pieces(rc, file, pieces, n);
     file_put(file);
     return r;
 }

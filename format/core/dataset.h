@@ -24,6 +24,7 @@ struct field;
 struct folder;
 struct format;
 struct memo;
+struct read_context;
 
 /* The files that show a field. */
 enum {
@@ -69,9 +70,11 @@ struct form {
 
 /* How the bytes of a field are made. */
 struct field_ops {
-    /* Write bytes [off, off + len) of the field's array for sel. 0 or -errno. */
-    int (*read)(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+    /* Write bytes [off, off + len) of the field's array for sel. 0 or -errno, -EAGAIN by the rule
+     * of missing_go_on() included (base/read_context.h). */
+    int (*read)(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                struct diag *d);
     /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
      * the reason in sel->reason; -EDOM: the items of the selected samples differ, so one array
      * cannot hold them. form() never reads the sources. */
@@ -265,11 +268,12 @@ extern const struct field_ops field_number;
 extern const struct field_ops field_key;
 
 /* The bytes as they are in the source, whatever the field shows. One item takes stored_bytes. */
-int field_read_stored(const struct field *f, const struct selection *sel, uint64_t off, size_t len,
-                      uint8_t *dst, struct diag *d);
+int field_read_stored(struct read_context *rc, const struct field *f, const struct selection *sel,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
 /* The integer of one sample of a scalar stored integer field. */
-int field_integer(const struct field *f, uint64_t sample, int64_t *ret, struct diag *d);
+int field_integer(struct read_context *rc, const struct field *f, uint64_t sample, int64_t *ret,
+                  struct diag *d);
 
 /* The stored integer at p, in the source's type and byte order. */
 int64_t stored_integer(const struct field *f, const uint8_t *p);

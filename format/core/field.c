@@ -78,13 +78,14 @@ static bool walk_next(struct walk *w, struct run *ret)
     return true;
 }
 
-static int read_source(const struct field *f, void *buf, size_t len, uint64_t off, struct diag *d)
+static int read_source(struct read_context *rc, const struct field *f, void *buf, size_t len,
+                       uint64_t off, struct diag *d)
 {
-    return blob_read(f->blob, buf, len, off, d);
+    return blob_read(rc, f->blob, buf, len, off, d);
 }
 
-int field_read_stored(const struct field *f, const struct selection *sel, uint64_t off, size_t len,
-                      uint8_t *dst, struct diag *d)
+int field_read_stored(struct read_context *rc, const struct field *f, const struct selection *sel,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct blob_piece pieces[PIECES_AT_ONCE];
     struct walk w;
@@ -101,18 +102,18 @@ int field_read_stored(const struct field *f, const struct selection *sel, uint64
                                               f->offset + run.sample * f->stored_bytes + run.off};
             dst += run.len;
         }
-        if (!missing_go_on(blob_read_many(f->blob, pieces, n, d), &all))
+        if (!missing_go_on(rc, blob_read_many(rc, f->blob, pieces, n, d), &all))
             break;
     }
     return all;
 }
 
-static int read_as_stored(const struct dataset *ds, const struct field *f,
+static int read_as_stored(struct read_context *rc, const struct dataset *ds, const struct field *f,
                           const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                           struct diag *d)
 {
     (void)ds;
-    return field_read_stored(f, sel, off, len, dst, d);
+    return field_read_stored(rc, f, sel, off, len, dst, d);
 }
 
 /* n elements from src (as stored) to dst (as shown). */
@@ -152,8 +153,8 @@ static void convert_unit(const struct field *f, size_t n, const uint8_t *src, ui
 }
 
 /* Convert the elements of one run. Every item is a whole number of elements. */
-static int convert_run(const struct field *f, convert_fn *convert, const struct run *run,
-                       uint8_t *dst, struct diag *d)
+static int convert_run(struct read_context *rc, const struct field *f, convert_fn *convert,
+                       const struct run *run, uint8_t *dst, struct diag *d)
 {
     uint8_t src[CHUNK], out[CHUNK];
     uint64_t base = f->offset + run->sample * f->stored_bytes;
@@ -165,10 +166,10 @@ static int convert_run(const struct field *f, convert_fn *convert, const struct 
         size_t skip = (size_t)(off % f->width);
         size_t n = (size_t)min_u64(CHUNK / f->width, ceil_div(skip + left, f->width));
         size_t made = (size_t)min_u64(left, n * f->width - skip);
-        int r =
-            read_source(f, src, n * f->stored_width, base + off / f->width * f->stored_width, d);
+        int r = read_source(rc, f, src, n * f->stored_width,
+                            base + off / f->width * f->stored_width, d);
 
-        if (!missing_go_on(r, &all))
+        if (!missing_go_on(rc, r, &all))
             break;
         if (r == 0) {
             convert(f, n, src, out);
@@ -181,8 +182,9 @@ static int convert_run(const struct field *f, convert_fn *convert, const struct 
     return all;
 }
 
-static int read_converted(const struct field *f, convert_fn *convert, const struct selection *sel,
-                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_converted(struct read_context *rc, const struct field *f, convert_fn *convert,
+                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                          struct diag *d)
 {
     struct walk w;
     struct run run;
@@ -190,32 +192,34 @@ static int read_converted(const struct field *f, convert_fn *convert, const stru
 
     walk_init(&w, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
-        if (!missing_go_on(convert_run(f, convert, &run, dst, d), &all))
+        if (!missing_go_on(rc, convert_run(rc, f, convert, &run, dst, d), &all))
             break;
         dst += run.len;
     }
     return all;
 }
 
-static int read_swapped(const struct dataset *ds, const struct field *f,
+static int read_swapped(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
     (void)ds;
-    return read_converted(f, convert_swapped, sel, off, len, dst, d);
+    return read_converted(rc, f, convert_swapped, sel, off, len, dst, d);
 }
 
-static int read_unit(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_unit(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
 {
     (void)ds;
-    return read_converted(f, convert_unit, sel, off, len, dst, d);
+    return read_converted(rc, f, convert_unit, sel, off, len, dst, d);
 }
 
 /* Exchanging the axes takes whole stored items; formats bound the size of such items when they open
  * them. */
-static int read_exchanged(const struct field *f, convert_fn *convert, const struct selection *sel,
-                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_exchanged(struct read_context *rc, const struct field *f, convert_fn *convert,
+                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                          struct diag *d)
 {
     uint64_t rows = f->dim[0], columns = f->dim[1]; /* as files show them */
     uint64_t old = UINT64_MAX;
@@ -237,8 +241,8 @@ static int read_exchanged(const struct field *f, convert_fn *convert, const stru
             uint64_t sample;
 
             sel->samples(sel, place, 1, &sample);
-            r = read_source(f, item, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
-            if (!missing_go_on(r, &all))
+            r = read_source(rc, f, item, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
+            if (!missing_go_on(rc, r, &all))
                 break;
             old = place;
         }
@@ -253,20 +257,20 @@ static int read_exchanged(const struct field *f, convert_fn *convert, const stru
     return all;
 }
 
-static int read_transposed(const struct dataset *ds, const struct field *f,
+static int read_transposed(struct read_context *rc, const struct dataset *ds, const struct field *f,
                            const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                            struct diag *d)
 {
     (void)ds;
-    return read_exchanged(f, convert_swapped, sel, off, len, dst, d);
+    return read_exchanged(rc, f, convert_swapped, sel, off, len, dst, d);
 }
 
-static int read_unit_transposed(const struct dataset *ds, const struct field *f,
-                                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                                struct diag *d)
+static int read_unit_transposed(struct read_context *rc, const struct dataset *ds,
+                                const struct field *f, const struct selection *sel, uint64_t off,
+                                size_t len, uint8_t *dst, struct diag *d)
 {
     (void)ds;
-    return read_exchanged(f, convert_unit, sel, off, len, dst, d);
+    return read_exchanged(rc, f, convert_unit, sel, off, len, dst, d);
 }
 
 int64_t stored_integer(const struct field *f, const uint8_t *p)
@@ -286,10 +290,11 @@ int64_t stored_integer(const struct field *f, const uint8_t *p)
     }
 }
 
-int field_integer(const struct field *f, uint64_t sample, int64_t *ret, struct diag *d)
+int field_integer(struct read_context *rc, const struct field *f, uint64_t sample, int64_t *ret,
+                  struct diag *d)
 {
     uint8_t bytes[8];
-    int r = read_source(f, bytes, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
+    int r = read_source(rc, f, bytes, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
 
     if (r == 0)
         *ret = stored_integer(f, bytes);
@@ -297,12 +302,12 @@ int field_integer(const struct field *f, uint64_t sample, int64_t *ret, struct d
 }
 
 /* Make the items one place at a time; make() writes the item's bytes [off, off + len). */
-typedef int make_fn(const struct dataset *ds, const struct field *f, uint64_t sample, uint64_t off,
-                    size_t len, uint8_t *dst, struct diag *d);
+typedef int make_fn(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                    uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
-static int read_made(make_fn *make, const struct dataset *ds, const struct field *f,
-                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                     struct diag *d)
+static int read_made(struct read_context *rc, make_fn *make, const struct dataset *ds,
+                     const struct field *f, const struct selection *sel, uint64_t off, size_t len,
+                     uint8_t *dst, struct diag *d)
 {
     struct walk w;
     struct run run;
@@ -313,7 +318,7 @@ static int read_made(make_fn *make, const struct dataset *ds, const struct field
         while (run.len) {
             size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
 
-            if (!missing_go_on(make(ds, f, run.sample, run.off, n, dst, d), &all))
+            if (!missing_go_on(rc, make(rc, ds, f, run.sample, run.off, n, dst, d), &all))
                 return all;
             dst += n;
             run.len -= n;
@@ -324,12 +329,12 @@ static int read_made(make_fn *make, const struct dataset *ds, const struct field
     return all;
 }
 
-static int make_one_hot(const struct dataset *ds, const struct field *f, uint64_t sample,
-                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int make_one_hot(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                        uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     static const uint8_t one[4] = {0, 0, 0x80, 0x3f}; /* 1.0f, little-endian */
     int64_t value = 0;
-    int r = field_integer(f, sample, &value, d);
+    int r = field_integer(rc, f, sample, &value, d);
 
     (void)ds;
     if (r < 0)
@@ -348,11 +353,12 @@ static int make_one_hot(const struct dataset *ds, const struct field *f, uint64_
     return 0;
 }
 
-static int make_key(const struct dataset *ds, const struct field *f, uint64_t sample, uint64_t off,
-                    size_t len, uint8_t *dst, struct diag *d)
+static int make_key(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                    uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
 
+    (void)rc;
     (void)f;
     (void)d;
     dataset_key(ds, sample, key);
@@ -360,22 +366,24 @@ static int make_key(const struct dataset *ds, const struct field *f, uint64_t sa
     return 0;
 }
 
-static int read_one_hot(const struct dataset *ds, const struct field *f,
+static int read_one_hot(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    return read_made(make_one_hot, ds, f, sel, off, len, dst, d);
+    return read_made(rc, make_one_hot, ds, f, sel, off, len, dst, d);
 }
 
 /* Read runs of neighbours, so many at a time that finding a number costs little beside copying
  * it. */
-static int read_number(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_number(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     uint8_t bytes[8 * SAMPLES_AT_ONCE];
     struct walk w;
     struct run run;
 
+    (void)rc;
     (void)ds;
     (void)d;
     walk_init(&w, sel, f->item_bytes, off, len);
@@ -390,10 +398,11 @@ static int read_number(const struct dataset *ds, const struct field *f, const st
     return 0;
 }
 
-static int read_key(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_key(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                    const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                    struct diag *d)
 {
-    return read_made(make_key, ds, f, sel, off, len, dst, d);
+    return read_made(rc, make_key, ds, f, sel, off, len, dst, d);
 }
 
 const struct field_ops field_as_stored = {.read = read_as_stored};

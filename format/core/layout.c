@@ -60,9 +60,10 @@ int layout_add(struct layout *l, const struct part *part)
     return 0;
 }
 
-static int read_bytes(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                      uint8_t *dst, struct diag *d)
+static int read_bytes(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                      size_t len, uint8_t *dst, struct diag *d)
 {
+    (void)rc;
     (void)l;
     (void)d;
     memcpy(dst, p->bytes + off, len);
@@ -86,9 +87,10 @@ void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes)
     l->part[i].read = read_bytes;
 }
 
-static int read_zeros(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                      uint8_t *dst, struct diag *d)
+static int read_zeros(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                      size_t len, uint8_t *dst, struct diag *d)
 {
+    (void)rc;
     (void)l;
     (void)p;
     (void)off;
@@ -102,16 +104,16 @@ int layout_add_zeros(struct layout *l, uint64_t len)
     return layout_add(l, &(struct part){.size = len, .read = read_zeros});
 }
 
-static int read_field(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                      uint8_t *dst, struct diag *d)
+static int read_field(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                      size_t len, uint8_t *dst, struct diag *d)
 {
-    return p->field->ops->read(l->dataset, p->field, l->selection, off, len, dst, d);
+    return p->field->ops->read(rc, l->dataset, p->field, l->selection, off, len, dst, d);
 }
 
-static int read_stored(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                       uint8_t *dst, struct diag *d)
+static int read_stored(struct read_context *rc, struct layout *l, const struct part *p,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    return field_read_stored(p->field, l->selection, off, len, dst, d);
+    return field_read_stored(rc, p->field, l->selection, off, len, dst, d);
 }
 
 int layout_add_field(struct layout *l, const struct field *f)
@@ -132,7 +134,8 @@ int layout_add_stored(struct layout *l, const struct field *f)
     return layout_add(l, &part);
 }
 
-int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t len, uint8_t *dst,
+                struct diag *d)
 {
     int all = 0;
 
@@ -145,7 +148,7 @@ int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct
             continue;
         }
         n = (size_t)min_u64(len, p->size - off);
-        if (!missing_go_on(p->read(l, p, off, n, dst, d), &all))
+        if (!missing_go_on(rc, p->read(rc, l, p, off, n, dst, d), &all))
             break;
         dst += n;
         len -= n;
@@ -175,8 +178,8 @@ static void host_remember(const struct layout *l, const struct streamed *s)
 
 /* Continue a checksum up to byte number to of its range. false: it cannot continue, and s->all says
  * why. */
-static bool stream(struct layout *l, struct streamed *s, uint64_t to, layout_update_fn *update,
-                   uint8_t *buf, struct diag *d)
+static bool stream(struct read_context *rc, struct layout *l, struct streamed *s, uint64_t to,
+                   layout_update_fn *update, uint8_t *buf, struct diag *d)
 {
     while (s->at < to) {
         size_t n = (size_t)min_u64(to - s->at, LAYOUT_STREAM_BYTES);
@@ -185,7 +188,7 @@ static bool stream(struct layout *l, struct streamed *s, uint64_t to, layout_upd
             s->all = -EINTR;
             return false;
         }
-        if (!missing_go_on(layout_read(l, s->range->off + s->at, n, buf, d), &s->all))
+        if (!missing_go_on(rc, layout_read(rc, l, s->range->off + s->at, n, buf, d), &s->all))
             return false;
         if (s->all == 0)
             s->sum = (struct layout_sum){s->at + n, update(s->sum.sum, s->at, buf, n)};
@@ -201,8 +204,8 @@ static uint64_t share_of(uint64_t len, uint64_t step, uint64_t steps)
 }
 
 /* Continue all checksums, an even share of each at a time. 0 or -errno. */
-static int stream_together(struct layout *l, struct streamed *s, unsigned n,
-                           layout_update_fn *update, uint8_t *buf, struct diag *d)
+static int stream_together(struct read_context *rc, struct layout *l, struct streamed *s,
+                           unsigned n, layout_update_fn *update, uint8_t *buf, struct diag *d)
 {
     uint64_t steps = 0;
     int all = 0;
@@ -211,20 +214,20 @@ static int stream_together(struct layout *l, struct streamed *s, unsigned n,
         steps = max_u64(steps, ceil_div(s[i].range->len, LAYOUT_STREAM_BYTES));
     for (uint64_t step = 1; step <= steps; step++)
         for (unsigned i = 0; i < n; i++)
-            if (!stream(l, &s[i], share_of(s[i].range->len, step, steps), update, buf, d))
+            if (!stream(rc, l, &s[i], share_of(s[i].range->len, step, steps), update, buf, d))
                 return s[i].all;
     for (unsigned i = 0; i < n; i++)
         all = all ? all : s[i].all;
     return all;
 }
 
-int layout_checksums(struct layout *l, const struct layout_range *range, unsigned n, uint32_t start,
-                     layout_update_fn *update, uint32_t *ret, struct diag *d)
+int layout_checksums(struct read_context *rc, struct layout *l, const struct layout_range *range,
+                     unsigned n, uint32_t start, layout_update_fn *update, uint32_t *ret,
+                     struct diag *d)
 {
     AUTO_FREE uint8_t *buf = malloc(LAYOUT_STREAM_BYTES);
     AUTO_FREE struct streamed *s = calloc(n, sizeof(*s));
-    struct read_context *missing = missing_of_thread();
-    bool uses = missing && missing->uses;
+    bool uses = rc && rc->uses;
     int r;
 
     if (!buf || !s)
@@ -235,11 +238,11 @@ int layout_checksums(struct layout *l, const struct layout_range *range, unsigne
             s[i].sum = s[i].before;
         s[i].at = s[i].sum.done;
     }
-    if (missing) /* a checksum is no use now: the reader gets the bytes when it reads again */
-        missing->uses = false;
-    r = stream_together(l, s, n, update, buf, d);
-    if (missing)
-        missing->uses = uses;
+    if (rc) /* a checksum is no use now: the reader gets the bytes when it reads again */
+        rc->uses = false;
+    r = stream_together(rc, l, s, n, update, buf, d);
+    if (rc)
+        rc->uses = uses;
     for (unsigned i = 0; i < n; i++) {
         if (r == 0 || r == -EAGAIN)
             host_remember(l, &s[i]);
@@ -249,8 +252,9 @@ int layout_checksums(struct layout *l, const struct layout_range *range, unsigne
     return r;
 }
 
-int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
-                    layout_update_fn *update, uint32_t *ret, struct diag *d)
+int layout_checksum(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,
+                    unsigned slot, uint32_t start, layout_update_fn *update, uint32_t *ret,
+                    struct diag *d)
 {
     const struct layout_range range = {off, len, slot};
     struct layout_sum sum;
@@ -259,7 +263,7 @@ int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot,
         *ret = sum.sum;
         return 0;
     }
-    return layout_checksums(l, &range, 1, start, update, ret, d);
+    return layout_checksums(rc, l, &range, 1, start, update, ret, d);
 }
 
 static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
@@ -268,14 +272,14 @@ static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, si
     return (uint32_t)crc32_z(sum, bytes, n);
 }
 
-int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
-                 struct diag *d)
+int layout_crc32(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,
+                 unsigned slot, uint32_t *ret, struct diag *d)
 {
-    return layout_checksum(l, off, len, slot, 0, update_crc32, ret, d);
+    return layout_checksum(rc, l, off, len, slot, 0, update_crc32, ret, d);
 }
 
-int layout_crc32s(struct layout *l, const struct layout_range *range, unsigned n, uint32_t *ret,
-                  struct diag *d)
+int layout_crc32s(struct read_context *rc, struct layout *l, const struct layout_range *range,
+                  unsigned n, uint32_t *ret, struct diag *d)
 {
-    return layout_checksums(l, range, n, 0, update_crc32, ret, d);
+    return layout_checksums(rc, l, range, n, 0, update_crc32, ret, d);
 }

@@ -17,8 +17,8 @@ struct part {
     uint64_t size; /* bytes */
 
     /* Write bytes [off, off + len) of the part. 0 or -errno. */
-    int (*read)(struct layout *l, const struct part *p, uint64_t off, size_t len, uint8_t *dst,
-                struct diag *d);
+    int (*read)(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                size_t len, uint8_t *dst, struct diag *d);
 
     /* What read() needs; the code that adds the part says which members it uses. */
     const struct field *field;
@@ -75,7 +75,8 @@ int layout_add_stored(struct layout *l, const struct field *f);
 
 /* Write bytes [off, off + len) of the file, inside its size. 0, or -errno with the reason in d: an
  * error of the blobs, -ENOMEM, or -EINTR: the host cancelled. */
-int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t len, uint8_t *dst,
+                struct diag *d);
 
 /* The checksum of bytes [off, off + len) of the file, which the host remembers under slot. It
  * begins with start; update() gets LAYOUT_STREAM_BYTES at a time, at: their place in the range.
@@ -83,8 +84,9 @@ int layout_read(struct layout *l, uint64_t off, size_t len, uint8_t *dst, struct
  * sum so far, so that repeated reads complete even a range that is never resident all at once. */
 #define LAYOUT_STREAM_BYTES (64 * 1024)
 typedef uint32_t layout_update_fn(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n);
-int layout_checksum(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t start,
-                    layout_update_fn *update, uint32_t *ret, struct diag *d);
+int layout_checksum(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,
+                    unsigned slot, uint32_t start, layout_update_fn *update, uint32_t *ret,
+                    struct diag *d);
 
 /* The same for several ranges side by side, an even share of each at a time. Arrays of the same
  * samples then need the same rows of a source at about the same time, and each row is read and
@@ -93,13 +95,14 @@ struct layout_range {
     uint64_t off, len;
     unsigned slot;
 };
-int layout_checksums(struct layout *l, const struct layout_range *range, unsigned n, uint32_t start,
-                     layout_update_fn *update, uint32_t *ret, struct diag *d);
+int layout_checksums(struct read_context *rc, struct layout *l, const struct layout_range *range,
+                     unsigned n, uint32_t start, layout_update_fn *update, uint32_t *ret,
+                     struct diag *d);
 
 /* The same for CRC-32 (zlib's). */
-int layout_crc32(struct layout *l, uint64_t off, uint64_t len, unsigned slot, uint32_t *ret,
-                 struct diag *d);
-int layout_crc32s(struct layout *l, const struct layout_range *range, unsigned n, uint32_t *ret,
-                  struct diag *d);
+int layout_crc32(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,
+                 unsigned slot, uint32_t *ret, struct diag *d);
+int layout_crc32s(struct read_context *rc, struct layout *l, const struct layout_range *range,
+                  unsigned n, uint32_t *ret, struct diag *d);
 
 #endif

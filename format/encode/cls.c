@@ -37,8 +37,8 @@ static void cls_line(unsigned width, int64_t value, bool single, char ret[static
     memset(ret + n, '\n', CLS_SIZE - (size_t)n);
 }
 
-static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t len, uint8_t *dst,
-                    struct diag *d)
+static int cls_read(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                    size_t len, uint8_t *dst, struct diag *d)
 {
     unsigned width = cls_width(p->field), line = width + 1;
     struct sample_window window = {.sel = l->selection};
@@ -50,8 +50,8 @@ static int cls_read(struct layout *l, const struct part *p, uint64_t off, size_t
         int64_t value = 0;
         int r;
 
-        r = field_integer(p->field, sample_window_at(&window, off / line), &value, d);
-        if (!missing_go_on(r, &all))
+        r = field_integer(rc, p->field, sample_window_at(&window, off / line), &value, d);
+        if (!missing_go_on(rc, r, &all))
             break;
         cls_line(width, value, l->selection->single, text);
         memcpy(dst, text + skip, n);

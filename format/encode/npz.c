@@ -77,12 +77,13 @@ static struct layout_range content_of(const struct part *header)
                                  header->number[CONTENT_BYTES], (unsigned)header->number[SLOT]};
 }
 
-static int local_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                      uint8_t *dst, struct diag *d);
+static int local_read(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                      size_t len, uint8_t *dst, struct diag *d);
 
 /* The CRC of a member. A reader that needs one soon needs all, for the directory. So all are
  * computed together, if the host can remember them. */
-static int member_crc(struct layout *l, const struct part *header, uint32_t *ret, struct diag *d)
+static int member_crc(struct read_context *rc, struct layout *l, const struct part *header,
+                      uint32_t *ret, struct diag *d)
 {
     bool together = l->host && l->host->remember;
     AUTO_FREE struct layout_range *range = malloc(l->n_parts * sizeof(*range));
@@ -101,14 +102,14 @@ static int member_crc(struct layout *l, const struct part *header, uint32_t *ret
             wanted = n;
         range[n++] = content_of(part);
     }
-    r = layout_crc32s(l, range, n, crc, d);
+    r = layout_crc32s(rc, l, range, n, crc, d);
     if (r == 0)
         *ret = crc[wanted];
     return r;
 }
 
-static int local_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                      uint8_t *dst, struct diag *d)
+static int local_read(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                      size_t len, uint8_t *dst, struct diag *d)
 {
     uint64_t bytes = p->number[CONTENT_BYTES];
     bool zip64 = member_is_large(bytes);
@@ -117,7 +118,7 @@ static int local_read(struct layout *l, const struct part *p, uint64_t off, size
     int r;
 
     assert(p->size <= sizeof(header));
-    r = member_crc(l, p, &crc, d);
+    r = member_crc(rc, l, p, &crc, d);
     if (r < 0)
         return r;
     store_le32(at, UINT32_C(0x04034b50));
@@ -193,8 +194,8 @@ static uint8_t *put_end(uint8_t *at, unsigned members, uint64_t offset, uint64_t
 }
 
 /* The central directory and the end record: the last part, number[0] its offset. */
-static int directory_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                          uint8_t *dst, struct diag *d)
+static int directory_read(struct read_context *rc, struct layout *l, const struct part *p,
+                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint64_t offset = p->number[0];
     AUTO_FREE uint8_t *bytes = malloc(p->size);
@@ -209,7 +210,7 @@ static int directory_read(struct layout *l, const struct part *p, uint64_t off, 
 
         if (l->part[i].read != local_read)
             continue;
-        if (!missing_go_on(member_crc(l, &l->part[i], &crc, d), &all))
+        if (!missing_go_on(rc, member_crc(rc, l, &l->part[i], &crc, d), &all))
             return all;
         at = put_central(at, &l->part[i], crc);
         members++;

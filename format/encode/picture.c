@@ -86,8 +86,9 @@ static void scatter(const struct sheet *s, const uint8_t *cell, uint64_t first_r
 }
 
 /* Make the sheet's rows first .. last, which belong to one row of cells. */
-static int band_read(struct layout *l, const struct field *f, const struct sheet *s, uint64_t first,
-                     uint64_t last, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int band_read(struct read_context *rc, struct layout *l, const struct field *f,
+                     const struct sheet *s, uint64_t first, uint64_t last, uint64_t off, size_t len,
+                     uint8_t *dst, struct diag *d)
 {
     uint64_t band = first / s->cell_h, y = first % s->cell_h, n = last - first + 1;
     AUTO_FREE uint8_t *cell = malloc(n * s->cell_w);
@@ -101,9 +102,9 @@ static int band_read(struct layout *l, const struct field *f, const struct sheet
 
         if (place >= l->selection->count)
             break;
-        r = f->ops->read(l->dataset, f, l->selection, place * f->item_bytes + y * s->cell_w,
+        r = f->ops->read(rc, l->dataset, f, l->selection, place * f->item_bytes + y * s->cell_w,
                          n * s->cell_w, cell, d);
-        if (!missing_go_on(r, &all))
+        if (!missing_go_on(rc, r, &all))
             break;
         if (r == 0)
             scatter(s, cell, first, n, column * s->cell_w, off, len, dst);
@@ -112,8 +113,9 @@ static int band_read(struct layout *l, const struct field *f, const struct sheet
 }
 
 /* Make the requested part of one row of a wide sheet, cell by cell, without a buffer. */
-static int row_read(struct layout *l, const struct field *f, const struct sheet *s, uint64_t row,
-                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int row_read(struct read_context *rc, struct layout *l, const struct field *f,
+                    const struct sheet *s, uint64_t row, uint64_t off, size_t len, uint8_t *dst,
+                    struct diag *d)
 {
     uint64_t band = row / s->cell_h, y = row % s->cell_h;
     uint64_t pixels = row * s->stride + s->lead;
@@ -127,18 +129,18 @@ static int row_read(struct layout *l, const struct field *f, const struct sheet 
 
         if (place >= l->selection->count || from >= to)
             break;
-        r = f->ops->read(l->dataset, f, l->selection,
+        r = f->ops->read(rc, l->dataset, f, l->selection,
                          place * f->item_bytes + y * s->cell_w + (from - start), to - from,
                          dst + (from - off), d);
-        if (!missing_go_on(r, &all))
+        if (!missing_go_on(rc, r, &all))
             break;
     }
     return all;
 }
 
 /* Bytes [off, off + len) of the sheet's rows. */
-static int sheet_read(struct layout *l, const struct field *f, const struct sheet *s, uint64_t off,
-                      size_t len, uint8_t *dst, struct diag *d)
+static int sheet_read(struct read_context *rc, struct layout *l, const struct field *f,
+                      const struct sheet *s, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint64_t row = off / s->stride, last = (off + len - 1) / s->stride;
     bool wide = s->stride > WIDE;
@@ -147,10 +149,10 @@ static int sheet_read(struct layout *l, const struct field *f, const struct shee
     memset(dst, 0, len);
     while (row <= last) {
         uint64_t end = wide ? row : min_u64(last, (row / s->cell_h + 1) * s->cell_h - 1);
-        int r = wide ? row_read(l, f, s, row, off, len, dst, d)
-                     : band_read(l, f, s, row, end, off, len, dst, d);
+        int r = wide ? row_read(rc, l, f, s, row, off, len, dst, d)
+                     : band_read(rc, l, f, s, row, end, off, len, dst, d);
 
-        if (!missing_go_on(r, &all))
+        if (!missing_go_on(rc, r, &all))
             break;
         row = end + 1;
     }
@@ -163,13 +165,13 @@ static int part_sheet(struct layout *l, const struct part *p, struct sheet *ret)
     return sheet_init(ret, p->field, l->selection->count, p->number[0]);
 }
 
-static int pixels_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                       uint8_t *dst, struct diag *d)
+static int pixels_read(struct read_context *rc, struct layout *l, const struct part *p,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct sheet s;
     int r = part_sheet(l, p, &s);
 
-    return r < 0 ? r : sheet_read(l, p->field, &s, off, len, dst, d);
+    return r < 0 ? r : sheet_read(rc, l, p->field, &s, off, len, dst, d);
 }
 
 static void stored_header(const struct sheet *s, uint64_t block, uint8_t ret[static STORED_EXTRA])
@@ -181,13 +183,13 @@ static void stored_header(const struct sheet *s, uint64_t block, uint8_t ret[sta
     store_le16(ret + 3, (uint16_t)~bytes);
 }
 
-static int blocks_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                       uint8_t *dst, struct diag *d)
+static int blocks_read(struct read_context *rc, struct layout *l, const struct part *p,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct sheet s;
     int r = part_sheet(l, p, &s), all = 0;
 
-    while (missing_go_on(r, &all) && len) {
+    while (missing_go_on(rc, r, &all) && len) {
         uint64_t block = off / (STORED_EXTRA + STORED_MAX);
         uint64_t within = off % (STORED_EXTRA + STORED_MAX);
         size_t n;
@@ -201,7 +203,8 @@ static int blocks_read(struct layout *l, const struct part *p, uint64_t off, siz
             memcpy(dst, header + within, n);
         } else {
             n = (size_t)min_u64(len, STORED_EXTRA + STORED_MAX - within);
-            r = sheet_read(l, p->field, &s, block * STORED_MAX + within - STORED_EXTRA, n, dst, d);
+            r = sheet_read(rc, l, p->field, &s, block * STORED_MAX + within - STORED_EXTRA, n, dst,
+                           d);
         }
         dst += n;
         off += n;
@@ -229,8 +232,8 @@ static uint32_t update_adler(uint32_t sum, uint64_t at, const uint8_t *bytes, si
 }
 
 /* number[1]: bytes of the blocks before. */
-static int tail_read(struct layout *l, const struct part *p, uint64_t off, size_t len, uint8_t *dst,
-                     struct diag *d)
+static int tail_read(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
+                     size_t len, uint8_t *dst, struct diag *d)
 {
     static const uint8_t iend[] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
     uint64_t blocks = p->number[1];
@@ -238,10 +241,12 @@ static int tail_read(struct layout *l, const struct part *p, uint64_t off, size_
     uint32_t adler = 0, crc = 0;
     int all = 0;
 
-    if (!missing_go_on(layout_checksum(l, PNG_HEAD, blocks, SLOT_ADLER, 1, update_adler, &adler, d),
-                       &all) ||
-        !missing_go_on(layout_crc32(l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d),
-                       &all) ||
+    if (!missing_go_on(
+            rc, layout_checksum(rc, l, PNG_HEAD, blocks, SLOT_ADLER, 1, update_adler, &adler, d),
+            &all) ||
+        !missing_go_on(
+            rc, layout_crc32(rc, l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d),
+            &all) ||
         all < 0)
         return all;
     store_be32(tail, adler);

@@ -184,8 +184,8 @@ static int add_sample(struct layout *l, const struct placed *placed)
 }
 
 /* Write bytes [off, off + len) of the members of one sample. */
-static int read_sample(struct layout *l, const struct placed *placed, uint64_t off, size_t len,
-                       uint8_t *dst, struct diag *d)
+static int read_sample(struct read_context *rc, struct layout *l, const struct placed *placed,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_LAYOUT struct layout one = {0};
     struct one_sample sel;
@@ -195,13 +195,13 @@ static int read_sample(struct layout *l, const struct placed *placed, uint64_t o
     sel.sel.reason = d;
     layout_init(&one, l->dataset, &sel.sel, l->host);
     r = add_sample(&one, placed);
-    return r < 0 ? r : layout_read(&one, off, len, dst, d);
+    return r < 0 ? r : layout_read(rc, &one, off, len, dst, d);
 }
 
 /* The members of all samples, which are of one size;
  * number[0]: bytes of a sample. */
-static int samples_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                        uint8_t *dst, struct diag *d)
+static int samples_read(struct read_context *rc, struct layout *l, const struct part *p,
+                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct tar_walk walk = {.window.sel = l->selection};
     uint64_t each = p->number[0];
@@ -211,7 +211,7 @@ static int samples_read(struct layout *l, const struct part *p, uint64_t off, si
         size_t n = (size_t)min_u64(len, each - off % each);
         struct placed placed = walk_to(&walk, off / each);
 
-        if (!missing_go_on(read_sample(l, &placed, off % each, n, dst, d), &all))
+        if (!missing_go_on(rc, read_sample(rc, l, &placed, off % each, n, dst, d), &all))
             break;
         dst += n;
         off += n;
@@ -275,8 +275,8 @@ static int open_sums(const struct layout *l, struct counting *counting, struct s
 }
 
 /* The members of samples that differ in size. */
-static int differing_read(struct layout *l, const struct part *p, uint64_t off, size_t len,
-                          uint8_t *dst, struct diag *d)
+static int differing_read(struct read_context *rc, struct layout *l, const struct part *p,
+                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_SUMS struct sums sums = {0};
     struct tar_walk walk = {.window.sel = l->selection};
@@ -299,7 +299,7 @@ static int differing_read(struct layout *l, const struct part *p, uint64_t off, 
             return r;
         placed = walk_to(&walk, place);
         n = (size_t)min_u64(len, after.size - off);
-        if (!missing_go_on(read_sample(l, &placed, off - before.size, n, dst, d), &all))
+        if (!missing_go_on(rc, read_sample(rc, l, &placed, off - before.size, n, dst, d), &all))
             break;
         dst += n;
         off += n;

@@ -197,7 +197,7 @@ static int largest_label(const struct field *label, uint64_t samples, int64_t *r
         return -ENOMEM;
     for (uint64_t at = 0; at < bytes; at += SCAN_BYTES) {
         size_t n = (size_t)min_u64(SCAN_BYTES, bytes - at);
-        int r = blob_pread(label->blob, buf, n, label->offset + at);
+        int r = blob_pread(READ_WAITS, label->blob, buf, n, label->offset + at);
 
         if (r < 0)
             return diag_set(d, r, "%s: labels at byte %llu: %s", blob_name(label->blob),

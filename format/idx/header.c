@@ -28,7 +28,7 @@ static int read_start(const struct blob *blob, struct idx_header *h, struct diag
     if (blob->size < sizeof(start))
         return diag_set(d, -EBADMSG, "%s: header at byte 0: want at least 4 bytes, found %llu",
                         blob_name(blob), (unsigned long long)blob->size);
-    r = blob_pread(blob, start, sizeof(start), 0);
+    r = blob_pread(READ_WAITS, blob, start, sizeof(start), 0);
     if (r < 0)
         return diag_set(d, r, "%s: header at byte 0: %s", blob_name(blob), strerror(-r));
     if (start[0] || start[1])
@@ -52,7 +52,7 @@ static int read_dims(const struct blob *blob, struct idx_header *h, struct diag 
                         "%s: header at byte 0: want %llu bytes for %u dimensions, found %llu",
                         blob_name(blob), (unsigned long long)h->payload, h->axes,
                         (unsigned long long)blob->size);
-    r = blob_pread(blob, dims, 4 * (size_t)h->axes, 4);
+    r = blob_pread(READ_WAITS, blob, dims, 4 * (size_t)h->axes, 4);
     if (r < 0)
         return diag_set(d, r, "%s: dimensions at byte 4: %s", blob_name(blob), strerror(-r));
     for (unsigned i = 0; i < h->axes; i++)

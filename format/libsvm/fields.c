@@ -44,8 +44,8 @@ static unsigned run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_
 
 /* Copy bytes of the text of row[0, n), from byte off of the first on; *ret_len of them, at least
  * one, even if they are missing. */
-static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len,
-                    uint8_t *dst, size_t *ret_len, struct diag *d)
+static int copy_run(struct read_context *rc, const struct libsvm_row_at *row, unsigned n,
+                    uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
     const struct blob *blob = row->file->blob;
     uint64_t start = row->place.start, text;
@@ -57,7 +57,7 @@ static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, s
            start; /* without the end of the last line */
     *ret_len = (size_t)min_u64(len, text + 1 - off);
     bytes = (size_t)(off < text ? min_u64(*ret_len, text - off) : 0);
-    r = bytes ? blob_read(blob, dst, bytes, start + off, d) : 0;
+    r = bytes ? blob_read(rc, blob, dst, bytes, start + off, d) : 0;
     if (r < 0)
         return r;
     for (unsigned i = 0; i < n; i++) {
@@ -70,8 +70,8 @@ static int copy_run(const struct libsvm_row_at *row, unsigned n, uint64_t off, s
 }
 
 /* Copy bytes of the text of row[0, n), from byte off on; *ret_len of them. */
-static int copy_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, size_t len,
-                     uint8_t *dst, size_t *ret_len, struct diag *d)
+static int copy_rows(struct read_context *rc, const struct libsvm_row_at *row, unsigned n,
+                     uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
     int all = 0;
 
@@ -85,7 +85,7 @@ static int copy_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, 
             i++;
             continue;
         }
-        if (!missing_go_on(copy_run(row + i, n - i, off, len, dst, &part, d), &all))
+        if (!missing_go_on(rc, copy_run(rc, row + i, n - i, off, len, dst, &part, d), &all))
             break;
         dst += part;
         len -= part;
@@ -95,8 +95,9 @@ static int copy_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off, 
     return all;
 }
 
-static int read_row(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_row(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                    const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                    struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
@@ -110,7 +111,8 @@ static int read_row(const struct dataset *ds, const struct field *f, const struc
 
         libsvm_view_rows(&v, block, row, &n);
         if (!missing_go_on(
-                copy_rows(row, n, off - libsvm_view_sums(&v, block).text, len, dst, &made, d),
+                rc,
+                copy_rows(rc, row, n, off - libsvm_view_sums(&v, block).text, len, dst, &made, d),
                 &all))
             break;
         assert(made > 0);

@@ -11,8 +11,9 @@
 #include "base/read_context.h"
 #include "format/core/sample_window.h"
 
-static int read_items(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_items(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
 {
     const struct libsvm_slab_ops *ops = (const struct libsvm_slab_ops *)f->ops;
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
@@ -24,7 +25,7 @@ static int read_items(const struct dataset *ds, const struct field *f, const str
         uint64_t place = off / f->item_bytes;
         size_t n = (size_t)min_u64(len, libsvm_view_slab_end(&v, place) * f->item_bytes - off);
 
-        if (!missing_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
+        if (!missing_go_on(rc, libsvm_view_slab(rc, &v, place, &slab, &thing, d), &all))
             break;
         if (slab)
             ops->copy(ds, f, slab, off - slab->first * f->item_bytes, n, dst);
@@ -131,8 +132,9 @@ static void side_margin(const struct libsvm_rows *rows, const struct libsvm_row_
                         dst);
 }
 
-static int read_side(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_side(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
 {
     const struct libsvm_side_ops *ops = (const struct libsvm_side_ops *)f->ops;
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
@@ -140,6 +142,7 @@ static int read_side(const struct dataset *ds, const struct field *f, const stru
     AUTO_FREE uint8_t *bytes = r == 0 ? malloc(f->item_bytes) : NULL;
     struct sample_window window = {.sel = sel};
 
+    (void)rc;
     if (r < 0 || !bytes)
         return r < 0 ? r : -ENOMEM;
     while (len) {

@@ -104,9 +104,9 @@ static void copy_wide_indices(const struct libsvm_slab *slab, uint64_t off, size
     libsvm_copy_made(libsvm_make_widened, slab->index, 8, off, len, dst);
 }
 
-static int read_elements(const struct dataset *ds, const struct selection *sel, unsigned width,
-                         slab_elements_fn *copy, uint64_t off, size_t len, uint8_t *dst,
-                         struct diag *d)
+static int read_elements(struct read_context *rc, const struct dataset *ds,
+                         const struct selection *sel, unsigned width, slab_elements_fn *copy,
+                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
@@ -117,7 +117,7 @@ static int read_elements(const struct dataset *ds, const struct selection *sel, 
         uint64_t end, place = libsvm_view_feature_place(&v, off / width, &end);
         size_t n = (size_t)min_u64(len, end * width - off);
 
-        if (!missing_go_on(libsvm_view_slab(&v, place, &slab, &thing, d), &all))
+        if (!missing_go_on(rc, libsvm_view_slab(rc, &v, place, &slab, &thing, d), &all))
             break;
         if (slab)
             copy(slab, off - slab->features_before * width, n, dst);
@@ -128,33 +128,36 @@ static int read_elements(const struct dataset *ds, const struct selection *sel, 
     return all;
 }
 
-static int read_data(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_data(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
 {
     (void)f;
-    return read_elements(ds, sel, 4, copy_values, off, len, dst, d);
+    return read_elements(rc, ds, sel, 4, copy_values, off, len, dst, d);
 }
 
-static int read_indices(const struct dataset *ds, const struct field *f,
+static int read_indices(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
     bool wide = libsvm_rows_of(ds)->features > INT32_LIMIT;
 
     (void)f;
-    return read_elements(ds, sel, wide ? 8 : 4, wide ? copy_wide_indices : copy_indices, off, len,
-                         dst, d);
+    return read_elements(rc, ds, sel, wide ? 8 : 4, wide ? copy_wide_indices : copy_indices, off,
+                         len, dst, d);
 }
 
 /* indptr: the sums before each row, and over all. */
-static int read_indptr(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_indptr(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     uint64_t sums[LIBSVM_BLOCK + 1];
     unsigned width;
     int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
 
+    (void)rc;
     (void)f;
     (void)d;
     if (r < 0)
@@ -190,9 +193,11 @@ static int read_indptr(const struct dataset *ds, const struct field *f, const st
     return 0;
 }
 
-static int read_format(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_format(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
+    (void)rc;
     (void)ds;
     (void)f;
     (void)sel;
@@ -201,11 +206,13 @@ static int read_format(const struct dataset *ds, const struct field *f, const st
     return 0;
 }
 
-static int read_shape(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int read_shape(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
 {
     const uint64_t shape[2] = {sel->count, libsvm_rows_of(ds)->features};
 
+    (void)rc;
     (void)f;
     (void)d;
     libsvm_copy_numbers(shape, 8, off, len, dst);

@@ -57,7 +57,7 @@ static int read_columns(struct libsvm_file *file, size_t most, bool from_one, bo
     if (!text)
         return -ENOMEM;
     memset(text + len, 0, LIBSVM_PAD);
-    r = blob_read(file->blob, text, len, mark, d);
+    r = blob_read(READ_WAITS, file->blob, text, len, mark, d);
     if (r < 0)
         return r;
     file->mark = mark;
@@ -330,7 +330,8 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
 }
 
 /* Add to *lines the number of line ends in [from, to) of the file; CRLF is one. */
-static int count_lines(const struct libsvm_file *file, uint64_t from, uint64_t to, uint64_t *lines)
+static int count_lines(struct read_context *rc, const struct libsvm_file *file, uint64_t from,
+                       uint64_t to, uint64_t *lines)
 {
     AUTO_FREE uint8_t *text = malloc(HEAD_SMALL);
     bool after_cr = false;
@@ -340,9 +341,9 @@ static int count_lines(const struct libsvm_file *file, uint64_t from, uint64_t t
         return -ENOMEM;
     while (from < to) {
         size_t len = (size_t)min_u64(HEAD_SMALL, to - from);
-        int r = blob_pread(file->blob, text, len, from);
+        int r = blob_pread(rc, file->blob, text, len, from);
 
-        if (!missing_go_on(r, &all))
+        if (!missing_go_on(rc, r, &all))
             break;
         for (size_t i = 0; i < len && r == 0; i++) {
             *lines += text[i] == '\r' || (text[i] == '\n' && !after_cr);
@@ -353,11 +354,12 @@ static int count_lines(const struct libsvm_file *file, uint64_t from, uint64_t t
     return all;
 }
 
-int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
-                      const struct libsvm_fault *fault, struct diag *d)
+int libsvm_file_fault(struct read_context *rc, const struct libsvm_file *file, uint64_t row,
+                      const uint8_t *line, size_t len, const struct libsvm_fault *fault,
+                      struct diag *d)
 {
     uint64_t lines = 0, known = row_index_known_line(&file->index, row, &lines);
-    int r = count_lines(file, row_index_place(&file->index, known).start,
+    int r = count_lines(rc, file, row_index_place(&file->index, known).start,
                         row_index_place(&file->index, row).start, &lines);
 
     if (blob_says_nothing(r))

@@ -56,8 +56,9 @@ uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset);
 /* Fill d with "file:line:column: want ..., found ..." for a fault in a row, and return -EBADMSG; or
  * return an error of which blob_says_nothing() is true: the lines before the row cannot be counted
  * now. */
-int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
-                      const struct libsvm_fault *fault, struct diag *d);
+int libsvm_file_fault(struct read_context *rc, const struct libsvm_file *file, uint64_t row,
+                      const uint8_t *line, size_t len, const struct libsvm_fault *fault,
+                      struct diag *d);
 
 /* Parse every row and report those that cannot be read. 0, or -errno with the reason in d. */
 int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, const char *text),

@@ -393,7 +393,7 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     struct impression seen;
     uint8_t head[FORMAT_HEAD];
     unsigned bad;
-    int r = blob_read(file->blob, head, len, 0, d);
+    int r = blob_read(READ_WAITS, file->blob, head, len, 0, d);
 
     if (r < 0)
         return r;

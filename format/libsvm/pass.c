@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/read_context.h"
 
 #define PIECE (8u << 20)   /* bytes read at once */
 #define SLICE (256u << 10) /* bytes scanned at once: with their masks they fit into a CPU cache */
@@ -16,7 +15,7 @@ int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d)
 {
     static const uint8_t mark[3] = {0xef, 0xbb, 0xbf};
     uint8_t head[3] = {0};
-    int r = blob->size >= sizeof(head) ? blob_read(blob, head, sizeof(head), 0, d) : 0;
+    int r = blob->size >= sizeof(head) ? blob_read(READ_WAITS, blob, head, sizeof(head), 0, d) : 0;
 
     *ret = memcmp(head, mark, sizeof(mark)) ? 0 : sizeof(mark);
     return r;
@@ -183,17 +182,14 @@ struct fetch {
     uint8_t *dst;
     size_t len;
     uint64_t off;
-    struct read_context *missing; /* of the thread that makes the pass */
     int result;
 };
 
 static void *run_fetch(void *arg)
 {
     struct fetch *fetch = arg;
-    struct read_context *before = missing_set(fetch->missing);
 
-    fetch->result = blob_pread(fetch->blob, fetch->dst, fetch->len, fetch->off);
-    missing_set(before);
+    fetch->result = blob_pread(READ_WAITS, fetch->blob, fetch->dst, fetch->len, fetch->off);
     return NULL;
 }
 
@@ -207,7 +203,7 @@ static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t le
     for (unsigned i = 0; i < n; i++) {
         size_t part = i + 1 == n ? len - done : len / n;
 
-        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, missing_of_thread(), 0};
+        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, 0};
         done += part;
     }
     run_together(n, run_fetch, fetch, sizeof(fetch[0]));
@@ -234,7 +230,7 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     memset(pass->buffer, '\n', LIBSVM_SCAN_PAD);
     memset(*ret_text + len, 0, LIBSVM_SCAN_PAD);
     if (pass->at > pass->mark)
-        r = blob_pread(pass->blob, *ret_text - 1, 1, pass->at - 1);
+        r = blob_pread(READ_WAITS, pass->blob, *ret_text - 1, 1, pass->at - 1);
     if (r == 0)
         r = read_together(pass, *ret_text, len, pass->at);
     return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(pass->blob), len,

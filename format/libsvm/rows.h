@@ -97,8 +97,8 @@ struct libsvm_slab {
 
 /* The slab that contains place. *ret_slab is valid until *ret is released. 0, -EBADMSG with
  * file:line:column in d: a row cannot be read; -ESTALE, -EIO, -ENOMEM, -EAGAIN. */
-int libsvm_view_slab(struct libsvm_view *v, uint64_t place, const struct libsvm_slab **ret_slab,
-                     struct memo_thing **ret, struct diag *d);
+int libsvm_view_slab(struct read_context *rc, struct libsvm_view *v, uint64_t place,
+                     const struct libsvm_slab **ret_slab, struct memo_thing **ret, struct diag *d);
 
 /* The first place after the slab that contains place; makes no slab. */
 uint64_t libsvm_view_slab_end(const struct libsvm_view *v, uint64_t place);

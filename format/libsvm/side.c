@@ -122,7 +122,7 @@ static int side_read(struct libsvm_side *side, bool groups)
     while (at < side->blob->size && r == 0) {
         size_t len = (size_t)min_u64(PIECE, side->blob->size - at), used;
 
-        r = blob_read(side->blob, text, len, at, &side->reason);
+        r = blob_read(READ_WAITS, side->blob, text, len, at, &side->reason);
         if (r < 0)
             return r;
         memset(text + len, '\n', LIBSVM_PAD + 1);

@@ -173,6 +173,7 @@ void libsvm_view_rows(const struct libsvm_view *v, uint64_t block,
 
 /* The input of a slab: the block that contains place, or the row of place alone. */
 struct slab_work {
+    struct read_context *rc;
     const struct libsvm_view *v;
     uint64_t place;
     bool whole;
@@ -242,7 +243,7 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     int r = libsvm_line_parse(line, at->place.len, at->file->columns, &row, &fault);
 
     if (r < 0)
-        return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, w->d);
+        return libsvm_file_fault(w->rc, at->file, at->row, line, at->place.len, &fault, w->d);
     if (row.n != at->place.features || row.n_labels > rows->labels)
         return not_as_indexed(w, at);
     ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;
@@ -294,7 +295,7 @@ static int decode_run(const struct slab_work *w, struct libsvm_slab *slab, unsig
                       size_t len, uint8_t *text, bool parse)
 {
     const struct libsvm_row_at *first = &w->row[i];
-    int r = blob_read(first->file->blob, text, len, first->place.start, w->d);
+    int r = blob_read(w->rc, first->file->blob, text, len, first->place.start, w->d);
 
     if (blob_says_nothing(r))
         return r;
@@ -325,12 +326,12 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
 
         n = run_of_rows(w, i, &len);
         if (len > LIBSVM_LINE_MAX)
-            return libsvm_file_fault(first->file, first->row, (const uint8_t *)"", 0,
+            return libsvm_file_fault(w->rc, first->file, first->row, (const uint8_t *)"", 0,
                                      &(struct libsvm_fault){0, libsvm_too_long}, w->d);
         r = grow(&text, &capacity, (size_t)len + LIBSVM_PAD);
         if (r == 0)
             r = decode_run(w, slab, i, n, (size_t)len, text, all == 0);
-        if (!missing_go_on(r, &all))
+        if (!missing_go_on(w->rc, r, &all))
             break;
     }
     return all;
@@ -381,6 +382,7 @@ static bool block_is_slab(const struct libsvm_view *v, uint64_t block)
 
 /* Decoding ahead: readers mostly need the following blocks next. */
 struct ahead {
+    struct read_context *rc;
     const struct libsvm_view *v;
     uint64_t block;
     _Atomic unsigned missing; /* bit i: of block + i */
@@ -391,7 +393,8 @@ static void decode_ahead(void *ctx, unsigned i)
     struct ahead *ahead = ctx;
     uint64_t block = ahead->block + i;
     const struct memo_key key = key_of(ahead->v, KEY_BLOCK, block);
-    struct slab_work w = {.v = ahead->v, .place = block * LIBSVM_BLOCK, .whole = true};
+    struct slab_work w = {
+        .rc = ahead->rc, .v = ahead->v, .place = block * LIBSVM_BLOCK, .whole = true};
     AUTO_MEMO struct memo_thing *thing = NULL;
 
     /* Ignore errors: the reader that needs a block gets its error when it decodes it. */
@@ -401,9 +404,9 @@ static void decode_ahead(void *ctx, unsigned i)
 }
 
 /* Decode several blocks at once, from this one on, which the memo does not have. */
-static void decode_together(struct libsvm_view *v, uint64_t block)
+static void decode_together(struct read_context *rc, struct libsvm_view *v, uint64_t block)
 {
-    struct ahead ahead = {v, block, 0};
+    struct ahead ahead = {rc, v, block, 0};
     uint64_t start = libsvm_view_sums(v, block).text, sample;
     unsigned n = 1;
 
@@ -426,17 +429,17 @@ static bool is_missing(const struct libsvm_view *v, uint64_t block)
            v->missing >> (block - v->tried) & 1;
 }
 
-int libsvm_view_slab(struct libsvm_view *v, uint64_t place, const struct libsvm_slab **ret_slab,
-                     struct memo_thing **ret, struct diag *d)
+int libsvm_view_slab(struct read_context *rc, struct libsvm_view *v, uint64_t place,
+                     const struct libsvm_slab **ret_slab, struct memo_thing **ret, struct diag *d)
 {
     uint64_t block = place / LIBSVM_BLOCK;
     bool whole = block_is_slab(v, block);
     struct memo_key key = key_of(v, whole ? KEY_BLOCK : KEY_ROW, whole ? block : place);
-    struct slab_work w = {.v = v, .place = place, .whole = whole, .d = d};
+    struct slab_work w = {.rc = rc, .v = v, .place = place, .whole = whole, .d = d};
     int r;
 
     if (whole && !is_missing(v, block) && !memo_has(v->rows->memo, &key))
-        decode_together(v, block);
+        decode_together(rc, v, block);
     if (whole && is_missing(v, block))
         return -EAGAIN;
     r = memo_get(v->rows->memo, &key, &(struct memo_maker){make_slab, slab_cancelled, &w}, ret);

@@ -61,7 +61,7 @@ static int array_read(const struct dataset *ds, const struct field *f, uint64_t 
     ret->bytes = malloc(bytes ? bytes : 1);
     if (!ret->bytes)
         return -ENOMEM;
-    return bytes ? f->ops->read(ds, f, &one.sel, 0, bytes, ret->bytes, d) : 0;
+    return bytes ? f->ops->read(READ_WAITS, ds, f, &one.sel, 0, bytes, ret->bytes, d) : 0;
 }
 
 static float load_float(const uint8_t *p)

@@ -184,7 +184,7 @@ static int check_blob(const struct blob *blob, uint8_t *buf, struct diag *d)
 {
     for (uint64_t at = 0; at < blob->size; at += CHECK_BYTES) {
         size_t n = (size_t)min_u64(CHECK_BYTES, blob->size - at);
-        int r = blob_read(blob, buf, n, at, d);
+        int r = blob_read(READ_WAITS, blob, buf, n, at, d);
 
         if (r < 0)
             return r;

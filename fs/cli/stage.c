@@ -237,8 +237,8 @@ static int read_all(const struct staging *s, struct diag *d)
 
     for (size_t i = 0; i < s->list.n; i++)
         for (uint64_t at = 0; r == 0 && s->blob[i] && at < s->blob[i]->size; at += READ_BYTES)
-            r = blob_read(s->blob[i], buf, (size_t)min_u64(READ_BYTES, s->blob[i]->size - at), at,
-                          d);
+            r = blob_read(READ_WAITS, s->blob[i], buf,
+                          (size_t)min_u64(READ_BYTES, s->blob[i]->size - at), at, d);
     return r;
 }
 

@@ -91,13 +91,13 @@ static void coming_done(struct waiter *waiter)
 }
 
 /* Fetch the missing ranges, after what readers wait for. 0 or -errno. */
-static int bring(struct read_context *missing)
+static int bring(struct read_context *rc)
 {
     struct coming coming = {.waiter = {.done = coming_done, .ahead = true, .reason = DIAG_INIT}};
 
     lock_init(&coming.lock);
     condition_init(&coming.over_now);
-    missing_fetch(missing, &coming.waiter);
+    missing_fetch(rc, &coming.waiter);
     lock_take(&coming.lock);
     while (!coming.over)
         lock_wait(&coming.lock, &coming.over_now);
@@ -120,26 +120,24 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
     const struct view_cancel cancel = {.ends = push_ends, .ctx = push};
     const struct push_setup *s = &push->setup;
     const struct stage_options *stage = s->options;
-    struct read_context missing, *before;
+    struct read_context rc;
     size_t n = 0;
     bool uses;
     int r;
 
-    read_context_init(&missing, s->stage != NULL);
-    missing.uses = stage->keep == STAGE_ONCE;
-    missing.again = again;
-    before = missing_set(&missing);
-    r = view_read(s->view, &file->node, off, len, buffer, &n, &cancel, NULL);
-    missing_set(before);
-    uses = r == 0 && missing.uses && active_plans_push_uses(s->active_plans, file, off, len);
-    missing_use(&missing, uses ? MISSING_USED : MISSING_UNUSED);
+    read_context_init(&rc, s->stage != NULL);
+    rc.uses = stage->keep == STAGE_ONCE;
+    rc.again = again;
+    r = view_read(&rc, s->view, &file->node, off, len, buffer, &n, &cancel, NULL);
+    uses = r == 0 && rc.uses && active_plans_push_uses(s->active_plans, file, off, len);
+    missing_use(&rc, uses ? MISSING_USED : MISSING_UNUSED);
     /* Nothing that its reader has used meanwhile is fetched again for a push. */
-    if (r == -EAGAIN && missing.n && !stage->rate && active_plans_is_due(s->active_plans, file)) {
-        int came = bring(&missing);
+    if (r == -EAGAIN && rc.n && !stage->rate && active_plans_is_due(s->active_plans, file)) {
+        int came = bring(&rc);
 
         r = came < 0 ? came : r;
     }
-    read_context_release(&missing);
+    read_context_release(&rc);
     return r == 0 && n != len ? -EIO : r;
 }
 

@@ -24,8 +24,8 @@ struct deadline {
     fuse_req_t req;
     int64_t until; /* monotonic_ns() */
     bool spent;
-    struct read_context *missing; /* collects the bytes that are not here; NULL: all are */
-    enum missing_used used;       /* how the bytes returned to the reader were used */
+    struct read_context *rc; /* collects missing ranges; NULL: all bytes are on this machine */
+    enum missing_used used;  /* how the bytes returned to the reader were used */
 };
 
 static bool deadline_ends(void *ctx)
@@ -49,8 +49,8 @@ static void deadline_init(struct deadline *ret, struct server *s, fuse_req_t req
 static bool park(struct deadline *deadline, const struct call *call,
                  const struct catalog_item *item, int r)
 {
-    if (r == -EAGAIN && deadline->missing && (deadline->missing->n || !item))
-        slow_wait(deadline->server, deadline->req, call, deadline->missing);
+    if (r == -EAGAIN && deadline->rc && (deadline->rc->n || !item))
+        slow_wait(deadline->server, deadline->req, call, deadline->rc);
     else if (r == -EAGAIN && item)
         slow_park(deadline->server, deadline->req, call, item);
     else if (r == -EINTR && deadline->spent)
@@ -211,7 +211,7 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
 static enum missing_used how_used(const struct deadline *deadline, const struct node *node,
                                   uint64_t off, uint64_t len)
 {
-    if (!deadline->missing || !deadline->missing->uses)
+    if (!deadline->rc || !deadline->rc->uses)
         return MISSING_UNUSED;
     return (node->kind == NODE_BATCH || node->kind == NODE_SAMPLE) &&
                    active_plans_push_used(deadline->server->active_plans, node, off, len)
@@ -236,7 +236,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     else if (r == 0 && node.kind == NODE_LIVE)
         r = status_read(&s->status, (enum live)node.number, node.look, off, len, buffer, &n);
     else if (r == 0)
-        r = view_read(s->view, &node, off, len, buffer, &n, &deadline->view, &d);
+        r = view_read(deadline->rc, s->view, &node, off, len, buffer, &n, &deadline->view, &d);
     if (park(deadline, call, NULL, r))
         return;
     if (r < 0) {
@@ -356,24 +356,22 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
         [CALL_LIST_PLUS] = answer_list, [CALL_GETXATTR] = answer_getxattr,
     };
     struct deadline deadline;
-    struct read_context missing, *before;
+    struct read_context rc;
 
     deadline_init(&deadline, s, req, until);
     if (!s->setup.stage) {
         answers[call->kind](s, req, call, &deadline);
         return;
     }
-    read_context_init(&missing, call->rounds < ROUNDS_MOST);
-    missing.again = call->rounds > 0;
-    missing.uses = call->kind == CALL_READ && s->setup.options->source.stage.keep == STAGE_ONCE;
-    missing.cancelled = deadline_ends;
-    missing.ctx = &deadline;
-    deadline.missing = &missing;
-    before = missing_set(&missing);
+    read_context_init(&rc, call->rounds < ROUNDS_MOST);
+    rc.again = call->rounds > 0;
+    rc.uses = call->kind == CALL_READ && s->setup.options->source.stage.keep == STAGE_ONCE;
+    rc.cancelled = deadline_ends;
+    rc.ctx = &deadline;
+    deadline.rc = &rc;
     answers[call->kind](s, req, call, &deadline);
-    missing_set(before);
-    missing_use(&missing, deadline.used);
-    read_context_release(&missing);
+    missing_use(&rc, deadline.used);
+    read_context_release(&rc);
 }
 
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,

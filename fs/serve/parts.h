@@ -194,8 +194,7 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for);
 
 /* The same, as soon as the missing bytes are here. */
-void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
-               struct read_context *missing);
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct read_context *rc);
 
 /* The threads run from start to stop: slow workers, which finish parked requests, and the thread
  * that prepares datasets. start: 0 or -errno; call stop after an error, too. stop ends requests

@@ -166,8 +166,7 @@ static void bytes_came(struct waiter *waiter)
         parked_free(parked);
 }
 
-void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
-               struct read_context *missing)
+void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct read_context *rc)
 {
     struct parked *parked = parked_new(s, req, call, NULL);
     bool refused;
@@ -190,7 +189,7 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call,
     if (refused)
         refuse(parked);
     else
-        missing_fetch(missing, &parked->waiter);
+        missing_fetch(rc, &parked->waiter);
 }
 
 /* The first parked request that can be worked on: what it needs is here, and no other slow worker

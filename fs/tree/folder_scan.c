@@ -185,7 +185,7 @@ bool folder_scan_wants_sides(const struct source *source)
     if (!name || source_blob_packed(source, entry, &blob, NULL) < 0)
         return false;
     len = (size_t)min_u64(sizeof(head), blob->size);
-    if (blob_read(blob, head, len, 0, NULL) < 0)
+    if (blob_read(READ_WAITS, blob, head, len, 0, NULL) < 0)
         return false;
     return !best_claim(&(struct probed_file){name, head, len, len == blob->size}, &format) ||
            formats[format]->sides;
@@ -203,7 +203,7 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
     AUTO_TEXT struct text t = {0};
     AUTO_FREE char *reason = NULL;
     struct diag d = DIAG_INIT;
-    int error = blob_read(blob, head, len, 0, &d), r;
+    int error = blob_read(READ_WAITS, blob, head, len, 0, &d), r;
 
     *ret_format = n_formats;
     if (error < 0) {
@@ -302,7 +302,7 @@ static int is_no_side(const struct folder_scan *scan, const char *name, const st
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), blob->size);
     const struct probed_file file = {name, head, len, len == blob->size};
-    int r = blob_read(blob, head, len, 0, d);
+    int r = blob_read(READ_WAITS, blob, head, len, 0, d);
     unsigned by;
 
     if (r < 0)

@@ -368,13 +368,13 @@ static int read_page(const struct node *node, uint64_t off, size_t len, uint8_t 
     return 0;
 }
 
-static int read_source(const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-                       size_t *ret_len, struct diag *d)
+static int read_source(struct read_context *rc, const struct node *node, uint64_t off, size_t len,
+                       uint8_t *dst, size_t *ret_len, struct diag *d)
 {
     const struct blob *blob = source_of(node);
 
     *ret_len = off < blob->size ? (size_t)min_u64(len, blob->size - off) : 0;
-    return blob_read(blob, dst, *ret_len, off, d);
+    return blob_read(rc, blob, dst, *ret_len, off, d);
 }
 
 /* Bytes are good only if no source has changed since it was opened. */
@@ -396,9 +396,9 @@ static int check_sources(const struct node *node, struct diag *d)
     return 0;
 }
 
-static int read_rendered(struct view *view, const struct node *node, uint64_t off, size_t len,
-                         uint8_t *dst, size_t *ret_len, const struct view_cancel *cancel,
-                         struct diag *d)
+static int read_rendered(struct read_context *rc, struct view *view, const struct node *node,
+                         uint64_t off, size_t len, uint8_t *dst, size_t *ret_len,
+                         const struct view_cancel *cancel, struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
     AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
@@ -413,11 +413,12 @@ static int read_rendered(struct view *view, const struct node *node, uint64_t of
     if (r < 0)
         return r;
     *ret_len = off < l.size ? (size_t)min_u64(len, l.size - off) : 0;
-    return layout_read(&l, off, *ret_len, dst, d);
+    return layout_read(rc, &l, off, *ret_len, dst, d);
 }
 
-int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-              size_t *ret_len, const struct view_cancel *cancel, struct diag *d)
+int view_read(struct read_context *rc, struct view *view, const struct node *node, uint64_t off,
+              size_t len, uint8_t *dst, size_t *ret_len, const struct view_cancel *cancel,
+              struct diag *d)
 {
     struct diag first = DIAG_INIT;
     int r, changed;
@@ -425,9 +426,9 @@ int view_read(struct view *view, const struct node *node, uint64_t off, size_t l
     if (node->kind == NODE_PAGE)
         return read_page(node, off, len, dst, ret_len);
     if (node->kind == NODE_SOURCE)
-        r = read_source(node, off, len, dst, ret_len, &first);
+        r = read_source(rc, node, off, len, dst, ret_len, &first);
     else
-        r = read_rendered(view, node, off, len, dst, ret_len, cancel, &first);
+        r = read_rendered(rc, view, node, off, len, dst, ret_len, cancel, &first);
     /* A read that failed because the source has changed is reported as -ESTALE. */
     changed = check_sources(node, d);
     if (changed < 0)

@@ -44,8 +44,9 @@ int view_is_mixed(struct view *view, const struct node *node, const struct view_
  * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
  * sources: may block; or, if the missing ranges of this thread collect, returns -EAGAIN and has
  * noted what the read misses, as far as they have space. */
-int view_read(struct view *view, const struct node *node, uint64_t off, size_t len, uint8_t *dst,
-              size_t *ret_len, const struct view_cancel *cancel, struct diag *d);
+int view_read(struct read_context *rc, struct view *view, const struct node *node, uint64_t off,
+              size_t len, uint8_t *dst, size_t *ret_len, const struct view_cancel *cancel,
+              struct diag *d);
 
 /* The extended attributes of samples and batches. */
 enum attribute {

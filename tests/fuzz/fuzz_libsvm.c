@@ -117,13 +117,13 @@ static void read_piece(struct layout *l, uint64_t off)
     size_t len = (size_t)min_u64(PIECE, l->size - off), cut = len / 3;
     AUTO_FREE uint8_t *whole = malloc(len ? len : 1), *pieces = malloc(len ? len : 1);
     struct diag d = DIAG_INIT;
-    int r = layout_read(l, off, len, whole, &d);
+    int r = layout_read(READ_WAITS, l, off, len, whole, &d);
 
     FUZZ_CHECK(r == 0 || (r == -EBADMSG && d.set));
     if (r < 0)
         return;
-    FUZZ_CHECK(layout_read(l, off, cut, pieces, NULL) == 0);
-    FUZZ_CHECK(layout_read(l, off + cut, len - cut, pieces + cut, NULL) == 0);
+    FUZZ_CHECK(layout_read(READ_WAITS, l, off, cut, pieces, NULL) == 0);
+    FUZZ_CHECK(layout_read(READ_WAITS, l, off + cut, len - cut, pieces + cut, NULL) == 0);
     FUZZ_CHECK(!memcmp(whole, pieces, len));
 }
 

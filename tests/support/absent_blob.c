@@ -36,30 +36,31 @@ static void bring(struct absent_blob *a, uint64_t off, uint64_t len)
         a->here[block] = 1;
 }
 
-static int absent_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+static int absent_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                        uint64_t off, struct diag *d)
 {
     struct absent_blob *a = own(blob);
     struct absent *absent = a->absent;
-    struct read_context *missing = missing_of_thread();
     uint64_t read = atomic_fetch_add(&absent->reads, 1) + 1;
     int r = 0;
 
+    (void)d;
     if (absent->fail_read && read >= absent->fail_read &&
         read - absent->fail_read < absent->fail_times)
         return -EREMOTEIO;
     /* Collect all of the range: else blocks that are here could be dropped before the others have
      * come. */
-    if (!missing || !missing->collects)
+    if (!rc || !rc->collects)
         bring(a, off, len);
     else if (!is_here(a, off, len))
-        r = missing_add(missing, blob, off, len);
+        r = missing_add(rc, blob, off, len);
     if (r < 0) {
         memset(buf, 0xa5, len); /* no caller may use it */
         return r;
     }
-    r = blob_pread(a->inner, buf, len, off);
-    if (r == 0 && missing && missing->uses)
-        r = missing_note_use(missing, blob, off, len);
+    r = blob_pread(READ_WAITS, a->inner, buf, len, off);
+    if (r == 0 && rc && rc->uses)
+        r = missing_note_use(rc, blob, off, len);
     return r;
 }
 

@@ -52,7 +52,8 @@ static void reading_end(struct transfer *transfer, enum transfer_end how, uint64
     lock_drop(&reading->lock);
 }
 
-static int fake_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+static int fake_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                      uint64_t off, struct diag *d)
 {
     const struct fake_blob *fake = (const struct fake_blob *)blob;
     struct reading reading = {.transfer = {fake->staged.url, &fake->staged.version, off, len,
@@ -61,6 +62,8 @@ static int fake_pread(const struct blob *blob, void *buf, size_t len, uint64_t o
                               .result = 1};
     int r;
 
+    (void)rc;
+    (void)d;
     if (!len || !fake->stage->transport)
         return len ? -EREMOTEIO : 0;
     lock_init(&reading.lock);

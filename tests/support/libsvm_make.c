@@ -166,7 +166,7 @@ int field_bytes(const struct dataset *ds, const char *field, const struct select
     r = layout_add_field(&l, dataset_field(ds, field));
     if (r == 0) {
         at = malloc(l.size ? l.size : 1);
-        r = at ? layout_read(&l, 0, l.size, at, d) : -ENOMEM;
+        r = at ? layout_read(READ_WAITS, &l, 0, l.size, at, d) : -ENOMEM;
     }
     if (r == 0)
         *ret = (struct bytes){TAKE_PTR(at), l.size};

@@ -14,11 +14,14 @@ struct memory_blob {
     uint8_t *bytes;
 };
 
-static int memory_pread(const struct blob *blob, void *buf, size_t len, uint64_t off)
+static int memory_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                        uint64_t off, struct diag *d)
 {
     const struct memory_blob *m = (const struct memory_blob *)blob;
     size_t known = off < m->len ? (size_t)min_u64(len, m->len - off) : 0;
 
+    (void)rc;
+    (void)d;
     if (m->faults && atomic_fetch_add(&m->faults->reads, 1) + 1 == m->faults->fail_read)
         return -EIO;
     if (known)

@@ -33,8 +33,8 @@ const struct file_kind *find_file_kind(const struct dataset *ds, enum scope scop
     return NULL;
 }
 
-int render(const struct dataset *ds, const struct file_kind *kind, const struct selection *sel,
-           const struct layout_host *host, struct bytes *ret)
+int render(struct read_context *rc, const struct dataset *ds, const struct file_kind *kind,
+           const struct selection *sel, const struct layout_host *host, struct bytes *ret)
 {
     AUTO_LAYOUT struct layout l = {0};
     AUTO_FREE uint8_t *at = NULL;
@@ -47,7 +47,7 @@ int render(const struct dataset *ds, const struct file_kind *kind, const struct 
     at = malloc(l.size ? l.size : 1);
     if (!at)
         return -ENOMEM;
-    r = layout_read(&l, 0, l.size, at, NULL);
+    r = layout_read(rc, &l, 0, l.size, at, NULL);
     if (r < 0)
         return r;
     *ret = (struct bytes){TAKE_PTR(at), l.size};
@@ -59,7 +59,7 @@ static bool range_agrees(struct layout *l, const struct bytes *whole, uint64_t o
     AUTO_FREE uint8_t *buf = malloc(len + 16);
 
     memset(buf, 0xa5, len + 16);
-    if (layout_read(l, off, len, buf + 8, NULL) != 0 ||
+    if (layout_read(READ_WAITS, l, off, len, buf + 8, NULL) != 0 ||
         memcmp(buf + 8, whole->at + off, len) != 0) {
         fprintf(stderr, "bytes %llu + %zu differ\n", (unsigned long long)off, len);
         return false;

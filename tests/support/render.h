@@ -22,8 +22,8 @@ struct bytes {
 };
 
 /* The whole file. 0 or the encoder's error. The caller frees ret->at. */
-int render(const struct dataset *ds, const struct file_kind *kind, const struct selection *sel,
-           const struct layout_host *host, struct bytes *ret);
+int render(struct read_context *rc, const struct dataset *ds, const struct file_kind *kind,
+           const struct selection *sel, const struct layout_host *host, struct bytes *ret);
 
 /* Read many byte ranges of a file, or, of a small file, all. Each must equal the slice of the known
  * whole, and no byte outside dst may be written. False if one is wrong. */

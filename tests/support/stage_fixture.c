@@ -61,18 +61,24 @@ void stage_fixture_add(struct stage_fixture *f, const char *url)
     add(f->stage, url, url, &(struct stage_fixture_remote){.size = f->size});
 }
 
-void stage_fixture_read(const struct stage_fixture *f, uint64_t off, size_t len)
+void stage_fixture_read_in(struct read_context *rc, const struct stage_fixture *f, uint64_t off,
+                           size_t len)
 {
     uint8_t *buf = malloc(len);
     struct diag d = DIAG_INIT;
     int r;
 
     assert_non_null(buf);
-    r = blob_read(f->blob, buf, len, off, &d);
+    r = blob_read(rc, f->blob, buf, len, off, &d);
     if (r < 0)
         fail_msg("read of %zu at %llu: %d %s", len, (unsigned long long)off, r, d.text);
     assert_memory_equal(buf, f->content + off, len);
     free(buf);
+}
+
+void stage_fixture_read(const struct stage_fixture *f, uint64_t off, size_t len)
+{
+    stage_fixture_read_in(READ_WAITS, f, off, len);
 }
 
 void stage_fixture_stage_all(struct stage_fixture *f)

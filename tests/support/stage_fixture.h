@@ -47,6 +47,8 @@ void stage_fixture_add(struct stage_fixture *f, const char *url);
 
 /* Read from the file: the bytes are right. */
 void stage_fixture_read(const struct stage_fixture *f, uint64_t off, size_t len);
+void stage_fixture_read_in(struct read_context *rc, const struct stage_fixture *f, uint64_t off,
+                           size_t len);
 
 /* Start the background, if nobody has, and wait until every file is staged. */
 void stage_fixture_stage_all(struct stage_fixture *f);

@@ -32,7 +32,7 @@ static void add_idx(struct world_source *s, const char *name, uint8_t type, unsi
     AUTO_BLOB struct blob *blob = idx_blob(name, type, axes, dim, NULL);
     AUTO_FREE char *bytes = malloc(blob->size);
 
-    assert_int_equal(blob_pread(blob, bytes, blob->size, 0), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, bytes, blob->size, 0), 0);
     text_add_bytes(source_add(s, name), bytes, blob->size);
 }
 

@@ -72,7 +72,7 @@ const uint8_t *kaldi_in_at(struct kaldi_in *in, uint64_t at, size_t want, size_t
     }
     in->start = at;
     in->have = kept;
-    in->error = blob_pread(in->blob, in->buffer + kept, len - kept, at + kept);
+    in->error = blob_pread(READ_WAITS, in->blob, in->buffer + kept, len - kept, at + kept);
     if (in->error)
         return NULL;
     in->have = len;

@@ -35,8 +35,9 @@ static int count_rows(void *ctx, uint64_t sample, const struct sums_pair *before
     return 0;
 }
 
-static int array_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int array_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                      const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
 {
     struct kaldi_cell cell;
     int r = kaldi_work_cell(w, sample, &cell, d);
@@ -45,7 +46,7 @@ static int array_item(struct kaldi_work *w, uint64_t sample, const struct sums_p
 
     (void)before;
     return r < 0 ? r
-                 : kaldi_cell_array(w->set, &cell, w->base_field->array,
+                 : kaldi_cell_array(rc, w->set, &cell, w->base_field->array,
                                     array->real ? c->real : array->dtype, off, len, dst, d);
 }
 
@@ -117,8 +118,9 @@ static int ragged_form(const struct dataset *ds, const struct field *f, const st
     return r;
 }
 
-static int ragged_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int ragged_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     struct kaldi_work w;
     uint64_t sample;
@@ -127,13 +129,13 @@ static int ragged_read(const struct dataset *ds, const struct field *f, const st
     kaldi_work_init(&w, ds, f, sel);
     if (sel->single) {
         sel->samples(sel, 0, 1, &sample);
-        return array_item(&w, sample, NULL, off, len, dst, d);
+        return array_item(rc, &w, sample, NULL, off, len, dst, d);
     }
     w.reason = d;
     r = find_tail(&w);
     if (r < 0 || !w.tail)
         return r;
-    return kaldi_read_summed(&w, count_rows, w.tail * f->width, array_item, off, len, dst, d);
+    return kaldi_read_summed(rc, &w, count_rows, w.tail * f->width, array_item, off, len, dst, d);
 }
 
 static int padded_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
@@ -155,8 +157,9 @@ static int padded_form(const struct dataset *ds, const struct field *f, const st
 }
 
 /* An array, then zeros. */
-static int padded_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int padded_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                       const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     const struct kaldi_column *c = &w->set->column[w->base_field->column];
     const struct kaldi_array *array = &kaldi_types[c->table->type].array[w->base_field->array];
@@ -175,11 +178,12 @@ static int padded_item(struct kaldi_work *w, uint64_t sample, const struct sums_
     bytes = dim[0] * dim[1] * width;
     n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
     memset(dst + n, 0, len - n);
-    return n ? array_item(w, sample, NULL, off, n, dst, d) : 0;
+    return n ? array_item(rc, w, sample, NULL, off, n, dst, d) : 0;
 }
 
-static int padded_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int padded_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     AUTO_SUMS struct sums sums = {0};
     struct kaldi_work w;
@@ -192,7 +196,8 @@ static int padded_read(const struct dataset *ds, const struct field *f, const st
         r = kaldi_work_sums(&w, count_rows, &sums);
     if (r < 0 || !len)
         return r;
-    return kaldi_read_even(&w, sums_most(&sums) * w.tail * f->width, padded_item, off, len, dst, d);
+    return kaldi_read_even(rc, &w, sums_most(&sums) * w.tail * f->width, padded_item, off, len, dst,
+                           d);
 }
 
 /* Make int64 numbers, one by one. */
@@ -247,12 +252,13 @@ static int lengths_form(const struct dataset *ds, const struct field *f,
     return numbers_form(&w, sel->count, ret);
 }
 
-static int lengths_read(const struct dataset *ds, const struct field *f,
+static int lengths_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
     struct kaldi_work w;
 
+    (void)rc;
     kaldi_work_init(&w, ds, f, sel);
     return read_numbers(&w, true, off, len, dst, d);
 }
@@ -266,12 +272,13 @@ static int offsets_form(const struct dataset *ds, const struct field *f,
     return numbers_form(&w, sel->count + 1, ret);
 }
 
-static int offsets_read(const struct dataset *ds, const struct field *f,
+static int offsets_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
     struct kaldi_work w;
 
+    (void)rc;
     kaldi_work_init(&w, ds, f, sel);
     return read_numbers(&w, false, off, len, dst, d);
 }
@@ -294,23 +301,26 @@ static int value_form(const struct dataset *ds, const struct field *f, const str
     return kaldi_work_cell(&w, sample, &cell, sel->reason);
 }
 
-static int value_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int value_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
 {
     struct kaldi_work w;
 
     kaldi_work_init(&w, ds, f, sel);
-    return kaldi_read_even(&w, f->width, array_item, off, len, dst, d);
+    return kaldi_read_even(rc, &w, f->width, array_item, off, len, dst, d);
 }
 
 /* The samples per second of audio. */
-static int rate_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int rate_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                     const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
 {
     struct kaldi_cell cell;
     uint8_t bytes[4];
     int r = kaldi_work_cell(w, sample, &cell, d);
 
+    (void)rc;
     (void)before;
     if (r < 0)
         return r;
@@ -319,13 +329,14 @@ static int rate_item(struct kaldi_work *w, uint64_t sample, const struct sums_pa
     return 0;
 }
 
-static int rate_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int rate_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
 {
     struct kaldi_work w;
 
     kaldi_work_init(&w, ds, f, sel);
-    return kaldi_read_even(&w, 4, rate_item, off, len, dst, d);
+    return kaldi_read_even(rc, &w, 4, rate_item, off, len, dst, d);
 }
 
 const struct field_ops kaldi_ragged_ops = {ragged_read, ragged_form};

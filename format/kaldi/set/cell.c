@@ -86,9 +86,10 @@ unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret
 
 /* ---- bytes of the source ---- */
 
-int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+int kaldi_read(struct read_context *rc, const struct blob *blob, uint64_t off, size_t len,
+               uint8_t *dst, struct diag *d)
 {
-    int r = blob_read(blob, dst, len, off, d);
+    int r = blob_read(rc, blob, dst, len, off, d);
 
     return r < 0 ? r : blob_verify(blob, d);
 }
@@ -97,8 +98,8 @@ int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, 
 
 /* Read samples [first, first + n) of the channel that counts, or, if all count, values [first,
  * first + n) of the interleaved channels. */
-static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n, uint8_t *dst,
-                        struct diag *d)
+static int read_samples(struct read_context *rc, const struct kaldi_cell *cell, uint64_t first,
+                        size_t n, uint8_t *dst, struct diag *d)
 {
     const struct kaldi_object *o = &cell->row.object;
     unsigned all = (unsigned)o->dim[1], stride = cell->channel ? all : 1;
@@ -109,13 +110,14 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
 
     first += cell->row.is_cut ? cell->row.first[0] * channels_of(cell) : 0;
     if (stride == 1 && o->store == KALDI_RIFF)
-        return kaldi_read(cell->row.blob, data + first * 2, n * 2, dst, d);
+        return kaldi_read(rc, cell->row.blob, data + first * 2, n * 2, dst, d);
     while (n) {
         size_t step = (size_t)min_u64(n, max_u64(CHUNK / 2 / stride, 1));
         size_t bytes = ((step - 1) * stride + 1) * 2;
-        int r = kaldi_read(cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
+        int r =
+            kaldi_read(rc, cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
 
-        if (!missing_go_on(r, &result))
+        if (!missing_go_on(rc, r, &result))
             break;
         for (size_t i = 0; i < step && r == 0; i++) {
             const uint8_t *at = stored + i * stride * 2;
@@ -131,22 +133,22 @@ static int read_samples(const struct kaldi_cell *cell, uint64_t first, size_t n,
 }
 
 /* Write bytes [off, off + len) of the samples as little-endian int16. */
-static int read_audio(const struct kaldi_cell *cell, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+static int read_audio(struct read_context *rc, const struct kaldi_cell *cell, uint64_t off,
+                      size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t edge[2] = {0};
     int all = 0;
 
     if (len && off % 2) {
-        if (!missing_go_on(read_samples(cell, off / 2, 1, edge, d), &all))
+        if (!missing_go_on(rc, read_samples(rc, cell, off / 2, 1, edge, d), &all))
             return all;
         *dst++ = edge[1];
         off++;
         len--;
     }
-    if (len / 2 && !missing_go_on(read_samples(cell, off / 2, len / 2, dst, d), &all))
+    if (len / 2 && !missing_go_on(rc, read_samples(rc, cell, off / 2, len / 2, dst, d), &all))
         return all;
-    if (len % 2 && missing_go_on(read_samples(cell, (off + len) / 2, 1, edge, d), &all))
+    if (len % 2 && missing_go_on(rc, read_samples(rc, cell, (off + len) / 2, 1, edge, d), &all))
         dst[len - 1] = edge[0];
     return all;
 }
@@ -156,8 +158,8 @@ static uint64_t audio_bytes(const struct kaldi_cell *cell)
     return cell->row.n[0] * channels_of(cell) * 2;
 }
 
-static int read_wav(const struct kaldi_cell *cell, uint64_t off, size_t len, uint8_t *dst,
-                    struct diag *d)
+static int read_wav(struct read_context *rc, const struct kaldi_cell *cell, uint64_t off,
+                    size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t header[KALDI_WAVE_HEADER];
 
@@ -171,13 +173,14 @@ static int read_wav(const struct kaldi_cell *cell, uint64_t off, size_t len, uin
         off += n;
         len -= n;
     }
-    return len ? read_audio(cell, off - sizeof(header), len, dst, d) : 0;
+    return len ? read_audio(rc, cell, off - sizeof(header), len, dst, d) : 0;
 }
 
 /* ---- arrays ---- */
 
 /* Decode all of an array of a row; the memo keeps it, since other reads need it too. */
 struct decoding {
+    struct read_context *rc;
     const struct kaldi_cell *cell;
     unsigned array;
     enum dtype dtype;
@@ -204,7 +207,7 @@ static int decode(void *ctx, void **ret, size_t *ret_size)
     values = malloc(size + 1);
     if (!bytes || !values)
         return -ENOMEM;
-    r = kaldi_read(blob, o->start, (size_t)o->len, bytes, w->d);
+    r = kaldi_read(w->rc, blob, o->start, (size_t)o->len, bytes, w->d);
     if (r == 0)
         r = kaldi_decode(o, bytes, w->array, w->dtype, values, blob_name(blob), w->d);
     if (r < 0)
@@ -254,12 +257,13 @@ static bool stands_plain(const struct kaldi_cell *cell, unsigned i, enum dtype d
     return true;
 }
 
-int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell, unsigned i,
-                     enum dtype dtype, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
+                     const struct kaldi_cell *cell, unsigned i, enum dtype dtype, uint64_t off,
+                     size_t len, uint8_t *dst, struct diag *d)
 {
     const struct memo_key key = {
         {(uintptr_t)cell->table, cell->number, i, dtype, (uintptr_t)decode}};
-    struct decoding work = {cell, i, dtype, d};
+    struct decoding work = {rc, cell, i, dtype, d};
     AUTO_MEMO struct memo_thing *thing = NULL;
     AUTO_FREE void *small = NULL;
     const uint8_t *all;
@@ -271,10 +275,10 @@ int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell,
     if (!len)
         return 0;
     if (is_wave(cell))
-        return read_audio(cell, off, len, dst, d);
+        return read_audio(rc, cell, off, len, dst, d);
     width = dtype_info(dtype)->bytes;
     if (stands_plain(cell, i, dtype, width, &at))
-        return kaldi_read(cell->row.blob, cell->row.object.start + at + off, len, dst, d);
+        return kaldi_read(rc, cell->row.blob, cell->row.object.start + at + off, len, dst, d);
     if (kaldi_array_bytes(&cell->row.object, i, dtype, &size) && size <= SMALL)
         r = decode(&work, &small, &own);
     else
@@ -319,8 +323,9 @@ static size_t cut_header(const struct kaldi_cell *cell, uint8_t ret[static HEADE
     return HEADER_MATRIX;
 }
 
-static int read_cut(const struct kaldi_set *set, const struct kaldi_cell *cell, uint64_t off,
-                    size_t len, uint8_t *dst, struct diag *d)
+static int read_cut(struct read_context *rc, const struct kaldi_set *set,
+                    const struct kaldi_cell *cell, uint64_t off, size_t len, uint8_t *dst,
+                    struct diag *d)
 {
     uint8_t header[HEADER_MATRIX];
     size_t capacity = cut_header(cell, header);
@@ -333,7 +338,7 @@ static int read_cut(const struct kaldi_set *set, const struct kaldi_cell *cell, 
         off += n;
         len -= n;
     }
-    return kaldi_cell_array(set, cell, 0, cut_dtype(cell), off - capacity, len, dst, d);
+    return kaldi_cell_array(rc, set, cell, 0, cut_dtype(cell), off - capacity, len, dst, d);
 }
 
 static uint64_t cut_bytes(const struct kaldi_cell *cell)
@@ -386,31 +391,32 @@ uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way)
 }
 
 /* Read size bytes from the file at byte at, and a newline after them. */
-static int read_ended(const struct kaldi_cell *cell, uint64_t at, uint64_t size, uint64_t off,
-                      size_t len, uint8_t *dst, struct diag *d)
+static int read_ended(struct read_context *rc, const struct kaldi_cell *cell, uint64_t at,
+                      uint64_t size, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     size_t n = off < size ? (size_t)min_u64(len, size - off) : 0;
-    int r = n ? kaldi_read(cell->row.blob, at + off, n, dst, d) : 0;
+    int r = n ? kaldi_read(rc, cell->row.blob, at + off, n, dst, d) : 0;
 
     if (n < len)
         dst[n] = '\n';
     return r;
 }
 
-int kaldi_cell_bytes(const struct kaldi_set *set, const struct kaldi_cell *cell,
-                     enum kaldi_bytes way, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+int kaldi_cell_bytes(struct read_context *rc, const struct kaldi_set *set,
+                     const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t off, size_t len,
+                     uint8_t *dst, struct diag *d)
 {
     const struct kaldi_object *o = &cell->row.object;
 
     if (!len)
         return 0;
     if (way == KALDI_AS_LINE)
-        return read_ended(cell, o->start + o->dim[1], token_len(cell), off, len, dst, d);
+        return read_ended(rc, cell, o->start + o->dim[1], token_len(cell), off, len, dst, d);
     if (is_wave(cell) && (way != KALDI_AS_STORED || cell->row.is_cut))
-        return read_wav(cell, off, len, dst, d);
+        return read_wav(rc, cell, off, len, dst, d);
     if (cell->row.is_cut)
-        return read_cut(set, cell, off, len, dst, d);
-    return read_ended(cell, o->start, is_wave(cell) ? UINT64_MAX : o->len, off, len, dst, d);
+        return read_cut(rc, set, cell, off, len, dst, d);
+    return read_ended(rc, cell, o->start, is_wave(cell) ? UINT64_MAX : o->len, off, len, dst, d);
 }
 
 /* ---- what of the source is read ---- */

@@ -97,13 +97,13 @@ static int count_key(void *ctx, uint64_t sample, const struct sums_pair *before,
     return 0;
 }
 
-static int cell_bytes(struct kaldi_work *w, enum kaldi_bytes way, uint64_t sample, uint64_t off,
-                      size_t len, uint8_t *dst, struct diag *d)
+static int cell_bytes(struct read_context *rc, struct kaldi_work *w, enum kaldi_bytes way,
+                      uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct kaldi_cell cell;
     int r = kaldi_work_cell(w, sample, &cell, d);
 
-    return r < 0 ? r : kaldi_cell_bytes(w->set, &cell, way, off, len, dst, d);
+    return r < 0 ? r : kaldi_cell_bytes(rc, w->set, &cell, way, off, len, dst, d);
 }
 
 /* The form of a file of bytes whose size the sums give. */
@@ -144,15 +144,16 @@ static int alone_form(const struct dataset *ds, const struct field *f, const str
     return 0;
 }
 
-static int alone_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int alone_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
 {
     struct kaldi_work w;
     uint64_t sample;
 
     kaldi_work_init(&w, ds, f, sel);
     sel->samples(sel, 0, 1, &sample);
-    return cell_bytes(&w, way_of(f), sample, off, len, dst, d);
+    return cell_bytes(rc, &w, way_of(f), sample, off, len, dst, d);
 }
 
 const struct kaldi_bytes_ops kaldi_object_ops = {{alone_read, alone_form}, KALDI_AS_STORED};
@@ -178,8 +179,9 @@ static int bad_entry(const struct kaldi_work *w, uint64_t sample, struct entry *
     return n < len ? kaldi_work_cell(w, sample, &entry->cell, d) : 0;
 }
 
-static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int archive_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                        const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
 {
     uint8_t head[KEY_SIZE + 1];
     struct entry entry;
@@ -200,7 +202,7 @@ static int archive_item(struct kaldi_work *w, uint64_t sample, const struct sums
         off += n;
         len -= n;
     }
-    return len ? cell_bytes(w, KALDI_AS_ENTRY, sample, off - capacity, len, dst, d) : 0;
+    return len ? cell_bytes(rc, w, KALDI_AS_ENTRY, sample, off - capacity, len, dst, d) : 0;
 }
 
 /* Is the key equal to the one in the source archive? It differs if a table is joined by speaker, or
@@ -281,20 +283,21 @@ static int advance(struct archive_walk *walk, size_t n)
 
 /* Read some of the next len bytes: a run of entries, or one. *ret_n: how many, set even if they are
  * missing. */
-static int read_some(struct kaldi_work *w, const struct archive_walk *walk, size_t len,
-                     uint8_t *dst, size_t *ret_n, struct diag *d)
+static int read_some(struct read_context *rc, struct kaldi_work *w, const struct archive_walk *walk,
+                     size_t len, uint8_t *dst, size_t *ret_n, struct diag *d)
 {
     uint64_t at = 0, skip = walk->off - walk->before.size;
     const struct blob *blob = NULL;
 
     *ret_n = run_of_entries(w, walk->place, skip, (size_t)min_u64(len, RUN_BYTES), &blob, &at);
     if (*ret_n)
-        return kaldi_read(blob, at, *ret_n, dst, d);
+        return kaldi_read(rc, blob, at, *ret_n, dst, d);
     *ret_n = (size_t)min_u64(len, walk->after.size - walk->off);
-    return archive_item(w, kaldi_work_sample(w, walk->place), &walk->before, skip, *ret_n, dst, d);
+    return archive_item(rc, w, kaldi_work_sample(w, walk->place), &walk->before, skip, *ret_n, dst,
+                        d);
 }
 
-static int archive_read(const struct dataset *ds, const struct field *f,
+static int archive_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
@@ -312,7 +315,7 @@ static int archive_read(const struct dataset *ds, const struct field *f,
     while (r == 0 && len) {
         size_t n = 0;
 
-        if (!missing_go_on(read_some(&w, &walk, len, dst, &n, d), &all))
+        if (!missing_go_on(rc, read_some(rc, &w, &walk, len, dst, &n, d), &all))
             break;
         dst += n;
         len -= n;
@@ -342,14 +345,16 @@ static int script_form(const struct dataset *ds, const struct field *f, const st
     return summed_size(&w, count_script, ret);
 }
 
-static int script_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int script_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                       const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     AUTO_FREE uint8_t *line = malloc(KEY_SIZE + w->file_len + 32);
     struct entry entry;
     size_t n;
     int r = entry_of(w, sample, before->other, &entry, d);
 
+    (void)rc;
     if (r < 0)
         return r;
     if (!line)
@@ -361,14 +366,15 @@ static int script_item(struct kaldi_work *w, uint64_t sample, const struct sums_
     return 0;
 }
 
-static int script_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int script_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     struct kaldi_work w;
 
     kaldi_work_init(&w, ds, f, sel);
     name_archive(&w, f);
-    return kaldi_read_summed(&w, count_script, 1, script_item, off, len, dst, d);
+    return kaldi_read_summed(rc, &w, count_script, 1, script_item, off, len, dst, d);
 }
 
 /* ---- texts: as lines, and as elements of the width of the longest ---- */
@@ -379,8 +385,8 @@ static const struct kaldi_text_ops *text_of(const struct field *f)
 }
 
 /* Bytes of a text, then pad. */
-static int line_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
-                     uint8_t *dst, struct diag *d)
+static int line_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample, uint8_t pad,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct kaldi_cell cell;
     uint64_t bytes;
@@ -392,15 +398,16 @@ static int line_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_
     bytes = kaldi_cell_size(&cell, KALDI_AS_LINE) - 1;
     n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
     memset(dst + n, pad, len - n);
-    return kaldi_cell_bytes(w->set, &cell, KALDI_AS_LINE, off, n, dst, d);
+    return kaldi_cell_bytes(rc, w->set, &cell, KALDI_AS_LINE, off, n, dst, d);
 }
 
-static int key_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
-                    uint8_t *dst, struct diag *d)
+static int key_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample, uint8_t pad,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
     size_t bytes = dataset_key(w->ds, sample, key), n;
 
+    (void)rc;
     (void)d;
     n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
     memset(dst + n, pad, len - n);
@@ -409,18 +416,20 @@ static int key_item(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t
     return 0;
 }
 
-static int padded_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int padded_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                       const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                       struct diag *d)
 {
     (void)before;
-    return w->text->item(w, sample, 0, off, len, dst, d);
+    return w->text->item(rc, w, sample, 0, off, len, dst, d);
 }
 
-static int ended_item(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int ended_item(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                      const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
 {
     (void)before;
-    return w->text->item(w, sample, '\n', off, len, dst, d);
+    return w->text->item(rc, w, sample, '\n', off, len, dst, d);
 }
 
 static int lines_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
@@ -432,14 +441,15 @@ static int lines_form(const struct dataset *ds, const struct field *f, const str
     return summed_size(&w, text_of(f)->number, ret);
 }
 
-static int lines_read(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int lines_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
 {
     struct kaldi_work w;
 
     kaldi_work_init(&w, ds, f, sel);
     w.text = text_of(f);
-    return kaldi_read_summed(&w, w.text->number, 1, ended_item, off, len, dst, d);
+    return kaldi_read_summed(rc, &w, w.text->number, 1, ended_item, off, len, dst, d);
 }
 
 static int strings_form(const struct dataset *ds, const struct field *f,
@@ -460,7 +470,7 @@ static int strings_form(const struct dataset *ds, const struct field *f,
     return 0;
 }
 
-static int strings_read(const struct dataset *ds, const struct field *f,
+static int strings_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
@@ -470,7 +480,7 @@ static int strings_read(const struct dataset *ds, const struct field *f,
 
     kaldi_work_init(&w, ds, f, sel);
     w.text = text_of(f);
-    return r < 0 ? r : kaldi_read_even(&w, form.width, padded_item, off, len, dst, d);
+    return r < 0 ? r : kaldi_read_even(rc, &w, form.width, padded_item, off, len, dst, d);
 }
 
 const struct kaldi_text_ops kaldi_line_ops = {{lines_read, lines_form}, count_line, line_item};

@@ -172,7 +172,7 @@ static enum kaldi_table_kind kind_of(const struct source_file *file)
         return ends_in(known->name, ".scp") ? KALDI_SCRIPT : KALDI_ARCHIVE;
     if (ends_in(file->name, ".scp"))
         return KALDI_SCRIPT;
-    if (ends_in(file->name, ".ark") || blob_pread(file->blob, head, len, 0) < 0)
+    if (ends_in(file->name, ".ark") || blob_pread(READ_WAITS, file->blob, head, len, 0) < 0)
         return KALDI_ARCHIVE;
     return !memchr(head, 0, len) && is_script(head, len, len == file->blob->size) ? KALDI_SCRIPT
                                                                                   : KALDI_ARCHIVE;

@@ -244,8 +244,8 @@ static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sam
         kaldi_cell_form(&cell, i, dim);
         bytes = dim[0] * dim[1] * dtype_info(dtype)->bytes;
         for (uint64_t at = 0; at < bytes && r == 0; at += capacity)
-            r = kaldi_cell_array(set, &cell, i, dtype, at, (size_t)min_u64(capacity, bytes - at),
-                                 buffer, d);
+            r = kaldi_cell_array(READ_WAITS, set, &cell, i, dtype, at,
+                                 (size_t)min_u64(capacity, bytes - at), buffer, d);
     }
     return r;
 }

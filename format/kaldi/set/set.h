@@ -73,7 +73,8 @@ struct kaldi_cell {
 
 /* Read bytes of a source, and fail unless they belong to the version that was opened. 0 or -errno
  * with the reason in d. */
-int kaldi_read(const struct blob *blob, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+int kaldi_read(struct read_context *rc, const struct blob *blob, uint64_t off, size_t len,
+               uint8_t *dst, struct diag *d);
 
 /* Find the cell of a sample in a column. 0, or -EBADMSG with the reason in d: the cell cannot be
  * read. */
@@ -85,8 +86,9 @@ unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret
 
 /* Write bytes [off, off + len) of that array, real numbers as dtype. 0 or -errno with the reason in
  * d. */
-int kaldi_cell_array(const struct kaldi_set *set, const struct kaldi_cell *cell, unsigned i,
-                     enum dtype dtype, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
+                     const struct kaldi_cell *cell, unsigned i, enum dtype dtype, uint64_t off,
+                     size_t len, uint8_t *dst, struct diag *d);
 
 /* Ways to show a cell as bytes, each with its size and content. */
 enum kaldi_bytes {
@@ -97,8 +99,9 @@ enum kaldi_bytes {
 };
 
 uint64_t kaldi_cell_size(const struct kaldi_cell *cell, enum kaldi_bytes way);
-int kaldi_cell_bytes(const struct kaldi_set *set, const struct kaldi_cell *cell,
-                     enum kaldi_bytes way, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+int kaldi_cell_bytes(struct read_context *rc, const struct kaldi_set *set,
+                     const struct kaldi_cell *cell, enum kaldi_bytes way, uint64_t off, size_t len,
+                     uint8_t *dst, struct diag *d);
 
 /* The bytes of cell->row.blob that kaldi_cell_array() and kaldi_cell_bytes() read: *ret_len of them
  * from *ret_off on. Reads nothing. */

@@ -43,8 +43,8 @@ int kaldi_work_sums(struct kaldi_work *w, sums_fn *number, struct sums *ret)
     return sums_open(ret, w->set->memo, &key, w->sel, number, w);
 }
 
-int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kaldi_item_fn *item,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+int kaldi_read_summed(struct read_context *rc, struct kaldi_work *w, sums_fn *number, uint64_t unit,
+                      kaldi_item_fn *item, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_SUMS struct sums sums = {0};
     struct sums_pair before, after;
@@ -64,9 +64,10 @@ int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kald
         if (r < 0 || end <= off)
             continue;
         n = (size_t)min_u64(len, end - off);
-        if (!missing_go_on(
-                item(w, kaldi_work_sample(w, place), &before, off - before.size * unit, n, dst, d),
-                &all))
+        if (!missing_go_on(rc,
+                           item(rc, w, kaldi_work_sample(w, place), &before,
+                                off - before.size * unit, n, dst, d),
+                           &all))
             break;
         dst += n;
         off += n;
@@ -75,8 +76,8 @@ int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kald
     return r < 0 ? r : all;
 }
 
-int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, uint64_t off,
-                    size_t len, uint8_t *dst, struct diag *d)
+int kaldi_read_even(struct read_context *rc, struct kaldi_work *w, uint64_t each,
+                    kaldi_item_fn *item, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     int all = 0;
 
@@ -84,7 +85,7 @@ int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, ui
         size_t n = (size_t)min_u64(len, each - off % each);
         uint64_t sample = kaldi_work_sample(w, off / each);
 
-        if (!missing_go_on(item(w, sample, NULL, off % each, n, dst, d), &all))
+        if (!missing_go_on(rc, item(rc, w, sample, NULL, off % each, n, dst, d), &all))
             break;
         dst += n;
         off += n;

@@ -41,17 +41,18 @@ unsigned kaldi_axes(const struct kaldi_column *c, unsigned array);
 int kaldi_work_sums(struct kaldi_work *w, sums_fn *number, struct sums *ret);
 
 /* Write bytes [off, off + len) of one sample's item in the file. */
-typedef int kaldi_item_fn(struct kaldi_work *w, uint64_t sample, const struct sums_pair *before,
-                          uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+typedef int kaldi_item_fn(struct read_context *rc, struct kaldi_work *w, uint64_t sample,
+                          const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                          struct diag *d);
 
 /* Write bytes [off, off + len) of a file that is a sequence of items of differing sizes; unit:
  * bytes of each element that number() counts. 0 or -errno with the reason in d. */
-int kaldi_read_summed(struct kaldi_work *w, sums_fn *number, uint64_t unit, kaldi_item_fn *item,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+int kaldi_read_summed(struct read_context *rc, struct kaldi_work *w, sums_fn *number, uint64_t unit,
+                      kaldi_item_fn *item, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
 /* The same for items of one size, each bytes. */
-int kaldi_read_even(struct kaldi_work *w, uint64_t each, kaldi_item_fn *item, uint64_t off,
-                    size_t len, uint8_t *dst, struct diag *d);
+int kaldi_read_even(struct read_context *rc, struct kaldi_work *w, uint64_t each,
+                    kaldi_item_fn *item, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
 /* ---- ops ---- */
 
@@ -74,8 +75,8 @@ extern const struct kaldi_bytes_ops kaldi_object_ops, kaldi_audio_ops;
 struct kaldi_text_ops {
     struct field_ops ops;
     sums_fn *number;
-    int (*item)(struct kaldi_work *w, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
-                uint8_t *dst, struct diag *d);
+    int (*item)(struct read_context *rc, struct kaldi_work *w, uint64_t sample, uint8_t pad,
+                uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 };
 extern const struct kaldi_text_ops kaldi_line_ops, kaldi_string_ops, kaldi_key_lines_ops,
     kaldi_key_ops;

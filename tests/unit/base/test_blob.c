@@ -10,11 +10,11 @@ static void test_blob_pread__inside__bytes(void **state)
     char buf[8] = "";
 
     (void)state;
-    assert_int_equal(blob_pread(blob, buf, 4, 3), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 4, 3), 0);
     assert_memory_equal(buf, "3456", 4);
-    assert_int_equal(blob_pread(blob, buf, 4, 8), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 4, 8), 0);
     assert_memory_equal(buf, "89\0\0", 4);
-    assert_int_equal(blob_pread(blob, buf, 0, 12), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 0, 12), 0);
 }
 
 static void test_blob_pread__outside__einval(void **state)
@@ -23,12 +23,12 @@ static void test_blob_pread__outside__einval(void **state)
     char buf[16];
 
     (void)state;
-    assert_int_equal(blob_pread(blob, buf, 1, 10), -EINVAL);
-    assert_int_equal(blob_pread(blob, buf, 11, 0), -EINVAL);
-    assert_int_equal(blob_pread(blob, buf, 2, 9), -EINVAL);
-    assert_int_equal(blob_pread(blob, buf, 0, 11), -EINVAL);
-    assert_int_equal(blob_pread(blob, buf, 2, UINT64_MAX), -EINVAL);
-    assert_int_equal(blob_pread(blob, buf, SIZE_MAX, 5), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 1, 10), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 11, 0), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 2, 9), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 0, 11), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 2, UINT64_MAX), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, SIZE_MAX, 5), -EINVAL);
 }
 
 static void test_memory_blob__faults__as_asked(void **state)
@@ -38,9 +38,9 @@ static void test_memory_blob__faults__as_asked(void **state)
     char c;
 
     (void)state;
-    assert_int_equal(blob_pread(blob, &c, 1, 0), 0);
-    assert_int_equal(blob_pread(blob, &c, 1, 0), -EIO);
-    assert_int_equal(blob_pread(blob, &c, 1, 1), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, &c, 1, 0), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, &c, 1, 0), -EIO);
+    assert_int_equal(blob_pread(READ_WAITS, blob, &c, 1, 1), 0);
     assert_int_equal(blob_check(blob), 0);
     faults.stale = true;
     assert_int_equal(blob_check(blob), -ESTALE);
@@ -54,10 +54,10 @@ static void test_blob_read__faults__the_reason_names_file_and_place(void **state
     char c;
 
     (void)state;
-    assert_int_equal(blob_read(blob, &c, 1, 1, &d), 0);
+    assert_int_equal(blob_read(READ_WAITS, blob, &c, 1, 1, &d), 0);
     assert_int_equal(blob_verify(blob, &d), 0);
     assert_false(d.set);
-    assert_int_equal(blob_read(blob, &c, 1, 1, &d), -EIO);
+    assert_int_equal(blob_read(READ_WAITS, blob, &c, 1, 1, &d), -EIO);
     assert_string_equal(d.text, "a file: 1 bytes at 1: Input/output error");
     faults.stale = true;
     assert_int_equal(blob_verify(blob, &changed), -ESTALE);

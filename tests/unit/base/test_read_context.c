@@ -1,5 +1,5 @@
-/* Missing ranges: each is recorded once, up to a limit; helpers of a pool record them for the
- * caller; a waiter is called once, with the first error. */
+/* The read context: each missing range is recorded once, up to a limit; threads record them at
+ * once; a waiter is called once, with the first error. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ struct fixture {
     struct absent absent;
     struct blob_faults faults;
     struct blob *blob[2];
-    struct read_context missing;
+    struct read_context rc;
 };
 
 static int setup(void **state)
@@ -30,7 +30,7 @@ static int setup(void **state)
     f->faults.absent = &f->absent;
     for (size_t i = 0; i < ARRAY_LEN(f->blob); i++)
         f->blob[i] = memory_blob_new("x", "", 0, SIZE, &f->faults);
-    read_context_init(&f->missing, true);
+    read_context_init(&f->rc, true);
     *state = f;
     return f->blob[0] && f->blob[1] ? 0 : -1;
 }
@@ -39,7 +39,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    read_context_release(&f->missing);
+    read_context_release(&f->rc);
     blob_free(f->blob[0]);
     blob_free(f->blob[1]);
     free(f);
@@ -48,15 +48,15 @@ static int teardown(void **state)
 
 static void check_want(const struct fixture *f, size_t i, unsigned blob, uint64_t off, uint64_t len)
 {
-    assert_true(i < f->missing.n);
-    assert_ptr_equal(f->missing.want[i].blob, f->blob[blob]);
-    assert_int_equal(f->missing.want[i].off, off);
-    assert_int_equal(f->missing.want[i].len, len);
+    assert_true(i < f->rc.n);
+    assert_ptr_equal(f->rc.want[i].blob, f->blob[blob]);
+    assert_int_equal(f->rc.want[i].off, off);
+    assert_int_equal(f->rc.want[i].len, len);
 }
 
 static void add(struct fixture *f, unsigned blob, uint64_t off, uint64_t len)
 {
-    assert_int_equal(missing_add(&f->missing, f->blob[blob], off, len), -EAGAIN);
+    assert_int_equal(missing_add(&f->rc, f->blob[blob], off, len), -EAGAIN);
 }
 
 /* ---- collecting ---- */
@@ -68,11 +68,11 @@ static void test_wants__apart__each_noted(void **state)
     add(f, 0, 0, 10);
     add(f, 0, 10 + MISSING_GAP + 1, 20);
     add(f, 1, 0, 30);
-    assert_int_equal(f->missing.n, 3);
+    assert_int_equal(f->rc.n, 3);
     check_want(f, 0, 0, 0, 10);
     check_want(f, 1, 0, 10 + MISSING_GAP + 1, 20);
     check_want(f, 2, 1, 0, 30);
-    assert_int_equal(f->missing.bytes, 60);
+    assert_int_equal(f->rc.bytes, 60);
 }
 
 static void test_wants__near__become_one(void **state)
@@ -85,16 +85,16 @@ static void test_wants__near__become_one(void **state)
     add(f, 0, at + 10, 10);         /* within */
     add(f, 0, at + 100, 50);        /* adjacent */
     add(f, 0, at - MISSING_GAP, 1); /* before */
-    assert_int_equal(f->missing.n, 1);
+    assert_int_equal(f->rc.n, 1);
     check_want(f, 0, 0, at - MISSING_GAP, MISSING_GAP + 150);
     add(f, 1, at, 100);
-    assert_int_equal(f->missing.n, 2);
+    assert_int_equal(f->rc.n, 2);
     add(f, 0, at + 150 + MISSING_GAP, 1); /* after */
     add(f, 1, at - 10, 200);              /* around */
-    assert_int_equal(f->missing.n, 2);
+    assert_int_equal(f->rc.n, 2);
     check_want(f, 0, 0, at - MISSING_GAP, 2 * MISSING_GAP + 151);
     check_want(f, 1, 1, at - 10, 200);
-    assert_int_equal(f->missing.bytes, 2 * MISSING_GAP + 351);
+    assert_int_equal(f->rc.bytes, 2 * MISSING_GAP + 351);
 }
 
 /* However ranges are merged, they contain what was missing, and not much else. */
@@ -107,13 +107,13 @@ static void test_wants__random__all_covered(void **state)
         off[i] = random_below(&rng, UINT64_C(60) << 20);
         add(f, i % 2, off[i], 784);
     }
-    assert_true(f->missing.n < ARRAY_LEN(off) * 3 / 4);
-    assert_true(f->missing.bytes <= ARRAY_LEN(off) * (784 + MISSING_GAP));
+    assert_true(f->rc.n < ARRAY_LEN(off) * 3 / 4);
+    assert_true(f->rc.bytes <= ARRAY_LEN(off) * (784 + MISSING_GAP));
     for (size_t i = 0; i < ARRAY_LEN(off); i++) {
         bool covered = false;
 
-        for (size_t k = 0; k < f->missing.n; k++) {
-            const struct want *want = &f->missing.want[k];
+        for (size_t k = 0; k < f->rc.n; k++) {
+            const struct want *want = &f->rc.want[k];
 
             covered = covered || (want->blob == f->blob[i % 2] && want->off <= off[i] &&
                                   off[i] + 784 <= want->off + want->len);
@@ -130,8 +130,8 @@ static void test_wants__tiny_samples__few_ranges(void **state)
 
     for (size_t i = 0; i < 100000; i++)
         add(f, 0, random_below(&rng, 60000), 1);
-    assert_int_equal(f->missing.n, 1);
-    assert_false(missing_full(&f->missing));
+    assert_int_equal(f->rc.n, 1);
+    assert_false(missing_full(&f->rc));
 }
 
 static void test_wants__ranges_or_bytes__full(void **state)
@@ -139,18 +139,18 @@ static void test_wants__ranges_or_bytes__full(void **state)
     struct fixture *f = *state;
 
     for (uint64_t i = 0; i < MISSING_MAX; i++) {
-        assert_false(missing_full(&f->missing));
+        assert_false(missing_full(&f->rc));
         add(f, 0, i * (MISSING_GAP + 2), 1);
     }
-    assert_true(missing_full(&f->missing));
+    assert_true(missing_full(&f->rc));
     add(f, 1, 0, 1);
-    assert_int_equal(f->missing.n, MISSING_MAX);
-    read_context_release(&f->missing);
-    read_context_init(&f->missing, true);
+    assert_int_equal(f->rc.n, MISSING_MAX);
+    read_context_release(&f->rc);
+    read_context_init(&f->rc, true);
     add(f, 0, 0, MISSING_BYTES - 1);
-    assert_false(missing_full(&f->missing));
+    assert_false(missing_full(&f->rc));
     add(f, 1, 0, 1);
-    assert_true(missing_full(&f->missing));
+    assert_true(missing_full(&f->rc));
 }
 
 static void test_wants__loop__goes_on_until_full(void **state)
@@ -158,33 +158,20 @@ static void test_wants__loop__goes_on_until_full(void **state)
     struct fixture *f = *state;
     int all = 0;
 
-    assert_true(missing_go_on(0, &all));
+    assert_true(missing_go_on(READ_WAITS, 0, &all));
     assert_int_equal(all, 0);
-    assert_false(missing_go_on(-EAGAIN, &all)); /* in a thread that does not collect */
+    assert_false(missing_go_on(READ_WAITS, -EAGAIN, &all)); /* nothing collects */
     assert_int_equal(all, -EAGAIN);
-    missing_set(&f->missing);
     all = 0;
-    assert_true(missing_go_on(-EAGAIN, &all));
-    assert_true(missing_go_on(0, &all));
+    assert_true(missing_go_on(&f->rc, -EAGAIN, &all));
+    assert_true(missing_go_on(&f->rc, 0, &all));
     assert_int_equal(all, -EAGAIN);
-    assert_false(missing_go_on(-EBADMSG, &all));
+    assert_false(missing_go_on(&f->rc, -EBADMSG, &all));
     assert_int_equal(all, -EBADMSG);
     add(f, 0, 0, MISSING_BYTES);
     all = 0;
-    assert_false(missing_go_on(-EAGAIN, &all));
+    assert_false(missing_go_on(&f->rc, -EAGAIN, &all));
     assert_int_equal(all, -EAGAIN);
-    missing_set(NULL);
-}
-
-static void test_wants__set__returns_those_before(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_null(missing_of_thread());
-    assert_null(missing_set(&f->missing));
-    assert_ptr_equal(missing_of_thread(), &f->missing);
-    assert_ptr_equal(missing_set(NULL), &f->missing);
-    assert_null(missing_of_thread());
 }
 
 /* ---- helpers ---- */
@@ -194,31 +181,20 @@ static void want_one(void *ctx, unsigned i)
     struct fixture *f = ctx;
     uint8_t byte;
 
-    assert_ptr_equal(missing_of_thread(), &f->missing);
-    assert_int_equal(blob_pread(f->blob[0], &byte, 1, i * (MISSING_GAP * 4)), -EAGAIN);
+    assert_int_equal(blob_pread(&f->rc, f->blob[0], &byte, 1, i * (MISSING_GAP * 4)), -EAGAIN);
 }
 
-static void look_at_missing(void *ctx, unsigned i)
-{
-    (void)ctx;
-    (void)i;
-    assert_null(missing_of_thread());
-}
-
-static void test_wants__pool__helpers_note_for_caller(void **state)
+static void test_wants__pool__helpers_note_in_one_context(void **state)
 {
     struct fixture *f = *state;
     struct pool *pool = NULL;
 
     assert_int_equal(pool_new(&pool), 0);
     for (unsigned round = 0; round < 20; round++) {
-        missing_set(&f->missing);
         pool_run(pool, 500, want_one, f);
-        missing_set(NULL);
-        assert_int_equal(f->missing.n, 500);
-        read_context_release(&f->missing);
-        read_context_init(&f->missing, true);
-        pool_run(pool, 100, look_at_missing, NULL); /* helpers keep nothing */
+        assert_int_equal(f->rc.n, 500);
+        read_context_release(&f->rc);
+        read_context_init(&f->rc, true);
     }
     pool_free(pool);
 }
@@ -241,17 +217,15 @@ static void test_waiter__fetch__done_once_and_all_here(void **state)
     struct counting c = {.waiter.done = count_done};
     uint8_t bytes[1000];
 
-    missing_set(&f->missing);
-    assert_int_equal(blob_pread(f->blob[0], bytes, 1000, 12345), -EAGAIN);
-    assert_int_equal(blob_pread(f->blob[1], bytes, 1000, 1 << 20), -EAGAIN);
-    missing_fetch(&f->missing, &c.waiter);
+    assert_int_equal(blob_pread(&f->rc, f->blob[0], bytes, 1000, 12345), -EAGAIN);
+    assert_int_equal(blob_pread(&f->rc, f->blob[1], bytes, 1000, 1 << 20), -EAGAIN);
+    missing_fetch(&f->rc, &c.waiter);
     assert_int_equal(c.done, 1);
     assert_int_equal(c.waiter.error, 0);
-    assert_int_equal(f->missing.n, 0);
-    assert_int_equal(f->missing.bytes, 0);
-    assert_int_equal(blob_pread(f->blob[0], bytes, 1000, 12345), 0);
-    assert_int_equal(blob_pread(f->blob[1], bytes, 1000, 1 << 20), 0);
-    missing_set(NULL);
+    assert_int_equal(f->rc.n, 0);
+    assert_int_equal(f->rc.bytes, 0);
+    assert_int_equal(blob_pread(&f->rc, f->blob[0], bytes, 1000, 12345), 0);
+    assert_int_equal(blob_pread(&f->rc, f->blob[1], bytes, 1000, 1 << 20), 0);
 }
 
 static void test_waiter__nothing_wanted__done_at_once(void **state)
@@ -260,11 +234,10 @@ static void test_waiter__nothing_wanted__done_at_once(void **state)
     struct counting c = {.waiter.done = count_done};
     struct blob *here = memory_blob_new("here", "x", 1, 1, NULL);
 
-    missing_fetch(&f->missing, &c.waiter);
+    missing_fetch(&f->rc, &c.waiter);
     assert_int_equal(c.done, 1);
-    assert_int_equal(missing_add(&f->missing, here, 0, 1),
-                     -EAGAIN); /* a blob that fetches nothing */
-    missing_fetch(&f->missing, &c.waiter);
+    assert_int_equal(missing_add(&f->rc, here, 0, 1), -EAGAIN); /* a blob that fetches nothing */
+    missing_fetch(&f->rc, &c.waiter);
     assert_int_equal(c.done, 2);
     assert_int_equal(c.waiter.error, 0);
     blob_free(here);
@@ -298,12 +271,12 @@ static void test_waiter__fetch_again__error_is_gone(void **state)
     f->absent.fail_fetches = 1;
     add(f, 0, 0, 1);
     add(f, 1, 0, 1);
-    missing_fetch(&f->missing, &c.waiter);
+    missing_fetch(&f->rc, &c.waiter);
     assert_int_equal(c.done, 1);
     assert_int_equal(c.waiter.error, -EREMOTEIO);
     assert_diag_has(&c.waiter.reason, "the remote is gone");
     add(f, 0, 0, 1);
-    missing_fetch(&f->missing, &c.waiter);
+    missing_fetch(&f->rc, &c.waiter);
     assert_int_equal(c.done, 2);
     assert_int_equal(c.waiter.error, 0);
     assert_false(c.waiter.reason.set);
@@ -364,8 +337,7 @@ int main(void)
         TEST(test_wants__tiny_samples__few_ranges),
         TEST(test_wants__ranges_or_bytes__full),
         TEST(test_wants__loop__goes_on_until_full),
-        TEST(test_wants__set__returns_those_before),
-        TEST(test_wants__pool__helpers_note_for_caller),
+        TEST(test_wants__pool__helpers_note_in_one_context),
         TEST(test_waiter__fetch__done_once_and_all_here),
         TEST(test_waiter__nothing_wanted__done_at_once),
         TEST(test_waiter__first_error__wins),

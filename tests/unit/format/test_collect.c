@@ -82,25 +82,23 @@ static int read_there(struct file *file, between_fn *between, struct bytes *ret,
 {
     struct waiter waiter = {.done = count_done};
     uint64_t rng = RANDOM_SEED;
-    struct read_context missing;
+    struct read_context rc;
     int r;
 
-    read_context_init(&missing, true);
+    read_context_init(&rc, true);
     for (*ret_trips = 0;; ++*ret_trips) {
-        missing_set(&missing);
-        r = render(file->there, file->kind_there, file->sel, &file->notes.host, ret);
-        missing_set(NULL);
+        r = render(&rc, file->there, file->kind_there, file->sel, &file->notes.host, ret);
         if (r != -EAGAIN)
             break;
-        if (!missing.n || *ret_trips == TRIPS_MOST)
+        if (!rc.n || *ret_trips == TRIPS_MOST)
             fail_msg("%s, %s%s: nothing is wanted, or no end", file->dataset, file->kind->folder,
                      file->kind->suffix);
-        missing_fetch(&missing, &waiter);
+        missing_fetch(&rc, &waiter);
         assert_int_equal(waiter.error, 0);
         if (between)
             between(file, &rng);
     }
-    read_context_release(&missing);
+    read_context_release(&rc);
     return r;
 }
 
@@ -141,7 +139,7 @@ static void check_files(const struct world *here, struct world *there, size_t it
             own.sel.id[1] = ++id; /* so that no file uses the memo's entries of another */
             file.kind_there =
                 find_file_kind(file.there, scope, file.kind->folder, file.kind->suffix);
-            file.result = render(ds, file.kind, file.sel, NULL, &file.want);
+            file.result = render(READ_WAITS, ds, file.kind, file.sel, NULL, &file.want);
             check(&file);
             if (file.result == 0)
                 free(file.want.at);
@@ -303,7 +301,7 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     uint64_t sample[1500], rng = RANDOM_SEED;
     struct list_selection list;
     const struct dataset *ds;
-    struct read_context missing;
+    struct read_context rc;
     struct bytes got;
 
     (void)state;
@@ -316,13 +314,11 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     mixed_init(&list, sample, ARRAY_LEN(sample));
     absent_drop(&there.absent, 256, &rng);
     there.absent.reads = 0;
-    read_context_init(&missing, true);
-    missing_set(&missing);
-    assert_int_equal(
-        render(ds, find_file_kind(ds, SCOPE_BATCHES, "npy", ".label.npy"), &list.sel, NULL, &got),
-        -EAGAIN);
-    missing_set(NULL);
-    read_context_release(&missing);
+    read_context_init(&rc, true);
+    assert_int_equal(render(&rc, ds, find_file_kind(ds, SCOPE_BATCHES, "npy", ".label.npy"),
+                            &list.sel, NULL, &got),
+                     -EAGAIN);
+    read_context_release(&rc);
     assert_true(there.absent.reads <= 2 * ARRAY_LEN(sample));
 }
 
@@ -341,34 +337,32 @@ static void test_collect__more_than_there_is_room_for__checksum_ends(void **stat
     uint64_t rng = 1;
     struct list_selection list;
     struct found found;
-    struct read_context missing;
+    struct read_context rc;
     unsigned trips = 0;
     int r;
 
     (void)state;
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &found), 0);
     in_order_init(&list.sel, 0, 200000);
-    read_context_init(&missing, true);
+    read_context_init(&rc, true);
     layout_init(&l, found.item[0].ds, &list.sel, &notes.host);
     assert_int_equal(encoder_npz.layout(&l, NULL), 0);
     absent_drop(&absent, 256, &rng);
     for (;; trips++) {
-        missing_set(&missing);
-        r = layout_read(&l, 0, sizeof(there), there, NULL);
-        missing_set(NULL);
+        r = layout_read(&rc, &l, 0, sizeof(there), there, NULL);
         if (r != -EAGAIN)
             break;
         assert_true(trips < 10);
-        assert_true(missing.bytes <= MISSING_BYTES + MISSING_GAP);
+        assert_true(rc.bytes <= MISSING_BYTES + MISSING_GAP);
         absent_drop(&absent, 256, &rng);
-        missing_fetch(&missing, &waiter);
+        missing_fetch(&rc, &waiter);
     }
     assert_int_equal(r, 0);
     assert_int_equal(trips, ceil_div(UINT64_C(200000) * 1000, MISSING_BYTES));
     l.host = NULL;
-    assert_int_equal(layout_read(&l, 0, sizeof(here), here, NULL), 0);
+    assert_int_equal(layout_read(READ_WAITS, &l, 0, sizeof(here), here, NULL), 0);
     assert_memory_equal(here, there, sizeof(here));
-    read_context_release(&missing);
+    read_context_release(&rc);
     found_release(&found);
 }
 
@@ -388,8 +382,8 @@ static void check_equal(const struct dataset *a, const struct dataset *b)
             continue;
         other = find_file_kind(b, SCOPE_BATCHES, kind->folder, kind->suffix);
         assert_non_null(other);
-        r = render(a, kind, &list.sel, NULL, &x);
-        assert_int_equal(render(b, other, &list.sel, NULL, &y), r);
+        r = render(READ_WAITS, a, kind, &list.sel, NULL, &x);
+        assert_int_equal(render(READ_WAITS, b, other, &list.sel, NULL, &y), r);
         assert_int_equal(x.len, y.len);
         if (x.len)
             assert_memory_equal(x.at, y.at, x.len);

@@ -81,7 +81,8 @@ static int run_encoders(void)
     for (unsigned i = 0; i < ds->n_folders; i++) {
         for (unsigned k = 0; k < ds->folder[i].n_kinds[SCOPE_BATCHES]; k++) {
             struct bytes bytes;
-            int r = render(ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, NULL, &bytes);
+            int r = render(READ_WAITS, ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, NULL,
+                           &bytes);
 
             if (r < 0)
                 return r;
@@ -163,7 +164,7 @@ static int render_libsvm(const struct libsvm_made *made, const struct selection 
 {
     const struct dataset *ds = libsvm_dataset(made, "all");
 
-    return render(ds, find_file_kind(ds, SCOPE_BATCHES, "npz", ".npz"), sel, NULL, ret);
+    return render(READ_WAITS, ds, find_file_kind(ds, SCOPE_BATCHES, "npz", ".npz"), sel, NULL, ret);
 }
 
 /* The result of a run without a failure. */
@@ -268,7 +269,8 @@ static int render_all(const struct dataset *ds, uint64_t *hash)
             int r;
 
             mixed_init(&list, sample, ARRAY_LEN(sample));
-            r = render(ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, NULL, &bytes);
+            r = render(READ_WAITS, ds, &ds->folder[i].kind[SCOPE_BATCHES][k], &list.sel, NULL,
+                       &bytes);
             if (r < 0)
                 return r;
             hash_up(hash, bytes.at, bytes.len);
@@ -369,7 +371,7 @@ static void check_wide(uint32_t samples, uint32_t rows, uint32_t columns)
         failing_alloc_begin(0);
         n = l.size - l.size / 2;
         n = n < sizeof(buf) ? n : sizeof(buf);
-        assert_int_equal(layout_read(&l, l.size / 2, (size_t)n, buf, NULL), 0);
+        assert_int_equal(layout_read(READ_WAITS, &l, l.size / 2, (size_t)n, buf, NULL), 0);
         if (failing_alloc_largest() > 1 << 20)
             fail_msg("%s: %zu bytes of memory to read 100", names[i], failing_alloc_largest());
     }

@@ -88,7 +88,7 @@ static char *content_of(const struct blob *blob)
     char *text = malloc(blob->size + 1);
 
     assert_non_null(text);
-    assert_int_equal(blob_pread(blob, text, blob->size, 0), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, text, blob->size, 0), 0);
     assert_int_equal(blob_check(blob), 0);
     text[blob->size] = '\0';
     return text;
@@ -352,8 +352,8 @@ static void *read_many(void *arg)
         char want[16], got[16];
         size_t len = (size_t)snprintf(want, sizeof(want), "file %zu", k);
 
-        if (blob_pread(readers->blob[k], got, len, 0) != 0 || memcmp(got, want, len) != 0 ||
-            blob_check(readers->blob[k]) != 0)
+        if (blob_pread(READ_WAITS, readers->blob[k], got, len, 0) != 0 ||
+            memcmp(got, want, len) != 0 || blob_check(readers->blob[k]) != 0)
             atomic_fetch_add(&readers->bad, 1);
     }
     return NULL;
@@ -403,7 +403,7 @@ static void test_lazy__least_recently_used__closed_first(void **state)
         temp_write(*state, name, name, 1);
         blob[i] = open_lazy(f, name);
         if (i == 1) /* a is newer than b now, so c takes b's place */
-            assert_int_equal(blob_pread(blob[0], &byte, 1, 0), 0);
+            assert_int_equal(blob_pread(READ_WAITS, blob[0], &byte, 1, 0), 0);
     }
     for (size_t i = 0; i < ARRAY_LEN(blob); i++) {
         char name[] = {(char)('a' + i), '\0'};
@@ -411,9 +411,9 @@ static void test_lazy__least_recently_used__closed_first(void **state)
         temp_path(*state, name, path);
         assert_int_equal(unlink(path), 0);
     }
-    assert_int_equal(blob_pread(blob[0], &byte, 1, 0), 0);
-    assert_int_equal(blob_pread(blob[2], &byte, 1, 0), 0);
-    assert_int_equal(blob_pread(blob[1], &byte, 1, 0), -ESTALE);
+    assert_int_equal(blob_pread(READ_WAITS, blob[0], &byte, 1, 0), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob[2], &byte, 1, 0), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob[1], &byte, 1, 0), -ESTALE);
     for (size_t i = 0; i < ARRAY_LEN(blob); i++)
         blob_free(blob[i]);
 }
@@ -505,9 +505,9 @@ static void check_altered(const char *folder, void (*alter)(const char *, const 
         other = open_lazy(f, "g");
     alter(folder, path);
     if (closed || alter == alter_truncate)
-        assert_int_equal(blob_pread(blob, buf, 5, 0), -ESTALE);
+        assert_int_equal(blob_pread(READ_WAITS, blob, buf, 5, 0), -ESTALE);
     else
-        assert_int_equal(blob_pread(blob, buf, 5, 0), 0);
+        assert_int_equal(blob_pread(READ_WAITS, blob, buf, 5, 0), 0);
     assert_int_equal(blob_check(blob), -ESTALE);
     if (alter == alter_replace && !closed)
         assert_memory_equal(buf, "hello", 5); /* never the other's bytes */
@@ -544,7 +544,7 @@ static void test_lazy__head_and_identity__as_of_a_local_blob(void **state)
     assert_int_equal(lazy->uid, local->uid);
     assert_memory_equal(&lazy->mtime, &local->mtime, sizeof(lazy->mtime));
     check_content(lazy, "\x1f\x8bhello");
-    assert_int_equal(blob_pread(lazy, &byte, 1, 7), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, lazy, &byte, 1, 7), -EINVAL);
 }
 
 /* ---- commands ---- */
@@ -682,7 +682,8 @@ static void test_command__output__a_blob(void **state)
     assert_string_equal(blob_name(blob), "printf hello |");
     assert_int_equal(blob->size, 5);
     check_content(blob, "hello");
-    assert_int_equal(blob_pread(blob, &byte, 1, 5), -EINVAL); /* the trailer is not shown */
+    assert_int_equal(blob_pread(READ_WAITS, blob, &byte, 1, 5),
+                     -EINVAL); /* the trailer is not shown */
     check_output(f, "true", "");
     check_output(f, "cat; printf done", "done"); /* stdin is empty */
     assert_int_equal(count_entries(*state), 3);
@@ -1000,7 +1001,7 @@ static void test_command__kept_output_removed__made_again(void **state)
     check_content(blob, "hello"); /* open still */
     temp_write(*state, "other", "", 0);
     other = open_lazy(f, "other");
-    assert_int_equal(blob_pread(blob, &byte, 1, 0), -ESTALE);
+    assert_int_equal(blob_pread(READ_WAITS, blob, &byte, 1, 0), -ESTALE);
     check_output(f, "printf x >>count; printf hello", "hello");
     assert_int_equal(count_runs(*state), 2);
 }
@@ -1043,7 +1044,7 @@ static void test_command__large_output__whole(void **state)
     assert_int_equal(
         finish(f, start(f, "head -c 20000000 /dev/zero; printf 'end\\n\\n'"), &blob, NULL), 0);
     assert_int_equal(blob->size, 20000005);
-    assert_int_equal(blob_pread(blob, end, 5, 20000000), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, end, 5, 20000000), 0);
     assert_memory_equal(end, "end\n\n", 5);
     assert_int_equal(blob_check(blob), 0);
 }
@@ -1187,7 +1188,8 @@ static void *run_commands(void *arg)
         snprintf(command, sizeof(command), "printf %s", want);
         if (opener_start(&f->opener.opener, command, &run, NULL) != 0 ||
             opener_poll(&f->opener.opener, run, PATIENCE_MS, &blob, NULL) != 1 ||
-            blob->size != len || blob_pread(blob, got, len, 0) != 0 || memcmp(got, want, len) != 0)
+            blob->size != len || blob_pread(READ_WAITS, blob, got, len, 0) != 0 ||
+            memcmp(got, want, len) != 0)
             bad++;
         blob_free(blob);
         opener_stop(&f->opener.opener, run);

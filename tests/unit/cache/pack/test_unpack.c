@@ -97,10 +97,11 @@ static void check_content(struct blob *blob, const void *want, size_t len)
     AUTO_FREE uint8_t *got = malloc(len ? len : 1);
 
     assert_int_equal(blob->size, len);
-    assert_int_equal(blob_pread(blob, got, len, 0), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, got, len, 0), 0);
     assert_memory_equal(got, want, len);
     assert_int_equal(blob_check(blob), 0);
-    assert_int_equal(blob_pread(blob, got, 1, len), -EINVAL); /* the trailer is not shown */
+    assert_int_equal(blob_pread(READ_WAITS, blob, got, 1, len),
+                     -EINVAL); /* the trailer is not shown */
 }
 
 /* The path of the one file in folder/cache/unpacked whose name has that many letters. */
@@ -553,7 +554,7 @@ static void *unpack_thread(void *arg)
     struct blob *blob = NULL;
     uint8_t byte = 0;
     intptr_t bad = unpack_file(arg, &blob, NULL) < 0 || blob->size != 2000000 ||
-                   blob_pread(blob, &byte, 1, 1999999) < 0 || byte != 'x';
+                   blob_pread(READ_WAITS, blob, &byte, 1, 1999999) < 0 || byte != 'x';
 
     blob_free(blob);
     return (void *)bad;

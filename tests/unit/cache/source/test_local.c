@@ -40,7 +40,7 @@ static void check_read(const struct blob *blob, const char *want)
     char buf[64];
 
     assert_int_equal(blob->size, strlen(want));
-    assert_int_equal(blob_pread(blob, buf, strlen(want), 0), 0);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, strlen(want), 0), 0);
     assert_memory_equal(buf, want, strlen(want));
 }
 
@@ -55,7 +55,7 @@ static void test_local__untouched__bytes(void **state)
     assert_string_equal(blob_name(blob), "f");
     check_read(blob, "hello");
     assert_int_equal(blob_check(blob), 0);
-    assert_int_equal(blob_pread(blob, buf, 1, 5), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 1, 5), -EINVAL);
 }
 
 static void test_local__truncated__estale(void **state)
@@ -68,7 +68,7 @@ static void test_local__truncated__estale(void **state)
     blob = open_blob(folder, "f");
     temp_path(folder, "f", path);
     assert_int_equal(truncate(path, 3), 0);
-    assert_int_equal(blob_pread(blob, buf, 5, 0), -ESTALE);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 5, 0), -ESTALE);
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
@@ -179,7 +179,7 @@ static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
     temp_path(folder, "f", path);
     assert_int_equal(local_blob_new(open(path, O_RDONLY), "f", 3, false, &blob), 0);
     check_read(blob, "hel");
-    assert_int_equal(blob_pread(blob, buf, 4, 0), -EINVAL);
+    assert_int_equal(blob_pread(READ_WAITS, blob, buf, 4, 0), -EINVAL);
     assert_int_equal(blob_check(blob), 0);
 }
 

@@ -45,7 +45,7 @@ static void open_usual(struct stage_fixture *f, const char *folder)
 static int read_error(const struct blob *blob, uint64_t off, size_t len, struct diag *d)
 {
     uint8_t *buf = malloc(len);
-    int r = blob_read(blob, buf, len, off, d);
+    int r = blob_read(READ_WAITS, blob, buf, len, off, d);
 
     if (r == 0)
         assert_memory_equal(buf, content + off, len);
@@ -119,24 +119,22 @@ static void test_read__other_version__fetched_anew(void **state)
 static void test_wants__scattered_reads__one_round(void **state)
 {
     struct stage_fixture f;
-    struct read_context missing;
+    struct read_context rc;
     struct event event;
     uint8_t buf[100];
 
     open_usual(&f, *state);
-    read_context_init(&missing, true);
-    missing_set(&missing);
+    read_context_init(&rc, true);
     for (uint64_t i = 0; i < 300; i += 30)
-        assert_int_equal(blob_pread(f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
+        assert_int_equal(blob_pread(&rc, f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
     event_init(&event);
-    missing_fetch(&missing, &event.waiter);
+    missing_fetch(&rc, &event.waiter);
     assert_int_equal(event_wait(&event), 0);
     for (uint64_t i = 0; i < 300; i += 30) {
-        assert_int_equal(blob_pread(f.blob, buf, sizeof(buf), i * BLOCK + 50), 0);
+        assert_int_equal(blob_pread(&rc, f.blob, buf, sizeof(buf), i * BLOCK + 50), 0);
         assert_memory_equal(buf, content + i * BLOCK + 50, sizeof(buf));
     }
-    missing_set(NULL);
-    read_context_release(&missing);
+    read_context_release(&rc);
     assert_int_equal(fake_given(f.fake), 10 * BLOCK);
     assert_int_equal(fake_most_at_once(f.fake) <= 4, true);
     stage_fixture_close(&f);
@@ -440,7 +438,7 @@ static void *read_one(void *arg)
     struct reader *reader = arg;
     uint8_t byte;
 
-    reader->result = blob_pread(reader->blob, &byte, 1, 0);
+    reader->result = blob_pread(READ_WAITS, reader->blob, &byte, 1, 0);
     return NULL;
 }
 
@@ -588,26 +586,24 @@ static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
 static void test_keep__once__drops_what_was_used(void **state)
 {
     struct stage_options options = stage_fixture_options();
-    struct read_context missing;
+    struct read_context rc;
     struct stage_fixture f;
 
     options.keep = STAGE_ONCE;
     open_fixture(&f, *state, &options, NULL, NULL);
-    read_context_init(&missing, false);
-    missing.uses = true;
+    read_context_init(&rc, false);
+    rc.uses = true;
     for (unsigned epoch = 0; epoch < 2; epoch++) {
         for (uint64_t at = 0; at < SIZE; at += 1000) {
-            missing_set(&missing);
-            stage_fixture_read(&f, at, (size_t)min_u64(1000, SIZE - at));
-            missing_set(NULL);
-            missing_use(&missing, MISSING_USED);
+            stage_fixture_read_in(&rc, &f, at, (size_t)min_u64(1000, SIZE - at));
+            missing_use(&rc, MISSING_USED);
         }
         assert_int_equal(f.counters->staged_bytes, 0);
         assert_int_equal(f.counters->evictions, 301 * (epoch + 1));
     }
     assert_int_equal(fake_given(f.fake), 2 * SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
-    read_context_release(&missing);
+    read_context_release(&rc);
     stage_fixture_close(&f);
 }
 
@@ -662,20 +658,18 @@ static void test_share__two_stages__each_block_once(void **state)
 static void test_share__one_drops__the_other_sees_it(void **state)
 {
     struct stage_options once = stage_fixture_options(), pin = stage_fixture_options();
-    struct read_context missing;
+    struct read_context rc;
     struct stage_fixture a, b;
 
     once.keep = STAGE_ONCE;
     open_fixture(&a, *state, &pin, NULL, NULL);
     open_fixture(&b, *state, &once, NULL, NULL);
     stage_fixture_read(&a, 0, SIZE);
-    read_context_init(&missing, false);
-    missing.uses = true;
-    missing_set(&missing);
-    stage_fixture_read(&b, 0, SIZE);
-    missing_set(NULL);
-    missing_use(&missing, MISSING_USED);
-    read_context_release(&missing);
+    read_context_init(&rc, false);
+    rc.uses = true;
+    stage_fixture_read_in(&rc, &b, 0, SIZE);
+    missing_use(&rc, MISSING_USED);
+    read_context_release(&rc);
     assert_int_equal(b.counters->evictions, 301);
     stage_fixture_read(&a, 0, SIZE);
     assert_int_equal(fake_given(a.fake), 2 * SIZE);
@@ -754,15 +748,13 @@ static void claim(int fd, uint64_t block)
 /* Read and use, so that keep=once drops. */
 static void use(const struct stage_fixture *f, uint64_t off, size_t len)
 {
-    struct read_context missing;
+    struct read_context rc;
 
-    read_context_init(&missing, false);
-    missing.uses = true;
-    missing_set(&missing);
-    stage_fixture_read(f, off, len);
-    missing_set(NULL);
-    missing_use(&missing, MISSING_USED);
-    read_context_release(&missing);
+    read_context_init(&rc, false);
+    rc.uses = true;
+    stage_fixture_read_in(&rc, f, off, len);
+    missing_use(&rc, MISSING_USED);
+    read_context_release(&rc);
 }
 
 /* A bad block cannot be dropped because another process has claimed it. Then a count of drops that
@@ -770,7 +762,7 @@ static void use(const struct stage_fixture *f, uint64_t off, size_t len)
 static void test_bad__claimed__drops_of_others_are_seen(void **state)
 {
     struct stage_options once = stage_fixture_options();
-    struct read_context missing;
+    struct read_context rc;
     struct stage_fixture a, b;
     uint8_t byte = 0;
     int fd;
@@ -785,12 +777,10 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
     assert_int_equal(pwrite(fd, "junk", 4, (off_t)(DATA + 100 * BLOCK)), 4);
     use(&b, 7 * BLOCK, BLOCK);
     assert_int_equal(b.counters->evictions, 1);
-    read_context_init(&missing, true);
-    missing_set(&missing);
-    assert_int_equal(blob_pread(a.blob, &byte, 1, 100 * BLOCK), -EAGAIN);
+    read_context_init(&rc, true);
+    assert_int_equal(blob_pread(&rc, a.blob, &byte, 1, 100 * BLOCK), -EAGAIN);
     assert_int_equal(a.counters->bad_blocks, 1);
-    missing_set(NULL);
-    read_context_release(&missing);
+    read_context_release(&rc);
     stage_fixture_read(&a, 7 * BLOCK, BLOCK);
     close(fd);
     stage_fixture_read(&a, 100 * BLOCK, BLOCK);
@@ -821,7 +811,7 @@ static void test_read_many__dropped_meanwhile__read_again(void **state)
         if (round == 1)
             for (size_t i = 0; i < ARRAY_LEN(pieces); i += 7)
                 use(&b, pieces[i].off / BLOCK * BLOCK, BLOCK);
-        assert_int_equal(blob_read_many(a.blob, pieces, ARRAY_LEN(pieces), &d), 0);
+        assert_int_equal(blob_read_many(READ_WAITS, a.blob, pieces, ARRAY_LEN(pieces), &d), 0);
         for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
             assert_memory_equal(buf[i], content + pieces[i].off, sizeof(buf[i]));
         assert_int_equal(a.counters->served_bytes - served, sizeof(buf));
@@ -830,7 +820,7 @@ static void test_read_many__dropped_meanwhile__read_again(void **state)
     }
     assert_true(b.counters->evictions > 0 && fake_given(a.fake) > SIZE);
     pieces[49].off = SIZE;
-    assert_int_equal(blob_read_many(a.blob, pieces, ARRAY_LEN(pieces), &d), -EINVAL);
+    assert_int_equal(blob_read_many(READ_WAITS, a.blob, pieces, ARRAY_LEN(pieces), &d), -EINVAL);
     stage_fixture_close(&b);
     stage_fixture_close(&a);
 }
@@ -1077,10 +1067,10 @@ static void test_rest__child_goes_on(void **state)
     child = fork();
     if (!child) {
         uint8_t buf[100];
-        int r = blob_pread(f.blob, buf, sizeof(buf), 100 * BLOCK);
+        int r = blob_pread(READ_WAITS, f.blob, buf, sizeof(buf), 100 * BLOCK);
 
         if (r == 0 && memcmp(buf, content + 100 * BLOCK, sizeof(buf)) == 0)
-            r = blob_pread(f.blob, buf, sizeof(buf), 0);
+            r = blob_pread(READ_WAITS, f.blob, buf, sizeof(buf), 0);
         _exit(r != 0 || memcmp(buf, content, sizeof(buf)) != 0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

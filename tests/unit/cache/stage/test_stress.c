@@ -262,14 +262,14 @@ static void slot_leave(struct slot *slot)
 
 /* ---- readers ---- */
 
-static int fetch_and_wait(struct read_context *missing)
+static int fetch_and_wait(struct read_context *rc)
 {
     static _Atomic unsigned number;
     struct event event;
 
     event_init(&event);
     event.waiter.ahead = atomic_fetch_add(&number, 1) % 4 == 0;
-    missing_fetch(missing, &event.waiter);
+    missing_fetch(rc, &event.waiter);
     return event_wait(&event);
 }
 
@@ -277,23 +277,21 @@ static int fetch_and_wait(struct read_context *missing)
 static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, uint64_t off,
                            bool collects, bool uses)
 {
-    struct read_context missing, *before;
+    struct read_context rc;
     int r = -EAGAIN;
 
     for (unsigned round = 0; r == -EAGAIN; round++) {
-        read_context_init(&missing, collects && round < 20);
-        missing.uses = uses;
-        missing.again = round > 0;
-        before = missing_set(&missing);
-        r = blob_pread(blob, buf, len, off);
-        missing_set(before);
-        missing_use(&missing, r == 0 ? MISSING_USED : MISSING_UNUSED);
+        read_context_init(&rc, collects && round < 20);
+        rc.uses = uses;
+        rc.again = round > 0;
+        r = blob_pread(&rc, blob, buf, len, off);
+        missing_use(&rc, r == 0 ? MISSING_USED : MISSING_UNUSED);
         if (r == -EAGAIN) {
-            int error = fetch_and_wait(&missing);
+            int error = fetch_and_wait(&rc);
 
             r = error < 0 ? error : r;
         }
-        read_context_release(&missing);
+        read_context_release(&rc);
     }
     return r;
 }

@@ -98,20 +98,16 @@ static bool read_file(const struct dataset *ds, const struct file_kind *kind,
                       const struct selection *sel, struct ranges *ret)
 {
     struct bytes got = {0};
-    struct read_context missing;
+    struct read_context rc;
     int r;
 
     ret->n = 0;
-    read_context_init(&missing, false);
-    missing.uses = true;
-    missing_set(&missing);
-    r = render(ds, kind, sel, NULL, &got);
-    missing_set(NULL);
-    for (size_t i = 0; i < missing.n_used; i++)
-        ranges_add(ret,
-                   &(struct extent){missing.used[i].blob, missing.used[i].off, missing.used[i].len},
-                   1);
-    read_context_release(&missing);
+    read_context_init(&rc, false);
+    rc.uses = true;
+    r = render(&rc, ds, kind, sel, NULL, &got);
+    for (size_t i = 0; i < rc.n_used; i++)
+        ranges_add(ret, &(struct extent){rc.used[i].blob, rc.used[i].off, rc.used[i].len}, 1);
+    read_context_release(&rc);
     free(got.at);
     return r == 0;
 }

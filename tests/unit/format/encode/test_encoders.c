@@ -262,7 +262,7 @@ static void check_file(const struct dataset *ds, const struct file_kind *kind,
 {
     struct bytes whole;
 
-    assert_int_equal(render(ds, kind, sel, NULL, &whole), 0);
+    assert_int_equal(render(READ_WAITS, ds, kind, sel, NULL, &whole), 0);
     check_content(ds, kind, sel, &whole);
     if (!ranges_agree(ds, kind, sel, &whole, ranges))
         fail_msg("%s of %d samples: a range differs", kind->suffix, (int)sel->count);
@@ -434,7 +434,8 @@ static void check_header(uint8_t type, unsigned axes, const uint32_t *dim, bool 
     assert_non_null(kind);
     one_sample_init(&one, 0);
     list_selection_init(&list, sample, count);
-    assert_int_equal(render(found.item[0].ds, kind, single ? &one.sel : &list.sel, NULL, &got), 0);
+    assert_int_equal(
+        render(READ_WAITS, found.item[0].ds, kind, single ? &one.sel : &list.sel, NULL, &got), 0);
     assert_true(got.len >= 128);
     assert_memory_equal(got.at, "\x93NUMPY\x01\x00v\x00", 10);
     assert_memory_equal(got.at + 10, want, strlen(want));
@@ -484,7 +485,7 @@ static void test_npy__headers_of_every_length__padded_as_the_model(void **state)
         kind = find_file_kind(found.item[0].ds, SCOPE_BATCHES, "npy", ".image.npy");
         for (uint64_t n = 0; n <= 2; n++) {
             list_selection_init(&list, sample, n);
-            assert_int_equal(render(found.item[0].ds, kind, &list.sel, NULL, &got), 0);
+            assert_int_equal(render(READ_WAITS, found.item[0].ds, kind, &list.sel, NULL, &got), 0);
             check_npy(found.item[0].ds, kind->field, &list.sel, &got);
             free(got.at);
         }
@@ -509,12 +510,12 @@ static void test_cls__values_of_both_signs__text(void **state)
     kind = find_file_kind(found.item[0].ds, SCOPE_BATCHES, "png", ".label.cls");
     assert_non_null(kind);
     list_selection_init(&list, all, 3);
-    assert_int_equal(render(found.item[0].ds, kind, &list.sel, NULL, &got), 0);
+    assert_int_equal(render(READ_WAITS, found.item[0].ds, kind, &list.sel, NULL, &got), 0);
     assert_int_equal(got.len, 36);
     assert_memory_equal(got.at, "-2147483648\n 2147483647\n          5\n", 36);
     free(got.at);
     one_sample_init(&one, 2);
-    assert_int_equal(render(found.item[0].ds, kind, &one.sel, NULL, &got), 0);
+    assert_int_equal(render(READ_WAITS, found.item[0].ds, kind, &one.sel, NULL, &got), 0);
     assert_int_equal(got.len, 12);
     assert_memory_equal(got.at, "5\n\n\n\n\n\n\n\n\n\n\n", 12);
     free(got.at);
@@ -622,11 +623,11 @@ static void check_host(const struct dataset *ds, const char *encoder, const char
 
     assert_non_null(kind);
     list_selection_init(&list, all, 5);
-    assert_int_equal(render(ds, kind, &list.sel, NULL, &plain), 0);
-    assert_int_equal(render(ds, kind, &list.sel, &t.host, &first), 0);
+    assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, NULL, &plain), 0);
+    assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, &t.host, &first), 0);
     assert_int_equal(t.remembered, slots);
     t.recalled = 0;
-    assert_int_equal(render(ds, kind, &list.sel, &t.host, &second), 0);
+    assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, &t.host, &second), 0);
     assert_int_equal(t.remembered, slots);
     if (slots)
         assert_true(t.recalled >= slots);
@@ -636,7 +637,7 @@ static void check_host(const struct dataset *ds, const char *encoder, const char
     free(first.at);
     free(second.at);
     t = (struct test_host){.host = {test_recall, test_remember, test_cancelled}, .cancel_after = 1};
-    assert_int_equal(render(ds, kind, &list.sel, &t.host, &first), slots ? -EINTR : 0);
+    assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, &t.host, &first), slots ? -EINTR : 0);
     if (!slots)
         free(first.at);
     assert_int_equal(t.remembered, 0);
@@ -684,7 +685,7 @@ static void test_encoders__read_fails__that_error_and_then_right_again(void **st
 
                 faults.reads = 0;
                 faults.fail_read = n;
-                r = render(ds, kind, &list.sel, NULL, &got);
+                r = render(READ_WAITS, ds, kind, &list.sel, NULL, &got);
                 if (faults.reads < n) {
                     assert_int_equal(r, 0);
                     check_content(ds, kind, &list.sel, &got);
@@ -714,7 +715,7 @@ static void test_one_hot__label_outside__ebadmsg(void **state)
     one_sample_init(&one, 1);
     layout_init(&l, found.item[0].ds, &one.sel, NULL);
     assert_int_equal(kind->encoder->layout(&l, kind), 0);
-    assert_int_equal(layout_read(&l, 0, (size_t)l.size, buf, &d), -EBADMSG);
+    assert_int_equal(layout_read(READ_WAITS, &l, 0, (size_t)l.size, buf, &d), -EBADMSG);
     assert_diag_has(&d, "d/l-labels: label of sample 1: want 0 to 3, found 7");
     layout_release(&l);
     found_release(&found);

@@ -36,7 +36,7 @@ struct member {
 static void zip_read(struct zip *z, uint64_t off, size_t len, uint8_t *ret)
 {
     assert_true(off <= z->layout.size && len <= z->layout.size - off);
-    assert_int_equal(layout_read(&z->layout, off, len, ret, NULL), 0);
+    assert_int_equal(layout_read(READ_WAITS, &z->layout, off, len, ret, NULL), 0);
 }
 
 /* Start from the end record, which has no comment. */
@@ -327,7 +327,7 @@ static double share_read(unsigned i)
     return (double)progress.at[i] / (double)progress.size[i];
 }
 
-static int read_and_note(const struct dataset *ds, const struct field *f,
+static int read_and_note(struct read_context *rc, const struct dataset *ds, const struct field *f,
                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                          struct diag *d)
 {
@@ -337,7 +337,7 @@ static int read_and_note(const struct dataset *ds, const struct field *f,
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (progress.size[i] && share_read(own) - share_read(i) > progress.apart)
             progress.apart = share_read(own) - share_read(i);
-    return field_as_stored.read(ds, f, sel, off, len, dst, d);
+    return field_as_stored.read(rc, ds, f, sel, off, len, dst, d);
 }
 
 /* Arrays that share rows are read side by side, so that each row is decoded once. */
@@ -368,7 +368,7 @@ static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
             progress.size[i] = sel.count * ds->field[i].item_bytes;
     layout_init(&l, ds, &sel, &host);
     assert_int_equal(kind->encoder->layout(&l, kind), 0);
-    assert_int_equal(layout_read(&l, 0, sizeof(header), header, NULL), 0);
+    assert_int_equal(layout_read(READ_WAITS, &l, 0, sizeof(header), header, NULL), 0);
     assert_true(progress.apart < 0.1); /* a step of the larger field is a 19th of it */
     for (unsigned i = 0; i < ds->n_fields; i++)
         assert_int_equal(progress.at[i], progress.size[i]);

@@ -240,7 +240,7 @@ static void check_files(const struct dataset *ds, const struct selection *sel, u
             if (kind->field && !strcmp(kind->field->name, "x") &&
                 kind->field->item_bytes * sel->count > 2 << 20)
                 continue;
-            assert_int_equal(render(ds, kind, sel, NULL, &whole), 0);
+            assert_int_equal(render(READ_WAITS, ds, kind, sel, NULL, &whole), 0);
             if (!ranges_agree(ds, kind, sel, &whole, ranges))
                 fail_msg("%s", kind->suffix);
             free(whole.at);
@@ -416,7 +416,7 @@ static void check_parts(const struct dataset *ds, const struct blob *const *blob
     for (size_t i = 0; i < n; i++) {
         uint8_t *bytes = malloc(blob[i]->size + 1);
 
-        assert_int_equal(blob_pread(blob[i], bytes, blob[i]->size, 0), 0);
+        assert_int_equal(blob_pread(READ_WAITS, blob[i], bytes, blob[i]->size, 0), 0);
         text[i] = bytes;
         total += blob[i]->size;
     }

@@ -69,7 +69,7 @@ static void check_differing(const struct dataset *ds, const struct file_kind *ki
     layout_init(&l, ds, &list.sel, NULL);
     r = kind->encoder->layout(&l, kind);
     if (r == 0)
-        r = layout_read(&l, l.size - 1, 1, &byte, &d);
+        r = layout_read(READ_WAITS, &l, l.size - 1, 1, &byte, &d);
     if (r != -EDOM)
         fail_msg("%s: %d", kind->suffix, r);
     assert_diag_has(&d, "columns, as others of the batch have, found");
@@ -90,7 +90,7 @@ static void check_file(const struct dataset *ds, const struct selection *sel,
         check_differing(ds, kind, sel);
         return;
     }
-    r = render(ds, kind, sel, NULL, &whole);
+    r = render(READ_WAITS, ds, kind, sel, NULL, &whole);
     if (r < 0)
         fail_msg("%s of %s: %d, %s", want->suffix, want->encoder, r, ds->note.text);
     if (!kaldi_model_unpack(want->encoder, &whole, &found) || found.len != want->bytes.len ||
@@ -769,7 +769,7 @@ static void check_bad(const struct dataset *ds, uint64_t bad, const char *reason
                 layout_init(&l, ds, scope == SCOPE_SAMPLES ? &one.sel : &list.sel, NULL);
                 r = kind->encoder->layout(&l, kind);
                 if (r == 0)
-                    r = layout_read(&l, l.size - 1, 1, &byte, &d);
+                    r = layout_read(READ_WAITS, &l, l.size - 1, 1, &byte, &d);
                 if (r != -EBADMSG)
                     fail_msg("%s: %d", kind->suffix, r);
                 assert_diag_has(&d, reason);
@@ -958,8 +958,8 @@ static int read_some(const struct dataset *ds, const struct file_kind *kind,
     *ret_len = (size_t)min_u64(capacity, l.size);
     *ret_whole = *ret_len == l.size;
     if (l.size > capacity)
-        layout_read(&l, l.size - capacity, capacity, buf, NULL);
-    return layout_read(&l, 0, *ret_len, buf, NULL);
+        layout_read(READ_WAITS, &l, l.size - capacity, capacity, buf, NULL);
+    return layout_read(READ_WAITS, &l, 0, *ret_len, buf, NULL);
 }
 
 /* Are the bytes a matrix or vector as Kaldi writes it, and nothing else? */
@@ -1059,7 +1059,7 @@ static void render_raw(const struct kaldi_folder *folder, bool scp, struct text 
         int r;
 
         sample_init(&one, i);
-        r = render(ds, kind, &one.sel, NULL, &bytes);
+        r = render(READ_WAITS, ds, kind, &one.sel, NULL, &bytes);
         text_add(ret, "%d:", r);
         if (r == 0)
             kaldi_put(ret, bytes.at, bytes.len);
@@ -1213,7 +1213,7 @@ static void test_kaldi__file_changed__estale(void **state)
                 struct bytes found = {0};
 
                 mixed_init(&list, sample, 2 + scp);
-                if (render(ds, kind, &list.sel, NULL, &found) != (reads ? -ESTALE : 0))
+                if (render(READ_WAITS, ds, kind, &list.sel, NULL, &found) != (reads ? -ESTALE : 0))
                     fail_msg("%s", kind->suffix);
                 free(found.at);
             }
