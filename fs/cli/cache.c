@@ -334,7 +334,7 @@ static const struct verb verbs[] = {
     {"prune", "otan", prune},
 };
 
-static int run(const struct cache_call *call)
+static int run_verb(const struct cache_call *call)
 {
     AUTO(cache_folder_release) struct cache_folder cache = {0};
     AUTO_INVENTORY struct inventory inventory = {0};
@@ -418,7 +418,7 @@ static int fail_unknown(const char *word)
                 guess.name ? guess.name : "", guess.name ? "'?)" : "");
 }
 
-int command_cache(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct cache_call call = {.older_than = UINT64_MAX, .to = UINT64_MAX};
     int code;
@@ -433,5 +433,7 @@ int command_cache(int argc, char **argv)
     if (!call.verb)
         return fail_unknown(argc > 1 ? argv[1] : "");
     code = parse_options(argc - 1, argv + 1, &call);
-    return code == EXIT_DONE ? run(&call) : code;
+    return code == EXIT_DONE ? run_verb(&call) : code;
 }
+
+const struct command command_cache = {"cache", run, "cache  list|verify|prune [DIR]"};

@@ -1,5 +1,4 @@
-/* The commands of epochfs. Each takes its arguments, beginning with its own name, and returns the
- * exit code of the program. */
+/* The commands of epochfs, and what they share. fs/cli/main.c lists them. */
 #ifndef EPOCHFS_FS_CLI_COMMANDS_H
 #define EPOCHFS_FS_CLI_COMMANDS_H
 
@@ -13,14 +12,14 @@
 
 enum exit_code { EXIT_DONE, EXIT_USAGE, EXIT_SOURCE, EXIT_MOUNT, EXIT_CACHE };
 
-int command_mount(int argc, char **argv);
+struct command {
+    const char *name;
+    /* Takes its arguments, beginning with its own name. Returns the exit code of the program. */
+    int (*run)(int argc, char **argv);
+    const char *usage; /* for the help of epochfs */
+};
+
 int command_mount_helper(int argc, char **argv); /* mount.epochfs: called by mount(8) */
-int command_umount(int argc, char **argv);
-int command_info(int argc, char **argv);
-int command_plan(int argc, char **argv);
-int command_stage(int argc, char **argv);
-int command_status(int argc, char **argv);
-int command_cache(int argc, char **argv);
 
 /* What a command takes besides --help: flags, with or without values, -o, and one word. */
 struct command_line {

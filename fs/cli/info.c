@@ -254,7 +254,7 @@ static int show(const struct info_call *call, const struct options *options)
     return call->check ? check_catalog(catalog) : EXIT_DONE;
 }
 
-int command_info(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct info_call call = {0};
@@ -272,3 +272,5 @@ int command_info(int argc, char **argv)
     log_set_level(options.log_level);
     return show(&call, &options);
 }
+
+const struct command command_info = {"info", run, "info   [--json] [--check] [-o OPTIONS] SOURCE"};

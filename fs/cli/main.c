@@ -10,22 +10,12 @@
 #include "fs/cli/arguments.h"
 #include "fs/cli/commands.h"
 
-struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *help;
-};
+extern const struct command command_mount, command_umount, command_info, command_plan,
+    command_stage, command_status, command_cache;
 
-static const struct command commands[] = {
-    {"mount", command_mount, "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"},
-    {"umount", command_umount, "umount MOUNTPOINT"},
-    {"info", command_info, "info   [--json] [--check] [-o OPTIONS] SOURCE"},
-    {"plan", command_plan,
-     "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
-     "                      [-o OPTIONS] SOURCE"},
-    {"stage", command_stage, "stage  [--check] [--progress] [-o OPTIONS] SOURCE"},
-    {"status", command_status, "status [--json] [--watch] MOUNTPOINT"},
-    {"cache", command_cache, "cache  list|verify|prune [DIR]"},
+static const struct command *const commands[] = {
+    &command_mount, &command_umount, &command_info,  &command_plan,
+    &command_stage, &command_status, &command_cache,
 };
 
 static void print_help(FILE *out)
@@ -34,7 +24,7 @@ static void print_help(FILE *out)
           "batch, in a reproducible shuffled order that is part of the path.\n\n",
           out);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i].help);
+        fprintf(out, "%s epochfs %s\n", i ? "      " : "usage:", commands[i]->usage);
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
           "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL: http://, https://,\n"
           "s3://bucket/prefix. It holds IDX data (MNIST and its relatives), libsvm text or\n"
@@ -65,7 +55,7 @@ static int fail_unknown(const char *word)
 
     guess_init(&guess, word);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        guess_at(&guess, commands[i].name);
+        guess_at(&guess, commands[i]->name);
     for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
         guess_at(&guess, synonyms[i].word);
     guess_at(&guess, "--help");
@@ -78,8 +68,8 @@ static int fail_unknown(const char *word)
 static int run_command(int argc, char **argv, const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (!strcmp(name, commands[i].name))
-            return commands[i].run(argc, argv);
+        if (!strcmp(name, commands[i]->name))
+            return commands[i]->run(argc, argv);
     return fail_unknown(name);
 }
 

@@ -392,10 +392,12 @@ static int run_mount(int argc, char **argv, const char *letters, bool helper)
     return code == EXIT_DONE ? mount_source(&call, &options) : code;
 }
 
-int command_mount(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     return run_mount(argc, argv, "fho:", false);
 }
+
+const struct command command_mount = {"mount", run, "mount  [-f] [-o OPTIONS] SOURCE MOUNTPOINT"};
 
 int command_mount_helper(int argc, char **argv)
 {

@@ -369,7 +369,7 @@ static int parse_seconds(const char *value, double *ret, struct diag *d)
     return 0;
 }
 
-int command_plan(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct plan_call call = {.compute = -1, .epochs = EPOCHS};
@@ -400,3 +400,8 @@ int command_plan(int argc, char **argv)
     log_set_level(options.log_level);
     return plan_source(&call, &options);
 }
+
+const struct command command_plan = {
+    "plan", run,
+    "plan   [--json] [--rate=SIZE] [--compute=SECONDS] [--epochs=N]\n"
+    "                      [-o OPTIONS] SOURCE"};

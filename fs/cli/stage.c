@@ -297,7 +297,7 @@ static int stage_source(const struct stage_call *call, struct options *options)
     return call->check ? check(&s) : fill(&s);
 }
 
-int command_stage(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     AUTO_OPTIONS struct options options;
     struct stage_call call = {0};
@@ -313,3 +313,6 @@ int command_stage(int argc, char **argv)
     code = parse_command(argc, argv, &line, &call.source);
     return code >= 0 ? code : stage_source(&call, &options);
 }
+
+const struct command command_stage = {"stage", run,
+                                      "stage  [--check] [--progress] [-o OPTIONS] SOURCE"};

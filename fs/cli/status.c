@@ -189,7 +189,7 @@ static int watch(struct status_call *call)
     return mounts_find(call->path, NULL) ? code : say_gone(call);
 }
 
-int command_status(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct status_call call = {0};
     const struct command_line line = {"status",
@@ -211,3 +211,5 @@ int command_status(int argc, char **argv)
     status_lines_release(&call.shown);
     return code;
 }
+
+const struct command command_status = {"status", run, "status [--json] [--watch] MOUNTPOINT"};

@@ -175,7 +175,7 @@ static void print_help(void)
          "unmounted, too.");
 }
 
-int command_umount(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const struct command_line line = {.name = "umount", .word = "MOUNTPOINT", .help = print_help};
     const char *mountpoint = NULL;
@@ -194,3 +194,5 @@ int command_umount(int argc, char **argv)
     (void)r;
     return unmount(path, &mount);
 }
+
+const struct command command_umount = {"umount", run, "umount MOUNTPOINT"};
