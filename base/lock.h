@@ -46,21 +46,14 @@ static inline void lock_wait(struct lock *l, pthread_cond_t *condition)
     atomic_store_explicit(&l->holder, pthread_self(), memory_order_relaxed);
 }
 
-/* The same for ns nanoseconds at most; INT64_MAX: for ever. The condition uses the monotonic clock,
- * if condition_init() made it. */
-static inline void lock_wait_for(struct lock *l, pthread_cond_t *condition, int64_t ns)
+/* The same, at most until the monotonic clock reaches `until`, in nanoseconds. condition_init()
+ * made the condition. Code that tests must turn the clock for uses clock_wait(). */
+static inline void lock_wait_until(struct lock *l, pthread_cond_t *condition, int64_t until)
 {
-    struct timespec until;
+    const struct timespec at = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
 
-    if (ns == INT64_MAX) {
-        lock_wait(l, condition);
-        return;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (until.tv_nsec + ns) / 1000000000;
-    until.tv_nsec = (until.tv_nsec + ns) % 1000000000;
     atomic_store_explicit(&l->holder, (pthread_t)0, memory_order_relaxed);
-    pthread_cond_timedwait(condition, &l->mutex, &until);
+    pthread_cond_timedwait(condition, &l->mutex, &at);
     atomic_store_explicit(&l->holder, pthread_self(), memory_order_relaxed);
 }
 

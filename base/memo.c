@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 
 #define BUCKETS 1024              /* at first: as many as things, or more, later */
@@ -219,7 +220,8 @@ static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
         if (maker->cancelled && maker->cancelled(maker->ctx))
             r = -EINTR;
         else
-            lock_wait_for(&memo->lock, &memo->made, maker->cancelled ? LOOK_NS : INT64_MAX);
+            clock_wait(&real_clock, &memo->lock, &memo->made,
+                       maker->cancelled ? monotonic_ns() + LOOK_NS : CLOCK_NEVER);
     }
     if (r == 0 && thing->failed)
         r = -EAGAIN;

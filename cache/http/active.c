@@ -81,7 +81,8 @@ void http_active_begin(struct http *http, struct http_request *request)
     active->http = http;
     active->request = request;
     active->paused = atomic_load(&request->pause);
-    active->deadline_ns = request->limit_ns ? monotonic_ns() + request->limit_ns : NEVER;
+    active->deadline_ns =
+        request->limit_ns ? clock_monotonic(http->clock) + request->limit_ns : NEVER;
     active->easy = handle_take(loop);
     active->next = loop->active;
     loop->active = active;

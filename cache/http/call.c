@@ -20,14 +20,15 @@
 
 /* Requests of one caller that are under way. */
 struct round {
+    const struct clock *clock; /* constant */
     struct lock lock;
     pthread_cond_t ended;
     unsigned pending; /* guarded by lock */
 };
 
-static void round_init(struct round *ret)
+static void round_init(struct round *ret, const struct http *http)
 {
-    *ret = (struct round){.pending = 0};
+    *ret = (struct round){.clock = http->clock};
     lock_init(&ret->lock);
     condition_init(&ret->ended);
 }
@@ -58,11 +59,11 @@ static void round_wait(struct round *round)
  * for. */
 static void let_pass(struct round *round, uint64_t ms)
 {
-    int64_t until = monotonic_ns() + (int64_t)ms * 1000000, now;
+    int64_t until = clock_monotonic(round->clock) + (int64_t)ms * 1000000;
     LOCK_SCOPE(&round->lock);
 
-    while ((now = monotonic_ns()) < until)
-        lock_wait_for(&round->lock, &round->ended, until - now);
+    while (clock_monotonic(round->clock) < until)
+        clock_wait(round->clock, &round->lock, &round->ended, until);
 }
 
 static int round_start(struct http *http, struct round *round, struct http_request *request)
@@ -80,11 +81,11 @@ static int round_start(struct http *http, struct round *round, struct http_reque
 
 /* How long to wait before try number n, from 1 on: PAUSE_MS, doubled each time, and up to half of
  * it more, so that the processes of a cluster do not all come back at the same time. */
-static uint64_t pause_before(unsigned n, uint64_t asked_ms)
+static uint64_t pause_before(const struct round *round, unsigned n, uint64_t asked_ms)
 {
     uint64_t ms = (uint64_t)PAUSE_MS << min_u64(n - 1, 7);
 
-    ms += (uint64_t)monotonic_ns() / 1000 % (ms / 2);
+    ms += (uint64_t)clock_monotonic(round->clock) / 1000 % (ms / 2);
     return min_u64(max_u64(ms, asked_ms), PAUSE_MOST_MS);
 }
 
@@ -237,7 +238,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     if (http_loop_is_here(http))
         return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
                         name);
-    round_init(&round);
+    round_init(&round, http);
     for (unsigned n = 1; again && n <= tries; n++) {
         struct get get = {.too_much = false};
 
@@ -250,7 +251,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
         }
         text_release(&get.body);
         if (again && n < tries) {
-            let_pass(&round, pause_before(n, get.request.reply.retry_ms));
+            let_pass(&round, pause_before(&round, n, get.request.reply.retry_ms));
         } else if (get.request.error_len) {
             text_release(ret);
             text_add_bytes(ret, get.request.error, get.request.error_len);
@@ -278,7 +279,7 @@ struct http_ahead *http_ahead_start(struct http *http, const struct http_call *c
         return NULL;
     ahead->http = http;
     ahead->call = *call;
-    round_init(&ahead->round);
+    round_init(&ahead->round, http);
     if (get_begin(http, call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0)
         return ahead;
     round_release(&ahead->round);
@@ -414,7 +415,8 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
 }
 
 /* How long to wait before sending those whose turn it is; 0: none of them has failed. */
-static uint64_t stat_pause(const struct stat_one *all, const size_t *turn, size_t n)
+static uint64_t stat_pause(const struct round *round, const struct stat_one *all,
+                           const size_t *turn, size_t n)
 {
     unsigned tries = 0;
     uint64_t asked = 0;
@@ -429,7 +431,7 @@ static uint64_t stat_pause(const struct stat_one *all, const size_t *turn, size_
         tries = (unsigned)max_u64(tries, one->tries);
         asked = max_u64(asked, one->retry_ms);
     }
-    return any ? pause_before(tries ? tries : 1, asked) : 0;
+    return any ? pause_before(round, tries ? tries : 1, asked) : 0;
 }
 
 /* Send those that have a step to do, at most *most. *most falls when some have failed because there
@@ -450,7 +452,7 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
     }
     crowded = sent > http->sure_jobs;
     if (*failed)
-        let_pass(round, stat_pause(all, turn, sent));
+        let_pass(round, stat_pause(round, all, turn, sent));
     *failed = false;
     for (size_t i = 0; i < sent; i++) {
         all[turn[i]].again = false;
@@ -492,7 +494,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
     }
     if (no < 0)
         return;
-    round_init(&round);
+    round_init(&round, http);
     while (stat_round(http, &round, n, urls, all, &most, &failed)) {
     }
     round_release(&round);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "cache/http/credentials_parts.h"
 
 #define SECOND      INT64_C(1000000000)
@@ -35,7 +34,7 @@ static bool is_good_locked(struct credentials *c, int64_t now)
 static bool claim_locked(struct credentials *c)
 {
     lock_assert_held(&c->lock);
-    while (!is_good_locked(c, now_ns())) {
+    while (!is_good_locked(c, clock_wall(c->clock))) {
         if (!c->loading) {
             c->loading = true;
             return true;
@@ -48,7 +47,7 @@ static bool claim_locked(struct credentials *c)
 /* r: of credentials_load(). If it failed, the old secret stays in use while it is valid. */
 static int publish_locked(struct credentials *c, int r, struct loaded *loaded)
 {
-    int64_t now = now_ns();
+    int64_t now = clock_wall(c->clock);
 
     lock_assert_held(&c->lock);
     c->loading = false;
@@ -163,6 +162,7 @@ int credentials_new(const struct credentials_options *options, struct credential
     condition_init(&c->changed);
     c->signer.secret = credentials_secret;
     c->anonymous = options->anonymous;
+    c->clock = clock_or_real(options->clock);
     c->skip_environment = options->profile != NULL;
     c->profile_is_named = profile != NULL;
     r = credentials_copy(profile ? profile : "default", &c->profile);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "cache/http/http.h"
 
@@ -17,7 +18,8 @@ struct credentials;
 /* NULL: not given. */
 struct credentials_options {
     const char *profile, *region;
-    bool anonymous; /* requests are not signed */
+    bool anonymous;            /* requests are not signed */
+    const struct clock *clock; /* must outlive the credentials; NULL: the real one */
 };
 
 /* Reads what does not change: profile and region. 0; -ENOENT: the named profile is missing; or

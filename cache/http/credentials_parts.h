@@ -10,7 +10,7 @@
 
 struct loaded {
     struct http_secret secret; /* key_id NULL: there is none */
-    int64_t expires;           /* by now_ns(); INT64_MAX: never */
+    int64_t expires;           /* by clock_wall(); INT64_MAX: never */
     char origin[320];
 };
 
@@ -19,7 +19,8 @@ struct credentials {
     char *profile;
     bool profile_is_named; /* with -o profile=, or in the environment */
     bool skip_environment, anonymous;
-    struct http *http; /* NULL: no endpoints */
+    const struct clock *clock; /* constant */
+    struct http *http;         /* NULL: no endpoints */
     struct lock lock;
     pthread_cond_t changed;
     /* Guarded by lock: */

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "cache/disk/local_file.h"
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
@@ -165,7 +164,7 @@ static int load_shared(const struct credentials *c, struct loaded *ret, struct d
                             c->profile, file.shown);
         if (r > 0)
             r = credentials_of_profile(c, in_config, "aws_session_token", &ret->secret.token, d);
-        ret->expires = now_ns() + FILES_GOOD;
+        ret->expires = clock_wall(c->clock) + FILES_GOOD;
         snprintf(ret->origin, sizeof(ret->origin), "profile %.60s of %s", c->profile, file.shown);
         return r < 0 ? r : 1;
     }
@@ -360,7 +359,7 @@ int credentials_load(const struct credentials *c, struct loaded *ret, struct dia
     if (r == 0)
         r = load_instance(c, ret, d);
     if (r == 0) {
-        ret->expires = now_ns() + NONE_GOOD;
+        ret->expires = clock_wall(c->clock) + NONE_GOOD;
         snprintf(ret->origin, sizeof(ret->origin), "anonymous: no credentials were found");
     }
     return r < 0 ? r : 0;

@@ -20,7 +20,7 @@
 /* Start the timeout of the server. */
 void http_active_listen(struct http_active *active)
 {
-    active->given_ns = active->heard_ns = monotonic_ns();
+    active->given_ns = active->heard_ns = clock_monotonic(active->http->clock);
     active->heard_bytes = 0;
 }
 
@@ -28,7 +28,7 @@ static void hear(struct http_active *active, size_t n)
 {
     const struct http *http = active->http;
 
-    active->given_ns = monotonic_ns();
+    active->given_ns = clock_monotonic(http->clock);
     active->heard_bytes += n;
     if (active->heard_bytes <
         transfer_share((uint64_t)http->timeout_ns / 1000000000, http->loop->counted))
@@ -46,7 +46,8 @@ static size_t on_header(char *bytes, size_t one, size_t n, void *ctx)
     active->head_bytes += n;
     if (active->head_bytes > HEAD_MOST)
         return 0;
-    http_reply_line(&active->request->reply, bytes, n, now_ns() / 1000000000);
+    http_reply_line(&active->request->reply, bytes, n,
+                    clock_wall(active->http->clock) / 1000000000);
     if (!active->answered && active->request->reply.complete &&
         active->request->reply.status >= 200) {
         active->answered = true; /* the head may have taken all of its time */

@@ -68,10 +68,11 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     if (!http)
         return -ENOMEM;
     http->transport.ops = &transport_ops;
+    http->clock = clock_or_real(options->clock);
     http->jobs = options->jobs < 2 ? 2 : options->jobs;
     http->sure_jobs = options->sure_jobs ? options->sure_jobs : http->jobs;
     http->timeout_ns = (int64_t)(options->timeout_s ? options->timeout_s : 1) * 1000000000;
-    http_signing_init(&http->signing, options->signer);
+    http_signing_init(&http->signing, options->signer, http->clock);
     r = options->ca ? check_ca(options->ca, &http->ca, d) : 0;
     if (r == 0)
         r = http_loop_new(http, &http->loop);

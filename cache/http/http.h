@@ -5,6 +5,7 @@
 #ifndef EPOCHFS_CACHE_HTTP_HTTP_H
 #define EPOCHFS_CACHE_HTTP_HTTP_H
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cache/stage/transport.h"
 
@@ -33,6 +34,8 @@ struct http_options {
     const char *ca; /* a file of certificates to trust in place of the system's file (the system's
                        folder of certificates still counts); NULL: the system's */
     struct http_signer *signer; /* NULL: requests are not signed */
+    const struct clock *clock;  /* must outlive it; NULL: the real one. libcurl has a clock of its
+                                   own, for the time that a connection may take to be made */
 };
 
 /* 0 or -errno with the reason in d. */

@@ -90,7 +90,7 @@ static bool is_late(const struct http_active *active, int64_t now, char *why, si
 static void heed_time(struct http *http)
 {
     struct http_loop *loop = http->loop;
-    int64_t now = monotonic_ns();
+    int64_t now = clock_monotonic(http->clock);
     struct http_active *next;
     char why[120];
 
@@ -153,19 +153,11 @@ static void take_messages(struct http_loop *loop)
     }
 }
 
-/* Milliseconds until heed_time() must look again. */
-static int ms_to_look(const struct http_loop *loop)
-{
-    int64_t ns = loop->look_ns - monotonic_ns();
-
-    return ns < 0 ? 0 : (int)(ns / 1000000) + 1;
-}
-
 static void *loop_main(void *arg)
 {
     struct http *http = arg;
     struct http_loop *loop = http->loop;
-    int running;
+    int running, ms;
 
     while (take_in(loop)) {
         if (atomic_exchange(&loop->poked, false))
@@ -175,7 +167,8 @@ static void *loop_main(void *arg)
         take_messages(loop);
         heed_time(http);
         begin_waiting(http);
-        curl_multi_poll(loop->multi, NULL, 0, loop->active ? ms_to_look(loop) : IDLE_MS, NULL);
+        ms = clock_poll_ms(http->clock, loop->active ? loop->look_ns : CLOCK_NEVER);
+        curl_multi_poll(loop->multi, NULL, 0, ms < 0 ? IDLE_MS : ms, NULL);
     }
     return NULL;
 }

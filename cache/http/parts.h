@@ -65,6 +65,7 @@ struct http {
     /* Constant: */
     unsigned jobs, sure_jobs;
     int64_t timeout_ns;
+    const struct clock *clock;
     char *ca; /* an absolute path, or NULL */
     struct http_signing signing;
     struct http_loop *loop;

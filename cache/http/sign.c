@@ -33,9 +33,10 @@ void http_secret_release(struct http_secret *secret)
     wipe(&secret->token);
 }
 
-void http_signing_init(struct http_signing *ret, struct http_signer *signer)
+void http_signing_init(struct http_signing *ret, struct http_signer *signer,
+                       const struct clock *clock)
 {
-    *ret = (struct http_signing){.signer = signer};
+    *ret = (struct http_signing){.signer = signer, .clock = clock};
     lock_init(&ret->lock);
     condition_init(&ret->changed);
 }
@@ -69,7 +70,7 @@ static int ask_locked(struct http_signing *signing, struct diag *d)
         r = signing->signer->secret(signing->signer, &made->secret, d);
         made->holders = 1;
         made->none = r == 1;
-        made->made_ns = monotonic_ns();
+        made->made_ns = clock_monotonic(signing->clock);
         memcpy(made->region, signing->signer->region, sizeof(made->region));
         made->region[sizeof(made->region) - 1] = '\0';
     }
@@ -94,7 +95,7 @@ static int get_locked(struct http_signing *signing, bool blocks, struct http_sig
     lock_assert_held(&signing->lock);
     for (;;) {
         latest = signing->latest;
-        if (latest && monotonic_ns() - latest->made_ns < REMEMBERED_NS)
+        if (latest && clock_monotonic(signing->clock) - latest->made_ns < REMEMBERED_NS)
             break;
         if (!blocks)
             return -EAGAIN;

@@ -32,6 +32,7 @@ struct http_signing_wait {
 
 struct http_signing {
     struct http_signer *signer; /* constant; NULL: nothing is signed */
+    const struct clock *clock;  /* constant */
     struct lock lock;
     pthread_cond_t changed;
     /* Guarded by lock: */
@@ -43,7 +44,8 @@ struct http_signing {
     pthread_t thread;
 };
 
-void http_signing_init(struct http_signing *ret, struct http_signer *signer);
+void http_signing_init(struct http_signing *ret, struct http_signer *signer,
+                       const struct clock *clock);
 void http_signing_release(struct http_signing *signing);
 
 /* Get a signature that is valid now; NULL: send the request unsigned. blocks: ask the signer if

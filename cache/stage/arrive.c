@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
@@ -30,7 +29,7 @@ static void note_progress(struct run *run)
 static void count_bytes(struct run *run, size_t n)
 {
     struct stage_counters *c = &run->file->stage->counters;
-    int64_t now = monotonic_ns();
+    int64_t now = stage_now(run->file->stage);
 
     run->came_at = now;
     run->unheard += n;
@@ -150,7 +149,7 @@ void stage_note_full(struct stage *stage, int error)
     LOCK_SCOPE(&stage->lock);
 
     stage->full_error = error;
-    stage->full_until = monotonic_ns() + (error == -EAGAIN ? BUSY_S : FULL_S) * NS_PER_S;
+    stage->full_until = stage_now(stage) + (error == -EAGAIN ? BUSY_S : FULL_S) * NS_PER_S;
     pthread_cond_broadcast(&stage->gone);
 }
 
@@ -251,7 +250,7 @@ void run_publish_ready(struct run *run)
 
 void runs_flush(struct stage *stage)
 {
-    int64_t since = monotonic_ns() - PUBLISH_MS * NS_PER_MS, ready_at;
+    int64_t since = stage_now(stage) - PUBLISH_MS * NS_PER_MS, ready_at;
 
     for (;;) {
         struct run *run;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 /* Remove the blocks behind the first n from a run that is being started: this process need not
@@ -43,7 +42,7 @@ bool run_claim(struct run *run)
             file->next_elsewhere = file->stage->elsewhere;
             file->stage->elsewhere = file;
         }
-        file->elsewhere_since = monotonic_ns();
+        file->elsewhere_since = stage_now(file->stage);
         stage_kick_locked(file->stage); /* the thread watches for these blocks */
     }
     lock_drop(&file->stage->lock);

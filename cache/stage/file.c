@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
@@ -104,10 +103,11 @@ static struct staged_key key_of(const struct file *file)
 /* A drop by this process ends in a moment: after that there is nothing to forget. */
 static void await_drops_locked(struct file *file)
 {
-    int64_t until = monotonic_ns() + DROP_MS * NS_PER_MS, left;
+    const struct clock *clock = file->stage->options.clock;
+    int64_t until = clock_monotonic(clock) + DROP_MS * NS_PER_MS;
 
-    while (file->dropping && (left = until - monotonic_ns()) > 0)
-        lock_wait_for(&file->stage->lock, &file->stage->gone, left);
+    while (file->dropping && clock_monotonic(clock) < until)
+        clock_wait(clock, &file->stage->lock, &file->stage->gone, until);
 }
 
 /* Another process has dropped blocks since the count was drops, or the file was cut short. */

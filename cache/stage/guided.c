@@ -15,7 +15,6 @@
 #include <errno.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define HOLD_MS    20   /* between two looks for space, if no change is reported */

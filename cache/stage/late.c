@@ -13,7 +13,6 @@
  * A run made for readers has no unwanted bytes, so none is stopped twice for this, and staging
  * without readers never is. */
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)

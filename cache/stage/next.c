@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS    INT64_C(1000000)
@@ -268,7 +267,7 @@ void *stage_main(void *arg)
     while (!stage->ending && !stage->resting) {
         struct diag reason = DIAG_INIT;
         struct wait *over = NULL;
-        int64_t now = monotonic_ns(), next;
+        int64_t now = stage_now(stage), next;
 
         stage->kicked = false;
         next = runs_wake_locked(stage, now, &over);
@@ -285,8 +284,7 @@ void *stage_main(void *arg)
         lock_take(&stage->lock);
         next = earlier(next, next_look_locked(stage, now));
         if (!stage->kicked && !stage->ending && !stage->resting)
-            lock_wait_for(&stage->lock, &stage->wake,
-                          next == INT64_MAX ? INT64_MAX : earlier(next - now, 3600 * NS_PER_S));
+            clock_wait(stage->options.clock, &stage->lock, &stage->wake, next);
     }
     lock_drop(&stage->lock);
     return NULL;

@@ -147,7 +147,7 @@ int64_t runs_wake_asleep_locked(struct stage *stage, int64_t now);
 /* Set the run's blocks to [first, first + n). */
 void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n);
 
-/* When the run last made progress, monotonic_ns(). It must not be stopping. This function alone
+/* When the run last made progress, stage_now(). It must not be stopping. This function alone
  * defines what counts as progress. */
 int64_t run_progress_locked(const struct run *run);
 

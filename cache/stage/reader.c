@@ -14,6 +14,7 @@
 
 #define NS_PER_MS    INT64_C(1000000)
 #define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files: see is_unverified() */
+#define LOOK_NS      INT64_C(50000000)    /* between two calls of cancelled() */
 #define GAVE_UP_MS   1000
 
 static struct file *file_of(const struct blob *blob)
@@ -72,7 +73,8 @@ static int wait_for(struct read_context *rc, struct file *file, uint64_t off, ui
                     struct diag *d)
 {
     struct sync_wait *sync_wait = calloc(1, sizeof(*sync_wait));
-    int64_t began = monotonic_ns();
+    const struct clock *clock = file->stage->options.clock;
+    int64_t began = clock_monotonic(clock);
     bool cancelled = false;
     int r;
 
@@ -89,12 +91,13 @@ static int wait_for(struct read_context *rc, struct file *file, uint64_t off, ui
     while (!sync_wait->over && !cancelled) {
         bool asks = rc && rc->cancelled;
 
-        lock_wait_for(&sync_wait->lock, &sync_wait->over_now, asks ? 50000000 : INT64_MAX);
+        clock_wait(clock, &sync_wait->lock, &sync_wait->over_now,
+                   asks ? clock_monotonic(clock) + LOOK_NS : CLOCK_NEVER);
         cancelled = !sync_wait->over && asks && rc->cancelled(rc->ctx);
     }
     sync_wait->left = cancelled;
     lock_drop(&sync_wait->lock);
-    stage_waited(file->stage, monotonic_ns() - began);
+    stage_waited(file->stage, clock_monotonic(clock) - began);
     if (cancelled)
         return -EINTR;
     r = atomic_load(&sync_wait->waiter.error);
@@ -249,7 +252,7 @@ static bool has_given_up(const struct file *file, const struct wait *w)
 
     return file->gave_up && w->blocks.first < file->gave_up_end &&
            file->gave_up_first < w->blocks.end &&
-           monotonic_ns() - file->gave_up < GAVE_UP_MS * NS_PER_MS &&
+           stage_now(stage) - file->gave_up < GAVE_UP_MS * NS_PER_MS &&
            atomic_load_explicit(&stage->progress, memory_order_relaxed) < file->gave_up;
 }
 

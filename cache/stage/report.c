@@ -3,7 +3,6 @@
  * none of the others. */
 #include <signal.h>
 
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)

@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
@@ -269,7 +268,7 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
     k->n = n;
     k->at = 0;
     k->jumps = jumps;
-    k->listed_at = monotonic_ns();
+    k->listed_at = stage_now(stage);
     k->listing = false;
     pthread_cond_broadcast(&stage->gone);
     lock_drop(&stage->lock);
@@ -314,7 +313,7 @@ static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t wh
         ret[n++] = *v;
         *bytes -= min_u64(*bytes, file_block_len(v->file, v->block));
     }
-    *ret_old = k->at == k->n || monotonic_ns() - k->listed_at > SECOND;
+    *ret_old = k->at == k->n || stage_now(stage) - k->listed_at > SECOND;
     return n;
 }
 

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -158,7 +157,7 @@ void run_watch_locked(struct run *run)
     bool runs = run->state == RUN_ACTIVE && run->phase == RUN_RUNNING && !run->paused;
 
     lock_assert_held(&run->file->stage->lock);
-    run_watch_from_locked(run, runs ? run_progress_locked(run) : monotonic_ns());
+    run_watch_from_locked(run, runs ? run_progress_locked(run) : stage_now(run->file->stage));
 }
 
 bool is_waited_for_locked(const struct run *run)
@@ -211,7 +210,7 @@ int run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why 
     run->n = n;
     atomic_store(&run->why, (int)why);
     run->when = STAGE_NEVER;
-    run->made = monotonic_ns();
+    run->made = stage_now(file->stage);
     run->references = 1;
     run->steals = steal;
     run->whole = file->version.whole_only;
@@ -292,7 +291,7 @@ void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
 
 static void hurry_locked(struct run *run, enum run_why why)
 {
-    uint64_t soon = (uint64_t)(monotonic_ns() + BACKOFF_MS * NS_PER_MS);
+    uint64_t soon = (uint64_t)(stage_now(run->file->stage) + BACKOFF_MS * NS_PER_MS);
     bool queued = run->state == RUN_QUEUED;
 
     if (queued)

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS       INT64_C(1000000)
@@ -47,7 +46,7 @@ static void note_refusal_locked(struct run *run, int64_t now)
 static bool fail_once_locked(struct run *run, uint64_t retry_ms)
 {
     struct stage *stage = run->file->stage;
-    int64_t now = monotonic_ns();
+    int64_t now = stage_now(stage);
 
     if (run->crowded) {
         note_refusal_locked(run, now);
@@ -77,7 +76,7 @@ static void go_on_within_block_locked(struct run *run, struct wait **over)
     lock_assert_held(&run->file->stage->lock);
     run->is_late = run->stopping = false;
     run_shorten_locked(run, run->done + 1, over);
-    run_sleep_locked(run, monotonic_ns());
+    run_sleep_locked(run, stage_now(run->file->stage));
 }
 
 static int error_of(enum transfer_end how)
@@ -124,7 +123,7 @@ static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry
         *ret_error = -ESTALE;
         break;
     default:
-        file->rest_until = monotonic_ns() + REST_S * NS_PER_S;
+        file->rest_until = stage_now(file->stage) + REST_S * NS_PER_S;
         *ret_error = run->stopping ? run->over_error : error_of(how);
         break;
     }
@@ -150,8 +149,8 @@ bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
     run->references++; /* a run that sleeps may begin, and end, as soon as the lock is free */
     answers = how == TRANSFER_DONE && stage->trouble_error;
     if (how == TRANSFER_DONE) {
-        speed_adapt_locked(stage, run, monotonic_ns());
-        speed_measure_locked(stage, run, monotonic_ns());
+        speed_adapt_locked(stage, run, stage_now(stage));
+        speed_measure_locked(stage, run, stage_now(stage));
         stage->trouble_error = 0;
     } else if (fails) {
         stage->trouble = reason;

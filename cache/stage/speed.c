@@ -1,7 +1,6 @@
 /* Measures how long a transfer waits for its first byte and how fast the rest comes; from that, how
  * many bytes a background run may have. */
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_S     INT64_C(1000000000)

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS      INT64_C(1000000)
@@ -40,6 +39,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     }
     getrlimit(RLIMIT_NOFILE, &files);
     stage->options = *options;
+    stage->options.clock = clock_or_real(options->clock);
     stage->cache = cache;
     stage->transport = transport;
     stage->main = stage_main;
@@ -48,7 +48,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     yield_init(&stage->yield);
     stage->byte_ns = BYTE_NS;
     stage->trouble = DIAG_INIT;
-    atomic_store(&stage->progress, monotonic_ns());
+    atomic_store(&stage->progress, stage_now(stage));
     overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
     lock_init(&stage->lock);
     condition_init(&stage->wake);
@@ -141,12 +141,12 @@ void stage_free(struct stage *stage)
 
 void stage_rest(struct stage *stage)
 {
-    int64_t until = monotonic_ns() + REST_MS * NS_PER_MS, left;
+    int64_t until = stage_now(stage) + REST_MS * NS_PER_MS;
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
-    while (stage->alive && (left = until - monotonic_ns()) > 0)
-        lock_wait_for(&stage->lock, &stage->gone, left);
+    while (stage->alive && stage_now(stage) < until)
+        clock_wait(stage->options.clock, &stage->lock, &stage->gone, until);
     stage->resting = true;
     if (stage->alive)
         runs_stop_locked(stage, &over);
@@ -383,7 +383,7 @@ static bool is_momentary(int r)
 
 static int progress_locked(struct stage *stage, struct diag *d)
 {
-    int64_t idle = monotonic_ns() - atomic_load(&stage->progress);
+    int64_t idle = stage_now(stage) - atomic_load(&stage->progress);
     bool is_blocked = idle <= stage->options.retry_limit_s * NS_PER_S;
     int r;
 
@@ -406,12 +406,12 @@ static int progress_locked(struct stage *stage, struct diag *d)
 
 int stage_wait(struct stage *stage, int ms, struct diag *d)
 {
-    int64_t until = monotonic_ns() + ms * NS_PER_MS, left;
+    int64_t until = stage_now(stage) + ms * NS_PER_MS;
     int r;
 
     lock_take(&stage->lock);
-    while ((r = progress_locked(stage, d)) == 0 && (left = until - monotonic_ns()) > 0)
-        lock_wait_for(&stage->lock, &stage->gone, left);
+    while ((r = progress_locked(stage, d)) == 0 && stage_now(stage) < until)
+        clock_wait(stage->options.clock, &stage->lock, &stage->gone, until);
     lock_drop(&stage->lock);
     return r;
 }

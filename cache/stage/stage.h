@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/blob.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "cache/disk/folder.h"
 #include "cache/stage/transport.h"
@@ -36,8 +37,9 @@ struct stage_options {
     unsigned small_jobs;
     unsigned far_ms; /* small_jobs applies to remotes that take at least this long to begin */
     uint64_t rate;   /* bytes per second in the background; 0: no limit */
-    unsigned retry_limit_s; /* how long a reader waits for bytes while the remote fails */
-    bool background;        /* stage everything; false: only what readers ask for */
+    unsigned retry_limit_s;    /* how long a reader waits for bytes while the remote fails */
+    bool background;           /* stage everything; false: only what readers ask for */
+    const struct clock *clock; /* must outlive the stage; NULL: the real one */
     /* Nanoseconds that the processors have been idle, as processors_idle_ns(): the background
      * yields them to a job that can use them all. The stage's thread calls it, no lock held. NULL:
      * never yields. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
@@ -118,7 +117,7 @@ static int prepare_transfer(struct run *run)
     run->bytes = 0;
     run->share = transfer_share(stage->options.retry_limit_s, stage->active.n);
     run->was_paused = false;
-    run->began = run->published = monotonic_ns();
+    run->began = run->published = stage_now(run->file->stage);
     run->references++;
     return run->stopping || stage->ending ? -EINTR : r;
 }
@@ -198,7 +197,7 @@ struct places {
 
 static struct places places_locked(const struct stage *stage, enum run_why why, bool small)
 {
-    unsigned all = most_at_once_locked(stage, monotonic_ns()), jobs = stage->options.jobs;
+    unsigned all = most_at_once_locked(stage, stage_now(stage)), jobs = stage->options.jobs;
     struct places ret = {.taken = stage->active.n, .most = all};
 
     if (why == RUN_BACKGROUND && small && all / 2 > jobs)

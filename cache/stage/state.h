@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/ranges.h"
 #include "base/read_context.h"
@@ -44,7 +45,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 /* A range of blocks that a reader waits for. */
 struct wait {
     struct range blocks; /* first member: in file->waits */
-    struct range quiet;  /* in stage->quiet: [monotonic_ns() of the last progress, as of the last
+    struct range quiet;  /* in stage->quiet: [stage_now() of the last progress, as of the last
                             look; that + 1) */
     struct file *file;
     uint64_t left; /* blocks that are not here */
@@ -203,7 +204,7 @@ struct keeping {
     struct victim *victim; /* [n], the latest need first; those before `at` have been taken */
     size_t n, at;
     uint64_t jumps;    /* jumps of the forecast of needs when the victims were listed */
-    int64_t listed_at; /* monotonic_ns() */
+    int64_t listed_at; /* stage_now() */
     unsigned passes;   /* lists made */
     bool listing;      /* a thread makes the list */
     bool is_full;      /* a block had to be dropped */
@@ -228,7 +229,7 @@ struct stage {
     struct stage_counters counters;
     struct overflow overflow;
     _Atomic bool ending;
-    _Atomic int64_t progress; /* when any run last made progress, monotonic_ns() */
+    _Atomic int64_t progress; /* when any run last made progress, stage_now() */
 
     struct lock lock;
     pthread_cond_t wake; /* wakes the stage's thread */
@@ -274,5 +275,11 @@ struct stage {
     struct diag open_trouble; /* why a staged file last could not be opened */
     int trouble_error;        /* 0: it works again */
 };
+
+/* The time that the stage goes by. */
+static inline int64_t stage_now(const struct stage *stage)
+{
+    return clock_monotonic(stage->options.clock);
+}
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "cache/stage/parts.h"
 
 struct wait *wait_first_locked(struct file *file, uint64_t first, uint64_t end)
@@ -28,7 +27,7 @@ void wait_begin_locked(struct wait *wait, struct file *file, struct waiter *wait
     waiter_add(waiter);
     wait->file = file;
     wait->waiter = waiter;
-    wait->quiet.first = (uint64_t)monotonic_ns();
+    wait->quiet.first = (uint64_t)stage_now(stage);
     wait->quiet.end = wait->quiet.first + 1;
     ranges_add(&file->waits, &wait->blocks);
     ranges_add(&stage->quiet, &wait->quiet);

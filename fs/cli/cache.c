@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/values.h"
 #include "cache/disk/inventory.h"
@@ -66,7 +67,7 @@ static const char *title(const struct inventory_file *file, char *ret, size_t ca
 
 static uint64_t age_of(const struct inventory_file *file)
 {
-    time_t now = time(NULL);
+    time_t now = now_ns() / 1000000000;
 
     return now > file->used ? (uint64_t)(now - file->used) : 0;
 }

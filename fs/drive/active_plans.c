@@ -231,7 +231,7 @@ static void note_kind(struct active_plan *active, unsigned kind)
 unsigned active_plans_read(struct active_plans *active_plans, const struct node *node, uint64_t end)
 {
     uint64_t unit = active_plan_unit(node);
-    int64_t now = active_plans->options.now();
+    int64_t now = clock_monotonic(active_plans->options.clock);
     struct active_plan *active;
     unsigned result = 0;
     bool was_live;

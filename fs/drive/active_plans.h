@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "fs/plan/order.h"
 #include "fs/tree/tree.h"
 
@@ -22,10 +23,10 @@
 struct active_plans;
 
 struct active_plans_options {
-    uint64_t ahead;       /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
-    bool drops;           /* keep=once: what readers have passed is dropped from the page cache */
-    uint64_t last_epoch;  /* later ones are staged only as they are read; UINT64_MAX: none */
-    int64_t (*now)(void); /* monotonic_ns(), or a test's */
+    uint64_t ahead;      /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
+    bool drops;          /* keep=once: what readers have passed is dropped from the page cache */
+    uint64_t last_epoch; /* later ones are staged only as they are read; UINT64_MAX: none */
+    const struct clock *clock; /* must outlive the plans */
 };
 
 int active_plans_new(const struct active_plans_options *options,
@@ -95,8 +96,8 @@ void active_plans_made(struct active_plans *active_plans, const struct push_file
 void active_plans_stored(struct active_plans *active_plans, const struct push_file *file,
                          int64_t result);
 
-/* When there may be more to push although nothing was read: a time of active_plans_options.now(),
- * or INT64_MAX. */
+/* When there may be more to push although nothing was read: a time of clock_monotonic(),
+ * or CLOCK_NEVER. */
 int64_t active_plans_next_look(struct active_plans *active_plans);
 
 /* ---- what is to be staged ---- */

@@ -21,7 +21,7 @@ static uint64_t element_of(struct active_plan *active, bool pushes)
 size_t active_plans_cursors(struct active_plans *active_plans,
                             struct active_cursor ret[static ACTIVE_PLANS_MAX])
 {
-    int64_t now = active_plans->options.now(), latest = 0;
+    int64_t now = clock_monotonic(active_plans->options.clock), latest = 0;
     size_t n = 0;
     LOCK_SCOPE(&active_plans->lock);
 
@@ -61,7 +61,7 @@ static int compare_recent(const void *a, const void *b)
 size_t active_plans_list(struct active_plans *active_plans,
                          struct active_info ret[static ACTIVE_PLANS_MAX])
 {
-    int64_t now = active_plans->options.now();
+    int64_t now = clock_monotonic(active_plans->options.clock);
     size_t n = 0;
 
     lock_take(&active_plans->lock);

@@ -63,7 +63,7 @@ static uint64_t ahead_of_reader(const struct active_plan *active)
 enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_t capacity,
                                       struct push_file *ret)
 {
-    int64_t now = active_plans->options.now();
+    int64_t now = clock_monotonic(active_plans->options.clock);
     struct active_plan *best = NULL;
     uint64_t share;
     LOCK_SCOPE(&active_plans->lock);
@@ -109,7 +109,7 @@ static struct active_plan *due_locked(struct active_plans *active_plans,
 bool active_plans_may_store(struct active_plans *active_plans, const struct push_file *file,
                             uint64_t size)
 {
-    int64_t now = active_plans->options.now();
+    int64_t now = clock_monotonic(active_plans->options.clock);
     const struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
@@ -171,7 +171,7 @@ void active_plans_made(struct active_plans *active_plans, const struct push_file
                        int64_t result)
 {
     const unsigned kind = node_kind(&file->node);
-    int64_t now = active_plans->options.now();
+    int64_t now = clock_monotonic(active_plans->options.clock);
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);
 
@@ -192,7 +192,7 @@ void active_plans_made(struct active_plans *active_plans, const struct push_file
 void active_plans_stored(struct active_plans *active_plans, const struct push_file *file,
                          int64_t result)
 {
-    int64_t now = active_plans->options.now();
+    int64_t now = clock_monotonic(active_plans->options.clock);
     uint64_t unit = file->node.number;
     struct active_plan *active;
     LOCK_SCOPE(&active_plans->lock);

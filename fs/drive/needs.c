@@ -61,6 +61,7 @@ struct answer {
 
 struct needs {
     /* Set by needs_new(), then constant: */
+    const struct clock *clock;
     struct stage_needs for_stage;
     struct active_plans *active_plans;
     const struct catalog *catalog;
@@ -158,7 +159,8 @@ static void refresh(struct needs *needs, bool must)
     struct active_cursor active[ACTIVE_PLANS_MAX];
     struct cursors *before, *cursors;
 
-    if (!must && monotonic_ns() - atomic_load_explicit(&needs->refreshed_at, memory_order_relaxed) <
+    if (!must && clock_monotonic(needs->clock) -
+                         atomic_load_explicit(&needs->refreshed_at, memory_order_relaxed) <
                      FRESH_NS)
         return;
     if (!begin_refresh(needs, must, &before, &cursors))
@@ -167,7 +169,8 @@ static void refresh(struct needs *needs, bool must)
         cursors = malloc(sizeof(*cursors));
     if (cursors)
         cursors_make(before, active, active_plans_cursors(needs->active_plans, active), cursors);
-    atomic_store_explicit(&needs->refreshed_at, monotonic_ns(), memory_order_relaxed);
+    atomic_store_explicit(&needs->refreshed_at, clock_monotonic(needs->clock),
+                          memory_order_relaxed);
     end_refresh(needs, before, cursors);
 }
 
@@ -317,11 +320,12 @@ static struct dataset_map *map_of(const struct needs *needs, const struct cursor
 }
 
 /* Continue making a map until that time. */
-static void make_map(struct dataset_map *map, const struct dataset *ds, int64_t until)
+static void make_map(const struct needs *needs, struct dataset_map *map, const struct dataset *ds,
+                     int64_t until)
 {
     int r = map->making ? 0 : extent_map_new(ds, &map->making);
 
-    while (r == 0 && monotonic_ns() < until)
+    while (r == 0 && clock_monotonic(needs->clock) < until)
         r = extent_map_step(map->making, STEP);
     if (r == 1)
         atomic_store_explicit(&map->ready, TAKE_PTR(map->making), memory_order_release);
@@ -334,13 +338,13 @@ static void make_map(struct dataset_map *map, const struct dataset *ds, int64_t 
 
 static void make_maps(const struct needs *needs, const struct cursors *cursors, int64_t ns)
 {
-    int64_t until = monotonic_ns() + ns;
+    int64_t until = clock_monotonic(needs->clock) + ns;
 
     for (size_t i = 0; i < cursors->n; i++) {
         struct dataset_map *map = map_of(needs, &cursors->cursor[i]);
 
         if (atomic_load(&map->is_wanted) && !atomic_load(&map->ready) && !map->failed)
-            make_map(map, cursors->cursor[i].ds, until);
+            make_map(needs, map, cursors->cursor[i].ds, until);
     }
 }
 
@@ -543,7 +547,8 @@ static uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uin
 
 /* ---- making it ---- */
 
-int needs_new(struct active_plans *active_plans, const struct catalog *catalog, struct needs **ret)
+int needs_new(struct active_plans *active_plans, const struct catalog *catalog,
+              const struct clock *clock, struct needs **ret)
 {
     struct needs *needs = calloc(1, sizeof(*needs));
 
@@ -554,6 +559,7 @@ int needs_new(struct active_plans *active_plans, const struct catalog *catalog, 
     needs->for_stage = (struct stage_needs){needs_next, needs_when, needs};
     needs->active_plans = active_plans;
     needs->catalog = catalog;
+    needs->clock = clock;
     needs->map = calloc(catalog->n, sizeof(*needs->map));
     needs->answer = calloc(ANSWERS, sizeof(*needs->answer));
     needs->cursors = calloc(1, sizeof(*needs->cursors));

@@ -12,8 +12,9 @@
 
 struct needs;
 
-/* The active plans and the catalog must outlive it. 0 or -ENOMEM. */
-int needs_new(struct active_plans *active_plans, const struct catalog *catalog, struct needs **ret);
+/* The active plans, the catalog and the clock must outlive it. 0 or -ENOMEM. */
+int needs_new(struct active_plans *active_plans, const struct catalog *catalog,
+              const struct clock *clock, struct needs **ret);
 void needs_free(struct needs *needs); /* takes NULL; after the stage's threads have ended */
 
 /* For stage_set_needs(); lives as long as needs. next() looks at the active plans each time, when()

@@ -1,7 +1,7 @@
 /* The speed of an active plan's reader, and other numbers that are times.
  *
  * Invariants:
- *  1. Times are those of active_plans_options.now(), in nanoseconds; 0: nothing was read yet.
+ *  1. Times are those of the active plans' clock, in nanoseconds; 0: nothing was read yet.
  *  2. first_ns <= moved_ns <= last_ns, but for a jump: it sets moved_ns alone.
  *  3. units_per_s is a moving average, and 0 until the reader has moved once.
  *

@@ -337,7 +337,7 @@ static void store_file(struct pusher *self, const struct push_file *file)
 
 static uint64_t bytes_to_push(struct push *push)
 {
-    int64_t now = monotonic_ns();
+    int64_t now = clock_monotonic(push->setup.clock);
     LOCK_SCOPE(&push->lock);
 
     if (now >= push->capacity_until) {
@@ -351,13 +351,11 @@ static uint64_t bytes_to_push(struct push *push)
 
 static void wait_for_kick(struct push *push, uint64_t kicks)
 {
-    int64_t next = active_plans_next_look(push->setup.active_plans), left = INT64_MAX;
+    int64_t next = active_plans_next_look(push->setup.active_plans);
     LOCK_SCOPE(&push->lock);
 
-    if (next != INT64_MAX)
-        left = next - monotonic_ns();
-    if (push->kicks == kicks && !push->ending && left > 0)
-        lock_wait_for(&push->lock, &push->wake, left);
+    if (push->kicks == kicks && !push->ending)
+        clock_wait(push->setup.clock, &push->lock, &push->wake, next);
 }
 
 static uint64_t kicks_of(struct push *push)

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "cache/stage/stage.h"
 #include "fs/drive/active_plans.h"
 #include "fs/tree/view.h"
@@ -24,7 +25,8 @@ struct push_setup {
     const struct stage_options *options;
     struct fuse_session *session;
     const char *mountpoint;
-    dev_t device; /* of the mount, as stat() reports it */
+    const struct clock *clock; /* that of active_plans */
+    dev_t device;              /* of the mount, as stat() reports it */
 };
 
 /* Start the threads. 0 or -errno; call push_stop() in either case. */

@@ -92,12 +92,12 @@ static int make_active_plans(struct server *s)
         .drops = once || o->reads_once,
         /* Used bytes are fetched again only for an epoch that is read, or was announced. */
         .last_epoch = once ? max_u64(o->epochs, 1) - 1 : UINT64_MAX,
-        .now = monotonic_ns,
+        .clock = &real_clock,
     };
     int r = active_plans_new(&options, &s->active_plans);
 
     if (r == 0 && s->setup.stage)
-        r = needs_new(s->active_plans, s->setup.catalog, &s->needs);
+        r = needs_new(s->active_plans, s->setup.catalog, &real_clock, &s->needs);
     if (r < 0)
         return r;
     s->status.active_plans = s->active_plans;
@@ -431,6 +431,7 @@ static int start_threads(struct server *s)
         .session = s->session,
         .mountpoint = s->setup.mountpoint,
         .device = s->device,
+        .clock = &real_clock,
     };
     int r = slow_start(s, &serve_parked), pushes;
 

@@ -20,6 +20,7 @@ struct fake {
     const uint8_t *content;
     uint64_t size;
     unsigned threads;
+    const struct clock *clock;
     struct lock lock;
     pthread_cond_t changed;
     /* Guarded by lock: */
@@ -75,7 +76,9 @@ static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint
 static enum transfer_end run(struct fake *fake, struct transfer *transfer,
                              const struct fake_answer *answer)
 {
-    int64_t until = monotonic_ns() + (int64_t)answer->stall_ms * 1000000, left;
+    int64_t until = answer->stall_ms
+                        ? clock_monotonic(fake->clock) + (int64_t)answer->stall_ms * 1000000
+                        : CLOCK_NEVER;
     bool stopped;
 
     if (answer->whole && transfer->off)
@@ -88,10 +91,9 @@ static enum transfer_end run(struct fake *fake, struct transfer *transfer,
     fake->stalled++;
     pthread_cond_broadcast(&fake->changed);
     while (answer->stalls && !fake->released && !is_stopped_locked(fake, transfer)) {
-        left = answer->stall_ms ? until - monotonic_ns() : INT64_MAX;
-        if (left <= 0)
+        if (clock_monotonic(fake->clock) >= until)
             break;
-        lock_wait_for(&fake->lock, &fake->changed, left);
+        clock_wait(fake->clock, &fake->lock, &fake->changed, until);
     }
     fake->stalled--;
     stopped = is_stopped_locked(fake, transfer);
@@ -208,7 +210,8 @@ static void fake_free(struct transport *transport)
 static const struct transport_ops fake_ops = {
     .start = fake_start, .stop = fake_stop, .rest = fake_rest, .free = fake_free};
 
-int fake_new(const uint8_t *content, uint64_t size, unsigned threads, struct fake **ret)
+int fake_new(const uint8_t *content, uint64_t size, unsigned threads, const struct clock *clock,
+             struct fake **ret)
 {
     struct fake *fake = calloc(1, sizeof(*fake));
 
@@ -217,6 +220,7 @@ int fake_new(const uint8_t *content, uint64_t size, unsigned threads, struct fak
     fake->transport.ops = &fake_ops;
     fake->content = content;
     fake->size = size;
+    fake->clock = clock_or_real(clock);
     fake->threads = threads < THREADS_MAX ? threads : THREADS_MAX;
     fake->count = calloc(size / GRAIN + 1, sizeof(*fake->count));
     lock_init(&fake->lock);
@@ -264,14 +268,13 @@ void fake_wait_started(struct fake *fake, unsigned n)
 
 void fake_wait_stalled(struct fake *fake, unsigned n)
 {
-    int64_t until = monotonic_ns() + ANSWER_NS, left;
+    int64_t until = monotonic_ns() + ANSWER_NS;
     LOCK_SCOPE(&fake->lock);
 
     while (fake->stalled < n || fake->stalled < fake->at_once || fake->first) {
-        left = until - monotonic_ns();
-        if (left <= 0)
+        if (monotonic_ns() >= until)
             return;
-        lock_wait_for(&fake->lock, &fake->changed, left);
+        lock_wait_until(&fake->lock, &fake->changed, until);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "cache/stage/transport.h"
 
 /* The scripted course of a transfer. */
@@ -19,8 +20,10 @@ struct fake_answer {
 
 struct fake;
 
-/* content: size bytes, not copied. threads: transfers at a time. */
-int fake_new(const uint8_t *content, uint64_t size, unsigned threads, struct fake **ret);
+/* content: size bytes, not copied. threads: transfers at a time. clock: of the scripts; NULL: the
+ * real one. */
+int fake_new(const uint8_t *content, uint64_t size, unsigned threads, const struct clock *clock,
+             struct fake **ret);
 struct transport *fake_transport(struct fake *fake); /* transport_free() frees all */
 
 /* Called for each transfer, by its thread, to decide its course; NULL: every transfer succeeds. */

@@ -6,6 +6,8 @@
 #include "support/random.h"
 #include "support/unit.h"
 
+#define SHORT_NS (3 * TEST_S) /* pauses of the background */
+
 struct stage_options stage_fixture_options(void)
 {
     return (struct stage_options){
@@ -41,11 +43,13 @@ void stage_fixture_open(struct stage_fixture *f, const char *folder,
 
     *f = (struct stage_fixture){.content = remote->content, .size = remote->size};
     assert_int_equal(cache_folder_init(&f->cache, folder), 0);
-    assert_int_equal(fake_new(remote->content, remote->size, remote->threads, &f->fake), 0);
+    assert_int_equal(
+        fake_new(remote->content, remote->size, remote->threads, options->clock, &f->fake), 0);
     if (remote->script)
         fake_set_script(f->fake, remote->script, remote->ctx);
     if (stage_new(options, &f->cache, fake_transport(f->fake), &f->stage, &d) < 0)
         fail_msg("%s", d.text);
+    f->clock = (struct test_clock *)options->clock;
     f->blob = add(f->stage, "fake://file", "file", remote);
     f->counters = stage_counters(f->stage);
 }
@@ -87,8 +91,12 @@ void stage_fixture_stage_all(struct stage_fixture *f)
     int r;
 
     stage_begin(f->stage);
-    while ((r = stage_wait(f->stage, 1000, &d)) == 0)
+    if (f->clock)
+        test_clock_run(f->clock, SHORT_NS);
+    while ((r = stage_wait(f->stage, 60000, &d)) == 0)
         continue;
+    if (f->clock)
+        test_clock_stand(f->clock);
     if (r < 0)
         fail_msg("stage_wait: %d %s", r, d.text);
     assert_int_equal(r, 1);

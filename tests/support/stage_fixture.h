@@ -8,12 +8,14 @@
 
 #include "cache/stage/stage.h"
 #include "support/fake_transport.h"
+#include "support/test_clock.h"
 
 #define STAGE_FIXTURE_BLOCK 4096
 
 struct stage_fixture {
     struct cache_folder cache;
     struct fake *fake;
+    struct test_clock *clock; /* of the options; NULL: the real one */
     struct stage *stage;
     struct blob *blob; /* of the file */
     struct stage_counters *counters;
@@ -50,7 +52,8 @@ void stage_fixture_read(const struct stage_fixture *f, uint64_t off, size_t len)
 void stage_fixture_read_in(struct read_context *rc, const struct stage_fixture *f, uint64_t off,
                            size_t len);
 
-/* Start the background, if nobody has, and wait until every file is staged. */
+/* Start the background, if nobody has, and wait until every file is staged. The clock runs
+ * meanwhile. */
 void stage_fixture_stage_all(struct stage_fixture *f);
 
 /* Content for a file: it looks random, and no byte is 0, which a hole would have. */

@@ -666,7 +666,7 @@ static void wait_ended(struct fixture *f, unsigned n)
 
     lock_take(&f->lock);
     while (f->ended < n && monotonic_ns() < until)
-        lock_wait_for(&f->lock, &f->changed, until - monotonic_ns());
+        lock_wait_until(&f->lock, &f->changed, until);
     n -= f->ended;
     lock_drop(&f->lock);
     assert_int_equal(n, 0);
@@ -679,7 +679,7 @@ static bool are_given(struct fetch *fetch, uint64_t n)
     LOCK_SCOPE(&fetch->f->lock);
 
     while (fetch->given < n && !fetch->ends && monotonic_ns() < until)
-        lock_wait_for(&fetch->f->lock, &fetch->f->changed, until - monotonic_ns());
+        lock_wait_until(&fetch->f->lock, &fetch->f->changed, until);
     return fetch->given >= n;
 }
 

@@ -5,16 +5,15 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/lock.h"
 #include "base/read_context.h"
 #include "cache/stage/parts.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_clock.h"
 #include "tests/support/unit.h"
 
 #define BLOCK STAGE_FIXTURE_BLOCK
@@ -23,22 +22,11 @@
 #define JOBS  2
 
 static uint8_t content[SIZE];
-static _Atomic int64_t turned_s; /* seconds that the clock is ahead */
-
-int __real_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
-{
-    int r = __real_clock_gettime(clock, ret);
-
-    ret->tv_sec += atomic_load(&turned_s);
-    return r;
-}
 
 /* A stage with one file; its remote lets transfers pass one by one, as the test allows. */
 struct fixture {
     struct stage_fixture s;
+    struct test_clock clock;
     struct lock lock;
     pthread_cond_t changed;
     unsigned may_pass; /* transfers, by their numbers */
@@ -99,7 +87,9 @@ static void open_fixture(struct fixture *f, const char *folder, unsigned retry_l
     options.jobs = JOBS;
     options.retry_limit_s = retry_limit_s;
     options.background = background;
+    options.clock = &f->clock.clock;
     *f = (struct fixture){0};
+    test_clock_init(&f->clock);
     lock_init(&f->lock);
     condition_init(&f->changed);
     stage_fixture_open(&f->s, folder, &options, &remote);
@@ -111,7 +101,7 @@ static void close_fixture(struct fixture *f)
     stage_fixture_close(&f->s);
     pthread_cond_destroy(&f->changed);
     lock_release(&f->lock);
-    atomic_store(&turned_s, 0);
+    test_clock_release(&f->clock);
 }
 
 /* Start n readers that each wait for a block, in random order; no two blocks are neighbours. */
@@ -145,7 +135,7 @@ static void look(struct stage *stage)
     struct wait *over = NULL;
     LOCK_SCOPE(&stage->lock);
 
-    runs_wake_locked(stage, monotonic_ns(), &over);
+    runs_wake_locked(stage, stage_now(stage), &over);
     assert_null(over);
 }
 
@@ -197,7 +187,7 @@ static void test_patience__the_queue_moves__nobody_fails(void **state)
     waiting = ask(&f, n);
     for (unsigned i = 1; i <= n; i++) {
         fake_wait_started(f.s.fake, (unsigned)min_u64(i - 1 + JOBS, n));
-        atomic_fetch_add(&turned_s, 10); /* two of them are under way at a time */
+        test_clock_turn(&f.clock, 10 * TEST_S); /* two of them are under way at a time */
         let_pass(&f, i);
         wait_over(&f, i);
     }
@@ -216,8 +206,7 @@ static void test_patience__nothing_moves__all_fail(void **state)
     open_fixture(&f, *state, 30, false);
     waiting = ask(&f, n);
     fake_wait_started(f.s.fake, JOBS);
-    atomic_fetch_add(&turned_s, 31);
-    stage_limit_retry(f.s.stage, 30); /* it looks again */
+    test_clock_turn(&f.clock, 31 * TEST_S);
     wait_over(&f, n);
     assert_int_equal(f.failed, n);
     let_pass(&f, UINT32_MAX);
@@ -273,7 +262,7 @@ static bool may_be_asked(struct fixture *f)
 {
     LOCK_SCOPE(&f->s.stage->lock);
 
-    return guided_may_locked(f->s.stage, monotonic_ns());
+    return guided_may_locked(f->s.stage, stage_now(f->s.stage));
 }
 
 static void forget_block(struct fixture *f)

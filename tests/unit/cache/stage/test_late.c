@@ -2,13 +2,13 @@
  * slow, far before a block that a reader waits for, the stage stops that run and no other. The test
  * turns the clock. */
 #include <stdatomic.h>
-#include <time.h>
 
 #include "cache/stage/stage.h"
 #include "tests/support/event.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_clock.h"
 #include "tests/support/unit.h"
 
 #define BLOCK  STAGE_FIXTURE_BLOCK
@@ -17,28 +17,14 @@
 #define COMES  3             /* blocks of a run that arrive before it stalls */
 #define SECOND ((uint64_t)FIRST * BLOCK)
 
-#define NS_PER_S 1000000000L
-#define LATE_NS  100000000L /* enough to be examined */
+#define LOOK_NS (50 * TEST_MS) /* how often the stage looks while a reader waits */
 
 static uint8_t content[BLOCKS * BLOCK];
-static _Atomic long turned_ns; /* nanoseconds that the clock is ahead */
-
-int __real_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
-{
-    int r = __real_clock_gettime(clock, ret);
-
-    ret->tv_nsec += atomic_load(&turned_ns);
-    ret->tv_sec += ret->tv_nsec / NS_PER_S;
-    ret->tv_nsec %= NS_PER_S;
-    return r;
-}
 
 /* A stage with two background runs, both of which stall. */
 struct fixture {
     struct stage_fixture s;
+    struct test_clock clock;
     uint64_t first_comes;         /* bytes of the first run, before it stalls */
     uint64_t second_comes;        /* and of the second */
     _Atomic unsigned first_again; /* transfers from within the first run */
@@ -71,8 +57,10 @@ static void open_fixture(struct fixture *f, const char *folder, uint64_t first_c
                                                 .script = first_two_stall,
                                                 .ctx = f};
 
-    options.background = true;
     *f = (struct fixture){.first_comes = first_comes, .second_comes = second_comes};
+    test_clock_init(&f->clock);
+    options.background = true;
+    options.clock = &f->clock.clock;
     stage_fixture_open(&f->s, folder, &options, &remote);
     stage_begin(f->s.stage);
     fake_wait_stalled(f->s.fake, 2);
@@ -91,10 +79,18 @@ static void close_fixture(struct fixture *f)
     assert_int_equal(f->s.counters->retries, 0);
     assert_int_equal(f->s.counters->errors, 0);
     stage_fixture_close(&f->s);
+    test_clock_release(&f->clock);
 }
 
-static void expect_block(const struct fixture *f, uint64_t block)
+/* A reader waits for the block, until the stage has looked for late runs. */
+static void expect_block(struct fixture *f, uint64_t block)
 {
+    struct event event;
+
+    event_init(&event);
+    blob_fetch(f->s.blob, block * BLOCK, BLOCK, &event.waiter);
+    test_clock_pass(&f->clock, LOOK_NS);
+    assert_int_equal(event_wait(&event), 0);
     stage_fixture_read(&f->s, block * BLOCK, BLOCK);
 }
 
@@ -129,7 +125,6 @@ static void expect_second_goes_on(struct fixture *f, uint64_t block)
 
     event_init(&event);
     blob_fetch(f->s.blob, block * BLOCK, BLOCK, &event.waiter);
-    atomic_fetch_add(&turned_ns, LATE_NS);
     expect_block(f, FIRST - 10);
     assert_int_equal(f->second_again, 0);
     fake_release(f->s.fake);

@@ -1,5 +1,5 @@
-/* Active plans over nodes of a hand-made tree, with a clock that the tests set; and what nodes know
- * of their folder (fs/tree/node.c). */
+/* Active plans over nodes of a hand-made tree, with a clock that the tests turn; and what nodes
+ * know of their folder (fs/tree/node.c). */
 #include <errno.h>
 #include <stdio.h>
 
@@ -7,19 +7,15 @@
 #include "fs/drive/active_plans.h"
 #include "support/idx_make.h"
 #include "support/random.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 
-#define MS      INT64_C(1000000)
+#define MS      TEST_MS
 #define PAGE    UINT64_C(4096)
 #define SAMPLES 4000
 #define NO_SIZE UINT64_MAX /* of memory: all there is */
 
-static int64_t now;
-
-static int64_t clock_now(void)
-{
-    return now;
-}
+static struct test_clock the_clock;
 
 static char *page(const struct catalog_item *item)
 {
@@ -52,11 +48,11 @@ struct world {
 static void world_start(struct world *w, uint64_t ahead, bool drops)
 {
     const struct active_plans_options options = {
-        .ahead = ahead, .drops = drops, .last_epoch = 4, .now = clock_now};
+        .ahead = ahead, .drops = drops, .last_epoch = 4, .clock = &the_clock.clock};
     const struct tree_options none = {0};
 
     *w = (struct world){0};
-    now = 1000 * MS;
+    test_clock_init(&the_clock);
     add_dataset(&w->catalog, "train");
     assert_int_equal(tree_new(&w->catalog, &none, strdup("read me"), page, &w->tree), 0);
     assert_int_equal(active_plans_new(&options, &w->active_plans), 0);
@@ -67,6 +63,7 @@ static void world_end(struct world *w)
     active_plans_free(w->active_plans);
     tree_free(w->tree);
     catalog_release(&w->catalog);
+    test_clock_release(&the_clock);
 }
 
 static struct node node_at(struct world *w, const char *format, ...)
@@ -109,7 +106,7 @@ static unsigned read_unit(struct world *w, const struct node *first, uint64_t un
 {
     struct node node = unit_of(first, unit);
 
-    now += MS;
+    test_clock_turn(&the_clock, MS);
     return active_plans_read(w->active_plans, &node, PAGE);
 }
 
@@ -425,7 +422,7 @@ static void test_active__three_kinds__pushed_in_turn(void **state)
                 continue;
             asked++;
             node_sibling(&first, unit, kind, &node);
-            now += MS;
+            test_clock_turn(&the_clock, MS);
             active_plans_read(w.active_plans, &node, PAGE);
             push_all(&w, PAGE, &pages);
         }
@@ -584,7 +581,7 @@ static void test_active__several_plans__share_ahead(void **state)
             read_unit(&w, &first[i], 7 + 16 * (round + 1));
     }
     /* A reader that has not read for long leaves its share to the others. */
-    now += 120 * 1000 * MS;
+    test_clock_turn(&the_clock, 120 * 1000 * MS);
     for (uint64_t unit = 300; unit < 600; unit++)
         if (is_asked(&pages, unit, node_kind(&first[0]))) {
             read_unit(&w, &first[0], unit);
@@ -920,7 +917,7 @@ static void test_active__reader_faster_than_push__rests_and_tries_again(void **s
     /* It slows down: reads that come in a rest do not make it longer. */
     assert_true(active_plans_next_look(w.active_plans) != INT64_MAX);
     for (stored = 0; stored == 0 && unit < 1000; unit++) {
-        now += 4 * MS;
+        test_clock_turn(&the_clock, 4 * MS);
         read_unit(&w, &first, unit);
         stored = push_all(&w, PAGE, &pages);
     }
@@ -970,10 +967,11 @@ static void test_active__store_fails__rests_a_second(void **state)
     assert_int_equal(next(&w, &file), PUSH_STORE);
     pushed(&w, &file, -EREMOTEIO);
     assert_int_equal(next(&w, &file), PUSH_NOTHING);
-    assert_int_equal(active_plans_next_look(w.active_plans), now + 1000 * MS);
-    now += 1000 * MS;
+    assert_int_equal(active_plans_next_look(w.active_plans),
+                     clock_monotonic(&the_clock.clock) + 1000 * MS);
+    test_clock_turn(&the_clock, 1000 * MS);
     /* The time has passed since the last look: due now. */
-    assert_true(active_plans_next_look(w.active_plans) <= now);
+    assert_true(active_plans_next_look(w.active_plans) <= clock_monotonic(&the_clock.clock));
     assert_int_equal(next(&w, &file), PUSH_STORE);
     pushed(&w, &file, PAGE);
     assert_int_equal(active_plans_next_look(w.active_plans), INT64_MAX);
@@ -1128,7 +1126,7 @@ static void test_active__drops__what_was_passed_each_kind_once(void **state)
 
         for (unsigned kind = 0; kind < 4; kind += 3) {
             node_sibling(&first, unit, kind, &node);
-            now += MS;
+            test_clock_turn(&the_clock, MS);
             active_plans_read(w.active_plans, &node, PAGE);
         }
         while ((what = next(&w, &file)) != PUSH_NOTHING) {

@@ -10,6 +10,7 @@
 #include "format/core/extents.h"
 #include "fs/drive/extent_map.h"
 #include "support/random.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 #include "support/worlds.h"
 
@@ -71,6 +72,7 @@ struct fixture {
     struct catalog_item item;
     struct catalog catalog;
     struct active_plans active_plans;
+    struct test_clock clock;
     struct needs *needs;
     const struct stage_needs *g;
     const struct dataset *ds;
@@ -81,8 +83,9 @@ static void use_dataset(struct fixture *f, struct dataset *ds)
     f->ds = ds;
     f->item = (struct catalog_item){.ds = ds};
     f->catalog = (struct catalog){.n = 1, .item = &f->item, .n_datasets = 1};
+    test_clock_init(&f->clock);
     lock_init(&f->active_plans.lock);
-    assert_int_equal(needs_new(&f->active_plans, &f->catalog, &f->needs), 0);
+    assert_int_equal(needs_new(&f->active_plans, &f->catalog, &f->clock.clock, &f->needs), 0);
     f->g = needs_for_stage(f->needs);
 }
 
@@ -105,6 +108,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     needs_free(f->needs);
+    test_clock_release(&f->clock);
     lock_release(&f->active_plans.lock);
     found_release(&f->found);
     free(f);
@@ -906,7 +910,7 @@ static void test_guide__no_memory__no_wrong_time(void **state)
         count = 0;
         fail_at++;
         is_counted = true;
-        if (needs_new(&f->active_plans, &f->catalog, &needs) == 0) {
+        if (needs_new(&f->active_plans, &f->catalog, &f->clock.clock, &needs) == 0) {
             g = needs_for_stage(needs);
             g->next(g->ctx, need, ARRAY_LEN(need));
             g->when(g->ctx, f->ds->blob[0], 70000, 1 << 16);
