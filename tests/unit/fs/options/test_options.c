@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fs/log/log.h"
+#include "fs/options/table.h"
 
 static int parse(struct options *o, const char *text, struct diag *d)
 {
@@ -415,6 +416,56 @@ static void test_options__help__names_every_option(void **state)
     assert_non_null(strstr(options_help(), " comment=\n")); /* the end: not cut */
 }
 
+/* The value that an option's help names as its default, in one of the ways "N (default)",
+ * "(default N)" and "(default: WORD,". False: it names none that can be typed. */
+static bool default_of(const char *help, char ret[static 32])
+{
+    const char *at = strstr(help, "(default"), *end;
+
+    if (!at)
+        return false;
+    if (at[8] == ')') {
+        end = at - 1;
+        for (at = end; at > help && at[-1] != ' '; at--)
+            ;
+    } else {
+        at += strcspn(at, " ") + 1;
+        end = at + strcspn(at, ",) ");
+    }
+    snprintf(ret, 32, "%.*s", (int)(end - at), at);
+    return true;
+}
+
+static void test_options__defaults_in_the_help__are_those_of_the_code(void **state)
+{
+    /* These depend on the machine or on other options. */
+    static const char *const others[] = {"ahead",  "rate",    "cache",  "endpoint",
+                                         "region", "profile", "classes"};
+    unsigned compared = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < n_options_ours; i++) {
+        AUTO_OPTIONS struct options given = {0}, none = {0};
+        char value[32], text[64];
+        bool is_other = false;
+
+        for (size_t k = 0; k < ARRAY_LEN(others); k++)
+            is_other = is_other || !strcmp(options_ours[i].name, others[k]);
+        if (is_other || !default_of(options_ours[i].help, value))
+            continue;
+        snprintf(text, sizeof(text), "%s=%s", options_ours[i].name, value);
+        options_init(&none);
+        if (parse(&given, text, NULL) < 0)
+            fail_msg("%s: cannot be parsed", text);
+        given.source.limits_all = false; /* only says that cache_size= was given */
+        given.source.stage.small_jobs = none.source.stage.small_jobs; /* as many with jobs= */
+        if (memcmp(&given, &none, sizeof(given)) != 0)
+            fail_msg("%s: not the default of the code", text);
+        compared++;
+    }
+    assert_true(compared >= 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_options__secrets__refused_and_not_shown),
         cmocka_unit_test(test_options__paths__made_absolute),
         cmocka_unit_test(test_options__help__names_every_option),
+        cmocka_unit_test(test_options__defaults_in_the_help__are_those_of_the_code),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
