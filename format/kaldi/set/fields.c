@@ -1,66 +1,112 @@
-/* The fields of Kaldi tables. Each array has several, since a batch shows the arrays padded, with
- * lengths, or concatenated, with offsets; objects, text and audio have one each. */
-#include "format/kaldi/set/work.h"
-
+/* The fields of Kaldi tables: the contents of a cell (its arrays, text, audio, the object as
+ * stored), which format/core/records.h shows; and archives with their scp files. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
-#include "format/core/encoder.h"
+#include "base/bytes.h"
+#include "format/core/record_items.h"
+#include "format/core/records.h"
+#include "format/kaldi/set/set.h"
 
 #define FIELDS_OF_COLUMN (4 * KALDI_ARRAYS_MAX + 6) /* at most */
-#define FIELDS_OF_SET    3                          /* index, key, key lines */
 
-static struct field *add_field(struct dataset *ds, const struct kaldi_field *of, const char *suffix,
-                               const struct field_ops *ops, enum dtype dtype)
+/* The contents of a cell, after the arrays of its type. */
+enum {
+    SAMPLE_RATE = KALDI_ARRAYS_MAX,
+    STORED,
+    LINE,
+    WAV,
+    ENTRY, /* of an archive */
+    N_CONTENTS,
+};
+
+static enum kaldi_bytes way_of(const struct record_content *c)
+{
+    switch (c->what) {
+    case LINE:
+        return KALDI_AS_LINE;
+    case WAV:
+        return KALDI_AS_WAV;
+    case ENTRY:
+        return KALDI_AS_ENTRY;
+    default:
+        return KALDI_AS_STORED;
+    }
+}
+
+static enum dtype array_dtype(const struct kaldi_column *c, unsigned i)
+{
+    const struct kaldi_array *array = &kaldi_types[c->table->type].array[i];
+
+    return array->real ? c->real : array->dtype;
+}
+
+static int content_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                        uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    struct kaldi_cell cell;
+    int r = kaldi_cell(kaldi_set_of(ds), c->column, record, &cell, d);
+
+    if (r < 0)
+        return r;
+    if (c->what < KALDI_ARRAYS_MAX)
+        kaldi_cell_form(&cell, c->what, ret_dim);
+    else
+        ret_dim[0] = kaldi_cell_size(&cell, way_of(c)) - (c->what == LINE);
+    return 0;
+}
+
+static int content_read(struct read_context *rc, const struct dataset *ds,
+                        const struct record_content *c, uint64_t record, uint64_t off, size_t len,
+                        uint8_t *dst, struct diag *d)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    struct field *f = &ds->field[ds->n_fields++];
+    struct kaldi_cell cell;
+    uint8_t rate[4];
+    int r = kaldi_cell(set, c->column, record, &cell, d);
 
-    *f = (struct field){.ops = ops, .dtype = dtype, .impl = of};
-    f->width = f->item_bytes = dtype_info(dtype)->bytes;
-    f->unnamed = of && set->column[of->column].is_alone;
-    snprintf(f->name, sizeof(f->name), "%s%s", of ? set->column[of->column].table->name : "",
-             suffix);
-    return f;
+    if (r < 0)
+        return r;
+    if (c->what < KALDI_ARRAYS_MAX)
+        return kaldi_cell_array(rc, set, &cell, c->what,
+                                array_dtype(&set->column[c->column], c->what), off, len, dst, d);
+    if (c->what != SAMPLE_RATE)
+        return kaldi_cell_bytes(rc, set, &cell, way_of(c), off, len, dst, d);
+    store_le32(rate, (uint32_t)cell.row.object.dim[2]);
+    memcpy(dst, rate + off, len);
+    return 0;
 }
 
-static void add_array(struct dataset *ds, const struct kaldi_field *of, const char *suffix,
-                      enum field_form form, unsigned in, const struct field_ops *ops,
-                      enum dtype dtype)
+static void content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                          char ret[static RECORD_WHERE])
 {
-    struct field *f = add_field(ds, of, suffix, ops, dtype);
+    struct kaldi_cell cell;
 
-    f->form = form;
-    f->in = in;
+    kaldi_cell(kaldi_set_of(ds), c->column, record, &cell, NULL);
+    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(cell.table->blob),
+             (unsigned long long)cell.number + 1);
 }
 
-static struct field *add_bytes(struct dataset *ds, const struct kaldi_field *of, const char *folder,
-                               const char *ext, unsigned in, const struct field_ops *ops)
+static const struct record_ops content_ops = {
+    .dims = content_dims, .read = content_read, .where = content_where};
+
+void kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
+                      const struct field *f, uint64_t *ret_off, uint64_t *ret_len)
 {
-    struct field *f = add_field(ds, of, "", ops, DTYPE_U1);
+    const struct record_content *c = f->impl;
 
-    field_offer_bytes(f, folder, ext, in);
-    return f;
+    if (c->what == SAMPLE_RATE || f->form == FORM_LENGTHS || f->form == FORM_OFFSETS ||
+        f->names_file)
+        *ret_len = 0; /* the index has it */
+    else if (c->what < KALDI_ARRAYS_MAX)
+        kaldi_cell_array_span(cell, c->what, array_dtype(&set->column[c->column], c->what), ret_off,
+                              ret_len);
+    else
+        kaldi_cell_bytes_span(cell, way_of(c), ret_off, ret_len);
 }
 
-/* Add the fields of an array of cells that differ in length. in: IN_TAR, unless tar shows the cells
- * in another way. */
-static void add_arrays(struct dataset *ds, const struct kaldi_field *of, const char *suffix,
-                       unsigned in, enum dtype dtype)
-{
-    char name[FIELD_NAME_SIZE];
-
-    add_array(ds, of, suffix, FORM_RAGGED,
-              in | IN_NPY_SAMPLES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES, &kaldi_ragged_ops,
-              dtype);
-    add_array(ds, of, suffix, FORM_PADDED, IN_NPY_BATCHES, &kaldi_padded_ops, dtype);
-    snprintf(name, sizeof(name), "%s_len", suffix);
-    add_array(ds, of, name, FORM_LENGTHS, IN_NPY_BATCHES, &kaldi_lengths_ops, DTYPE_I8);
-    snprintf(name, sizeof(name), "%s_offsets", suffix);
-    add_array(ds, of, name, FORM_OFFSETS, IN_NPZ_BATCHES, &kaldi_offsets_ops, DTYPE_I8);
-}
+/* ---- which fields there are ---- */
 
 static unsigned count_waves(const struct kaldi_set *set)
 {
@@ -71,122 +117,101 @@ static unsigned count_waves(const struct kaldi_set *set)
     return n;
 }
 
-static void add_column(struct dataset *ds, unsigned column, struct kaldi_field *of)
+static void add_entries(struct dataset *ds, const struct record_content *c, const char *name)
 {
-    enum kaldi_type type = kaldi_set_of(ds)->column[column].table->type;
-    const struct kaldi_type_info *info = &kaldi_types[type];
-    bool is_text = type == KALDI_TOKEN || type == KALDI_TOKENS;
+    struct field *f = records_add_bytes(ds, c, name, "ark", "ark", IN_FILES);
 
-    for (unsigned i = 0; i < KALDI_ARRAYS_MAX; i++)
-        of[i] = (struct kaldi_field){.column = column, .array = i};
-    for (unsigned i = 0; i < info->n_arrays; i++) {
-        const struct kaldi_array *array = &info->array[i];
-        enum dtype dtype = type == KALDI_BOOL ? DTYPE_BOOL : array->dtype;
-
-        if (array->ndim)
-            add_arrays(ds, &of[i], array->suffix, IN_TAR, dtype);
-        else
-            add_array(ds, &of[i], array->suffix, FORM_ITEM, IN_ARRAYS | IN_TAR, &kaldi_value_ops,
-                      dtype);
-    }
-    if (type == KALDI_WAVE) {
-        add_arrays(ds, of, "", 0, DTYPE_I2);
-        add_array(ds, of, "_rate", FORM_ITEM, IN_ARRAYS, &kaldi_rate_ops, DTYPE_I4);
-    }
-    if (is_text)
-        add_array(ds, of, "", FORM_TEXT, IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES,
-                  &kaldi_string_ops.ops, DTYPE_TEXT);
-    add_bytes(ds, of, "ark", "ark", IN_FILES, &kaldi_archive_ops);
-    add_bytes(ds, of, "ark", "scp", IN_FILES, &kaldi_script_ops)->names_file = true;
-    if (type == KALDI_WAVE)
-        add_bytes(ds, of, "wav", "wav", IN_FILE_SAMPLES | IN_TAR, &kaldi_audio_ops.ops)->unnamed =
-            count_waves(kaldi_set_of(ds)) == 1;
-    if (is_text)
-        add_bytes(ds, of, "txt", "txt", IN_FILES | IN_TAR, &kaldi_line_ops.ops);
-    add_bytes(ds, of, "raw", "raw", IN_FILE_SAMPLES, &kaldi_object_ops.ops)->unnamed = false;
+    f->ops = &kaldi_archive_ops;
+    f = records_add_bytes(ds, c, name, "ark", "scp", IN_FILES);
+    f->ops = &kaldi_script_ops;
+    f->names_file = true;
 }
 
-/* The bytes of a cell that a field reads. */
-void kaldi_field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
-                      uint64_t *ret_len)
+/* content: [N_CONTENTS] of the column */
+static void add_column(struct dataset *ds, unsigned column, struct record_content *content)
 {
-    const struct kaldi_field *of = f->impl;
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    const struct kaldi_table *table = set->column[column].table;
+    const struct kaldi_type_info *info = &kaldi_types[table->type];
+    bool is_text = table->type == KALDI_TOKEN || table->type == KALDI_TOKENS;
+    bool is_wave = table->type == KALDI_WAVE;
+    unsigned first = ds->n_fields;
+    char name[FIELD_NAME_SIZE];
 
-    if (f->ops == &kaldi_ragged_ops || f->ops == &kaldi_padded_ops || f->ops == &kaldi_value_ops)
-        kaldi_cell_array_span(cell, of->array, f->dtype, ret_off, ret_len);
-    else if (f->ops == &kaldi_string_ops.ops || f->ops == &kaldi_line_ops.ops)
-        kaldi_cell_bytes_span(cell, KALDI_AS_LINE, ret_off, ret_len);
-    else if (f->ops == &kaldi_audio_ops.ops)
-        kaldi_cell_bytes_span(cell, KALDI_AS_WAV, ret_off, ret_len);
-    else if (f->ops == &kaldi_archive_ops)
-        kaldi_cell_bytes_span(cell, KALDI_AS_ENTRY, ret_off, ret_len);
-    else if (f->ops == &kaldi_object_ops.ops)
-        kaldi_cell_bytes_span(cell, KALDI_AS_STORED, ret_off, ret_len);
-    else /* the index has it */
-        *ret_len = 0;
+    for (unsigned i = 0; i < N_CONTENTS; i++)
+        content[i] = (struct record_content){
+            .ops = &content_ops,
+            .column = column,
+            .what = i,
+            .dtype = DTYPE_U1,
+            .ndim = 1,
+            .dim = {DIM_VARIES},
+        };
+    for (unsigned i = 0; i < info->n_arrays; i++) {
+        content[i].dtype = table->type == KALDI_BOOL ? DTYPE_BOOL : info->array[i].dtype;
+        content[i].is_parsed = true;
+        snprintf(name, sizeof(name), "%s%s", table->name, info->array[i].suffix);
+        if (info->array[i].ndim)
+            records_add_arrays(ds, &content[i], name, IN_TAR);
+        else
+            records_add_item(ds, &content[i], name, IN_ARRAYS | IN_TAR);
+    }
+    if (is_wave) {
+        content[0].dtype = DTYPE_I2;
+        records_add_arrays(ds, &content[0], table->name, 0);
+        content[SAMPLE_RATE].dtype = DTYPE_I4;
+        content[SAMPLE_RATE].ndim = 0;
+        snprintf(name, sizeof(name), "%s_rate", table->name);
+        records_add_item(ds, &content[SAMPLE_RATE], name, IN_ARRAYS);
+    }
+    if (is_text)
+        records_add_strings(ds, &content[LINE], table->name);
+    add_entries(ds, &content[ENTRY], table->name);
+    if (is_text)
+        records_add_lines(ds, &content[LINE], table->name);
+    for (unsigned i = first; i < ds->n_fields; i++)
+        ds->field[i].unnamed = set->column[column].is_alone;
+    if (is_wave)
+        records_add_bytes(ds, &content[WAV], table->name, "wav", "wav", IN_FILE_SAMPLES | IN_TAR)
+            ->unnamed = count_waves(set) == 1;
+    records_add_bytes(ds, &content[STORED], table->name, "raw", "raw", IN_FILE_SAMPLES);
 }
 
 int kaldi_fields_init(struct dataset *ds)
 {
     struct kaldi_set *set = ds->impl;
     unsigned n = set->n_columns;
-    struct field *keys;
 
-    ds->field = calloc((size_t)n * FIELDS_OF_COLUMN + FIELDS_OF_SET, sizeof(*ds->field));
-    set->field = calloc((size_t)n * KALDI_ARRAYS_MAX, sizeof(*set->field));
-    if (!ds->field || !set->field)
+    ds->field = calloc((size_t)n * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS, sizeof(*ds->field));
+    set->content = calloc((size_t)n * N_CONTENTS, sizeof(*set->content));
+    if (!ds->field || !set->content)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
-        add_column(ds, i, &set->field[i * KALDI_ARRAYS_MAX]);
-    keys = add_field(ds, NULL, "key", &kaldi_key_lines_ops.ops, DTYPE_U1);
-    field_offer_bytes(keys, "npy", "txt", IN_FILE_BATCHES);
-    dataset_add_numbering(ds);
-    ds->field[ds->n_fields - 1].ops = &kaldi_key_ops.ops;
+        add_column(ds, i, &set->content[i * N_CONTENTS]);
+    records_add_keys(ds);
     return 0;
 }
 
-/* Set the axes of an item; a size that differs from cell to cell is DIM_VARIES. */
-static int set_axes(struct field *f, const struct kaldi_column *c, unsigned array)
+/* Set the type and the axes of an array; a size that differs from cell to cell is DIM_VARIES. */
+static void finish_array(const struct kaldi_column *c, struct record_content *content)
 {
-    f->ndim = kaldi_axes(c, array);
-    f->dim = calloc(2, sizeof(*f->dim));
-    if (!f->dim)
-        return -ENOMEM;
-    f->dim[0] = DIM_VARIES;
-    f->dim[1] = c->table->type != KALDI_MATRIX && c->table->type != KALDI_WAVE ? 2
-                : c->varies                                                    ? DIM_VARIES
-                                                                               : c->tail;
-    return 0;
-}
+    bool is_wave = c->table->type == KALDI_WAVE;
+    const struct kaldi_array *array = &kaldi_types[c->table->type].array[content->what];
 
-static bool shows_arrays(const struct field *f)
-{
-    return f->form == FORM_RAGGED || f->form == FORM_PADDED || f->form == FORM_LENGTHS ||
-           f->form == FORM_OFFSETS;
+    if (array->real)
+        content->dtype = c->real;
+    content->ndim = !is_wave ? array->ndim : c->is_mono ? 1 : 2;
+    content->dim[1] = c->table->type != KALDI_MATRIX && !is_wave ? 2
+                      : c->varies                                ? DIM_VARIES
+                                                                 : c->tail;
 }
 
 int kaldi_fields_finish(struct dataset *ds)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    int r = 0;
 
-    for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
-        struct field *f = &ds->field[i];
-        const struct kaldi_field *of = f->impl;
-        const struct kaldi_column *c = of ? &set->column[of->column] : NULL;
-        const struct kaldi_type_info *info = c ? &kaldi_types[c->table->type] : NULL;
-
-        if (f->numbering && f->form == FORM_TEXT)
-            f->width = f->item_bytes = max_u64(set->keys->key_most, 1);
-        if (!c)
-            continue;
-        if (f->form == FORM_RAGGED || f->form == FORM_PADDED || f->ops == &kaldi_value_ops)
-            if (info->n_arrays && info->array[of->array].real)
-                f->dtype = c->real;
-        if (f->form == FORM_RAGGED)
-            r = set_axes(f, c, of->array);
-        f->mixed = c->varies && shows_arrays(f) && kaldi_axes(c, of->array) > 1;
-        f->width = f->item_bytes = dtype_info(f->dtype)->bytes;
-    }
-    return r;
+    for (unsigned i = 0; i < set->n_columns; i++)
+        for (unsigned k = 0; k < KALDI_ARRAYS_MAX; k++)
+            finish_array(&set->column[i], &set->content[i * N_CONTENTS + k]);
+    return records_finish(ds, set->keys->rows, set->keys->key_most);
 }

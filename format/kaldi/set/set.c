@@ -12,6 +12,7 @@
 #include "format/core/encoder.h"
 #include "format/core/extents.h"
 #include "format/core/format.h"
+#include "format/core/records.h"
 #include "format/encode/encode.h"
 
 /* Add the notes of the tables and the join, as lines. */
@@ -61,7 +62,6 @@ static int set_finish(struct dataset *ds)
     add_notes(set, &notes);
     if (notes.len)
         diag_set(&ds->note, 0, "%s", notes.data);
-    ds->samples = set->keys->rows;
     return kaldi_fields_finish(ds);
 }
 
@@ -146,7 +146,7 @@ static void set_locate(const struct dataset *ds, uint64_t sample, const struct f
                        struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct kaldi_field *of = only ? only->impl : NULL;
+    const struct record_content *of = only ? only->impl : NULL;
 
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_cell cell;
@@ -181,7 +181,7 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
                             struct extent *ret)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct kaldi_field *of = only ? only->impl : NULL;
+    const struct record_content *of = only ? only->impl : NULL;
     unsigned n = 0;
 
     if (only && !of)
@@ -194,7 +194,7 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
             continue;
         ret[n].blob = cell.row.blob;
         if (only)
-            kaldi_field_span(&cell, only, &ret[n].off, &ret[n].len);
+            kaldi_field_span(set, &cell, only, &ret[n].off, &ret[n].len);
         else
             cell_span(&set->column[i], &cell, &ret[n].off, &ret[n].len);
         n += ret[n].len > 0;
@@ -228,52 +228,15 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
     text_add(t, ",\n");
 }
 
-/* Decode every array of every cell. */
-static int check_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
-                      uint8_t *buffer, size_t capacity, struct diag *d)
-{
-    const struct kaldi_column *c = &set->column[column];
-    const struct kaldi_type_info *info = &kaldi_types[c->table->type];
-    struct kaldi_cell cell;
-    int r = kaldi_cell(set, column, sample, &cell, d);
-
-    for (unsigned i = 0; i < info->n_arrays && r == 0; i++) {
-        enum dtype dtype = info->array[i].real ? c->real : info->array[i].dtype;
-        uint64_t dim[2], bytes;
-
-        kaldi_cell_form(&cell, i, dim);
-        bytes = dim[0] * dim[1] * dtype_info(dtype)->bytes;
-        for (uint64_t at = 0; at < bytes && r == 0; at += capacity)
-            r = kaldi_cell_array(READ_WAITS, set, &cell, i, dtype, at,
-                                 (size_t)min_u64(capacity, bytes - at), buffer, d);
-    }
-    return r;
-}
-
 static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                      void *ctx, struct diag *d)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const size_t capacity = 1 << 20;
-    AUTO_FREE uint8_t *buffer = malloc(capacity);
 
-    if (!buffer)
-        return -ENOMEM;
     for (unsigned i = 0; i < set->n_columns; i++)
         if (set->column[i].table->totals.ends_early)
             report(ctx, set->column[i].table->notes.data);
-    for (uint64_t sample = 0; sample < ds->samples; sample++) {
-        for (unsigned i = 0; i < set->n_columns; i++) {
-            struct diag reason = DIAG_INIT;
-            int r = check_cell(set, i, sample, buffer, capacity, &reason);
-
-            if (blob_says_nothing(r))
-                return diag_set(d, r, "%s", diag_text(&reason, r));
-            if (r < 0)
-                report(ctx, diag_text(&reason, r));
-        }
-    }
-    return 0;
+    return records_check(ds, report, ctx, d);
 }
 
 static void set_free(struct dataset *ds)
@@ -290,7 +253,7 @@ static void set_free(struct dataset *ds)
         blob_free(set->material[i]);
     free(set->material);
     free(set->column);
-    free(set->field);
+    free(set->content);
     free(set);
 }
 

@@ -8,6 +8,8 @@
 #include "format/kaldi/set/join.h"
 #include "format/kaldi/table/table.h"
 
+struct record_content;
+
 struct kaldi_column {
     struct kaldi_table *table; /* owned */
     bool is_alone;             /* the only column: file names need not name it */
@@ -19,18 +21,12 @@ struct kaldi_column {
     uint64_t tail;   /* else that size */
 };
 
-/* An array of a column, as fields refer to it. */
-struct kaldi_field {
-    unsigned column;
-    unsigned array; /* of kaldi_types[] */
-};
-
 struct kaldi_set {
     struct memo *memo;
     unsigned n_columns;
-    struct kaldi_column *column; /* [n_columns] owned */
-    struct kaldi_join *join;     /* owned; NULL: one table */
-    struct kaldi_field *field;   /* owned; the dataset's fields point into it */
+    struct kaldi_column *column;    /* [n_columns] owned */
+    struct kaldi_join *join;        /* owned; NULL: one table */
+    struct record_content *content; /* owned; the dataset's fields point into it */
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
     bool is_ready;
@@ -119,10 +115,13 @@ bool kaldi_cell_is_stored(const struct kaldi_cell *cell);
 int kaldi_fields_init(struct dataset *ds);
 
 /* The bytes of a cell that a field reads. */
-void kaldi_field_span(const struct kaldi_cell *cell, const struct field *f, uint64_t *ret_off,
-                      uint64_t *ret_len);
+void kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
+                      const struct field *f, uint64_t *ret_off, uint64_t *ret_len);
 
 /* Complete the fields once the rows are known. 0 or -ENOMEM. */
 int kaldi_fields_finish(struct dataset *ds);
+
+/* Archives and their scp files (format/kaldi/set/entries.c). */
+extern const struct field_ops kaldi_archive_ops, kaldi_script_ops;
 
 #endif

@@ -1,0 +1,68 @@
+/* Files that are a sequence of items, one for each sample of a selection: the walks that make any
+ * range of such a file. For fields of records, and for formats with files of their own. */
+#ifndef EPOCHFS_FORMAT_CORE_RECORD_ITEMS_H
+#define EPOCHFS_FORMAT_CORE_RECORD_ITEMS_H
+
+#include "format/core/prefix_sums.h"
+#include "format/core/records.h"
+#include "format/core/sample_window.h"
+
+/* The state of one call. */
+struct record_items {
+    struct read_context *rc;
+    const struct dataset *ds;
+    const struct record_content *content; /* NULL: the keys */
+    const struct selection *sel;
+    struct diag *reason; /* while sums are made */
+    uint64_t extra;      /* what else the sums depend on */
+
+    /* Of arrays: the axes behind the first, which are the same in the whole selection. */
+    bool has_tail;
+    uint64_t axis[RECORD_AXES]; /* [ndim], the first unused */
+    uint64_t tail;              /* their product: elements per row of each array */
+
+    struct sample_window window; /* for record_items_sample() */
+};
+
+/* rc: NULL to learn a form, which reads nothing. */
+void record_items_init(struct record_items *items, struct read_context *rc,
+                       const struct dataset *ds, const struct field *f,
+                       const struct selection *sel);
+
+/* The bytes of content c with those axes. */
+uint64_t record_bytes(const struct record_content *c, const uint64_t *dim);
+
+/* The axes of a content in the record of a sample. */
+int record_dims(const struct record_items *items, uint64_t sample,
+                uint64_t ret_dim[static RECORD_AXES], struct diag *d);
+
+/* Write bytes [off, off + len) of a content, then pad. bytes: how many it has. */
+int record_read_padded(struct record_items *items, uint64_t sample, uint64_t bytes, uint8_t pad,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* The sample at a place; quick for places in ascending order. */
+uint64_t record_items_sample(struct record_items *items, uint64_t place);
+
+/* Open the sums over what number() gives; its ctx is items, and each number() has sums of its own.
+ * The caller closes *ret. */
+int record_items_sums(struct record_items *items, sums_fn *number, struct sums *ret);
+
+/* Write bytes [off, off + len) of one sample's item in the file. before: the sums before it; NULL
+ * for items of one size. */
+typedef int record_item_fn(struct record_items *items, uint64_t sample,
+                           const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
+                           struct diag *d);
+
+/* Write bytes [off, off + len) of a file whose items differ in size; unit: bytes of each element
+ * that number() counts. 0 or -errno with the reason in d. */
+int record_items_read(struct record_items *items, sums_fn *number, uint64_t unit,
+                      record_item_fn *item, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* The same for items of one size, each bytes. */
+int record_items_read_even(struct record_items *items, uint64_t each, record_item_fn *item,
+                           uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+/* The form of a file of bytes whose size number() gives. */
+int record_items_form(struct record_items *items, sums_fn *number, struct form *ret);
+
+#endif

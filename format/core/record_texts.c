@@ -1,0 +1,170 @@
+/* Contents of records as bytes; and texts and keys: as lines, and as elements of the width of the
+ * longest. */
+#include "format/core/record_ops.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+/* ---- the bytes of one record ---- */
+
+static int bytes_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    struct record_items items;
+    uint64_t dim[RECORD_AXES];
+    int r;
+
+    record_items_init(&items, NULL, ds, f, sel);
+    r = record_dims(&items, record_items_sample(&items, 0), dim, sel->reason);
+    if (r < 0)
+        return r;
+    ret->ndim = 1;
+    ret->dim[0] = dim[0];
+    return 0;
+}
+
+static int bytes_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
+{
+    const struct record_content *c = f->impl;
+    struct record_items items;
+
+    record_items_init(&items, rc, ds, f, sel);
+    return len ? c->ops->read(rc, ds, c, record_items_sample(&items, 0), off, len, dst, d) : 0;
+}
+
+const struct field_ops record_bytes_ops = {bytes_read, bytes_form};
+
+/* ---- texts ---- */
+
+static int count_line(void *ctx, uint64_t sample, const struct sums_pair *before,
+                      struct sums_pair *ret)
+{
+    struct record_items *items = ctx;
+    uint64_t dim[RECORD_AXES];
+    int r = record_dims(items, sample, dim, items->reason);
+
+    (void)before;
+    if (r == 0)
+        ret->size = dim[0] + 1;
+    return r;
+}
+
+static int count_key(void *ctx, uint64_t sample, const struct sums_pair *before,
+                     struct sums_pair *ret)
+{
+    struct record_items *items = ctx;
+    uint8_t key[KEY_SIZE];
+
+    (void)before;
+    ret->size = dataset_key(items->ds, sample, key) + 1;
+    return 0;
+}
+
+/* Bytes of a text, then pad. */
+static int line_item(struct record_items *items, uint64_t sample, uint8_t pad, uint64_t off,
+                     size_t len, uint8_t *dst, struct diag *d)
+{
+    uint64_t dim[RECORD_AXES];
+    int r = record_dims(items, sample, dim, d);
+
+    return r < 0 ? r : record_read_padded(items, sample, dim[0], pad, off, len, dst, d);
+}
+
+static int key_item(struct record_items *items, uint64_t sample, uint8_t pad, uint64_t off,
+                    size_t len, uint8_t *dst, struct diag *d)
+{
+    uint8_t key[KEY_SIZE];
+    size_t bytes = dataset_key(items->ds, sample, key), n;
+
+    (void)d;
+    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
+    memset(dst + n, pad, len - n);
+    if (n)
+        memcpy(dst, key + off, n);
+    return 0;
+}
+
+/* The items of a text field, which know its ops. */
+struct text_items {
+    struct record_items items;
+    const struct record_text_ops *ops;
+};
+
+static void text_items_init(struct text_items *t, struct read_context *rc, const struct dataset *ds,
+                            const struct field *f, const struct selection *sel)
+{
+    record_items_init(&t->items, rc, ds, f, sel);
+    t->ops = (const struct record_text_ops *)f->ops;
+}
+
+static int string_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)before;
+    return ((struct text_items *)items)->ops->item(items, sample, 0, off, len, dst, d);
+}
+
+static int ended_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
+                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    (void)before;
+    return ((struct text_items *)items)->ops->item(items, sample, '\n', off, len, dst, d);
+}
+
+static int lines_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    struct text_items t;
+
+    text_items_init(&t, NULL, ds, f, sel);
+    return record_items_form(&t.items, t.ops->number, ret);
+}
+
+static int lines_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
+{
+    struct text_items t;
+
+    text_items_init(&t, rc, ds, f, sel);
+    return record_items_read(&t.items, t.ops->number, 1, ended_item, off, len, dst, d);
+}
+
+static int strings_form(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
+{
+    AUTO_SUMS struct sums sums = {0};
+    struct text_items t;
+    int r;
+
+    text_items_init(&t, NULL, ds, f, sel);
+    r = record_items_sums(&t.items, t.ops->number, &sums);
+    if (r < 0)
+        return r;
+    ret->ndim = 0;
+    if (!sel->single)
+        ret->dim[ret->ndim++] = sel->count;
+    ret->width = max_u64(sums_most(&sums), 2) - 1;
+    return 0;
+}
+
+static int strings_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
+{
+    struct text_items t;
+    struct form form;
+    int r = strings_form(ds, f, sel, &form);
+
+    text_items_init(&t, rc, ds, f, sel);
+    return r < 0 ? r : record_items_read_even(&t.items, form.width, string_item, off, len, dst, d);
+}
+
+const struct record_text_ops record_line_ops = {{lines_read, lines_form}, count_line, line_item};
+const struct record_text_ops record_string_ops = {
+    {strings_read, strings_form}, count_line, line_item};
+const struct record_text_ops record_key_line_ops = {{lines_read, lines_form}, count_key, key_item};
+const struct record_text_ops record_key_ops = {{strings_read, strings_form}, count_key, key_item};

@@ -1,0 +1,93 @@
+/* Records: samples that differ in size, such as lines, objects or members of an archive. What each
+ * of them holds are its *contents*: numbers, arrays, bytes, text.
+ *
+ * A format says of a content how large it is in a record, and gives its bytes. From that come all
+ * the fields that files need: arrays stacked, one after another with offsets, padded with lengths;
+ * text as lines and as elements of one width; bytes under an extension; and the sums that find them
+ * in a file. Nothing here depends on a format. */
+#ifndef EPOCHFS_FORMAT_CORE_RECORDS_H
+#define EPOCHFS_FORMAT_CORE_RECORDS_H
+
+#include "format/core/dataset.h"
+#include "format/core/extents.h"
+
+#define RECORD_AXES  8 /* of an array, at most */
+#define RECORD_WHERE 1024
+
+struct record_content;
+
+struct record_ops {
+    /* The sizes of the axes of a content in a record: [ndim], all set. Bytes and text have one
+     * axis, their length. 0, or -errno with the reason in d: the record cannot be read. It never
+     * reads a source. */
+    int (*dims)(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                uint64_t ret_dim[static RECORD_AXES], struct diag *d);
+    /* Write bytes [off, off + len) of the content, which lie inside its size; len > 0. 0 or -errno
+     * with the reason in d. */
+    int (*read)(struct read_context *rc, const struct dataset *ds, const struct record_content *c,
+                uint64_t record, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+    /* The bytes of a source that read() needs; false: none. It never reads a source. NULL: the
+     * dataset has its own extents(), locate(). */
+    bool (*extent)(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                   struct extent *ret);
+    /* Name the record in messages: "<file>: row <n>". */
+    void (*where)(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                  char ret[static RECORD_WHERE]);
+};
+
+/* Owned by the format. It is the impl of each field that shows it. */
+struct record_content {
+    const struct record_ops *ops;
+    unsigned column, what; /* the format's */
+    bool is_parsed;        /* reading it can find a fault: records_check() reads it */
+
+    /* Set before records_finish(): */
+    enum dtype dtype;
+    unsigned ndim;
+    uint64_t dim[RECORD_AXES]; /* the same in all records, or DIM_VARIES */
+};
+
+/* ---- fields ----
+ * All of these add to ds->field, which must have room. The name is that of the field, to which
+ * arrays of differing length add "_len" and "_offsets". */
+
+/* A number, or an array of one shape: batches stack it. 1 field. in: IN_... */
+struct field *records_add_item(struct dataset *ds, const struct record_content *c, const char *name,
+                               unsigned in);
+
+/* An array whose first axis, at least, differs. 4 fields. tar: IN_TAR, or 0: tar has it not. */
+void records_add_arrays(struct dataset *ds, const struct record_content *c, const char *name,
+                        unsigned tar);
+
+/* Bytes: a file for each sample, under that extension. 1 field. */
+struct field *records_add_bytes(struct dataset *ds, const struct record_content *c,
+                                const char *name, const char *folder, const char *ext, unsigned in);
+
+/* The same bytes as members of npz: uint8 data with offsets. 2 fields. */
+void records_add_byte_arrays(struct dataset *ds, const struct record_content *c, const char *name);
+
+/* Text, as elements of npz; and as lines, in txt and tar. 1 field each. */
+void records_add_strings(struct dataset *ds, const struct record_content *c, const char *name);
+struct field *records_add_lines(struct dataset *ds, const struct record_content *c,
+                                const char *name);
+
+/* index and key, and the keys as lines, for a dataset with key() among its ops. 3 fields. */
+void records_add_keys(struct dataset *ds);
+#define RECORD_KEY_FIELDS 3
+
+/* Complete the fields: types and axes of their contents, and the number of samples. key_most: bytes
+ * of the longest key. 0 or -ENOMEM. */
+int records_finish(struct dataset *ds, uint64_t samples, uint64_t key_most);
+
+/* ---- what a dataset of records does: for struct dataset_ops ---- */
+
+unsigned records_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                         struct extent *ret);
+void records_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                    struct text *t);
+
+/* Reads each content that is parsed, of each record; each fault is reported once for a record. */
+int records_check(const struct dataset *ds, void (*report)(void *ctx, const char *text), void *ctx,
+                  struct diag *d);
+
+#endif
