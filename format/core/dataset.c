@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -18,12 +19,38 @@ void dataset_free_folders(struct dataset *ds)
     ds->n_folders = 0;
 }
 
+int dataset_new(const struct format *format, const struct dataset_ops *ops, void *impl,
+                size_t fields, size_t blobs, struct dataset **ret)
+{
+    struct dataset *ds = calloc(1, sizeof(*ds));
+
+    if (!ds || !impl) {
+        free(ds);
+        free(impl);
+        return -ENOMEM;
+    }
+    ds->format = format;
+    ds->ops = ops;
+    ds->impl = impl;
+    atomic_store(&ds->state, ops->prepare ? DATASET_PREPARING : DATASET_READY);
+    ds->field = calloc(fields, sizeof(*ds->field));
+    ds->blob = calloc(blobs, sizeof(struct blob *));
+    if (!ds->field || !ds->blob) {
+        dataset_free(ds);
+        return -ENOMEM;
+    }
+    *ret = ds;
+    return 0;
+}
+
 void dataset_free(struct dataset *ds)
 {
     if (!ds)
         return;
     if (ds->ops && ds->ops->free)
         ds->ops->free(ds);
+    else
+        free(ds->impl);
     for (unsigned i = 0; i < ds->n_fields; i++)
         free(ds->field[i].dim);
     free(ds->field);

@@ -167,7 +167,8 @@ struct dataset_ops {
     /* The key of a sample, and the sample of a name. NULL: keys are the sample numbers. */
     size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
     bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
-    /* Free what impl and blob[] hold. */
+    /* Free impl and what blob[] holds. impl may be half built. NULL: impl is one piece of memory.
+     */
     void (*free)(struct dataset *ds);
     bool checks_reads; /* each read checks the blobs that it uses */
     bool walks;        /* sizes of files of many samples take a walk, even in stored order */
@@ -204,6 +205,12 @@ static inline enum dataset_state dataset_state(const struct dataset *ds)
 {
     return (enum dataset_state)atomic_load_explicit(&ds->state, memory_order_acquire);
 }
+
+/* Make a dataset that is to be opened, with room for fields and blobs, which the caller adds. impl:
+ * malloc'd, NULL: there was no memory; from now on ops->free() frees it, on error, too. 0 or
+ * -ENOMEM. */
+int dataset_new(const struct format *format, const struct dataset_ops *ops, void *impl,
+                size_t fields, size_t blobs, struct dataset **ret);
 
 /* Prepare the dataset a step further and publish its new state. Never in two threads at once. 1:
  * ready or failed, 0: not yet. An unreachable remote does not fail the dataset: it stays not ready,

@@ -127,6 +127,7 @@ static bool has_folder(const struct dataset *ds, const char *name)
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n)
 {
     AUTO_FREE struct offers *offers = calloc(1, sizeof(*offers));
+    struct folder *fit;
     int r = 0;
 
     ds->folder = calloc(FOLDERS_MAX, sizeof(*ds->folder));
@@ -140,5 +141,8 @@ int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encode
         if (field_is_in(f, IN_FILES) && !has_folder(ds, f->folder))
             r = add_folder(ds, f->folder, NULL, offers);
     }
+    fit = ds->n_folders ? realloc(ds->folder, ds->n_folders * sizeof(*fit)) : NULL;
+    if (fit) /* a source may have very many datasets */
+        ds->folder = fit;
     return r;
 }

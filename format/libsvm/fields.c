@@ -169,7 +169,7 @@ static int add_field(struct dataset *ds, const char *name, enum offered offered,
 
 int libsvm_fields_init(struct dataset *ds)
 {
-    const struct libsvm_file *file = libsvm_rows_of(ds)->file[0];
+    const struct libsvm_file *file = libsvm_rows_file(libsvm_rows_of(ds), 0);
     const struct libsvm_side *side = file->side;
     const struct {
         bool is_there;
@@ -218,7 +218,7 @@ static void set_axis(struct field *f, uint64_t n)
 void libsvm_fields_finish(struct dataset *ds)
 {
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    uint64_t margins = rows->file[0]->side[LIBSVM_SIDE_MARGIN].per_row;
+    uint64_t margins = libsvm_rows_file(rows, 0)->side[LIBSVM_SIDE_MARGIN].per_row;
 
     for (unsigned i = 0; i < ds->n_fields; i++) {
         struct field *f = &ds->field[i];

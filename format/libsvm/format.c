@@ -11,8 +11,7 @@
 #include "format/encode/encode.h"
 #include "format/libsvm/rows.h"
 
-#define JOINED     "all" /* the dataset of all files of a folder */
-#define PROBE_MOST 32    /* rows that a probe examines */
+#define PROBE_MOST 32 /* rows that a probe examines */
 
 /* ---- which files ---- */
 
@@ -120,17 +119,16 @@ static enum claim libsvm_probe(const struct probed_file *file)
 /* ---- what a dataset does ---- */
 
 /* All files are ready: join their rows in sequence. */
-static int rows_finish(struct dataset *ds)
+static void rows_finish(struct dataset *ds)
 {
     struct libsvm_rows *rows = ds->impl;
     uint32_t largest = 0;
-    bool any = false, from_one = rows->n_files > 0;
+    bool any = false, from_one = true;
 
-    for (unsigned i = 0; i < rows->n_files; i++) {
-        const struct libsvm_file *file = rows->file[i];
+    for (unsigned i = 0; i < rows->shards.n; i++) {
+        const struct libsvm_file *file = libsvm_rows_file(rows, i);
         struct row_sums sums = row_index_sums(&file->index, file->index.rows);
 
-        rows->first[i + 1] = rows->first[i] + file->index.rows;
         rows->before[i + 1].text = rows->before[i].text + sums.text;
         rows->before[i + 1].features = rows->before[i].features + sums.features;
         rows->groups[i + 1] = rows->groups[i] + file->side[LIBSVM_SIDE_GROUP].n;
@@ -141,69 +139,40 @@ static int rows_finish(struct dataset *ds)
     }
     rows->shift = rows->base_one || (rows->base_auto && from_one);
     rows->features = any ? (uint64_t)largest + 1 - rows->shift : 0;
-    if (rows->n_files == 1)
-        ds->note = rows->file[0]->note;
-    dataset_set_samples(ds, rows->first[rows->n_files]);
+    if (rows->shards.n == 1)
+        ds->note = libsvm_rows_file(rows, 0)->note;
+    dataset_set_samples(ds, rows->shards.first[rows->shards.n]);
     libsvm_fields_finish(ds);
-    return 1;
 }
 
 static int rows_prepare(struct dataset *ds, struct diag *d)
 {
     struct libsvm_rows *rows = ds->impl;
+    int r = shards_prepare(&rows->shards, d);
 
-    for (unsigned i = 0; i < rows->n_files; i++) {
-        int r = libsvm_file_prepare(rows->file[i], d);
-
-        if (r != 1)
-            return r;
-    }
-    return rows_finish(ds);
+    if (r == 1)
+        rows_finish(ds);
+    return r;
 }
 
 static void rows_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
 {
-    const struct libsvm_rows *rows = libsvm_rows_of(ds);
-
-    *ret_done = 0;
-    for (unsigned i = 0; i < rows->n_files; i++)
-        *ret_done += atomic_load_explicit(&rows->file[i]->seen, memory_order_relaxed);
-    *ret_total = rows->byte[rows->n_files];
+    shards_progress(&libsvm_rows_of(ds)->shards, ret_done, ret_total);
 }
 
-/* The number of rows before byte at of the files in sequence. */
-static uint64_t rows_before_cut(const struct libsvm_rows *rows, uint64_t at)
-{
-    for (unsigned i = 0; i < rows->n_files; i++)
-        if (at < rows->byte[i + 1])
-            return rows->first[i] + libsvm_file_cut(rows->file[i], at - rows->byte[i]);
-    return rows->first[rows->n_files];
-}
-
-/* dmlc's rule for parts: input_split_base.cc, ResetPartition. */
 static void rows_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
                        uint64_t *ret_length)
 {
-    const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    uint64_t total = rows->byte[rows->n_files], step = ceil_div(total, parts), begin, end;
-
-    if (!checked_mul(step, part, &begin) || begin > total)
-        begin = total;
-    end = min_u64(begin + step, total);
-    *ret_start = rows_before_cut(rows, begin);
-    *ret_length = rows_before_cut(rows, end) - *ret_start;
+    shards_share(&libsvm_rows_of(ds)->shards, part, parts, ret_start, ret_length);
 }
 
 static int rows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                       void *ctx, struct diag *d)
 {
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    int r = 0;
 
     /* Each file of a folder also has a dataset of its own, which reports it. */
-    for (unsigned i = 0; i < rows->n_files && rows->n_files == 1 && r == 0; i++)
-        r = libsvm_file_check(rows->file[i], report, ctx, d);
-    return r;
+    return rows->shards.n == 1 ? libsvm_file_check(libsvm_rows_file(rows, 0), report, ctx, d) : 0;
 }
 
 static void rows_describe(const struct dataset *ds, const char *indent, struct text *t)
@@ -211,11 +180,11 @@ static void rows_describe(const struct dataset *ds, const char *indent, struct t
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
     uint64_t left_out = 0;
 
-    for (unsigned i = 0; i < rows->n_files; i++)
-        left_out += rows->file[i]->totals.skipped;
+    for (unsigned i = 0; i < rows->shards.n; i++)
+        left_out += libsvm_rows_file(rows, i)->totals.skipped;
     text_add(t, "%s\"features\": %llu,\n%s\"nonzeros\": %llu,\n%s\"index_base\": %u,\n", indent,
              (unsigned long long)rows->features, indent,
-             (unsigned long long)rows->before[rows->n_files].features, indent, rows->shift);
+             (unsigned long long)rows->before[rows->shards.n].features, indent, rows->shift);
     text_add(t, "%s\"rows_left_out\": %llu,\n", indent, (unsigned long long)left_out);
 }
 
@@ -247,14 +216,8 @@ static void rows_free(struct dataset *ds)
     struct libsvm_rows *rows = ds->impl;
 
     ds->n_blobs = 0; /* the files own them */
-    if (!rows)
-        return;
-    for (unsigned i = 0; rows->file && i < rows->n_files; i++)
-        libsvm_file_drop(rows->file[i]);
-    free(rows->file);
-    free(rows->first);
+    shards_release(&rows->shards);
     free(rows->before);
-    free(rows->byte);
     free(rows->groups);
     free(rows);
 }
@@ -273,49 +236,76 @@ static const struct dataset_ops libsvm_ops = {
 
 /* ---- making datasets ---- */
 
+static int file_prepare(void *file, struct diag *d)
+{
+    return libsvm_file_prepare(file, d);
+}
+
+static const struct blob *file_blob(const void *file)
+{
+    return ((const struct libsvm_file *)file)->blob;
+}
+
+static uint64_t file_seen(const void *file)
+{
+    return atomic_load_explicit(&((const struct libsvm_file *)file)->seen, memory_order_relaxed);
+}
+
+static uint64_t file_records(const void *file)
+{
+    return ((const struct libsvm_file *)file)->index.rows;
+}
+
+static uint64_t file_cut(const void *file, uint64_t off)
+{
+    return libsvm_file_cut(file, off);
+}
+
+static void file_drop(void *file)
+{
+    libsvm_file_drop(file);
+}
+
+static const struct shard_ops file_ops = {.prepare = file_prepare,
+                                          .blob = file_blob,
+                                          .seen = file_seen,
+                                          .records = file_records,
+                                          .cut = file_cut,
+                                          .drop = file_drop};
+
 static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
 {
     struct libsvm_rows *rows = ds->impl;
+    int r = shards_init(&rows->shards, &file_ops, (void *const *)files, n);
 
-    rows->file = calloc(n, sizeof(struct libsvm_file *));
-    rows->first = calloc(n + 1, sizeof(*rows->first));
-    rows->before = calloc(n + 1, sizeof(*rows->before));
-    rows->byte = calloc(n + 1, sizeof(*rows->byte));
-    rows->groups = calloc(n + 1, sizeof(*rows->groups));
-    ds->blob = calloc((size_t)n * (1 + N_LIBSVM_SIDES), sizeof(struct blob *));
-    if (!rows->file || !rows->first || !rows->before || !rows->byte || !rows->groups || !ds->blob)
-        return -ENOMEM;
+    if (r < 0)
+        return r;
     for (unsigned i = 0; i < n; i++) {
         struct libsvm_file *file = files[i];
 
         file->users++;
-        rows->file[rows->n_files++] = file;
-        rows->byte[i + 1] = rows->byte[i] + file->blob->size;
         ds->blob[ds->n_blobs++] = file->blob;
         for (unsigned k = 0; k < N_LIBSVM_SIDES; k++)
             if (file->side[k].blob)
                 ds->blob[ds->n_blobs++] = file->side[k].blob;
     }
-    return 0;
+    rows->before = calloc((size_t)n + 1, sizeof(*rows->before));
+    rows->groups = calloc((size_t)n + 1, sizeof(*rows->groups));
+    return rows->before && rows->groups ? 0 : -ENOMEM;
 }
 
 static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
                             const struct format_setup *setup, struct dataset **ret)
 {
     extern const struct format format_libsvm;
-    AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
-    struct libsvm_rows *rows;
-    int r;
+    struct libsvm_rows *rows = calloc(1, sizeof(*rows));
+    AUTO_DATASET struct dataset *ds = NULL;
+    int r = dataset_new(&format_libsvm, &libsvm_ops, rows, LIBSVM_FIELDS_MAX,
+                        (size_t)n * (1 + N_LIBSVM_SIDES), &ds);
 
-    if (!ds)
-        return -ENOMEM;
-    ds->format = &format_libsvm;
-    ds->ops = &libsvm_ops;
+    if (r < 0)
+        return r;
     ds->shares_blobs = n > 1;
-    ds->impl = rows = calloc(1, sizeof(*rows));
-    ds->field = calloc(LIBSVM_FIELDS_MAX, sizeof(*ds->field));
-    if (!rows || !ds->field)
-        return -ENOMEM;
     rows->memo = setup->memo;
     rows->pool = setup->pool;
     rows->labels = 1;
@@ -326,11 +316,9 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
         r = libsvm_fields_init(ds);
     if (r == 0)
         r = dataset_add_folders(ds);
-    if (r < 0)
-        return r;
-    atomic_store(&ds->state, DATASET_PREPARING);
-    *ret = TAKE_PTR(ds);
-    return 0;
+    if (r == 0)
+        *ret = TAKE_PTR(ds);
+    return r;
 }
 
 /* The files of a folder, while datasets are made from them. */
@@ -402,7 +390,8 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     file->stays_alone = bad * 10 > rows_of(&seen);
     if (file->stays_alone)
         diag_set(&file->note, 0,
-                 "%s: no part of `" JOINED "`, for more than a tenth of its first rows (%u of %u) "
+                 "%s: no part of `" SHARDS_ALL
+                 "`, for more than a tenth of its first rows (%u of %u) "
                  "cannot be read; a list of files, 'a.txt;%s', joins what it names",
                  blob_name(file->blob), bad, rows_of(&seen), name);
     return 0;
@@ -491,10 +480,9 @@ static int join_files(struct folder_files *files, const struct format_setup *set
     int r;
 
     keep_alike(files);
-    if (files->n + finds->n_unread < 2 || !files->n)
-        return 0;
-    if (finds->n_unread)
-        return finds_incomplete(finds, JOINED, &finds->unread[0]);
+    r = shards_join(files->n, finds);
+    if (r != 1)
+        return r;
     for (unsigned i = 1; i < files->n; i++) {
         const struct libsvm_file *a = files->file[0], *b = files->file[i];
         char reason[2048], columns_a[128], columns_b[128];
@@ -508,10 +496,10 @@ static int join_files(struct folder_files *files, const struct format_setup *set
                  "in their rows or in side files, found %s in the first, %s in the second. Each is "
                  "served alone.",
                  blob_name(a->blob), blob_name(b->blob), columns_a, columns_b);
-        return finds->error(finds, JOINED, reason);
+        return finds->error(finds, SHARDS_ALL, reason);
     }
     r = dataset_of_files(files->file, files->n, setup, &ds);
-    return r < 0 ? r : finds->dataset(finds, JOINED, ds);
+    return r < 0 ? r : finds->dataset(finds, SHARDS_ALL, ds);
 }
 
 static int libsvm_open_folder(struct source_file *sources, size_t n,

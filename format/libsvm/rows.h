@@ -4,25 +4,27 @@
 
 #include "base/memo.h"
 #include "base/pool.h"
-#include "format/core/dataset.h"
+#include "format/core/shards.h"
 #include "format/libsvm/file.h"
 
 struct libsvm_rows {
-    unsigned n_files;
-    struct libsvm_file **file; /* [n_files], owned, as a user of each */
-    struct memo *memo;         /* of decoded rows; not owned, nor is: */
+    struct shards shards; /* struct libsvm_file */
+    struct memo *memo;    /* of decoded rows; not owned, nor is: */
     struct pool *pool;
     bool base_auto, base_one; /* -o index_base */
 
     /* Once the dataset is ready: */
-    uint64_t *first;         /* [n_files + 1] the dataset's row that each file begins with */
-    struct row_sums *before; /* [n_files + 1] sums over the files before */
-    uint64_t *byte;          /* [n_files + 1] where each file begins in the files in sequence */
-    uint64_t *groups;        /* [n_files + 1] groups, by side files, in the files before */
+    struct row_sums *before; /* [files + 1] sums over the files before */
+    uint64_t *groups;        /* [files + 1] groups, by side files, in the files before */
     uint32_t shift;          /* subtracted from each index */
     uint64_t features;       /* the largest shifted index + 1 */
     uint64_t labels;         /* of the row with the most, at least 1 */
 };
+
+static inline struct libsvm_file *libsvm_rows_file(const struct libsvm_rows *rows, unsigned i)
+{
+    return rows->shards.file[i];
+}
 
 /* A row, and the file that holds it. */
 struct libsvm_row_at {

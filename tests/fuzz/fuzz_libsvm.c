@@ -220,7 +220,7 @@ static void check_labels(const struct expected *e)
 
 static void check_columns(const struct expected *e)
 {
-    const struct libsvm_file *file = libsvm_rows_of(e->ds)->file[0];
+    const struct libsvm_file *file = libsvm_rows_file(libsvm_rows_of(e->ds), 0);
     struct text weight = {0}, qid = {0};
 
     for (uint64_t i = 0; i < e->sel->count; i++) {
@@ -346,7 +346,7 @@ static void check_totals(const struct dataset *ds, const struct model *m)
     FUZZ_CHECK(ds->samples == m->n);
     FUZZ_CHECK(rows->labels == labels);
     FUZZ_CHECK(rows->features == features);
-    FUZZ_CHECK(rows->before[rows->n_files].features == total);
+    FUZZ_CHECK(rows->before[rows->shards.n].features == total);
 }
 
 /* The selections of a dataset of n samples that are looked at. */
@@ -398,7 +398,8 @@ static void check_files(const struct dataset *ds, const struct slice *file, size
 
     FUZZ_CHECK(ds);
     for (size_t i = 0; i < n; i++)
-        model_add(&model, &file[i], libsvm_rows_of(ds)->file[0]->columns, options->skip_bad_rows);
+        model_add(&model, &file[i], libsvm_rows_file(libsvm_rows_of(ds), 0)->columns,
+                  options->skip_bad_rows);
     check_dataset(ds, &model);
     model_release(&model);
 }

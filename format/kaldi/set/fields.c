@@ -177,14 +177,18 @@ static void add_column(struct dataset *ds, unsigned column, struct record_conten
     records_add_bytes(ds, &content[STORED], table->name, "raw", "raw", IN_FILE_SAMPLES);
 }
 
+size_t kaldi_fields_most(unsigned n)
+{
+    return (size_t)n * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS;
+}
+
 int kaldi_fields_init(struct dataset *ds)
 {
     struct kaldi_set *set = ds->impl;
     unsigned n = set->n_columns;
 
-    ds->field = calloc((size_t)n * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS, sizeof(*ds->field));
     set->content = calloc((size_t)n * N_CONTENTS, sizeof(*set->content));
-    if (!ds->field || !set->content)
+    if (!set->content)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
         add_column(ds, i, &set->content[i * N_CONTENTS]);

@@ -68,10 +68,8 @@ static int set_finish(struct dataset *ds)
 static int set_prepare(struct dataset *ds, struct diag *d)
 {
     struct kaldi_set *set = ds->impl;
-    int r = 1;
+    int r = shards_prepare(&set->tables, d);
 
-    for (unsigned i = 0; i < set->n_columns && r == 1; i++)
-        r = kaldi_table_prepare(set->column[i].table, d);
     if (r == 1 && set->join)
         r = kaldi_join_step(set->join, d);
     if (r != 1)
@@ -82,13 +80,7 @@ static int set_prepare(struct dataset *ds, struct diag *d)
 
 static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
 {
-    const struct kaldi_set *set = kaldi_set_of(ds);
-
-    *ret_done = *ret_total = 0;
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        *ret_done += atomic_load_explicit(&set->column[i].table->seen, memory_order_relaxed);
-        *ret_total += set->column[i].table->blob->size;
-    }
+    shards_progress(&kaldi_set_of(ds)->tables, ret_done, ret_total);
 }
 
 static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
@@ -244,11 +236,8 @@ static void set_free(struct dataset *ds)
     struct kaldi_set *set = ds->impl;
 
     ds->n_blobs = 0; /* the tables and the set own them */
-    if (!set)
-        return;
     kaldi_join_free(set->join);
-    for (unsigned i = 0; i < set->n_columns; i++)
-        kaldi_table_free(set->column[i].table);
+    shards_release(&set->tables);
     for (size_t i = 0; i < set->n_material; i++)
         blob_free(set->material[i]);
     free(set->material);
@@ -283,25 +272,51 @@ void kaldi_parts_release(struct kaldi_parts *parts)
     *parts = (struct kaldi_parts){0};
 }
 
+static int table_prepare(void *table, struct diag *d)
+{
+    return kaldi_table_prepare(table, d);
+}
+
+static const struct blob *table_blob(const void *table)
+{
+    return ((const struct kaldi_table *)table)->blob;
+}
+
+static uint64_t table_seen(const void *table)
+{
+    return atomic_load_explicit(&((const struct kaldi_table *)table)->seen, memory_order_relaxed);
+}
+
+static void table_drop(void *table)
+{
+    kaldi_table_free(table);
+}
+
+static const struct shard_ops table_ops = {
+    .prepare = table_prepare, .blob = table_blob, .seen = table_seen, .drop = table_drop};
+
 /* Move the tables and the material of parts to the set, which owns them from now on. */
 static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_parts *parts,
                       bool is_alone)
 {
-    set->column = calloc(parts->n, sizeof(*set->column));
-    ds->blob = calloc(parts->n + parts->n_material + 1, sizeof(struct blob *));
-    if (!set->column || !ds->blob)
+    int r = shards_init(&set->tables, &table_ops, (void *const *)parts->table, parts->n);
+
+    if (r < 0)
+        return r;
+    parts->n = 0;
+    set->n_material = parts->n_material;
+    set->material = TAKE_PTR(parts->material);
+    parts->n_material = 0;
+    set->column = calloc(set->tables.n, sizeof(*set->column));
+    if (!set->column)
         return -ENOMEM;
-    for (; set->n_columns < parts->n; set->n_columns++) {
-        struct kaldi_table *table = parts->table[set->n_columns];
+    for (; set->n_columns < set->tables.n; set->n_columns++) {
+        struct kaldi_table *table = set->tables.file[set->n_columns];
 
         set->column[set->n_columns] =
             (struct kaldi_column){.table = table, .join = -1, .is_alone = is_alone};
         ds->blob[ds->n_blobs++] = table->blob;
     }
-    parts->n = 0;
-    set->n_material = parts->n_material;
-    set->material = TAKE_PTR(parts->material);
-    parts->n_material = 0;
     for (size_t i = 0; i < set->n_material; i++)
         ds->blob[ds->n_blobs++] = set->material[i];
     if (parts->segments)
@@ -312,18 +327,14 @@ static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_pa
 int kaldi_set_new(const struct format *format, const struct format_setup *setup,
                   struct kaldi_parts *parts, bool is_alone, struct dataset **ret)
 {
-    AUTO_DATASET struct dataset *ds = calloc(1, sizeof(*ds));
     struct kaldi_set *set = calloc(1, sizeof(*set));
     bool joined = parts->n > 1 || parts->segments;
-    int r;
+    AUTO_DATASET struct dataset *ds = NULL;
+    int r = dataset_new(format, &kaldi_ops, set, kaldi_fields_most(parts->n),
+                        parts->n + parts->n_material + 1, &ds);
 
-    if (!ds || !set) {
-        free(set);
-        return -ENOMEM;
-    }
-    ds->impl = set;
-    ds->format = format;
-    ds->ops = &kaldi_ops;
+    if (r < 0)
+        return r;
     ds->memo = set->memo = setup->memo;
     r = take_parts(ds, set, parts, is_alone);
     if (r == 0 && joined)
@@ -332,9 +343,7 @@ int kaldi_set_new(const struct format *format, const struct format_setup *setup,
         r = kaldi_fields_init(ds);
     if (r == 0)
         r = dataset_add_folders(ds);
-    if (r < 0)
-        return r;
-    atomic_store(&ds->state, DATASET_PREPARING);
-    *ret = TAKE_PTR(ds);
-    return 0;
+    if (r == 0)
+        *ret = TAKE_PTR(ds);
+    return r;
 }

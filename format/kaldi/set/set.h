@@ -5,14 +5,15 @@
 #define EPOCHFS_FORMAT_KALDI_SET_SET_H
 
 #include "base/memo.h"
+#include "format/core/shards.h"
 #include "format/kaldi/set/join.h"
 #include "format/kaldi/table/table.h"
 
 struct record_content;
 
 struct kaldi_column {
-    struct kaldi_table *table; /* owned */
-    bool is_alone;             /* the only column: file names need not name it */
+    struct kaldi_table *table;
+    bool is_alone;   /* the only column: file names need not name it */
     int join;        /* which number of a joined row gives its row; -1: its row is the sample */
     bool is_cut;     /* wave: the numbers after that one give the part that counts */
     bool is_mono;    /* wave: each cell has one channel */
@@ -23,13 +24,13 @@ struct kaldi_column {
 
 struct kaldi_set {
     struct memo *memo;
+    struct shards tables; /* struct kaldi_table */
     unsigned n_columns;
     struct kaldi_column *column;    /* [n_columns] owned */
     struct kaldi_join *join;        /* owned; NULL: one table */
     struct record_content *content; /* owned; the dataset's fields point into it */
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
-    bool is_ready;
 
     const struct key_index *keys; /* once it is ready */
 };
@@ -110,6 +111,9 @@ void kaldi_cell_bytes_span(const struct kaldi_cell *cell, enum kaldi_bytes way, 
 bool kaldi_cell_is_stored(const struct kaldi_cell *cell);
 
 /* ---- fields (format/kaldi/set/fields.c) ---- */
+
+/* The fields of n tables, at most. */
+size_t kaldi_fields_most(unsigned n);
 
 /* Fill in ds->field; the types of the tables must be known. 0 or -ENOMEM. */
 int kaldi_fields_init(struct dataset *ds);

@@ -1,0 +1,62 @@
+/* Shards: several files that are one dataset: the records of the first file, then those of the
+ * second, and so on. What is done for all of them: preparing, progress, the file of a record,
+ * shares. There may be 100,000 of them, so a step of preparing begins where the last one ended, and
+ * a record's file is found in O(log n). */
+#ifndef EPOCHFS_FORMAT_CORE_SHARDS_H
+#define EPOCHFS_FORMAT_CORE_SHARDS_H
+
+#include "format/core/dataset.h"
+#include "format/core/format.h"
+
+#define SHARDS_ALL "all" /* the dataset of all files of a folder */
+
+/* What a format does with one of its files. */
+struct shard_ops {
+    /* As prepare() of struct dataset_ops. */
+    int (*prepare)(void *file, struct diag *d);
+    const struct blob *(*blob)(const void *file);
+    /* How many of its bytes are prepared. Any thread. */
+    uint64_t (*seen)(const void *file);
+    /* Of a file that is ready. NULL: records are not counted over the files. */
+    uint64_t (*records)(const void *file);
+    /* The records of a file before a cut at byte off, by the rule of dmlc's InputSplit: a record
+     * that contains the cut, or starts at it, belongs before it. NULL: no shards_share(). */
+    uint64_t (*cut)(const void *file, uint64_t off);
+    /* The file is not used any more here. */
+    void (*drop)(void *file);
+};
+
+struct shards {
+    const struct shard_ops *ops;
+    unsigned n;
+    void **file;    /* [n] owned, as a user of each */
+    uint64_t *byte; /* [n + 1] where each file begins in the files in sequence */
+    unsigned ready; /* files; the preparing thread's */
+
+    /* Once all are ready: */
+    uint64_t *first; /* [n + 1] the record that each file begins with */
+};
+
+/* Becomes a user of the files, which the caller has counted. 0; or -ENOMEM, and it holds none. */
+int shards_init(struct shards *ret, const struct shard_ops *ops, void *const *file, unsigned n);
+void shards_release(struct shards *s); /* of one that starts as {0} */
+
+/* Prepare the files a step further. 1: all are ready, 0: not yet, or -errno of a file with the
+ * reason in d. */
+int shards_prepare(struct shards *s, struct diag *d);
+void shards_progress(const struct shards *s, uint64_t *ret_done, uint64_t *ret_total);
+
+/* The number of the file of a record, which is below the number of records; *ret_own: the record's
+ * number in that file. */
+unsigned shards_find(const struct shards *s, uint64_t record, uint64_t *ret_own);
+
+/* Share number part, of parts shares, by bytes: dmlc's rule (input_split_base.cc,
+ * ResetPartition). */
+void shards_share(const struct shards *s, uint64_t part, uint64_t parts, uint64_t *ret_start,
+                  uint64_t *ret_length);
+
+/* Are the n files of a folder also one dataset? 1: yes; 0: no: there is only one, or a file of the
+ * folder cannot be read now, which is reported; or -ENOMEM. */
+int shards_join(size_t n, struct finds *finds);
+
+#endif
