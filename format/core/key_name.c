@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/core/key_index.h"
+#include "format/core/index.h"
 
 #define CUT_BYTES 18 /* "%~" and the hash */
 

@@ -13,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "base/text.h"
 
 #define HEAD_SMALL 65536 /* bytes searched for the first row; more if it is not there */
 
-/* about[] of the index. */
-enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES };
+/* Numbers of 8 bytes that are kept with the index. */
+enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES, N_ABOUT };
 enum { FLAG_FEATURES = 1, FLAG_ZERO = 2 };
 
 /* The columns of the first readable row in the first bytes. false: there is none. */
@@ -103,7 +104,7 @@ void libsvm_file_drop(struct libsvm_file *file)
     if (!file || --file->users)
         return;
     libsvm_pass_release(&file->pass);
-    row_index_builder_free(file->builder);
+    index_builder_free(file->builder);
     kept_index_release(&file->kept);
     libsvm_sides_release(file->side);
     blob_free(file->blob);
@@ -120,51 +121,57 @@ static int index_identity(const struct libsvm_file *file, char **ret)
 
     if (r < 0)
         return r;
-    if (asprintf(&text, "libsvm 1 %s columns=%u skip=%d", identity, file->columns, file->skip_bad) <
+    if (asprintf(&text, "libsvm 2 %s columns=%u skip=%d", identity, file->columns, file->skip_bad) <
         0)
         return -ENOMEM;
     *ret = text;
     return 0;
 }
 
-static void totals_to_about(const struct libsvm_totals *t, uint64_t ret[static ROW_INDEX_ABOUT])
+static void totals_to_about(const struct libsvm_totals *t, uint8_t ret[static 8 * N_ABOUT])
 {
-    ret[ABOUT_LARGEST] = t->largest;
-    ret[ABOUT_FLAGS] = (t->has_features ? FLAG_FEATURES : 0u) | (t->has_zero ? FLAG_ZERO : 0u);
-    ret[ABOUT_LABELS] = t->labels;
-    ret[ABOUT_SKIPPED] = t->skipped;
-    ret[ABOUT_LINES] = t->text_lines;
+    const uint64_t number[N_ABOUT] = {
+        [ABOUT_LARGEST] = t->largest,
+        [ABOUT_FLAGS] = (t->has_features ? FLAG_FEATURES : 0u) | (t->has_zero ? FLAG_ZERO : 0u),
+        [ABOUT_LABELS] = t->labels,
+        [ABOUT_SKIPPED] = t->skipped,
+        [ABOUT_LINES] = t->text_lines,
+    };
+
+    for (unsigned i = 0; i < N_ABOUT; i++)
+        store_le64(ret + 8 * i, number[i]);
 }
 
-static void totals_from_about(const uint64_t about[static ROW_INDEX_ABOUT],
-                              struct libsvm_totals *ret)
+/* false: the index is none of this file. */
+static bool totals_from_about(const struct index *index, struct libsvm_totals *ret)
 {
+    uint64_t number[N_ABOUT];
+
+    if (index->about_len != sizeof(number))
+        return false;
+    for (unsigned i = 0; i < N_ABOUT; i++)
+        number[i] = load_le64(index->about + 8 * i);
     *ret = (struct libsvm_totals){
-        .largest = (uint32_t)about[ABOUT_LARGEST],
-        .has_features = about[ABOUT_FLAGS] & FLAG_FEATURES,
-        .has_zero = about[ABOUT_FLAGS] & FLAG_ZERO,
-        .labels = about[ABOUT_LABELS],
-        .skipped = about[ABOUT_SKIPPED],
-        .text_lines = about[ABOUT_LINES],
+        .largest = (uint32_t)number[ABOUT_LARGEST],
+        .has_features = number[ABOUT_FLAGS] & FLAG_FEATURES,
+        .has_zero = number[ABOUT_FLAGS] & FLAG_ZERO,
+        .labels = number[ABOUT_LABELS],
+        .skipped = number[ABOUT_SKIPPED],
+        .text_lines = number[ABOUT_LINES],
     };
+    return true;
 }
 
 /* Load the index that an earlier mount kept. false: there is none, or it is damaged. */
 static bool take_kept(struct libsvm_file *file, const char *identity)
 {
-    struct row_sums sums;
-
     if (index_store_load(file->keep, "rows", identity, &file->kept) < 0)
         return false;
-    if (row_index_open(file->kept.bytes, file->kept.size, &file->index) == 0) {
-        sums = row_index_sums(&file->index, file->index.rows);
-        /* A row cannot have more features or labels than bytes. */
-        if (file->index.end <= file->blob->size + 1 && sums.features <= sums.text &&
-            file->index.about[ABOUT_LABELS] <= sums.text) {
-            totals_from_about(file->index.about, &file->totals);
-            return true;
-        }
-    }
+    if (index_open(file->kept.bytes, file->kept.size, &file->index) == 0 &&
+        places_fit(&file->index, file->blob->size) &&
+        totals_from_about(&file->index, &file->totals) &&
+        file->totals.labels <= file->blob->size) /* a label takes a byte */
+        return true;
     kept_index_release(&file->kept);
     index_store_remove(file->keep, "rows", identity);
     return false;
@@ -181,12 +188,14 @@ static int begin(struct libsvm_file *file)
     if (take_kept(file, identity))
         return 1;
     libsvm_pass_init(&file->pass, file->blob, file->mark, file->columns, file->skip_bad, 0);
-    return row_index_builder_new(&file->builder);
+    return index_builder_new(&places_shape, &file->builder);
 }
 
 static int add_row(void *ctx, const struct row_place *place, uint64_t lines)
 {
-    return row_index_add(ctx, place, lines);
+    struct libsvm_file *file = ctx;
+
+    return places_add(&file->places, file->builder, place, lines);
 }
 
 /* The pass has finished. If the index cannot be kept, that is no error: the next mount makes it
@@ -194,11 +203,11 @@ static int add_row(void *ctx, const struct row_place *place, uint64_t lines)
 static int finish_index(struct libsvm_file *file)
 {
     struct libsvm_totals totals = libsvm_pass_totals(&file->pass);
-    struct iovec pieces[ROW_INDEX_PIECES];
-    uint64_t about[ROW_INDEX_ABOUT];
+    struct iovec pieces[INDEX_PIECES];
+    uint8_t about[8 * N_ABOUT];
     AUTO_FREE char *identity = NULL;
     struct diag reason = DIAG_INIT;
-    struct row_index kept;
+    struct index kept;
     int r = blob_check(file->blob);
 
     if (r == 0)
@@ -208,20 +217,22 @@ static int finish_index(struct libsvm_file *file)
         return r;
     file->totals = totals;
     totals_to_about(&totals, about);
-    r = row_index_finish(file->builder, about, &file->index, pieces);
+    r = places_finish(&file->places, file->builder, &file->index);
+    if (r == 0)
+        r = index_bytes(file->builder, about, sizeof(about), &file->index, pieces);
     if (r < 0)
         return r;
     r = index_store_save(file->keep, "rows", identity, blob_source(file->blob), pieces,
-                         ROW_INDEX_PIECES, &file->kept, &reason);
+                         INDEX_PIECES, &file->kept, &reason);
     if (r < 0) {
         diag_set(&file->note, r,
                  "%s: the index cannot be kept, so the next mount makes it again: %s",
                  blob_name(file->blob), diag_text(&reason, r));
         return 0;
     }
-    if (row_index_open(file->kept.bytes, file->kept.size, &kept) == 0) {
+    if (index_open(file->kept.bytes, file->kept.size, &kept) == 0) {
         file->index = kept;
-        row_index_builder_free(file->builder);
+        index_builder_free(file->builder);
         file->builder = NULL;
     }
     return 0;
@@ -233,7 +244,7 @@ static int step_index(struct libsvm_file *file, struct diag *d)
     int r = file->begun ? 0 : begin(file);
 
     if (r == 0) {
-        r = libsvm_pass_step(&file->pass, add_row, file->builder, d);
+        r = libsvm_pass_step(&file->pass, add_row, file, d);
         atomic_store_explicit(&file->seen, file->pass.at, memory_order_relaxed);
         if (r == 1) {
             r = finish_index(file);
@@ -293,7 +304,7 @@ uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset)
         return file->index.rows;
     /* dmlc counts the mark as part of the first line. */
     offset = max_u64(offset, file->mark);
-    return row_index_before(&file->index, offset + 1);
+    return places_before(&file->index, offset + 1);
 }
 
 /* ---- faults ---- */
@@ -329,42 +340,10 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
                     found.data ? found.data : "something else");
 }
 
-/* Add to *lines the number of line ends in [from, to) of the file; CRLF is one. */
-static int count_lines(struct read_context *rc, const struct libsvm_file *file, uint64_t from,
-                       uint64_t to, uint64_t *lines)
+int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
+                      const struct libsvm_fault *fault, struct diag *d)
 {
-    AUTO_FREE uint8_t *text = malloc(HEAD_SMALL);
-    bool after_cr = false;
-    int all = 0;
-
-    if (!text)
-        return -ENOMEM;
-    while (from < to) {
-        size_t len = (size_t)min_u64(HEAD_SMALL, to - from);
-        int r = blob_pread(rc, file->blob, text, len, from);
-
-        if (!missing_go_on(rc, r, &all))
-            break;
-        for (size_t i = 0; i < len && r == 0; i++) {
-            *lines += text[i] == '\r' || (text[i] == '\n' && !after_cr);
-            after_cr = text[i] == '\r';
-        }
-        from += len;
-    }
-    return all;
-}
-
-int libsvm_file_fault(struct read_context *rc, const struct libsvm_file *file, uint64_t row,
-                      const uint8_t *line, size_t len, const struct libsvm_fault *fault,
-                      struct diag *d)
-{
-    uint64_t lines = 0, known = row_index_known_line(&file->index, row, &lines);
-    int r = count_lines(rc, file, row_index_place(&file->index, known).start,
-                        row_index_place(&file->index, row).start, &lines);
-
-    if (blob_says_nothing(r))
-        return r;
-    return describe_fault(file, lines + 1, line, len, fault, d);
+    return describe_fault(file, places_lines(&file->index, row) + 1, line, len, fault, d);
 }
 
 /* ---- checking ---- */

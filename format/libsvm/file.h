@@ -20,16 +20,17 @@ struct libsvm_file {
     unsigned users; /* datasets that share it; the preparing thread's */
 
     /* Set by libsvm_file_prepare(): */
-    struct row_index index;
+    struct index index;
     struct libsvm_totals totals;
 
     /* The preparing thread's, while it prepares: */
     const struct index_store *keep;
     struct libsvm_pass pass;
-    struct row_index_builder *builder; /* owned; stays if the index could not be kept */
-    struct kept_index kept;            /* the index */
-    bool stays_alone;                  /* the file does not join `all` */
-    struct diag note;                  /* what went wrong though the file is ready */
+    struct places places;          /* the rows so far */
+    struct index_builder *builder; /* owned; stays if the index could not be kept */
+    struct kept_index kept;        /* the index */
+    bool stays_alone;              /* the file does not join `all` */
+    struct diag note;              /* what went wrong though the file is ready */
     bool begun, indexed, ready;
     int failed; /* -errno */
     struct diag reason;
@@ -53,12 +54,9 @@ int libsvm_file_prepare(struct libsvm_file *file, struct diag *d);
  * starts at it, belongs before the cut, unless the cut is the start of the file. */
 uint64_t libsvm_file_cut(const struct libsvm_file *file, uint64_t offset);
 
-/* Fill d with "file:line:column: want ..., found ..." for a fault in a row, and return -EBADMSG; or
- * return an error of which blob_says_nothing() is true: the lines before the row cannot be counted
- * now. */
-int libsvm_file_fault(struct read_context *rc, const struct libsvm_file *file, uint64_t row,
-                      const uint8_t *line, size_t len, const struct libsvm_fault *fault,
-                      struct diag *d);
+/* Fill d with "file:line:column: want ..., found ..." for a fault in a row, and return -EBADMSG. */
+int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,
+                      const struct libsvm_fault *fault, struct diag *d);
 
 /* Parse every row and report those that cannot be read. 0, or -errno with the reason in d. */
 int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, const char *text),

@@ -127,7 +127,7 @@ static void rows_finish(struct dataset *ds)
 
     for (unsigned i = 0; i < rows->shards.n; i++) {
         const struct libsvm_file *file = libsvm_rows_file(rows, i);
-        struct row_sums sums = row_index_sums(&file->index, file->index.rows);
+        struct row_sums sums = places_sums(&file->index, file->index.rows);
 
         rows->before[i + 1].text = rows->before[i].text + sums.text;
         rows->before[i + 1].features = rows->before[i].features + sums.features;

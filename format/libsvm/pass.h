@@ -4,7 +4,7 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
-#include "format/core/row_index.h"
+#include "format/libsvm/places.h"
 #include "format/libsvm/scan.h"
 
 #define LIBSVM_PASS_THREADS 4

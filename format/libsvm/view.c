@@ -243,7 +243,7 @@ static int decode_row(const struct slab_work *w, struct libsvm_slab *slab, unsig
     int r = libsvm_line_parse(line, at->place.len, at->file->columns, &row, &fault);
 
     if (r < 0)
-        return libsvm_file_fault(w->rc, at->file, at->row, line, at->place.len, &fault, w->d);
+        return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, w->d);
     if (row.n != at->place.features || row.n_labels > rows->labels)
         return not_as_indexed(w, at);
     ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;
@@ -326,7 +326,7 @@ static int decode_rows(const struct slab_work *w, struct libsvm_slab *slab)
 
         n = run_of_rows(w, i, &len);
         if (len > LIBSVM_LINE_MAX)
-            return libsvm_file_fault(w->rc, first->file, first->row, (const uint8_t *)"", 0,
+            return libsvm_file_fault(first->file, first->row, (const uint8_t *)"", 0,
                                      &(struct libsvm_fault){0, libsvm_too_long}, w->d);
         r = grow(&text, &capacity, (size_t)len + LIBSVM_PAD);
         if (r == 0)

@@ -20,11 +20,11 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d)
 {
     const struct kaldi_column *c = &set->column[column];
-    uint64_t number[KEY_INDEX_COLUMNS];
+    uint64_t number[INDEX_COLUMNS];
 
     *ret = (struct kaldi_cell){.table = c->table, .number = sample, .is_mono = c->is_mono};
     if (c->join >= 0) {
-        key_index_row(set->keys, sample, number);
+        index_row(set->keys, sample, number);
         ret->number = number[c->join];
     }
     if (ret->number >= c->table->index.rows)

@@ -125,7 +125,7 @@ static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_
     uint8_t own[KEY_MAX];
 
     return !(cell->table->index.renamed && memchr(key, '~', len)) &&
-           key_index_key(&cell->table->index, cell->number, own) == len && !memcmp(own, key, len);
+           index_key(&cell->table->index, cell->number, own) == len && !memcmp(own, key, len);
 }
 
 /* Where the source holds an entry byte for byte as shown. false: nowhere. */

@@ -10,7 +10,7 @@
 #include "format/kaldi/set/segments.h"
 #include "format/kaldi/set/set.h"
 
-#define VERSION           1
+#define VERSION           2
 #define STEP_NS           10000000
 #define LOOK              64   /* rows between two readings of the clock */
 #define LISTED            1000 /* keys of a list in dataset.json */
@@ -35,24 +35,24 @@ struct kaldi_join {
     const struct index_store *keep;
     struct kaldi_segments segments;
     bool has_segments;
-    const struct key_index *base;      /* whose rows are the utterances */
+    const struct index *base;          /* whose rows are the utterances */
     const struct kaldi_table *speaker; /* utt2spk, or NULL */
-    enum level level[KEY_INDEX_COLUMNS];
-    int place[KEY_INDEX_COLUMNS]; /* of a column among the numbers */
-    unsigned columns;             /* numbers of a row */
+    enum level level[INDEX_COLUMNS];
+    int place[INDEX_COLUMNS]; /* of a column among the numbers */
+    unsigned columns;         /* numbers of a row */
 
     /* While rows are joined: */
     bool begun;
     uint64_t at; /* the next row of the base */
     bool begun_rows;
-    struct misses miss[KEY_INDEX_COLUMNS];
+    struct misses miss[INDEX_COLUMNS];
     struct text notes;
     unsigned reported;
     struct kaldi_in in; /* on the text of speaker */
 
-    struct key_index_builder *builder;
+    struct index_builder *builder;
     struct kept_index kept;
-    struct key_index index;
+    struct index index;
 };
 
 /* ---- making ---- */
@@ -65,7 +65,7 @@ static const struct kaldi_table *table_called(const struct kaldi_join *join, con
     return NULL;
 }
 
-static const struct key_index *base_index(const struct kaldi_join *join)
+static const struct index *base_index(const struct kaldi_join *join)
 {
     static const char *const names[] = {"feats", "wav", "text"};
 
@@ -108,7 +108,7 @@ int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
     for (unsigned i = 0; i < set->n_columns; i++) {
         unsigned numbers = is_cut(join, i) ? 4 : 1;
 
-        if (join->columns + numbers > KEY_INDEX_COLUMNS)
+        if (join->columns + numbers > INDEX_COLUMNS)
             return -E2BIG;
         join->place[i] = (int)join->columns;
         join->columns += numbers;
@@ -122,19 +122,19 @@ void kaldi_join_free(struct kaldi_join *join)
 {
     if (!join)
         return;
-    for (unsigned i = 0; i < KEY_INDEX_COLUMNS; i++) {
+    for (unsigned i = 0; i < INDEX_COLUMNS; i++) {
         text_release(&join->miss[i].missing_keys);
         free(join->miss[i].used);
     }
     kaldi_in_release(&join->in);
     text_release(&join->notes);
     kaldi_segments_release(&join->segments);
-    key_index_builder_free(join->builder);
+    index_builder_free(join->builder);
     kept_index_release(&join->kept);
     free(join);
 }
 
-const struct key_index *kaldi_join_index(const struct kaldi_join *join)
+const struct index *kaldi_join_index(const struct kaldi_join *join)
 {
     return &join->index;
 }
@@ -181,13 +181,13 @@ static void know_utterance(struct kaldi_join *join, uint64_t row, struct utteran
 {
     uint64_t at = row;
 
-    u->len = key_index_key(join->base, row, u->key);
+    u->len = index_key(join->base, row, u->key);
     u->speaker[0] = '\0';
     if (join->speaker)
         row_tokens(&join->in, join->speaker, row, u->speaker);
     u->segment_wrong = "there is none of that key";
     if (!join->has_segments || (join->base != &join->segments.index &&
-                                !key_index_find(&join->segments.index, u->key, u->len, &at)))
+                                !index_find(&join->segments.index, u->key, u->len, &at)))
         return;
     u->segment_wrong = kaldi_segments_line(&join->segments, at, u->line, &u->segment);
 }
@@ -206,13 +206,13 @@ static bool find_row(const struct kaldi_table *table, enum level level, const st
     const char *name = u->speaker;
 
     if (level == BY_UTTERANCE)
-        return key_index_find(&table->index, u->key, u->len, ret);
+        return index_find(&table->index, u->key, u->len, ret);
     if (level == BY_RECORDING) {
         if (u->segment_wrong)
             return false;
         name = u->segment.recording;
     }
-    return *name && key_index_find(&table->index, name, strlen(name), ret);
+    return *name && index_find(&table->index, name, strlen(name), ret);
 }
 
 /* The level by which Kaldi's tables of that name are keyed. */
@@ -285,7 +285,7 @@ static bool join_cut(struct kaldi_join *join, const struct utterance *u,
 static int join_row(struct kaldi_join *join, struct utterance *u)
 {
     const struct kaldi_set *set = join->set;
-    uint64_t number[KEY_INDEX_COLUMNS], found;
+    uint64_t number[INDEX_COLUMNS], found;
     bool complete = true;
 
     know_utterance(join, join->at, u);
@@ -308,7 +308,7 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
             note_missing(&join->miss[i], u);
         complete = complete && has;
     }
-    return complete ? key_index_add(join->builder, u->key, u->len, number) : 0;
+    return complete ? index_add(join->builder, u->key, u->len, number) : 0;
 }
 
 /* ---- joining ---- */
@@ -351,8 +351,8 @@ static bool take_kept(struct kaldi_join *join, const char *identity)
 {
     if (index_store_load(join->keep, "tables", identity, &join->kept) < 0)
         return false;
-    if (key_index_open(join->kept.bytes, join->kept.size, &join->index) == 0 &&
-        join->index.columns == join->columns)
+    if (index_open(join->kept.bytes, join->kept.size, &join->index) == 0 &&
+        join->index.shape.columns == join->columns && join->index.shape.has_keys)
         return true;
     kept_index_release(&join->kept);
     index_store_remove(join->keep, "tables", identity);
@@ -376,7 +376,8 @@ static int begin_rows(struct kaldi_join *join)
         if (!join->miss[i].used)
             return -ENOMEM;
     }
-    return key_index_builder_new(join->columns, &join->builder);
+    return index_builder_new(&(struct index_shape){.columns = join->columns, .has_keys = true},
+                             &join->builder);
 }
 
 static int begin(struct kaldi_join *join)
@@ -403,7 +404,7 @@ static uint64_t add_extra(const struct kaldi_table *table, const struct misses *
 
         if (miss->used[row / 8] & 1u << row % 8 || n++ >= LISTED)
             continue;
-        key[key_index_key(&table->index, row, (uint8_t *)key)] = '\0';
+        key[index_key(&table->index, row, (uint8_t *)key)] = '\0';
         text_add(t, n > 1 ? ", " : "");
         text_add_json(t, key);
     }
@@ -465,10 +466,10 @@ static int sources_check(const struct kaldi_join *join)
 
 static int finish(struct kaldi_join *join)
 {
-    struct iovec pieces[KEY_INDEX_PIECES];
+    struct iovec pieces[INDEX_PIECES];
     AUTO_FREE char *identity = NULL, *source = NULL;
     AUTO_TEXT struct text about = {0};
-    struct key_index kept;
+    struct index kept;
     int r;
 
     text_add(&about, "\"missing\": {");
@@ -483,20 +484,20 @@ static int finish(struct kaldi_join *join)
         return -ENOMEM;
     r = sources_check(join);
     if (r == 0)
-        r = key_index_finish(join->builder, NULL, NULL, &join->index);
+        r = index_finish(join->builder, NULL, NULL, NULL, &join->index);
     if (r == 0)
-        r = key_index_bytes(join->builder, about.data, about.len + 1, &join->index, pieces);
+        r = index_bytes(join->builder, about.data, about.len + 1, &join->index, pieces);
     if (r == 0)
         r = join_identity(join, &identity);
     if (r == 0)
         r = join_source(join, &source);
     if (r < 0 || !join->index.rows)
         return r;
-    r = index_store_save(join->keep, "tables", identity, source, pieces, KEY_INDEX_PIECES,
-                         &join->kept, NULL);
-    if (r == 0 && key_index_open(join->kept.bytes, join->kept.size, &kept) == 0) {
+    r = index_store_save(join->keep, "tables", identity, source, pieces, INDEX_PIECES, &join->kept,
+                         NULL);
+    if (r == 0 && index_open(join->kept.bytes, join->kept.size, &kept) == 0) {
         join->index = kept;
-        key_index_builder_free(join->builder);
+        index_builder_free(join->builder);
         join->builder = NULL;
     }
     return 0; /* not kept: the tables have reported why */

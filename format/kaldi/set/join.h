@@ -24,7 +24,7 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d);
 /* The samples: their keys, and for each column the number of its row. For audio cut by segments
  * three numbers follow: the first sample of a channel, the count, and the channel from 1 (0:
  * all). */
-const struct key_index *kaldi_join_index(const struct kaldi_join *join);
+const struct index *kaldi_join_index(const struct kaldi_join *join);
 
 /* Members of dataset.json: what each table lacks, and what it has beyond the others. */
 void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t);

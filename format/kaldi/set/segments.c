@@ -16,13 +16,13 @@ int kaldi_segments_init(struct kaldi_segments *ret, struct blob *blob)
 {
     *ret = (struct kaldi_segments){.blob = blob};
     kaldi_in_init(&ret->in, blob);
-    return key_index_builder_new(2, &ret->builder);
+    return index_builder_new(&(struct index_shape){.columns = 2, .has_keys = true}, &ret->builder);
 }
 
 void kaldi_segments_release(struct kaldi_segments *s)
 {
     kaldi_in_release(&s->in);
-    key_index_builder_free(s->builder);
+    index_builder_free(s->builder);
     blob_free(s->blob);
     *s = (struct kaldi_segments){0};
 }
@@ -62,8 +62,8 @@ static int index_line(struct kaldi_segments *s)
     key_len -= key;
     if (!key_len || key_len > KEY_MAX)
         return 0;
-    return key_index_add(s->builder, text + key, key_len,
-                         (uint64_t[]){from + key + key_len, len - key - key_len});
+    return index_add(s->builder, text + key, key_len,
+                     (uint64_t[]){from + key + key_len, len - key - key_len});
 }
 
 int kaldi_segments_step(struct kaldi_segments *s, int64_t until)
@@ -78,7 +78,7 @@ int kaldi_segments_step(struct kaldi_segments *s, int64_t until)
             return r;
     }
     if (r == 0)
-        r = key_index_finish(s->builder, NULL, NULL, &s->index);
+        r = index_finish(s->builder, NULL, NULL, NULL, &s->index);
     s->is_ready = r == 0;
     return r < 0 ? r : 1;
 }
@@ -154,11 +154,11 @@ const char *kaldi_segment_cut(const struct kaldi_segment *segment, const struct 
 const char *kaldi_segments_line(struct kaldi_segments *s, uint64_t row,
                                 char text[static SEGMENT_LINE], struct kaldi_segment *ret)
 {
-    uint64_t number[KEY_INDEX_COLUMNS];
+    uint64_t number[INDEX_COLUMNS];
     const uint8_t *line;
     size_t have = 0, len;
 
-    key_index_row(&s->index, row, number);
+    index_row(&s->index, row, number);
     if (number[1] >= SEGMENT_LINE)
         return "want a line of less than 4096 bytes";
     len = (size_t)number[1];

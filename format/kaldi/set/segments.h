@@ -12,8 +12,8 @@ struct kaldi_segments {
     struct kaldi_in in;
     uint64_t at;     /* byte of the next line, or, */
     bool is_in_long; /* inside a line too long, of the rest to skip */
-    struct key_index_builder *builder;
-    struct key_index index; /* utterances; numbers: start, length of the rest of the line */
+    struct index_builder *builder;
+    struct index index; /* utterances; numbers: start, length of the rest of the line */
     bool is_ready;
 };
 

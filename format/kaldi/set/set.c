@@ -85,7 +85,7 @@ static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t 
 
 static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
 {
-    return key_index_key(kaldi_set_of(ds)->keys, sample, ret);
+    return index_key(kaldi_set_of(ds)->keys, sample, ret);
 }
 
 /* A cut name, and the set in which to find its sample. */
@@ -106,7 +106,7 @@ static bool has_name(void *ctx, uint64_t row)
 
 static bool set_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
 {
-    const struct key_index *keys = kaldi_set_of(ds)->keys;
+    const struct index *keys = kaldi_set_of(ds)->keys;
     struct cut_name want = {ds, name, len};
     uint8_t key[KEY_NAME_SIZE];
     char again[KEY_NAME_SIZE];
@@ -116,9 +116,9 @@ static bool set_find(const struct dataset *ds, const char *name, size_t len, uin
     if (len > KEY_NAME_MAX)
         return false;
     if (key_name_is_cut(name, len, &hash))
-        return key_index_find_hash(keys, hash, has_name, &want, ret);
+        return index_find_hash(keys, hash, has_name, &want, ret);
     return key_of_name(name, len, key, &key_len) && key_name(key, key_len, false, again) == len &&
-           key_index_find(keys, key, key_len, ret);
+           index_find(keys, key, key_len, ret);
 }
 
 /* Add the range of rows (or samples) and columns, in the form of an scp file. */

@@ -32,7 +32,7 @@ struct kaldi_set {
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
 
-    const struct key_index *keys; /* once it is ready */
+    const struct index *keys; /* once it is ready */
 };
 
 static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)

@@ -12,7 +12,9 @@
 #include "base/checked.h"
 #include "format/kaldi/table/pass.h"
 
-#define VERSION 1
+#define VERSION 2
+
+static const struct index_shape kaldi_table_shape = {.columns = KALDI_COLUMNS, .has_keys = true};
 
 int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d)
@@ -62,7 +64,7 @@ void kaldi_table_free(struct kaldi_table *table)
     if (!table)
         return;
     kaldi_pass_free(table->pass);
-    key_index_builder_free(table->builder);
+    index_builder_free(table->builder);
     kept_index_release(&table->kept);
     free_files(table);
     text_release(&table->notes);
@@ -100,7 +102,7 @@ static int take_kept(struct kaldi_table *table, const char *identity)
 
     if (index_store_load(table->keep, "tables", identity, &table->kept) < 0)
         return 0;
-    r = key_index_open(table->kept.bytes, table->kept.size, &table->index);
+    r = index_open(table->kept.bytes, table->kept.size, &table->index);
     if (r == 0)
         r = kaldi_take_about(table, &table->index);
     if (r == 0)
@@ -126,7 +128,7 @@ static int begin(struct kaldi_table *table)
     r = kaldi_add_own_file(table, 0);
     if (r == 0)
         r = kaldi_pass_new(table, &table->pass);
-    return r < 0 ? r : key_index_builder_new(KALDI_COLUMNS, &table->builder);
+    return r < 0 ? r : index_builder_new(&kaldi_table_shape, &table->builder);
 }
 
 struct renames {
@@ -162,22 +164,22 @@ static int keep_index(struct kaldi_table *table, const struct iovec *pieces)
 {
     AUTO_FREE char *identity = NULL;
     struct diag reason = DIAG_INIT;
-    struct key_index kept;
+    struct index kept;
     int r = index_identity(table, &identity);
 
     if (r < 0)
         return r;
     r = index_store_save(table->keep, "tables", identity, blob_source(table->blob), pieces,
-                         KEY_INDEX_PIECES, &table->kept, &reason);
+                         INDEX_PIECES, &table->kept, &reason);
     if (r < 0) {
         text_add(&table->notes,
                  "%s: the index cannot be kept, so the next mount makes it again: %s\n",
                  blob_name(table->blob), diag_text(&reason, r));
         return 0;
     }
-    if (key_index_open(table->kept.bytes, table->kept.size, &kept) == 0) {
+    if (index_open(table->kept.bytes, table->kept.size, &kept) == 0) {
         table->index = kept;
-        key_index_builder_free(table->builder);
+        index_builder_free(table->builder);
         table->builder = NULL;
     }
     return 0;
@@ -186,16 +188,16 @@ static int keep_index(struct kaldi_table *table, const struct iovec *pieces)
 static int finish(struct kaldi_table *table)
 {
     struct renames renames = {.table = table};
-    struct iovec pieces[KEY_INDEX_PIECES];
+    struct iovec pieces[INDEX_PIECES];
     AUTO_TEXT struct text about = {0};
     int r = check_files(table);
 
     if (r == 0)
-        r = key_index_finish(table->builder, tell_renamed, &renames, &table->index);
+        r = index_finish(table->builder, NULL, tell_renamed, &renames, &table->index);
     if (r == 0)
         r = kaldi_make_about(table, &about);
     if (r == 0)
-        r = key_index_bytes(table->builder, about.data, about.len, &table->index, pieces);
+        r = index_bytes(table->builder, about.data, about.len, &table->index, pieces);
     kaldi_pass_free(table->pass);
     table->pass = NULL;
     if (r == 0 && table->notes.failed)
@@ -258,10 +260,10 @@ static bool wave_fits(const struct kaldi_row *row)
 
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret)
 {
-    uint64_t number[KEY_INDEX_COLUMNS];
+    uint64_t number[INDEX_COLUMNS];
     struct kaldi_object *o = &ret->object;
 
-    key_index_row(&table->index, row, number);
+    index_row(&table->index, row, number);
     *ret = (struct kaldi_row){
         .is_whole = number[COLUMN_WHAT] & WHAT_WHOLE,
         .is_plain = number[COLUMN_WHAT] & WHAT_PLAIN,

@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "format/core/format.h"
-#include "format/core/key_index.h"
+#include "format/core/index.h"
 #include "format/kaldi/object/object.h"
 
 enum kaldi_table_kind { KALDI_ARCHIVE, KALDI_SCRIPT };
@@ -75,7 +75,7 @@ struct kaldi_table {
     bool sorted;           /* the user says that the keys are */
 
     /* Once it is ready: */
-    struct key_index index;
+    struct index index;
     struct kaldi_totals totals;
     struct kaldi_file *file; /* [n_files]; [0] is the table's own */
     size_t n_files;
@@ -83,7 +83,7 @@ struct kaldi_table {
 
     /* Private: */
     struct kaldi_pass *pass;
-    struct key_index_builder *builder; /* owned; stays if the index could not be kept */
+    struct index_builder *builder; /* owned; stays if the index could not be kept */
     struct kept_index kept;
     bool is_ready;
     int failed;

@@ -184,14 +184,15 @@ static int get_files(struct kaldi_table *table, struct get *g)
 
 /* Decode what is kept. Rows are not checked here: every use checks its numbers, since a kept index
  * may be damaged. */
-int kaldi_take_about(struct kaldi_table *table, const struct key_index *index)
+int kaldi_take_about(struct kaldi_table *table, const struct index *index)
 {
     struct get g = {index->about, index->about_len, false};
     size_t len;
     const char *notes;
     int r;
 
-    if (index->columns != KALDI_COLUMNS || get_u64(&g) != table->type)
+    if (index->shape.columns != KALDI_COLUMNS || !index->shape.has_keys ||
+        get_u64(&g) != table->type)
         return -EBADMSG;
     get_totals(&g, &table->totals);
     notes = get_string(&g, &len);

@@ -16,7 +16,7 @@ int kaldi_make_about(struct kaldi_table *table, struct text *ret);
 /* Decode that from an index: totals, notes, files. 0, -EBADMSG: it is damaged; -ESTALE: a file that
  * it names has changed; or another -errno. After an error table->file has the files decoded so
  * far. */
-int kaldi_take_about(struct kaldi_table *table, const struct key_index *index);
+int kaldi_take_about(struct kaldi_table *table, const struct index *index);
 
 /* Allocate table->file, for the table's own file and n more. 0 or -ENOMEM. */
 int kaldi_add_own_file(struct kaldi_table *table, size_t n);

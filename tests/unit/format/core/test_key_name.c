@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "format/core/key_index.h"
+#include "format/core/index.h"
 #include "format/core/key_name.h"
 #include "support/random.h"
 #include "support/unit.h"

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/core/key_index_bytes.h"
+#include "format/core/index_bytes.h"
 #include "format/kaldi/set/segments.h"
 #include "format/registry.h"
 #include "support/kaldi_model.h"
@@ -1030,21 +1030,11 @@ static void check_hostile_batches(const struct dataset *ds)
     }
 }
 
-/* Checksums that fit the bytes. */
+/* A checksum that fits the bytes. */
 static void repair(struct memory_keep *keep)
 {
-    uint64_t rows = load_le64(keep->bytes + AT_ROWS), about = load_le64(keep->bytes + AT_ABOUT);
-    uint64_t columns = load_le32(keep->bytes + AT_COLUMNS), head;
-
-    if (rows > 1000 || columns > KEY_INDEX_COLUMNS || about > keep->size)
-        return;
-    head = HEADER_BYTES + about + ceil_div(rows, GROUP_ROWS) * group_bytes((unsigned)columns);
-    if (head > keep->size)
-        return;
-    store_le32(keep->bytes + AT_CRC_REST,
-               key_index_checksum(0, keep->bytes + head, keep->size - head));
     store_le32(keep->bytes + AT_CRC,
-               key_index_checksum(0, keep->bytes + AT_CRC_REST, head - AT_CRC_REST));
+               index_checksum(0, keep->bytes + AT_COLUMNS, keep->size - AT_COLUMNS));
 }
 
 /* Make the files with an index made anew. */
@@ -1526,10 +1516,10 @@ static void test_segments__long_line__one_bad_row(void **state)
         kaldi_segments_init(&s, memory_blob_new("segments", t.data, t.len, t.len, NULL)), 0);
     assert_int_equal(kaldi_segments_step(&s, INT64_MAX), 1);
     assert_int_equal(s.index.rows, 2);
-    assert_true(key_index_find(&s.index, (const uint8_t *)"u1", 2, &row));
+    assert_true(index_find(&s.index, (const uint8_t *)"u1", 2, &row));
     assert_string_equal(kaldi_segments_line(&s, row, line, &segment),
                         "want a line of less than 4096 bytes");
-    assert_true(key_index_find(&s.index, (const uint8_t *)"u3", 2, &row));
+    assert_true(index_find(&s.index, (const uint8_t *)"u3", 2, &row));
     assert_null(kaldi_segments_line(&s, row, line, &segment));
     assert_string_equal(segment.recording, "r");
     kaldi_segments_release(&s);

@@ -1,5 +1,5 @@
-/* Making indexes of keys. Keys and numbers are packed as they come; key_index_finish() makes the
- * table of buckets and renames repeated keys. */
+/* Making indexes. Numbers and keys are packed as they come; index_finish() makes the table of
+ * buckets and renames repeated keys. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,20 +9,20 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/core/key_index_bytes.h"
+#include "format/core/index_bytes.h"
 
 struct memory {
     uint8_t *bytes; /* owned */
     size_t len, capacity;
 };
 
-struct key_index_builder {
-    unsigned columns;
+struct index_builder {
+    struct index_shape shape;
     uint64_t rows, renamed, key_bytes;
     size_t key_most;
-    uint64_t *hash;                                 /* [rows] */
-    uint64_t number[KEY_INDEX_COLUMNS][GROUP_ROWS]; /* of the group being filled */
-    uint8_t last[KEY_MAX];                          /* the previous key of the same block */
+    uint64_t number[INDEX_COLUMNS][GROUP_ROWS]; /* of the group being filled */
+    uint64_t *hash;                             /* [rows] of the keys */
+    uint8_t last[KEY_MAX];                      /* the previous key of the same block */
     size_t last_len;
     uint8_t header[HEADER_BYTES];
     uint8_t *about;
@@ -30,19 +30,19 @@ struct key_index_builder {
     struct memory part[N_PARTS];
 };
 
-int key_index_builder_new(unsigned columns, struct key_index_builder **ret)
+int index_builder_new(const struct index_shape *shape, struct index_builder **ret)
 {
-    struct key_index_builder *b = calloc(1, sizeof(*b));
+    struct index_builder *b = calloc(1, sizeof(*b));
 
-    assert(columns <= KEY_INDEX_COLUMNS);
+    assert(shape->columns <= INDEX_COLUMNS);
     if (!b)
         return -ENOMEM;
-    b->columns = columns;
+    b->shape = *shape;
     *ret = b;
     return 0;
 }
 
-void key_index_builder_free(struct key_index_builder *b)
+void index_builder_free(struct index_builder *b)
 {
     if (!b)
         return;
@@ -76,6 +76,8 @@ static uint8_t *memory_add_zeros(struct memory *m, size_t n)
     return at ? memset(at, 0, n) : NULL;
 }
 
+/* ---- numbers ---- */
+
 /* Write the bits of v at bit number bit of p, where p is zero. */
 static void put_bits(uint8_t *p, unsigned bit, uint64_t v)
 {
@@ -84,10 +86,16 @@ static void put_bits(uint8_t *p, unsigned bit, uint64_t v)
         *p++ |= (uint8_t)v;
 }
 
-static int pack_column(struct key_index_builder *b, unsigned column, unsigned n)
+/* The entry of the group that a row belongs to, which was added. */
+static uint8_t *group_of(const struct index_builder *b, uint64_t row)
+{
+    return b->part[GROUPS].bytes + row / GROUP_ROWS * group_bytes(&b->shape);
+}
+
+static int pack_column(struct index_builder *b, unsigned column, unsigned n)
 {
     const uint64_t *number = b->number[column];
-    uint8_t *group = b->part[GROUPS].bytes + b->part[GROUPS].len - group_bytes(b->columns), *packed;
+    uint8_t *group = group_of(b, b->rows - 1), *packed;
     uint64_t least = number[0], most = number[0];
     unsigned width;
 
@@ -101,26 +109,26 @@ static int pack_column(struct key_index_builder *b, unsigned column, unsigned n)
     if (!packed)
         return -ENOMEM;
     group[AT_WIDTHS + column] = (uint8_t)width;
-    store_le64(group + AT_WIDTHS + b->columns + 8 * column, least);
+    store_le64(group + at_least(&b->shape, column), least);
     for (unsigned i = 0; i < n && width; i++)
         put_bits(packed, i * width, number[i] - least);
     return 0;
 }
 
 /* Pack the numbers of the group being filled. */
-static int pack_group(struct key_index_builder *b)
+static int pack_group(struct index_builder *b)
 {
     unsigned n = (unsigned)((b->rows - 1) % GROUP_ROWS) + 1;
     int r = 0;
 
-    for (unsigned column = 0; column < b->columns && r == 0; column++)
+    for (unsigned column = 0; column < b->shape.columns && r == 0; column++)
         r = pack_column(b, column, n);
     return r;
 }
 
-static int add_group(struct key_index_builder *b)
+static int add_group(struct index_builder *b)
 {
-    uint8_t *group = memory_add_zeros(&b->part[GROUPS], group_bytes(b->columns));
+    uint8_t *group = memory_add_zeros(&b->part[GROUPS], group_bytes(&b->shape));
 
     if (!group)
         return -ENOMEM;
@@ -128,21 +136,38 @@ static int add_group(struct key_index_builder *b)
     return 0;
 }
 
-/* Begin the keys of a block. */
-static void start_block(struct key_index_builder *b, uint64_t row)
+/* Add the entry after the last group. */
+static int add_end(struct index_builder *b, const uint64_t *end)
 {
-    uint8_t *group = b->part[GROUPS].bytes + row / GROUP_ROWS * group_bytes(b->columns);
+    int r = b->rows ? pack_group(b) : 0;
+
+    if (r == 0)
+        r = add_group(b);
+    for (unsigned column = 0; column < b->shape.columns && r == 0; column++)
+        if (is_rising(&b->shape, column))
+            store_le64(b->part[GROUPS].bytes + b->part[GROUPS].len - group_bytes(&b->shape) +
+                           at_least(&b->shape, column),
+                       end[column]);
+    return r == 0 && !memory_add_zeros(&b->part[NUMBERS], NUMBERS_PAD) ? -ENOMEM : r;
+}
+
+/* ---- keys ---- */
+
+/* Begin the keys of a block. */
+static void start_block(struct index_builder *b, uint64_t row)
+{
+    uint8_t *group = group_of(b, row), *keys = group + at_keys(&b->shape);
     uint64_t at = b->part[KEYS].len;
 
     if (row % GROUP_ROWS == 0)
-        store_le64(group + AT_KEYS, at);
-    store_le32(group + AT_BLOCKS + 4 * (row % GROUP_ROWS / BLOCK_ROWS),
-               (uint32_t)(at - load_le64(group + AT_KEYS)));
+        store_le64(keys, at);
+    store_le32(group + at_blocks(&b->shape) + 4 * (row % GROUP_ROWS / BLOCK_ROWS),
+               (uint32_t)(at - load_le64(keys)));
     b->last_len = 0;
 }
 
 /* Write the key of row after that of the row before. */
-static int add_key(struct key_index_builder *b, uint64_t row, const uint8_t *key, size_t len)
+static int add_key(struct index_builder *b, uint64_t row, const uint8_t *key, size_t len)
 {
     size_t shared = 0, rest, length_bytes, most;
     uint8_t *at;
@@ -169,26 +194,39 @@ static int add_key(struct key_index_builder *b, uint64_t row, const uint8_t *key
     return 0;
 }
 
-int key_index_add(struct key_index_builder *b, const void *key, size_t len, const uint64_t *number)
+/* Add the key of the next row, and its hash. */
+static int add_next_key(struct index_builder *b, const uint8_t *key, size_t len)
 {
-    int r = 0;
+    int r = array_capacity(&b->hash, b->rows, sizeof(*b->hash));
 
     assert(len >= 1 && len <= KEY_MAX);
-    if (b->rows == UINT32_MAX)
+    if (r == 0)
+        r = add_key(b, b->rows, key, len);
+    if (r == 0)
+        b->hash[b->rows] = key_hash(key, len);
+    return r;
+}
+
+int index_add(struct index_builder *b, const void *key, size_t len, const uint64_t *number)
+{
+    unsigned i = (unsigned)(b->rows % GROUP_ROWS), last = (i + GROUP_ROWS - 1) % GROUP_ROWS;
+    int r = 0;
+
+    if (b->shape.has_keys && b->rows == UINT32_MAX)
         return -E2BIG;
-    if (b->rows % GROUP_ROWS == 0) {
+    if (!i) {
         r = b->rows ? pack_group(b) : 0;
         r = r == 0 ? add_group(b) : r;
     }
-    if (r == 0)
-        r = array_capacity(&b->hash, b->rows, sizeof(*b->hash));
-    if (r == 0)
-        r = add_key(b, b->rows, key, len);
+    if (r == 0 && b->shape.has_keys)
+        r = add_next_key(b, key, len);
     if (r < 0)
         return r;
-    for (unsigned column = 0; column < b->columns; column++)
-        b->number[column][b->rows % GROUP_ROWS] = number[column];
-    b->hash[b->rows++] = key_hash(key, len);
+    for (unsigned column = 0; column < b->shape.columns; column++) {
+        assert(!is_rising(&b->shape, column) || number[column] >= b->number[column][last]);
+        b->number[column][i] = number[column];
+    }
+    b->rows++;
     return 0;
 }
 
@@ -204,7 +242,7 @@ static uint32_t count_up(uint8_t *p)
 }
 
 /* Make the table of buckets from the current hashes; rows of a bucket keep their order. */
-static int make_table(struct key_index_builder *b)
+static int make_table(struct index_builder *b)
 {
     uint64_t buckets = n_buckets(b->rows), sum = 0;
     uint8_t *start, *row_at, *print;
@@ -235,16 +273,17 @@ static int make_table(struct key_index_builder *b)
     return 0;
 }
 
-static struct key_index index_of(const struct key_index_builder *b)
+static struct index index_of(const struct index_builder *b)
 {
-    struct key_index index = {
+    struct index index = {
+        .shape = b->shape,
         .rows = b->rows,
-        .columns = b->columns,
         .about = b->about,
         .about_len = b->about_len,
         .renamed = b->renamed,
         .key_bytes = b->key_bytes,
         .key_most = (unsigned)b->key_most,
+        .group_bytes = group_bytes(&b->shape),
     };
 
     for (unsigned i = 0; i < N_PARTS; i++) {
@@ -295,18 +334,18 @@ static int by_row(const void *pa, const void *pb)
 
 /* Find, among rows of one hash in their order, those that repeat an earlier row's key. Overwrites
  * row[]. */
-static int find_in_rows(const struct key_index *index, struct hashed_row *row, uint64_t n,
+static int find_in_rows(const struct index *index, struct hashed_row *row, uint64_t n,
                         struct repeats *repeats)
 {
     uint8_t first[KEY_MAX], other[KEY_MAX];
     int r = 0;
 
     while (n > 1 && r == 0) {
-        size_t len = key_index_key(index, row[0].row, first);
+        size_t len = index_key(index, row[0].row, first);
         uint64_t first_row = row[0].row, others = 0;
 
         for (uint64_t i = 1; i < n && r == 0; i++) {
-            if (key_index_key(index, row[i].row, other) != len || memcmp(first, other, len) != 0) {
+            if (index_key(index, row[i].row, other) != len || memcmp(first, other, len) != 0) {
                 row[others++] = row[i];
                 continue;
             }
@@ -320,8 +359,8 @@ static int find_in_rows(const struct key_index *index, struct hashed_row *row, u
     return r;
 }
 
-static int find_in_bucket(const struct key_index_builder *b, const struct key_index *index,
-                          uint64_t start, uint64_t end, struct repeats *repeats)
+static int find_in_bucket(const struct index_builder *b, const struct index *index, uint64_t start,
+                          uint64_t end, struct repeats *repeats)
 {
     uint64_t n = end - start, next;
     struct hashed_row *bucket = repeats->bucket;
@@ -364,7 +403,7 @@ static bool has_print_twice(const uint8_t *print, uint64_t n)
 }
 
 /* Find all repeats; those of one first row are adjacent, in the order of their rows. */
-static int find_repeats(const struct key_index_builder *b, const struct key_index *index,
+static int find_repeats(const struct index_builder *b, const struct index *index,
                         struct repeats *repeats)
 {
     uint64_t buckets = n_buckets(b->rows);
@@ -396,7 +435,7 @@ static size_t make_name(const uint8_t *key, size_t len, uint32_t number,
 
 /* Names of different keys differ, since what precedes the last ~ is the key, unless a key was
  * cut. */
-static void number_repeats(const struct key_index *index, struct repeats *repeats)
+static void number_repeats(const struct index *index, struct repeats *repeats)
 {
     uint8_t key[KEY_MAX], name[KEY_MAX];
     uint32_t number = 0;
@@ -409,17 +448,17 @@ static void number_repeats(const struct key_index *index, struct repeats *repeat
         if (i && repeat->first == repeat[-1].first) {
             number++;
         } else {
-            len = key_index_key(index, repeat->first, key);
+            len = index_key(index, repeat->first, key);
             number = 2;
         }
-        while (key_index_find(index, name, make_name(key, len, number, name), &row))
+        while (index_find(index, name, make_name(key, len, number, name), &row))
             number++;
         repeat->number = number;
     }
 }
 
 /* Write all keys anew, the repeats with their new names. */
-static int rename_repeats(struct key_index_builder *b, const struct repeats *repeats)
+static int rename_repeats(struct index_builder *b, const struct repeats *repeats)
 {
     struct memory old = b->part[KEYS];
     const uint8_t *p = old.bytes, *end = old.bytes + old.len;
@@ -431,7 +470,7 @@ static int rename_repeats(struct key_index_builder *b, const struct repeats *rep
     b->part[KEYS] = (struct memory){0};
     b->key_bytes = b->key_most = 0;
     for (uint64_t row = 0; row < b->rows && r == 0; row++) {
-        p = key_index_next_key(p, end, key, &len);
+        p = index_next_key(p, end, key, &len);
         assert(p);
         if (repeat < repeats_end && repeat->row == row) {
             size_t name_len = make_name(key, len, repeat++->number, name);
@@ -447,7 +486,7 @@ static int rename_repeats(struct key_index_builder *b, const struct repeats *rep
 }
 
 /* Make all keys differ, and the table of buckets. */
-static int make_distinct(struct key_index_builder *b,
+static int make_distinct(struct index_builder *b,
                          void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx)
 {
     AUTO(repeats_release) struct repeats repeats = {0};
@@ -456,7 +495,7 @@ static int make_distinct(struct key_index_builder *b,
      * No new name was a key before, so each round has more distinct keys. */
     for (bool again = false;; again = true) {
         int r = make_table(b);
-        struct key_index index = index_of(b);
+        struct index index = index_of(b);
 
         if (r == 0)
             r = find_repeats(b, &index, &repeats);
@@ -474,7 +513,7 @@ static int make_distinct(struct key_index_builder *b,
     }
 }
 
-static int copy_about(struct key_index_builder *b, const void *about, size_t about_len)
+static int copy_about(struct index_builder *b, const void *about, size_t about_len)
 {
     b->about = malloc(about_len + 1);
     if (!b->about)
@@ -485,38 +524,37 @@ static int copy_about(struct key_index_builder *b, const void *about, size_t abo
     return 0;
 }
 
-static void make_header(struct key_index_builder *b, const struct iovec *pieces)
+static void make_header(struct index_builder *b, const struct iovec *pieces)
 {
-    uint32_t crc = 0;
+    uint32_t crc;
 
-    memcpy(b->header + AT_MAGIC, KEY_INDEX_MAGIC, MAGIC_BYTES);
+    memcpy(b->header + AT_MAGIC, INDEX_MAGIC, MAGIC_BYTES);
     store_le32(b->header + AT_VERSION, VERSION);
-    store_le32(b->header + AT_COLUMNS, b->columns);
+    store_le16(b->header + AT_COLUMNS, (uint16_t)b->shape.columns);
+    store_le16(b->header + AT_HAS_KEYS, b->shape.has_keys);
+    store_le32(b->header + AT_RISING, b->shape.rising);
     store_le64(b->header + AT_ROWS, b->rows);
-    store_le64(b->header + AT_RENAMED, b->renamed);
-    store_le64(b->header + AT_KEY_BYTES, b->key_bytes);
     store_le64(b->header + AT_ABOUT, b->about_len);
     store_le64(b->header + AT_NUMBERS_LEN, b->part[NUMBERS].len);
     store_le64(b->header + AT_KEYS_LEN, b->part[KEYS].len);
+    store_le64(b->header + AT_RENAMED, b->renamed);
+    store_le64(b->header + AT_KEY_BYTES, b->key_bytes);
     store_le32(b->header + AT_KEY_MOST, (uint32_t)b->key_most);
-    for (unsigned i = 2 + NUMBERS; i < KEY_INDEX_PIECES; i++)
-        crc = key_index_checksum(crc, pieces[i].iov_base, pieces[i].iov_len);
-    store_le32(b->header + AT_CRC_REST, crc);
-    crc = key_index_checksum(0, b->header + AT_CRC_REST, HEADER_BYTES - AT_CRC_REST);
-    crc = key_index_checksum(crc, pieces[1].iov_base, pieces[1].iov_len);
-    crc = key_index_checksum(crc, pieces[2 + GROUPS].iov_base, pieces[2 + GROUPS].iov_len);
+    crc = index_checksum(0, b->header + AT_COLUMNS, HEADER_BYTES - AT_COLUMNS);
+    for (unsigned i = 1; i < INDEX_PIECES; i++)
+        crc = index_checksum(crc, pieces[i].iov_base, pieces[i].iov_len);
     store_le32(b->header + AT_CRC, crc);
 }
 
-int key_index_finish(struct key_index_builder *b,
-                     void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx,
-                     struct key_index *ret)
+int index_finish(struct index_builder *b, const uint64_t *end,
+                 void (*renamed)(void *ctx, uint64_t row, uint64_t first), void *ctx,
+                 struct index *ret)
 {
-    int r = b->rows ? pack_group(b) : 0;
+    int r = add_end(b, end);
 
-    for (unsigned i = 0; i < N_PARTS && r == 0; i++) /* an empty part stays NULL */
-        r = memory_add_zeros(&b->part[i], i == NUMBERS ? NUMBERS_PAD : 0) ? 0 : -ENOMEM;
-    if (r == 0)
+    for (unsigned i = 0; i < N_PARTS && r == 0; i++) /* an empty part is not NULL */
+        r = memory_add(&b->part[i], 0) ? 0 : -ENOMEM;
+    if (r == 0 && b->shape.has_keys)
         r = make_distinct(b, renamed, ctx);
     if (r < 0)
         return r;
@@ -526,8 +564,8 @@ int key_index_finish(struct key_index_builder *b,
     return 0;
 }
 
-int key_index_bytes(struct key_index_builder *b, const void *about, size_t about_len,
-                    struct key_index *ret, struct iovec ret_pieces[static KEY_INDEX_PIECES])
+int index_bytes(struct index_builder *b, const void *about, size_t about_len, struct index *ret,
+                struct iovec ret_pieces[static INDEX_PIECES])
 {
     int r = copy_about(b, about, about_len);
 

@@ -1,0 +1,117 @@
+/* The bytes of an index (docs/cache-format.md), for the code that reads them and the code that
+ * makes them. */
+#ifndef EPOCHFS_FORMAT_CORE_INDEX_BYTES_H
+#define EPOCHFS_FORMAT_CORE_INDEX_BYTES_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <zlib.h>
+
+#include "base/checked.h"
+#include "base/scope.h"
+#include "format/core/index.h"
+
+#define INDEX_MAGIC  "epochidx"
+#define MAGIC_BYTES  8 /* without a NUL */
+#define VERSION      1
+#define GROUP_ROWS   128
+#define BLOCK_ROWS   16
+#define BUCKET_ROWS  4 /* of a bucket, on average */
+#define HEADER_BYTES 80
+#define WIDTH_MAX    57  /* bits that one load of 64 can give at any bit of a byte; or all 64 */
+#define NUMBERS_PAD  8   /* so that a load never leaves the numbers */
+#define SHARED_MAX   255 /* bytes that a key can take from the one before */
+#define LONG_REST    255 /* the rest of a key has a length of four bytes of its own */
+
+/* The last three are empty without keys. */
+enum { GROUPS, NUMBERS, KEYS, STARTS, ROWS, PRINTS, N_PARTS };
+
+/* Of the header. */
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 8,
+    AT_CRC = 12, /* of all bytes after it */
+    AT_COLUMNS = 16,
+    AT_HAS_KEYS = 18,
+    AT_RISING = 20,
+    AT_ROWS = 24,
+    AT_ABOUT = 32,
+    AT_NUMBERS_LEN = 40,
+    AT_KEYS_LEN = 48,
+    AT_RENAMED = 56,
+    AT_KEY_BYTES = 64,
+    AT_KEY_MOST = 72
+};
+
+/* Of a group: where its numbers begin; for each column the width, then for each the least number;
+ * with keys, where these begin, and after that its blocks. */
+enum { AT_NUMBERS = 0, AT_WIDTHS = 8 };
+#define BLOCKS_BYTES (4 * (GROUP_ROWS / BLOCK_ROWS))
+
+static_assert(ARRAY_LEN(((struct index *)NULL)->part) == N_PARTS, "a place for each part");
+static_assert(INDEX_PIECES == N_PARTS + 2, "and for the header and the data of the maker");
+
+static inline unsigned at_least(const struct index_shape *shape, unsigned column)
+{
+    return AT_WIDTHS + shape->columns + 8 * column;
+}
+
+static inline unsigned at_keys(const struct index_shape *shape)
+{
+    return at_least(shape, shape->columns);
+}
+
+static inline unsigned at_blocks(const struct index_shape *shape)
+{
+    return at_keys(shape) + 8;
+}
+
+static inline unsigned group_bytes(const struct index_shape *shape)
+{
+    return shape->has_keys ? at_blocks(shape) + BLOCKS_BYTES : at_keys(shape);
+}
+
+/* Bytes of the group's numbers in one column. */
+static inline unsigned column_bytes(const uint8_t *group, unsigned column)
+{
+    return group[AT_WIDTHS + column] * (GROUP_ROWS / 8u);
+}
+
+static inline bool is_rising(const struct index_shape *shape, unsigned column)
+{
+    return shape->rising >> column & 1;
+}
+
+static inline uint64_t n_groups(uint64_t rows)
+{
+    return ceil_div(rows, GROUP_ROWS);
+}
+
+static inline uint64_t n_buckets(uint64_t rows)
+{
+    return rows / BUCKET_ROWS + 1;
+}
+
+static inline uint64_t bucket_of(uint64_t hash, uint64_t buckets)
+{
+    return (hash >> 32) * buckets >> 32;
+}
+
+static inline uint8_t print_of(uint64_t hash)
+{
+    return (uint8_t)hash;
+}
+
+/* crc32_z() would start anew for NULL bytes. */
+static inline uint32_t index_checksum(uint32_t crc, const void *bytes, size_t len)
+{
+    return len ? (uint32_t)crc32_z(crc, bytes, len) : crc;
+}
+
+/* Turn a key and its length into the next key, which is encoded at p. Returns the end of that
+ * encoding; NULL: damaged. */
+const uint8_t *index_next_key(const uint8_t *p, const uint8_t *end, uint8_t key[static KEY_MAX],
+                              size_t *len);
+
+#endif

@@ -1,0 +1,54 @@
+/* Where the rows of a file of libsvm text are: its index. */
+#ifndef EPOCHFS_FORMAT_LIBSVM_PLACES_H
+#define EPOCHFS_FORMAT_LIBSVM_PLACES_H
+
+#include "format/core/index.h"
+
+struct row_place {
+    uint64_t start; /* byte of the file */
+    uint64_t len;   /* bytes, without the end of the line */
+    uint64_t features;
+};
+
+/* Sums over the rows before a row. The text of rows counts each row as ended by one byte. */
+struct row_sums {
+    uint64_t text; /* bytes */
+    uint64_t features;
+};
+
+extern const struct index_shape places_shape;
+
+/* The rows that were added to an index. Starts as {0}. */
+struct places {
+    uint64_t rows;
+    uint64_t end; /* of the last row, with its one byte */
+    uint64_t gap; /* bytes between rows, beyond one for each */
+    uint64_t features;
+    uint64_t left_out; /* lines that are no rows */
+};
+
+/* Add the next row, which must start at least one byte after the end of the row before. lines: of
+ * the file, before the row. 0 or -ENOMEM. */
+int places_add(struct places *places, struct index_builder *b, const struct row_place *place,
+               uint64_t lines);
+
+/* End the rows, as index_finish() does. 0 or -ENOMEM. */
+int places_finish(const struct places *places, struct index_builder *b, struct index *ret);
+
+/* Do the numbers of an index describe rows of a file of that size, each with no more features than
+ * bytes? */
+bool places_fit(const struct index *index, uint64_t size);
+
+/* row < rows. */
+struct row_place places_row(const struct index *index, uint64_t row);
+
+/* The number of lines of the file before a row. */
+uint64_t places_lines(const struct index *index, uint64_t row);
+
+/* row <= rows. */
+struct row_sums places_sums(const struct index *index, uint64_t row);
+
+/* How many rows start before byte offset of the file. */
+uint64_t places_before(const struct index *index, uint64_t offset);
+
+#endif
