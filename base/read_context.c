@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/blob.h"
 #include "base/checked.h"
+#include "base/clock.h"
 
 void read_context_init(struct read_context *ret, bool collects)
 {
@@ -148,6 +149,14 @@ void waiter_done(struct waiter *waiter, int error, const struct diag *reason)
         waiter->done(waiter);
 }
 
+/* One thing is pending: the requests themselves. So it is not done before all are made. */
+static void waiter_begin(struct waiter *waiter)
+{
+    atomic_store(&waiter->error, 0);
+    waiter->reason = DIAG_INIT;
+    atomic_store(&waiter->pending, 1);
+}
+
 void missing_fetch(struct read_context *rc, struct waiter *waiter)
 {
     struct want *want = rc->want;
@@ -158,11 +167,104 @@ void missing_fetch(struct read_context *rc, struct waiter *waiter)
     rc->near = NULL;
     rc->n = 0;
     rc->bytes = 0;
-    atomic_store(&waiter->error, 0);
-    waiter->reason = DIAG_INIT;
-    atomic_store(&waiter->pending, 1); /* ours: done only once all ranges are requested */
+    waiter_begin(waiter);
     for (size_t i = 0; i < n; i++)
         blob_fetch(want[i].blob, want[i].off, want[i].len, waiter);
     free(want);
     waiter_done(waiter, 0, NULL);
+}
+
+/* ---- waiting ---- */
+
+#define LOOK_NS INT64_C(50000000) /* between two looks whether a read was cancelled */
+
+/* Lives until the reader has left and the wait is over: a cancelled reader does not stay for its
+ * bytes. */
+struct sync_wait {
+    struct waiter waiter; /* first: sync_wait_done() finds the rest */
+    struct lock lock;
+    pthread_cond_t changed;
+    bool over, left; /* guarded by lock: the wait is over; the reader has stopped waiting */
+};
+
+static void sync_wait_free(struct sync_wait *w)
+{
+    pthread_cond_destroy(&w->changed);
+    lock_release(&w->lock);
+    free(w);
+}
+
+static void sync_wait_done(struct waiter *waiter)
+{
+    struct sync_wait *w = (struct sync_wait *)waiter;
+    bool left;
+
+    lock_take(&w->lock);
+    left = w->left;
+    w->over = true;
+    pthread_cond_signal(&w->changed);
+    lock_drop(&w->lock);
+    if (left)
+        sync_wait_free(w);
+}
+
+static struct sync_wait *sync_wait_new(bool ahead)
+{
+    struct sync_wait *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    lock_init(&w->lock);
+    condition_init(&w->changed);
+    w->waiter.done = sync_wait_done;
+    w->waiter.ahead = ahead;
+    return w;
+}
+
+/* Wait until all that was requested is here, or the read is cancelled. Frees w, or leaves that to
+ * sync_wait_done(). */
+static int sync_wait_end(struct sync_wait *w, struct read_context *rc, struct diag *d)
+{
+    bool asks = rc && rc->cancelled, cancelled = false;
+    int r;
+
+    lock_take(&w->lock);
+    while (!w->over && !cancelled) {
+        cancelled = asks && rc->cancelled(rc->ctx);
+        if (!cancelled)
+            clock_wait(&real_clock, &w->lock, &w->changed,
+                       asks ? monotonic_ns() + LOOK_NS : CLOCK_NEVER);
+    }
+    w->left = cancelled;
+    lock_drop(&w->lock);
+    if (cancelled)
+        return -EINTR; /* w may be gone already */
+    r = atomic_load(&w->waiter.error);
+    if (r < 0 && w->waiter.reason.set)
+        diag_set(d, r, "%s", w->waiter.reason.text);
+    sync_wait_free(w);
+    return r;
+}
+
+int missing_wait(struct read_context *rc, bool ahead, struct diag *d)
+{
+    struct sync_wait *w = sync_wait_new(ahead);
+
+    if (!w)
+        return -ENOMEM;
+    missing_fetch(rc, &w->waiter);
+    return sync_wait_end(w, rc, d);
+}
+
+int blob_wait(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len,
+              struct diag *d)
+{
+    struct sync_wait *w = sync_wait_new(false);
+
+    if (!w)
+        return -ENOMEM;
+    waiter_begin(&w->waiter);
+    blob_fetch(blob, off, len, &w->waiter);
+    waiter_done(&w->waiter, 0, NULL);
+    return sync_wait_end(w, rc, d);
 }

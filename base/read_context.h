@@ -117,6 +117,15 @@ struct waiter {
  * perhaps before this returns. Empties rc. */
 void missing_fetch(struct read_context *rc, struct waiter *waiter);
 
+/* Request all missing ranges and wait until they are here; ahead: see struct waiter. 0, -EINTR: rc
+ * was cancelled, -ENOMEM, or the -errno of what cannot be fetched, with the reason in d. Empties
+ * rc. Only this function and blob_wait() block a thread until bytes come. */
+int missing_wait(struct read_context *rc, bool ahead, struct diag *d);
+
+/* The same for bytes of one blob; rc may be READ_WAITS. */
+int blob_wait(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len,
+              struct diag *d);
+
 /* For blobs: waiter waits for one more thing; that thing is here, or (error < 0) cannot be fetched.
  * The caller of waiter_done() may hold no lock but that of the transfer. */
 void waiter_add(struct waiter *waiter);

@@ -1,8 +1,7 @@
 /* The blob of a file: answers its readers.
  *
  * A read of bytes that are all here needs no lock. A reader that collects missing ranges gets the
- * missing bytes noted there. Any other reader begins a wait, and its thread sleeps until the wait
- * is over. */
+ * missing bytes noted there. Any other reader sleeps in blob_wait() until they are here. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 
 #define NS_PER_MS    INT64_C(1000000)
 #define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files: see is_unverified() */
-#define LOOK_NS      INT64_C(50000000)    /* between two calls of cancelled() */
 #define GAVE_UP_MS   1000
 
 static struct file *file_of(const struct blob *blob)
@@ -39,72 +37,17 @@ static void count_read(struct file *file, bool hit)
     atomic_fetch_add_explicit(hit ? &c->hits : &c->misses, 1, memory_order_relaxed);
 }
 
-/* A read that waits, for readers that do not collect missing ranges. */
-struct sync_wait {
-    struct waiter waiter;
-    struct lock lock;
-    pthread_cond_t over_now;
-    bool over, left; /* guarded by lock: the wait is over; the reader has stopped waiting */
-};
-
-static void sync_wait_free(struct sync_wait *sync_wait)
-{
-    pthread_cond_destroy(&sync_wait->over_now);
-    lock_release(&sync_wait->lock);
-    free(sync_wait);
-}
-
-static void sync_wait_done(struct waiter *waiter)
-{
-    struct sync_wait *sync_wait = (struct sync_wait *)waiter;
-    bool left;
-
-    lock_take(&sync_wait->lock);
-    left = sync_wait->left;
-    sync_wait->over = true;
-    pthread_cond_signal(&sync_wait->over_now);
-    lock_drop(&sync_wait->lock);
-    if (left)
-        sync_wait_free(sync_wait);
-}
-
 /* 0 or -errno. */
 static int wait_for(struct read_context *rc, struct file *file, uint64_t off, uint64_t len,
                     struct diag *d)
 {
-    struct sync_wait *sync_wait = calloc(1, sizeof(*sync_wait));
     const struct clock *clock = file->stage->options.clock;
     int64_t began = clock_monotonic(clock);
-    bool cancelled = false;
-    int r;
+    struct diag reason = DIAG_INIT;
+    int r = blob_wait(rc, &file->blob, off, len, &reason);
 
-    if (!sync_wait)
-        return -ENOMEM;
-    lock_init(&sync_wait->lock);
-    condition_init(&sync_wait->over_now);
-    sync_wait->waiter.done = sync_wait_done;
-    sync_wait->waiter.reason = DIAG_INIT;
-    atomic_store(&sync_wait->waiter.pending, 1);
-    blob_fetch(&file->blob, off, len, &sync_wait->waiter);
-    waiter_done(&sync_wait->waiter, 0, NULL);
-    lock_take(&sync_wait->lock);
-    while (!sync_wait->over && !cancelled) {
-        bool asks = rc && rc->cancelled;
-
-        clock_wait(clock, &sync_wait->lock, &sync_wait->over_now,
-                   asks ? clock_monotonic(clock) + LOOK_NS : CLOCK_NEVER);
-        cancelled = !sync_wait->over && asks && rc->cancelled(rc->ctx);
-    }
-    sync_wait->left = cancelled;
-    lock_drop(&sync_wait->lock);
     stage_waited(file->stage, clock_monotonic(clock) - began);
-    if (cancelled)
-        return -EINTR;
-    r = atomic_load(&sync_wait->waiter.error);
-    if (r < 0 && r != -ESTALE && sync_wait->waiter.reason.set)
-        diag_set(d, r, "%s", sync_wait->waiter.reason.text);
-    sync_wait_free(sync_wait);
-    return r;
+    return r < 0 && r != -ESTALE && reason.set ? diag_set(d, r, "%s", reason.text) : r;
 }
 
 /* Bytes of the file are missing: note them, or wait for them. 0: read again. */

@@ -73,40 +73,6 @@ struct push {
 
 /* ---- bytes ---- */
 
-/* Bytes of the remote that a pusher waits for. */
-struct coming {
-    struct waiter waiter; /* first member: done() finds the struct by it */
-    struct lock lock;
-    pthread_cond_t over_now;
-    bool over; /* guarded by lock */
-};
-
-static void coming_done(struct waiter *waiter)
-{
-    struct coming *coming = (struct coming *)waiter;
-    LOCK_SCOPE(&coming->lock);
-
-    coming->over = true;
-    pthread_cond_signal(&coming->over_now);
-}
-
-/* Fetch the missing ranges, after what readers wait for. 0 or -errno. */
-static int bring(struct read_context *rc)
-{
-    struct coming coming = {.waiter = {.done = coming_done, .ahead = true, .reason = DIAG_INIT}};
-
-    lock_init(&coming.lock);
-    condition_init(&coming.over_now);
-    missing_fetch(rc, &coming.waiter);
-    lock_take(&coming.lock);
-    while (!coming.over)
-        lock_wait(&coming.lock, &coming.over_now);
-    lock_drop(&coming.lock);
-    pthread_cond_destroy(&coming.over_now);
-    lock_release(&coming.lock);
-    return atomic_load(&coming.waiter.error);
-}
-
 static bool push_ends(void *ctx)
 {
     return atomic_load_explicit(&((struct push *)ctx)->ending, memory_order_relaxed);
@@ -133,7 +99,7 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
     missing_use(&rc, uses ? MISSING_USED : MISSING_UNUSED);
     /* Nothing that its reader has used meanwhile is fetched again for a push. */
     if (r == -EAGAIN && rc.n && !stage->rate && active_plans_is_due(s->active_plans, file)) {
-        int came = bring(&rc);
+        int came = missing_wait(&rc, true, NULL);
 
         r = came < 0 ? came : r;
     }

@@ -282,6 +282,76 @@ static void test_waiter__fetch_again__error_is_gone(void **state)
     assert_false(c.waiter.reason.set);
 }
 
+/* ---- waiting ---- */
+
+static void test_wait__missing__all_here(void **state)
+{
+    struct fixture *f = *state;
+    struct diag d = DIAG_INIT;
+    uint8_t bytes[1000];
+
+    assert_int_equal(blob_pread(&f->rc, f->blob[0], bytes, 1000, 12345), -EAGAIN);
+    assert_int_equal(blob_pread(&f->rc, f->blob[1], bytes, 1000, 1 << 20), -EAGAIN);
+    assert_int_equal(missing_wait(&f->rc, false, &d), 0);
+    assert_int_equal(f->rc.n, 0);
+    assert_int_equal(blob_pread(&f->rc, f->blob[0], bytes, 1000, 12345), 0);
+    assert_int_equal(blob_wait(READ_WAITS, f->blob[1], 5 << 20, 10, &d), 0);
+    assert_int_equal(blob_pread(&f->rc, f->blob[1], bytes, 10, 5 << 20), 0);
+    assert_false(d.set);
+}
+
+static void test_wait__cannot_be_fetched__the_reason(void **state)
+{
+    struct fixture *f = *state;
+    struct diag d = DIAG_INIT, again = DIAG_INIT;
+
+    f->absent.fail_fetches = 2;
+    add(f, 0, 0, 1);
+    assert_int_equal(missing_wait(&f->rc, true, &d), -EREMOTEIO);
+    assert_diag_has(&d, "the remote is gone");
+    assert_int_equal(blob_wait(&f->rc, f->blob[0], 0, 1, &again), -EREMOTEIO);
+    assert_diag_has(&again, "the remote is gone");
+}
+
+/* A blob whose bytes come when the test says so. */
+struct late_blob {
+    struct blob blob;
+    struct waiter *waiter;
+};
+
+static void late_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
+{
+    (void)off;
+    (void)len;
+    waiter_add(waiter);
+    ((struct late_blob *)(uintptr_t)blob)->waiter = waiter;
+}
+
+static bool at_once(void *ctx)
+{
+    ++*(unsigned *)ctx;
+    return true;
+}
+
+static void test_wait__cancelled__leaves_the_bytes_behind(void **state)
+{
+    static const struct blob_ops ops = {.fetch = late_fetch};
+    struct late_blob late = {.blob = {.ops = &ops, .size = 10}};
+    struct fixture *f = *state;
+    struct diag d = DIAG_INIT;
+    unsigned looks = 0;
+
+    f->rc.cancelled = at_once;
+    f->rc.ctx = &looks;
+    assert_int_equal(blob_wait(&f->rc, &late.blob, 0, 10, &d), -EINTR);
+    assert_int_equal(looks, 1);
+    assert_false(d.set);
+    waiter_done(late.waiter, 0, NULL); /* they come later: this frees what waited */
+    add(f, 0, 0, 1);
+    assert_int_equal(missing_wait(&f->rc, false, &d), 0); /* all is here: nobody asks */
+    assert_int_equal(looks, 1);
+}
+
 #define THREADS 8
 #define EACH    2000
 
@@ -342,6 +412,9 @@ int main(void)
         TEST(test_waiter__nothing_wanted__done_at_once),
         TEST(test_waiter__first_error__wins),
         TEST(test_waiter__fetch_again__error_is_gone),
+        TEST(test_wait__missing__all_here),
+        TEST(test_wait__cannot_be_fetched__the_reason),
+        TEST(test_wait__cancelled__leaves_the_bytes_behind),
         TEST(test_waiter__threads__done_once_with_one_reason),
     };
 

@@ -23,7 +23,6 @@
 #include "cache/disk/quota.h"
 #include "cache/disk/staged_file.h"
 #include "cache/stage/stage.h"
-#include "tests/support/event.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/random.h"
 #include "tests/support/stage_fixture.h"
@@ -265,12 +264,8 @@ static void slot_leave(struct slot *slot)
 static int fetch_and_wait(struct read_context *rc)
 {
     static _Atomic unsigned number;
-    struct event event;
 
-    event_init(&event);
-    event.waiter.ahead = atomic_fetch_add(&number, 1) % 4 == 0;
-    missing_fetch(rc, &event.waiter);
-    return event_wait(&event);
+    return missing_wait(rc, atomic_fetch_add(&number, 1) % 4 == 0, NULL);
 }
 
 /* Read as a request of the kernel does. */
