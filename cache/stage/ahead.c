@@ -17,20 +17,6 @@ static bool is_in_sequence(const struct file *file, uint64_t off, uint64_t end)
     return file->last_end && off <= file->last_end + gap && end + gap >= file->last_end;
 }
 
-/* Queue blocks [first, end) except those used up. */
-static void queue_ahead_locked(struct file *file, uint64_t first, uint64_t end)
-{
-    while (first < end) {
-        uint64_t n = 0;
-
-        while (first + n < end && !file_has_passed(file, first + n))
-            n++;
-        if (n)
-            runs_make_locked(file, first, first + n, AHEAD_RUN, RUN_AHEAD, false);
-        first += n ? n : 1;
-    }
-}
-
 void ahead_locked(struct file *file, uint64_t off, uint64_t len)
 {
     uint64_t end = off + len, size = file->blob.size, from, to;
@@ -41,6 +27,7 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
         file->ahead_end = 0;
         file->last_end = end;
         file->in_sequence = 0;
+        need_unqueue_locked(&file->ahead);
         atomic_store_explicit(&file->ahead_at, UINT64_MAX, memory_order_relaxed);
         return;
     }
@@ -55,7 +42,9 @@ void ahead_locked(struct file *file, uint64_t off, uint64_t len)
     from = max_u64(file->last_end, file->ahead_end);
     to = min_u64(file->last_end + file->ahead_bytes, size);
     if (from < to) {
-        queue_ahead_locked(file, from / file->block_bytes, ceil_div(to, file->block_bytes));
+        file->ahead.end = ceil_div(to, file->block_bytes);
+        file->ahead.since = stage_now(file->stage);
+        need_queue_locked(&file->ahead, from / file->block_bytes);
         file->ahead_end = to;
     }
     atomic_store_explicit(&file->ahead_at,

@@ -49,7 +49,7 @@ static void count_bytes(struct run *run, size_t n)
 uint64_t run_needed_when(const struct run *run)
 {
     const struct file *file = run->file;
-    const struct stage_needs *needs = atomic_load(&file->stage->guided.needs);
+    const struct stage_needs *needs = atomic_load(&file->stage->forecast.needs);
     uint64_t off = run->first * file->block_bytes;
 
     if (file->stage->options.keep != STAGE_PLAN || !needs)
@@ -258,7 +258,7 @@ void runs_flush(struct stage *stage)
         lock_take(&stage->lock);
         for (run = stage->active.first; run; run = run->next) {
             ready_at = atomic_load(&run->ready_at);
-            if (ready_at && ready_at < since && run->phase == RUN_RUNNING)
+            if (ready_at && ready_at < since && run->state == RUN_RUNNING)
                 break;
         }
         if (run)
@@ -319,7 +319,7 @@ bool run_grow(struct transfer *transfer)
     if (file->whole || run->first || run->done || run->fill || run->stopping)
         return false;
     for (uint64_t b = run->n; b < file->blocks; b++)
-        if (run_is_to_fetch(file, b, RUN_BACKGROUND, true))
+        if (file_state(file, b) != BLOCK_HERE)
             file_set_locked(file, b, BLOCK_COMING);
     if (run->claimed == run->n) /* blocks that another process has claimed come twice */
         run->claimed += staged_claim(&file->staged, run->n, file->blocks - run->n);

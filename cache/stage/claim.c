@@ -43,6 +43,7 @@ bool run_claim(struct run *run)
             file->stage->elsewhere = file;
         }
         file->elsewhere_since = stage_now(file->stage);
+        file->steals = false;
         stage_kick_locked(file->stage); /* the thread watches for these blocks */
     }
     lock_drop(&file->stage->lock);
@@ -83,15 +84,11 @@ static void count_come(const struct run *run, uint8_t *buf, uint64_t *ret_come, 
     *ret_keep = keep;
 }
 
-/* After the claim: remove from the run the blocks that another process has fetched before. Keeps
- * the first blocks still to fetch; looks at the others and makes new runs of them. Returns false if
- * no block is left. */
 bool run_pass_what_came(struct run *run)
 {
     struct file *file = run->file;
     AUTO_FREE uint8_t *buf = NULL;
     uint64_t first = run->first, n = run->n, come, keep;
-    struct wait *over = NULL;
 
     if (run->whole || run->steals || run->begun > 1 || atomic_load(&file->drops) == UINT64_MAX)
         return true;
@@ -110,10 +107,8 @@ bool run_pass_what_came(struct run *run)
     lock_drop(&file->stage->lock);
     look_at_blocks(file, first, first + n); /* this wakes readers that wait for them */
     lock_take(&file->stage->lock);
-    if (runs_make_locked(file, first, first + n, UINT64_MAX, (enum run_why)run->why, false) < 0)
-        runs_make_for_waits_locked(file, first, first + n, &over);
+    needs_again_locked(file, first, first + n);
     lock_drop(&file->stage->lock);
-    waits_tell(file->stage, over, 0, NULL);
     return keep > 0;
 }
 

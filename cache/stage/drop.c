@@ -69,7 +69,6 @@ static void end_drop(struct file *file, const struct staged_range *ranges, size_
                      const struct staged_dropped *what)
 {
     struct stage *stage = file->stage;
-    struct wait *over = NULL;
     uint64_t dropped = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -84,10 +83,9 @@ static void end_drop(struct file *file, const struct staged_range *ranges, size_
     if (dropped && stage->options.keep != STAGE_PLAN)
         stage->full_error = 0;
     for (size_t i = 0; i < n; i++)
-        runs_make_for_waits_locked(file, ranges[i].first, ranges[i].first + ranges[i].n, &over);
+        needs_again_locked(file, ranges[i].first, ranges[i].first + ranges[i].n);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
-    waits_tell(stage, over, 0, NULL);
 }
 
 int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_t n)

@@ -15,34 +15,22 @@ static uint64_t next_elsewhere(const struct file *file, uint64_t from)
     return from;
 }
 
-/* Can a run have the block now? In a file that comes as a whole, the run needs all blocks. */
-static bool is_let_go(const struct file *file, uint64_t block)
+/* How many of n blocks nobody claims any more. In a file that comes as a whole, a run needs all
+ * blocks. */
+static uint64_t count_let_go(const struct file *file, uint64_t first, uint64_t n)
 {
-    uint64_t first = file->version.whole_only ? 0 : block, claimed,
-             n = file->version.whole_only ? file->blocks : 1;
+    uint64_t claimed;
 
     if (file->version.whole_only && file->coming) /* these claims are ours */
-        return false;
+        return 0;
+    if (file->version.whole_only) {
+        claimed = staged_claim(&file->staged, 0, file->blocks);
+        staged_unclaim(&file->staged, 0, claimed);
+        return claimed == file->blocks ? n : 0;
+    }
     claimed = staged_claim(&file->staged, first, n);
     staged_unclaim(&file->staged, first, claimed);
-    return claimed == n;
-}
-
-/* Fetch n blocks whose claims another process has dropped, or (steal) whose claimant gives no sign
- * of life. False: this is not possible now. */
-static bool take_over_locked(struct file *file, uint64_t first, uint64_t n, bool steal)
-{
-    enum run_why why = is_demanded_locked(file, 0, file->blocks) ? RUN_DEMAND : RUN_AHEAD;
-    uint64_t end = first + n;
-
-    for (uint64_t b = first; b < end && !steal; b++)
-        file_set_locked(file, b, BLOCK_UNKNOWN);
-    if (runs_make_locked(file, first, end, AHEAD_RUN, why, steal) == 0)
-        return true;
-    for (uint64_t b = first; b < end && !steal; b++)
-        if (file_state(file, b) == BLOCK_UNKNOWN)
-            file_set_locked(file, b, BLOCK_ELSEWHERE);
-    return false;
+    return claimed;
 }
 
 /* Look at the file's blocks that others fetch: some may have come, or their claims may have ended.
@@ -51,7 +39,7 @@ static bool look_elsewhere(struct file *file, int64_t now)
 {
     struct stage *stage = file->stage;
     uint64_t before;
-    bool left = false, steal;
+    bool left = false;
 
     if (file_take(file, NULL) < 0)
         return true;
@@ -64,13 +52,17 @@ static bool look_elsewhere(struct file *file, int64_t now)
     lock_take(&stage->lock);
     if (file->elsewhere < before)
         file->elsewhere_since = now;
-    steal = now - file->elsewhere_since > STEAL_S * NS_PER_S;
+    file->steals = now - file->elsewhere_since > STEAL_S * NS_PER_S;
     for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1)) {
-        uint64_t n = 1;
+        uint64_t n = 1, free;
 
         while (b + n < file->blocks && n < 32 && file_state(file, b + n) == BLOCK_ELSEWHERE)
             n++;
-        left = !((steal || is_let_go(file, b)) && take_over_locked(file, b, n, steal)) || left;
+        free = count_let_go(file, b, n);
+        for (uint64_t i = 0; i < free; i++)
+            file_set_locked(file, b + i, BLOCK_UNKNOWN);
+        needs_again_locked(file, b, b + (file->steals ? n : free));
+        left = left || free < n;
         b += n - 1;
     }
     lock_drop(&stage->lock);

@@ -66,8 +66,8 @@ void file_set_locked(struct file *file, uint64_t block, enum block_state state)
     atomic_store_explicit(&file->state[block], (uint8_t)((old & BLOCK_FLAGS) | state),
                           memory_order_release);
     if (state == BLOCK_ABSENT || state == BLOCK_UNKNOWN) {
-        file->stage->missed++;
-        file->stage->guided.all_here = false;
+        file->stage->turn.missed++;
+        file->stage->turn.all_here = false;
     }
     if (state == BLOCK_HERE)
         count_staged_locked(file, block, true);
@@ -368,35 +368,29 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
     }
 }
 
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
-                      uint64_t *ret_end, bool *ret_others)
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool again, bool *ret_others)
 {
     struct stage *stage = file->stage;
-    uint64_t record[RECORDS], first = to, end = to;
+    uint64_t record[RECORDS];
 
-    for (uint64_t at = from; at < to && end == to; at += RECORDS) {
+    for (uint64_t at = from; at < to; at += RECORDS) {
         size_t n = (size_t)min_u64(RECORDS, to - at);
 
+        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
+            break;
         staged_records(&file->staged, at, n, record);
-        lock_take(&stage->lock);
-        for (size_t i = 0; i < n && end == to; i++) {
-            enum block_state state = file_state(file, at + i);
-            bool missing =
-                !record[i] && (state == BLOCK_UNKNOWN || state == BLOCK_ABSENT) &&
-                !(again ? file_has_passed(file, at + i) : file_was_used_up(file, at + i));
+        LOCK_SCOPE(&stage->lock);
 
+        for (size_t i = 0; i < n; i++) {
+            enum block_state state = file_state(file, at + i);
+
+            if (!record[i] && file_may_fetch(file, at + i) &&
+                !(again ? file_has_passed(file, at + i) : file_was_used_up(file, at + i)))
+                return at + i;
             if (record[i] && state != BLOCK_COMING)
                 file_count_locked(file, at + i);
             *ret_others = *ret_others || state == BLOCK_COMING || state == BLOCK_ELSEWHERE;
-            if (missing && first == to)
-                first = at + i;
-            if (first < to && (!missing || at + i - first >= most))
-                end = at + i;
         }
-        lock_drop(&stage->lock);
-        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
-            break;
     }
-    *ret_end = end;
-    return first;
+    return to;
 }

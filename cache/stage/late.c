@@ -34,7 +34,7 @@ static struct way way_locked(const struct run *run, uint64_t bytes)
 
     for (const struct wait *w = wait_first_locked(file, at, end); w;
          w = wait_next_locked(w, at, end)) {
-        if (w->waiter->ahead)
+        if (w->need.why != RUN_DEMAND)
             continue;
         if (w->blocks.first > at) {
             way.unwanted += (w->blocks.first - at) * file->block_bytes;
@@ -72,11 +72,11 @@ void runs_stop_late_locked(struct stage *stage, int64_t now)
         if (!run->watched_at || run->whole || run->steals || run->stopping ||
             run->why != RUN_DEMAND)
             continue;
-        if (run->phase != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))
+        if (run->state != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))
             run_watch_from_locked(run, now); /* new transfers would wait for the same */
         else if (is_late_locked(run, now)) {
             run->is_late = true;
-            run_give_up_locked(run, NULL, NULL); /* the run is active, so this only stops it */
+            run_give_up_locked(run, NULL); /* the run is active, so this only stops it */
         }
     }
 }

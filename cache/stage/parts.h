@@ -1,17 +1,17 @@
 /* What the files of the stage share. Calls go down this list, and to the right, never up:
  *
  *   stage.c                    life, files, counters
- *   next.c                     the scheduler: the stage's thread
- *   guided.c elsewhere.c       what the forecast of needs says; what other processes fetch
+ *   thread.c                   the stage's thread
+ *   background.c elsewhere.c   what is fetched when no reader waits; what other processes fetch
  *   late.c retry_limit.c       runs that take too long; readers that wait too long
  *   count.c reader.c           how much is here; the blob of a file
- *   start.c                    which runs are transferred when
+ *   start.c                    the next run, and when its transfer starts
  *   settle.c arrive.c claim.c  the end of a transfer; its bytes; claims before it
  *   retention.c                which blocks are dropped when there is no space
- *   content.c drop.c ahead.c stop.c  bytes that are here; blocks and runs that leave
- *   runs.c speed.c             runs are made, listed, and leave; how fast the remote is
+ *   content.c drop.c ahead.c   bytes that are here; blocks that leave; readers in sequence
+ *   runs.c speed.c             runs are made, sleep, and leave; how fast the remote is
  *   file.c                     which blocks of a file are here
- *   waits.c overflow.c report.c
+ *   needs.c overflow.c report.c
  *
  * Lower files report to higher ones through tables: a transfer its bytes and its end (struct
  * transfer), a wait its end (struct waiter), and stage_kick_locked() wakes stage->main. */
@@ -28,15 +28,30 @@ void stage_kick_locked(struct stage *stage);
 /* Report to the listener a failure, or, with error 0, that the remote answers. No lock held. */
 void stage_tell(struct stage *stage, int error, const struct diag *reason);
 
-/* ---- waits.c ---- */
+/* ---- needs.c ---- */
+
+/* Queue a need, or change it in its queue: its blocks from `from` on may have no run. The caller
+ * has set its end. */
+void need_queue_locked(struct need *need, uint64_t from);
+
+void need_unqueue_locked(struct need *need); /* if it is queued */
+
+/* The blocks that the next run of a queued need brings. False: all its blocks are here, or come; it
+ * has left its queue. */
+bool need_next_locked(struct need *need, uint64_t *ret_first, uint64_t *ret_n);
+
+/* Blocks [first, end) no longer come with their run, or are no longer here: queue the needs of the
+ * readers that wait for them. */
+void needs_again_locked(struct file *file, uint64_t first, uint64_t end);
 
 /* The first and the next wait of a file for some of the blocks [first, end), in order; NULL: no
  * more. Get the next wait before the current one is over. */
 struct wait *wait_first_locked(struct file *file, uint64_t first, uint64_t end);
 struct wait *wait_next_locked(const struct wait *wait, uint64_t first, uint64_t end);
 
-/* A reader waits from now on. The caller has set the wait's blocks and how many are left. */
-void wait_begin_locked(struct wait *wait, struct file *file, struct waiter *waiter);
+/* A reader waits from now on. The caller has set the wait's blocks, its waiter, how many blocks are
+ * left, and the file and the `why` of its need. */
+void wait_begin_locked(struct wait *wait);
 
 /* The wait is over: move it to *ret_over. */
 void wait_end_locked(struct wait *wait, struct wait **ret_over);
@@ -45,9 +60,6 @@ void wait_end_locked(struct wait *wait, struct wait **ret_over);
  * A wait fails as a whole. */
 void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
                        struct wait **ret_over);
-
-/* Does a reader wait for some of the blocks [first, end)? Fetching ahead does not count. */
-bool is_demanded_locked(struct file *file, uint64_t first, uint64_t end);
 
 /* Report to the waiters that their waits are over. No lock held. */
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
@@ -75,6 +87,16 @@ static inline bool file_has_passed(const struct file *file, uint64_t block)
     uint8_t state = atomic_load_explicit(&file->state[block], memory_order_acquire);
 
     return (state & (BLOCK_PASSED | BLOCK_AGAIN)) == BLOCK_PASSED;
+}
+
+/* Can a run fetch the block now? Of those that another process fetches only if that gives no sign
+ * of life. */
+static inline bool file_may_fetch(const struct file *file, uint64_t block)
+{
+    enum block_state state = file_state(file, block);
+
+    return state == BLOCK_UNKNOWN || state == BLOCK_ABSENT ||
+           (state == BLOCK_ELSEWHERE && file->steals);
 }
 
 /* Set the state of a block, and the counters that follow from it. */
@@ -118,31 +140,40 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
  * held. */
 void file_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops);
 
-/* Find the first of blocks [from, to) that is not on disk and that no run or process fetches;
- * returns `to` if there is none. *ret_end: end of the missing blocks that follow it, at most `most`
- * of them. again: also a used-up block that is needed once more. *ret_others: others are being
- * fetched. Counts the blocks that are on disk. The file must have been taken; no lock held. */
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, uint64_t most, bool again,
-                      uint64_t *ret_end, bool *ret_others);
+/* The first of blocks [from, to) that is not on disk and that no run or process fetches; `to`:
+ * there is none. again: also a used-up block that is needed once more. *ret_others: some before it
+ * are being fetched. Counts the blocks that are on disk. The file must have been taken; no lock
+ * held. */
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool again, bool *ret_others);
 
 /* ---- runs.c ---- */
 
-#define DEMAND_BYTES (UINT64_C(4) << 20) /* bytes of a run that readers wait for */
 #define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take besides its blocks */
-#define AHEAD_RUN    (UINT64_C(4) << 20) /* bytes of a run that is fetched ahead */
-#define BACKOFF_MS   200                 /* how long a run sleeps the first time */
+#define BACKOFF_MS   200  /* how long a run sleeps the first time */
 
 /* The first and the next run of a file with some of the blocks [first, end), as
  * wait_first_locked(). */
 struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end);
 struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end);
 
-/* Move a run to the list of that state. */
-void run_move_locked(struct run *run, enum run_state state);
+/* Make a STARTING run of n blocks, of which none has a run, for a need since `since`. The stage has
+ * a reference to it until it has gone. NULL: no memory. */
+struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why,
+                            int64_t since);
+
+/* The transfer of a run has ended: the next one is at `until`. */
 void run_sleep_locked(struct run *run, int64_t until);
 
-/* Queue the runs whose sleep is over. Returns when to call this again. */
-int64_t runs_wake_asleep_locked(struct stage *stage, int64_t now);
+/* A run that is ASLEEP becomes STARTING. */
+void run_wake_locked(struct run *run);
+
+/* The run whose sleep is over for longest; NULL: none. */
+struct run *run_due_locked(struct stage *stage, enum run_why why, int64_t now);
+
+/* When the next sleep of a run ends, after now. */
+int64_t runs_next_alarm_locked(struct stage *stage, int64_t now);
+
+bool runs_sleep_locked(const struct stage *stage); /* is any run ASLEEP? */
 
 /* Set the run's blocks to [first, first + n). */
 void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n);
@@ -151,10 +182,7 @@ void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n);
  * defines what counts as progress. */
 int64_t run_progress_locked(const struct run *run);
 
-/* The run is hurried: measure what it brings from now on. */
-void run_watch_locked(struct run *run);
-
-/* The same, measured from `since` on. */
+/* Measure what the run brings from `since` on. */
 void run_watch_from_locked(struct run *run, int64_t since);
 
 bool is_waited_for_locked(const struct run *run);
@@ -165,47 +193,31 @@ bool run_is_wanted(const struct run *run);
 /* Bytes of the run that are not published yet, with those in the buffer. */
 uint64_t run_bytes_left(const struct run *run);
 
-/* Must a run fetch the block? Of blocks that memory still has, only the background fetches, because
- * it may find space on disk for them. */
-bool run_is_to_fetch(struct file *file, uint64_t block, enum run_why why, bool steal);
-
-/* Make one run of n blocks. 0, -ENOMEM or -EINTR. */
-int run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why, bool steal);
-
-/* Make and queue runs, of at most `most` bytes each, of those of the blocks [first, end) that no
- * run fetches. steal: also of those that another process fetches. 0, -ENOMEM, or -EINTR: the stage
- * ends or rests. */
-int runs_make_locked(struct file *file, uint64_t first, uint64_t end, uint64_t most,
-                     enum run_why why, bool steal);
-
-/* Blocks [first, end) no longer come with their run, or are no longer here: fetch those that
- * readers wait for. Waits for which no run can be made move to *ret_over. They end without an
- * error; a reader that asks again gets the error. */
-void runs_make_for_waits_locked(struct file *file, uint64_t first, uint64_t end,
-                                struct wait **ret_over);
-
-/* Make a run of blocks [first, end) for the background, which are needed at `when`. capacity: bytes
- * that were taken from the quota for it. False: no run is needed now, and the bytes still belong to
- * the caller. */
-bool runs_make_planned_locked(struct file *file, uint64_t first, uint64_t end, uint64_t when,
-                              uint64_t capacity);
-
 /* A reader waits for blocks that are coming already: make their runs at least as urgent as why. */
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why);
 
-/* Remove the run from its list; the caller then calls run_let_go() without the lock. error: the
- * result of waits for blocks that have not come; 0: they go on, with another run. */
-void run_leave_locked(struct run *run, int error, struct wait **over);
-
 /* Leave all but the first n blocks to other runs, as readers need them; its transfer is over, and
  * at least n blocks are left. */
-void run_shorten_locked(struct run *run, uint64_t n, struct wait **over);
+void run_shorten_locked(struct run *run, uint64_t n);
 
-/* Drop a reference to a run; the last one frees it. No lock held. */
+/* The run has gone: the stage lets go of it. error: the result of waits for blocks that have not
+ * come; 0: they go on, with another run. */
+void run_leave_locked(struct run *run, int error, struct wait **ret_over);
+
+/* Drop a reference to a run. The last one makes it dead: runs_free_dead() then frees it, and
+ * run_let_go() does so at once. No lock held there. The stage is not freed before its runs are. */
+void run_let_go_locked(struct run *run);
 void run_let_go(struct run *run);
+void runs_free_dead(struct stage *stage);
 
 /* Free the buffers that no run uses. */
 void runs_free_buffers_locked(struct stage *stage);
+
+/* Stop a run that no reader waits for any more. One that is ASLEEP leaves. */
+void run_give_up_locked(struct run *run, struct wait **ret_over);
+
+/* End all waits and forget all needs; stop the runs under way, and let the others leave. */
+void runs_stop_locked(struct stage *stage, struct wait **ret_over);
 
 /* ---- speed.c ---- */
 
@@ -224,21 +236,6 @@ uint64_t run_bytes_locked(const struct stage *stage);
 
 /* A background run was made: with rate= the next one must wait. */
 void spend_locked(struct stage *stage, int64_t now, uint64_t bytes);
-
-/* ---- stop.c ---- */
-
-/* Remove the background runs that have not begun. No lock held. */
-void runs_take_back(struct stage *stage);
-
-/* Stop a run that no reader waits for any more. A run that is not under way leaves its list and
- * moves to *gone. */
-void run_give_up_locked(struct run *run, struct wait **over, struct run **gone);
-
-/* Let go of the runs in a list of removed ones, linked by next. No lock held. */
-void runs_let_go(struct run *gone);
-
-/* Stop all runs under way and remove the others; all readers that wait get -EINTR. */
-void runs_stop_locked(struct stage *stage, struct wait **ret_over);
 
 /* ---- ahead.c ---- */
 
@@ -296,8 +293,8 @@ void keep_release(struct keeping *keeping);
 bool run_claim(struct run *run);
 
 /* After the claim: remove from the run the blocks that another process has fetched before. Keeps
- * the first blocks still to fetch; looks at the others and makes new runs of them. False: no block
- * is left. */
+ * the first blocks still to fetch; looks at the others, and queues the needs of readers that wait
+ * for them. False: no block is left. */
 bool run_pass_what_came(struct run *run);
 
 /* Has another process made something from the whole file that replaces it, and does no reader wait
@@ -326,14 +323,21 @@ void stage_note_full(struct stage *stage, int error);
 
 /* ---- settle.c ---- */
 
-/* The transfer of the run has ended with `how`. True: the run has left; the caller lets it go.
- * False: it sleeps and no longer belongs to the caller. No lock held. */
-bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const struct diag *d);
+/* The transfer of the run has ended with `how`: the run sleeps, or has left. The caller holds a
+ * reference, and no lock. */
+void run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const struct diag *d);
 
 /* ---- start.c ---- */
 
-/* Start queued runs while connections are free. No lock held. */
+/* Start runs for the most urgent needs while connections are free. No lock held. */
 void runs_start(struct stage *stage);
+
+/* Start a run of the background, of those of n blocks, from the first on, that it can fetch. They
+ * are needed at `when`; taken: bytes taken from the quota for it. 1: the run is started; 0: nothing
+ * to fetch; -EAGAIN: there is no place for it now; unless 1, the bytes still belong to the caller.
+ * No lock held. */
+int runs_start_background(struct file *file, uint64_t first, uint64_t n, uint64_t when,
+                          uint64_t taken);
 
 /* Is a connection free for one more background run? */
 bool runs_have_place_locked(struct stage *stage);
@@ -345,9 +349,8 @@ extern const struct blob_ops stage_blob_ops;
 /* ---- retry_limit.c ---- */
 
 /* End waits without progress for the retry limit (`patience=`): they move to *ret_over. Runs that
- * only they waited for move to *ret_gone, for runs_let_go(). Returns when to look again. */
-int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over,
-                             struct run **ret_gone);
+ * only they waited for end, too. Returns when to look again. */
+int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over);
 
 /* ---- late.c ---- */
 
@@ -359,22 +362,23 @@ void runs_stop_late_locked(struct stage *stage, int64_t now);
 /* Look at the blocks that other processes fetch. Returns when to look again. */
 int64_t look_at_others(struct stage *stage, int64_t now);
 
-/* ---- guided.c ---- */
+/* ---- background.c ---- */
 
-/* Runs in the stage's thread, no lock held. GUIDED_MADE: a run was queued; GUIDED_NONE: the
- * forecast has no need to fetch now; GUIDED_HELD: no space for the next need. */
-enum guided_step { GUIDED_MADE, GUIDED_NONE, GUIDED_HELD };
-enum guided_step guided_more(struct stage *stage, int64_t now);
+/* Start what may be fetched now though no reader waits for it. The stage's thread calls it, no lock
+ * held. */
+void stage_in_background(struct stage *stage, int64_t now);
+
+/* When to call it again; INT64_MAX: after an event. */
+int64_t background_next_look_locked(const struct stage *stage, int64_t now);
 
 /* May the forecast have something to fetch? */
-bool guided_may_locked(const struct stage *stage, int64_t now);
+bool forecast_may_locked(const struct stage *stage, int64_t now);
 
-/* ---- next.c ---- */
+/* ---- thread.c ---- */
 
 void *stage_main(void *arg); /* the thread: stage->main */
 
-/* Queue runs whose sleep is over; end waits that have lasted too long. Returns when to look
- * again. */
-int64_t runs_wake_locked(struct stage *stage, int64_t now, struct wait **ret_over);
+/* End waits that have lasted too long, stop late runs. Returns when to look again. */
+int64_t runs_look_locked(struct stage *stage, int64_t now, struct wait **ret_over);
 
 #endif

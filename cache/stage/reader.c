@@ -200,16 +200,13 @@ static bool has_given_up(const struct file *file, const struct wait *w)
 }
 
 /* 1: a reader waits from now on; 0: all is here; or -errno. */
-static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter,
-                      struct wait *w)
+static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait *w)
 {
-    enum run_why why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
     uint64_t first = w->blocks.first, end = w->blocks.end;
     struct stage *stage = file->stage;
-    int r;
 
     lock_assert_held(&stage->lock);
-    if (stage->ending)
+    if (stage->ending || stage->resting) /* no thread would end the wait */
         return -EINTR;
     if (atomic_load(&file->failed) < 0)
         return atomic_load(&file->failed);
@@ -218,13 +215,9 @@ static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait
         return 0;
     if (has_given_up(file, w))
         return -EREMOTEIO;
-    runs_hurry_locked(file, first, end, why);
-    r = runs_make_locked(file, first, end, DEMAND_BYTES, why, false);
-    if (r < 0)
-        return r; /* runs made before go on */
-    if (waiter)
-        wait_begin_locked(w, file, waiter);
-    if (why == RUN_DEMAND)
+    runs_hurry_locked(file, first, end, w->need.why);
+    wait_begin_locked(w);
+    if (w->need.why == RUN_DEMAND)
         ahead_locked(file, off, len);
     stage_kick_locked(stage);
     return 1;
@@ -248,13 +241,16 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
     }
     w->blocks.first = off / file->block_bytes;
     w->blocks.end = ceil_div(off + len, file->block_bytes);
+    w->need.file = file;
+    w->need.why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
+    w->waiter = waiter;
     look_at_blocks(file, w->blocks.first, w->blocks.end);
     lock_take(&stage->lock);
-    r = ask_locked(file, off, len, waiter, w);
+    r = ask_locked(file, off, len, w);
     if (r == -EREMOTEIO)
         reason = stage->trouble;
     lock_drop(&stage->lock);
-    if (r <= 0 || !waiter)
+    if (r <= 0)
         free(w);
     if (r < 0 && waiter) {
         waiter_add(waiter);

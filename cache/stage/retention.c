@@ -57,7 +57,7 @@ struct displaced {
 
 static const struct stage_needs *needs_of(struct stage *stage)
 {
-    return stage->options.keep == STAGE_PLAN ? atomic_load(&stage->guided.needs) : NULL;
+    return stage->options.keep == STAGE_PLAN ? atomic_load(&stage->forecast.needs) : NULL;
 }
 
 static uint64_t when_of(const struct stage_needs *needs, const struct file *file, uint64_t block)
@@ -249,7 +249,7 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
         return;
     }
     k->listing = true;
-    jumps = stage->guided.jumps;
+    jumps = stage->forecast.jumps;
     files = stage->files;
     all = all || jumps != k->jumps || k->passes++ % ASK_ALL == 0;
     lock_drop(&stage->lock);
@@ -301,7 +301,7 @@ static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t wh
     size_t n = 0;
     LOCK_SCOPE(&stage->lock);
 
-    if (k->jumps != stage->guided.jumps)
+    if (k->jumps != stage->forecast.jumps)
         k->at = k->n;
     while (k->at < k->n && n < GROUP && wanted.on_disk && wanted.in_memory &&
            k->victim[k->at].when > when) {
@@ -448,7 +448,7 @@ void keep_prepare(struct stage *stage)
         return;
     lock_take(&stage->lock);
     low = k->is_full && !k->cannot && !stage->ending &&
-          (k->jumps != stage->guided.jumps || k->n - k->at < k->n / 4);
+          (k->jumps != stage->forecast.jumps || k->n - k->at < k->n / 4);
     lock_drop(&stage->lock);
     if (low)
         list_victims(stage, needs, false);
@@ -468,7 +468,7 @@ bool keep_holds_all(struct stage *stage, int64_t now)
     uint64_t total, staged, used, others;
     bool holds;
 
-    if (!atomic_load(&stage->guided.needs))
+    if (!atomic_load(&stage->forecast.needs))
         return true;
     lock_take(&stage->lock);
     holds = k->holds_all;
@@ -497,7 +497,7 @@ static void pass_used(struct stage *stage, const struct stage_needs *needs)
     uint64_t jumps;
 
     lock_take(&stage->lock);
-    jumps = stage->guided.jumps;
+    jumps = stage->forecast.jumps;
     lock_drop(&stage->lock);
     if (jumps != k->ahead_jumps)
         k->ahead_n = k->ahead_bytes = 0;

@@ -4,8 +4,9 @@
  * So only the first ones are looked at, and each once per retry limit.
  *
  * The progress of a wait is that of the run of its blocks that made progress longest ago; see
- * run_progress_locked(). Blocks that no run of ours brings do not count: another process fetches
- * them (STEAL_S), or they are being dropped. */
+ * run_progress_locked(). While some of its blocks have no run yet, bytes of any run count: the
+ * queue moves. Blocks that another process fetches (STEAL_S), or that are being dropped, do not
+ * count. */
 #include "cache/stage/parts.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -17,10 +18,15 @@ static bool may_end(const struct run *run)
 
 static int64_t wait_progress_locked(struct wait *w, int64_t now)
 {
-    uint64_t first = w->blocks.first, end = w->blocks.end;
+    uint64_t first = w->blocks.first, end = w->blocks.end, at, n;
+    struct file *file = w->need.file;
     int64_t least = now;
 
-    for (const struct run *run = run_first_locked(w->file, first, end); run;
+    if (w->need.is_queued && need_next_locked(&w->need, &at, &n)) {
+        least = atomic_load_explicit(&file->stage->progress, memory_order_relaxed);
+        least = least > w->need.since ? least : w->need.since;
+    }
+    for (const struct run *run = run_first_locked(file, first, end); run;
          run = run_next_locked(run, first, end)) {
         int64_t progress = may_end(run) ? run_progress_locked(run) : now;
 
@@ -29,15 +35,14 @@ static int64_t wait_progress_locked(struct wait *w, int64_t now)
     return least;
 }
 
-/* End the wait, and the runs that caused it if no other reader waits for them. */
-static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct wait **over,
-                           struct run **gone)
+/* End the wait, and the runs that it caused if no other reader waits for them. */
+static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct wait **over)
 {
     uint64_t first = w->blocks.first, end = w->blocks.end;
-    struct file *file = w->file;
+    struct file *file = w->need.file;
     struct run *next;
 
-    if (!w->waiter->ahead) {
+    if (w->need.why == RUN_DEMAND) {
         file->gave_up = now;
         file->gave_up_first = first;
         file->gave_up_end = end;
@@ -46,12 +51,11 @@ static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct
     for (struct run *run = run_first_locked(file, first, end); run; run = next) {
         next = run_next_locked(run, first, end);
         if (may_end(run) && now - run_progress_locked(run) > patience && !is_waited_for_locked(run))
-            run_give_up_locked(run, over, gone);
+            run_give_up_locked(run, over);
     }
 }
 
-int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over,
-                             struct run **ret_gone)
+int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret_over)
 {
     int64_t patience = stage->options.retry_limit_s * NS_PER_S;
     struct range *quiet;
@@ -64,7 +68,7 @@ int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret
             return since + patience + 1;
         progress = wait_progress_locked(w, now);
         if (now - progress > patience) {
-            give_up_locked(w, now, patience, ret_over, ret_gone);
+            give_up_locked(w, now, patience, ret_over);
         } else {
             ranges_move(&stage->quiet, quiet, (uint64_t)progress, (uint64_t)progress + 1);
         }

@@ -19,7 +19,7 @@
 
 static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
 {
-    uint64_t ms = BACKOFF_MS, jitter = (uint64_t)run->made ^ (uint64_t)(uintptr_t)run;
+    uint64_t ms = BACKOFF_MS, jitter = (uint64_t)run->began ^ (uint64_t)(uintptr_t)run;
 
     for (unsigned i = 1; i < run->failures && ms < BACKOFF_MOST_MS; i++)
         ms *= 2;
@@ -71,11 +71,11 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
 
 /* A late run was stopped within a block. What came of the block stays: the run goes on with the
  * rest of it, so that no byte comes twice, and leaves the other blocks to others. */
-static void go_on_within_block_locked(struct run *run, struct wait **over)
+static void go_on_within_block_locked(struct run *run)
 {
     lock_assert_held(&run->file->stage->lock);
     run->is_late = run->stopping = false;
-    run_shorten_locked(run, run->done + 1, over);
+    run_shorten_locked(run, run->done + 1);
     run_sleep_locked(run, stage_now(run->file->stage));
 }
 
@@ -84,15 +84,14 @@ static int error_of(enum transfer_end how)
     return how == TRANSFER_CHANGED ? -ESTALE : how == TRANSFER_STOPPED ? -EINTR : -EREMOTEIO;
 }
 
-/* The transfer has ended with `how`. True: the run has left; false: it sleeps. */
-static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms, int *ret_error,
-                          struct wait **over)
+/* The transfer has ended with `how`: the run sleeps, or leaves. Returns the error for readers that
+ * wait; 0: another run serves them. */
+static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms,
+                         struct wait **over)
 {
     struct file *file = run->file;
-    enum run_why why = (enum run_why)run->why;
+    int error = 0;
 
-    run->phase = RUN_OVER;
-    *ret_error = 0;
     if (run->done == run->n)
         how = TRANSFER_DONE;
     else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->whole))
@@ -102,42 +101,36 @@ static bool settle_locked(struct run *run, enum transfer_end how, uint64_t retry
         break;
     case TRANSFER_AGAIN:
         if (!run->stopping && !fail_once_locked(run, retry_ms))
-            return false;
-        *ret_error = run->over_error;
+            return 0;
         break;
-    case TRANSFER_WHOLE:
+    case TRANSFER_WHOLE: /* readers that wait get the file as a whole now */
         file->version.whole_only = true;
-        run_leave_locked(run, 0, over); /* readers that wait get the file as a whole now */
-        if (!run->stopping && !file->whole)
-            run_make_locked(file, 0, file->blocks, why, false);
-        return true;
+        break;
     case TRANSFER_STOPPED: /* by this process, or no space for blocks that no reader waits for */
-        if (run->is_late && run->fill && !run->over_error && !file->stage->ending) {
-            go_on_within_block_locked(run, over);
-            return false;
+        if (run->is_late && run->fill && !file->stage->ending) {
+            go_on_within_block_locked(run);
+            return 0;
         }
-        *ret_error = run->stopping ? run->over_error : file->stage->ending ? -EINTR : 0;
         break;
     case TRANSFER_CHANGED:
         atomic_store(&file->failed, -ESTALE);
-        *ret_error = -ESTALE;
+        error = -ESTALE;
         break;
     default:
         file->rest_until = stage_now(file->stage) + REST_S * NS_PER_S;
-        *ret_error = run->stopping ? run->over_error : error_of(how);
+        error = run->stopping ? 0 : error_of(how);
         break;
     }
-    run_leave_locked(run, *ret_error, over);
-    return true;
+    run_leave_locked(run, error, over);
+    return error;
 }
 
-bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const struct diag *d)
+void run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const struct diag *d)
 {
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
     struct diag reason = DIAG_INIT;
     bool fails = how != TRANSFER_DONE && how != TRANSFER_STOPPED && how != TRANSFER_WHOLE, answers;
-    bool gone;
     int error;
 
     run_publish_ready(run); /* whatever happened, what has come stays */
@@ -146,7 +139,6 @@ bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
         reason = *d;
     lock_take(&run->buffer_lock); /* runs_flush() may still look at the run */
     lock_take(&stage->lock);
-    run->references++; /* a run that sleeps may begin, and end, as soon as the lock is free */
     answers = how == TRANSFER_DONE && stage->trouble_error;
     if (how == TRANSFER_DONE) {
         speed_adapt_locked(stage, run, stage_now(stage));
@@ -156,13 +148,11 @@ bool run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms, const
         stage->trouble = reason;
         stage->trouble_error = error_of(how);
     }
-    gone = settle_locked(run, how, retry_ms, &error, &over);
+    error = settle_locked(run, how, retry_ms, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
     lock_drop(&run->buffer_lock);
     if (fails || answers)
         stage_tell(stage, fails ? error_of(how) : 0, &reason);
     waits_tell(stage, over, error, &reason);
-    run_let_go(run);
-    return gone;
 }

@@ -88,12 +88,11 @@ void stage_end(struct stage *stage)
     lock_take(&stage->lock);
     atomic_store(&stage->ending, true);
     runs_stop_locked(stage, &over);
-    for (struct file *file = stage->files; file; file = file->next)
-        waits_over_locked(file, 0, file->blocks, -EINTR, &over);
     pthread_cond_broadcast(&stage->wake);
     pthread_cond_broadcast(&stage->gone);
     lock_drop(&stage->lock);
     waits_tell(stage, over, -EINTR, NULL);
+    runs_free_dead(stage);
 }
 
 static void file_free(struct file *file)
@@ -145,15 +144,17 @@ void stage_rest(struct stage *stage)
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
-    while (stage->alive && stage_now(stage) < until)
+    while ((stage->alive || stage->quiet.n) && stage_now(stage) < until)
         clock_wait(stage->options.clock, &stage->lock, &stage->gone, until);
     stage->resting = true;
-    if (stage->alive)
-        runs_stop_locked(stage, &over);
+    runs_stop_locked(stage, &over);
+    lock_drop(&stage->lock);
+    waits_tell(stage, over, -EINTR, NULL);
+    runs_free_dead(stage);
+    lock_take(&stage->lock);
     while (stage->alive)
         lock_wait(&stage->lock, &stage->gone);
     lock_drop(&stage->lock);
-    waits_tell(stage, over, -EINTR, NULL);
     end_thread(stage);
     transport_rest(stage->transport);
     lock_take(&stage->lock);
@@ -240,6 +241,8 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     if (what->sha256)
         memcpy(file->sha256, what->sha256, sizeof(file->sha256));
     atomic_store(&file->ahead_at, UINT64_MAX);
+    file->ahead.file = file;
+    file->ahead.why = RUN_AHEAD;
     file->state = calloc(file->blocks ? file->blocks : 1, sizeof(*file->state));
     if (stage->options.keep == STAGE_ONCE)
         file->used = calloc(file->blocks ? file->blocks : 1, sizeof(*file->used));
@@ -304,9 +307,9 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
     stage->last_file = file;
     stage->n_files++;
     atomic_fetch_add(&stage->counters.total_bytes, file->blob.size);
-    stage->look_until = 0;
-    stage->all_staged = stage->guided.all_here = false;
-    stage->added = true;
+    stage->turn.look_until = 0;
+    stage->turn.all_staged = stage->turn.all_here = false;
+    stage->turn.added = true;
     if (stage->begun)
         stage_kick_locked(stage);
     *ret = file;
@@ -394,7 +397,7 @@ static int progress_locked(struct stage *stage, struct diag *d)
             return diag_set(d, file->open_error, "%s: %s", file->blob.name,
                             diag_text(&stage->open_trouble, file->open_error));
     }
-    if (stage->all_staged)
+    if (stage->turn.all_staged)
         return 1;
     r = stage->full_error ? full_trouble_locked(stage, is_blocked, d) : 0;
     if (r < 0)

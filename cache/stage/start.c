@@ -76,25 +76,19 @@ static void drop_run(struct run *run, int error, const struct diag *reason)
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
-    stage->starting--;
-    if (run->stopping)
-        error = run->over_error;
-    run_leave_locked(run, error, &over);
+    run_leave_locked(run, run->stopping ? 0 : error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
     waits_tell(stage, over, error, reason);
-    run_let_go(run);
 }
 
 static void run_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                     const struct diag *d)
 {
     struct run *run = (struct run *)transfer;
-    struct stage *stage = run->file->stage;
 
-    if (!run_settle(run, how, retry_ms, d))
-        return;
-    runs_start(stage);
+    run_settle(run, how, retry_ms, d);
+    runs_start(run->file->stage);
     run_let_go(run); /* last: the stage may be freed then */
 }
 
@@ -117,8 +111,8 @@ static int prepare_transfer(struct run *run)
     run->bytes = 0;
     run->share = transfer_share(stage->options.retry_limit_s, stage->active.n);
     run->was_paused = false;
-    run->began = run->published = stage_now(run->file->stage);
-    run->references++;
+    run->began = run->published = stage_now(stage);
+    run->references++; /* until run_end() */
     return run->stopping || stage->ending ? -EINTR : r;
 }
 
@@ -126,20 +120,16 @@ static int prepare_transfer(struct run *run)
 static void note_started(struct run *run, unsigned begun)
 {
     struct stage *stage = run->file->stage;
+    LOCK_SCOPE(&stage->lock);
 
-    lock_take(&stage->lock);
-    if (run->begun == begun && run->phase == RUN_STARTING) {
-        run->phase = RUN_RUNNING;
-        if (run->stopping)
-            transport_stop(stage->transport, &run->transfer);
-    }
-    stage->starting--;
-    pthread_cond_broadcast(&stage->gone);
-    lock_drop(&stage->lock);
-    run_let_go(run);
+    if (run->begun != begun || run->state != RUN_STARTING)
+        return;
+    run->state = RUN_RUNNING;
+    if (run->stopping)
+        transport_stop(stage->transport, &run->transfer);
 }
 
-/* Start a run that was just made ACTIVE. */
+/* Start the transfer of a run that has become STARTING for the time number `begun`. */
 static void run_begin(struct run *run, unsigned begun)
 {
     struct stage *stage = run->file->stage;
@@ -162,19 +152,18 @@ static void run_begin(struct run *run, unsigned begun)
     }
     diag_set(&reason, r, "%s: %s", run->file->blob.name, strerror(-r));
     drop_run(run, r == -EINTR ? r : -EREMOTEIO, &reason);
-    run_let_go(run);
+    run_let_go(run); /* run_end() is not called */
 }
 
 /* ---- places ---- */
 
-/* Does the transfer take longer to begin than to come? Other background runs are made so long that
+/* Does a transfer take longer to begin than to come? Other background runs are made so long that
  * they do not. */
-static bool is_small_locked(struct stage *stage, const struct run *run)
+static bool is_small_locked(struct stage *stage, enum run_why why, uint64_t bytes)
 {
-    uint64_t worth = runs_worth_locked(stage) / (run->why == RUN_BACKGROUND ? SMALL_SHARE : 1);
+    uint64_t worth = runs_worth_locked(stage) / (why == RUN_BACKGROUND ? SMALL_SHARE : 1);
 
-    return stage->wait_ns >= stage->options.far_ms * 1e6 &&
-           run_bytes_left(run) <= min_u64(worth, SMALL_MOST);
+    return stage->wait_ns >= stage->options.far_ms * 1e6 && bytes <= min_u64(worth, SMALL_MOST);
 }
 
 /* How many transfers may be under way at once, small ones and others. */
@@ -229,30 +218,53 @@ bool runs_have_place_locked(struct stage *stage)
 
 /* ---- the next ones ---- */
 
-/* Take the next run that may be started and make it ACTIVE. */
+/* A run has become STARTING: its first transfer, or the next one. */
+static struct run *started_locked(struct run *run, bool small)
+{
+    const struct stage *stage = run->file->stage;
+
+    run->small = small;
+    run->crowded = stage->active.n > stage->options.jobs;
+    run->references++; /* until run_begin() has returned */
+    return run;
+}
+
+/* The next run of one kind, if there is a place for it: first those that have slept, because they
+ * have waited already. */
+static struct run *next_of_locked(struct stage *stage, enum run_why why, int64_t now)
+{
+    struct run *run = run_due_locked(stage, why, now);
+    struct need *need = NULL;
+    uint64_t first, n;
+    bool small;
+
+    if (run) {
+        small = is_small_locked(stage, why, run_bytes_left(run));
+        if (!has_place_locked(stage, why, small))
+            return NULL;
+        run_wake_locked(run);
+        return started_locked(run, small);
+    }
+    if (why == RUN_BACKGROUND)
+        return NULL;
+    while ((need = stage->needs[why].first) && !need_next_locked(need, &first, &n))
+        continue;
+    if (!need)
+        return NULL;
+    small = is_small_locked(stage, why, n * need->file->block_bytes);
+    if (has_place_locked(stage, why, small))
+        run = run_make_locked(need->file, first, n, why, need->since);
+    return run ? started_locked(run, small) : NULL;
+}
+
 static struct run *next_locked(struct stage *stage)
 {
+    int64_t now = stage_now(stage);
     struct run *run = NULL;
-    bool small = false;
 
     lock_assert_held(&stage->lock);
-    if (stage->ending)
-        return NULL;
-    for (unsigned why = 0; why < RUN_WHYS && !run; why++) {
-        run = stage->queued[why].first;
-        small = run && is_small_locked(stage, run);
-        if (run && !has_place_locked(stage, (enum run_why)why, small))
-            run = NULL;
-    }
-    if (run) {
-        run->small = small;
-        run->crowded = stage->active.n >= stage->options.jobs;
-        atomic_store_explicit(&run->progress, run_progress_locked(run), memory_order_relaxed);
-        run_move_locked(run, RUN_ACTIVE);
-        run->phase = RUN_STARTING;
-        run->begun++;
-        stage->starting++;
-    }
+    for (unsigned why = 0; why < RUN_WHYS && !run && !stage->ending; why++)
+        run = next_of_locked(stage, (enum run_why)why, now);
     return run;
 }
 
@@ -260,7 +272,9 @@ static struct run *next_locked(struct stage *stage)
  * run begins to pause: then a place may be free. */
 static bool share_locked(struct stage *stage)
 {
-    bool demand = stage->queued[RUN_DEMAND].n > 0, first = true, any = false;
+    bool demand =
+             stage->needs[RUN_DEMAND].first || run_due_locked(stage, RUN_DEMAND, stage_now(stage)),
+         first = true, any = false;
 
     for (const struct run *run = stage->active.first; run; run = run->next)
         demand = demand || run->why == RUN_DEMAND;
@@ -268,7 +282,7 @@ static bool share_locked(struct stage *stage)
         bool pause = demand && run->why == RUN_BACKGROUND && !first;
 
         first = first && run->why != RUN_BACKGROUND;
-        if (pause != run->paused && !run->stopping && run->phase == RUN_RUNNING) {
+        if (pause != run->paused && !run->stopping && run->state == RUN_RUNNING) {
             run->paused = pause;
             run->was_paused = true;
             any = any || pause;
@@ -276,6 +290,12 @@ static bool share_locked(struct stage *stage)
         }
     }
     return any;
+}
+
+static void begin(struct run *run, unsigned begun)
+{
+    run_begin(run, begun);
+    run_let_go(run);
 }
 
 void runs_start(struct stage *stage)
@@ -294,6 +314,46 @@ void runs_start(struct stage *stage)
         lock_drop(&stage->lock);
         if (!run)
             return;
-        run_begin(run, begun);
+        begin(run, begun);
     }
+}
+
+/* How many of the n blocks a run can have, from the first on. */
+static uint64_t count_free_locked(struct file *file, uint64_t first, uint64_t n)
+{
+    uint64_t free = 0;
+
+    lock_assert_held(&file->stage->lock);
+    if (file->version.whole_only)
+        return file->whole ? 0 : n;
+    while (free < n && file_may_fetch(file, first + free))
+        free++;
+    return free;
+}
+
+int runs_start_background(struct file *file, uint64_t first, uint64_t n, uint64_t when,
+                          uint64_t taken)
+{
+    struct stage *stage = file->stage;
+    struct run *run = NULL;
+    bool small;
+
+    lock_take(&stage->lock);
+    if (file->version.whole_only) {
+        first = 0;
+        n = file->blocks;
+    }
+    n = count_free_locked(file, first, n);
+    small = is_small_locked(stage, RUN_BACKGROUND, n * file->block_bytes);
+    if (n && !stage->ending && !stage->resting && has_place_locked(stage, RUN_BACKGROUND, small))
+        run = run_make_locked(file, first, n, RUN_BACKGROUND, stage_now(stage));
+    if (run) {
+        run->when = when;
+        run->taken = taken;
+        started_locked(run, small);
+    }
+    lock_drop(&stage->lock);
+    if (run)
+        begin(run, 1);
+    return run ? 1 : n ? -EAGAIN : 0;
 }

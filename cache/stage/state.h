@@ -20,7 +20,7 @@
  *
  * UNKNOWN   -> HERE, ABSENT  look_at_blocks()    its checksum on disk is right, or not
  * ABSENT    -> HERE          look_at_blocks()    another process has fetched it
- * UNKNOWN, ABSENT, ELSEWHERE -> COMING  runs_make_locked(), run_grow()  a run of ours fetches it
+ * UNKNOWN, ABSENT, ELSEWHERE -> COMING  run_make_locked(), run_grow()  a run of ours fetches it
  * COMING    -> HERE          publish_blocks()    wakes waits
  * COMING    -> ABSENT        publish_blocks()    it could not be written to disk; wakes waits
  * COMING    -> ABSENT        release_blocks_locked()  the run has failed, or had no space
@@ -42,15 +42,33 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 #define BLOCK_PASSED  0x40 /* keep=once: readers have used all of it, */
 #define BLOCK_AGAIN   0x80 /* but the forecast of needs says that it is needed once more */
 
+/* Why blocks are fetched, most urgent first. */
+enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
+
+/* Blocks of a file that are needed, in the queue of those with the same `why` while some of them
+ * may have no run: see cache/stage/needs.c. Guarded by stage->lock. */
+struct need {
+    struct need *next, *previous;
+    struct file *file;
+    uint64_t at, end; /* the blocks that may have no run */
+    int64_t since;    /* when it was first queued */
+    enum run_why why; /* never RUN_BACKGROUND */
+    bool is_queued;
+};
+
+struct need_queue {
+    struct need *first, *last;
+};
+
 /* A range of blocks that a reader waits for. */
 struct wait {
     struct range blocks; /* first member: in file->waits */
     struct range quiet;  /* in stage->quiet: [stage_now() of the last progress, as of the last
                             look; that + 1) */
-    struct file *file;
-    uint64_t left; /* blocks that are not here */
-    struct waiter *waiter;
-    struct wait *next; /* when it is over: in a list of waits to report */
+    struct need need;
+    uint64_t left;         /* blocks that are not here */
+    struct waiter *waiter; /* NULL: nobody is told when it is over */
+    struct wait *next;     /* when it is over: in a list of waits to report */
 };
 
 static inline struct wait *wait_of(struct range *blocks)
@@ -105,26 +123,26 @@ struct file {
     int64_t gave_up; /* when the retry limit last ended a wait for blocks; 0: never */
     uint64_t gave_up_first, gave_up_end;
     int64_t elsewhere_since; /* when an ELSEWHERE block last came */
-    uint64_t last_end;       /* byte behind the last demand */
-    unsigned in_sequence;    /* reads that went on where the previous one ended */
-    uint64_t ahead_end;      /* byte up to which blocks were fetched ahead */
-    uint64_t ahead_bytes;    /* how far to fetch ahead; 0: reads are not in sequence */
-    int64_t rest_until;      /* the background leaves the file alone until then */
-    struct run *whole;       /* the run that fetches all of the file */
+    _Atomic bool
+        steals; /* the process that has claimed them gives no sign of life: they are fetched */
+    uint64_t last_end;    /* byte behind the last demand */
+    unsigned in_sequence; /* reads that went on where the previous one ended */
+    uint64_t ahead_end;   /* byte up to which blocks were fetched ahead */
+    uint64_t ahead_bytes; /* how far to fetch ahead; 0: reads are not in sequence */
+    struct need ahead;    /* the blocks up to there */
+    int64_t rest_until;   /* the background leaves the file alone until then */
+    struct run *whole;    /* the run that fetches all of the file */
 };
-
-enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
 
 /* Blocks fetched by one transfer after another until all have come.
  *
- * QUEUED -> ACTIVE       runs_start()       a connection is free
- * ACTIVE -> ASLEEP       run_settle()       it failed; the next try is at wake_at
- * ASLEEP -> QUEUED       runs_wake_locked(), runs_hurry_locked()
- * ACTIVE -> gone         run_settle()
- * QUEUED, ASLEEP -> gone runs_wake_locked()  the retry limit has ended; runs_stop_locked() */
-enum run_state { RUN_QUEUED, RUN_ACTIVE, RUN_ASLEEP };
-
-enum run_phase { RUN_STARTING, RUN_RUNNING, RUN_OVER }; /* of the transfer of an ACTIVE run */
+ * made -> STARTING       run_make_locked()   a connection is free
+ * STARTING -> RUNNING    note_started()      the transport has its transfer
+ * STARTING, RUNNING -> ASLEEP  run_settle()  it failed; the next try is when its alarm goes off
+ * ASLEEP -> STARTING     run_wake_locked()   a connection is free
+ * STARTING, RUNNING -> gone  run_settle(), drop_run()
+ * ASLEEP -> gone         run_give_up_locked(), runs_stop_locked() */
+enum run_state { RUN_STARTING, RUN_RUNNING, RUN_ASLEEP, RUN_GONE };
 
 struct run {
     struct transfer transfer; /* first member */
@@ -132,26 +150,23 @@ struct run {
     uint64_t first, n; /* blocks; change before the first transfer starts, and in run_grow() */
     bool whole;        /* its file comes as a whole; then some blocks may be HERE */
     _Atomic int why;   /* enum run_why; written with stage->lock held */
-    _Atomic int64_t progress; /* when a block, or `share` bytes, last came; 0: never */
+    _Atomic int64_t progress; /* when it was needed, or when a block, or `share` bytes, last came */
     /* Guarded by stage->lock: */
-    struct run *next, *previous; /* in the list of its state */
-    struct range blocks;         /* in file->runs, while it is in a list: [first, first + n) */
+    struct run *next, *previous; /* in stage->active; next: in stage->dead */
+    struct range blocks;         /* in file->runs until it has gone: [first, first + n) */
     struct range alarm;          /* in stage->alarms, while it sleeps: [wake_at, ...) */
     enum run_state state;
-    enum run_phase phase;
     unsigned begun;      /* how often */
-    unsigned references; /* held by its list and by the function that starts it */
+    unsigned references; /* of the stage until it has gone, and of functions that use it */
     bool paused, stopping;
-    bool is_late; /* stopped by cache/stage/late.c */
-    bool small;   /* does not count as one of the jobs: see is_small_locked() */
-    bool crowded; /* more than jobs were under way when it began */
-    int64_t made;
+    bool is_late;           /* stopped by cache/stage/late.c */
+    bool small;             /* does not count as one of the jobs: see is_small_locked() */
+    bool crowded;           /* more than jobs were under way when it began */
     uint64_t when;          /* when it is needed, by the forecast of needs; STAGE_NEVER: unknown */
     bool was_paused;        /* in this transfer */
     int64_t watched_at;     /* when its bytes were last looked at since it was hurried; 0: never */
     uint64_t watched_bytes; /* bytes at that time */
     unsigned failures;      /* in a row, with no block in between */
-    int over_error;         /* why it was stopped */
     uint64_t claimed; /* claimed blocks, from `first` on; the others are written without a claim */
     bool steals; /* fetches without claims: the process that holds them gives no sign of life */
     _Atomic int64_t ready_at; /* since when the buffer has complete blocks; 0: it has none */
@@ -179,20 +194,34 @@ struct run_list {
     size_t n;
 };
 
-#define GUIDED_NEEDS 256
+#define FORECAST_NEEDS 256
 
-/* The needs that the forecast has given. */
-struct guided {
+/* The needs that the forecast has given: cache/stage/background.c. */
+struct forecast {
     const struct stage_needs *_Atomic needs; /* set before stage_begin(); NULL: none */
     /* Guarded by stage->lock: */
     uint64_t changes, jumps; /* reported, ever */
     bool dry;                /* next() has given nothing since the last change */
-    bool all_here;           /* every block is on disk, so no need can be missing */
-    int64_t hold_until;      /* no planned run before then: no space for what is needed then */
+    int64_t hold_until;      /* no run for a need before then: no space for it */
     /* Belong to the stage's thread: */
     uint64_t changes_seen, jumps_seen;
     size_t at, n; /* need[at .. n) are still to do */
-    struct stage_need need[GUIDED_NEEDS];
+    struct stage_need need[FORECAST_NEEDS];
+};
+
+/* The background's turns through all files. */
+struct turn {
+    /* Guarded by stage->lock: */
+    int64_t look_until; /* nothing is missing, or others fetch it: when the next turn begins */
+    bool all_staged;    /* nothing was missing in the last turn, */
+    bool all_here;      /* and nothing has been found missing, or forgotten, since it began */
+    bool added;         /* files, since it began */
+    uint64_t missed;    /* blocks found missing or forgotten, ever; */
+    uint64_t missed_at; /* their number when this turn began */
+    /* Belong to the stage's thread: */
+    struct file *file; /* where it goes on; NULL: a new turn begins */
+    uint64_t block;
+    bool saw_missing;
 };
 
 struct victim;
@@ -241,34 +270,28 @@ struct stage {
     unsigned n_open;
     struct file *newest, *oldest; /* of the open files */
     struct file *elsewhere;
-    struct run_list queued[RUN_WHYS], active, asleep;
-    struct ranges alarms; /* runs that are asleep, by when they are to wake */
-    struct ranges quiet;  /* waits, by their last progress as of the last look */
-    uint64_t looks;       /* looks at the progress of a run, ever: tests count them */
-    uint8_t *buffer[16];  /* [n_buffers], buffers of runs that have gone */
+    struct need_queue needs[RUN_BACKGROUND]; /* of blocks that have no run yet */
+    struct run_list active;                  /* runs that are STARTING or RUNNING */
+    struct ranges alarms[RUN_WHYS];          /* runs that are ASLEEP, by when they are to wake */
+    struct ranges quiet;                     /* waits, by their last progress as of the last look */
+    struct run *dead;    /* runs that have gone, to be freed: runs_free_dead() */
+    uint64_t looks;      /* looks at the progress of a run, ever: tests count them */
+    uint8_t *buffer[16]; /* [n_buffers], buffers of runs that have gone */
     unsigned n_buffers;
-    unsigned alive;    /* runs, in lists or not */
-    unsigned starting; /* of these, being started */
+    unsigned alive; /* runs that are not freed yet */
     pthread_t thread;
     bool runs, resting, begun;
-    bool kicked;     /* there may be something to do */
-    struct file *at; /* where the background goes on; NULL: at the first file */
-    uint64_t at_block;
+    bool kicked;        /* there may be something to do */
     int full_error;     /* why what has come could not be kept; 0: it could */
     int64_t full_until; /* when to look again */
-    int64_t look_until; /* nothing is missing, or others fetch it: when to look again */
-    bool all_staged;    /* nothing was missing when it looked last */
-    bool saw_missing;   /* in this turn through the files */
-    bool added;         /* files, since it began */
-    uint64_t missed;    /* blocks found missing or forgotten, ever; */
-    uint64_t missed_at; /* their number when this turn began */
     int64_t budget_ns;  /* rate=: the background waits until then */
     uint64_t run_bytes; /* bytes of a run, adapted to the speed */
     double wait_ns;     /* wait for the first byte of a transfer; 0: not measured yet */
     double byte_ns;     /* time for each byte after the first ones, on one connection */
     unsigned refusals;  /* recent refusals of more than `jobs` at once */
     int64_t refused_at; /* the last one */
-    struct guided guided;
+    struct forecast forecast;
+    struct turn turn;
     struct keeping keeping;
     struct yield yield;       /* belongs to the stage's thread */
     struct diag trouble;      /* the last failure */

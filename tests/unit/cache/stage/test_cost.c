@@ -122,7 +122,7 @@ static struct waiting *ask(struct fixture *f, unsigned n)
 static uint64_t work_of(struct stage *stage)
 {
     LOCK_SCOPE(&stage->lock);
-    uint64_t work = stage->quiet.steps + stage->alarms.steps + stage->looks;
+    uint64_t work = stage->quiet.steps + stage->alarms[RUN_DEMAND].steps + stage->looks;
 
     for (const struct file *file = stage->files; file; file = file->next)
         work += file->waits.steps + file->runs.steps;
@@ -135,7 +135,7 @@ static void look(struct stage *stage)
     struct wait *over = NULL;
     LOCK_SCOPE(&stage->lock);
 
-    runs_wake_locked(stage, stage_now(stage), &over);
+    runs_look_locked(stage, stage_now(stage), &over);
     assert_null(over);
 }
 
@@ -262,7 +262,7 @@ static bool may_be_asked(struct fixture *f)
 {
     LOCK_SCOPE(&f->s.stage->lock);
 
-    return guided_may_locked(f->s.stage, stage_now(f->s.stage));
+    return forecast_may_locked(f->s.stage, stage_now(f->s.stage));
 }
 
 static void forget_block(struct fixture *f)

@@ -1,0 +1,61 @@
+/* The stage's thread, on top of all other files of the stage.
+ *
+ * Readers that wait queue their needs themselves. This file does the rest: it ends waits that have
+ * lasted too long, wakes runs, watches what other processes fetch, and calls the background. */
+#include <errno.h>
+
+#include "cache/stage/parts.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define LOOK_MS   50 /* between two looks while a reader waits */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t runs_look_locked(struct stage *stage, int64_t now, struct wait **ret_over)
+{
+    int64_t next = waits_give_up_locked(stage, now, ret_over);
+    bool waited = stage->quiet.n > 0;
+
+    runs_stop_late_locked(stage, now);
+    for (const struct run *run = stage->active.first; run && !waited; run = run->next)
+        waited = run->why != RUN_BACKGROUND;
+    if (waited) /* runs_flush() */
+        next = earlier(next, now + LOOK_MS * NS_PER_MS);
+    return earlier(next, runs_next_alarm_locked(stage, now));
+}
+
+void *stage_main(void *arg)
+{
+    struct stage *stage = arg;
+
+    lock_take(&stage->lock);
+    while (!stage->ending && !stage->resting) {
+        struct diag reason = DIAG_INIT;
+        struct wait *over = NULL;
+        int64_t now = stage_now(stage), next;
+
+        stage->kicked = false;
+        next = runs_look_locked(stage, now, &over);
+        if (over)
+            diag_set(&reason, -EREMOTEIO, "%.300s; waited %u s",
+                     stage->trouble_error ? stage->trouble.text : "the remote sends nothing",
+                     stage->options.retry_limit_s);
+        lock_drop(&stage->lock);
+        waits_tell(stage, over, -EREMOTEIO, &reason);
+        runs_free_dead(stage);
+        runs_flush(stage);
+        next = earlier(next, look_at_others(stage, now));
+        runs_start(stage);
+        stage_in_background(stage, now);
+        runs_start(stage);
+        lock_take(&stage->lock);
+        next = earlier(next, background_next_look_locked(stage, now));
+        if (!stage->kicked && !stage->ending && !stage->resting)
+            clock_wait(stage->options.clock, &stage->lock, &stage->wake, next);
+    }
+    lock_drop(&stage->lock);
+    return NULL;
+}
