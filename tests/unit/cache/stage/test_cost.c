@@ -104,18 +104,23 @@ static void close_fixture(struct fixture *f)
     test_clock_release(&f->clock);
 }
 
+/* Start a reader that waits for a block. */
+static void ask_one(struct fixture *f, struct waiting *waiting, uint64_t block)
+{
+    waiting->f = f;
+    waiting->waiter.done = waiting_done;
+    atomic_store(&waiting->waiter.pending, 1);
+    blob_fetch(f->s.blob, block * BLOCK, BLOCK, &waiting->waiter);
+    waiter_done(&waiting->waiter, 0, NULL);
+}
+
 /* Start n readers that each wait for a block, in random order; no two blocks are neighbours. */
 static struct waiting *ask(struct fixture *f, unsigned n)
 {
     struct waiting *waiting = calloc(n, sizeof(*waiting));
 
-    for (unsigned i = 0; i < n; i++) {
-        waiting[i].f = f;
-        waiting[i].waiter.done = waiting_done;
-        atomic_store(&waiting[i].waiter.pending, 1);
-        blob_fetch(f->s.blob, i * UINT64_C(1201) % MOST * 2 * BLOCK, BLOCK, &waiting[i].waiter);
-        waiter_done(&waiting[i].waiter, 0, NULL);
-    }
+    for (unsigned i = 0; i < n; i++)
+        ask_one(f, &waiting[i], i * UINT64_C(1201) % MOST * 2);
     return waiting;
 }
 
@@ -214,6 +219,34 @@ static void test_patience__nothing_moves__all_fail(void **state)
     free(waiting);
 }
 
+static bool is_ahead_queued(struct fixture *f)
+{
+    LOCK_SCOPE(&f->s.stage->lock);
+
+    return ((const struct file *)f->s.blob)->ahead.is_queued;
+}
+
+/* What a reader in sequence will want is queued, not fetched, while readers that wait have all
+ * connections. It is not fetched at all if the reader moves before that. */
+static void test_ahead__reader_moves__what_was_queued_is_not_fetched(void **state)
+{
+    const uint64_t block[] = {0, 1, 2, 3000};
+    struct waiting waiting[ARRAY_LEN(block)] = {0};
+    struct fixture f;
+
+    open_fixture(&f, *state, 30, false);
+    for (unsigned i = 0; i < ARRAY_LEN(block); i++) {
+        assert_int_equal(is_ahead_queued(&f), i == 3);
+        ask_one(&f, &waiting[i], block[i]);
+    }
+    let_pass(&f, UINT32_MAX);
+    wait_over(&f, ARRAY_LEN(block));
+    stage_rest(f.s.stage); /* until nothing is under way */
+    assert_int_equal(f.failed, 0);
+    assert_int_equal(fake_given(f.s.fake), ARRAY_LEN(block) * BLOCK);
+    close_fixture(&f);
+}
+
 /* An empty forecast of needs that counts its calls. */
 struct counting {
     struct stage_needs needs;
@@ -310,6 +343,8 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_patience__nothing_moves__all_fail, temp_setup,
                                         temp_teardown),
+        cmocka_unit_test_setup_teardown(test_ahead__reader_moves__what_was_queued_is_not_fetched,
+                                        temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
                                         temp_teardown),
     };
