@@ -64,18 +64,33 @@ bool script_say(const struct script_request *request, const char *format, ...)
     return script_send(request, text, (size_t)n);
 }
 
-bool script_drip(const struct script_request *request, const void *bytes, size_t n, size_t piece,
-                 int ms)
+static bool has_closed(const struct script_request *request)
 {
     struct pollfd closed = {.fd = request->fd, .events = POLLRDHUP};
+
+    return poll(&closed, 1, 0) > 0;
+}
+
+bool script_drip(const struct script_request *request, const void *bytes, size_t n, size_t piece,
+                 void (*pause)(void))
+{
     const char *at = bytes;
 
     for (size_t len; n > 0; at += len, n -= len) {
         len = n < piece ? n : piece;
-        if (!script_send(request, at, len) || poll(&closed, 1, ms) > 0)
+        if (!script_send(request, at, len))
+            return false;
+        pause();
+        if (has_closed(request))
             return false;
     }
     return true;
+}
+
+void script_stay_silent(const struct script_request *request, void (*pause)(void))
+{
+    while (!has_closed(request))
+        pause();
 }
 
 void script_wait_closed(const struct script_request *request)

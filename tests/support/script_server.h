@@ -39,9 +39,12 @@ bool script_send(const struct script_request *request, const void *bytes, size_t
 bool script_say(const struct script_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Send n bytes, `piece` of them every ms milliseconds. false: the client has closed. */
+/* Send n bytes, `piece` of them between two calls of pause(). false: the client has closed. */
 bool script_drip(const struct script_request *request, const void *bytes, size_t n, size_t piece,
-                 int ms);
+                 void (*pause)(void));
+
+/* Send nothing, and call pause() until the client closes. */
+void script_stay_silent(const struct script_request *request, void (*pause)(void));
 
 /* Wait until the client closes. */
 void script_wait_closed(const struct script_request *request);

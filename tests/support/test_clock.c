@@ -5,7 +5,7 @@
 #include "support/unit.h"
 
 #define HUNG_NS (120 * TEST_S) /* real time after which a test that still waits has failed */
-#define POLL_MS 5              /* a test cannot wake a poll(), so its caller looks again */
+#define POLL_MS 2              /* a test cannot wake a poll(), so its caller looks again */
 
 /* A thread in clock_wait(). */
 struct test_clock_wait {
@@ -15,6 +15,8 @@ struct test_clock_wait {
     int64_t until;
     bool woken;
 };
+
+static _Thread_local int64_t known; /* the time that this thread has read */
 
 static struct test_clock *test_clock_of(const struct clock *clock)
 {
@@ -26,6 +28,7 @@ static int64_t test_monotonic(const struct clock *clock)
     struct test_clock *t = test_clock_of(clock);
     LOCK_SCOPE(&t->lock);
 
+    known = t->monotonic;
     return t->monotonic;
 }
 
@@ -75,16 +78,22 @@ static void test_wait(const struct clock *clock, struct lock *l, pthread_cond_t 
 
 static int test_poll_ms(const struct clock *clock, int64_t until)
 {
+    struct test_clock *t = test_clock_of(clock);
+    LOCK_SCOPE(&t->lock);
+
+    t->polled = known;
+    t->polls_for_ever = until == CLOCK_NEVER;
+    pthread_cond_broadcast(&t->changed);
     if (until == CLOCK_NEVER)
         return -1;
-    return until > test_monotonic(clock) ? POLL_MS : 0;
+    return until > t->monotonic ? POLL_MS : 0;
 }
 
 void test_clock_init(struct test_clock *ret)
 {
     *ret = (struct test_clock){
         .clock = {test_monotonic, test_wall, test_wait, test_poll_ms},
-        .monotonic = 1000 * TEST_S,
+        .monotonic = TEST_CLOCK_START,
         .wall = 1000000000 * TEST_S,
     };
     lock_init(&ret->lock);
@@ -175,6 +184,16 @@ void test_clock_pass(struct test_clock *clock, int64_t ns)
 
     await_locked(clock, ns);
     turn_locked(clock, ns);
+}
+
+void test_clock_turn_polled(struct test_clock *clock, int64_t ns)
+{
+    LOCK_SCOPE(&clock->lock);
+    int64_t turned = clock->monotonic + ns;
+
+    turn_locked(clock, ns);
+    while (clock->polled < turned && !clock->polls_for_ever)
+        lock_wait(&clock->lock, &clock->changed);
 }
 
 static void *run_main(void *arg)

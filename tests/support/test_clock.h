@@ -6,10 +6,13 @@
 #ifndef EPOCHFS_TESTS_SUPPORT_TEST_CLOCK_H
 #define EPOCHFS_TESTS_SUPPORT_TEST_CLOCK_H
 
+#include <stdbool.h>
+
 #include "base/clock.h"
 
-#define TEST_MS INT64_C(1000000)
-#define TEST_S  INT64_C(1000000000)
+#define TEST_MS          INT64_C(1000000)
+#define TEST_S           INT64_C(1000000000)
+#define TEST_CLOCK_START (1000 * TEST_S) /* the time of test_clock_init() */
 
 struct test_clock_wait;
 
@@ -20,6 +23,8 @@ struct test_clock {
     /* Guarded by lock: */
     int64_t monotonic, wall;
     struct test_clock_wait *waits; /* of threads in clock_wait() */
+    int64_t polled;                /* the time that the last poll() knew, */
+    bool polls_for_ever;           /* which has no time limit */
     int64_t runs;                  /* see test_clock_run(); 0: it stands */
     pthread_t thread;
 };
@@ -38,6 +43,10 @@ void test_clock_await(struct test_clock *clock, int64_t ns);
 
 /* Do that, and then let these ns nanoseconds pass. */
 void test_clock_pass(struct test_clock *clock, int64_t ns);
+
+/* Let ns nanoseconds pass, and wait until the thread that polls has noticed, or polls for ever.
+ * There is one such thread, and it reads the time before each poll(). */
+void test_clock_turn_polled(struct test_clock *clock, int64_t ns);
 
 /* Turn the clock to the end of each wait of at most ns nanoseconds, in a thread, until
  * test_clock_stand(): for work that pauses now and then. ns is less than any time limit that must

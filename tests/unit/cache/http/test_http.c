@@ -3,6 +3,7 @@
  * No test waits for time to pass, unless a time limit is its subject. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "cache/http/http.h"
 #include "support/script_server.h"
 #include "support/temp_folder.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 
 #define ANSWER_NS INT64_C(50000000000) /* more than anything here takes */
@@ -243,26 +245,48 @@ static bool gated(const struct script_request *q)
            send_file(q, q->first + len_of(q) / 2, len_of(q) - len_of(q) / 2);
 }
 
-/* Send the requested part, piece bytes at a time, for 50 s at most. */
-static bool drip_part(const struct script_request *q, size_t piece, int ms)
+/* The clock of the test's fixtures, of which there may be two. */
+static struct test_clock the_clock;
+static unsigned clock_users;
+
+static void pause_50_ms(void)
+{
+    test_clock_turn_polled(&the_clock, 50 * TEST_MS);
+}
+
+/* A quarter of 100 ms: four connections pass the time. */
+static void pause_25_ms(void)
+{
+    test_clock_turn_polled(&the_clock, 25 * TEST_MS);
+}
+
+/* Time passes, and nothing is sent. */
+static bool silent(const struct script_request *q)
+{
+    script_stay_silent(q, pause_50_ms);
+    return false;
+}
+
+/* Send the requested part, piece bytes at a time. */
+static bool drip_part(const struct script_request *q, size_t piece, void (*pause)(void))
 {
     uint8_t bytes[4096];
     size_t n = (size_t)min_u64(len_of(q), sizeof(bytes));
 
     for (size_t i = 0; i < n; i++)
         bytes[i] = byte_at(q->first + i);
-    return part_head(q, "") && script_drip(q, bytes, min_u64(n, 1000 * piece), piece, ms);
+    return part_head(q, "") && script_drip(q, bytes, min_u64(n, 1000 * piece), piece, pause);
 }
 
 static bool drips(const struct script_request *q)
 {
-    return drip_part(q, 1, 50);
+    return drip_part(q, 1, pause_50_ms);
 }
 
 /* 800 bytes per second: too few for one transfer, enough for one of four. */
 static bool trickles(const struct script_request *q)
 {
-    return drip_part(q, 80, 100);
+    return drip_part(q, 80, pause_25_ms);
 }
 
 static bool drips_head(const struct script_request *q)
@@ -271,7 +295,7 @@ static bool drips_head(const struct script_request *q)
 
     script_say(q, "HTTP/1.1 206 x\r\n");
     for (int i = 0; i < 1000; i++)
-        if (!script_drip(q, line, sizeof(line) - 1, sizeof(line) - 1, 50))
+        if (!script_drip(q, line, sizeof(line) - 1, sizeof(line) - 1, pause_50_ms))
             break;
     return false;
 }
@@ -281,7 +305,7 @@ static bool drips_text(const struct script_request *q)
 {
     script_say(q, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 1000; i++)
-        if (!script_drip(q, "1\r\nx\r\n", 6, 6, 50))
+        if (!script_drip(q, "1\r\nx\r\n", 6, 6, pause_50_ms))
             break;
     return false;
 }
@@ -450,15 +474,20 @@ static bool busy_head_once(const struct script_request *q)
                        : says_version(q);
 }
 
-static _Atomic unsigned crowd; /* requests without an answer yet */
+#define CROWD 20
 
-/* Refuses more than four requests at once, and asks for a minute of rest. */
+static _Atomic unsigned crowd;   /* requests without an answer yet */
+static _Atomic unsigned arrived; /* requests, ever */
+
+/* Refuses more than four requests at once, and asks for a minute of rest. The first ones wait until
+ * there is a crowd. */
 static bool crowded(const struct script_request *q)
 {
-    static const struct timespec away = {.tv_nsec = 20000000};
     bool many = atomic_fetch_add(&crowd, 1) >= 4;
 
-    nanosleep(&away, NULL);
+    atomic_fetch_add(&arrived, 1);
+    while (atomic_load(&arrived) < CROWD)
+        sched_yield();
     atomic_fetch_sub(&crowd, 1); /* before the client has the answer and may ask again */
     return many ? script_say(q, "HTTP/1.1 429 Too many\r\nContent-Length: 0\r\n"
                                 "Retry-After: 60\r\n\r\n")
@@ -514,6 +543,7 @@ static const struct script scripts[] = {
     {"/shorter_chunked", shorter_chunked},
     {"/longer_chunked", longer_chunked},
     {"/stalls", stalls},
+    {"/silent", silent},
     {"/gated", gated},
     {"/drips", drips},
     {"/trickles", trickles},
@@ -580,22 +610,34 @@ static const struct remote_version other_version = {.size = FILE_SIZE, .etag = "
 static const struct remote_version no_version = {.size = FILE_SIZE};
 static const struct remote_version whole_only = {.size = FILE_SIZE, .whole_only = true};
 
-static void setup(struct fixture *f, const struct http_options *options)
+/* Pauses between requests end at once; else time stands still, unless a script lets it pass. */
+static void setup(struct fixture *f, const struct http_options *of)
 {
+    struct http_options options = *of;
     struct diag d = DIAG_INIT;
+
+    if (clock_users++ == 0) {
+        test_clock_init(&the_clock);
+        test_clock_run(&the_clock, 100 * TEST_S);
+    }
+    options.clock = &the_clock.clock;
 
     *f = (struct fixture){.ended = 0};
     lock_init(&f->lock);
     condition_init(&f->changed);
     f->server = script_server_new(scripts);
     assert_non_null(f->server);
-    assert_int_equal(http_new(options, &f->http, &d), 0);
+    assert_int_equal(http_new(&options, &f->http, &d), 0);
 }
 
 static void teardown(struct fixture *f)
 {
     transport_free(http_transport(f->http));
     script_server_free(f->server);
+    if (--clock_users == 0) {
+        test_clock_stand(&the_clock);
+        test_clock_release(&the_clock);
+    }
     pthread_cond_destroy(&f->changed);
     lock_release(&f->lock);
 }
@@ -819,20 +861,24 @@ static void test_http_transfer__server_gives_nothing__again(void **state)
     static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
     struct fixture f;
     struct fetch stalled, silent;
-    int64_t begun = monotonic_ns();
+    int64_t began;
 
     (void)state;
     setup(&f, &short_time);
-    fetch_init(&f, &silent, "/mute", &version, 0, 2000);
+    began = clock_monotonic(&the_clock.clock);
+    fetch_init(&f, &stalled, "/stalls", &version, 0, 2000);
+    start(&stalled);
+    wait_given(&stalled, 1000);
+    fetch_init(&f, &silent, "/silent", &version, 0, 2000);
     start(&silent);
-    fetch_some(&f, &stalled, "/stalls", 0, 2000);
+    wait_end_of(&stalled);
     assert_int_equal(stalled.how, TRANSFER_AGAIN);
     assert_int_equal(stalled.given, 1000);
     assert_diag_has(&stalled.d, "after 1000 of 2000 bytes: ");
     assert_diag_has(&stalled.d, "the server sent ");
     wait_end_of(&silent);
     assert_int_equal(silent.how, TRANSFER_AGAIN);
-    assert_true(monotonic_ns() - begun >= 1000000000);
+    assert_in_range(clock_monotonic(&the_clock.clock) - began, TEST_S, 2 * TEST_S);
     teardown(&f);
 }
 
@@ -984,7 +1030,7 @@ static void test_http_transfer__paused__nothing_comes_and_others_go_on(void **st
     assert_int_equal(other.how, TRANSFER_DONE);
     assert_int_equal(write(gate[1], "xxxxxxxxxx", asked), asked);
     /* Longer than a silent server is allowed to take. */
-    fetch_now(&f, &other, "/mute", &version, 7, 1000);
+    fetch_now(&f, &other, "/silent", &version, 7, 1000);
     assert_int_equal(other.how, TRANSFER_AGAIN);
     for (unsigned i = 0; i < 2; i++) {
         lock_take(&f.lock);
@@ -1209,7 +1255,7 @@ static void test_http_get__tries_and_time(void **state)
     assert_int_equal(get(&f, "/always_500", &twice, &text, &d), -EREMOTEIO);
     assert_diag_has(&d, "found 500");
     assert_int_equal(script_server_requests(f.server), 2);
-    assert_int_equal(get(&f, "/mute", &short_time, &text, &d), -EREMOTEIO);
+    assert_int_equal(get(&f, "/silent", &short_time, &text, &d), -EREMOTEIO);
     assert_diag_has(&d, "not done after 1000 ms");
     teardown(&f);
 }
@@ -1251,10 +1297,9 @@ static void test_http_ahead__as_get(void **state)
     teardown(&f);
 }
 
-/* A dropped text is not waited for. */
+/* A dropped text is not waited for: time stands still. */
 static void test_http_ahead__dropped__ends_at_once(void **state)
 {
-    int64_t begun = monotonic_ns();
     struct fixture f;
     char url[64];
 
@@ -1263,7 +1308,6 @@ static void test_http_ahead__dropped__ends_at_once(void **state)
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/mute", script_server_port(f.server));
     http_ahead_drop(http_ahead_start(f.http, &(struct http_call){.url = url, .most = 100}));
     http_ahead_drop(NULL);
-    assert_true(monotonic_ns() - begun < 10000000000);
     teardown(&f);
 }
 
@@ -1572,14 +1616,14 @@ static void test_http_stat__thousands__few_connections(void **state)
 static void test_http_stat__refused__fewer_at_once(void **state)
 {
     static const struct http_options many = {.jobs = 40, .sure_jobs = 4, .timeout_s = 30};
-    int64_t begun = monotonic_ns();
     struct fixture f;
 
     (void)state;
     stat_many(&f, &many, "/crowded", 100);
-    assert_in_range(script_server_accepted(f.server), 20, 40);
+    assert_in_range(script_server_accepted(f.server), CROWD, 40);
     assert_in_range(script_server_requests(f.server), 101, 200);
-    assert_true(monotonic_ns() - begun < 20000000000);
+    /* It does not rest for a minute. */
+    assert_in_range(clock_monotonic(&the_clock.clock) - TEST_CLOCK_START, 1, 20 * TEST_S);
     teardown(&f);
 }
 
