@@ -18,6 +18,13 @@ void event_init(struct event *event)
     condition_init(&event->changed);
 }
 
+bool event_is_over(struct event *event)
+{
+    LOCK_SCOPE(&event->lock);
+
+    return event->over;
+}
+
 int event_wait(struct event *event)
 {
     lock_take(&event->lock);

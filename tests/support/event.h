@@ -16,6 +16,9 @@ struct event {
 
 void event_init(struct event *event);
 
+/* Is the waiter done by now? */
+bool event_is_over(struct event *event);
+
 /* Wait until the waiter is done, and release the event: 0, or the waiter's -errno. Once. */
 int event_wait(struct event *event);
 

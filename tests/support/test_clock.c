@@ -60,6 +60,7 @@ static void end_wait(struct test_clock *t, struct test_clock_wait *wait)
     while (*at != wait)
         at = &(*at)->next;
     *at = wait->next;
+    pthread_cond_broadcast(&t->changed);
 }
 
 static void test_wait(const struct clock *clock, struct lock *l, pthread_cond_t *condition,
@@ -196,19 +197,32 @@ void test_clock_turn_polled(struct test_clock *clock, int64_t ns)
         lock_wait(&clock->lock, &clock->changed);
 }
 
+/* The first end of a wait; CLOCK_NEVER: there is none, or a thread that was woken has not run yet.
+ */
+static int64_t first_end_locked(struct test_clock *t)
+{
+    int64_t first = CLOCK_NEVER;
+
+    lock_assert_held(&t->lock);
+    for (const struct test_clock_wait *wait = t->waits; wait; wait = wait->next) {
+        if (wait->woken)
+            return CLOCK_NEVER;
+        if (wait->until < first)
+            first = wait->until;
+    }
+    return first;
+}
+
 static void *run_main(void *arg)
 {
     struct test_clock *t = arg;
     LOCK_SCOPE(&t->lock);
 
     while (t->runs) {
-        int64_t first = CLOCK_NEVER;
+        int64_t first = first_end_locked(t);
 
-        for (const struct test_clock_wait *wait = t->waits; wait; wait = wait->next)
-            if (!wait->woken && wait->until < first)
-                first = wait->until;
         if (first != CLOCK_NEVER && first - t->monotonic <= t->runs)
-            turn_locked(t, first > t->monotonic ? first - t->monotonic : 0);
+            turn_locked(t, first - t->monotonic);
         else
             lock_wait(&t->lock, &t->changed);
     }

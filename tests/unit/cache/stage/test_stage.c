@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/read_context.h"
 #include "cache/disk/sha256.h"
 #include "cache/stage/stage.h"
@@ -18,6 +17,7 @@
 #include "tests/support/fake_transport.h"
 #include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_clock.h"
 #include "tests/support/unit.h"
 
 #define BLOCK STAGE_FIXTURE_BLOCK
@@ -40,6 +40,27 @@ static void open_usual(struct stage_fixture *f, const char *folder)
     const struct stage_options options = stage_fixture_options();
 
     open_fixture(f, folder, &options, NULL, NULL);
+}
+
+/* Everything that pauses may take as long as it likes: the clock runs, and no reader gives up. */
+static void open_in_no_time(struct stage_fixture *f, struct test_clock *clock, const char *folder,
+                            bool background)
+{
+    struct stage_options options = stage_fixture_options();
+
+    test_clock_init(clock);
+    options.clock = &clock->clock;
+    options.retry_limit_s = 1000000;
+    options.background = background;
+    open_fixture(f, folder, &options, NULL, NULL);
+    test_clock_run(clock, 100 * TEST_S);
+}
+
+static void close_in_no_time(struct stage_fixture *f)
+{
+    test_clock_stand(f->clock);
+    stage_fixture_close(f);
+    test_clock_release(f->clock);
 }
 
 static int read_error(const struct blob *blob, uint64_t off, size_t len, struct diag *d)
@@ -143,11 +164,13 @@ static void test_wants__scattered_reads__one_round(void **state)
 /* ---- how many at once ---- */
 
 #define AWAY_MS 150
+#define LOOK_MS 50 /* how often the stage looks while a reader waits */
 
 /* A distant remote: its first answer takes AWAY_MS (timed: every answer; else the others wait for
  * fake_release()). It refuses more than `most` requests at once. */
 struct far {
     struct stage_fixture *f;
+    struct test_clock clock;
     bool timed;
     _Atomic unsigned most, refused;
 };
@@ -159,7 +182,7 @@ static struct fake_answer far_answer(void *ctx, const struct transfer *transfer,
     (void)transfer;
     if (far->most && fake_at_once(far->f->fake) > far->most) {
         atomic_fetch_add(&far->refused, 1);
-        return (struct fake_answer){.end = TRANSFER_AGAIN, .retry_ms = 60000};
+        return (struct fake_answer){.end = TRANSFER_AGAIN, .retry_ms = 1000000000};
     }
     return (struct fake_answer){.end = TRANSFER_DONE,
                                 .stalls = true,
@@ -167,18 +190,39 @@ static struct fake_answer far_answer(void *ctx, const struct transfer *transfer,
                                 .goes_on = true};
 }
 
+/* One block, whose first byte takes AWAY_MS: now it is known how far the remote is. */
+static void read_from_afar(const struct stage_fixture *f)
+{
+    struct event event;
+
+    event_init(&event);
+    blob_fetch(f->blob, SIZE - 1, 1, &event.waiter);
+    fake_wait_stalled(f->fake, 1);
+    for (int ms = 0; ms < AWAY_MS; ms += LOOK_MS)
+        test_clock_pass(f->clock, LOOK_MS * TEST_MS);
+    assert_int_equal(event_wait(&event), 0);
+}
+
 static void open_far(struct stage_fixture *f, struct far *far, const char *folder,
                      unsigned small_jobs, bool background)
 {
     struct stage_options options = stage_fixture_options();
 
+    *far = (struct far){.f = f, .timed = background};
+    test_clock_init(&far->clock);
+    options.clock = &far->clock.clock;
     options.small_jobs = small_jobs;
     options.background = background;
-    options.retry_limit_s = 20;
+    options.retry_limit_s = 100000;
     open_fixture(f, folder, &options, NULL, NULL);
-    *far = (struct far){.f = f, .timed = background};
     fake_set_script(f->fake, far_answer, far);
-    stage_fixture_read(f, SIZE - 1, 1); /* now it is known how far */
+    read_from_afar(f);
+}
+
+static void close_far(struct stage_fixture *f)
+{
+    stage_fixture_close(f);
+    test_clock_release(f->clock);
 }
 
 /* n pieces of equally many blocks, each step blocks after the one before. */
@@ -230,7 +274,7 @@ static void test_jobs__small_demands__many_at_once(void **state)
     open_far(&f, &far, *state, 48, false);
     fetch_at_once(&f, &(struct pieces){0, 60, 1, 5}, 48);
     assert_int_equal(fake_given(f.fake), 60 * BLOCK + 1234);
-    stage_fixture_close(&f);
+    close_far(&f);
 }
 
 static void test_jobs__not_reported_of_small_ones__the_limit_of_all(void **state)
@@ -240,7 +284,7 @@ static void test_jobs__not_reported_of_small_ones__the_limit_of_all(void **state
 
     open_far(&f, &far, *state, 0, false);
     fetch_at_once(&f, &(struct pieces){0, 20, 1, 5}, 4);
-    stage_fixture_close(&f);
+    close_far(&f);
 }
 
 /* Pieces for which another connection is of no use. */
@@ -250,14 +294,16 @@ static void test_jobs__large_demands__no_more(void **state)
     struct stage_fixture f;
     struct far far = {.f = &f};
 
+    test_clock_init(&far.clock);
+    options.clock = &far.clock.clock;
     options.jobs = 2;
     options.small_jobs = 48;
     open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, far_answer, &far);
-    stage_fixture_read(&f, SIZE - 1, 1);
+    read_from_afar(&f);
     /* backwards: no sequence */
     fetch_at_once(&f, &(struct pieces){225, 4, 70, (uint64_t)-75}, 2);
-    stage_fixture_close(&f);
+    close_far(&f);
 }
 
 /* On a near remote requests cost no time. */
@@ -277,7 +323,7 @@ static void test_jobs__near__no_more(void **state)
     stage_fixture_close(&f);
 }
 
-/* The remote asks for a rest of a minute, and the retry limit is twenty seconds. */
+/* The remote asks for a rest that is longer than the retry limit. */
 static void test_jobs__refused__fewer_and_nobody_fails(void **state)
 {
     const struct pieces few = {0, 4, 1, 5}, many = {20, 56, 1, 5}, later = {2, 59, 1, 5};
@@ -293,15 +339,17 @@ static void test_jobs__refused__fewer_and_nobody_fails(void **state)
     many_come = ask_for(&f, &many);
     fake_wait_stalled(f.fake, 4);
     fake_release(f.fake);
+    test_clock_run(f.clock, 100 * TEST_S);
     expect_pieces(&f, &few, few_come);
     expect_pieces(&f, &many, many_come);
+    test_clock_stand(f.clock);
     refused = far.refused;
     assert_in_range(refused, 1, 60);
     assert_int_equal(f.counters->errors, 0);
     fake_hold(f.fake);
     fetch_at_once(&f, &later, 4);
     assert_int_equal(far.refused, refused);
-    stage_fixture_close(&f);
+    close_far(&f);
 }
 
 /* Transfers that no reader waits for get no further connections. */
@@ -313,9 +361,11 @@ static void test_jobs__background__no_more(void **state)
 
     open_far(&f, &far, *state, 48, true);
     stage_begin(f.stage);
-    assert_int_equal(stage_wait(f.stage, 20000, &d), 1);
+    test_clock_run(f.clock, 10 * TEST_S);
+    assert_int_equal(stage_wait(f.stage, 20000000, &d), 1);
+    test_clock_stand(f.clock);
     assert_in_range(fake_most_at_once(f.fake), 1, 3);
-    stage_fixture_close(&f);
+    close_far(&f);
 }
 
 /* ---- the remote fails ---- */
@@ -338,14 +388,15 @@ static struct fake_answer fail_first(void *ctx, const struct transfer *transfer,
 static void test_failure__short_bodies__goes_on_at_the_byte(void **state)
 {
     struct failing failing = {3, {.end = TRANSFER_AGAIN, .bytes = 10001}};
+    struct test_clock clock;
     struct stage_fixture f;
 
-    open_usual(&f, *state);
+    open_in_no_time(&f, &clock, *state, false);
     fake_set_script(f.fake, fail_first, &failing);
     stage_fixture_read(&f, 0, 20 * BLOCK);
     assert_int_equal(fake_given(f.fake), 20 * BLOCK);
     assert_int_equal(f.counters->retries, 3);
-    stage_fixture_close(&f);
+    close_in_no_time(&f);
 }
 
 static void test_failure__changed__stale_but_what_is_here(void **state)
@@ -391,41 +442,57 @@ static void test_failure__whole_only__once(void **state)
     stage_fixture_close(&f);
 }
 
+/* A reader waits for the first block as long as the retry limit, 30 s, and no longer. */
+static void expect_to_give_up(const struct stage_fixture *f)
+{
+    struct event event;
+
+    event_init(&event);
+    blob_fetch(f->blob, 0, 10, &event.waiter);
+    fake_wait_started(f->fake, 1);
+    test_clock_turn(f->clock, 29 * TEST_S);
+    assert_false(event_is_over(&event));
+    test_clock_turn(f->clock, 2 * TEST_S);
+    assert_int_equal(event_wait(&event), -EREMOTEIO);
+}
+
 static void test_failure__dead__patience_ends(void **state)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN}};
     struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
+    struct test_clock clock;
     struct stage_fixture f;
-    int64_t began = monotonic_ns();
 
-    options.retry_limit_s = 1;
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
     open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing);
-    assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
-    assert_true(monotonic_ns() - began < 5000000000);
+    expect_to_give_up(&f);
     assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO); /* at once, this time */
-    assert_true(monotonic_ns() - began < 5000000000);
     fake_set_script(f.fake, NULL, NULL);
     stage_fixture_read(&f, 50 * BLOCK, 10);
     stage_fixture_read(&f, 0, 10);
     stage_fixture_close(&f);
+    test_clock_release(&clock);
 }
 
 static void test_failure__stalled__patience_ends_and_others_go_on(void **state)
 {
     struct failing failing = {1, {.end = TRANSFER_AGAIN, .bytes = 100, .stalls = true}};
     struct stage_options options = stage_fixture_options();
-    struct diag d = DIAG_INIT;
+    struct test_clock clock;
     struct stage_fixture f;
 
-    options.retry_limit_s = 1;
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
     open_fixture(&f, *state, &options, NULL, NULL);
     fake_set_script(f.fake, fail_first, &failing);
-    assert_int_equal(read_error(f.blob, 0, 10, &d), -EREMOTEIO);
+    expect_to_give_up(&f);
     stage_fixture_read(&f, 50 * BLOCK, 10);
     stage_fixture_read(&f, 0, 10);
     stage_fixture_close(&f);
+    test_clock_release(&clock);
 }
 
 struct reader {
@@ -501,15 +568,15 @@ static void test_background__stages_all(void **state)
 static void test_background__failing__goes_on(void **state)
 {
     struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 5000}};
-    struct stage_options options = stage_fixture_options();
+    struct test_clock clock;
     struct stage_fixture f;
 
-    options.background = true;
-    open_fixture(&f, *state, &options, NULL, NULL);
+    open_in_no_time(&f, &clock, *state, true);
     fake_set_script(f.fake, fail_first, &failing);
-    stage_fixture_stage_all(&f);
+    stage_begin(f.stage);
+    assert_int_equal(stage_wait(f.stage, 1000000, NULL), 1);
     assert_int_equal(fake_given(f.fake), SIZE);
-    stage_fixture_close(&f);
+    close_in_no_time(&f);
 }
 
 static void test_sha256__right__and_wrong(void **state)
@@ -849,9 +916,12 @@ static void test_drops__excluded__tried_again(void **state)
 {
     struct failing failing = {1, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
     struct stage_options options = stage_fixture_options();
+    struct test_clock clock;
     struct stage_fixture f;
     int fd;
 
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
     options.background = true;
     options.jobs = 2; /* the first run is the only one */
     open_fixture(&f, *state, &options, NULL, NULL);
@@ -860,23 +930,29 @@ static void test_drops__excluded__tried_again(void **state)
     claim(fd, 290);
     lock_drops(fd, F_WRLCK);
     stage_begin(f.stage);
+    test_clock_run(&clock, 100 * TEST_S);
     while (!atomic_load(&f.counters->refused))
         expect_not_yet(&f, 50);
     expect_not_yet(&f, 50);
+    test_clock_stand(&clock);
     close(fd);
     stage_fixture_stage_all(&f);
     assert_int_equal(f.counters->staged_bytes, SIZE);
     stage_fixture_read(&f, 0, SIZE);
     stage_fixture_close(&f);
+    test_clock_release(&clock);
 }
 
 static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **state)
 {
     struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
+    struct test_clock clock;
     struct stage_fixture f;
-    int fd;
+    int fd, r;
 
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
     options.background = true;
     options.retry_limit_s = 6;
     open_fixture(&f, *state, &options, NULL, NULL);
@@ -884,15 +960,19 @@ static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **sta
     claim(fd, 100);
     lock_drops(fd, F_WRLCK);
     stage_begin(f.stage);
-    expect_not_yet(&f, 5500); /* by then the stage tries to take the block over */
-    assert_int_equal(fake_given_at(f.fake, 100 * BLOCK), 0);
-    assert_int_equal(stage_wait(f.stage, 5000, &d), -EBUSY);
+    test_clock_run(&clock, 100 * TEST_S);
+    while ((r = stage_wait(f.stage, 1000000, &d)) == 0) /* until it tried to take the block over */
+        continue;
+    assert_int_equal(r, -EBUSY);
     assert_diag_has(&d, "another process drops blocks");
+    assert_int_equal(fake_given_at(f.fake, 100 * BLOCK), 0);
     close(fd);
     while (stage_wait(f.stage, 100, NULL) != 1)
         continue;
+    test_clock_stand(&clock);
     assert_int_equal(fake_given(f.fake), SIZE);
     stage_fixture_close(&f);
+    test_clock_release(&clock);
 }
 
 /* ---- files that come whole ---- */
