@@ -1,12 +1,15 @@
 #include "support/worlds.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/kaldi/object/wave.h"
 #include "support/kaldi_make.h"
 #include "support/random.h"
+#include "support/record_format.h"
 #include "support/unit.h"
 
 /* ---- sources ---- */
@@ -171,6 +174,34 @@ void source_directory(struct world_source *s)
         if (i < 12) {
             text_add(large, "l%02u ", i);
             add_matrix(large, 90 + i, 50, true, &rng);
+        }
+    }
+}
+
+void source_records(struct world_source *s)
+{
+    uint64_t rng = RANDOM_SEED;
+
+    s->format = &format_records;
+    for (unsigned i = 0; i < 2; i++) {
+        struct text *t = source_add(s, i ? "two.rec" : "one.rec");
+
+        text_add(t, "TESTREC1");
+        for (unsigned k = 0; k < 150; k++) {
+            char key[16], bytes[3000];
+            uint8_t head[14];
+            uint32_t len[3] = {(uint32_t)random_below(&rng, 9), (uint32_t)random_below(&rng, 2000),
+                               1 + (uint32_t)random_below(&rng, 40)};
+            size_t n = 4 + 24 + len[0] * 4 + len[1] + len[2];
+
+            store_le16(head, (uint16_t)snprintf(key, sizeof(key), "%c%u", "ab"[i], k));
+            for (unsigned f = 0; f < 3; f++)
+                store_le32(head + 2 + 4 * f, len[f]);
+            for (size_t at = 0; at < n; at++)
+                bytes[at] = (char)('a' + random_below(&rng, 26));
+            text_add_bytes(t, (const char *)head, sizeof(head));
+            text_add(t, "%s", key);
+            text_add_bytes(t, bytes, n);
         }
     }
 }

@@ -37,6 +37,9 @@ void source_kind(struct world_source *s, const struct kaldi_object *kind);
 /* Archives, scp files, and a data directory with segments. */
 void source_directory(struct world_source *s);
 
+/* Two files of records. */
+void source_records(struct world_source *s);
+
 struct world {
     struct absent absent;
     struct blob_faults faults;

@@ -12,6 +12,7 @@
 #include "format/core/encoder.h"
 #include "format/core/extents.h"
 #include "format/core/format.h"
+#include "format/core/keys.h"
 #include "format/core/records.h"
 #include "format/encode/encode.h"
 
@@ -88,37 +89,9 @@ static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[sta
     return index_key(kaldi_set_of(ds)->keys, sample, ret);
 }
 
-/* A cut name, and the set in which to find its sample. */
-struct cut_name {
-    const struct dataset *ds;
-    const char *name;
-    size_t len;
-};
-
-static bool has_name(void *ctx, uint64_t row)
-{
-    const struct cut_name *want = ctx;
-    char name[KEY_NAME_SIZE];
-
-    return dataset_name(want->ds, row, false, name) == want->len &&
-           !memcmp(name, want->name, want->len);
-}
-
 static bool set_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
 {
-    const struct index *keys = kaldi_set_of(ds)->keys;
-    struct cut_name want = {ds, name, len};
-    uint8_t key[KEY_NAME_SIZE];
-    char again[KEY_NAME_SIZE];
-    size_t key_len;
-    uint64_t hash;
-
-    if (len > KEY_NAME_MAX)
-        return false;
-    if (key_name_is_cut(name, len, &hash))
-        return index_find_hash(keys, hash, has_name, &want, ret);
-    return key_of_name(name, len, key, &key_len) && key_name(key, key_len, false, again) == len &&
-           index_find(keys, key, key_len, ret);
+    return keys_find(ds, kaldi_set_of(ds)->keys, name, len, ret);
 }
 
 /* Add the range of rows (or samples) and columns, in the form of an scp file. */

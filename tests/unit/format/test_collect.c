@@ -184,7 +184,7 @@ static void check_source(const struct world_source *s, uint64_t batch, bool larg
 /* Check every format; of the kinds of Kaldi objects, one in every `every`. */
 static void check_all(check_fn *check, bool large, unsigned every)
 {
-    for (unsigned i = 0; i < 6 + N_KALDI_KINDS; i += i < 6 ? 1 : every * LESS) {
+    for (unsigned i = 0; i < 7 + N_KALDI_KINDS; i += i < 7 ? 1 : every * LESS) {
         AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 2)
@@ -195,9 +195,11 @@ static void check_all(check_fn *check, bool large, unsigned every)
             source_long_rows(&s);
         else if (i == 5)
             source_directory(&s);
+        else if (i == 6)
+            source_records(&s);
         else
-            source_kind(&s, &kaldi_kinds[i - 6]);
-        check_source(&s, BATCH, large && (i < 6 || i % 8 == 0), check);
+            source_kind(&s, &kaldi_kinds[i - 7]);
+        check_source(&s, BATCH, large && (i < 7 || i % 8 == 1), check);
     }
 }
 
@@ -438,7 +440,7 @@ static void check_preparing(struct world_source *s)
 static void test_collect__remote_fails_while_preparing__ready_later(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 6; i++) {
         AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 1)
@@ -447,6 +449,8 @@ static void test_collect__remote_fails_while_preparing__ready_later(void **state
             source_libsvm(&s, i == 1);
         else if (i < 4)
             source_directory(&s);
+        else if (i < 5)
+            source_records(&s);
         else
             source_kind(&s, &kaldi_kinds[0]);
         check_preparing(&s);

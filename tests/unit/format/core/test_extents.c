@@ -185,7 +185,7 @@ static void source_parts(struct world_source *s)
 static void test_extents__every_format__what_is_read(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 7 + N_KALDI_KINDS; i++) {
+    for (unsigned i = 0; i < 8 + N_KALDI_KINDS; i++) {
         AUTO(source_release) struct world_source s = {.n = 0};
 
         if (i < 2)
@@ -198,8 +198,10 @@ static void test_extents__every_format__what_is_read(void **state)
             source_directory(&s);
         else if (i == 6)
             source_parts(&s);
+        else if (i == 7)
+            source_records(&s);
         else
-            source_kind(&s, &kaldi_kinds[i - 7]);
+            source_kind(&s, &kaldi_kinds[i - 8]);
         check_source(&s);
     }
     assert_true(fields_with_bytes > 1000 &&

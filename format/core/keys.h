@@ -1,0 +1,30 @@
+/* Keys of samples that an index has, for struct dataset_ops; and one index of the keys of several
+ * files. */
+#ifndef EPOCHFS_FORMAT_CORE_KEYS_H
+#define EPOCHFS_FORMAT_CORE_KEYS_H
+
+#include "format/core/dataset.h"
+#include "format/core/index.h"
+
+/* The sample of a name; false where there is none. Row i of index is sample i of ds, whose key()
+ * gives its keys. */
+bool keys_find(const struct dataset *ds, const struct index *index, const char *name, size_t len,
+               uint64_t *ret);
+
+/* The keys of several files in sequence, as one index, so that a lookup does not ask each file. A
+ * key that repeats one of an earlier file is renamed as within a file. It is made anew by each
+ * mount. One thread. */
+struct keys {
+    struct index index; /* once it is ready */
+    struct index_builder *builder;
+    unsigned file; /* the next row: its file, */
+    uint64_t row;  /* and its number there */
+};
+
+/* Add keys for some milliseconds. of(ctx, i): the index of file i of n. 1: ready, 0: not yet,
+ * -ENOMEM, or -E2BIG: too many. */
+int keys_step(struct keys *k, unsigned n, const struct index *(*of)(void *ctx, unsigned i),
+              void *ctx);
+void keys_release(struct keys *k); /* of one that starts as {0} */
+
+#endif

@@ -1,0 +1,249 @@
+#include "format/core/record_set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/core/keys.h"
+#include "format/core/record_items.h"
+
+#define FIELDS_OF_COLUMN 4 /* at most */
+
+struct record_set {
+    const struct record_format *rf;
+    struct shards files;
+    struct keys keys;
+    struct record_content content[]; /* [n_columns] */
+};
+
+static const struct record_set *set_of(const struct dataset *ds)
+{
+    return ds->impl;
+}
+
+/* ---- contents ---- */
+
+/* The file of a record, and the record's row there. */
+static const void *find_file(const struct dataset *ds, uint64_t record, uint64_t *ret_row)
+{
+    const struct shards *files = &set_of(ds)->files;
+
+    return files->file[shards_find(files, record, ret_row)];
+}
+
+static int set_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                    uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    uint64_t row;
+    const void *file = find_file(ds, record, &row);
+
+    (void)d;
+    memcpy(ret_dim, c->dim, sizeof(c->dim));
+    if (c->ndim && c->dim[0] == DIM_VARIES)
+        ret_dim[0] = set_of(ds)->rf->length(file, row, c->column);
+    return 0;
+}
+
+static bool set_extent(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                       struct extent *ret)
+{
+    const struct record_format *rf = set_of(ds)->rf;
+    uint64_t row, dim[RECORD_AXES];
+    const void *file = find_file(ds, record, &row);
+
+    set_dims(ds, c, record, dim, NULL);
+    *ret =
+        (struct extent){rf->file.blob(file), rf->place(file, row, c->column), record_bytes(c, dim)};
+    return ret->len > 0;
+}
+
+static int set_read(struct read_context *rc, const struct dataset *ds,
+                    const struct record_content *c, uint64_t record, uint64_t off, size_t len,
+                    uint8_t *dst, struct diag *d)
+{
+    struct extent e;
+    int r = 0;
+
+    if (set_extent(ds, c, record, &e))
+        r = blob_read(rc, e.blob, dst, len, e.off + off, d);
+    return r < 0 ? r : blob_verify(e.blob, d);
+}
+
+static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                      char ret[static RECORD_WHERE])
+{
+    uint64_t row;
+    const void *file = find_file(ds, record, &row);
+
+    (void)c;
+    snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(set_of(ds)->rf->file.blob(file)),
+             (unsigned long long)row);
+}
+
+static const struct record_ops set_contents = {set_dims, set_read, set_extent, set_where};
+
+/* ---- the dataset ---- */
+
+static const struct index *index_of(void *ctx, unsigned i)
+{
+    const struct record_set *set = ctx;
+
+    return set->rf->index(set->files.file[i]);
+}
+
+static const struct index *keys_of(const struct dataset *ds)
+{
+    const struct record_set *set = set_of(ds);
+
+    return set->files.n == 1 ? set->rf->index(set->files.file[0]) : &set->keys.index;
+}
+
+static int set_prepare(struct dataset *ds, struct diag *d)
+{
+    struct record_set *set = ds->impl;
+    int r = shards_prepare(&set->files, d);
+
+    if (r == 1 && set->files.n > 1)
+        r = keys_step(&set->keys, set->files.n, index_of, set);
+    if (r != 1)
+        return r;
+    r = records_finish(ds, set->files.first[set->files.n], keys_of(ds)->key_most);
+    return r < 0 ? r : 1;
+}
+
+static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
+{
+    shards_progress(&set_of(ds)->files, ret_done, ret_total);
+}
+
+/* Each file of a folder also has a dataset of its own, which reports it. */
+static int set_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                     void *ctx, struct diag *d)
+{
+    return set_of(ds)->files.n == 1 ? records_check(ds, report, ctx, d) : 0;
+}
+
+static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
+{
+    return index_key(keys_of(ds), sample, ret);
+}
+
+static bool set_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
+{
+    return keys_find(ds, keys_of(ds), name, len, ret);
+}
+
+static void set_free(struct dataset *ds)
+{
+    struct record_set *set = ds->impl;
+
+    ds->n_blobs = 0; /* the files own them */
+    shards_release(&set->files);
+    keys_release(&set->keys);
+    free(set);
+}
+
+static const struct dataset_ops set_ops = {
+    .prepare = set_prepare,
+    .progress = set_progress,
+    .check = set_check,
+    .locate = records_locate,
+    .extents = records_extents,
+    .key = set_key,
+    .find = set_find,
+    .free = set_free,
+    .checks_reads = true,
+    .walks = true,
+};
+
+static void add_column(struct dataset *ds, struct record_content *content, unsigned i)
+{
+    const struct record_column *column = &set_of(ds)->rf->column[i];
+
+    *content = (struct record_content){
+        .ops = &set_contents,
+        .column = i,
+        .is_parsed = true,
+        .dtype = column->shown == RECORD_NUMBERS ? column->dtype : DTYPE_U1,
+        .ndim = column->shown == RECORD_NUMBERS ? column->ndim : 1,
+        .dim = {DIM_VARIES},
+    };
+    if (column->shown == RECORD_NUMBERS)
+        memcpy(content->dim, column->dim, sizeof(content->dim));
+    if (column->shown == RECORD_BYTES) {
+        records_add_byte_arrays(ds, content, column->name);
+        records_add_bytes(ds, content, column->name, "raw", column->ext, IN_FILE_SAMPLES | IN_TAR);
+    } else if (column->shown == RECORD_TEXT) {
+        records_add_strings(ds, content, column->name);
+        records_add_lines(ds, content, column->name);
+    } else if (content->ndim && content->dim[0] == DIM_VARIES) {
+        records_add_arrays(ds, content, column->name, IN_TAR);
+    } else {
+        records_add_item(ds, content, column->name, IN_ARRAYS | IN_TAR);
+    }
+}
+
+static int set_new(const struct record_format *rf, void *const *file, unsigned n,
+                   const struct format_setup *setup, struct dataset **ret)
+{
+    struct record_set *set = calloc(1, sizeof(*set) + rf->n_columns * sizeof(set->content[0]));
+    AUTO_DATASET struct dataset *ds = NULL;
+    int r = dataset_new(rf->format, &set_ops, set,
+                        (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS, n, &ds);
+
+    if (r < 0)
+        return r;
+    set->rf = rf;
+    r = shards_init(&set->files, &rf->file, file, n);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < n; i++) {
+        rf->share(file[i]);
+        ds->blob[ds->n_blobs++] = (struct blob *)(uintptr_t)rf->file.blob(file[i]);
+    }
+    ds->shares_blobs = n > 1;
+    ds->memo = setup->memo;
+    for (unsigned i = 0; i < rf->n_columns; i++)
+        add_column(ds, &set->content[i], i);
+    records_add_keys(ds);
+    r = rf->add_folders(ds);
+    if (r == 0)
+        *ret = TAKE_PTR(ds);
+    return r;
+}
+
+static int add_dataset(const struct record_format *rf, void *const *file, unsigned n,
+                       const char *name, const struct format_setup *setup, struct finds *finds)
+{
+    struct dataset *ds = NULL;
+    int r = set_new(rf, file, n, setup, &ds);
+
+    return r < 0 ? r : finds->dataset(finds, name, ds);
+}
+
+int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
+                           const struct format_setup *setup, struct finds *finds)
+{
+    AUTO_FREE void **file = calloc(n, sizeof(void *));
+    unsigned n_files = 0;
+    int r = file ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        struct diag d = DIAG_INIT;
+
+        r = rf->open(TAKE_PTR(source[i].blob), setup, &file[n_files], &d);
+        if (r < 0)
+            r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
+        else
+            r = add_dataset(rf, &file[n_files++], 1, source[i].name, setup, finds);
+    }
+    if (r == 0)
+        r = shards_join(n_files, finds);
+    if (r == 1)
+        r = add_dataset(rf, file, n_files, SHARDS_ALL, setup, finds);
+    while (n_files)
+        rf->file.drop(file[--n_files]);
+    return r;
+}

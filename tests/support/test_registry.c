@@ -1,0 +1,9 @@
+/* The registry of the tests' epochfs: format/registry.c, and the format of tests. */
+#include "format/registry.h"
+#include "support/record_format.h"
+
+extern const struct format format_idx, format_libsvm, format_kaldi;
+
+const struct format *const formats[] = {&format_idx, &format_libsvm, &format_kaldi,
+                                        &format_records};
+const unsigned n_formats = ARRAY_LEN(formats);

@@ -1,0 +1,239 @@
+/* Several files as one dataset: preparing step by step, the file of a record, shares; and the keys
+ * of all of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "format/core/keys.h"
+#include "format/core/shards.h"
+#include "support/random.h"
+#include "support/unit.h"
+
+#define FILES 100000
+
+/* A file of records of 10 bytes each. */
+struct file {
+    struct blob blob;
+    uint64_t records;
+    unsigned steps; /* of prepare() until it is ready */
+    unsigned drops;
+    int error;
+};
+
+static unsigned long prepares;
+
+static int file_prepare(void *p, struct diag *d)
+{
+    struct file *file = p;
+
+    prepares++;
+    if (file->error)
+        return diag_set(d, file->error, "file of %llu", (unsigned long long)file->records);
+    return file->steps ? !--file->steps : 1;
+}
+
+static const struct blob *file_blob(const void *p)
+{
+    return &((const struct file *)p)->blob;
+}
+
+static uint64_t file_seen(const void *p)
+{
+    const struct file *file = p;
+
+    return file->steps ? 0 : file->blob.size;
+}
+
+static uint64_t file_records(const void *p)
+{
+    return ((const struct file *)p)->records;
+}
+
+/* A record that contains the cut belongs before it, and one that begins there. */
+static uint64_t file_cut(const void *p, uint64_t off)
+{
+    return off ? min_u64(off / 10 + 1, ((const struct file *)p)->records) : 0;
+}
+
+static void file_drop(void *p)
+{
+    ((struct file *)p)->drops++;
+}
+
+static const struct shard_ops ops = {file_prepare, file_blob, file_seen,
+                                     file_records, file_cut,  file_drop};
+
+static struct file *file; /* [FILES] */
+static void **list;       /* the same */
+
+static int setup(void **state)
+{
+    uint64_t rng = RANDOM_SEED;
+
+    (void)state;
+    prepares = 0;
+    file = calloc(FILES, sizeof(*file));
+    list = calloc(FILES, sizeof(void *));
+    for (unsigned i = 0; i < FILES; i++) {
+        file[i].records = random_below(&rng, 5); /* some have none */
+        file[i].blob.size = file[i].records * 10;
+        list[i] = &file[i];
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(file);
+    free(list);
+    return 0;
+}
+
+static void test_shards__very_many_files__each_prepared_once(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct shards s = {0};
+    uint64_t done, total, record = 0;
+    unsigned steps = 0;
+    int r;
+
+    (void)state;
+    for (unsigned i = 0; i < FILES; i += 1000)
+        file[i].steps = 3;
+    assert_int_equal(shards_init(&s, &ops, list, FILES), 0);
+    while ((r = shards_prepare(&s, &d)) == 0)
+        steps++;
+    assert_int_equal(r, 1);
+    assert_int_equal(steps, 2 * FILES / 1000);
+    assert_int_equal(prepares, FILES + steps); /* it does not ask again a file that is ready */
+    shards_progress(&s, &done, &total);
+    assert_int_equal(done, total);
+    for (unsigned i = 0; i < FILES; i++) {
+        for (uint64_t k = 0; k < file[i].records; k++, record++) {
+            uint64_t own;
+
+            assert_int_equal(shards_find(&s, record, &own), i);
+            assert_int_equal(own, k);
+        }
+    }
+    assert_int_equal(record, s.first[FILES]);
+    shards_release(&s);
+    for (unsigned i = 0; i < FILES; i++)
+        assert_int_equal(file[i].drops, 1);
+}
+
+static void test_shards__file_fails__goes_on_there(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct shards s = {0};
+
+    (void)state;
+    file[2].error = -EREMOTEIO;
+    assert_int_equal(shards_init(&s, &ops, list, 5), 0);
+    assert_int_equal(shards_prepare(&s, &d), -EREMOTEIO);
+    assert_diag_has(&d, "file of");
+    file[2].error = 0;
+    assert_int_equal(shards_prepare(&s, &d), 1);
+    assert_int_equal(prepares, 2 + 1 + 3);
+    shards_release(&s);
+}
+
+/* The shares are neighbours, have every record once, and follow the bytes. */
+static void test_shards__shares__all_records_once(void **state)
+{
+    static const uint64_t parts[] = {1, 2, 3, 7, 64, 1000, UINT64_MAX};
+    struct shards s = {0};
+    uint64_t rng = RANDOM_SEED;
+
+    (void)state;
+    assert_int_equal(shards_init(&s, &ops, list, 50), 0);
+    assert_int_equal(shards_prepare(&s, NULL), 1);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        uint64_t next = 0, start, length;
+
+        for (uint64_t part = 0; part < min_u64(parts[i], 2000); part++) {
+            shards_share(&s, part, parts[i], &start, &length);
+            assert_int_equal(start, next);
+            next += length;
+        }
+        assert_int_equal(next, s.first[50]);
+        shards_share(&s, parts[i] - 1 - random_below(&rng, parts[i] / 2 + 1), parts[i], &start,
+                     &length);
+        assert_true(start <= s.first[50] && length <= s.first[50] - start);
+    }
+    shards_release(&s);
+}
+
+/* ---- keys ---- */
+
+static const struct index *index_at(void *ctx, unsigned i)
+{
+    return &((const struct index *)ctx)[i];
+}
+
+static struct index_builder *keys_of_file(const char *const *key, struct index *ret)
+{
+    struct index_builder *b = NULL;
+
+    assert_int_equal(index_builder_new(&(struct index_shape){.has_keys = true}, &b), 0);
+    for (unsigned i = 0; key[i]; i++)
+        assert_int_equal(index_add(b, key[i], strlen(key[i]), NULL), 0);
+    assert_int_equal(index_finish(b, NULL, NULL, NULL, ret), 0);
+    return b;
+}
+
+static size_t ds_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
+{
+    return index_key(&((const struct keys *)ds->impl)->index, sample, ret);
+}
+
+/* Each name leads to its record; a key that an earlier file has gets a number. */
+static void test_keys__files_with_common_keys__found(void **state)
+{
+    static const char *const keys[3][4] = {{"a", "b", "c/d", NULL}, {NULL}, {"b", "a", "z", NULL}};
+    static const char *const want[] = {"a", "b", "c%2Fd", "b~2", "a~2", "z"};
+    const struct dataset_ops ds_ops = {.key = ds_key};
+    struct dataset ds = {.ops = &ds_ops};
+    struct index_builder *builder[3];
+    struct index index[3];
+    struct keys k = {0};
+    char name[KEY_NAME_SIZE];
+    uint64_t sample;
+    int r;
+
+    (void)state;
+    ds.impl = &k;
+    for (unsigned i = 0; i < 3; i++)
+        builder[i] = keys_of_file(keys[i], &index[i]);
+    do
+        r = keys_step(&k, 3, index_at, index);
+    while (r == 0);
+    assert_int_equal(r, 1);
+    assert_int_equal(k.index.rows, ARRAY_LEN(want));
+    for (uint64_t i = 0; i < ARRAY_LEN(want); i++) {
+        assert_int_equal(dataset_name(&ds, i, false, name), strlen(want[i]));
+        assert_string_equal(name, want[i]);
+        assert_true(keys_find(&ds, &k.index, name, strlen(name), &sample));
+        assert_int_equal(sample, i);
+    }
+    assert_false(keys_find(&ds, &k.index, "c", 1, &sample));
+    assert_false(keys_find(&ds, &k.index, "c/d", 3, &sample));
+    keys_release(&k);
+    for (unsigned i = 0; i < 3; i++)
+        index_builder_free(builder[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_shards__very_many_files__each_prepared_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_shards__file_fails__goes_on_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_shards__shares__all_records_once, setup, teardown),
+        cmocka_unit_test(test_keys__files_with_common_keys__found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
