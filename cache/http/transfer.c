@@ -16,6 +16,7 @@ struct http_transfer {
     struct transfer *transfer;
     struct http_want want;
     struct http_signature *signature; /* held; NULL: unsigned */
+    uint64_t passed;                  /* bytes before the wanted ones, of a file that comes whole */
     uint64_t given;                   /* bytes, to data() */
     bool judged;
     bool decided;
@@ -42,27 +43,32 @@ static bool on_head(struct http_request *request)
         return decide(t, how);
     if (request->reply.status == 200 && t->want.len < t->want.version->size && t->transfer->grow &&
         t->transfer->grow(t->transfer))
-        t->want.len = t->want.version->size;
+        t->want.len = t->transfer->len;
     return true;
 }
 
 static bool on_body(struct http_request *request, const void *bytes, size_t n)
 {
     struct http_transfer *t = (struct http_transfer *)request;
+    bool is_part = request->reply.status == 206;
+    size_t skip = is_part ? 0 : min_u64(n, t->want.off - t->passed);
     uint64_t left = t->want.len - t->given;
-    size_t take = min_u64(n, left);
-    bool all = t->want.len == t->want.version->size || request->reply.status == 206;
+    size_t take = min_u64(n - skip, left);
+    bool all = is_part || t->want.off + t->want.len == t->want.version->size;
 
-    if (n > left && all) {
+    if (skip && t->transfer->passed)
+        t->transfer->passed(t->transfer, skip);
+    t->passed += skip;
+    if (n - skip > left && all) {
         diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found more", t->name, t->want.len);
         return decide(t, TRANSFER_AGAIN);
     }
     t->given += take;
-    if (!t->transfer->data(t->transfer, bytes, take)) {
+    if (take && !t->transfer->data(t->transfer, (const uint8_t *)bytes + skip, take)) {
         diag_set(&t->why, 0, "%s: stopped", t->name);
         return decide(t, TRANSFER_STOPPED);
     }
-    /* A whole file may come where only its beginning is wanted. */
+    /* A whole file may come where its end is not wanted. */
     return all || t->given < t->want.len || decide(t, TRANSFER_DONE);
 }
 

@@ -63,7 +63,8 @@ uint64_t run_needed_when(const struct run *run)
 }
 
 /* Take from the quota what the next write needs beyond run->taken: a run that has grown to the
- * whole file, or has to write blocks again, has not taken enough. 0, KEEP_IN_MEMORY or -errno. */
+ * rest of the file, or has to write blocks again, has not taken enough. 0, KEEP_IN_MEMORY or
+ * -errno. */
 static int take_more_quota(struct run *run, uint64_t bytes)
 {
     uint64_t more = bytes > run->taken ? bytes + RUN_OVERHEAD - run->taken : 0;
@@ -207,12 +208,6 @@ static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes)
     return n;
 }
 
-/* In a file that comes as a whole: was the block at the front of the buffer here before? */
-static bool is_known(const struct run *run)
-{
-    return run->whole && file_state(run->file, run->first + run->done) == BLOCK_HERE;
-}
-
 /* Do the n blocks at the front of the buffer end a wait? */
 static bool ends_a_wait(const struct run *run, uint64_t n)
 {
@@ -231,7 +226,7 @@ static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
 {
     int64_t since = run->came_at - run->published;
 
-    if (run->whole || run->fill == run->buffer_capacity || since > PUBLISH_MS * NS_PER_MS)
+    if (run->fill == run->buffer_capacity || since > PUBLISH_MS * NS_PER_MS)
         return true;
     return atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND &&
            (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
@@ -243,7 +238,7 @@ void run_publish_ready(struct run *run)
     LOCK_SCOPE(&run->buffer_lock);
     uint64_t bytes, n = complete_blocks(run, &bytes);
 
-    if (n && !run->whole)
+    if (n)
         publish_blocks(run, n, bytes);
     atomic_store(&run->ready_at, 0);
 }
@@ -284,21 +279,13 @@ bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
         size_t take = (size_t)min_u64(n, run->buffer_capacity - run->fill);
         uint64_t ready;
 
-        if (run->whole) /* one by one: some may be here already */
-            take = (size_t)min_u64(take, file_block_len(run->file, run->done) - run->fill);
         memcpy(run->buffer + run->fill, at, take);
         run->fill += take;
         at += take;
         n -= take;
         ready = complete_blocks(run, &ready_bytes);
-        if (ready && is_known(run)) {
-            if (run->done < run->claimed)
-                staged_unclaim(&run->file->staged, run->first + run->done, 1);
-            run->done++;
-            run->fill = 0;
-        } else if (ready && (run->done + ready == run->n || is_urgent(run, ready, ready_bytes))) {
+        if (ready && (run->done + ready == run->n || is_urgent(run, ready, ready_bytes)))
             publish_blocks(run, ready, ready_bytes);
-        }
     }
     refused = run->refused;
     atomic_store(&run->ready_at, complete_blocks(run, &ready_bytes) ? run->came_at : 0);
@@ -308,25 +295,33 @@ bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
 }
 
-/* The remote sends no parts: the run becomes that of the whole file, unless the file has one. */
+/* Bytes that are here already come once more. They show that the remote is alive. */
+void run_passed(struct transfer *transfer, size_t n)
+{
+    struct run *run = (struct run *)transfer;
+    LOCK_SCOPE(&run->buffer_lock);
+
+    count_bytes(run, n);
+}
+
+/* The remote sends no parts: the first run of the file takes what follows along, too. */
 bool run_grow(struct transfer *transfer)
 {
     struct run *run = (struct run *)transfer;
     struct file *file = run->file;
+    uint64_t first = run->first, n = run->n;
     LOCK_SCOPE(&file->stage->lock);
 
     file->version.whole_only = true;
-    if (file->whole || run->first || run->done || run->fill || run->stopping)
+    if (file->runs.n > 1 || run->first || run->done || run->fill || run->stopping)
         return false;
-    for (uint64_t b = run->n; b < file->blocks; b++)
-        if (file_state(file, b) != BLOCK_HERE)
-            file_set_locked(file, b, BLOCK_COMING);
+    run_widen_locked(file, &first, &n);
+    for (uint64_t b = run->n; b < n; b++)
+        file_set_locked(file, b, BLOCK_COMING);
     if (run->claimed == run->n) /* blocks that another process has claimed come twice */
-        run->claimed += staged_claim(&file->staged, run->n, file->blocks - run->n);
-    file->whole = run;
-    run->whole = true;
+        run->claimed += staged_claim(&file->staged, run->n, n - run->n);
     run->small = false;
-    run_set_blocks_locked(run, 0, file->blocks);
-    transfer->len = file->blob.size;
+    run_set_blocks_locked(run, 0, n);
+    transfer->len = min_u64(n * file->block_bytes, file->blob.size);
     return true;
 }

@@ -278,8 +278,10 @@ static bool can_be_fetched(struct file *file, int64_t now, bool *ret_missing)
         return false;
     LOCK_SCOPE(&file->stage->lock);
 
-    *ret_missing = *ret_missing || file->rest_until > now;
-    return file->rest_until <= now;
+    if (file->rest_until <= now && !run_must_wait_locked(file))
+        return true;
+    *ret_missing = true;
+    return false;
 }
 
 static bool may_be_missing(const struct file *file, struct blocks blocks)

@@ -29,10 +29,6 @@ bool run_claim(struct run *run)
     if (run->claimed || run->steals)
         return true;
     n = staged_claim(&file->staged, run->first, run->n);
-    if (run->whole && n && n < run->n) { /* the whole file or nothing */
-        staged_unclaim(&file->staged, run->first, n);
-        n = 0;
-    }
     lock_take(&file->stage->lock);
     run->claimed = n;
     if (n < run->n) {
@@ -90,7 +86,7 @@ bool run_pass_what_came(struct run *run)
     AUTO_FREE uint8_t *buf = NULL;
     uint64_t first = run->first, n = run->n, come, keep;
 
-    if (run->whole || run->steals || run->begun > 1 || atomic_load(&file->drops) == UINT64_MAX)
+    if (run->steals || run->begun > 1 || atomic_load(&file->drops) == UINT64_MAX)
         return true;
     buf = malloc(file->block_bytes);
     count_come(run, buf, &come, &keep);

@@ -15,20 +15,11 @@ static uint64_t next_elsewhere(const struct file *file, uint64_t from)
     return from;
 }
 
-/* How many of n blocks nobody claims any more. In a file that comes as a whole, a run needs all
- * blocks. */
+/* How many of n blocks nobody claims any more. */
 static uint64_t count_let_go(const struct file *file, uint64_t first, uint64_t n)
 {
-    uint64_t claimed;
+    uint64_t claimed = staged_claim(&file->staged, first, n);
 
-    if (file->version.whole_only && file->coming) /* these claims are ours */
-        return 0;
-    if (file->version.whole_only) {
-        claimed = staged_claim(&file->staged, 0, file->blocks);
-        staged_unclaim(&file->staged, 0, claimed);
-        return claimed == file->blocks ? n : 0;
-    }
-    claimed = staged_claim(&file->staged, first, n);
     staged_unclaim(&file->staged, first, claimed);
     return claimed;
 }

@@ -69,7 +69,7 @@ void runs_stop_late_locked(struct stage *stage, int64_t now)
 {
     lock_assert_held(&stage->lock);
     for (struct run *run = stage->active.first; run; run = run->next) {
-        if (!run->watched_at || run->whole || run->steals || run->stopping ||
+        if (!run->watched_at || run->file->version.whole_only || run->steals || run->stopping ||
             run->why != RUN_DEMAND)
             continue;
         if (run->state != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))

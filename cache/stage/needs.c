@@ -79,19 +79,16 @@ bool need_next_locked(struct need *need, uint64_t *ret_first, uint64_t *ret_n)
     lock_assert_held(&file->stage->lock);
     while (need->at < need->end && !is_to_fetch(need, need->at))
         need->at++;
-    if (need->at == need->end || file->whole) {
+    if (need->at == need->end || run_must_wait_locked(file)) {
         need_unqueue_locked(need);
         return false;
-    }
-    if (file->version.whole_only) {
-        *ret_first = 0;
-        *ret_n = file->blocks;
-        return true;
     }
     while (n < most && need->at + n < need->end && is_to_fetch(need, need->at + n))
         n++;
     *ret_first = need->at;
     *ret_n = n;
+    if (file->version.whole_only)
+        run_widen_locked(file, ret_first, ret_n);
     return true;
 }
 

@@ -169,6 +169,23 @@ uint64_t run_bytes_left(const struct run *run)
 
 /* ---- making ---- */
 
+bool run_must_wait_locked(const struct file *file)
+{
+    lock_assert_held(&file->stage->lock);
+    return file->version.whole_only && file->runs.n;
+}
+
+void run_widen_locked(struct file *file, uint64_t *first, uint64_t *n)
+{
+    lock_assert_held(&file->stage->lock);
+    while (*first && file_may_fetch(file, *first - 1)) {
+        --*first;
+        ++*n;
+    }
+    while (*first + *n < file->blocks && file_may_fetch(file, *first + *n))
+        ++*n;
+}
+
 struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why,
                             int64_t since)
 {
@@ -184,7 +201,6 @@ struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum 
     run->n = n;
     run->when = STAGE_NEVER;
     run->references = 1;
-    run->whole = file->version.whole_only;
     atomic_store(&run->why, (int)why);
     atomic_store(&run->progress, progress > since ? progress : since);
     atomic_fetch_add(&file->users, 1);
@@ -193,8 +209,6 @@ struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum 
         if (file_state(file, b) != BLOCK_HERE)
             file_set_locked(file, b, BLOCK_COMING);
     }
-    if (run->whole)
-        file->whole = run;
     file->stage->alive++;
     activate_locked(run);
     run->blocks.first = first;
@@ -265,8 +279,7 @@ void run_leave_locked(struct run *run, int error, struct wait **ret_over)
     let_go_of_blocks_locked(run, run->done);
     if (error < 0)
         waits_over_locked(file, first + run->done, end, error, ret_over);
-    if (file->whole == run) { /* it hindered others */
-        file->whole = NULL;
+    if (file->version.whole_only) { /* it hindered others */
         first = 0;
         end = file->blocks;
     }

@@ -54,12 +54,6 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
     } else {
         run->failures++;
     }
-    if (run->whole) { /* its next transfer begins at the first byte, with new claims */
-        staged_unclaim(&run->file->staged, run->first, run->claimed);
-        run->claimed = 0;
-        run->done = 0;
-        run->fill = 0;
-    }
     if (run->failures >= GIVE_UP && !is_waited_for_locked(run)) {
         run->file->rest_until = now + REST_S * NS_PER_S;
         return true;
@@ -94,7 +88,7 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
 
     if (run->done == run->n)
         how = TRANSFER_DONE;
-    else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->whole))
+    else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->version.whole_only))
         how = TRANSFER_AGAIN; /* the transport sent fewer bytes than it claims, or nonsense */
     switch (how) {
     case TRANSFER_DONE:

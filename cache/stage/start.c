@@ -103,6 +103,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.url = file->url;
     run->transfer.data = run_data_came;
     run->transfer.end = run_end;
+    run->transfer.passed = run_passed;
     run->transfer.grow = run_grow;
     run->version = file->version;
     run->transfer.version = &run->version;
@@ -324,8 +325,8 @@ static uint64_t count_free_locked(struct file *file, uint64_t first, uint64_t n)
     uint64_t free = 0;
 
     lock_assert_held(&file->stage->lock);
-    if (file->version.whole_only)
-        return file->whole ? 0 : n;
+    if (run_must_wait_locked(file))
+        return 0;
     while (free < n && file_may_fetch(file, first + free))
         free++;
     return free;
@@ -339,11 +340,9 @@ int runs_start_background(struct file *file, uint64_t first, uint64_t n, uint64_
     bool small;
 
     lock_take(&stage->lock);
-    if (file->version.whole_only) {
-        first = 0;
-        n = file->blocks;
-    }
     n = count_free_locked(file, first, n);
+    if (n && file->version.whole_only)
+        run_widen_locked(file, &first, &n);
     small = is_small_locked(stage, RUN_BACKGROUND, n * file->block_bytes);
     if (n && !stage->ending && !stage->resting && has_place_locked(stage, RUN_BACKGROUND, small))
         run = run_make_locked(file, first, n, RUN_BACKGROUND, stage_now(stage));

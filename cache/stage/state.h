@@ -131,7 +131,6 @@ struct file {
     uint64_t ahead_bytes; /* how far to fetch ahead; 0: reads are not in sequence */
     struct need ahead;    /* the blocks up to there */
     int64_t rest_until;   /* the background leaves the file alone until then */
-    struct run *whole;    /* the run that fetches all of the file */
 };
 
 /* Blocks fetched by one transfer after another until all have come.
@@ -148,7 +147,6 @@ struct run {
     struct transfer transfer; /* first member */
     struct file *file;        /* the run counts as one of its users */
     uint64_t first, n; /* blocks; change before the first transfer starts, and in run_grow() */
-    bool whole;        /* its file comes as a whole; then some blocks may be HERE */
     _Atomic int why;   /* enum run_why; written with stage->lock held */
     _Atomic int64_t progress; /* when it was needed, or when a block, or `share` bytes, last came */
     /* Guarded by stage->lock: */

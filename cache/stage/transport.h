@@ -32,7 +32,7 @@ struct remote_version {
     uint64_t size;
     struct timespec mtime; /* {0}: not reported */
     char etag[160];        /* as the server spells it, with quotes; "": none */
-    bool whole_only;       /* the server sends no parts of files */
+    bool whole_only;       /* the server sends no parts: a transfer begins at the first byte */
 };
 
 enum transfer_end {
@@ -40,7 +40,7 @@ enum transfer_end {
     TRANSFER_AGAIN,   /* it may work later: the server is gone or busy, the connection broke */
     TRANSFER_CHANGED, /* the file is another version now */
     TRANSFER_REFUSED, /* a retry would not help: forbidden, not there, not trusted */
-    TRANSFER_WHOLE,   /* the server sends this file as a whole only */
+    TRANSFER_WHOLE,   /* the server sends this file as a whole only, which version does not say */
     TRANSFER_STOPPED, /* by transport_stop() or by data() */
 };
 
@@ -48,15 +48,18 @@ struct transfer {
     /* Set by the caller, constant while it is under way: */
     const char *url; /* as the transport understands it */
     const struct remote_version *version;
-    uint64_t off, len; /* bytes, within version->size; with whole_only from 0 on */
+    uint64_t off, len; /* bytes, within version->size */
     /* Gets the bytes in file order, len bytes in all if the transfer ends with TRANSFER_DONE. A
      * thread of the transport calls it, no lock held. false: stop. */
     bool (*data)(struct transfer *transfer, const void *bytes, size_t n);
     /* retry_ms: what the server asks for (Retry-After); 0: nothing. d: the reason, as text. */
     void (*end)(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                 const struct diag *d);
+    /* With whole_only, n bytes before off have come and are not wanted. NULL: not reported. Called
+     * before data(), under the same rules. */
+    void (*passed)(struct transfer *transfer, size_t n);
     /* The remote sends the whole file from its first byte on, though a part was asked for. true:
-     * all of it is wanted, and len is its size now. NULL: never. Called before data(), under the
+     * more of it is wanted, and len is larger now. NULL: never. Called before data(), under the
      * same rules. */
     bool (*grow)(struct transfer *transfer);
     /* The transport's: */

@@ -338,6 +338,7 @@ static void test_http_judge(void **state)
         {&version, 0, 100, "HTTP/1.1 200 x\r\n", TRANSFER_WHOLE, "the whole file"},
         {&version, 0, 100, "HTTP/1.1 200 x\r\nContent-Length: 100\r\n", TRANSFER_CHANGED, "is 100"},
         {&whole_only, 0, 100, "HTTP/1.1 200 x\r\n", TRANSFER_DONE, NULL},
+        {&whole_only, 200, 100, "HTTP/1.1 200 x\r\n", TRANSFER_DONE, NULL},
         {&whole_only, 0, 100, "HTTP/1.1 206 x\r\nContent-Range: bytes 0-99/1000\r\n",
          TRANSFER_AGAIN, "want the whole file"},
         {&whole_only, 0, 100, "HTTP/1.1 200 x\r\nContent-Length: 999\r\n", TRANSFER_CHANGED,

@@ -1023,6 +1023,51 @@ static void test_whole__dropped_and_the_rest_fails__comes_again(void **state)
     drop_meanwhile(*state, &answer);
 }
 
+/* What has come stays: the next transfer passes over it. */
+static void test_whole__breaks__goes_on_where_it_was(void **state)
+{
+    struct failing failing = {1, {.end = TRANSFER_AGAIN, .bytes = 100 * BLOCK + 7, .whole = true}};
+    struct stage_fixture f;
+
+    open_usual(&f, *state);
+    fake_set_script(f.fake, fail_first, &failing);
+    stage_fixture_read(&f, 0, BLOCK);
+    stage_fixture_read(&f, 0, SIZE);
+    assert_int_equal(fake_started(f.fake), 2);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    assert_int_equal(f.counters->demand_bytes, SIZE + 100 * BLOCK + 7);
+    stage_fixture_close(&f);
+}
+
+static struct fake_answer whole_once_four_are_under_way(void *ctx, const struct transfer *transfer,
+                                                        unsigned number)
+{
+    (void)transfer;
+    if (number < 4)
+        fake_wait_started(ctx, 4);
+    return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true};
+}
+
+/* Many transfers are under way when the first finds it out: then one brings all. */
+static void test_whole__many_at_once__one_brings_all(void **state)
+{
+    struct read_context rc;
+    struct stage_fixture f;
+    uint8_t buf[100];
+
+    open_usual(&f, *state);
+    fake_set_script(f.fake, whole_once_four_are_under_way, f.fake);
+    read_context_init(&rc, true);
+    for (uint64_t i = 30; i < 300; i += 30)
+        assert_int_equal(blob_pread(&rc, f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
+    assert_int_equal(missing_wait(&rc, false, NULL), 0);
+    read_context_release(&rc);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    assert_int_equal(f.counters->demand_bytes + f.counters->background_bytes, SIZE);
+    assert_int_equal(fake_started(f.fake), 5);
+    stage_fixture_close(&f);
+}
+
 static void test_whole__grown__takes_its_capacity(void **state)
 {
     struct failing failing = {UINT32_MAX,
@@ -1197,6 +1242,8 @@ int main(int argc, char **argv)
         TEST(test_drops__excluded_for_long__nothing_is_fetched_in_vain),
         TEST(test_whole__dropped_meanwhile__comes_again),
         TEST(test_whole__dropped_and_the_rest_fails__comes_again),
+        TEST(test_whole__breaks__goes_on_where_it_was),
+        TEST(test_whole__many_at_once__one_brings_all),
         TEST(test_whole__grown__takes_its_capacity),
         TEST(test_whole__some_were_here__no_claim_is_left),
         TEST(test_run__fails_later__leaves_what_it_brought),
