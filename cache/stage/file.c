@@ -93,6 +93,13 @@ static void forget_locked(struct file *file)
             file_set_locked(file, b, BLOCK_UNKNOWN);
 }
 
+void file_set_trouble_locked(struct file *file, const char *text)
+{
+    lock_assert_held(&file->stage->lock);
+    free(file->trouble);
+    file->trouble = text ? strdup(text) : NULL;
+}
+
 /* ---- open and closed ---- */
 
 static struct staged_key key_of(const struct file *file)
@@ -211,9 +218,9 @@ static int open_staged(struct file *file, struct diag *d)
     if (r == 0)
         atomic_store(&file->drops, staged_drops(&file->staged));
     lock_take(&stage->lock);
+    if (r < 0 || file->open_error < 0)
+        file_set_trouble_locked(file, r < 0 ? diag_text(&why, r) : NULL);
     file->open_error = r;
-    if (r < 0)
-        stage->open_trouble = why;
     if (r == 0) {
         close_some_locked(stage);
         open_list_add_locked(file);

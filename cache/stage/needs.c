@@ -13,7 +13,9 @@
  *
  * The waits of a file are found by their blocks, so the cost of an event depends only on the waits
  * it concerns. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "cache/stage/parts.h"
@@ -147,16 +149,36 @@ void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int erro
     }
 }
 
+void wait_explain_locked(const struct file *file, struct diag *ret)
+{
+    const struct stage *stage = file->stage;
+    unsigned s = stage->options.retry_limit_s;
+
+    lock_assert_held(&file->stage->lock);
+    if (file->trouble)
+        diag_set(ret, -EREMOTEIO, "%.300s; waited %u s", file->trouble, s);
+    else if (stage->trouble_error)
+        diag_set(ret, -EREMOTEIO,
+                 "%s: the remote sends nothing; another request failed: %.300s; waited %u s",
+                 file->blob.name, stage->trouble.text, s);
+    else
+        diag_set(ret, -EREMOTEIO, "%s: the remote sends nothing; waited %u s", file->blob.name, s);
+}
+
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason)
 {
     while (over) {
+        struct diag own = DIAG_INIT;
         struct wait *w = over;
 
         over = w->next;
+        if (w->reason)
+            diag_set(&own, error, "%s", w->reason);
         if (error < 0 && error != -EINTR && w->waiter && !w->waiter->ahead)
             atomic_fetch_add_explicit(&stage->counters.errors, 1, memory_order_relaxed);
         if (w->waiter)
-            waiter_done(w->waiter, error, reason);
+            waiter_done(w->waiter, error, own.set ? &own : reason);
+        free(w->reason);
         free(w);
     }
 }

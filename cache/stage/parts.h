@@ -61,7 +61,12 @@ void wait_end_locked(struct wait *wait, struct wait **ret_over);
 void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int error,
                        struct wait **ret_over);
 
-/* Report to the waiters that their waits are over. No lock held. */
+/* Why nothing comes for readers of the file. A failure of another file is not reported as one of
+ * this file. */
+void wait_explain_locked(const struct file *file, struct diag *ret);
+
+/* Report to the waiters that their waits are over. reason: of waits that have none of their own. No
+ * lock held. */
 void waits_tell(struct stage *stage, struct wait *over, int error, const struct diag *reason);
 
 /* ---- file.c ---- */
@@ -117,6 +122,9 @@ void file_forget(struct file *file, uint64_t drops);
 /* This process has dropped blocks. Unless another process did so, too, the other blocks' states
  * stay valid. */
 void file_dropped_locked(struct file *file, const struct staged_dropped *dropped);
+
+/* Note why the file cannot be opened or fetched; NULL: it can. */
+void file_set_trouble_locked(struct file *file, const char *text);
 
 /* Count a block that is on disk, whatever its state here. */
 void file_count_locked(struct file *file, uint64_t block);

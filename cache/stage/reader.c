@@ -248,7 +248,7 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
     lock_take(&stage->lock);
     r = ask_locked(file, off, len, w);
     if (r == -EREMOTEIO)
-        reason = stage->trouble;
+        wait_explain_locked(file, &reason);
     lock_drop(&stage->lock);
     if (r <= 0)
         free(w);

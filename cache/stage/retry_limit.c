@@ -7,6 +7,8 @@
  * run_progress_locked(). While some of its blocks have no run yet, bytes of any run count: the
  * queue moves. Blocks that another process fetches (STEAL_S), or that are being dropped, do not
  * count. */
+#include <string.h>
+
 #include "cache/stage/parts.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -40,8 +42,11 @@ static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct
 {
     uint64_t first = w->blocks.first, end = w->blocks.end;
     struct file *file = w->need.file;
+    struct diag reason = DIAG_INIT;
     struct run *next;
 
+    wait_explain_locked(file, &reason);
+    w->reason = strdup(reason.text);
     if (w->need.why == RUN_DEMAND) {
         file->gave_up = now;
         file->gave_up_first = first;

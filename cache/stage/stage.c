@@ -104,6 +104,7 @@ static void file_free(struct file *file)
     free(file->url);
     free(file->key);
     free(file->version_text);
+    free(file->trouble);
     free((void *)file->state);
     free((void *)file->used);
     free(file->when);
@@ -395,7 +396,7 @@ static int progress_locked(struct stage *stage, struct diag *d)
             return file_trouble(file, d);
         if (file->open_error < 0 && !is_momentary(file->open_error))
             return diag_set(d, file->open_error, "%s: %s", file->blob.name,
-                            diag_text(&stage->open_trouble, file->open_error));
+                            file->trouble ? file->trouble : strerror(-file->open_error));
     }
     if (stage->turn.all_staged)
         return 1;

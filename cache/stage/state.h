@@ -68,6 +68,7 @@ struct wait {
     struct need need;
     uint64_t left;         /* blocks that are not here */
     struct waiter *waiter; /* NULL: nobody is told when it is over */
+    char *reason;          /* why it was given up; NULL: it was not */
     struct wait *next;     /* when it is over: in a list of waits to report */
 };
 
@@ -96,7 +97,6 @@ struct file {
                        the thread that lists victims */
     _Atomic uint64_t drops;    /* drops of the staged file when the states were right */
     _Atomic uint64_t ahead_at; /* reads from this byte on fetch more ahead; UINT64_MAX: none */
-    int open_error;            /* of the last try to open its staged file; guarded by lock */
     _Atomic int failed;  /* -ESTALE: the file has changed; -EBADMSG: it differs from SHA256SUMS */
     _Atomic int verdict; /* enum file_verdict, of the SHA-256 */
     _Atomic uint64_t counted; /* bytes of blocks that are BLOCK_COUNTED */
@@ -111,6 +111,8 @@ struct file {
     struct file *next_in_bucket;
     struct remote_version version; /* whole_only may become true later */
     bool opening;
+    int open_error; /* of the last try to open its staged file */
+    char *trouble;  /* why it could not be opened, or its last transfer failed; NULL: it works */
     struct file *newer, *older; /* in the list of open files */
     struct ranges waits;        /* struct wait, by their blocks */
     struct ranges runs;         /* struct run, by their blocks */
@@ -291,10 +293,9 @@ struct stage {
     struct forecast forecast;
     struct turn turn;
     struct keeping keeping;
-    struct yield yield;       /* belongs to the stage's thread */
-    struct diag trouble;      /* the last failure */
-    struct diag open_trouble; /* why a staged file last could not be opened */
-    int trouble_error;        /* 0: it works again */
+    struct yield yield;  /* belongs to the stage's thread */
+    struct diag trouble; /* the last failure, of any file */
+    int trouble_error;   /* 0: it works again */
 };
 
 /* The time that the stage goes by. */

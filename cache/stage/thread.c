@@ -33,18 +33,13 @@ void *stage_main(void *arg)
 
     lock_take(&stage->lock);
     while (!stage->ending && !stage->resting) {
-        struct diag reason = DIAG_INIT;
         struct wait *over = NULL;
         int64_t now = stage_now(stage), next;
 
         stage->kicked = false;
         next = runs_look_locked(stage, now, &over);
-        if (over)
-            diag_set(&reason, -EREMOTEIO, "%.300s; waited %u s",
-                     stage->trouble_error ? stage->trouble.text : "the remote sends nothing",
-                     stage->options.retry_limit_s);
         lock_drop(&stage->lock);
-        waits_tell(stage, over, -EREMOTEIO, &reason);
+        waits_tell(stage, over, -EREMOTEIO, NULL);
         runs_free_dead(stage);
         runs_flush(stage);
         next = earlier(next, look_at_others(stage, now));

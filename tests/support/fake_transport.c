@@ -132,7 +132,7 @@ static void serve_locked(struct fake *fake)
         answer = script(ctx, transfer, number);
     end = run(fake, transfer, &answer);
     if (end != TRANSFER_DONE)
-        diag_set(&reason, -EREMOTEIO, "the fake fails");
+        diag_set(&reason, -EREMOTEIO, "%s: the fake fails", transfer->url);
     lock_take(&fake->lock);
     forget_stopped_locked(fake, transfer);
     fake->at_once--;

@@ -60,9 +60,9 @@ void stage_fixture_close(struct stage_fixture *f)
     cache_folder_release(&f->cache);
 }
 
-void stage_fixture_add(struct stage_fixture *f, const char *url)
+struct blob *stage_fixture_add(struct stage_fixture *f, const char *url)
 {
-    add(f->stage, url, url, &(struct stage_fixture_remote){.size = f->size});
+    return add(f->stage, url, url, &(struct stage_fixture_remote){.size = f->size});
 }
 
 void stage_fixture_read_in(struct read_context *rc, const struct stage_fixture *f, uint64_t off,

@@ -45,7 +45,7 @@ void stage_fixture_open(struct stage_fixture *f, const char *folder,
 void stage_fixture_close(struct stage_fixture *f);
 
 /* One more file, with the same content, the etag "\"1\"" and this URL. */
-void stage_fixture_add(struct stage_fixture *f, const char *url);
+struct blob *stage_fixture_add(struct stage_fixture *f, const char *url);
 
 /* Read from the file: the bytes are right. */
 void stage_fixture_read(const struct stage_fixture *f, uint64_t off, size_t len);

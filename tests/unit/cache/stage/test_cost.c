@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/lock.h"
@@ -32,6 +33,7 @@ struct fixture {
     unsigned may_pass; /* transfers, by their numbers */
     unsigned over;     /* waits */
     unsigned failed;
+    unsigned failures; /* reported */
 };
 
 struct waiting {
@@ -104,14 +106,20 @@ static void close_fixture(struct fixture *f)
     test_clock_release(&f->clock);
 }
 
-/* Start a reader that waits for a block. */
-static void ask_one(struct fixture *f, struct waiting *waiting, uint64_t block)
+/* Start a reader that waits for a block of a file. */
+static void ask_of(struct fixture *f, struct waiting *waiting, const struct blob *blob,
+                   uint64_t block)
 {
     waiting->f = f;
     waiting->waiter.done = waiting_done;
     atomic_store(&waiting->waiter.pending, 1);
-    blob_fetch(f->s.blob, block * BLOCK, BLOCK, &waiting->waiter);
+    blob_fetch(blob, block * BLOCK, BLOCK, &waiting->waiter);
     waiter_done(&waiting->waiter, 0, NULL);
+}
+
+static void ask_one(struct fixture *f, struct waiting *waiting, uint64_t block)
+{
+    ask_of(f, waiting, f->s.blob, block);
 }
 
 /* Start n readers that each wait for a block, in random order; no two blocks are neighbours. */
@@ -217,6 +225,53 @@ static void test_patience__nothing_moves__all_fail(void **state)
     let_pass(&f, UINT32_MAX);
     close_fixture(&f);
     free(waiting);
+}
+
+/* Transfers of one file fail; the others never end. */
+static struct fake_answer fail_or_stall(void *ctx, const struct transfer *transfer, unsigned number)
+{
+    (void)ctx;
+    (void)number;
+    return strcmp(transfer->url, "fake://file") == 0
+               ? (struct fake_answer){.end = TRANSFER_AGAIN}
+               : (struct fake_answer){.end = TRANSFER_DONE, .stalls = true};
+}
+
+static void note_failed(void *ctx, int error, const char *reason)
+{
+    struct fixture *f = ctx;
+    LOCK_SCOPE(&f->lock);
+
+    (void)error;
+    (void)reason;
+    f->failures++;
+    pthread_cond_broadcast(&f->changed);
+}
+
+/* A reader that gives up is told what happened to its own file. */
+static void test_patience__another_file_failed__its_reason_is_not_ours(void **state)
+{
+    struct waiting waiting[2] = {0};
+    struct fixture f;
+    const struct stage_listener listener = {.failed = note_failed, .ctx = &f};
+
+    open_fixture(&f, *state, 30, false);
+    fake_set_script(f.s.fake, fail_or_stall, NULL);
+    stage_set_listener(f.s.stage, &listener);
+    ask_one(&f, &waiting[0], 0);
+    ask_of(&f, &waiting[1], stage_fixture_add(&f.s, "fake://other"), 0);
+    lock_take(&f.lock);
+    while (!f.failures)
+        lock_wait(&f.lock, &f.changed);
+    lock_drop(&f.lock);
+    fake_wait_started(f.s.fake, 2);
+    test_clock_turn(&f.clock, 31 * TEST_S);
+    wait_over(&f, 2);
+    assert_string_equal(waiting[0].waiter.reason.text, "fake://file: the fake fails; waited 30 s");
+    assert_string_equal(waiting[1].waiter.reason.text,
+                        "fake://other: the remote sends nothing; another request failed: "
+                        "fake://file: the fake fails; waited 30 s");
+    close_fixture(&f);
 }
 
 static bool is_ahead_queued(struct fixture *f)
@@ -343,6 +398,8 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_patience__nothing_moves__all_fail, temp_setup,
                                         temp_teardown),
+        cmocka_unit_test_setup_teardown(test_patience__another_file_failed__its_reason_is_not_ours,
+                                        temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_ahead__reader_moves__what_was_queued_is_not_fetched,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
