@@ -5,9 +5,7 @@
 #ifndef EPOCHFS_FORMAT_LIBSVM_FILE_H
 #define EPOCHFS_FORMAT_LIBSVM_FILE_H
 
-#include <stdatomic.h>
-
-#include "base/index_store.h"
+#include "format/core/prepared.h"
 #include "format/libsvm/pass.h"
 #include "format/libsvm/side.h"
 
@@ -20,21 +18,15 @@ struct libsvm_file {
     unsigned users; /* datasets that share it; the preparing thread's */
 
     /* Set by libsvm_file_prepare(): */
-    struct index index;
+    struct prepared prepared; /* the index */
     struct libsvm_totals totals;
 
-    /* The preparing thread's, while it prepares: */
-    const struct index_store *keep;
+    /* The preparing thread's: */
     struct libsvm_pass pass;
-    struct places places;          /* the rows so far */
-    struct index_builder *builder; /* owned; stays if the index could not be kept */
-    struct kept_index kept;        /* the index */
-    bool stays_alone;              /* the file does not join `all` */
-    struct diag note;              /* what went wrong though the file is ready */
-    bool begun, indexed, ready;
-    int failed; /* -errno */
-    struct diag reason;
-    _Atomic uint64_t seen; /* bytes; any thread may read it */
+    struct places places; /* the rows so far */
+    bool stays_alone;     /* the file does not join `all` */
+    struct diag note;     /* what went wrong though the file is ready */
+    bool ready;
 };
 
 /* Takes ownership of blob, also on error. keep must outlive the file. 0 or -errno with the reason
@@ -45,9 +37,7 @@ int libsvm_file_new(struct blob *blob, bool from_one, bool skip_bad, const struc
 /* Remove one user; the last one frees the file. Takes NULL. */
 void libsvm_file_drop(struct libsvm_file *file);
 
-/* Load the kept index, or make it a piece further. 1: ready, 0: not yet, or -errno with the reason
- * in d, and the same from every later call. -EREMOTEIO and -EINTR say nothing about the file: the
- * next call tries again. */
+/* Prepare the index, then load the side files. As prepared_step(). */
 int libsvm_file_prepare(struct libsvm_file *file, struct diag *d);
 
 /* The number of rows before byte offset by dmlc's rule for parts: a row that contains the cut, or

@@ -127,7 +127,7 @@ static void rows_finish(struct dataset *ds)
 
     for (unsigned i = 0; i < rows->shards.n; i++) {
         const struct libsvm_file *file = libsvm_rows_file(rows, i);
-        struct row_sums sums = places_sums(&file->index, file->index.rows);
+        struct row_sums sums = places_sums(&file->prepared.index, file->prepared.index.rows);
 
         rows->before[i + 1].text = rows->before[i].text + sums.text;
         rows->before[i + 1].features = rows->before[i].features + sums.features;
@@ -248,12 +248,13 @@ static const struct blob *file_blob(const void *file)
 
 static uint64_t file_seen(const void *file)
 {
-    return atomic_load_explicit(&((const struct libsvm_file *)file)->seen, memory_order_relaxed);
+    return atomic_load_explicit(&((const struct libsvm_file *)file)->prepared.seen,
+                                memory_order_relaxed);
 }
 
 static uint64_t file_records(const void *file)
 {
-    return ((const struct libsvm_file *)file)->index.rows;
+    return ((const struct libsvm_file *)file)->prepared.index.rows;
 }
 
 static uint64_t file_cut(const void *file, uint64_t off)

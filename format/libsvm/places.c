@@ -29,16 +29,12 @@ int places_add(struct places *places, struct index_builder *b, const struct row_
     return r;
 }
 
-int places_finish(const struct places *places, struct index_builder *b, struct index *ret)
+void places_end(const struct places *places, uint64_t ret[static INDEX_COLUMNS])
 {
-    const uint64_t end[N_COLUMNS] = {
-        [COLUMN_START] = places->end,
-        [COLUMN_GAP] = places->gap,
-        [COLUMN_FEATURES] = places->features,
-        [COLUMN_LEFT_OUT] = places->left_out,
-    };
-
-    return index_finish(b, end, NULL, NULL, ret);
+    ret[COLUMN_START] = places->end;
+    ret[COLUMN_GAP] = places->gap;
+    ret[COLUMN_FEATURES] = places->features;
+    ret[COLUMN_LEFT_OUT] = places->left_out;
 }
 
 static struct row_sums sums_of(const uint64_t number[static N_COLUMNS])

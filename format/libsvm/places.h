@@ -32,8 +32,8 @@ struct places {
 int places_add(struct places *places, struct index_builder *b, const struct row_place *place,
                uint64_t lines);
 
-/* End the rows, as index_finish() does. 0 or -ENOMEM. */
-int places_finish(const struct places *places, struct index_builder *b, struct index *ret);
+/* The numbers after the last row, for index_finish(). */
+void places_end(const struct places *places, uint64_t ret[static INDEX_COLUMNS]);
 
 /* Do the numbers of an index describe rows of a file of that size, each with no more features than
  * bytes? */

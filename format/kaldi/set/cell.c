@@ -27,7 +27,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
         index_row(set->keys, sample, number);
         ret->number = number[c->join];
     }
-    if (ret->number >= c->table->index.rows)
+    if (ret->number >= c->table->prepared.index.rows)
         return diag_set(d, -EBADMSG,
                         "%s: row %llu: the index is damaged; it is made again if the "
                         "files in the cache folder are removed",

@@ -124,8 +124,9 @@ static bool has_own_key(const struct kaldi_cell *cell, const uint8_t *key, size_
 {
     uint8_t own[KEY_MAX];
 
-    return !(cell->table->index.renamed && memchr(key, '~', len)) &&
-           index_key(&cell->table->index, cell->number, own) == len && !memcmp(own, key, len);
+    return !(cell->table->prepared.index.renamed && memchr(key, '~', len)) &&
+           index_key(&cell->table->prepared.index, cell->number, own) == len &&
+           !memcmp(own, key, len);
 }
 
 /* Where the source holds an entry byte for byte as shown. false: nowhere. */

@@ -32,27 +32,22 @@ struct misses {
 
 struct kaldi_join {
     const struct kaldi_set *set;
-    const struct index_store *keep;
+    struct prepared prepared; /* the index */
+    char *source;             /* the names of the joined files; owned */
     struct kaldi_segments segments;
     bool has_segments;
     const struct index *base;          /* whose rows are the utterances */
     const struct kaldi_table *speaker; /* utt2spk, or NULL */
     enum level level[INDEX_COLUMNS];
     int place[INDEX_COLUMNS]; /* of a column among the numbers */
-    unsigned columns;         /* numbers of a row */
 
     /* While rows are joined: */
-    bool begun;
     uint64_t at; /* the next row of the base */
     bool begun_rows;
     struct misses miss[INDEX_COLUMNS];
     struct text notes;
     unsigned reported;
     struct kaldi_in in; /* on the text of speaker */
-
-    struct index_builder *builder;
-    struct kept_index kept;
-    struct index index;
 };
 
 /* ---- making ---- */
@@ -70,73 +65,22 @@ static const struct index *base_index(const struct kaldi_join *join)
     static const char *const names[] = {"feats", "wav", "text"};
 
     if (join->speaker)
-        return &join->speaker->index;
+        return &join->speaker->prepared.index;
     if (join->has_segments)
         return &join->segments.index;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const struct kaldi_table *table = table_called(join, names[i]);
 
         if (table)
-            return &table->index;
+            return &table->prepared.index;
     }
-    return &join->set->column[0].table->index;
+    return &join->set->column[0].table->prepared.index;
 }
 
 /* Is the audio of a column cut by the segments? */
 static bool is_cut(const struct kaldi_join *join, unsigned column)
 {
     return join->has_segments && join->set->column[column].table->type == KALDI_WAVE;
-}
-
-int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
-                   struct blob *segments, struct kaldi_join **ret)
-{
-    struct kaldi_join *join = calloc(1, sizeof(*join));
-
-    if (!join) {
-        blob_free(segments);
-        return -ENOMEM;
-    }
-    *ret = join;
-    join->set = set;
-    join->keep = keep;
-    join->has_segments = segments;
-    if (segments && kaldi_segments_init(&join->segments, segments) < 0)
-        return -ENOMEM;
-    join->speaker = table_called(join, "utt2spk");
-    join->base = base_index(join);
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        unsigned numbers = is_cut(join, i) ? 4 : 1;
-
-        if (join->columns + numbers > INDEX_COLUMNS)
-            return -E2BIG;
-        join->place[i] = (int)join->columns;
-        join->columns += numbers;
-        set->column[i].join = join->place[i];
-        set->column[i].is_cut = numbers > 1;
-    }
-    return 0;
-}
-
-void kaldi_join_free(struct kaldi_join *join)
-{
-    if (!join)
-        return;
-    for (unsigned i = 0; i < INDEX_COLUMNS; i++) {
-        text_release(&join->miss[i].missing_keys);
-        free(join->miss[i].used);
-    }
-    kaldi_in_release(&join->in);
-    text_release(&join->notes);
-    kaldi_segments_release(&join->segments);
-    index_builder_free(join->builder);
-    kept_index_release(&join->kept);
-    free(join);
-}
-
-const struct index *kaldi_join_index(const struct kaldi_join *join)
-{
-    return &join->index;
 }
 
 /* ---- what texts say ---- */
@@ -206,13 +150,13 @@ static bool find_row(const struct kaldi_table *table, enum level level, const st
     const char *name = u->speaker;
 
     if (level == BY_UTTERANCE)
-        return index_find(&table->index, u->key, u->len, ret);
+        return index_find(&table->prepared.index, u->key, u->len, ret);
     if (level == BY_RECORDING) {
         if (u->segment_wrong)
             return false;
         name = u->segment.recording;
     }
-    return *name && index_find(&table->index, name, strlen(name), ret);
+    return *name && index_find(&table->prepared.index, name, strlen(name), ret);
 }
 
 /* The level by which Kaldi's tables of that name are keyed. */
@@ -308,63 +252,28 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
             note_missing(&join->miss[i], u);
         complete = complete && has;
     }
-    return complete ? index_add(join->builder, u->key, u->len, number) : 0;
+    return complete ? index_add(join->prepared.builder, u->key, u->len, number) : 0;
 }
 
 /* ---- joining ---- */
 
-static int join_identity(const struct kaldi_join *join, char **ret)
+static int join_identity(void *impl, struct text *ret)
 {
-    AUTO_TEXT struct text t = {0};
+    const struct kaldi_join *join = impl;
 
-    text_add(&t, "kaldi join %d", VERSION);
-    for (unsigned i = 0; i <= join->set->n_columns; i++) {
-        bool segments = i == join->set->n_columns;
-        const struct kaldi_table *table = segments ? NULL : join->set->column[i].table;
-        AUTO_FREE char *identity = NULL;
-        int r = 0;
+    text_add(ret, "kaldi join %d", VERSION);
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        const struct kaldi_table *table = join->set->column[i].table;
 
-        if (table)
-            r = kaldi_table_identity(table, &identity);
-        else if (join->has_segments)
-            r = blob_identity(join->segments.blob, &identity);
-        if (r < 0)
-            return r;
-        text_add(&t, ";%s=%s", table ? table->name : "segments", identity ? identity : "none");
+        text_add(ret, ";%s=", table->name);
+        kaldi_table_identity(table, ret);
     }
-    return text_finish(&t, ret, NULL);
+    text_add(ret, ";segments=%s", join->has_segments ? "" : "none");
+    return join->has_segments ? prepared_add_identity(ret, join->segments.blob) : 0;
 }
 
-/* The names of the joined files, for messages. */
-static int join_source(const struct kaldi_join *join, char **ret)
+static int begin_rows(struct kaldi_join *join, struct utterance *u)
 {
-    AUTO_TEXT struct text t = {0};
-
-    for (unsigned i = 0; i < join->set->n_columns; i++)
-        text_add(&t, "%s%s", i ? " + " : "", blob_source(join->set->column[i].table->blob));
-    if (join->has_segments)
-        text_add(&t, " + %s", blob_source(join->segments.blob));
-    return text_finish(&t, ret, NULL);
-}
-
-static bool take_kept(struct kaldi_join *join, const char *identity)
-{
-    if (index_store_load(join->keep, "tables", identity, &join->kept) < 0)
-        return false;
-    if (index_open(join->kept.bytes, join->kept.size, &join->index) == 0 &&
-        join->index.shape.columns == join->columns && join->index.shape.has_keys)
-        return true;
-    kept_index_release(&join->kept);
-    index_store_remove(join->keep, "tables", identity);
-    return false;
-}
-
-static int begin_rows(struct kaldi_join *join)
-{
-    AUTO_FREE struct utterance *u = malloc(sizeof(*u));
-
-    if (!u)
-        return -ENOMEM;
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         join->level[i] = find_level(join, i, u);
         if (read_error(join))
@@ -372,24 +281,10 @@ static int begin_rows(struct kaldi_join *join)
     }
     join->begun_rows = true;
     for (unsigned i = 0; i < join->set->n_columns; i++) {
-        join->miss[i].used = calloc(1, join->set->column[i].table->index.rows / 8 + 1);
+        join->miss[i].used = calloc(1, join->set->column[i].table->prepared.index.rows / 8 + 1);
         if (!join->miss[i].used)
             return -ENOMEM;
     }
-    return index_builder_new(&(struct index_shape){.columns = join->columns, .has_keys = true},
-                             &join->builder);
-}
-
-static int begin(struct kaldi_join *join)
-{
-    AUTO_FREE char *identity = NULL;
-    int r = join_identity(join, &identity);
-
-    if (r < 0)
-        return r;
-    join->begun = true;
-    if (take_kept(join, identity))
-        return 1;
     return 0;
 }
 
@@ -399,12 +294,12 @@ static uint64_t add_extra(const struct kaldi_table *table, const struct misses *
 {
     uint64_t n = 0;
 
-    for (uint64_t row = 0; row < table->index.rows; row++) {
+    for (uint64_t row = 0; row < table->prepared.index.rows; row++) {
         char key[KEY_MAX + 1];
 
         if (miss->used[row / 8] & 1u << row % 8 || n++ >= LISTED)
             continue;
-        key[index_key(&table->index, row, (uint8_t *)key)] = '\0';
+        key[index_key(&table->prepared.index, row, (uint8_t *)key)] = '\0';
         text_add(t, n > 1 ? ", " : "");
         text_add_json(t, key);
     }
@@ -464,45 +359,6 @@ static int sources_check(const struct kaldi_join *join)
     return r == 0 && join->has_segments ? blob_check(join->segments.blob) : r;
 }
 
-static int finish(struct kaldi_join *join)
-{
-    struct iovec pieces[INDEX_PIECES];
-    AUTO_FREE char *identity = NULL, *source = NULL;
-    AUTO_TEXT struct text about = {0};
-    struct index kept;
-    int r;
-
-    text_add(&about, "\"missing\": {");
-    describe_missing(join, &about);
-    text_add(&about, "}%c\"extra\": {", '\0');
-    describe_extra(join, &about);
-    text_add(&about, "}%c\"segments_left_out\": %u%c%s", '\0', join->reported, '\0',
-             join->notes.data ? join->notes.data : "");
-    if (join->reported > SEGMENTS_REPORTED)
-        text_add(&about, "\nand %u more segments", join->reported - SEGMENTS_REPORTED);
-    if (about.failed || texts_failed(join))
-        return -ENOMEM;
-    r = sources_check(join);
-    if (r == 0)
-        r = index_finish(join->builder, NULL, NULL, NULL, &join->index);
-    if (r == 0)
-        r = index_bytes(join->builder, about.data, about.len + 1, &join->index, pieces);
-    if (r == 0)
-        r = join_identity(join, &identity);
-    if (r == 0)
-        r = join_source(join, &source);
-    if (r < 0 || !join->index.rows)
-        return r;
-    r = index_store_save(join->keep, "tables", identity, source, pieces, INDEX_PIECES, &join->kept,
-                         NULL);
-    if (r == 0 && index_open(join->kept.bytes, join->kept.size, &kept) == 0) {
-        join->index = kept;
-        index_builder_free(join->builder);
-        join->builder = NULL;
-    }
-    return 0; /* not kept: the tables have reported why */
-}
-
 /* Report that there are no samples. Tables without a row for any utterance are the likely
  * reason. */
 static int no_samples(const struct kaldi_join *join, struct diag *d)
@@ -521,25 +377,38 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
                     lacking.data ? lacking.data : "no single table");
 }
 
-int kaldi_join_step(struct kaldi_join *join, struct diag *d)
+static int join_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
-    int64_t until = monotonic_ns() + STEP_NS;
-    AUTO_FREE struct utterance *u = NULL;
-    int r = join->begun ? 0 : begin(join);
+    const struct kaldi_join *join = impl;
 
-    join->in.error = join->segments.in.error = 0; /* the read may succeed now */
-    if (r == 0 && join->has_segments) {
-        r = kaldi_segments_step(&join->segments, until);
-        if (r <= 0)
-            return r;
-        r = 0;
-    }
-    if (r == 0 && !join->begun_rows)
-        r = begin_rows(join);
-    if (r == 0)
-        u = malloc(sizeof(*u));
-    if (r == 0 && !u)
+    text_add(ret, "\"missing\": {");
+    describe_missing(join, ret);
+    text_add(ret, "}%c\"extra\": {", '\0');
+    describe_extra(join, ret);
+    text_add(ret, "}%c\"segments_left_out\": %u%c%s", '\0', join->reported, '\0',
+             join->notes.data ? join->notes.data : "");
+    if (join->reported > SEGMENTS_REPORTED)
+        text_add(ret, "\nand %u more segments", join->reported - SEGMENTS_REPORTED);
+    text_add_bytes(ret, "", 1); /* with its NUL */
+    if (texts_failed(join))
         return -ENOMEM;
+    return index->rows ? 0 : no_samples(join, d);
+}
+
+static int join_step(void *impl, struct diag *d)
+{
+    struct kaldi_join *join = impl;
+    int64_t until = monotonic_ns() + STEP_NS;
+    AUTO_FREE struct utterance *u = malloc(sizeof(*u));
+    int r = u ? 1 : -ENOMEM;
+
+    (void)d;
+    join->in.error = join->segments.in.error = 0; /* the read may succeed now */
+    if (r == 1 && join->has_segments)
+        r = kaldi_segments_step(&join->segments, until);
+    if (r <= 0)
+        return r;
+    r = join->begun_rows ? 0 : begin_rows(join, u);
     for (unsigned i = 1; r == 0 && join->at < join->base->rows; i++) {
         r = join_row(join, u);
         join->at += r == 0;
@@ -547,17 +416,125 @@ int kaldi_join_step(struct kaldi_join *join, struct diag *d)
             return r;
     }
     if (r == 0)
-        r = finish(join);
-    if (r >= 0 && !join->index.rows)
-        return no_samples(join, d);
+        r = sources_check(join);
     return r < 0 ? r : 1;
+}
+
+static int join_take(void *impl, const struct index *index)
+{
+    (void)impl;
+    return index->rows ? 0 : -EBADMSG; /* a join without samples is not kept */
+}
+
+static const struct prepared_ops join_ops = {
+    .identity = join_identity,
+    .take = join_take,
+    .step = join_step,
+    .about = join_about,
+};
+
+int kaldi_join_step(struct kaldi_join *join, struct diag *d)
+{
+    return prepared_step(&join->prepared, d);
+}
+
+/* ---- opening ---- */
+
+/* The names of the joined files, for messages. */
+static int join_source(const struct kaldi_join *join, char **ret)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = 0; i < join->set->n_columns; i++)
+        text_add(&t, "%s%s", i ? " + " : "", blob_source(join->set->column[i].table->blob));
+    if (join->has_segments)
+        text_add(&t, " + %s", blob_source(join->segments.blob));
+    return text_finish(&t, ret, NULL);
+}
+
+/* Give each column its numbers in a row of the index. 0 or -E2BIG. */
+static int place_columns(struct kaldi_join *join)
+{
+    unsigned *columns = &join->prepared.shape.columns;
+
+    for (unsigned i = 0; i < join->set->n_columns; i++) {
+        unsigned numbers = is_cut(join, i) ? 4 : 1;
+
+        if (*columns + numbers > INDEX_COLUMNS)
+            return -E2BIG;
+        join->place[i] = (int)*columns;
+        *columns += numbers;
+        join->set->column[i].join = join->place[i];
+        join->set->column[i].is_cut = numbers > 1;
+    }
+    return 0;
+}
+
+int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
+                   struct blob *segments, struct kaldi_join **ret)
+{
+    struct kaldi_join *join = calloc(1, sizeof(*join));
+    int r = 0;
+
+    if (!join) {
+        blob_free(segments);
+        return -ENOMEM;
+    }
+    join->set = set;
+    join->has_segments = segments;
+    if (segments)
+        r = kaldi_segments_init(&join->segments, segments);
+    if (r == 0)
+        r = join_source(join, &join->source);
+    join->speaker = table_called(join, "utt2spk");
+    join->base = base_index(join);
+    join->prepared = (struct prepared){
+        .ops = &join_ops,
+        .impl = join,
+        .keep = keep,
+        .kind = "tables",
+        .name = blob_name(set->column[0].table->blob),
+        .source = join->source,
+        .shape = {.has_keys = true},
+    };
+    if (r == 0)
+        r = place_columns(join);
+    if (r < 0) {
+        kaldi_join_free(join);
+        return r;
+    }
+    *ret = join;
+    return 0;
+}
+
+void kaldi_join_free(struct kaldi_join *join)
+{
+    if (!join)
+        return;
+    for (unsigned i = 0; i < INDEX_COLUMNS; i++) {
+        text_release(&join->miss[i].missing_keys);
+        free(join->miss[i].used);
+    }
+    kaldi_in_release(&join->in);
+    text_release(&join->notes);
+    kaldi_segments_release(&join->segments);
+    prepared_release(&join->prepared);
+    free(join->source);
+    free(join);
+}
+
+/* ---- the joined rows ---- */
+
+const struct index *kaldi_join_index(const struct kaldi_join *join)
+{
+    return &join->prepared.index;
 }
 
 /* Text number i of those kept with the index; "" if there is none. */
 static const char *about_text(const struct kaldi_join *join, unsigned i)
 {
-    const char *at = (const char *)join->index.about;
-    size_t left = join->index.about_len;
+    const char *at = (const char *)join->prepared.index.about;
+    size_t left = join->prepared.index.about_len;
 
     for (;; i--) {
         const char *end = left ? memchr(at, '\0', left) : NULL;

@@ -17,8 +17,7 @@ int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
                    struct blob *segments, struct kaldi_join **ret);
 void kaldi_join_free(struct kaldi_join *join); /* takes NULL */
 
-/* Join the tables a step further; all must be ready. 1: done, 0: not yet, or -errno with the reason
- * in d. */
+/* Join the tables a step further; all must be ready. As prepared_step(). */
 int kaldi_join_step(struct kaldi_join *join, struct diag *d);
 
 /* The samples: their keys, and for each column the number of its row. For audio cut by segments

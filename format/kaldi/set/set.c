@@ -49,7 +49,7 @@ static int set_finish(struct dataset *ds)
     struct kaldi_set *set = ds->impl;
     AUTO_TEXT struct text notes = {0};
 
-    set->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->index;
+    set->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->prepared.index;
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_column *c = &set->column[i];
         const struct kaldi_totals *t = &c->table->totals;
@@ -257,7 +257,8 @@ static const struct blob *table_blob(const void *table)
 
 static uint64_t table_seen(const void *table)
 {
-    return atomic_load_explicit(&((const struct kaldi_table *)table)->seen, memory_order_relaxed);
+    return atomic_load_explicit(&((const struct kaldi_table *)table)->prepared.seen,
+                                memory_order_relaxed);
 }
 
 static void table_drop(void *table)

@@ -49,12 +49,14 @@ int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d)
     struct kaldi_table *table = pass->table;
     int64_t until = monotonic_ns() + STEP_NS;
 
+    if (pass->ended && !pass->n_ahead)
+        return 1;
     pass->in.error = pass->object.error = 0; /* the read may succeed now */
     for (unsigned i = 1;; i++) {
         int r =
             table->kind == KALDI_ARCHIVE ? kaldi_archive_row(pass, d) : kaldi_script_row(pass, d);
 
-        atomic_store_explicit(&table->seen, min_u64(pass->at, table->blob->size),
+        atomic_store_explicit(&table->prepared.seen, min_u64(pass->at, table->blob->size),
                               memory_order_relaxed);
         if (r == -EAGAIN)
             return 0;

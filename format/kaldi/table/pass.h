@@ -9,7 +9,7 @@ struct kaldi_pass;
 int kaldi_pass_new(struct kaldi_table *table, struct kaldi_pass **ret); /* 0 or -ENOMEM */
 void kaldi_pass_free(struct kaldi_pass *pass);                          /* takes NULL */
 
-/* Go a piece further. 1: finished; the rows are in table->builder, and table->file, totals and
+/* Go a piece further. 1: finished; the rows are in the builder, and table->file, totals and
  * notes are filled in. 0: not yet; -errno with the reason in d. */
 int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d);
 

@@ -68,7 +68,7 @@ static int add_row(struct kaldi_pass *pass, const uint8_t *key, size_t len,
     if (pass->table->sorted)
         check_order(pass, key, len);
     pass->rows++;
-    return index_add(pass->table->builder, key, len, number);
+    return index_add(pass->table->prepared.builder, key, len, number);
 }
 
 int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason)

@@ -213,7 +213,7 @@ static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, cons
 /* The file is missing, or the command failed: the next mount may succeed. */
 static int missing_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
 {
-    pass->table->may_differ = true;
+    pass->table->prepared.may_differ = true;
     return bad_line(pass, line, what);
 }
 

@@ -1,19 +1,12 @@
 /* A Kaldi table: rows, each a key and an object, in an archive or named by an scp file.
  *
- *     new -> ready an earlier mount kept the index
- *     new -> indexing no index was kept
- *     indexing -> ready the pass has finished; the index is kept, or stays in memory
- *     any      -> failed    for good
- *
  * One thread prepares it step by step; once ready it is constant, and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_TABLE_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_TABLE_H
 
-#include <stdatomic.h>
-
 #include "base/text.h"
 #include "format/core/format.h"
-#include "format/core/index.h"
+#include "format/core/prepared.h"
 #include "format/kaldi/object/object.h"
 
 enum kaldi_table_kind { KALDI_ARCHIVE, KALDI_SCRIPT };
@@ -67,15 +60,13 @@ struct kaldi_table {
     struct blob *blob; /* owned */
     enum kaldi_table_kind kind;
     enum kaldi_type type;
-    const struct index_store *keep;
     const struct opener *opener;
     enum kaldi_type asked; /* for objects that do not state their type */
     bool permissive;       /* leave out rows that cannot be read */
-    bool may_differ;       /* a file was missing or a command failed: the next mount tries again */
     bool sorted;           /* the user says that the keys are */
 
     /* Once it is ready: */
-    struct index index;
+    struct prepared prepared; /* the index */
     struct kaldi_totals totals;
     struct kaldi_file *file; /* [n_files]; [0] is the table's own */
     size_t n_files;
@@ -83,12 +74,7 @@ struct kaldi_table {
 
     /* Private: */
     struct kaldi_pass *pass;
-    struct index_builder *builder; /* owned; stays if the index could not be kept */
-    struct kept_index kept;
-    bool is_ready;
-    int failed;
-    struct diag reason;
-    _Atomic uint64_t seen; /* bytes; any thread may read it */
+    unsigned renamed; /* rows */
 };
 
 /* Takes ownership of blob, also on error. Finds out the type from the first objects. 0; -EBADMSG or
@@ -97,19 +83,20 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d);
 void kaldi_table_free(struct kaldi_table *table); /* takes NULL */
 
-/* Prepare the table a step further. 1: ready, 0: not yet, or -errno with the reason in d, and the
- * same from every later call. -EREMOTEIO and -EINTR say nothing about the files: the next call goes
- * on. */
-int kaldi_table_prepare(struct kaldi_table *table, struct diag *d);
+/* Prepare the table a step further. As prepared_step(). */
+static inline int kaldi_table_prepare(struct kaldi_table *table, struct diag *d)
+{
+    return prepared_step(&table->prepared, d);
+}
 
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret);
 
 /* Fill d with the reason why a bad row cannot be read; returns -EBADMSG. */
 int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag *d);
 
-/* A text that identifies the rows: if they may differ, so does the text. Names data derived from
- * them. The caller frees it. */
-int kaldi_table_identity(const struct kaldi_table *table, char **ret);
+/* Add a text that identifies the rows: if they may differ, so does the text. Names data derived
+ * from them. The table must be ready. */
+void kaldi_table_identity(const struct kaldi_table *table, struct text *t);
 
 /* ---- finding out the type (format/kaldi/table/sniff.c) ---- */
 

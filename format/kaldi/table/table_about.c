@@ -191,8 +191,7 @@ int kaldi_take_about(struct kaldi_table *table, const struct index *index)
     const char *notes;
     int r;
 
-    if (index->shape.columns != KALDI_COLUMNS || !index->shape.has_keys ||
-        get_u64(&g) != table->type)
+    if (get_u64(&g) != table->type)
         return -EBADMSG;
     get_totals(&g, &table->totals);
     notes = get_string(&g, &len);
@@ -206,7 +205,7 @@ int kaldi_take_about(struct kaldi_table *table, const struct index *index)
 
 int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag *d)
 {
-    struct get g = {table->index.about, table->index.about_len, false};
+    struct get g = {table->prepared.index.about, table->prepared.index.about_len, false};
     struct kaldi_totals totals;
     uint64_t n;
     size_t len;

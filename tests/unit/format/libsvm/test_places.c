@@ -60,11 +60,13 @@ static void rows_release(struct rows *rows)
 static void build(const struct rows *rows, struct index_builder **ret_builder, struct index *ret)
 {
     struct places places = {0};
+    uint64_t end[INDEX_COLUMNS];
 
     assert_int_equal(index_builder_new(&places_shape, ret_builder), 0);
     for (uint64_t i = 0; i < rows->n; i++)
         assert_int_equal(places_add(&places, *ret_builder, &rows->place[i], rows->lines[i]), 0);
-    assert_int_equal(places_finish(&places, *ret_builder, ret), 0);
+    places_end(&places, end);
+    assert_int_equal(index_finish(*ret_builder, end, NULL, NULL, ret), 0);
 }
 
 /* The number of rows that start before an offset, by counting. */

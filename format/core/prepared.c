@@ -1,0 +1,158 @@
+#include "format/core/prepared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool comes_again(int r)
+{
+    return r == -EREMOTEIO || r == -EINTR;
+}
+
+void prepared_release(struct prepared *p)
+{
+    index_builder_free(p->builder);
+    kept_index_release(&p->kept);
+    free(p->identity);
+    p->builder = NULL;
+    p->identity = NULL;
+}
+
+static bool has_shape(const struct index *index, const struct index_shape *shape)
+{
+    return index->shape.columns == shape->columns && index->shape.rising == shape->rising &&
+           index->shape.has_keys == shape->has_keys;
+}
+
+/* Load the index that an earlier mount kept. 1: loaded, 0: none is left, or -errno: not known. */
+static int load(struct prepared *p)
+{
+    int r;
+
+    if (index_store_load(p->keep, p->kind, p->identity, &p->kept) < 0)
+        return 0;
+    r = index_open(p->kept.bytes, p->kept.size, &p->index);
+    if (r == 0 && !has_shape(&p->index, &p->shape))
+        r = -EBADMSG;
+    if (r == 0 && p->ops->take)
+        r = p->ops->take(p->impl, &p->index);
+    if (r == 0)
+        return 1;
+    kept_index_release(&p->kept);
+    if (comes_again(r))
+        return r;
+    index_store_remove(p->keep, p->kind, p->identity);
+    return 0;
+}
+
+static int identify(struct prepared *p)
+{
+    AUTO_TEXT struct text t = {0};
+    int r = p->ops->identity(p->impl, &t);
+
+    return r == 0 ? text_finish(&t, &p->identity, NULL) : r;
+}
+
+/* Load the index, or begin to make it. 1: loaded, 0: begun, or -errno. */
+static int begin(struct prepared *p)
+{
+    int r = p->identity ? 0 : identify(p);
+
+    if (r == 0)
+        r = load(p);
+    if (r)
+        return r;
+    p->state = PREPARED_MAKING;
+    r = index_builder_new(&p->shape, &p->builder);
+    return r == 0 && p->ops->begin ? p->ops->begin(p->impl) : r;
+}
+
+/* Use the index as it was kept, because it takes less memory than the builder. If it cannot be
+ * kept, that is no error: the next mount makes it again. */
+static void keep(struct prepared *p, const struct iovec pieces[static INDEX_PIECES])
+{
+    AUTO_TEXT struct text t = {0};
+    struct diag reason = DIAG_INIT;
+    struct index kept;
+    int r = index_store_save(p->keep, p->kind, p->identity, p->source, pieces, INDEX_PIECES,
+                             &p->kept, &reason);
+
+    if (r < 0 && p->ops->not_kept) {
+        text_add(&t, "%s: the index cannot be kept, so the next mount makes it again: %s", p->name,
+                 diag_text(&reason, r));
+        p->ops->not_kept(p->impl, t.failed ? strerror(ENOMEM) : t.data);
+    }
+    if (r == 0 && index_open(p->kept.bytes, p->kept.size, &kept) == 0) {
+        p->index = kept;
+        index_builder_free(p->builder);
+        p->builder = NULL;
+    }
+}
+
+/* The rows are complete. */
+static int finish(struct prepared *p)
+{
+    struct iovec pieces[INDEX_PIECES];
+    AUTO_TEXT struct text about = {0};
+    int r = index_finish(p->builder, p->end, p->ops->renamed, p->impl, &p->index);
+
+    if (r == 0 && p->ops->about)
+        r = p->ops->about(p->impl, &p->index, &about, &p->reason);
+    if (r == 0)
+        r = about.failed ? -ENOMEM
+                         : index_bytes(p->builder, about.data, about.len, &p->index, pieces);
+    if (r == 0 && !p->may_differ)
+        keep(p, pieces);
+    return r;
+}
+
+static int go_on(struct prepared *p)
+{
+    int r = p->state == PREPARED_NEW ? begin(p) : 0;
+
+    if (r == 0) {
+        r = p->ops->step(p->impl, &p->reason);
+        if (r == 1) {
+            r = finish(p);
+            r = r < 0 ? r : 1;
+        }
+    }
+    if (r == 1) {
+        p->state = PREPARED_READY;
+        atomic_store_explicit(&p->seen, p->size, memory_order_relaxed);
+    }
+    return r;
+}
+
+int prepared_step(struct prepared *p, struct diag *d)
+{
+    int r;
+
+    if (p->state == PREPARED_READY)
+        return 1;
+    r = p->failed ? p->failed : go_on(p);
+    if (comes_again(r)) {
+        diag_set(d, r, "%s", diag_text(&p->reason, r));
+        p->reason.set = false;
+        return r;
+    }
+    if (r < 0) {
+        p->failed = r;
+        if (r == -ESTALE)
+            p->reason.set = false; /* faults found in a file that changes say little */
+        diag_set(&p->reason, r, "%s: cannot be indexed: %s", p->name,
+                 r == -ESTALE ? "the file was changed meanwhile; mount again" : strerror(-r));
+        return diag_set(d, r, "%s", p->reason.text);
+    }
+    return r;
+}
+
+int prepared_add_identity(struct text *t, const struct blob *blob)
+{
+    AUTO_FREE char *identity = NULL;
+    int r = blob_identity(blob, &identity);
+
+    if (r == 0)
+        text_add(t, " %s", identity);
+    return r;
+}

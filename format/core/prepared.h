@@ -1,0 +1,85 @@
+/* A prepared index: one that takes a pass over its source to make, and is kept for the next mount.
+ *
+ *     NEW    -> READY   an earlier mount kept the index, and the format takes it
+ *     NEW    -> MAKING  none was kept; or it is damaged, or of something that has changed, and is
+ *                       removed
+ *     MAKING -> READY   the pass has finished; the index is kept, or stays in memory
+ *     any    -> FAILED  for good
+ *
+ * A format embeds a `struct prepared`, fills in its first part and a table of functions, and calls
+ * prepared_step() until it is ready: in prepare() of its dataset_ops or its shard_ops. One thread
+ * prepares; once it is ready, it is constant, and any thread may read it. */
+#ifndef EPOCHFS_FORMAT_CORE_PREPARED_H
+#define EPOCHFS_FORMAT_CORE_PREPARED_H
+
+#include <stdatomic.h>
+
+#include "base/blob.h"
+#include "base/diag.h"
+#include "base/index_store.h"
+#include "base/text.h"
+#include "format/core/index.h"
+
+/* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), take() and step() say
+ * nothing about the source: they are called again. Any other error is for good. */
+struct prepared_ops {
+    /* Add a text that differs wherever the index may differ: it has the name of the format, a
+     * version, how the sources are read, and their identities. 0 or -errno. */
+    int (*identity)(void *impl, struct text *ret);
+    /* Take what a kept index says: it has the shape that was asked for, but its numbers and its
+     * `about` are hostile. 0; or -errno with nothing taken: it is damaged, or its sources have
+     * changed. NULL: there is nothing to take. */
+    int (*take)(void *impl, const struct index *index);
+    /* No index was kept: begin the pass. 0 or -errno. NULL: nothing to do. */
+    int (*begin)(void *impl);
+    /* Go on with the pass for a moment, and add the rows to builder. 1: the rows are complete, and
+     * the sources were not changed meanwhile; 0: not yet; or -errno with the reason in d. */
+    int (*step)(void *impl, struct diag *d);
+    /* A row repeats the key of row first. NULL: ignored. */
+    void (*renamed)(void *impl, uint64_t row, uint64_t first);
+    /* The pass has finished: release it, and add what is kept besides the rows to ret. 0 or -errno
+     * with the reason in d. NULL: nothing to do. */
+    int (*about)(void *impl, const struct index *index, struct text *ret, struct diag *d);
+    /* The index stays in memory, and text says why. NULL: ignored. */
+    void (*not_kept)(void *impl, const char *text);
+};
+
+struct prepared {
+    /* Set by the owner, then constant: */
+    const struct prepared_ops *ops;
+    void *impl;                     /* the owner */
+    const struct index_store *keep; /* not owned, nor are the texts */
+    const char *kind;               /* of indexes in the store: "rows" */
+    const char *name;               /* of the source, in messages */
+    const char *source;             /* for people who look at the store */
+    uint64_t size;                  /* bytes that the pass goes through */
+    struct index_shape shape;
+
+    /* step() works with these: */
+    struct index_builder *builder;
+    uint64_t end[INDEX_COLUMNS]; /* it sets the numbers of rising columns after the last row, */
+    bool may_differ;             /* that the next mount may find more, so this index is not kept, */
+    _Atomic uint64_t seen; /* and the bytes that it has gone through; any thread may read it */
+
+    /* Once it is ready: */
+    struct index index;
+    char *identity;
+
+    /* Private: */
+    struct kept_index kept; /* the index's bytes; or builder has them */
+    enum { PREPARED_NEW, PREPARED_MAKING, PREPARED_READY } state;
+    int failed; /* -errno */
+    struct diag reason;
+};
+
+/* Prepare it a step further. 1: ready, 0: not yet, or -errno with the reason in d, and the same
+ * from every later call. After -EREMOTEIO and -EINTR the next call goes on. */
+int prepared_step(struct prepared *p, struct diag *d);
+
+/* Takes a zeroed one. */
+void prepared_release(struct prepared *p);
+
+/* For identity(): add a space and the identity of a file. 0 or -ENOMEM. */
+int prepared_add_identity(struct text *t, const struct blob *blob);
+
+#endif
