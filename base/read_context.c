@@ -230,7 +230,7 @@ static int sync_wait_end(struct sync_wait *w, struct read_context *rc, struct di
 
     lock_take(&w->lock);
     while (!w->over && !cancelled) {
-        cancelled = asks && rc->cancelled(rc->ctx);
+        cancelled = read_cancelled(rc);
         if (!cancelled)
             clock_wait(&real_clock, &w->lock, &w->changed,
                        asks ? monotonic_ns() + LOOK_NS : CLOCK_NEVER);

@@ -1,6 +1,6 @@
 /* The context of a read: it goes down with the call, from the code that needs bytes to the blobs.
- * It says whether the read waits for bytes that are not on this machine yet, and when such a wait
- * must end; and it collects which ranges are missing.
+ * It says whether the read waits for bytes that are not on this machine yet, and when the call must
+ * end; and it collects which ranges are missing.
  *
  * A thread that serves requests must not wait for a network. Its read context collects: a read of
  * missing bytes then notes them there and fails with -EAGAIN; code that reads in a loop goes on and
@@ -42,7 +42,7 @@ struct read_context {
     bool collects;                /* false: reads wait */
     bool uses;                    /* reads are noted for missing_use() */
     bool again;                   /* these reads were tried before, and are counted already */
-    bool (*cancelled)(void *ctx); /* must a read that waits give up, with -EINTR? NULL: never */
+    bool (*cancelled)(void *ctx); /* must the call end, with -EINTR? NULL: never. Any thread */
     void *ctx;
     struct lock lock;
     /* Guarded by lock: */
@@ -56,6 +56,12 @@ struct read_context {
 
 void read_context_init(struct read_context *ret, bool collects);
 void read_context_release(struct read_context *rc);
+
+/* Must a call that waits, or takes long, give up with -EINTR? */
+static inline bool read_cancelled(const struct read_context *rc)
+{
+    return rc && rc->cancelled && rc->cancelled(rc->ctx);
+}
 
 /* Note a range. -EAGAIN, for the read to return; or -ENOMEM. When missing_full(), nothing more is
  * noted: the caller reads again anyway. A range that overlaps another one of its blob, or is at

@@ -184,7 +184,7 @@ static bool stream(struct read_context *rc, struct layout *l, struct streamed *s
     while (s->at < to) {
         size_t n = (size_t)min_u64(to - s->at, LAYOUT_STREAM_BYTES);
 
-        if (l->host && l->host->cancelled && l->host->cancelled(l->host)) {
+        if (read_cancelled(rc)) {
             s->all = -EINTR;
             return false;
         }

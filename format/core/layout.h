@@ -32,12 +32,11 @@ struct layout_sum {
     uint32_t sum;  /* of these */
 };
 
-/* What the caller that reads bytes provides: a memory for checksums that outlasts a request, and a
- * way to cancel. Any member may be NULL. */
+/* What the caller that reads bytes provides: a memory for checksums that outlasts a request.
+ * Any member may be NULL. */
 struct layout_host {
     bool (*recall)(const struct layout_host *host, unsigned slot, struct layout_sum *ret);
     void (*remember)(const struct layout_host *host, unsigned slot, const struct layout_sum *sum);
-    bool (*cancelled)(const struct layout_host *host);
 };
 
 struct layout {
@@ -74,7 +73,7 @@ int layout_add_field(struct layout *l, const struct field *f);
 int layout_add_stored(struct layout *l, const struct field *f);
 
 /* Write bytes [off, off + len) of the file, inside its size. 0, or -errno with the reason in d: an
- * error of the blobs, -ENOMEM, or -EINTR: the host cancelled. */
+ * error of the blobs, -ENOMEM, or -EINTR: cancelled. */
 int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t len, uint8_t *dst,
                 struct diag *d);
 

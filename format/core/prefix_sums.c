@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/read_context.h"
 
 #define FEW        32    /* samples of a selection too small for a table */
 #define EACH_MOST  65536 /* samples of a selection that has each in its table */
@@ -42,8 +43,7 @@ static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pa
     for (uint64_t place = from; place < to;) {
         size_t n = (size_t)min_u64(BLOCK, to - place);
 
-        if (place % LOOK_EVERY < BLOCK && place != from && s->sel->cancelled &&
-            s->sel->cancelled(s->sel))
+        if (place % LOOK_EVERY < BLOCK && place != from && read_cancelled(s->sel->rc))
             return -EINTR;
         s->sel->samples(s->sel, place, n, samples);
         for (size_t i = 0; i < n; i++, place++) {
@@ -99,7 +99,7 @@ static bool is_cancelled(void *ctx)
 {
     const struct sums *s = ctx;
 
-    return s->sel->cancelled && s->sel->cancelled(s->sel);
+    return read_cancelled(s->sel->rc);
 }
 
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,

@@ -9,6 +9,8 @@
 
 #include "base/diag.h"
 
+struct read_context;
+
 struct selection {
     uint64_t count;
     bool single;   /* a file of one sample: its arrays have no batch axis */
@@ -21,8 +23,8 @@ struct selection {
     const char *file;    /* the file that shows it: absolute, without the suffix; NULL: unknown */
     struct diag *reason; /* why its form is unknown; may be NULL */
 
-    /* Must a long walk over the samples end? NULL: never. */
-    bool (*cancelled)(const struct selection *sel);
+    /* Says when a long walk over the samples must end. NULL: never. */
+    struct read_context *rc;
 
     /* Write the sample numbers at places first .. first + n - 1, below count. Any thread after the
      * first call, which may store state. */

@@ -34,7 +34,7 @@ static struct memo_key key_of(const struct libsvm_view *v, uint64_t what, uint64
 
 static bool is_cancelled(const struct libsvm_view *v)
 {
-    return v->sel->cancelled && v->sel->cancelled(v->sel);
+    return read_cancelled(v->sel->rc);
 }
 
 /* ---- sums ---- */

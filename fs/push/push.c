@@ -83,7 +83,6 @@ static bool push_ends(void *ctx)
 static int try_piece(struct push *push, const struct push_file *file, uint64_t off, size_t len,
                      uint8_t *buffer, bool again)
 {
-    const struct view_cancel cancel = {.ends = push_ends, .ctx = push};
     const struct push_setup *s = &push->setup;
     const struct stage_options *stage = s->options;
     struct read_context rc;
@@ -94,7 +93,9 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
     read_context_init(&rc, s->stage != NULL);
     rc.uses = stage->keep == STAGE_ONCE;
     rc.again = again;
-    r = view_read(&rc, s->view, &file->node, off, len, buffer, &n, &cancel, NULL);
+    rc.cancelled = push_ends;
+    rc.ctx = push;
+    r = view_read(&rc, s->view, &file->node, off, len, buffer, &n, NULL);
     uses = r == 0 && rc.uses && active_plans_push_uses(s->active_plans, file, off, len);
     missing_use(&rc, uses ? MISSING_USED : MISSING_UNUSED);
     /* Nothing that its reader has used meanwhile is fetched again for a push. */
@@ -180,9 +181,14 @@ static int make_known(struct push *push, const struct node *node)
 /* How much of the file to store: of a marked file, all but the last page. */
 static int stored_size(struct push *push, const struct push_file *file, uint64_t *ret)
 {
-    const struct view_cancel cancel = {.ends = push_ends, .ctx = push};
-    int r = view_size(push->setup.view, &file->node, &cancel, ret, NULL);
+    struct read_context rc;
+    int r;
 
+    read_context_init(&rc, false);
+    rc.cancelled = push_ends;
+    rc.ctx = push;
+    r = view_size(&rc, push->setup.view, &file->node, ret, NULL);
+    read_context_release(&rc);
     if (r == 0 && file->is_marked)
         *ret = *ret ? (*ret - 1) / PAGE * PAGE : 0;
     return r;

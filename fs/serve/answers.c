@@ -19,13 +19,12 @@
 
 /* How long a request may take, and what it has found missing. */
 struct deadline {
-    struct view_cancel view;
     struct server *server;
     fuse_req_t req;
     int64_t until; /* monotonic_ns() */
     bool spent;
-    struct read_context *rc; /* collects missing ranges; NULL: all bytes are on this machine */
-    enum missing_used used;  /* how the bytes returned to the reader were used */
+    struct read_context rc; /* ends with the deadline; with a stage it collects missing ranges */
+    enum missing_used used; /* how the bytes returned to the reader were used */
 };
 
 static bool deadline_ends(void *ctx)
@@ -38,10 +37,16 @@ static bool deadline_ends(void *ctx)
     return deadline->spent;
 }
 
-static void deadline_init(struct deadline *ret, struct server *s, fuse_req_t req, int64_t until)
+static void deadline_init(struct deadline *ret, struct server *s, fuse_req_t req,
+                          const struct call *call, int64_t until)
 {
     *ret = (struct deadline){.server = s, .req = req, .until = until};
-    ret->view = (struct view_cancel){.ends = deadline_ends, .ctx = ret};
+    read_context_init(&ret->rc, s->setup.stage && call->rounds < ROUNDS_MOST);
+    ret->rc.again = call->rounds > 0;
+    ret->rc.uses = s->setup.stage && call->kind == CALL_READ &&
+                   s->setup.options->source.stage.keep == STAGE_ONCE;
+    ret->rc.cancelled = deadline_ends;
+    ret->rc.ctx = ret;
 }
 
 /* Park a request that ended with r, if it lacked time, bytes or its dataset, item. False: it lacked
@@ -49,8 +54,8 @@ static void deadline_init(struct deadline *ret, struct server *s, fuse_req_t req
 static bool park(struct deadline *deadline, const struct call *call,
                  const struct catalog_item *item, int r)
 {
-    if (r == -EAGAIN && deadline->rc && (deadline->rc->n || !item))
-        slow_wait(deadline->server, deadline->req, call, deadline->rc);
+    if (r == -EAGAIN && deadline->server->setup.stage && (deadline->rc.n || !item))
+        slow_wait(deadline->server, deadline->req, call, &deadline->rc);
     else if (r == -EAGAIN && item)
         slow_park(deadline->server, deadline->req, call, item);
     else if (r == -EINTR && deadline->spent)
@@ -111,7 +116,7 @@ static void answer_lookup(struct server *s, fuse_req_t req, const struct call *c
     if (r == 0 && node.kind == NODE_LIVE)
         r = status_look_new(&s->status, (enum live)node.number, &node.look);
     if (r == 0)
-        r = serve_entry(s, &node, &deadline->view, &entry, &size_reason);
+        r = serve_entry(&deadline->rc, s, &node, &entry, &size_reason);
     if (r == -ENOENT && d.set && parent.item)
         refused_name(s, &parent, call->name, &d);
     else if (r < 0 && d.set)
@@ -146,7 +151,7 @@ static void answer_getattr(struct server *s, fuse_req_t req, const struct call *
     int r = tree_node(s->tree, call->ino, &node);
 
     if (r == 0)
-        r = serve_stat(s, &node, &deadline->view, &st, &d);
+        r = serve_stat(&deadline->rc, s, &node, &st, &d);
     if (r == 0) {
         fuse_reply_attr(req, &st, serve_timeout(&node));
     } else if (!park(deadline, call, NULL, r)) {
@@ -197,12 +202,11 @@ static bool is_last(const struct node *node)
 static void tell_given(struct server *s, const struct node *node, uint64_t off, size_t n,
                        size_t asked)
 {
-    const struct view_cancel none = {0};
     uint64_t size = n < asked ? off + n : UINT64_MAX;
 
     if ((node->kind != NODE_BATCH && node->kind != NODE_SAMPLE) || (!s->needs && !is_last(node)))
         return;
-    if (view_size_is_near(node) && view_size(s->view, node, &none, &size, NULL) < 0)
+    if (view_size_is_near(node) && view_size(READ_WAITS, s->view, node, &size, NULL) < 0)
         return;
     active_plans_given(s->active_plans, node, off, n, size);
 }
@@ -211,7 +215,7 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
 static enum missing_used how_used(const struct deadline *deadline, const struct node *node,
                                   uint64_t off, uint64_t len)
 {
-    if (!deadline->rc || !deadline->rc->uses)
+    if (!deadline->rc.uses)
         return MISSING_UNUSED;
     return (node->kind == NODE_BATCH || node->kind == NODE_SAMPLE) &&
                    active_plans_push_used(deadline->server->active_plans, node, off, len)
@@ -236,7 +240,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     else if (r == 0 && node.kind == NODE_LIVE)
         r = status_read(&s->status, (enum live)node.number, node.look, off, len, buffer, &n);
     else if (r == 0)
-        r = view_read(deadline->rc, s->view, &node, off, len, buffer, &n, &deadline->view, &d);
+        r = view_read(&deadline->rc, s->view, &node, off, len, buffer, &n, &d);
     if (park(deadline, call, NULL, r))
         return;
     if (r < 0) {
@@ -276,7 +280,7 @@ static size_t put_entry(fuse_req_t req, const struct node *node, const char *nam
     if (!plus)
         return fuse_add_direntry(req, buffer, capacity, name, &bare, (off_t)next);
     if (!is_dots && tree_is_open(s->tree, node) && view_size_is_near(node) &&
-        serve_entry(s, node, NULL, &entry, NULL) < 0)
+        serve_entry(READ_WAITS, s, node, &entry, NULL) < 0)
         entry = (struct fuse_entry_param){.attr = bare};
     return fuse_add_direntry_plus(req, buffer, capacity, name, &entry, (off_t)next);
 }
@@ -296,7 +300,7 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
 
         r = list_entry(s, &folder, index, &node, name);
         if (r == 0)
-            r = refused_in_list(s, &node, used > 0, &deadline->view);
+            r = refused_in_list(&deadline->rc, s, &node, used > 0);
         if (r < 0)
             break;
         if (r > 0) { /* leave this one out */
@@ -320,15 +324,15 @@ static void answer_list(struct server *s, fuse_req_t req, const struct call *cal
         fuse_reply_buf(req, buffer, used);
 }
 
-static int find_attribute(struct server *s, const struct node *node, const char *name,
-                          const struct view_cancel *deadline, struct text *ret)
+static int find_attribute(struct read_context *rc, struct server *s, const struct node *node,
+                          const char *name, struct text *ret)
 {
     /* ls asks each file for these; after one EOPNOTSUPP it stops. */
     if (!strncmp(name, "system.", 7) || !strncmp(name, "security.", 9))
         return -EOPNOTSUPP;
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)
         if (!strcmp(name, attribute_names[i]))
-            return view_attribute(s->view, node, (enum attribute)i, deadline, ret);
+            return view_attribute(rc, s->view, node, (enum attribute)i, ret);
     return -ENODATA;
 }
 
@@ -340,7 +344,7 @@ static void answer_getxattr(struct server *s, fuse_req_t req, const struct call 
     int r = tree_node(s->tree, call->ino, &node);
 
     if (r == 0)
-        r = find_attribute(s, &node, call->name, &deadline->view, &t);
+        r = find_attribute(&deadline->rc, s, &node, call->name, &t);
     if (r == 0)
         serve_reply_attribute(req, &t, call->size);
     else if (!park(deadline, call, NULL, r))
@@ -356,22 +360,11 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
         [CALL_LIST_PLUS] = answer_list, [CALL_GETXATTR] = answer_getxattr,
     };
     struct deadline deadline;
-    struct read_context rc;
 
-    deadline_init(&deadline, s, req, until);
-    if (!s->setup.stage) {
-        answers[call->kind](s, req, call, &deadline);
-        return;
-    }
-    read_context_init(&rc, call->rounds < ROUNDS_MOST);
-    rc.again = call->rounds > 0;
-    rc.uses = call->kind == CALL_READ && s->setup.options->source.stage.keep == STAGE_ONCE;
-    rc.cancelled = deadline_ends;
-    rc.ctx = &deadline;
-    deadline.rc = &rc;
+    deadline_init(&deadline, s, req, call, until);
     answers[call->kind](s, req, call, &deadline);
-    missing_use(&rc, deadline.used);
-    read_context_release(&rc);
+    missing_use(&deadline.rc, deadline.used);
+    read_context_release(&deadline.rc);
 }
 
 void serve_failed(struct server *s, fuse_req_t req, const struct call *call, int error,

@@ -99,8 +99,8 @@ static struct timespec time_of(const struct server *s, const struct node *node)
     return latest;
 }
 
-int serve_stat(struct server *s, const struct node *node, const struct view_cancel *deadline,
-               struct stat *ret, struct diag *d)
+int serve_stat(struct read_context *rc, struct server *s, const struct node *node, struct stat *ret,
+               struct diag *d)
 {
     struct timespec time = time_of(s, node);
     uint64_t size = 0;
@@ -113,7 +113,7 @@ int serve_stat(struct server *s, const struct node *node, const struct view_canc
     else if (S_ISLNK(ret->st_mode))
         size = strlen(node->plan->name);
     else if (node->kind != NODE_LIVE)
-        r = view_size(s->view, node, deadline, &size, d);
+        r = view_size(rc, s->view, node, &size, d);
     else if (!(r = status_look_stat(&s->status, (enum live)node->number, node->look, &size,
                                     &time_ns)))
         time = time_of_ns(time_ns);
@@ -130,14 +130,14 @@ double serve_timeout(const struct node *node)
     return node->kind == NODE_LIVE ? 0 : FOREVER;
 }
 
-int serve_entry(struct server *s, const struct node *node, const struct view_cancel *deadline,
+int serve_entry(struct read_context *rc, struct server *s, const struct node *node,
                 struct fuse_entry_param *ret, struct diag *d)
 {
     *ret =
         (struct fuse_entry_param){.ino = node->look ? tree_look_ino(node, node->look) : node->ino,
                                   .attr_timeout = serve_timeout(node),
                                   .entry_timeout = serve_timeout(node)};
-    return serve_stat(s, node, deadline, &ret->attr, d);
+    return serve_stat(rc, s, node, &ret->attr, d);
 }
 
 void serve_reply_attribute(fuse_req_t req, const struct text *t, size_t size)

@@ -155,10 +155,10 @@ mode_t serve_type(const struct node *node);
 /* Seconds that the kernel may keep what it knows of a node. */
 double serve_timeout(const struct node *node);
 
-/* 0, or the error to reply, with the reason in d. deadline: how long it may take. */
-int serve_stat(struct server *s, const struct node *node, const struct view_cancel *deadline,
-               struct stat *ret, struct diag *d);
-int serve_entry(struct server *s, const struct node *node, const struct view_cancel *deadline,
+/* 0, or the error to reply, with the reason in d. rc: how long it may take. */
+int serve_stat(struct read_context *rc, struct server *s, const struct node *node, struct stat *ret,
+               struct diag *d);
+int serve_entry(struct read_context *rc, struct server *s, const struct node *node,
                 struct fuse_entry_param *ret, struct diag *d);
 
 /* The two-step protocol of getxattr and listxattr: size 0 asks for the length. */
@@ -175,8 +175,8 @@ void refused_file(struct server *s, const struct node *node, const struct diag *
 
 /* Is an entry left out of its listing? 1: yes, and status names it; 0: no; or -EINTR. may_end: the
  * listing may be replied as it is, so the deadline counts between entries, too. */
-int refused_in_list(struct server *s, const struct node *node, bool may_end,
-                    const struct view_cancel *deadline);
+int refused_in_list(struct read_context *rc, struct server *s, const struct node *node,
+                    bool may_end);
 
 /* ---- fs/serve/announce.c ---- */
 

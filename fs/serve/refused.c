@@ -1,5 +1,6 @@
 /* What is missing although somebody may look for it: names that are no plans, and files of batches
  * whose samples cannot be one array. Status names the latest. */
+#include "base/read_context.h"
 #include "fs/serve/parts.h"
 
 #include <errno.h>
@@ -38,8 +39,8 @@ void refused_file(struct server *s, const struct node *node, const struct diag *
         status_refused(&s->status, t.data);
 }
 
-int refused_in_list(struct server *s, const struct node *node, bool may_end,
-                    const struct view_cancel *deadline)
+int refused_in_list(struct read_context *rc, struct server *s, const struct node *node,
+                    bool may_end)
 {
     struct diag d = DIAG_INIT;
     int r;
@@ -47,9 +48,9 @@ int refused_in_list(struct server *s, const struct node *node, bool may_end,
     if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
     /* Each walk may be short, and yet all of them together long. */
-    if (may_end && deadline->ends(deadline->ctx))
+    if (may_end && read_cancelled(rc))
         return -EINTR;
-    r = view_is_mixed(s->view, node, deadline, &d);
+    r = view_is_mixed(rc, s->view, node, &d);
     if (r > 0)
         refused_file(s, node, &d);
     return r;

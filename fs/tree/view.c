@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/lock.h"
 #include "base/memo.h"
+#include "base/read_context.h"
 
 #define NOTES           1024
 #define NEAR_SAMPLES    64         /* samples whose sizes are quickly summed up */
@@ -65,7 +66,6 @@ struct view_selection {
     struct selection sel;
     char *file; /* of sel; owned */
     const struct node *node;
-    const struct view_cancel *cancel;
     struct memo *lists;
     struct memo_thing *list; /* uint64_t [sel.count], made when first needed; NULL: none */
     bool has_order;
@@ -150,13 +150,6 @@ static uint64_t preview_count(const struct dataset *ds)
     return min_u64(min_u64(ds->samples, PREVIEW_SAMPLES), cells * cells);
 }
 
-static bool selection_cancelled(const struct selection *sel)
-{
-    const struct view_cancel *cancel = ((const struct view_selection *)sel)->cancel;
-
-    return cancel && cancel->ends && cancel->ends(cancel->ctx);
-}
-
 static void batch_selection(struct selection *sel, const struct node *node)
 {
     const struct plan_entry *entry = node->plan;
@@ -192,12 +185,10 @@ static int name_file(struct view_selection *v, const struct view *view)
     return n < 0 ? -ENOMEM : 0;
 }
 
-static int selection_init(struct view_selection *v, const struct view *view,
-                          const struct node *node, const struct view_cancel *cancel,
-                          struct diag *reason)
+static int selection_init(struct read_context *rc, struct view_selection *v,
+                          const struct view *view, const struct node *node, struct diag *reason)
 {
     v->node = node;
-    v->cancel = cancel;
     v->lists = view->lists;
     v->has_order = false;
     if (node->kind == NODE_SAMPLE)
@@ -217,7 +208,7 @@ static int selection_init(struct view_selection *v, const struct view *view,
         };
     else
         batch_selection(&v->sel, node);
-    v->sel.cancelled = selection_cancelled;
+    v->sel.rc = rc;
     v->sel.reason = reason;
     return node->file && node->file->field && node->file->field->names_file ? name_file(v, view)
                                                                             : 0;
@@ -229,7 +220,6 @@ struct view_host {
     struct layout_host host;
     struct view *view;
     uint64_t ino;
-    const struct view_cancel *cancel;
 };
 
 static struct note *note_place(struct view *view, uint64_t ino, unsigned slot)
@@ -263,21 +253,12 @@ static void host_remember(const struct layout_host *host, unsigned slot,
         *note = (struct note){.ino = h->ino, .slot = slot, .sum = *sum};
 }
 
-static bool host_cancelled(const struct layout_host *host)
-{
-    const struct view_host *h = (const struct view_host *)host;
-
-    return h->cancel && h->cancel->ends && h->cancel->ends(h->cancel->ctx);
-}
-
-static void host_init(struct view_host *h, struct view *view, const struct node *node,
-                      const struct view_cancel *cancel)
+static void host_init(struct view_host *h, struct view *view, const struct node *node)
 {
     *h = (struct view_host){
-        .host = {host_recall, host_remember, host_cancelled},
+        .host = {host_recall, host_remember},
         .view = view,
         .ino = node->ino,
-        .cancel = cancel,
     };
 }
 
@@ -306,8 +287,8 @@ bool view_size_is_near(const struct node *node)
     return (sel.in_order && !node->item->ds->ops->walks) || sel.count <= NEAR_SAMPLES;
 }
 
-int view_size(struct view *view, const struct node *node, const struct view_cancel *cancel,
-              uint64_t *ret, struct diag *d)
+int view_size(struct read_context *rc, struct view *view, const struct node *node, uint64_t *ret,
+              struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
     AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
@@ -323,7 +304,7 @@ int view_size(struct view *view, const struct node *node, const struct view_canc
         *ret = source_of(node)->size;
         return 0;
     }
-    r = selection_init(&v, view, node, cancel, d);
+    r = selection_init(rc, &v, view, node, d);
     layout_init(&l, node->item->ds, &v.sel, NULL);
     if (r == 0)
         r = add_parts(&l, node);
@@ -332,7 +313,7 @@ int view_size(struct view *view, const struct node *node, const struct view_canc
     return r;
 }
 
-int view_is_mixed(struct view *view, const struct node *node, const struct view_cancel *cancel,
+int view_is_mixed(struct read_context *rc, struct view *view, const struct node *node,
                   struct diag *d)
 {
     uint64_t size;
@@ -340,7 +321,7 @@ int view_is_mixed(struct view *view, const struct node *node, const struct view_
 
     if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
-    r = view_size(view, node, cancel, &size, d);
+    r = view_size(rc, view, node, &size, d);
     return r == -EDOM ? 1 : r == -EINTR ? r : 0;
 }
 
@@ -349,7 +330,7 @@ uint64_t view_samples(struct view *view, const struct node *node, uint64_t first
 {
     AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
 
-    if (selection_init(&v, view, node, NULL, NULL) < 0 || first >= v.sel.count)
+    if (selection_init(READ_WAITS, &v, view, node, NULL) < 0 || first >= v.sel.count)
         return 0;
     n = min_u64(n, v.sel.count - first);
     v.sel.samples(&v.sel, first, (size_t)n, ret);
@@ -397,16 +378,15 @@ static int check_sources(const struct node *node, struct diag *d)
 }
 
 static int read_rendered(struct read_context *rc, struct view *view, const struct node *node,
-                         uint64_t off, size_t len, uint8_t *dst, size_t *ret_len,
-                         const struct view_cancel *cancel, struct diag *d)
+                         uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
     AUTO_LAYOUT struct layout l = {0};
     AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
     struct view_host host;
     int r;
 
-    r = selection_init(&v, view, node, cancel, d);
-    host_init(&host, view, node, cancel);
+    r = selection_init(rc, &v, view, node, d);
+    host_init(&host, view, node);
     layout_init(&l, node->item->ds, &v.sel, &host.host);
     if (r == 0)
         r = add_parts(&l, node);
@@ -417,8 +397,7 @@ static int read_rendered(struct read_context *rc, struct view *view, const struc
 }
 
 int view_read(struct read_context *rc, struct view *view, const struct node *node, uint64_t off,
-              size_t len, uint8_t *dst, size_t *ret_len, const struct view_cancel *cancel,
-              struct diag *d)
+              size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
     struct diag first = DIAG_INIT;
     int r, changed;
@@ -428,7 +407,7 @@ int view_read(struct read_context *rc, struct view *view, const struct node *nod
     if (node->kind == NODE_SOURCE)
         r = read_source(rc, node, off, len, dst, ret_len, &first);
     else
-        r = read_rendered(rc, view, node, off, len, dst, ret_len, cancel, &first);
+        r = read_rendered(rc, view, node, off, len, dst, ret_len, &first);
     /* A read that failed because the source has changed is reported as -ESTALE. */
     changed = check_sources(node, d);
     if (changed < 0)
@@ -527,8 +506,8 @@ static int array_form(const struct node *node, const struct selection *sel, stru
     return 0;
 }
 
-int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
-                   const struct view_cancel *cancel, struct text *ret)
+int view_attribute(struct read_context *rc, struct view *view, const struct node *node,
+                   enum attribute attribute, struct text *ret)
 {
     const struct field *f = node->file ? node->file->field : NULL;
     AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
@@ -538,7 +517,7 @@ int view_attribute(struct view *view, const struct node *node, enum attribute at
 
     if (!view_has_attribute(node, attribute))
         return -ENODATA;
-    r = selection_init(&v, view, node, cancel, NULL);
+    r = selection_init(rc, &v, view, node, NULL);
     if (r == 0 && (attribute == ATTRIBUTE_DTYPE || attribute == ATTRIBUTE_SHAPE))
         r = array_form(node, &v.sel, &form);
     if (r < 0)

@@ -16,17 +16,11 @@ struct view;
 int view_new(const char *mountpoint, struct view **ret);
 void view_free(struct view *view);
 
-/* Says when a call must give up, with -EINTR. */
-struct view_cancel {
-    bool (*ends)(void *ctx); /* NULL: never */
-    void *ctx;
-};
-
 /* Bytes of a file's content; not for live texts. 0; -EFBIG: no file can be that large; -EINTR;
  * -ENOMEM; -EBADMSG and others with the reason in d: a sample of the file cannot be read. A file of
  * very many samples may take a walk over all of them, whose result is remembered. */
-int view_size(struct view *view, const struct node *node, const struct view_cancel *cancel,
-              uint64_t *ret, struct diag *d);
+int view_size(struct read_context *rc, struct view *view, const struct node *node, uint64_t *ret,
+              struct diag *d);
 
 /* The samples of a file at places first .. first + n - 1, fewer where it ends. Returns how many. */
 uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
@@ -37,16 +31,15 @@ bool view_size_is_near(const struct node *node);
 
 /* Is it known that the file cannot be made because its samples differ in shape? 1 with the reason
  * in d, 0, or -EINTR. May take the walk of view_size(), for datasets of mixed shapes only. */
-int view_is_mixed(struct view *view, const struct node *node, const struct view_cancel *cancel,
+int view_is_mixed(struct read_context *rc, struct view *view, const struct node *node,
                   struct diag *d);
 
 /* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
  * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
- * sources: may block; or, if the missing ranges of this thread collect, returns -EAGAIN and has
- * noted what the read misses, as far as they have space. */
+ * sources: may block; or, if the read context collects, returns -EAGAIN and has noted there
+ * what the read misses, as far as there is space. */
 int view_read(struct read_context *rc, struct view *view, const struct node *node, uint64_t off,
-              size_t len, uint8_t *dst, size_t *ret_len, const struct view_cancel *cancel,
-              struct diag *d);
+              size_t len, uint8_t *dst, size_t *ret_len, struct diag *d);
 
 /* The extended attributes of samples and batches. */
 enum attribute {
@@ -64,7 +57,7 @@ extern const char *const attribute_names[N_ATTRIBUTES];
 bool view_has_attribute(const struct node *node, enum attribute attribute);
 
 /* The text of an attribute. 0, -ENODATA, -ENOMEM or the error of a field's form. */
-int view_attribute(struct view *view, const struct node *node, enum attribute attribute,
-                   const struct view_cancel *cancel, struct text *ret);
+int view_attribute(struct read_context *rc, struct view *view, const struct node *node,
+                   enum attribute attribute, struct text *ret);
 
 #endif

@@ -53,7 +53,7 @@ static void remember(const struct layout_host *host, unsigned slot, const struct
     notes->sum[slot] = *sum;
 }
 
-static const struct layout_host notes_host = {recall, remember, NULL};
+static const struct layout_host notes_host = {recall, remember};
 
 /* A file that is read from two worlds. */
 struct file {

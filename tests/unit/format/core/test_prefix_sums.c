@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/read_context.h"
 #include "format/core/prefix_sums.h"
 #include "support/random.h"
 #include "support/unit.h"
@@ -13,6 +14,7 @@
 /* A selection, the numbers of its samples, and their sums. */
 struct fixture {
     struct selection sel;
+    struct read_context rc;
     struct memo *memo;
     uint64_t *size;           /* [count] of samples */
     struct sums_pair *before; /* [count + 1] of places */
@@ -37,9 +39,9 @@ static void samples(const struct selection *sel, uint64_t first, size_t n, uint6
         ret[i] = sample_at(sel, first + i);
 }
 
-static bool cancelled(const struct selection *sel)
+static bool cancelled(void *ctx)
 {
-    struct fixture *f = (struct fixture *)(uintptr_t)sel;
+    struct fixture *f = ctx;
 
     return ++f->asked == f->cancel_at;
 }
@@ -84,7 +86,10 @@ static struct fixture *fixture_new(uint64_t count)
     struct fixture *f = calloc(1, sizeof(*f));
     uint64_t rng = RANDOM_SEED + count;
 
-    f->sel = (struct selection){.count = count, .samples = samples, .cancelled = cancelled};
+    f->sel = (struct selection){.count = count, .samples = samples, .rc = &f->rc};
+    read_context_init(&f->rc, false);
+    f->rc.cancelled = cancelled;
+    f->rc.ctx = f;
     f->size = calloc(count + 1, sizeof(*f->size));
     f->before = calloc(count + 1, sizeof(*f->before));
     f->fails = UINT64_MAX;
@@ -100,6 +105,7 @@ static struct fixture *fixture_new(uint64_t count)
 
 static void fixture_free(struct fixture **f)
 {
+    read_context_release(&(*f)->rc);
     memo_free((*f)->memo);
     free((*f)->size);
     free((*f)->before);
@@ -291,7 +297,7 @@ static void test_sums__nobody_cancels__goes_on(void **state)
     AUTO_SUMS struct sums sums = {0};
 
     (void)state;
-    f->sel.cancelled = NULL;
+    f->sel.rc = NULL;
     assert_int_equal(open_sums(f, 1, &sums), 0);
     assert_pair(sums_total(&sums), f->before[EVERY_MOST + 1]);
 }

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/read_context.h"
 #include "format/idx/header.h"
 #include "support/idx_make.h"
 #include "support/render.h"
@@ -580,8 +581,6 @@ struct test_host {
     unsigned recalled, remembered;
     bool known[256];
     struct layout_sum value[256];
-    unsigned cancel_after; /* questions; 0: never */
-    unsigned asked;
 };
 
 static bool test_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
@@ -605,11 +604,10 @@ static void test_remember(const struct layout_host *host, unsigned slot,
     t->value[slot] = *sum;
 }
 
-static bool test_cancelled(const struct layout_host *host)
+static bool at_once(void *ctx)
 {
-    struct test_host *t = (struct test_host *)host;
-
-    return t->cancel_after && ++t->asked >= t->cancel_after;
+    (void)ctx;
+    return true;
 }
 
 static void check_host(const struct dataset *ds, const char *encoder, const char *suffix,
@@ -617,9 +615,10 @@ static void check_host(const struct dataset *ds, const char *encoder, const char
 {
     const struct file_kind *kind = find_file_kind(ds, SCOPE_BATCHES, encoder, suffix);
     const uint64_t all[] = {0, 1, 2, 3, 3};
-    struct test_host t = {.host = {test_recall, test_remember, test_cancelled}};
+    struct test_host t = {.host = {test_recall, test_remember}};
     struct list_selection list;
     struct bytes plain, first, second;
+    struct read_context rc;
 
     assert_non_null(kind);
     list_selection_init(&list, all, 5);
@@ -636,8 +635,11 @@ static void check_host(const struct dataset *ds, const char *encoder, const char
     free(plain.at);
     free(first.at);
     free(second.at);
-    t = (struct test_host){.host = {test_recall, test_remember, test_cancelled}, .cancel_after = 1};
-    assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, &t.host, &first), slots ? -EINTR : 0);
+    t = (struct test_host){.host = {test_recall, test_remember}};
+    read_context_init(&rc, false);
+    rc.cancelled = at_once;
+    assert_int_equal(render(&rc, ds, kind, &list.sel, &t.host, &first), slots ? -EINTR : 0);
+    read_context_release(&rc);
     if (!slots)
         free(first.at);
     assert_int_equal(t.remembered, 0);
