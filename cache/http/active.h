@@ -49,7 +49,6 @@ struct http_loop {
     /* Any thread: */
     atomic_bool poked; /* a request has been stopped or paused */
     /* For the loop's thread and http_loop_free(): */
-    struct http_request *waiting, **waiting_end;
     struct http_active *active;
     unsigned counted; /* active and not paused */
     bool multiplexes; /* the last server takes many requests on one connection, HTTP/2 */

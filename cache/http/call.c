@@ -14,9 +14,7 @@
 #include "cache/http/parts.h"
 
 #define TRIES         4
-#define PAUSE_MS      200
 #define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: the caller waits */
-#define CROWDED_MS    UINT64_C(1000)  /* longest Retry-After obeyed after too many at once */
 
 /* Requests of one caller that are under way. */
 struct round {
@@ -43,15 +41,16 @@ static void round_done(struct round *round)
 {
     LOCK_SCOPE(&round->lock);
 
-    if (--round->pending == 0)
-        pthread_cond_broadcast(&round->ended);
+    round->pending--;
+    pthread_cond_broadcast(&round->ended);
 }
 
-static void round_wait(struct round *round)
+/* Wait until fewer than n requests are under way. */
+static void round_wait_below(struct round *round, unsigned n)
 {
     LOCK_SCOPE(&round->lock);
 
-    while (round->pending > 0)
+    while (round->pending >= n)
         lock_wait(&round->lock, &round->ended);
 }
 
@@ -79,14 +78,11 @@ static int round_start(struct http *http, struct round *round, struct http_reque
     return r;
 }
 
-/* How long to wait before try number n, from 1 on: PAUSE_MS, doubled each time, and up to half of
- * it more, so that the processes of a cluster do not all come back at the same time. */
 static uint64_t pause_before(const struct round *round, unsigned n, uint64_t asked_ms)
 {
-    uint64_t ms = (uint64_t)PAUSE_MS << min_u64(n - 1, 7);
+    uint64_t random = (uint64_t)clock_monotonic(round->clock) / 1000;
 
-    ms += (uint64_t)clock_monotonic(round->clock) / 1000 % (ms / 2);
-    return min_u64(max_u64(ms, asked_ms), PAUSE_MOST_MS);
+    return min_u64(limiter_pause_ms(n, random, asked_ms), PAUSE_MOST_MS);
 }
 
 /* The -errno of a request without a good reply, with the reason in d. -EPERM: the server wants a
@@ -195,7 +191,6 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
                                          .headers = call->headers,
                                          .limit_ns = (int64_t)call->timeout_s * 1000000000,
                                          .plain = call->plain,
-                                         .at_once = true,
                                          .signature = signature,
                                          .head = get_head,
                                          .body = get_body,
@@ -219,7 +214,7 @@ static int get_once(struct http *http, const struct http_call *call, struct roun
     *ret_again = false;
     if (r < 0)
         return r;
-    round_wait(round);
+    round_wait_below(round, 1);
     r = get_result(http, get, signature, name, ret_again, d);
     http_signature_let_go(signature);
     return r;
@@ -305,7 +300,7 @@ int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
     int r;
 
     http_url_name(ahead->call.url, name, sizeof(name));
-    round_wait(&ahead->round);
+    round_wait_below(&ahead->round, 1);
     r = get_result(ahead->http, &ahead->get, ahead->signature, name, &again, &why);
     if (r == 0) {
         text_release(ret);
@@ -325,7 +320,7 @@ void http_ahead_drop(struct http_ahead *ahead)
     if (!ahead)
         return;
     http_request_stop(ahead->http, &ahead->get.request);
-    round_wait(&ahead->round);
+    round_wait_below(&ahead->round, 1);
     ahead_free(ahead);
 }
 
@@ -406,8 +401,8 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
         one->error = failure(http, request, one->signature, name, &one->again, one->why);
         one->tries += !crowded;
         one->again = one->again && one->tries < TRIES;
-        one->retry_ms =
-            crowded ? min_u64(request->reply.retry_ms, CROWDED_MS) : request->reply.retry_ms;
+        one->retry_ms = crowded ? min_u64(request->reply.retry_ms, LIMITER_CROWDED_MS)
+                                : request->reply.retry_ms;
         if (one->again)
             return;
     }
@@ -434,31 +429,32 @@ static uint64_t stat_pause(const struct round *round, const struct stat_one *all
     return any ? pause_before(round, tries ? tries : 1, asked) : 0;
 }
 
-/* Send those that have a step to do, at most *most. *most falls when some have failed because there
- * may have been too many. *failed: some have failed, in the round before and now. Returns whether
- * there were any to send. */
+/* Send those that have a step to do, as many at once as the limiter says. *failed: some have
+ * failed, in the round before and now. Returns whether there were any to send. */
 static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
-                       struct stat_one *all, size_t *most, bool *failed)
+                       struct stat_one *all, bool *failed)
 {
     AUTO_FREE size_t *turn = calloc(n, sizeof(*turn));
+    int64_t began = clock_monotonic(round->clock);
     bool crowded;
     size_t sent = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (all[i].step != STAT_ENDED && !turn)
             all[i] = (struct stat_one){.error = -ENOMEM, .step = STAT_ENDED, .why = all[i].why};
-        if (all[i].step != STAT_ENDED && sent < *most)
+        if (all[i].step != STAT_ENDED)
             turn[sent++] = i;
     }
-    crowded = sent > http->sure_jobs;
+    crowded = min_u64(sent, limiter_most(&http->limiter)) > http->limiter.jobs;
     if (*failed)
         let_pass(round, stat_pause(round, all, turn, sent));
     *failed = false;
     for (size_t i = 0; i < sent; i++) {
         all[turn[i]].again = false;
+        round_wait_below(round, limiter_most(&http->limiter));
         stat_send(http, &all[turn[i]], round, urls[turn[i]]);
     }
-    round_wait(round);
+    round_wait_below(round, 1);
     for (size_t i = 0; i < sent; i++) {
         struct stat_one *one = &all[turn[i]];
 
@@ -469,7 +465,7 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
         one->signature = NULL;
     }
     if (*failed && crowded)
-        *most = http->sure_jobs;
+        limiter_refused(&http->limiter, began);
     return sent > 0;
 }
 
@@ -480,7 +476,6 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
 {
     AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
-    size_t most = SIZE_MAX;
     bool failed = false;
     struct round round;
 
@@ -495,7 +490,7 @@ static void stat_slice(struct http *http, size_t n, const char *const *urls,
     if (no < 0)
         return;
     round_init(&round, http);
-    while (stat_round(http, &round, n, urls, all, &most, &failed)) {
+    while (stat_round(http, &round, n, urls, all, &failed)) {
     }
     round_release(&round);
     for (size_t i = 0; i < n; i++)

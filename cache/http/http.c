@@ -15,6 +15,7 @@ static void http_free(struct http *http)
         http_loop_rest(http);
     http_loop_free(http->loop);
     http_signing_release(&http->signing);
+    limiter_release(&http->limiter);
     free(http->ca);
     free(http);
 }
@@ -69,8 +70,9 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
         return -ENOMEM;
     http->transport.ops = &transport_ops;
     http->clock = clock_or_real(options->clock);
-    http->jobs = options->jobs < 2 ? 2 : options->jobs;
-    http->sure_jobs = options->sure_jobs ? options->sure_jobs : http->jobs;
+    limiter_init(&http->limiter, options->jobs < 2 ? 2 : options->jobs, options->most,
+                 options->clock);
+    http->transport.limiter = &http->limiter;
     http->timeout_ns = (int64_t)(options->timeout_s ? options->timeout_s : 1) * 1000000000;
     http_signing_init(&http->signing, options->signer, http->clock);
     r = options->ca ? check_ca(options->ca, &http->ca, d) : 0;

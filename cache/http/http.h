@@ -27,10 +27,8 @@ struct http_signer {
 void http_secret_release(struct http_secret *secret);
 
 struct http_options {
-    unsigned jobs;      /* requests at once, at least 2; paused requests and texts do not count */
-    unsigned sure_jobs; /* requests at once that any server accepts: if it refuses some beyond
-                           these, no more are tried; 0: jobs */
-    unsigned timeout_s; /* a connection fails if it is not made, or gives nothing, for so long */
+    unsigned jobs, most; /* requests at once: see limiter_init(). Texts do not count */
+    unsigned timeout_s;  /* a connection fails if it is not made, or gives nothing, for so long */
     const char *ca; /* a file of certificates to trust in place of the system's file (the system's
                        folder of certificates still counts); NULL: the system's */
     struct http_signer *signer; /* NULL: requests are not signed */

@@ -3,16 +3,14 @@
  * Other threads put requests into loop->in and wake the loop. To stop or pause a request they set a
  * flag in it, which the loop looks at when it is woken. So threads share only that list and these
  * flags, and every callback runs in the loop's thread with no lock held. A request is in exactly
- * one of: in, waiting, active.
+ * one of: in, active. How many are under way is left to those who start them: struct limiter.
  *
  * Between http_loop_rest() and the next request there is no thread, and the handles with their
  * connections are plain memory: they survive a fork() after which only the child goes on.
  *
- * Invariants:
- * 1. Paused requests do not count as active, so requests that others wait for begin.
- * 2. A request ends if the server gives nothing for the timeout, or less than transfer_share() in a
- *    little more than the timeout. This is measured for the head, then for the body, anew each time
- *    that much has come. */
+ * A request ends if the server gives nothing for the timeout, or less than transfer_share() in a
+ * little more than the timeout. This is measured for the head, then for the body, anew each time
+ * that much has come. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,6 +18,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "cache/http/active.h"
 
@@ -49,18 +48,6 @@ static void heed_pokes(struct http_loop *loop)
             http_active_listen(active);
         if (curl_easy_pause(active->easy, CURLPAUSE_CONT) != CURLE_OK)
             http_active_settle(active, CURLE_WRITE_ERROR);
-    }
-    for (struct http_request **at = &loop->waiting; *at;) {
-        struct http_request *request = *at;
-
-        if (!atomic_load(&request->stopped)) {
-            at = &request->next;
-            continue;
-        }
-        *at = request->next;
-        if (!*at)
-            loop->waiting_end = at;
-        http_request_end(request, HTTP_STOPPED, "stopped");
     }
 }
 
@@ -104,37 +91,26 @@ static void heed_time(struct http *http)
     }
 }
 
-/* Take the new requests. Returns whether the loop must go on. */
-static bool take_in(struct http_loop *loop)
-{
-    LOCK_SCOPE(&loop->lock);
-
-    if (loop->in) {
-        *loop->waiting_end = loop->in;
-        loop->waiting_end = loop->in_end;
-        loop->in = NULL;
-        loop->in_end = &loop->in;
-    }
-    return !loop->ending;
-}
-
-static void begin_waiting(struct http *http)
+/* Begin the new requests. Returns whether the loop must go on. */
+static bool begin_new(struct http *http)
 {
     struct http_loop *loop = http->loop;
-    struct http_request **at = &loop->waiting;
+    struct http_request *request;
+    bool goes_on;
 
-    while (*at) {
-        struct http_request *request = *at;
+    lock_take(&loop->lock);
+    request = loop->in;
+    loop->in = NULL;
+    loop->in_end = &loop->in;
+    goes_on = !loop->ending;
+    lock_drop(&loop->lock);
+    while (request) {
+        struct http_request *next = request->next; /* it may end and be freed at once */
 
-        if (!request->at_once && loop->counted >= http->jobs) {
-            at = &request->next;
-            continue;
-        }
-        *at = request->next;
-        if (!*at)
-            loop->waiting_end = at;
         http_active_begin(http, request);
+        request = next;
     }
+    return goes_on;
 }
 
 static void take_messages(struct http_loop *loop)
@@ -159,14 +135,12 @@ static void *loop_main(void *arg)
     struct http_loop *loop = http->loop;
     int running, ms;
 
-    while (take_in(loop)) {
+    while (begin_new(http)) {
         if (atomic_exchange(&loop->poked, false))
             heed_pokes(loop);
-        begin_waiting(http);
         curl_multi_perform(loop->multi, &running);
         take_messages(loop);
         heed_time(http);
-        begin_waiting(http);
         ms = clock_poll_ms(http->clock, loop->active ? loop->look_ns : CLOCK_NEVER);
         curl_multi_poll(loop->multi, NULL, 0, ms < 0 ? IDLE_MS : ms, NULL);
     }
@@ -275,11 +249,12 @@ int http_loop_new(const struct http *http, struct http_loop **ret)
         return -ENOMEM;
     }
     /* Connections that are kept, with those of paused requests and of texts. */
-    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)http->jobs + 8);
-    curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)http->jobs + 8);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS,
+                      (long)max_u64(http->limiter.jobs, http->limiter.most) + 8);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS,
+                      (long)max_u64(http->limiter.jobs, http->limiter.most) + 8);
     lock_init(&loop->lock);
     loop->in_end = &loop->in;
-    loop->waiting_end = &loop->waiting;
     *ret = loop;
     return 0;
 }

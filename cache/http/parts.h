@@ -2,9 +2,7 @@
  * files that know libcurl: active.h), transfer.c makes transfers of them, call.c texts and
  * versions of files, and http.c makes and frees all of it.
  *
- *   request:  made -> waiting     http_request_start()
- *             waiting -> active   the loop, when fewer than jobs are active
- *             active -> waiting   never; a redirect keeps it active
+ *   request:  made -> active      http_request_start(); a redirect keeps it active
  *             active -> done      done(), then release(), once each, in the loop's thread */
 #ifndef EPOCHFS_CACHE_HTTP_PARTS_H
 #define EPOCHFS_CACHE_HTTP_PARTS_H
@@ -36,7 +34,6 @@ struct http_request {
     const char *version;              /* a strong ETag, for If-Match; NULL: any version will do */
     int64_t limit_ns;                 /* of all of it; 0: none */
     bool plain;                       /* no proxy */
-    bool at_once;                     /* starts even while `jobs` requests are active */
     struct http_signature *signature; /* owned once started; NULL: unsigned */
     /* The loop's thread calls these, no lock held. head: before the first byte of the body of a
      * reply with status 2xx; body: a piece of it. false: stop. body NULL: the body is not wanted; a
@@ -63,7 +60,7 @@ struct http_loop;
 struct http {
     struct transport transport;
     /* Constant: */
-    unsigned jobs, sure_jobs;
+    struct limiter limiter;
     int64_t timeout_ns;
     const struct clock *clock;
     char *ca; /* an absolute path, or NULL */

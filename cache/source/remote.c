@@ -31,8 +31,8 @@ int remote_connect(struct source *source, const struct source_options *options,
 {
     const unsigned jobs = (unsigned)max_u64(options->stage.jobs, 2);
     struct stage_options stage = options->stage;
-    const struct http_options how = {.jobs = (unsigned)max_u64(jobs, fit_descriptors(&stage)),
-                                     .sure_jobs = jobs,
+    const struct http_options how = {.jobs = jobs,
+                                     .most = fit_descriptors(&stage),
                                      .timeout_s = options->timeout_s,
                                      .ca = options->ca,
                                      .signer = signer};

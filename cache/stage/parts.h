@@ -11,7 +11,7 @@
  *   content.c drop.c ahead.c   bytes that are here; blocks that leave; readers in sequence
  *   runs.c speed.c             runs are made, sleep, and leave; how fast the remote is
  *   file.c                     which blocks of a file are here
- *   needs.c overflow.c report.c
+ *   needs.c overflow.c limiter.c report.c
  *
  * Lower files report to higher ones through tables: a transfer its bytes and its end (struct
  * transfer), a wait its end (struct waiter), and stage_kick_locked() wakes stage->main. */
@@ -157,7 +157,6 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool again,
 /* ---- runs.c ---- */
 
 #define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take besides its blocks */
-#define BACKOFF_MS   200  /* how long a run sleeps the first time */
 
 /* The first and the next run of a file with some of the blocks [first, end), as
  * wait_first_locked(). */

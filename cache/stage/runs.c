@@ -19,6 +19,7 @@
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)
+#define HURRY_MS  200 /* how long a run sleeps at most that a reader begins to wait for */
 
 /* ---- active and asleep ---- */
 
@@ -226,7 +227,7 @@ static void hurry_locked(struct run *run, enum run_why why)
         remove_locked(run);
     atomic_store(&run->why, (int)why);
     if (sleeps)
-        set_alarm_locked(run, min_u64(run->alarm.first, (uint64_t)(now + BACKOFF_MS * NS_PER_MS)));
+        set_alarm_locked(run, min_u64(run->alarm.first, (uint64_t)(now + HURRY_MS * NS_PER_MS)));
     run_watch_from_locked(run, runs ? run_progress_locked(run) : now);
 }
 

@@ -9,37 +9,14 @@
 #include "base/checked.h"
 #include "cache/stage/parts.h"
 
-#define NS_PER_MS       INT64_C(1000000)
-#define NS_PER_S        INT64_C(1000000000)
-#define BACKOFF_MOST_MS 15000
-#define GIVE_UP         6 /* failures of a run that no reader waits for */
-#define REST_S          30
-#define FORGET_S        600  /* after this long a refusal is forgotten */
-#define CROWDED_MS      1000 /* how long a transfer that was refused as one too many waits */
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S  INT64_C(1000000000)
+#define GIVE_UP   6 /* failures of a run that no reader waits for */
+#define REST_S    30
 
-static int64_t backoff_ns(const struct run *run, uint64_t retry_ms)
+static uint64_t random_of(const struct run *run)
 {
-    uint64_t ms = BACKOFF_MS, jitter = (uint64_t)run->began ^ (uint64_t)(uintptr_t)run;
-
-    for (unsigned i = 1; i < run->failures && ms < BACKOFF_MOST_MS; i++)
-        ms *= 2;
-    ms = min_u64(ms, BACKOFF_MOST_MS);
-    ms += (jitter >> 12) % (ms / 2 + 1); /* so that not all come back at the same time */
-    return (int64_t)max_u64(ms, retry_ms) * NS_PER_MS;
-}
-
-/* The remote may have refused one transfer too many. That is no failure of the remote. */
-static void note_refusal_locked(struct run *run, int64_t now)
-{
-    struct stage *stage = run->file->stage;
-
-    lock_assert_held(&stage->lock);
-    if (run->began <= stage->refused_at) /* together with those refused before */
-        return;
-    if (now - stage->refused_at > FORGET_S * NS_PER_S)
-        stage->refusals = 0;
-    stage->refusals += stage->refusals < 16;
-    stage->refused_at = now;
+    return ((uint64_t)run->began ^ (uint64_t)(uintptr_t)run) >> 12;
 }
 
 /* A transfer has failed and may work later. True: the run leaves. */
@@ -49,8 +26,8 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
     int64_t now = stage_now(stage);
 
     if (run->crowded) {
-        note_refusal_locked(run, now);
-        retry_ms = min_u64(retry_ms, CROWDED_MS);
+        limiter_refused(stage->limiter, run->began); /* that is no failure of the remote */
+        retry_ms = min_u64(retry_ms, LIMITER_CROWDED_MS);
     } else {
         run->failures++;
     }
@@ -58,7 +35,8 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
         run->file->rest_until = now + REST_S * NS_PER_S;
         return true;
     }
-    run_sleep_locked(run, now + backoff_ns(run, retry_ms));
+    retry_ms = limiter_pause_ms(run->failures, random_of(run), retry_ms);
+    run_sleep_locked(run, now + (int64_t)retry_ms * NS_PER_MS);
     atomic_fetch_add_explicit(&stage->counters.retries, 1, memory_order_relaxed);
     return false;
 }

@@ -42,6 +42,8 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->options.clock = clock_or_real(options->clock);
     stage->cache = cache;
     stage->transport = transport;
+    limiter_init(&stage->own_limiter, options->jobs, options->small_jobs, options->clock);
+    stage->limiter = transport->limiter ? transport->limiter : &stage->own_limiter;
     stage->main = stage_main;
     stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 4), 4);
     stage->run_bytes = RUN_BYTES;
@@ -133,6 +135,7 @@ void stage_free(struct stage *stage)
     overflow_release(&stage->overflow);
     keep_release(&stage->keeping);
     quota_close(stage->quota);
+    limiter_release(&stage->own_limiter);
     pthread_cond_destroy(&stage->wake);
     pthread_cond_destroy(&stage->gone);
     lock_release(&stage->lock);

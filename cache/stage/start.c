@@ -1,8 +1,7 @@
 /* Decides which runs are transferred when. One connection is always left for readers that wait.
  *
  * `jobs` transfers fill the bandwidth. Small transfers have connections besides those: they cost a
- * round trip, and many can be under way together. A remote that refuses so many gets fewer for a
- * while, and readers do not notice. */
+ * round trip, and many can be under way together (cache/stage/limiter.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +10,9 @@
 #include "base/scope.h"
 #include "cache/stage/parts.h"
 
-#define NS_PER_S    INT64_C(1000000000)
 #define GROUP_BYTES (UINT64_C(1) << 20)   /* written to disk at a time, in whole blocks */
 #define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
-#define SMALL_SHARE 8   /* in the background: this part of the bytes worth a transfer */
-#define CALM_S      60  /* after a refusal: at most `jobs` for this long; */
-#define FORGET_S    600 /* after this long the refusal is forgotten */
+#define SMALL_SHARE 8 /* in the background: this part of the bytes worth a transfer */
 
 /* ---- one run ---- */
 
@@ -167,19 +163,6 @@ static bool is_small_locked(struct stage *stage, enum run_why why, uint64_t byte
     return stage->wait_ns >= stage->options.far_ms * 1e6 && bytes <= min_u64(worth, SMALL_MOST);
 }
 
-/* How many transfers may be under way at once, small ones and others. */
-static unsigned most_at_once_locked(const struct stage *stage, int64_t now)
-{
-    unsigned jobs = stage->options.jobs, most = stage->options.small_jobs;
-    int64_t since = now - stage->refused_at;
-
-    if (stage->refusals && since < CALM_S * NS_PER_S)
-        most = jobs;
-    else if (stage->refusals && since < FORGET_S * NS_PER_S)
-        most >>= stage->refusals;
-    return most > jobs ? most : jobs;
-}
-
 /* For a run of one kind: the places that it may have, and how many are taken. */
 struct places {
     size_t taken, most;
@@ -187,7 +170,7 @@ struct places {
 
 static struct places places_locked(const struct stage *stage, enum run_why why, bool small)
 {
-    unsigned all = most_at_once_locked(stage, stage_now(stage)), jobs = stage->options.jobs;
+    unsigned all = limiter_most(stage->limiter), jobs = stage->options.jobs;
     struct places ret = {.taken = stage->active.n, .most = all};
 
     if (why == RUN_BACKGROUND && small && all / 2 > jobs)

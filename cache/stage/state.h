@@ -252,6 +252,8 @@ struct stage {
     const struct cache_folder *cache;
     struct transport *transport;
     const struct stage_listener *_Atomic listener; /* see stage_set_listener(); NULL: none */
+    struct limiter *limiter;                       /* of the transport; or own_limiter */
+    struct limiter own_limiter;
     struct quota *quota;
     void *(*main)(void *stage); /* main function of its thread */
     unsigned open_most;         /* descriptors */
@@ -288,8 +290,6 @@ struct stage {
     uint64_t run_bytes; /* bytes of a run, adapted to the speed */
     double wait_ns;     /* wait for the first byte of a transfer; 0: not measured yet */
     double byte_ns;     /* time for each byte after the first ones, on one connection */
-    unsigned refusals;  /* recent refusals of more than `jobs` at once */
-    int64_t refused_at; /* the last one */
     struct forecast forecast;
     struct turn turn;
     struct keeping keeping;

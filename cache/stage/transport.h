@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/diag.h"
+#include "cache/stage/limiter.h"
 
 /* Bytes per second that all transfers under way together must bring, each of them its share. Less
  * counts as nothing, so that a server that sends a byte now and then does not hold a reader. */
@@ -79,11 +80,12 @@ struct transport_ops {
 
 struct transport {
     const struct transport_ops *ops;
+    struct limiter *limiter; /* of this and other requests to the remote; NULL: the stage's own */
 };
 
 /* 0, or -errno and the transfer is not under way; -EINVAL: the range is empty or outside the
- * version. Any thread, also from data() and end() of other transfers; does not block. The transfer
- * may begin later: the transport runs at most as many at once as it was made for. */
+ * version. Any thread, also from data() and end() of other transfers; does not block. The caller
+ * goes by the limiter. */
 static inline int transport_start(struct transport *transport, struct transfer *transfer)
 {
     return transport->ops->start(transport, transfer);
@@ -97,8 +99,7 @@ static inline void transport_stop(struct transport *transport, struct transfer *
 }
 
 /* Stop receiving for now (paused), or go on: others need the bandwidth. A hint; rules as for
- * transport_stop(). A paused transfer takes no place among those under way, and has no time
- * limit. */
+ * transport_stop(). A paused transfer has no time limit. */
 static inline void transport_pause(struct transport *transport, struct transfer *transfer,
                                    bool paused)
 {
