@@ -1062,6 +1062,7 @@ static void test_whole__many_at_once__one_brings_all(void **state)
         assert_int_equal(blob_pread(&rc, f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
     assert_int_equal(missing_wait(&rc, false, NULL), 0);
     read_context_release(&rc);
+    stage_rest(f.stage); /* until what nobody waits for has come, too */
     assert_int_equal(fake_given(f.fake), SIZE);
     assert_int_equal(f.counters->demand_bytes + f.counters->background_bytes, SIZE);
     assert_int_equal(fake_started(f.fake), 5);
