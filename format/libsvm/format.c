@@ -322,10 +322,15 @@ static int dataset_of_files(struct libsvm_file *const *files, unsigned n,
     return r;
 }
 
-/* The files of a folder, while datasets are made from them. */
+/* The files of a folder, while datasets are made from them. A folder may have very many, so each
+ * finds the file that it belongs to by a search. */
 struct folder_files {
     struct source_file *source;
     size_t n_sources;
+    size_t *by_name; /* [n_sources] numbers of the sources in the order of their names; owned */
+    size_t *side;    /* [n_sources] number + 1 of the first side file of a source; owned */
+    size_t *next;    /* [n_sources] number + 1 of the next one of the same source; owned */
+    bool *is_side;   /* [n_sources] owned */
     struct libsvm_file **file; /* [n] owned */
     unsigned n;
 };
@@ -335,33 +340,89 @@ static void folder_files_release(struct folder_files *files)
     for (unsigned i = 0; i < files->n; i++)
         libsvm_file_drop(files->file[i]);
     free(files->file);
+    free(files->by_name);
+    free(files->side);
+    free(files->next);
+    free(files->is_side);
 }
 
-/* The file that source is a side file of; NULL: none. */
-static const struct source_file *main_of_side(const struct folder_files *files,
-                                              const struct source_file *source,
-                                              enum libsvm_side_kind *ret_kind)
+static int compare_names(const void *a, const void *b, void *ctx)
 {
-    for (size_t i = 0; i < files->n_sources; i++)
-        if (&files->source[i] != source &&
-            libsvm_side_find(source->name, files->source[i].name, ret_kind))
-            return &files->source[i];
-    return NULL;
+    const struct source_file *source = ctx;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    int order = strcmp(source[x].name, source[y].name);
+
+    return order ? order : x < y ? -1 : 1;
 }
 
-/* Attach the side files of a file to it; a second one of a kind is an error. */
+/* The first source whose name is the first len bytes of name; n_sources: none. */
+static size_t source_named(const struct folder_files *files, const char *name, size_t len)
+{
+    size_t low = 0, high = files->n_sources;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *at = files->source[files->by_name[middle]].name;
+        int order = strncmp(at, name, len);
+
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == files->n_sources)
+        return low;
+    low = files->by_name[low];
+    return !strncmp(files->source[low].name, name, len) && !files->source[low].name[len]
+               ? low
+               : files->n_sources;
+}
+
+/* Find out which sources are side files, and of which. */
+static int find_sides(struct folder_files *files)
+{
+    size_t n = files->n_sources;
+
+    files->file = calloc(n, sizeof(struct libsvm_file *));
+    files->by_name = calloc(n, sizeof(size_t));
+    files->side = calloc(n, sizeof(size_t));
+    files->next = calloc(n, sizeof(size_t));
+    files->is_side = calloc(n, sizeof(bool));
+    if (!files->file || !files->by_name || !files->side || !files->next || !files->is_side)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        files->by_name[i] = i;
+    qsort_r(files->by_name, n, sizeof(size_t), compare_names, files->source);
+    for (size_t i = n; i-- > 0;) { /* so that the lists are in order */
+        const char *name = files->source[i].name;
+
+        for (size_t k = 0; libsvm_side_suffixes[k] && !files->is_side[i]; k++) {
+            size_t len = strlen(name), end = strlen(libsvm_side_suffixes[k]), of = n;
+
+            if (len > end && !strcmp(name + len - end, libsvm_side_suffixes[k]))
+                of = source_named(files, name, len - end);
+            if (of == n || of == i)
+                continue;
+            files->is_side[i] = true;
+            files->next[i] = files->side[of];
+            files->side[of] = i + 1;
+        }
+    }
+    return 0;
+}
+
+/* Attach the side files of a source to its file; a second one of a kind is an error. */
 static int take_sides(struct folder_files *files, const struct source_file *of,
                       struct libsvm_file *file, struct finds *finds)
 {
     int r = 0;
 
-    for (size_t i = 0; i < files->n_sources && r == 0; i++) {
-        struct source_file *source = &files->source[i];
+    for (size_t at = files->side[of - files->source]; at && r == 0; at = files->next[at - 1]) {
+        struct source_file *source = &files->source[at - 1];
         enum libsvm_side_kind kind = N_LIBSVM_SIDES;
         char reason[1024];
 
-        if (source == of || !source->blob || !libsvm_side_find(source->name, of->name, &kind))
-            continue;
+        libsvm_side_find(source->name, of->name, &kind);
         if (!file->side[kind].blob) {
             file->side[kind].blob = TAKE_PTR(source->blob);
             continue;
@@ -507,14 +568,10 @@ static int libsvm_open_folder(struct source_file *sources, size_t n,
                               const struct format_setup *setup, struct finds *finds)
 {
     AUTO(folder_files_release) struct folder_files files = {.source = sources, .n_sources = n};
-    enum libsvm_side_kind kind;
-    int r = 0;
+    int r = find_sides(&files);
 
-    files.file = calloc(n, sizeof(struct libsvm_file *));
-    if (!files.file)
-        return -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++)
-        if (!main_of_side(&files, &sources[i], &kind))
+        if (!files.is_side[i])
             r = open_file(&files, &sources[i], setup, finds);
     return r < 0 ? r : join_files(&files, setup, finds);
 }
