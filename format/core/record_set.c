@@ -26,23 +26,23 @@ static const struct record_set *set_of(const struct dataset *ds)
 /* ---- contents ---- */
 
 /* The file of a record, and the record's row there. */
-static const void *find_file(const struct dataset *ds, uint64_t record, uint64_t *ret_row)
+static const struct shard *find_file(const struct dataset *ds, uint64_t record, uint64_t *ret_row)
 {
     const struct shards *files = &set_of(ds)->files;
 
-    return files->file[shards_find(files, record, ret_row)];
+    return &files->shard[shards_find(files, record, ret_row)];
 }
 
 static int set_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
                     uint64_t ret_dim[static RECORD_AXES], struct diag *d)
 {
     uint64_t row;
-    const void *file = find_file(ds, record, &row);
+    const struct shard *file = find_file(ds, record, &row);
 
     (void)d;
     memcpy(ret_dim, c->dim, sizeof(c->dim));
     if (c->ndim && c->dim[0] == DIM_VARIES)
-        ret_dim[0] = set_of(ds)->rf->length(file, row, c->column);
+        ret_dim[0] = set_of(ds)->rf->length(&file->prepared->index, row, c->column);
     return 0;
 }
 
@@ -51,11 +51,11 @@ static bool set_extent(const struct dataset *ds, const struct record_content *c,
 {
     const struct record_format *rf = set_of(ds)->rf;
     uint64_t row, dim[RECORD_AXES];
-    const void *file = find_file(ds, record, &row);
+    const struct shard *file = find_file(ds, record, &row);
 
     set_dims(ds, c, record, dim, NULL);
-    *ret =
-        (struct extent){rf->file.blob(file), rf->place(file, row, c->column), record_bytes(c, dim)};
+    *ret = (struct extent){file->blob, rf->place(&file->prepared->index, row, c->column),
+                           record_bytes(c, dim)};
     return ret->len > 0;
 }
 
@@ -75,11 +75,10 @@ static void set_where(const struct dataset *ds, const struct record_content *c, 
                       char ret[static RECORD_WHERE])
 {
     uint64_t row;
-    const void *file = find_file(ds, record, &row);
+    const struct shard *file = find_file(ds, record, &row);
 
     (void)c;
-    snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(set_of(ds)->rf->file.blob(file)),
-             (unsigned long long)row);
+    snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(file->blob), (unsigned long long)row);
 }
 
 static const struct record_ops set_contents = {set_dims, set_read, set_extent, set_where};
@@ -90,14 +89,14 @@ static const struct index *index_of(void *ctx, unsigned i)
 {
     const struct record_set *set = ctx;
 
-    return set->rf->index(set->files.file[i]);
+    return &set->files.shard[i].prepared->index;
 }
 
 static const struct index *keys_of(const struct dataset *ds)
 {
     const struct record_set *set = set_of(ds);
 
-    return set->files.n == 1 ? set->rf->index(set->files.file[0]) : &set->keys.index;
+    return set->files.n == 1 ? &set->files.shard[0].prepared->index : &set->keys.index;
 }
 
 static int set_prepare(struct dataset *ds, struct diag *d)
@@ -185,7 +184,7 @@ static void add_column(struct dataset *ds, struct record_content *content, unsig
     }
 }
 
-static int set_new(const struct record_format *rf, void *const *file, unsigned n,
+static int set_new(const struct record_format *rf, const struct shard *file, unsigned n,
                    const struct format_setup *setup, struct dataset **ret)
 {
     struct record_set *set = calloc(1, sizeof(*set) + rf->n_columns * sizeof(set->content[0]));
@@ -196,12 +195,13 @@ static int set_new(const struct record_format *rf, void *const *file, unsigned n
     if (r < 0)
         return r;
     set->rf = rf;
-    r = shards_init(&set->files, &rf->file, file, n);
+    r = shards_init(&set->files, &rf->file, n);
     if (r < 0)
         return r;
     for (unsigned i = 0; i < n; i++) {
-        rf->share(file[i]);
-        ds->blob[ds->n_blobs++] = (struct blob *)(uintptr_t)rf->file.blob(file[i]);
+        rf->share(file[i].file);
+        shards_add(&set->files, &file[i]);
+        ds->blob[ds->n_blobs++] = (struct blob *)(uintptr_t)file[i].blob;
     }
     ds->shares_blobs = n > 1;
     ds->memo = setup->memo;
@@ -214,7 +214,7 @@ static int set_new(const struct record_format *rf, void *const *file, unsigned n
     return r;
 }
 
-static int add_dataset(const struct record_format *rf, void *const *file, unsigned n,
+static int add_dataset(const struct record_format *rf, const struct shard *file, unsigned n,
                        const char *name, const struct format_setup *setup, struct finds *finds)
 {
     struct dataset *ds = NULL;
@@ -226,7 +226,7 @@ static int add_dataset(const struct record_format *rf, void *const *file, unsign
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
                            const struct format_setup *setup, struct finds *finds)
 {
-    AUTO_FREE void **file = calloc(n, sizeof(void *));
+    AUTO_FREE struct shard *file = calloc(n, sizeof(*file));
     unsigned n_files = 0;
     int r = file ? 0 : -ENOMEM;
 
@@ -244,6 +244,6 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
     if (r == 1)
         r = add_dataset(rf, file, n_files, SHARDS_ALL, setup, finds);
     while (n_files)
-        rf->file.drop(file[--n_files]);
+        rf->file.drop(file[--n_files].file);
     return r;
 }

@@ -27,20 +27,19 @@ struct record_column {
 struct record_format {
     const struct format *format;
     struct shard_ops file;
-    /* Open a file, which has one user then; takes blob over, also on error. 0, or -errno with the
-     * reason in d: the file becomes ERROR.txt. */
-    int (*open)(struct blob *blob, const struct format_setup *setup, void **ret, struct diag *d);
-    void (*share)(void *file); /* it has one user more */
-    /* Of a file that is ready; it has keys. */
-    const struct index *(*index)(const void *file);
+    /* Open a file, which has one user then; takes blob over, also on error. Its index has keys. 0,
+     * or -errno with the reason in d: the file becomes ERROR.txt. */
+    int (*open)(struct blob *blob, const struct format_setup *setup, struct shard *ret,
+                struct diag *d);
+    void (*share)(void *file);              /* it has one user more */
     int (*add_folders)(struct dataset *ds); /* dataset_add_folders() */
     const struct record_column *column;     /* [n_columns] */
     unsigned n_columns;
 
-    /* The length of the first axis of a column that varies, in a row of a file; and where the
-     * source has the bytes of any column, as the mount shows them. They never read. */
-    uint64_t (*length)(const void *file, uint64_t row, unsigned column);
-    uint64_t (*place)(const void *file, uint64_t row, unsigned column);
+    /* The length of the first axis of a column that varies, in a row of a file's index; and where
+     * the source has the bytes of any column, as the mount shows them. They never read. */
+    uint64_t (*length)(const struct index *index, uint64_t row, unsigned column);
+    uint64_t (*place)(const struct index *index, uint64_t row, unsigned column);
 };
 
 /* open_folder() of struct format: a dataset for each file, and one of all. */

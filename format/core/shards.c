@@ -6,30 +6,33 @@
 
 #include "base/checked.h"
 
-int shards_init(struct shards *ret, const struct shard_ops *ops, void *const *file, unsigned n)
+int shards_init(struct shards *ret, const struct shard_ops *ops, unsigned n)
 {
     struct shards s = {.ops = ops};
 
-    s.file = calloc(n, sizeof(void *));
+    s.shard = calloc(n, sizeof(*s.shard));
     s.byte = calloc((size_t)n + 1, sizeof(*s.byte));
     s.first = calloc((size_t)n + 1, sizeof(*s.first));
-    if (!s.file || !s.byte || !s.first) {
+    if (!s.shard || !s.byte || !s.first) {
         shards_release(&s);
         return -ENOMEM;
-    }
-    for (; s.n < n; s.n++) {
-        s.file[s.n] = file[s.n];
-        s.byte[s.n + 1] = s.byte[s.n] + ops->blob(file[s.n])->size;
     }
     *ret = s;
     return 0;
 }
 
+void shards_add(struct shards *s, const struct shard *shard)
+{
+    s->shard[s->n] = *shard;
+    s->byte[s->n + 1] = s->byte[s->n] + shard->blob->size;
+    s->n++;
+}
+
 void shards_release(struct shards *s)
 {
     for (unsigned i = 0; i < s->n; i++)
-        s->ops->drop(s->file[i]);
-    free(s->file);
+        s->ops->drop(s->shard[i].file);
+    free(s->shard);
     free(s->byte);
     free(s->first);
     *s = (struct shards){0};
@@ -38,13 +41,13 @@ void shards_release(struct shards *s)
 int shards_prepare(struct shards *s, struct diag *d)
 {
     while (s->ready < s->n) {
-        void *file = s->file[s->ready];
-        int r = s->ops->prepare(file, d);
+        const struct shard *shard = &s->shard[s->ready];
+        int r =
+            s->ops->prepare ? s->ops->prepare(shard->file, d) : prepared_step(shard->prepared, d);
 
         if (r != 1)
             return r;
-        if (s->ops->records)
-            s->first[s->ready + 1] = s->first[s->ready] + s->ops->records(file);
+        s->first[s->ready + 1] = s->first[s->ready] + shard->prepared->index.rows;
         s->ready++;
     }
     return 1;
@@ -54,7 +57,7 @@ void shards_progress(const struct shards *s, uint64_t *ret_done, uint64_t *ret_t
 {
     *ret_done = 0;
     for (unsigned i = 0; i < s->n; i++)
-        *ret_done += s->ops->seen(s->file[i]);
+        *ret_done += atomic_load_explicit(&s->shard[i].prepared->seen, memory_order_relaxed);
     *ret_total = s->byte[s->n];
 }
 
@@ -89,7 +92,7 @@ static uint64_t records_before(const struct shards *s, uint64_t at)
 
     if (at >= s->byte[s->n])
         return s->first[s->n];
-    return s->first[i] + s->ops->cut(s->file[i], at - s->byte[i]);
+    return s->first[i] + s->ops->cut(s->shard[i].file, at - s->byte[i]);
 }
 
 void shards_share(const struct shards *s, uint64_t part, uint64_t parts, uint64_t *ret_start,

@@ -7,18 +7,21 @@
 
 #include "format/core/dataset.h"
 #include "format/core/format.h"
+#include "format/core/prepared.h"
 
 #define SHARDS_ALL "all" /* the dataset of all files of a folder */
 
+/* A file, as its format knows it. */
+struct shard {
+    void *file;
+    const struct blob *blob;
+    struct prepared *prepared; /* its index, whose rows are its records */
+};
+
 /* What a format does with one of its files. */
 struct shard_ops {
-    /* As prepare() of struct dataset_ops. */
+    /* As prepare() of struct dataset_ops. NULL: prepared_step(). */
     int (*prepare)(void *file, struct diag *d);
-    const struct blob *(*blob)(const void *file);
-    /* How many of its bytes are prepared. Any thread. */
-    uint64_t (*seen)(const void *file);
-    /* Of a file that is ready. NULL: records are not counted over the files. */
-    uint64_t (*records)(const void *file);
     /* The records of a file before a cut at byte off, by the rule of dmlc's InputSplit: a record
      * that contains the cut, or starts at it, belongs before it. NULL: no shards_share(). */
     uint64_t (*cut)(const void *file, uint64_t off);
@@ -29,16 +32,20 @@ struct shard_ops {
 struct shards {
     const struct shard_ops *ops;
     unsigned n;
-    void **file;    /* [n] owned, as a user of each */
-    uint64_t *byte; /* [n + 1] where each file begins in the files in sequence */
-    unsigned ready; /* files; the preparing thread's */
+    struct shard *shard; /* [n] each with this as one of its users */
+    uint64_t *byte;      /* [n + 1] where each file begins in the files in sequence */
+    unsigned ready;      /* files; the preparing thread's */
 
     /* Once all are ready: */
     uint64_t *first; /* [n + 1] the record that each file begins with */
 };
 
-/* Becomes a user of the files, which the caller has counted. 0; or -ENOMEM, and it holds none. */
-int shards_init(struct shards *ret, const struct shard_ops *ops, void *const *file, unsigned n);
+/* Makes room for n files. 0 or -ENOMEM. */
+int shards_init(struct shards *ret, const struct shard_ops *ops, unsigned n);
+
+/* Become a user of one more file, which the caller has counted. */
+void shards_add(struct shards *s, const struct shard *shard);
+
 void shards_release(struct shards *s); /* of one that starts as {0} */
 
 /* Prepare the files a step further. 1: all are ready, 0: not yet, or -errno of a file with the

@@ -241,22 +241,6 @@ static int file_prepare(void *file, struct diag *d)
     return libsvm_file_prepare(file, d);
 }
 
-static const struct blob *file_blob(const void *file)
-{
-    return ((const struct libsvm_file *)file)->blob;
-}
-
-static uint64_t file_seen(const void *file)
-{
-    return atomic_load_explicit(&((const struct libsvm_file *)file)->prepared.seen,
-                                memory_order_relaxed);
-}
-
-static uint64_t file_records(const void *file)
-{
-    return ((const struct libsvm_file *)file)->prepared.index.rows;
-}
-
 static uint64_t file_cut(const void *file, uint64_t off)
 {
     return libsvm_file_cut(file, off);
@@ -267,17 +251,13 @@ static void file_drop(void *file)
     libsvm_file_drop(file);
 }
 
-static const struct shard_ops file_ops = {.prepare = file_prepare,
-                                          .blob = file_blob,
-                                          .seen = file_seen,
-                                          .records = file_records,
-                                          .cut = file_cut,
-                                          .drop = file_drop};
+static const struct shard_ops file_ops = {
+    .prepare = file_prepare, .cut = file_cut, .drop = file_drop};
 
 static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
 {
     struct libsvm_rows *rows = ds->impl;
-    int r = shards_init(&rows->shards, &file_ops, (void *const *)files, n);
+    int r = shards_init(&rows->shards, &file_ops, n);
 
     if (r < 0)
         return r;
@@ -285,6 +265,7 @@ static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, 
         struct libsvm_file *file = files[i];
 
         file->users++;
+        shards_add(&rows->shards, &(struct shard){file, file->blob, &file->prepared});
         ds->blob[ds->n_blobs++] = file->blob;
         for (unsigned k = 0; k < N_LIBSVM_SIDES; k++)
             if (file->side[k].blob)

@@ -23,7 +23,7 @@ struct libsvm_rows {
 
 static inline struct libsvm_file *libsvm_rows_file(const struct libsvm_rows *rows, unsigned i)
 {
-    return rows->shards.file[i];
+    return rows->shards.shard[i].file;
 }
 
 /* A row, and the file that holds it. */

@@ -31,46 +31,25 @@ enum { AT, ROWS, BLOB, TEXT, N_NUMBERS };
 
 struct file {
     struct blob *blob;
-    const struct index_store *keep;
     unsigned users;
-    uint64_t at; /* of the next record */
-    struct index_builder *builder;
-    struct kept_index kept;
-    struct index index;
-    bool is_ready;
-    _Atomic uint64_t seen;
+    uint64_t at;              /* of the next record, while the index is made */
+    struct prepared prepared; /* the index */
 };
+
+static void file_share(void *p)
+{
+    ((struct file *)p)->users++;
+}
 
 static void file_drop(void *p)
 {
     struct file *file = p;
 
-    if (!file || --file->users)
+    if (--file->users)
         return;
-    index_builder_free(file->builder);
-    kept_index_release(&file->kept);
+    prepared_release(&file->prepared);
     blob_free(file->blob);
     free(file);
-}
-
-static int file_open(struct blob *blob, const struct format_setup *setup, void **ret,
-                     struct diag *d)
-{
-    struct file *file = calloc(1, sizeof(*file));
-    uint8_t magic[MAGIC_BYTES];
-    int r = file ? blob_read(READ_WAITS, blob, magic, sizeof(magic), 0, d) : -ENOMEM;
-
-    if (r == 0 && magic[MAGIC_BYTES - 1] != '1')
-        r = diag_set(d, -EBADMSG, "%s: byte 7: want version '1', found '%c'", blob_name(blob),
-                     magic[MAGIC_BYTES - 1]);
-    if (r < 0) {
-        free(file);
-        blob_free(blob);
-        return r;
-    }
-    *file = (struct file){.blob = blob, .keep = setup->keep, .users = 1, .at = MAGIC_BYTES};
-    *ret = file;
-    return 0;
 }
 
 static int add_record(struct file *file, struct diag *d)
@@ -100,89 +79,86 @@ static int add_record(struct file *file, struct diag *d)
                         (unsigned long long)left);
     r = blob_read(READ_WAITS, file->blob, key, key_len, file->at + HEAD_BYTES, d);
     if (r == 0)
-        r = index_add(file->builder, key, key_len, number);
+        r = index_add(file->prepared.builder, key, key_len, number);
     if (r == 0)
         file->at += bytes;
     return r;
 }
 
-static bool take_kept(struct file *file, const char *identity)
+static int file_identity(void *impl, struct text *ret)
 {
-    if (index_store_load(file->keep, "rows", identity, &file->kept) < 0)
-        return false;
-    if (index_open(file->kept.bytes, file->kept.size, &file->index) == 0 &&
-        file->index.shape.columns == N_NUMBERS && file->index.shape.has_keys)
-        return true;
-    kept_index_release(&file->kept);
-    index_store_remove(file->keep, "rows", identity);
-    return false;
+    text_add(ret, "testrec 1");
+    return prepared_add_identity(ret, ((const struct file *)impl)->blob);
 }
 
-static int finish(struct file *file, const char *identity)
+/* The numbers of a kept index are hostile: no record may end after the file. */
+static int file_take(void *impl, const struct index *index)
 {
-    const uint64_t end[N_NUMBERS] = {[AT] = file->at};
-    struct iovec pieces[INDEX_PIECES];
-    int r = index_finish(file->builder, end, NULL, NULL, &file->index);
+    uint64_t size = ((const struct file *)impl)->blob->size, number[N_NUMBERS];
 
-    if (r == 0)
-        r = index_bytes(file->builder, NULL, 0, &file->index, pieces);
-    if (r == 0) /* not kept: the next mount makes it again */
-        index_store_save(file->keep, "rows", identity, blob_source(file->blob), pieces,
-                         INDEX_PIECES, &file->kept, NULL);
-    return r;
-}
+    for (uint64_t row = 0; row < index->rows; row++) {
+        uint64_t left = size;
 
-static int file_prepare(void *p, struct diag *d)
-{
-    static const struct index_shape shape = {
-        .columns = N_NUMBERS, .rising = 1u << AT, .has_keys = true};
-    AUTO_FREE char *blob_id = NULL, *identity = NULL;
-    struct file *file = p;
-    int r;
+        index_row(index, row, number);
+        for (unsigned i = 0; i < N_NUMBERS; i++) {
+            uint64_t bytes = i == ROWS ? number[i] * POINT_BYTES : number[i];
 
-    if (file->is_ready)
-        return 1;
-    r = blob_identity(file->blob, &blob_id);
-    if (r == 0 && asprintf(&identity, "testrec 1 %s", blob_id) < 0)
-        r = -ENOMEM;
-    if (r == 0 && !file->builder) {
-        file->is_ready = take_kept(file, identity);
-        r = file->is_ready ? 1 : index_builder_new(&shape, &file->builder);
+            if (number[i] > size || bytes > left)
+                return -EBADMSG;
+            left -= bytes;
+        }
+        if (left < LABEL_BYTES + BOX_BYTES)
+            return -EBADMSG;
     }
+    return 0;
+}
+
+static int file_step(void *impl, struct diag *d)
+{
+    struct file *file = impl;
+    int r = 0;
+
     for (unsigned i = 0; i < STEP && r == 0 && file->at < file->blob->size; i++)
         r = add_record(file, d);
-    if (r == 0 && file->at == file->blob->size) {
-        r = finish(file, identity);
-        file->is_ready = r == 0;
-        r = r < 0 ? r : 1;
+    atomic_store(&file->prepared.seen, file->at);
+    if (r < 0 || file->at < file->blob->size)
+        return r;
+    file->prepared.end[AT] = file->at;
+    r = blob_check(file->blob);
+    return r < 0 ? r : 1;
+}
+
+static const struct prepared_ops index_ops = {
+    .identity = file_identity, .take = file_take, .step = file_step};
+
+static int file_open(struct blob *blob, const struct format_setup *setup, struct shard *ret,
+                     struct diag *d)
+{
+    struct file *file = calloc(1, sizeof(*file));
+    uint8_t magic[MAGIC_BYTES];
+    int r = file ? blob_read(READ_WAITS, blob, magic, sizeof(magic), 0, d) : -ENOMEM;
+
+    if (r == 0 && magic[MAGIC_BYTES - 1] != '1')
+        r = diag_set(d, -EBADMSG, "%s: byte 7: want version '1', found '%c'", blob_name(blob),
+                     magic[MAGIC_BYTES - 1]);
+    if (r < 0) {
+        free(file);
+        blob_free(blob);
+        return r;
     }
-    atomic_store(&file->seen, file->is_ready ? file->blob->size : file->at);
-    return r;
-}
-
-static const struct blob *file_blob(const void *file)
-{
-    return ((const struct file *)file)->blob;
-}
-
-static uint64_t file_seen(const void *file)
-{
-    return atomic_load(&((const struct file *)file)->seen);
-}
-
-static uint64_t file_records(const void *file)
-{
-    return ((const struct file *)file)->index.rows;
-}
-
-static void file_share(void *file)
-{
-    ((struct file *)file)->users++;
-}
-
-static const struct index *file_index(const void *file)
-{
-    return &((const struct file *)file)->index;
+    *file = (struct file){.blob = blob, .users = 1, .at = MAGIC_BYTES};
+    file->prepared = (struct prepared){
+        .ops = &index_ops,
+        .impl = file,
+        .keep = setup->keep,
+        .kind = "rows",
+        .name = blob_name(blob),
+        .source = blob_source(blob),
+        .size = blob->size,
+        .shape = {.columns = N_NUMBERS, .rising = 1u << AT, .has_keys = true},
+    };
+    *ret = (struct shard){file, blob, &file->prepared};
+    return 0;
 }
 
 /* ---- the contents of a record ---- */
@@ -197,18 +173,18 @@ static const struct record_column columns[N_COLUMNS] = {
     [WORDS] = {"words", RECORD_TEXT},
 };
 
-static uint64_t file_length(const void *file, uint64_t row, unsigned column)
+static uint64_t file_length(const struct index *index, uint64_t row, unsigned column)
 {
     static const unsigned number[] = {[POINTS] = ROWS, [IMAGE] = BLOB, [WORDS] = TEXT};
 
-    return index_number(file_index(file), row, number[column]);
+    return index_number(index, row, number[column]);
 }
 
-static uint64_t file_place(const void *file, uint64_t row, unsigned column)
+static uint64_t file_place(const struct index *index, uint64_t row, unsigned column)
 {
     uint64_t number[N_NUMBERS], at[N_COLUMNS];
 
-    index_row(file_index(file), row, number);
+    index_row(index, row, number);
     at[LABEL] = number[AT];
     at[BOX] = at[LABEL] + LABEL_BYTES;
     at[POINTS] = at[BOX] + BOX_BYTES;
@@ -219,10 +195,9 @@ static uint64_t file_place(const void *file, uint64_t row, unsigned column)
 
 static const struct record_format records = {
     .format = &format_records,
-    .file = {file_prepare, file_blob, file_seen, file_records, NULL, file_drop},
+    .file = {.drop = file_drop},
     .open = file_open,
     .share = file_share,
-    .index = file_index,
     .add_folders = dataset_add_folders,
     .column = columns,
     .n_columns = N_COLUMNS,

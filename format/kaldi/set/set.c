@@ -245,38 +245,26 @@ void kaldi_parts_release(struct kaldi_parts *parts)
     *parts = (struct kaldi_parts){0};
 }
 
-static int table_prepare(void *table, struct diag *d)
-{
-    return kaldi_table_prepare(table, d);
-}
-
-static const struct blob *table_blob(const void *table)
-{
-    return ((const struct kaldi_table *)table)->blob;
-}
-
-static uint64_t table_seen(const void *table)
-{
-    return atomic_load_explicit(&((const struct kaldi_table *)table)->prepared.seen,
-                                memory_order_relaxed);
-}
-
 static void table_drop(void *table)
 {
     kaldi_table_free(table);
 }
 
-static const struct shard_ops table_ops = {
-    .prepare = table_prepare, .blob = table_blob, .seen = table_seen, .drop = table_drop};
+static const struct shard_ops table_ops = {.drop = table_drop};
 
 /* Move the tables and the material of parts to the set, which owns them from now on. */
 static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_parts *parts,
                       bool is_alone)
 {
-    int r = shards_init(&set->tables, &table_ops, (void *const *)parts->table, parts->n);
+    int r = shards_init(&set->tables, &table_ops, parts->n);
 
     if (r < 0)
         return r;
+    for (unsigned i = 0; i < parts->n; i++) {
+        struct kaldi_table *table = parts->table[i];
+
+        shards_add(&set->tables, &(struct shard){table, table->blob, &table->prepared});
+    }
     parts->n = 0;
     set->n_material = parts->n_material;
     set->material = TAKE_PTR(parts->material);
@@ -285,7 +273,7 @@ static int take_parts(struct dataset *ds, struct kaldi_set *set, struct kaldi_pa
     if (!set->column)
         return -ENOMEM;
     for (; set->n_columns < set->tables.n; set->n_columns++) {
-        struct kaldi_table *table = set->tables.file[set->n_columns];
+        struct kaldi_table *table = set->tables.shard[set->n_columns].file;
 
         set->column[set->n_columns] =
             (struct kaldi_column){.table = table, .join = -1, .is_alone = is_alone};

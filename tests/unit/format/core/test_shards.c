@@ -15,7 +15,7 @@
 /* A file of records of 10 bytes each. */
 struct file {
     struct blob blob;
-    uint64_t records;
+    struct prepared prepared;
     unsigned steps; /* of prepare() until it is ready */
     unsigned drops;
     int error;
@@ -29,31 +29,15 @@ static int file_prepare(void *p, struct diag *d)
 
     prepares++;
     if (file->error)
-        return diag_set(d, file->error, "file of %llu", (unsigned long long)file->records);
+        return diag_set(d, file->error, "file of %llu",
+                        (unsigned long long)file->prepared.index.rows);
     return file->steps ? !--file->steps : 1;
-}
-
-static const struct blob *file_blob(const void *p)
-{
-    return &((const struct file *)p)->blob;
-}
-
-static uint64_t file_seen(const void *p)
-{
-    const struct file *file = p;
-
-    return file->steps ? 0 : file->blob.size;
-}
-
-static uint64_t file_records(const void *p)
-{
-    return ((const struct file *)p)->records;
 }
 
 /* A record that contains the cut belongs before it, and one that begins there. */
 static uint64_t file_cut(const void *p, uint64_t off)
 {
-    return off ? min_u64(off / 10 + 1, ((const struct file *)p)->records) : 0;
+    return off ? min_u64(off / 10 + 1, ((const struct file *)p)->prepared.index.rows) : 0;
 }
 
 static void file_drop(void *p)
@@ -61,11 +45,16 @@ static void file_drop(void *p)
     ((struct file *)p)->drops++;
 }
 
-static const struct shard_ops ops = {file_prepare, file_blob, file_seen,
-                                     file_records, file_cut,  file_drop};
+static const struct shard_ops ops = {.prepare = file_prepare, .cut = file_cut, .drop = file_drop};
 
 static struct file *file; /* [FILES] */
-static void **list;       /* the same */
+
+static void open_shards(struct shards *ret, unsigned n)
+{
+    assert_int_equal(shards_init(ret, &ops, n), 0);
+    for (unsigned i = 0; i < n; i++)
+        shards_add(ret, &(struct shard){&file[i], &file[i].blob, &file[i].prepared});
+}
 
 static int setup(void **state)
 {
@@ -74,11 +63,10 @@ static int setup(void **state)
     (void)state;
     prepares = 0;
     file = calloc(FILES, sizeof(*file));
-    list = calloc(FILES, sizeof(void *));
     for (unsigned i = 0; i < FILES; i++) {
-        file[i].records = random_below(&rng, 5); /* some have none */
-        file[i].blob.size = file[i].records * 10;
-        list[i] = &file[i];
+        file[i].prepared.index.rows = random_below(&rng, 5); /* some have none */
+        file[i].blob.size = file[i].prepared.index.rows * 10;
+        atomic_store(&file[i].prepared.seen, file[i].blob.size);
     }
     return 0;
 }
@@ -87,7 +75,6 @@ static int teardown(void **state)
 {
     (void)state;
     free(file);
-    free(list);
     return 0;
 }
 
@@ -102,7 +89,7 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
     (void)state;
     for (unsigned i = 0; i < FILES; i += 1000)
         file[i].steps = 3;
-    assert_int_equal(shards_init(&s, &ops, list, FILES), 0);
+    open_shards(&s, FILES);
     while ((r = shards_prepare(&s, &d)) == 0)
         steps++;
     assert_int_equal(r, 1);
@@ -111,7 +98,7 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
     shards_progress(&s, &done, &total);
     assert_int_equal(done, total);
     for (unsigned i = 0; i < FILES; i++) {
-        for (uint64_t k = 0; k < file[i].records; k++, record++) {
+        for (uint64_t k = 0; k < file[i].prepared.index.rows; k++, record++) {
             uint64_t own;
 
             assert_int_equal(shards_find(&s, record, &own), i);
@@ -131,7 +118,7 @@ static void test_shards__file_fails__goes_on_there(void **state)
 
     (void)state;
     file[2].error = -EREMOTEIO;
-    assert_int_equal(shards_init(&s, &ops, list, 5), 0);
+    open_shards(&s, 5);
     assert_int_equal(shards_prepare(&s, &d), -EREMOTEIO);
     assert_diag_has(&d, "file of");
     file[2].error = 0;
@@ -148,7 +135,7 @@ static void test_shards__shares__all_records_once(void **state)
     uint64_t rng = RANDOM_SEED;
 
     (void)state;
-    assert_int_equal(shards_init(&s, &ops, list, 50), 0);
+    open_shards(&s, 50);
     assert_int_equal(shards_prepare(&s, NULL), 1);
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         uint64_t next = 0, start, length;
