@@ -121,6 +121,7 @@ static struct active_plan *begin_locked(struct active_plans *active_plans, const
     struct active_plan *active = place_locked(active_plans);
     const bool samples = node->kind == NODE_SAMPLE;
 
+    lock_assert_held(&active_plans->lock);
     *active = (struct active_plan){
         .id = ++active_plans->ids,
         .plan = node->plan,

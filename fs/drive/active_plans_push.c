@@ -15,6 +15,7 @@ static uint64_t share_locked(const struct active_plans *active_plans, int64_t no
 {
     uint64_t n = 0;
 
+    lock_assert_held(&active_plans->lock);
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         const struct active_plan *active = &active_plans->active[i];
 
@@ -103,6 +104,7 @@ static struct active_plan *due_locked(struct active_plans *active_plans,
 {
     struct active_plan *active = of_ticket_locked(active_plans, file);
 
+    lock_assert_held(&active_plans->lock);
     return active && active->window.pushed == file->node.number ? active : NULL;
 }
 

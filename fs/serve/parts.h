@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/read_context.h"
 #include "cache/stage/stage.h"
 #include "fs/drive/active_plans.h"
@@ -81,7 +82,7 @@ struct slow {
     pthread_t preparer;
     bool prepares; /* preparer runs */
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     /* Guarded by lock: */
     struct parked *first, *last;

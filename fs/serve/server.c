@@ -303,8 +303,8 @@ int server_mount(const struct server_setup *setup, struct server **ret, struct d
     s->status.stage = setup->stage;
     s->status.started = now_ns() / 1000000000;
     atomic_store(&s->changed, now_ns());
-    pthread_mutex_init(&s->slow.lock, NULL);
-    pthread_cond_init(&s->slow.wake, NULL);
+    lock_init(&s->slow.lock);
+    condition_init(&s->slow.wake);
     listen_to_stage(s);
     s->reported = calloc(setup->catalog->n, sizeof(*s->reported));
     s->wanted = calloc(setup->catalog->n, sizeof(*s->wanted));
@@ -532,7 +532,7 @@ void server_free(struct server *s)
     view_free(s->view);
     tree_free(s->tree);
     pthread_cond_destroy(&s->slow.wake);
-    pthread_mutex_destroy(&s->slow.lock);
+    lock_release(&s->slow.lock);
     status_release(&s->status);
     free(s->reported);
     free(s->wanted);

@@ -66,6 +66,7 @@ static struct parked *parked_new(struct server *s, fuse_req_t req, const struct 
 /* Take parked out of the queue. slow.lock held. */
 static void unlink_locked(struct slow *slow, struct parked *parked)
 {
+    lock_assert_held(&slow->lock);
     *(parked->previous ? &parked->previous->next : &slow->first) = parked->next;
     *(parked->next ? &parked->next->previous : &slow->last) = parked->previous;
     parked->state = PARKED_TAKEN;
@@ -73,6 +74,7 @@ static void unlink_locked(struct slow *slow, struct parked *parked)
 
 static void queue_locked(struct slow *slow, struct parked *parked)
 {
+    lock_assert_held(&slow->lock);
     parked->next = NULL;
     parked->previous = slow->last;
     *(slow->last ? &slow->last->next : &slow->first) = parked;
@@ -87,7 +89,7 @@ static void slow_interrupted(fuse_req_t req, void *data)
     struct slow *slow = &parked->server->slow;
     enum parked_state state;
 
-    pthread_mutex_lock(&slow->lock);
+    lock_take(&slow->lock);
     state = parked->state;
     if (state == PARKED_QUEUED)
         unlink_locked(slow, parked);
@@ -95,7 +97,7 @@ static void slow_interrupted(fuse_req_t req, void *data)
         parked->state = PARKED_DEAD;
     else
         parked->interrupted = true;
-    pthread_mutex_unlock(&slow->lock);
+    lock_drop(&slow->lock);
     if (state != PARKED_QUEUED && state != PARKED_WAITING)
         return; /* not parked yet, or a slow worker has it and sees the interrupt */
     fuse_reply_err(req, EINTR);
@@ -124,14 +126,14 @@ void slow_park(struct server *s, fuse_req_t req, const struct call *call,
     if (waits_for)
         atomic_store(&s->wanted[waits_for - s->setup.catalog->item], true);
     fuse_req_interrupt_func(req, slow_interrupted, parked);
-    pthread_mutex_lock(&s->slow.lock);
+    lock_take(&s->slow.lock);
     refused = parked->interrupted || s->slow.ending;
     if (!refused) {
         if (waits_for && tree_item_is_open(s->tree, waits_for))
             parked->waits_for = NULL; /* it has opened meanwhile */
         queue_locked(&s->slow, parked);
     }
-    pthread_mutex_unlock(&s->slow.lock);
+    lock_drop(&s->slow.lock);
     if (refused)
         refuse(parked);
 }
@@ -155,13 +157,13 @@ static void bytes_came(struct waiter *waiter)
     bool dead;
 
     tell_wait(s, parked->call.ino, monotonic_ns() - parked->since);
-    pthread_mutex_lock(&s->slow.lock);
+    lock_take(&s->slow.lock);
     dead = parked->state == PARKED_DEAD;
     if (!dead)
         queue_locked(&s->slow, parked);
     s->slow.waiting--;
     pthread_cond_broadcast(&s->slow.wake); /* slow_stop() may wait; the unlock may end s */
-    pthread_mutex_unlock(&s->slow.lock);
+    lock_drop(&s->slow.lock);
     if (dead)
         parked_free(parked);
 }
@@ -179,13 +181,13 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct
     parked->waiter.done = bytes_came;
     parked->since = monotonic_ns();
     fuse_req_interrupt_func(req, slow_interrupted, parked);
-    pthread_mutex_lock(&s->slow.lock);
+    lock_take(&s->slow.lock);
     refused = parked->interrupted || s->slow.ending;
     if (!refused) {
         parked->state = PARKED_WAITING;
         s->slow.waiting++;
     }
-    pthread_mutex_unlock(&s->slow.lock);
+    lock_drop(&s->slow.lock);
     if (refused)
         refuse(parked);
     else
@@ -196,6 +198,7 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct
  * is at the same file. NULL: none. slow.lock held. */
 static struct parked *next_locked(struct slow *slow)
 {
+    lock_assert_held(&slow->lock);
     for (struct parked *parked = slow->first; parked; parked = parked->next) {
         bool busy = parked->waits_for != NULL ||
                     (parked->call.rounds >= ROUNDS_MOST && slow->n_blocked >= WAITING_MOST);
@@ -213,25 +216,25 @@ static struct parked *slow_take(struct slow *slow, unsigned self)
 {
     struct parked *parked = NULL;
 
-    pthread_mutex_lock(&slow->lock);
+    lock_take(&slow->lock);
     while (!slow->ending && !(parked = next_locked(slow)))
-        pthread_cond_wait(&slow->wake, &slow->lock);
+        lock_wait(&slow->lock, &slow->wake);
     if (parked) {
         unlink_locked(slow, parked);
         slow->busy[self] = parked->call.ino;
         slow->n_blocked += parked->call.rounds >= ROUNDS_MOST;
     }
-    pthread_mutex_unlock(&slow->lock);
+    lock_drop(&slow->lock);
     return parked;
 }
 
 static void slow_done(struct slow *slow, unsigned self, bool was_blocked)
 {
-    pthread_mutex_lock(&slow->lock);
+    lock_take(&slow->lock);
     slow->busy[self] = 0;
     slow->n_blocked -= was_blocked;
     pthread_cond_broadcast(&slow->wake);
-    pthread_mutex_unlock(&slow->lock);
+    lock_drop(&slow->lock);
 }
 
 /* Work on a request that has been taken. */
@@ -270,13 +273,13 @@ static struct parked *take_released(struct slow *slow, const struct catalog_item
 {
     struct parked *parked;
 
-    pthread_mutex_lock(&slow->lock);
+    lock_take(&slow->lock);
     parked = slow->ending ? NULL : slow->first;
     while (parked && parked->waits_for != item)
         parked = parked->next;
     if (parked)
         unlink_locked(slow, parked);
-    pthread_mutex_unlock(&slow->lock);
+    lock_drop(&slow->lock);
     return parked;
 }
 
@@ -370,10 +373,10 @@ void slow_stop(struct server *s)
 {
     struct slow *slow = &s->slow;
 
-    pthread_mutex_lock(&slow->lock);
+    lock_take(&slow->lock);
     slow->ending = true;
     pthread_cond_broadcast(&slow->wake);
-    pthread_mutex_unlock(&slow->lock);
+    lock_drop(&slow->lock);
     if (s->setup.stage)
         stage_end(s->setup.stage);
     for (unsigned i = 0; i < slow->n_threads; i++)
@@ -382,16 +385,16 @@ void slow_stop(struct server *s)
     if (slow->prepares)
         pthread_join(slow->preparer, NULL);
     slow->prepares = false;
-    pthread_mutex_lock(&slow->lock);
+    lock_take(&slow->lock);
     while (slow->waiting)
-        pthread_cond_wait(&slow->wake, &slow->lock);
+        lock_wait(&slow->lock, &slow->wake);
     while (slow->first) { /* serving threads may still report interrupts */
         struct parked *parked = slow->first;
 
         unlink_locked(slow, parked);
-        pthread_mutex_unlock(&slow->lock);
+        lock_drop(&slow->lock);
         refuse(parked);
-        pthread_mutex_lock(&slow->lock);
+        lock_take(&slow->lock);
     }
-    pthread_mutex_unlock(&slow->lock);
+    lock_drop(&slow->lock);
 }

@@ -327,9 +327,9 @@ static int open_dataset(struct tree *tree, const struct catalog_item *item)
     struct span want = span_of_samples(item), span = {0};
     int r;
 
-    pthread_rwlock_wrlock(&tree->lock);
+    lock_take(&tree->lock);
     r = spans_take(&tree->spans, &want, &span);
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     tree->sample_base[item - tree->catalog->item] = span.base;
     return r < 0 ? r : open_listed_plans(tree, item);
 }
@@ -383,10 +383,9 @@ int tree_new(const struct catalog *catalog, const struct tree_options *options, 
     struct builder b = {0};
     int r;
 
-    if (!tree || pthread_rwlock_init(&tree->lock, NULL) != 0) {
-        free(TAKE_PTR(tree));
+    if (!tree)
         return -ENOMEM;
-    }
+    lock_init(&tree->lock);
     b.tree = tree;
     b.readme = TAKE_PTR(readme_owned);
     tree->catalog = catalog;
@@ -434,6 +433,6 @@ void tree_free(struct tree *tree)
     free(tree->opened);
     free(tree->page_of);
     free(tree->spans.span);
-    pthread_rwlock_destroy(&tree->lock);
+    lock_release(&tree->lock);
     free(tree);
 }

@@ -2,6 +2,7 @@
 #ifndef EPOCHFS_FS_TREE_PARTS_H
 #define EPOCHFS_FS_TREE_PARTS_H
 
+#include "base/lock.h"
 #include "fs/tree/span.h"
 #include "fs/tree/tree.h"
 
@@ -38,7 +39,7 @@ struct tree {
     _Atomic int *opened;   /* [catalog->n] 0: not yet, 1: opened, -errno: it cannot be */
     size_t *page_of;       /* [catalog->n] number of its page in fixed; constant */
 
-    pthread_rwlock_t lock;
+    struct lock lock;
     /* Guarded by lock: */
     struct spans spans;
     struct item_plans *plans; /* [catalog->n] */

@@ -28,6 +28,7 @@ static int plan_add_locked(struct tree *tree, struct plan_entry *entry)
     struct span want = span_of_plan(entry, 0), span;
     int r;
 
+    lock_assert_held(&tree->lock);
     if (array_capacity(&plans->entry, plans->n, sizeof(struct plan_entry *)) < 0)
         return -ENOMEM;
     r = spans_take(&tree->spans, &want, &span);
@@ -50,12 +51,12 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
         return -ENOMEM;
     plan_entry_init(entry, item, plan);
     want = span_of_plan(entry, 0);
-    pthread_rwlock_wrlock(&tree->lock);
+    lock_take(&tree->lock);
     r = spans_find(&tree->spans, &want, &span);
     *ret_new = r == -ENOENT;
     if (*ret_new)
         r = plan_add_locked(tree, entry);
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     if (r < 0)
         return r;
     *ret = *ret_new ? TAKE_PTR(entry) : span.plan;
@@ -79,7 +80,7 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
     int r;
 
     *ret_new = false;
-    pthread_rwlock_wrlock(&tree->lock);
+    lock_take(&tree->lock);
     r = spans_take(&tree->spans, &want, ret_span);
     /* Without memory the epoch is opened, but not listed. */
     if (r == 0 && tree->n_epochs < PLANS_MAX && !epoch_is_listed(entry, epoch) &&
@@ -88,7 +89,7 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
         tree->n_epochs++;
         *ret_new = true;
     }
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     return r;
 }
 
@@ -97,8 +98,8 @@ const struct plan_entry *tree_plan(struct tree *tree, const struct catalog_item 
     const struct item_plans *plans = &tree->plans[item - tree->catalog->item];
     const struct plan_entry *entry;
 
-    pthread_rwlock_rdlock(&tree->lock);
+    lock_take(&tree->lock);
     entry = i < plans->n ? plans->entry[i] : NULL;
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     return entry;
 }

@@ -91,9 +91,9 @@ int tree_node(struct tree *tree, uint64_t ino, struct node *ret)
         node_of_fixed(tree, ino - TREE_ROOT, ret);
         return 0;
     }
-    pthread_rwlock_rdlock(&tree->lock);
+    lock_take(&tree->lock);
     r = spans_of_ino(&tree->spans, ino, &span);
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     return r < 0 ? r : node_of_span(&span, ino, ret);
 }
 
@@ -184,9 +184,9 @@ static int batch_folder(struct tree *tree, const struct node *parent, unsigned i
     struct span span;
     int r;
 
-    pthread_rwlock_rdlock(&tree->lock);
+    lock_take(&tree->lock);
     r = spans_find(&tree->spans, &want, &span);
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     if (r < 0)
         return r;
     *ret = (struct node){
@@ -424,13 +424,13 @@ static int list_plans(struct tree *tree, const struct node *parent, uint64_t ind
     const struct item_plans *plans = &tree->plans[parent->item - tree->catalog->item];
     int r = -ENOENT;
 
-    pthread_rwlock_rdlock(&tree->lock);
+    lock_take(&tree->lock);
     if (index < plans->n) {
         plan_node(plans->entry[index], ret);
         snprintf(ret_name, TREE_NAME_SIZE, "%s", ret->plan->name);
         r = 0;
     }
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     return r;
 }
 
@@ -443,12 +443,12 @@ static int list_epochs(struct tree *tree, const struct node *parent, uint64_t in
     uint64_t epoch = index;
     int r;
 
-    pthread_rwlock_rdlock(&tree->lock);
+    lock_take(&tree->lock);
     if (index >= entry->listed_epochs) {
         found = index - entry->listed_epochs < entry->n_epochs;
         epoch = found ? entry->epoch[index - entry->listed_epochs] : 0;
     }
-    pthread_rwlock_unlock(&tree->lock);
+    lock_drop(&tree->lock);
     if (!found)
         return -ENOENT;
     r = tree_open_epoch(tree, opened_plan(parent), epoch, &span, &is_new);
