@@ -67,7 +67,7 @@ static inline void condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-static inline void lock_assert_held(struct lock *l)
+static inline void lock_assert_held(const struct lock *l)
 {
     assert(pthread_equal(atomic_load_explicit(&l->holder, memory_order_relaxed), pthread_self()));
     (void)l;

@@ -76,6 +76,7 @@ static void grow_locked(struct memo *memo)
 {
     struct memo_thing **grown;
 
+    lock_assert_held(&memo->lock);
     if (memo->n < memo->n_buckets)
         return;
     grown = calloc(memo->n_buckets * 2, sizeof(struct memo_thing *));
@@ -96,6 +97,7 @@ static void list_remove_locked(struct memo_thing *thing)
 {
     struct memo *memo = thing->memo;
 
+    lock_assert_held(&thing->memo->lock);
     *(thing->older ? &thing->older->newer : &memo->oldest) = thing->newer;
     *(thing->newer ? &thing->newer->older : &memo->newest) = thing->older;
 }
@@ -104,6 +106,7 @@ static void list_add_locked(struct memo_thing *thing)
 {
     struct memo *memo = thing->memo;
 
+    lock_assert_held(&thing->memo->lock);
     thing->older = memo->newest;
     thing->newer = NULL;
     *(memo->newest ? &memo->newest->newer : &memo->oldest) = thing;
@@ -114,6 +117,7 @@ static struct memo_thing *find_locked(struct memo *memo, const struct memo_key *
 {
     struct memo_thing *thing = *bucket_of(memo, key);
 
+    lock_assert_held(&memo->lock);
     while (thing && memcmp(&thing->key, key, sizeof(*key)) != 0)
         thing = thing->chain;
     return thing;
@@ -124,6 +128,7 @@ static void unlink_locked(struct memo_thing *thing)
 {
     struct memo_thing **at = bucket_of(thing->memo, &thing->key);
 
+    lock_assert_held(&thing->memo->lock);
     while (*at != thing)
         at = &(*at)->chain;
     *at = thing->chain;
@@ -215,6 +220,7 @@ static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
     struct memo *memo = thing->memo;
     int r = 0;
 
+    lock_assert_held(&thing->memo->lock);
     thing->users++;
     while (!thing->ready && !thing->failed && r == 0) {
         if (maker->cancelled && maker->cancelled(maker->ctx))

@@ -78,6 +78,7 @@ static void work_locked(struct pool *pool, struct job *job)
 {
     unsigned i = take_locked(pool, job);
 
+    lock_assert_held(&pool->lock);
     lock_drop(&pool->lock);
     job->work(job->ctx, i);
     lock_take(&pool->lock);
@@ -102,6 +103,7 @@ static void *helper_main(void *arg)
 
 static void start_locked(struct pool *pool)
 {
+    lock_assert_held(&pool->lock);
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
     pool->started = true;

@@ -61,6 +61,7 @@ static struct want *find_locked(struct read_context *rc, const struct blob *blob
     uint64_t first = off / MISSING_GAP, last = (off + len - 1) / MISSING_GAP;
     const uint64_t pieces[] = {first, last, first ? first - 1 : 0, last + 1};
 
+    lock_assert_held(&rc->lock);
     for (size_t i = 0; rc->near && i < ARRAY_LEN(pieces); i++) {
         uint16_t number = *near_locked(rc, blob, pieces[i]);
         struct want *want = number ? &rc->want[number - 1] : NULL;
@@ -75,6 +76,7 @@ static void grow_locked(struct read_context *rc, struct want *want, uint64_t off
 {
     uint64_t end = max_u64(off + len, want->off + want->len);
 
+    lock_assert_held(&rc->lock);
     rc->bytes -= want->len;
     want->off = min_u64(off, want->off);
     want->len = end - want->off;

@@ -152,6 +152,7 @@ static void serve_locked(struct http_signing *signing)
     struct diag why = DIAG_INIT;
     int r = get_locked(signing, true, &signature, &why);
 
+    lock_assert_held(&signing->lock);
     waiting = signing->waiting;
     signing->waiting = NULL;
     lock_drop(&signing->lock);

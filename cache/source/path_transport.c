@@ -173,6 +173,7 @@ static struct transfer *take_locked(struct path_transport *t)
 {
     struct transfer *transfer = t->first;
 
+    lock_assert_held(&t->lock);
     unlink_locked(t, &t->first);
     return transfer;
 }

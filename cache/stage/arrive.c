@@ -137,6 +137,7 @@ static void note_fetched_locked(struct file *file, uint64_t block)
 {
     uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
 
+    lock_assert_held(&file->stage->lock);
     if (state & BLOCK_FETCHED)
         return;
     atomic_store_explicit(&file->state[block], state | BLOCK_FETCHED, memory_order_release);

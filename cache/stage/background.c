@@ -49,6 +49,7 @@ void stage_set_needs(struct stage *stage, const struct stage_needs *needs)
 /* Can a need make a difference? With keep=once it can even where all blocks are here. */
 static bool is_of_use_locked(const struct stage *stage)
 {
+    lock_assert_held(&stage->lock);
     return !stage->turn.all_here || stage->options.keep == STAGE_ONCE;
 }
 
@@ -72,6 +73,7 @@ bool forecast_may_locked(const struct stage *stage, int64_t now)
 {
     const struct forecast *f = &stage->forecast;
 
+    lock_assert_held(&stage->lock);
     if (!atomic_load(&f->needs) || now < f->hold_until || !is_of_use_locked(stage))
         return false;
     if (stage->options.keep != STAGE_PLAN && stage->full_error && now < stage->full_until)
@@ -464,6 +466,7 @@ static unsigned count_active_locked(const struct stage *stage, enum run_why why)
 {
     unsigned n = 0;
 
+    lock_assert_held(&stage->lock);
     for (const struct run *run = stage->active.first; run; run = run->next)
         n += run->why == (int)why;
     return n;
@@ -489,6 +492,7 @@ static bool may_stage_locked(struct stage *stage, int64_t now)
 {
     unsigned under_way = count_active_locked(stage, RUN_BACKGROUND);
 
+    lock_assert_held(&stage->lock);
     if (under_way && (stage->needs[RUN_DEMAND].first || count_active_locked(stage, RUN_DEMAND)))
         return false;
     return stage->begun && stage->options.background && !stage->ending &&
@@ -501,6 +505,7 @@ static bool may_stage_locked(struct stage *stage, int64_t now)
  * not displace those it needs. */
 static bool may_turn_locked(const struct stage *stage, int64_t now)
 {
+    lock_assert_held(&stage->lock);
     return (!stage->full_error || now >= stage->full_until) && now >= stage->turn.look_until &&
            (!stage->keeping.is_full || stage->keeping.holds_all);
 }
@@ -541,6 +546,7 @@ int64_t background_next_look_locked(const struct stage *stage, int64_t now)
                              stage->budget_ns, stage->forecast.hold_until};
     int64_t next = yield_next(&stage->yield, count_active_locked(stage, RUN_BACKGROUND));
 
+    lock_assert_held(&stage->lock);
     if (!stage->begun || !stage->options.background)
         return INT64_MAX;
     for (size_t i = 0; i < ARRAY_LEN(until); i++)

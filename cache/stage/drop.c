@@ -14,6 +14,7 @@ static bool may_drop_locked(struct file *file, uint64_t block)
     uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
     bool plan = file->stage->options.keep == STAGE_PLAN;
 
+    lock_assert_held(&file->stage->lock);
     if ((state & BLOCK_STATE) == BLOCK_UNKNOWN && atomic_load(&file->done))
         return true;
     if ((state & BLOCK_STATE) != BLOCK_HERE &&

@@ -30,6 +30,7 @@ static void set_flag_locked(struct file *file, uint64_t block, uint8_t flag, boo
 {
     uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
 
+    lock_assert_held(&file->stage->lock);
     state = (uint8_t)(on ? state | flag : state & ~flag);
     atomic_store_explicit(&file->state[block], state, memory_order_release);
 }
@@ -40,6 +41,7 @@ static void count_staged_locked(struct file *file, uint64_t block, bool is_stage
     struct stage_counters *c = &file->stage->counters;
     uint64_t len = file_block_len(file, block);
 
+    lock_assert_held(&file->stage->lock);
     if (!(state & BLOCK_COUNTED) == !is_staged)
         return;
     set_flag_locked(file, block, BLOCK_COUNTED, is_staged);
@@ -51,6 +53,7 @@ static void count_staged_locked(struct file *file, uint64_t block, bool is_stage
 
 void file_count_locked(struct file *file, uint64_t block)
 {
+    lock_assert_held(&file->stage->lock);
     count_staged_locked(file, block, true);
 }
 
@@ -113,6 +116,7 @@ static void await_drops_locked(struct file *file)
     const struct clock *clock = file->stage->options.clock;
     int64_t until = clock_monotonic(clock) + DROP_MS * NS_PER_MS;
 
+    lock_assert_held(&file->stage->lock);
     while (file->dropping && clock_monotonic(clock) < until)
         clock_wait(clock, &file->stage->lock, &file->stage->gone, until);
 }
@@ -150,6 +154,7 @@ static void open_list_add_locked(struct file *file)
 {
     struct stage *stage = file->stage;
 
+    lock_assert_held(&file->stage->lock);
     file->newer = NULL;
     file->older = stage->newest;
     *(stage->newest ? &stage->newest->newer : &stage->oldest) = file;
@@ -161,6 +166,7 @@ static void open_list_remove_locked(struct file *file)
 {
     struct stage *stage = file->stage;
 
+    lock_assert_held(&file->stage->lock);
     *(file->newer ? &file->newer->older : &stage->newest) = file->older;
     *(file->older ? &file->older->newer : &stage->oldest) = file->newer;
     stage->n_open--;
@@ -184,6 +190,7 @@ static void close_some_locked(struct stage *stage)
 {
     unsigned looks = stage->n_open;
 
+    lock_assert_held(&stage->lock);
     while (stage->n_open >= stage->open_most && looks--) {
         struct file *file = stage->oldest;
 

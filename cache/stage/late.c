@@ -32,6 +32,7 @@ static struct way way_locked(const struct run *run, uint64_t bytes)
     uint64_t at = (run->transfer.off + bytes) / file->block_bytes, end = run->first + run->n;
     struct way way = {0};
 
+    lock_assert_held(&run->file->stage->lock);
     for (const struct wait *w = wait_first_locked(file, at, end); w;
          w = wait_next_locked(w, at, end)) {
         if (w->need.why != RUN_DEMAND)
@@ -55,6 +56,7 @@ static bool is_late_locked(struct run *run, int64_t now)
     double came = (double)(bytes - run->watched_bytes), ns = (double)(now - run->watched_at), again;
     struct way way;
 
+    lock_assert_held(&run->file->stage->lock);
     if (ns < (double)(WATCH_MS * NS_PER_MS) || ns < WATCH_FAR * stage->wait_ns)
         return false;
     run_watch_from_locked(run, now);

@@ -58,6 +58,7 @@ void need_unqueue_locked(struct need *need)
 
 void needs_again_locked(struct file *file, uint64_t first, uint64_t end)
 {
+    lock_assert_held(&file->stage->lock);
     for (struct wait *w = wait_first_locked(file, first, end); w;
          w = wait_next_locked(w, first, end))
         need_queue_locked(&w->need, max_u64(first, w->blocks.first));
@@ -127,6 +128,7 @@ void wait_begin_locked(struct wait *wait)
 
 void wait_end_locked(struct wait *wait, struct wait **ret_over)
 {
+    lock_assert_held(&wait->need.file->stage->lock);
     need_unqueue_locked(&wait->need);
     ranges_remove(&wait->need.file->waits, &wait->blocks);
     ranges_remove(&wait->need.file->stage->quiet, &wait->quiet);
@@ -139,6 +141,7 @@ void waits_over_locked(struct file *file, uint64_t first, uint64_t end, int erro
 {
     struct wait *next;
 
+    lock_assert_held(&file->stage->lock);
     for (struct wait *w = wait_first_locked(file, first, end); w; w = next) {
         uint64_t from = max_u64(first, w->blocks.first), to = min_u64(end, w->blocks.end);
 

@@ -24,6 +24,7 @@ static int64_t wait_progress_locked(struct wait *w, int64_t now)
     struct file *file = w->need.file;
     int64_t least = now;
 
+    lock_assert_held(&w->need.file->stage->lock);
     if (w->need.is_queued && need_next_locked(&w->need, &at, &n)) {
         least = atomic_load_explicit(&file->stage->progress, memory_order_relaxed);
         least = least > w->need.since ? least : w->need.since;
@@ -45,6 +46,7 @@ static void give_up_locked(struct wait *w, int64_t now, int64_t patience, struct
     struct diag reason = DIAG_INIT;
     struct run *next;
 
+    lock_assert_held(&w->need.file->stage->lock);
     wait_explain_locked(file, &reason);
     w->reason = strdup(reason.text);
     if (w->need.why == RUN_DEMAND) {
@@ -65,6 +67,7 @@ int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret
     int64_t patience = stage->options.retry_limit_s * NS_PER_S;
     struct range *quiet;
 
+    lock_assert_held(&stage->lock);
     while ((quiet = ranges_least(&stage->quiet))) {
         struct wait *w = (struct wait *)((char *)quiet - offsetof(struct wait, quiet));
         int64_t since = (int64_t)quiet->first, progress;

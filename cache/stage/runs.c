@@ -27,6 +27,7 @@ static void activate_locked(struct run *run)
 {
     struct stage *stage = run->file->stage;
 
+    lock_assert_held(&run->file->stage->lock);
     run->state = RUN_STARTING;
     run->begun++;
     run->next = NULL;
@@ -53,6 +54,7 @@ static void remove_locked(struct run *run)
 
 static void set_alarm_locked(struct run *run, uint64_t at)
 {
+    lock_assert_held(&run->file->stage->lock);
     run->alarm.first = at;
     run->alarm.end = at + 1;
     ranges_add(&run->file->stage->alarms[run->why], &run->alarm);
@@ -60,6 +62,7 @@ static void set_alarm_locked(struct run *run, uint64_t at)
 
 void run_sleep_locked(struct run *run, int64_t until)
 {
+    lock_assert_held(&run->file->stage->lock);
     remove_locked(run);
     run->state = RUN_ASLEEP;
     set_alarm_locked(run, (uint64_t)until);
@@ -67,6 +70,7 @@ void run_sleep_locked(struct run *run, int64_t until)
 
 void run_wake_locked(struct run *run)
 {
+    lock_assert_held(&run->file->stage->lock);
     remove_locked(run);
     atomic_store_explicit(&run->progress, run_progress_locked(run), memory_order_relaxed);
     activate_locked(run);
@@ -98,6 +102,7 @@ int64_t runs_next_alarm_locked(struct stage *stage, int64_t now)
 
 bool runs_sleep_locked(const struct stage *stage)
 {
+    lock_assert_held(&stage->lock);
     return stage->alarms[RUN_DEMAND].n || stage->alarms[RUN_AHEAD].n ||
            stage->alarms[RUN_BACKGROUND].n;
 }
@@ -144,12 +149,14 @@ int64_t run_progress_locked(const struct run *run)
 
 void run_watch_from_locked(struct run *run, int64_t since)
 {
+    lock_assert_held(&run->file->stage->lock);
     run->watched_at = since;
     run->watched_bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
 }
 
 bool is_waited_for_locked(const struct run *run)
 {
+    lock_assert_held(&run->file->stage->lock);
     return wait_first_locked(run->file, run->first, run->first + run->n) != NULL;
 }
 
@@ -223,6 +230,7 @@ static void hurry_locked(struct run *run, enum run_why why)
     bool sleeps = run->state == RUN_ASLEEP, runs = run->state == RUN_RUNNING && !run->paused;
     int64_t now = stage_now(run->file->stage);
 
+    lock_assert_held(&run->file->stage->lock);
     if (sleeps)
         remove_locked(run);
     atomic_store(&run->why, (int)why);
@@ -264,6 +272,7 @@ void run_shorten_locked(struct run *run, uint64_t n)
 {
     uint64_t end = run->first + run->n;
 
+    lock_assert_held(&run->file->stage->lock);
     let_go_of_blocks_locked(run, n);
     run_set_blocks_locked(run, run->first, n);
     needs_again_locked(run->file, run->first + n, end);
@@ -274,6 +283,7 @@ void run_leave_locked(struct run *run, int error, struct wait **ret_over)
     struct file *file = run->file;
     uint64_t first = run->first, end = first + run->n;
 
+    lock_assert_held(&run->file->stage->lock);
     remove_locked(run);
     run->state = RUN_GONE;
     ranges_remove(&file->runs, &run->blocks);
@@ -304,6 +314,7 @@ static void give_buffer_back_locked(struct run *run)
 {
     struct stage *stage = run->file->stage;
 
+    lock_assert_held(&run->file->stage->lock);
     if (!run->buffer)
         return;
     if (stage->n_buffers < ARRAY_LEN(stage->buffer))
@@ -323,6 +334,7 @@ static struct run *take_dead_locked(struct stage *stage)
 {
     struct run *dead = stage->dead;
 
+    lock_assert_held(&stage->lock);
     stage->dead = NULL;
     return dead;
 }
@@ -380,6 +392,7 @@ void run_let_go(struct run *run)
 /* Readers that come later get another run. */
 static void stop_locked(struct run *run)
 {
+    lock_assert_held(&run->file->stage->lock);
     if (run->state == RUN_RUNNING && !run->stopping)
         transport_stop(run->file->stage->transport, &run->transfer);
     run->stopping = true;
@@ -387,6 +400,7 @@ static void stop_locked(struct run *run)
 
 void run_give_up_locked(struct run *run, struct wait **ret_over)
 {
+    lock_assert_held(&run->file->stage->lock);
     if (run->state == RUN_ASLEEP)
         run_leave_locked(run, -EREMOTEIO, ret_over);
     else

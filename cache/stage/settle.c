@@ -25,6 +25,7 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
     struct stage *stage = run->file->stage;
     int64_t now = stage_now(stage);
 
+    lock_assert_held(&run->file->stage->lock);
     if (run->crowded) {
         limiter_refused(stage->limiter, run->began); /* that is no failure of the remote */
         retry_ms = min_u64(retry_ms, LIMITER_CROWDED_MS);
@@ -64,6 +65,7 @@ static int settle_locked(struct run *run, enum transfer_end how, uint64_t retry_
     struct file *file = run->file;
     int error = 0;
 
+    lock_assert_held(&run->file->stage->lock);
     if (run->done == run->n)
         how = TRANSFER_DONE;
     else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->version.whole_only))

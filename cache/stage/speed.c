@@ -14,6 +14,7 @@ void speed_measure_locked(struct stage *stage, const struct run *run, int64_t no
     uint64_t bytes = run->bytes - run->first_bytes;
     double wait = (double)(run->first_at - run->began), each;
 
+    lock_assert_held(&stage->lock);
     if (!run->bytes || run->was_paused || run->crowded || wait < 0)
         return;
     stage->wait_ns += (wait - stage->wait_ns) / (stage->wait_ns > 0 ? 8 : 1);
@@ -37,6 +38,7 @@ void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now)
     int64_t ns = now - run->began;
     uint64_t wish;
 
+    lock_assert_held(&stage->lock);
     if (ns <= 0 || run->bytes < run->file->block_bytes)
         return;
     wish = (uint64_t)((double)run->bytes / (double)ns * 0.2e9);
@@ -50,6 +52,7 @@ uint64_t run_bytes_locked(const struct stage *stage)
     uint64_t bytes =
         yield_is_taken(&stage->yield) ? min_u64(stage->run_bytes, YIELDING_RUN) : stage->run_bytes;
 
+    lock_assert_held(&stage->lock);
     return stage->options.rate ? min_u64(bytes, stage->options.rate / 4) : bytes;
 }
 

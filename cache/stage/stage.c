@@ -264,6 +264,7 @@ static struct file *find_locked(struct stage *stage, const struct file *like)
 {
     struct file *at = stage->buckets ? stage->bucket[like->hash & (stage->buckets - 1)] : NULL;
 
+    lock_assert_held(&stage->lock);
     while (at && !(at->hash == like->hash && !strcmp(at->key, like->key) &&
                    !strcmp(at->version_text, like->version_text)))
         at = at->next_in_bucket;
@@ -275,6 +276,7 @@ static int grow_locked(struct stage *stage)
     size_t buckets = stage->buckets ? 4 * stage->buckets : 64;
     struct file **bucket;
 
+    lock_assert_held(&stage->lock);
     if (stage->n_files < stage->buckets)
         return 0;
     bucket = calloc(buckets, sizeof(struct file *));
@@ -295,6 +297,7 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
     struct file **bucket;
     int r;
 
+    lock_assert_held(&stage->lock);
     *ret = find_locked(stage, file);
     if (*ret)
         return 0;
@@ -367,6 +370,7 @@ static int full_trouble_locked(const struct stage *stage, bool is_blocked, struc
 {
     int r = stage->full_error;
 
+    lock_assert_held(&stage->lock);
     if (r == -EAGAIN)
         return is_blocked ? 0
                           : diag_set(d, -EBUSY,
@@ -394,6 +398,7 @@ static int progress_locked(struct stage *stage, struct diag *d)
     bool is_blocked = idle <= stage->options.retry_limit_s * NS_PER_S;
     int r;
 
+    lock_assert_held(&stage->lock);
     for (struct file *file = stage->files; file; file = file->next) {
         if (atomic_load(&file->failed) < 0)
             return file_trouble(file, d);

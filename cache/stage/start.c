@@ -160,6 +160,7 @@ static bool is_small_locked(struct stage *stage, enum run_why why, uint64_t byte
 {
     uint64_t worth = runs_worth_locked(stage) / (why == RUN_BACKGROUND ? SMALL_SHARE : 1);
 
+    lock_assert_held(&stage->lock);
     return stage->wait_ns >= stage->options.far_ms * 1e6 && bytes <= min_u64(worth, SMALL_MOST);
 }
 
@@ -173,6 +174,7 @@ static struct places places_locked(const struct stage *stage, enum run_why why, 
     unsigned all = limiter_most(stage->limiter), jobs = stage->options.jobs;
     struct places ret = {.taken = stage->active.n, .most = all};
 
+    lock_assert_held(&stage->lock);
     if (why == RUN_BACKGROUND && small && all / 2 > jobs)
         ret.most = all / 2;
     if (small || all == jobs)
@@ -190,6 +192,7 @@ static bool has_place_locked(const struct stage *stage, enum run_why why, bool s
 {
     struct places places = places_locked(stage, why, small);
 
+    lock_assert_held(&stage->lock);
     return places.taken + (why != RUN_DEMAND) < places.most;
 }
 
@@ -207,6 +210,7 @@ static struct run *started_locked(struct run *run, bool small)
 {
     const struct stage *stage = run->file->stage;
 
+    lock_assert_held(&run->file->stage->lock);
     run->small = small;
     run->crowded = stage->active.n > stage->options.jobs;
     run->references++; /* until run_begin() has returned */
@@ -222,6 +226,7 @@ static struct run *next_of_locked(struct stage *stage, enum run_why why, int64_t
     uint64_t first, n;
     bool small;
 
+    lock_assert_held(&stage->lock);
     if (run) {
         small = is_small_locked(stage, why, run_bytes_left(run));
         if (!has_place_locked(stage, why, small))
@@ -260,6 +265,7 @@ static bool share_locked(struct stage *stage)
              stage->needs[RUN_DEMAND].first || run_due_locked(stage, RUN_DEMAND, stage_now(stage)),
          first = true, any = false;
 
+    lock_assert_held(&stage->lock);
     for (const struct run *run = stage->active.first; run; run = run->next)
         demand = demand || run->why == RUN_DEMAND;
     for (struct run *run = stage->active.first; run; run = run->next) {

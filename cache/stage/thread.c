@@ -19,6 +19,7 @@ int64_t runs_look_locked(struct stage *stage, int64_t now, struct wait **ret_ove
     int64_t next = waits_give_up_locked(stage, now, ret_over);
     bool waited = stage->quiet.n > 0;
 
+    lock_assert_held(&stage->lock);
     runs_stop_late_locked(stage, now);
     for (const struct run *run = stage->active.first; run && !waited; run = run->next)
         waited = run->why != RUN_BACKGROUND;
