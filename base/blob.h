@@ -37,8 +37,7 @@ struct blob_ops {
     void (*free)(struct blob *blob);
     /* See blob_fetch(). NULL: all bytes are on this machine. */
     void (*fetch)(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
-    /* See blob_used() and blob_done(). NULL: ignored. */
-    void (*used)(const struct blob *blob, uint64_t off, uint64_t len, bool again);
+    /* See blob_done(). NULL: ignored. */
     void (*done)(const struct blob *blob);
     /* Read all pieces, which lie within the blob. 0; or -EAGAIN: not possible at once, and the
      * caller reads them one by one. NULL: always one by one. */
@@ -107,14 +106,6 @@ static inline void blob_fetch(const struct blob *blob, uint64_t off, uint64_t le
 {
     if (blob->ops->fetch && off < blob->size)
         blob->ops->fetch(blob, off, min_u64(len, blob->size - off), waiter);
-}
-
-/* Report that an epoch has used these bytes: if that was their last use, they need not be kept.
- * again: the epoch had used them before, and they were fetched once more. */
-static inline void blob_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
-{
-    if (blob->ops->used)
-        blob->ops->used(blob, off, len, again);
 }
 
 /* Report that the blob was converted as a whole: none of its bytes need be kept. */

@@ -16,7 +16,6 @@ void read_context_init(struct read_context *ret, bool collects)
 void read_context_release(struct read_context *rc)
 {
     free(rc->want);
-    free(rc->used);
     free(rc->near);
     lock_release(&rc->lock);
 }
@@ -109,30 +108,6 @@ int missing_add(struct read_context *rc, const struct blob *blob, uint64_t off, 
         *near_locked(rc, blob, (off + len - 1) / MISSING_GAP) = number;
     }
     return -EAGAIN;
-}
-
-int missing_note_use(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len)
-{
-    LOCK_SCOPE(&rc->lock);
-    struct want *last = rc->n_used ? &rc->used[rc->n_used - 1] : NULL;
-
-    if (last && last->blob == blob && last->off + last->len == off) {
-        last->len += len;
-        return 0;
-    }
-    if (array_capacity(&rc->used, rc->n_used, sizeof(*rc->used)) < 0)
-        return -ENOMEM;
-    rc->used[rc->n_used++] = (struct want){.blob = blob, .off = off, .len = len};
-    return 0;
-}
-
-void missing_use(struct read_context *rc, enum missing_used how)
-{
-    for (size_t i = 0; i < rc->n_used && how != MISSING_UNUSED; i++)
-        blob_used(rc->used[i].blob, rc->used[i].off, rc->used[i].len, how == MISSING_USED_AGAIN);
-    free(rc->used);
-    rc->used = NULL;
-    rc->n_used = 0;
 }
 
 void waiter_add(struct waiter *waiter)

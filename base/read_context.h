@@ -40,7 +40,6 @@ struct want {
 struct read_context {
     /* Set by read_context_init(); the caller may change them before the first read: */
     bool collects;                /* false: reads wait */
-    bool uses;                    /* reads are noted for missing_use() */
     bool again;                   /* these reads were tried before, and are counted already */
     bool (*cancelled)(void *ctx); /* must the call end, with -EINTR? NULL: never. Any thread */
     void *ctx;
@@ -49,8 +48,6 @@ struct read_context {
     size_t n;
     uint64_t bytes;
     struct want *want; /* [n] */
-    size_t n_used;
-    struct want *used; /* [n_used] */
     uint16_t *near;    /* [MISSING_NEAR] number + 1 of a range with bytes there; NULL: none */
 };
 
@@ -95,14 +92,6 @@ static inline bool missing_go_on(struct read_context *rc, int r, int *all)
         *all = r;
     return r == -EAGAIN && rc && !missing_full(rc);
 }
-
-/* Note that a range was read. 0 or -ENOMEM. */
-int missing_note_use(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len);
-
-/* Report to the blobs that an epoch has used what was read, perhaps again (see blob_used()); some
- * blobs then stop keeping it. MISSING_UNUSED: forget what was read. */
-enum missing_used { MISSING_UNUSED, MISSING_USED, MISSING_USED_AGAIN };
-void missing_use(struct read_context *rc, enum missing_used how);
 
 /* Waits for bytes without blocking a thread. */
 struct waiter {

@@ -52,7 +52,7 @@ uint64_t run_needed_when(const struct run *run)
     const struct stage_needs *needs = atomic_load(&file->stage->forecast.needs);
     uint64_t off = run->first * file->block_bytes;
 
-    if (file->stage->options.keep != STAGE_PLAN || !needs)
+    if (file->stage->options.keep == STAGE_PIN || !needs)
         return STAGE_NEVER;
     if (run_is_wanted(run))
         return 0;

@@ -11,9 +11,8 @@
  * grows.
  *
  * A need stays first in the buffer until none of its blocks is missing. So what was refused for
- * want of space is tried again, and only a jump forgets a need. With keep=once, a block that a
- * reader uses up after its need was given is not missing any more; a block that was used up before
- * is.
+ * want of space is tried again, and only a jump forgets a need. With keep=once, a block that its
+ * readers have passed after its need was given is not missing any more (cache/stage/passed.c).
  *
  * While every block is on disk, the stage does not ask the forecast of needs: walking over what it
  * gives, for all readers again after each jump of one, would be in vain. */
@@ -76,7 +75,7 @@ bool forecast_may_locked(const struct stage *stage, int64_t now)
     lock_assert_held(&stage->lock);
     if (!atomic_load(&f->needs) || now < f->hold_until || !is_of_use_locked(stage))
         return false;
-    if (stage->options.keep != STAGE_PLAN && stage->full_error && now < stage->full_until)
+    if (stage->options.keep == STAGE_PIN && stage->full_error && now < stage->full_until)
         return false;
     return !f->dry || (f->at < f->n && f->jumps_seen == f->jumps);
 }
@@ -94,23 +93,6 @@ static struct blocks blocks_of(const struct stage_need *need)
 static bool is_staged_here(const struct stage *stage, const struct stage_need *need)
 {
     return need->blob->ops == &stage_blob_ops && ((const struct file *)need->blob)->stage == stage;
-}
-
-/* keep=once: blocks used up before this need are needed once more, except those that its reader
- * uses now. */
-static void note_again(struct stage *stage, const struct stage_need *need)
-{
-    struct file *file = (struct file *)(uintptr_t)need->blob;
-    struct blocks blocks;
-
-    if (stage->options.keep != STAGE_ONCE || need->has_begun || !is_staged_here(stage, need))
-        return;
-    blocks = blocks_of(need);
-    LOCK_SCOPE(&stage->lock);
-
-    for (uint64_t b = blocks.first; b < blocks.end; b++)
-        if (file_was_used_up(file, b))
-            atomic_fetch_or(&file->state[b], BLOCK_AGAIN);
 }
 
 /* The next need; NULL: none is known now. */
@@ -131,8 +113,6 @@ static const struct stage_need *next_need(struct stage *stage)
         return &f->need[f->at];
     f->at = 0;
     f->n = needs->next(needs->ctx, f->need, FORECAST_NEEDS);
-    for (size_t i = 0; i < f->n; i++)
-        note_again(stage, &f->need[i]);
     if (f->n)
         return &f->need[0];
     LOCK_SCOPE(&stage->lock);
@@ -170,12 +150,12 @@ static struct blocks with_worth(const struct file *file, struct blocks blocks, u
                            min_u64(ceil_div(blocks.end, n) * n, file->blocks)};
 }
 
-/* May a run fetch this block, which is not on disk? With keep=plan, blocks in memory that the
- * forecast needs stay there; otherwise they may find space on disk now. */
+/* May a run fetch this block, which is not on disk? Blocks in memory that the forecast needs stay
+ * there, but with keep=pin; those may find space on disk now. */
 static bool may_come(struct file *file, uint64_t block, bool planned)
 {
     return file_may_fetch(file, block) && !file_has_passed(file, block) &&
-           !(planned && file->stage->options.keep == STAGE_PLAN &&
+           !(planned && file->stage->options.keep != STAGE_PIN &&
              overflow_has(&file->stage->overflow, file, block));
 }
 
@@ -210,7 +190,7 @@ static struct blocks no_more_than(struct blocks blocks, uint64_t at, uint64_t mo
 }
 
 /* The blocks of a run for the missing block `at`, one of `blocks`. need: NULL: no forecast needs
- * it. Empty: the block is in memory, used up, or coming meanwhile. *ret_no_space: look-ahead may
+ * it. Empty: the block is in memory, passed, or coming meanwhile. *ret_no_space: look-ahead may
  * displace nothing more now. */
 static struct blocks run_around(struct stage *stage, struct file *file, uint64_t at,
                                 struct blocks blocks, const struct stage_need *need, int64_t now,
@@ -253,7 +233,7 @@ static enum step start_run(struct stage *stage, struct file *file, struct blocks
              bytes = min_u64(run.end * file->block_bytes, file->blob.size) - off, taken = 0;
     int r;
 
-    if (need && stage->options.keep == STAGE_PLAN) {
+    if (need && stage->options.keep != STAGE_PIN) {
         taken = bytes + RUN_OVERHEAD;
         r = keep_take_ahead(stage, need, taken);
         if (r < 0)
@@ -307,7 +287,7 @@ static enum step fetch_some(struct stage *stage, struct file *file, struct block
 {
     uint64_t at;
 
-    while ((at = find_missing(file, blocks->first, blocks->end, need, ret_missing)) < blocks->end) {
+    while ((at = find_missing(file, blocks->first, blocks->end, ret_missing)) < blocks->end) {
         enum step step = STEP_NONE;
         bool no_space;
         struct blocks run;
@@ -343,6 +323,7 @@ static enum step try_need(struct stage *stage, const struct stage_need *need, in
     blocks = blocks_of(need);
     if (!may_be_missing(file, blocks) || file_take(file, NULL) < 0)
         return STEP_NONE;
+    passed_revive(file, blocks.first, blocks.end);
     step = fetch_some(stage, file, &blocks, need, now, &missing);
     file_put(file);
     return step;

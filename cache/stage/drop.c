@@ -7,20 +7,20 @@
 
 #define DROP_AT_ONCE 64 /* ranges: readers of the file wait until a drop ends */
 
-/* keep=plan also drops blocks that are on disk but were not looked at yet, but never one that a
- * reader waits for. */
+/* By the forecast of needs, blocks are dropped that are on disk but were not looked at yet, too,
+ * but never one that a reader waits for. */
 static bool may_drop_locked(struct file *file, uint64_t block)
 {
     uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
-    bool plan = file->stage->options.keep == STAGE_PLAN;
+    bool by_needs = file->stage->options.keep != STAGE_PIN;
 
     lock_assert_held(&file->stage->lock);
     if ((state & BLOCK_STATE) == BLOCK_UNKNOWN && atomic_load(&file->done))
         return true;
     if ((state & BLOCK_STATE) != BLOCK_HERE &&
-        !((state & BLOCK_STATE) == BLOCK_UNKNOWN && plan && state & BLOCK_COUNTED))
+        !((state & BLOCK_STATE) == BLOCK_UNKNOWN && by_needs && state & BLOCK_COUNTED))
         return false;
-    return !plan || !wait_first_locked(file, block, block + 1);
+    return !by_needs || !wait_first_locked(file, block, block + 1);
 }
 
 /* Begin to drop the droppable blocks of *range: they are COMING, so that no run is made for them.
@@ -64,8 +64,8 @@ static uint64_t end_drop_range(struct file *file, const struct staged_range *ran
     return dropped;
 }
 
-/* what: NULL: the drop has failed. With keep=plan the space is for what the plan needs next, and
- * not for the rest of the files. */
+/* what: NULL: the drop has failed. By the forecast of needs the space is for what is needed next,
+ * and not for the rest of the files. */
 static void end_drop(struct file *file, const struct staged_range *ranges, size_t n,
                      const struct staged_dropped *what)
 {
@@ -81,7 +81,7 @@ static void end_drop(struct file *file, const struct staged_range *ranges, size_
         file_dropped_locked(file, what);
     file->dropping--;
     pthread_cond_broadcast(&stage->gone);
-    if (dropped && stage->options.keep != STAGE_PLAN)
+    if (dropped && stage->options.keep == STAGE_PIN)
         stage->full_error = 0;
     for (size_t i = 0; i < n; i++)
         needs_again_locked(file, ranges[i].first, ranges[i].first + ranges[i].n);

@@ -76,8 +76,6 @@ void file_set_locked(struct file *file, uint64_t block, enum block_state state)
         count_staged_locked(file, block, true);
     else if (state == BLOCK_ABSENT)
         count_staged_locked(file, block, false);
-    if (state == BLOCK_ABSENT && file->used)
-        atomic_store_explicit(&file->used[block], 0, memory_order_relaxed);
 }
 
 enum block_state file_here(const struct file *file, uint64_t drops)
@@ -382,7 +380,7 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
     }
 }
 
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool again, bool *ret_others)
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others)
 {
     struct stage *stage = file->stage;
     uint64_t record[RECORDS];
@@ -398,8 +396,7 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool again,
         for (size_t i = 0; i < n; i++) {
             enum block_state state = file_state(file, at + i);
 
-            if (!record[i] && file_may_fetch(file, at + i) &&
-                !(again ? file_has_passed(file, at + i) : file_was_used_up(file, at + i)))
+            if (!record[i] && file_may_fetch(file, at + i) && !file_has_passed(file, at + i))
                 return at + i;
             if (record[i] && state != BLOCK_COMING)
                 file_count_locked(file, at + i);

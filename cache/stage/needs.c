@@ -65,7 +65,7 @@ void needs_again_locked(struct file *file, uint64_t first, uint64_t end)
 }
 
 /* Blocks that memory still has need not come. What a reader in sequence will want does not include
- * what readers have used up. */
+ * what readers have passed. */
 static bool is_to_fetch(const struct need *need, uint64_t block)
 {
     struct file *file = need->file;

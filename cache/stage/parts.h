@@ -3,6 +3,7 @@
  *   stage.c                    life, files, counters
  *   thread.c                   the stage's thread
  *   background.c elsewhere.c   what is fetched when no reader waits; what other processes fetch
+ *   passed.c                   which blocks are dropped at once
  *   late.c retry_limit.c       runs that take too long; readers that wait too long
  *   count.c reader.c           how much is here; the blob of a file
  *   start.c                    the next run, and when its transfer starts
@@ -81,17 +82,19 @@ static inline enum block_state file_state(const struct file *file, uint64_t bloc
                               BLOCK_STATE);
 }
 
-static inline bool file_was_used_up(const struct file *file, uint64_t block)
+/* Is it on disk, as far as is known? */
+static inline bool file_is_on_disk(const struct file *file, uint64_t block)
 {
-    return atomic_load_explicit(&file->state[block], memory_order_acquire) & BLOCK_PASSED;
+    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+
+    return (state & BLOCK_STATE) == BLOCK_HERE ||
+           ((state & BLOCK_STATE) == BLOCK_UNKNOWN && state & BLOCK_COUNTED);
 }
 
-/* Readers used it up: only a read of it fetches it again. */
+/* It was dropped after its last need: only a read or a new need of it fetches it again. */
 static inline bool file_has_passed(const struct file *file, uint64_t block)
 {
-    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_acquire);
-
-    return (state & (BLOCK_PASSED | BLOCK_AGAIN)) == BLOCK_PASSED;
+    return atomic_load_explicit(&file->state[block], memory_order_acquire) & BLOCK_PASSED;
 }
 
 /* Can a run fetch the block now? Of those that another process fetches only if that gives no sign
@@ -149,10 +152,10 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
 void file_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops);
 
 /* The first of blocks [from, to) that is not on disk and that no run or process fetches; `to`:
- * there is none. again: also a used-up block that is needed once more. *ret_others: some before it
- * are being fetched. Counts the blocks that are on disk. The file must have been taken; no lock
+ * there is none; not one that was dropped after its last need. *ret_others: some before it are
+ * being fetched. Counts the blocks that are on disk. The file must have been taken; no lock
  * held. */
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool again, bool *ret_others);
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others);
 
 /* ---- runs.c ---- */
 
@@ -279,9 +282,9 @@ int file_verify(struct file *file, struct diag *d);
 
 /* ---- retention.c ---- */
 
-/* Take from the quota bytes that are needed at `when`. With keep=plan this drops blocks that are
- * needed later. 0; KEEP_IN_MEMORY: none taken, but the overflow blocks have a place for them; or
- * -errno, as quota_take(). No lock held. */
+/* Take from the quota bytes that are needed at `when`. This drops blocks that are needed
+ * later, but with keep=pin. 0; KEEP_IN_MEMORY: none taken, but the overflow blocks have a place for
+ * them; or -errno, as quota_take(). No lock held. */
 #define KEEP_IN_MEMORY 1
 int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when);
 
@@ -299,6 +302,16 @@ bool keep_holds_all(struct stage *stage, int64_t now);
 void keep_prepare(struct stage *stage);
 
 void keep_release(struct keeping *keeping);
+
+/* ---- passed.c ---- */
+
+/* In the stage's thread, keep=once: drop blocks after their last need. Returns when to call it
+ * again, if no change is reported before. */
+int64_t passed_drop(struct stage *stage, int64_t now);
+
+/* In the stage's thread: blocks that were dropped so may be fetched again if they are needed once
+ * more. */
+void passed_revive(struct file *file, uint64_t first, uint64_t end);
 
 /* ---- claim.c ---- */
 

@@ -120,8 +120,6 @@ static int stage_pread(struct read_context *rc, const struct blob *blob, void *b
         if (hit && !again)
             count_read(file, !overflow_block);
         atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len, memory_order_relaxed);
-        if (rc && rc->uses)
-            r = missing_note_use(rc, blob, off, len);
     }
     file_put(file);
     return r;
@@ -154,8 +152,6 @@ static int read_pieces(struct read_context *rc, struct file *file, const struct 
     }
     if (r < 0 || staged_drops(&file->staged) != drops)
         return -EAGAIN;
-    for (size_t i = 0; i < n && r == 0 && rc && rc->uses; i++)
-        r = missing_note_use(rc, &file->blob, pieces[i].off, pieces[i].len);
     if (!rc || !rc->again)
         atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->served_bytes, total, memory_order_relaxed);
@@ -262,41 +258,6 @@ static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, str
 
 /* ---- the rest of a blob ---- */
 
-/* Readers have used all of a block. */
-static void pass_block(struct file *file, uint64_t block)
-{
-    bool is_here;
-
-    lock_take(&file->stage->lock);
-    atomic_fetch_or(&file->state[block], BLOCK_PASSED);
-    atomic_fetch_and(&file->state[block], (uint8_t)~BLOCK_AGAIN);
-    is_here = file_state(file, block) == BLOCK_HERE;
-    lock_drop(&file->stage->lock);
-    if (is_here)
-        file_drop_blocks(file, block, 1);
-}
-
-/* keep=once: readers have used these bytes. A block that is here only because it was used again is
- * not waited for any more. */
-static void stage_used(const struct blob *blob, uint64_t off, uint64_t len, bool again)
-{
-    struct file *file = file_of(blob);
-
-    if (!file->used || file_take(file, NULL) < 0)
-        return;
-    while (len) {
-        uint64_t block = off / file->block_bytes, end = (block + 1) * file->block_bytes;
-        uint32_t n = (uint32_t)min_u64(len, end - off), total = file_block_len(file, block);
-        uint32_t before = again ? 0 : atomic_fetch_add(&file->used[block], n);
-
-        if (again ? file_was_used_up(file, block) : before < total && before + n >= total)
-            pass_block(file, block);
-        off += n;
-        len -= n;
-    }
-    file_put(file);
-}
-
 /* The file is no longer needed, as after unpacking: stop staging it, and drop its blocks to make
  * space. */
 static void stage_done(const struct blob *blob)
@@ -340,7 +301,6 @@ const struct blob_ops stage_blob_ops = {
     .identity = stage_identity,
     .free = stage_blob_free,
     .fetch = stage_fetch,
-    .used = stage_used,
     .done = stage_done,
     .pread_many = stage_pread_many,
 };

@@ -1,4 +1,4 @@
-/* keep=plan: when there is no space, drop the blocks that are needed last (Belady's rule).
+/* When there is no space, drop the blocks that are needed last (Belady's rule).
  *
  * Disk and memory (cache/stage/overflow.h) are one cache for this. A victim is needed last of all
  * blocks in both; a new block takes its place, on disk or in memory. Blocks never move between the
@@ -57,7 +57,7 @@ struct displaced {
 
 static const struct stage_needs *needs_of(struct stage *stage)
 {
-    return stage->options.keep == STAGE_PLAN ? atomic_load(&stage->forecast.needs) : NULL;
+    return stage->options.keep != STAGE_PIN ? atomic_load(&stage->forecast.needs) : NULL;
 }
 
 static uint64_t when_of(const struct stage_needs *needs, const struct file *file, uint64_t block)
@@ -90,18 +90,10 @@ static void survey(struct file *file)
     file_put(file);
 }
 
-static bool is_on_disk(const struct file *file, uint64_t block)
-{
-    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
-
-    return (state & BLOCK_STATE) == BLOCK_HERE ||
-           ((state & BLOCK_STATE) == BLOCK_UNKNOWN && state & BLOCK_COUNTED);
-}
-
 static bool is_kept(const struct victim *v)
 {
     return v->in_memory ? overflow_has(&v->file->stage->overflow, v->file, v->block)
-                        : is_on_disk(v->file, v->block);
+                        : file_is_on_disk(v->file, v->block);
 }
 
 static size_t count_on_disk(struct file *files)
@@ -111,7 +103,7 @@ static size_t count_on_disk(struct file *files)
     for (struct file *file = files; file; file = atomic_load(&file->next)) {
         survey(file);
         for (uint64_t b = 0; b < file->blocks; b++)
-            n += is_on_disk(file, b);
+            n += file_is_on_disk(file, b);
     }
     return n;
 }
@@ -170,7 +162,7 @@ static uint64_t passed_before(const struct stage_needs *needs, struct file *file
 
     for (struct file *file = files; file; file = atomic_load(&file->next))
         for (uint64_t b = 0; b < file->blocks && n < SAMPLES; b++)
-            if (is_on_disk(file, b) && i++ % step == 0)
+            if (file_is_on_disk(file, b) && i++ % step == 0)
                 sample[n++] = (struct victim){.file = file, .block = b, .when = file->when[b]};
     qsort(sample, n, sizeof(*sample), latest_first);
     for (high = n; low < high;) { /* unchanged before `low`, changed from `high` on */
@@ -225,7 +217,7 @@ static size_t find_latest(struct stage *stage, const struct stage_needs *needs, 
         for (uint64_t b = 0; b < file->blocks; b++) {
             const struct victim v = {.file = file, .block = b};
 
-            if (is_on_disk(file, b))
+            if (file_is_on_disk(file, b))
                 n = heap_offer(heap, n, capacity, with_time(needs, v, passed));
         }
     }

@@ -108,7 +108,7 @@ static void file_free(struct file *file)
     free(file->version_text);
     free(file->trouble);
     free((void *)file->state);
-    free((void *)file->used);
+    free(file->last);
     free(file->when);
     free(file);
 }
@@ -249,12 +249,12 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->ahead.why = RUN_AHEAD;
     file->state = calloc(file->blocks ? file->blocks : 1, sizeof(*file->state));
     if (stage->options.keep == STAGE_ONCE)
-        file->used = calloc(file->blocks ? file->blocks : 1, sizeof(*file->used));
-    if (stage->options.keep == STAGE_PLAN)
+        file->last = calloc(file->blocks ? file->blocks : 1, sizeof(*file->last));
+    if (stage->options.keep != STAGE_PIN)
         file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
     if (!file->blob.name || !file->blob.source || !file->url || !file->key || !file->state ||
-        (stage->options.keep == STAGE_ONCE && !file->used) ||
-        (stage->options.keep == STAGE_PLAN && !file->when))
+        (stage->options.keep == STAGE_ONCE && !file->last) ||
+        (stage->options.keep != STAGE_PIN && !file->when))
         return -ENOMEM;
     return describe_version(what->version, &file->version_text);
 }

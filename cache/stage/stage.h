@@ -21,7 +21,7 @@ struct stage;
 
 enum stage_keep {
     STAGE_PIN,  /* no block is dropped */
-    STAGE_ONCE, /* a block is dropped when readers have used all of it */
+    STAGE_ONCE, /* a block is dropped soon after its last need, and as STAGE_PLAN does */
     STAGE_PLAN, /* without space, the block needed last is dropped: see stage_needs */
 };
 
@@ -133,7 +133,6 @@ struct stage_need {
     const struct blob *blob;
     uint64_t off, len; /* bytes */
     uint64_t when;
-    bool has_begun; /* its reader is reading it now, and may have used some of it */
 };
 
 struct stage_needs {
@@ -143,6 +142,13 @@ struct stage_needs {
     /* When bytes of a blob are needed next; STAGE_NEVER: no need is known. Any thread, no lock
      * held. Must be cheap: the search for space calls it for every block of the cache. */
     uint64_t (*when)(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
+    /* For keep=once. When bytes of a blob are needed last, as far as is known: ask again when that
+     * time has come. 0: readers have had their last need for certain. STAGE_NEVER: no reader needs
+     * them, and none has needed them. Any thread, no lock held. */
+    uint64_t (*last)(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
+    /* The time. While *ret_version stays the same, answers of last() hold until their time. The
+     * stage's thread calls it, no lock held. */
+    uint64_t (*now)(void *ctx, uint64_t *ret_version);
     void *ctx;
 };
 

@@ -39,8 +39,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 #define BLOCK_FLAGS   0xf0
 #define BLOCK_FETCHED 0x10 /* by this process, at least once */
 #define BLOCK_COUNTED 0x20 /* counted in staged_bytes */
-#define BLOCK_PASSED  0x40 /* keep=once: readers have used all of it, */
-#define BLOCK_AGAIN   0x80 /* but the forecast of needs says that it is needed once more */
+#define BLOCK_PASSED  0x40 /* keep=once: dropped after its last need; only a reader brings it */
 
 /* Why blocks are fetched, most urgent first. */
 enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
@@ -92,7 +91,8 @@ struct file {
     uint64_t hash; /* of key */
 
     _Atomic uint8_t *state; /* [blocks] enum block_state | flags; written with stage->lock held */
-    _Atomic uint32_t *used; /* [blocks] bytes that readers used; NULL: not counted */
+    uint64_t *last; /* [blocks] keep=once: the last answer of the forecast when it is needed last,
+                       0: never asked; belongs to the stage's thread */
     uint64_t *when; /* [blocks] the last answer of the forecast of needs, 0: never asked; belongs to
                        the thread that lists victims */
     _Atomic uint64_t drops;    /* drops of the staged file when the states were right */
@@ -227,7 +227,17 @@ struct turn {
 struct victim;
 struct displaced;
 
-/* keep=plan: which blocks are dropped when there is no space. */
+/* keep=once: a walk over all blocks that are here, which drops those after their last need. Belongs
+ * to the stage's thread. */
+struct passing {
+    uint64_t changes;      /* of the forecast when the last walk began */
+    uint64_t now, version; /* of the forecast at that time */
+    int64_t next_walk;     /* monotonic_ns(); none begins before */
+    struct file *file;     /* where the walk goes on; NULL: none is under way */
+    uint64_t block;
+};
+
+/* Which blocks are dropped when there is no space. */
 struct keeping {
     /* Guarded by stage->lock: */
     struct victim *victim; /* [n], the latest need first; those before `at` have been taken */
@@ -293,6 +303,7 @@ struct stage {
     struct forecast forecast;
     struct turn turn;
     struct keeping keeping;
+    struct passing passing;
     struct yield yield;  /* belongs to the stage's thread */
     struct diag trouble; /* the last failure, of any file */
     int trouble_error;   /* 0: it works again */

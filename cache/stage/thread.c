@@ -45,6 +45,7 @@ void *stage_main(void *arg)
         runs_flush(stage);
         next = earlier(next, look_at_others(stage, now));
         runs_start(stage);
+        next = earlier(next, passed_drop(stage, now));
         stage_in_background(stage, now);
         runs_start(stage);
         lock_take(&stage->lock);

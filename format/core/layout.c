@@ -227,7 +227,6 @@ int layout_checksums(struct read_context *rc, struct layout *l, const struct lay
 {
     AUTO_FREE uint8_t *buf = malloc(LAYOUT_STREAM_BYTES);
     AUTO_FREE struct streamed *s = calloc(n, sizeof(*s));
-    bool uses = rc && rc->uses;
     int r;
 
     if (!buf || !s)
@@ -238,11 +237,7 @@ int layout_checksums(struct read_context *rc, struct layout *l, const struct lay
             s[i].sum = s[i].before;
         s[i].at = s[i].sum.done;
     }
-    if (rc) /* a checksum is no use now: the reader gets the bytes when it reads again */
-        rc->uses = false;
     r = stream_together(rc, l, s, n, update, buf, d);
-    if (rc)
-        rc->uses = uses;
     for (unsigned i = 0; i < n; i++) {
         if (r == 0 || r == -EAGAIN)
             host_remember(l, &s[i]);

@@ -262,19 +262,23 @@ unsigned active_plans_read(struct active_plans *active_plans, const struct node 
     return active_plan_is_live(active) ? result : 0;
 }
 
-void active_plans_given(struct active_plans *active_plans, const struct node *node, uint64_t off,
+bool active_plans_given(struct active_plans *active_plans, const struct node *node, uint64_t off,
                         uint64_t bytes, uint64_t size)
 {
     uint64_t unit = active_plan_unit(node);
     struct active_plan *active;
+    bool ends = false;
     LOCK_SCOPE(&active_plans->lock);
 
     active = active_plan_find_locked(active_plans, node);
     if (!active)
-        return;
-    if (unit + 1 == active->units && off + bytes >= size)
+        return false;
+    if (unit + 1 == active->units && off + bytes >= size) {
         reader_ends(&active->reader, node_kind(node));
-    open_units_given(&active->open, unit, node_kind(node), active->kinds, bytes, size);
+        ends = reader_is_over(&active->reader);
+    }
+    return open_units_given(&active->open, unit, node_kind(node), active->kinds, bytes, size) ||
+           ends;
 }
 
 void active_plans_waited(struct active_plans *active_plans, const struct node *node, int64_t ns)

@@ -46,8 +46,8 @@ unsigned active_plans_read(struct active_plans *active_plans, const struct node 
                            uint64_t end);
 
 /* Bytes [off, off + bytes) of the file were returned to its reader. size: of the file; UINT64_MAX:
- * unknown. */
-void active_plans_given(struct active_plans *active_plans, const struct node *node, uint64_t off,
+ * unknown. True: its reader has read more units to the end than before. */
+bool active_plans_given(struct active_plans *active_plans, const struct node *node, uint64_t off,
                         uint64_t bytes, uint64_t size);
 
 /* A reader of that file has waited ns nanoseconds for bytes of the remote. */
@@ -75,15 +75,6 @@ bool active_plans_may_store(struct active_plans *active_plans, const struct push
 
 /* Is the file still to be made? Not if its reader has reached it meanwhile. */
 bool active_plans_is_due(struct active_plans *active_plans, const struct push_file *file);
-
-/* Bytes [off, off + len) of the file have been made. Does that count as their use (keep=once)? Not
- * if its reader has reached the file meanwhile: then the read is the use. */
-bool active_plans_push_uses(struct active_plans *active_plans, const struct push_file *file,
-                            uint64_t off, uint64_t len);
-
-/* Bytes [off, off + len) of a file were read. Were they used already when they were made? */
-bool active_plans_push_used(struct active_plans *active_plans, const struct node *node,
-                            uint64_t off, uint64_t len);
 
 /* The file has been made. result: its bytes, which are about to be stored; -EFBIG: it may not be
  * stored; -ENOENT and other -errno as below. After an error active_plans_stored() is not called. A
@@ -115,7 +106,10 @@ struct active_cursor {
     bool is_samples;
     bool is_last; /* nothing is planned for the next epoch */
     uint64_t epoch;
-    uint64_t at;    /* element */
+    uint64_t at; /* element */
+    /* Its reader began, or jumped to, element `from`, and has read those before `read` for certain:
+     * pushed files it may still have to read. */
+    uint64_t from, read;
     uint64_t speed; /* elements per second, 0: not known */
 };
 

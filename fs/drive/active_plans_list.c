@@ -18,6 +18,22 @@ static uint64_t element_of(struct active_plan *active, bool pushes)
     return min_u64(open_units_first(&active->open, front), active->units) * active->samples;
 }
 
+/* The units before this one its reader has read for certain. Of pushed units it reads in the page
+ * cache, and of marks, we hear late: workers may be READER_SLACK units apart. */
+static uint64_t read_before(const struct active_plan *active)
+{
+    const uint64_t at = active->reader.at, stored = active->window.stored;
+    uint64_t front = at + 1;
+
+    if (!active->folder)
+        return 0;
+    if (reader_is_over(&active->reader))
+        front = active->units;
+    else if (at >= stored)
+        front = max_u64(stored, at - min_u64(at, READER_SLACK));
+    return min_u64(open_units_oldest(&active->open, front), active->units);
+}
+
 size_t active_plans_cursors(struct active_plans *active_plans,
                             struct active_cursor ret[static ACTIVE_PLANS_MAX])
 {
@@ -45,6 +61,8 @@ size_t active_plans_cursors(struct active_plans *active_plans,
             .is_last = active->epoch >= active_plans->options.last_epoch,
             .epoch = active->epoch,
             .at = element_of(active, active_plans->options.ahead > 0),
+            .from = active->reader.from * active->samples,
+            .read = read_before(active) * active->samples,
             .speed = (uint64_t)(active->speed.units_per_s * (double)active->samples),
         };
     }

@@ -16,15 +16,6 @@
 #include "fs/drive/reader.h"
 #include "fs/drive/reader_speed.h"
 
-#define USED_MOST 128
-
-/* A file whose bytes before end were used (keep=once) when it was made. */
-struct used_file {
-    uint64_t unit;
-    unsigned kind;
-    uint64_t end;
-};
-
 struct active_plan {
     uint64_t id;                   /* 0: free */
     const struct plan_entry *plan; /* NULL: samples in stored order */
@@ -39,7 +30,6 @@ struct active_plan {
     struct push_window window;
     struct open_units open;
     struct reader_speed speed;
-    struct used_file used[USED_MOST]; /* the files made last */
 };
 
 struct active_plans {

@@ -9,7 +9,6 @@
 
 #include "base/blob.h"
 #include "base/checked.h"
-#include "format/core/encoder.h"
 
 static uint64_t share_locked(const struct active_plans *active_plans, int64_t now)
 {
@@ -120,53 +119,11 @@ bool active_plans_may_store(struct active_plans *active_plans, const struct push
                                       share_locked(active_plans, now));
 }
 
-static struct used_file *used_file(struct active_plan *active, const struct node *node)
-{
-    return &active->used[(active_plan_unit(node) * KINDS_MAX + node_kind(node)) % USED_MOST];
-}
-
 bool active_plans_is_due(struct active_plans *active_plans, const struct push_file *file)
 {
     LOCK_SCOPE(&active_plans->lock);
 
     return due_locked(active_plans, file);
-}
-
-bool active_plans_push_uses(struct active_plans *active_plans, const struct push_file *file,
-                            uint64_t off, uint64_t len)
-{
-    struct active_plan *active;
-    struct used_file *used;
-    LOCK_SCOPE(&active_plans->lock);
-
-    active = due_locked(active_plans, file);
-    if (!active)
-        return false;
-    used = used_file(active, &file->node);
-    if (used->unit != file->node.number || used->kind != node_kind(&file->node))
-        *used = (struct used_file){file->node.number, node_kind(&file->node), 0};
-    if (off + len <= used->end) /* it was made before */
-        return false;
-    used->end = off + len;
-    return true;
-}
-
-bool active_plans_push_used(struct active_plans *active_plans, const struct node *node,
-                            uint64_t off, uint64_t len)
-{
-    uint64_t unit = active_plan_unit(node);
-    const struct used_file *used;
-    struct active_plan *active;
-    LOCK_SCOPE(&active_plans->lock);
-
-    active = active_plan_find_locked(active_plans, node);
-    if (!active)
-        return false;
-    used = used_file(active, node);
-    if (used->unit == unit && used->kind == node_kind(node) && used->end)
-        return off + len <= used->end;
-    return unit < active->window.pushed && !push_window_is_marked(&active->window, unit) &&
-           !open_units_knows(&active->open, unit);
 }
 
 void active_plans_made(struct active_plans *active_plans, const struct push_file *file,

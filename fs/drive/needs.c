@@ -250,7 +250,7 @@ static void add_needs(struct needs *needs, const struct cursor *c, uint64_t samp
 
         for (unsigned k = 0; k < n; k++)
             needs->need[needs->n_needs++] =
-                (struct stage_need){extent[k].blob, extent[k].off, extent[k].len, when, false};
+                (struct stage_need){extent[k].blob, extent[k].off, extent[k].len, when};
     }
 }
 
@@ -349,22 +349,12 @@ static void make_maps(const struct needs *needs, const struct cursors *cursors, 
 }
 
 /* Give some of the needs that are left. */
-static size_t give_needs(struct needs *needs, const struct cursors *cursors, struct stage_need *ret,
-                         size_t capacity)
+static size_t give_needs(struct needs *needs, struct stage_need *ret, size_t capacity)
 {
     size_t n = (size_t)min_u64(capacity, needs->n_needs - needs->given);
-    uint64_t begun = 0; /* needs before this time are of a unit that has begun */
 
     memcpy(ret, needs->need + needs->given, n * sizeof(*ret));
     needs->given += n;
-    for (size_t i = 0; i < cursors->n; i++) {
-        const struct cursor *c = &cursors->cursor[i];
-
-        if (has_needs(needs, c))
-            begun = max_u64(begun, cursor_time(c, c->unit - c->at % c->unit));
-    }
-    for (size_t i = 0; i < n; i++)
-        ret[i].has_begun = ret[i].when < begun;
     return n;
 }
 
@@ -381,7 +371,7 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
     while (n < capacity) {
         size_t i;
 
-        n += give_needs(needs, cursors, ret + n, capacity - n);
+        n += give_needs(needs, ret + n, capacity - n);
         i = n < capacity ? soonest(needs, cursors) : cursors->n;
         if (i == cursors->n)
             break;
@@ -396,36 +386,39 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
 
 /* ---- when ---- */
 
-/* The distance for fields whose items are all alike. */
-static uint64_t stored_distance(const struct cursor *c, const struct blob *blob, uint64_t off,
-                                uint64_t len)
+/* Samples whose neighbours in the source are all neighbours in the dataset, too. */
+struct samples {
+    uint64_t first, last;
+};
+
+/* The samples for fields whose items are all alike. */
+static unsigned stored_samples(const struct cursor *c, const struct blob *blob, uint64_t off,
+                               uint64_t len, struct samples ret[static KINDS_MAX])
 {
-    unsigned n = c->n_fields ? c->n_fields : c->ds->n_fields;
-    uint64_t best = UINT64_MAX;
+    unsigned n = c->n_fields ? c->n_fields : (unsigned)min_u64(c->ds->n_fields, KINDS_MAX), got = 0;
 
     for (unsigned i = 0; i < n; i++) {
         const struct field *f = c->n_fields ? c->field[i] : &c->ds->field[i];
 
         if (f->blob != blob || f->base_field || !f->stored_bytes || off + len <= f->offset)
             continue;
-        best = min_u64(best,
-                       cursor_distance(c, off > f->offset ? (off - f->offset) / f->stored_bytes : 0,
-                                       (off + len - 1 - f->offset) / f->stored_bytes));
+        ret[got++] = (struct samples){off > f->offset ? (off - f->offset) / f->stored_bytes : 0,
+                                      (off + len - 1 - f->offset) / f->stored_bytes};
     }
-    return best;
+    return got;
 }
 
-/* The distance of the next need of these bytes; UINT64_MAX: not needed. *known becomes false while
- * the map is missing. */
-static uint64_t distance_of(const struct needs *needs, const struct cursor *c,
-                            const struct blob *blob, uint64_t off, uint64_t len, bool *known)
+/* Which samples that the cursor reads have some of these bytes? Returns how many ranges of them.
+ * *known becomes false while the map is missing. */
+static unsigned samples_of(const struct needs *needs, const struct cursor *c,
+                           const struct blob *blob, uint64_t off, uint64_t len,
+                           struct samples ret[static KINDS_MAX], bool *known)
 {
-    uint64_t first, last;
     struct extent_map *ready;
     struct dataset_map *map;
 
     if (!c->ds->ops || !c->ds->ops->extents)
-        return stored_distance(c, blob, off, len);
+        return stored_samples(c, blob, off, len, ret);
     map = map_of(needs, c);
     ready = atomic_load_explicit(&map->ready, memory_order_acquire);
     if (!ready) {
@@ -434,8 +427,22 @@ static uint64_t distance_of(const struct needs *needs, const struct cursor *c,
         *known = false;
         return 0;
     }
-    return extent_map_find(ready, blob, off, len, &first, &last) ? cursor_distance(c, first, last)
-                                                                 : UINT64_MAX;
+    return extent_map_find(ready, blob, off, len, &ret[0].first, &ret[0].last);
+}
+
+/* The distance of the next need of these bytes; UINT64_MAX: not needed. */
+static uint64_t distance_of(const struct needs *needs, const struct cursor *c,
+                            const struct blob *blob, uint64_t off, uint64_t len, bool *known)
+{
+    struct samples samples[KINDS_MAX];
+    bool has_map = true;
+    unsigned n = samples_of(needs, c, blob, off, len, samples, &has_map);
+    uint64_t best = has_map ? UINT64_MAX : 0;
+
+    *known = *known && has_map;
+    for (unsigned i = 0; i < n; i++)
+        best = min_u64(best, cursor_distance(c, samples[i].first, samples[i].last));
+    return best;
 }
 
 static uint64_t find_time(const struct needs *needs, const struct cursors *cursors,
@@ -545,6 +552,64 @@ static uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uin
     return time;
 }
 
+/* ---- last ---- */
+
+/* When the cursor needs these bytes last: STAGE_NEVER: it does not; 0: its reader has read them. */
+static uint64_t last_of(const struct needs *needs, const struct cursor *c, const struct blob *blob,
+                        uint64_t off, uint64_t len)
+{
+    struct samples samples[KINDS_MAX];
+    bool known = true, is_read = false;
+    unsigned n = samples_of(needs, c, blob, off, len, samples, &known);
+    uint64_t last = 0;
+
+    if (!known)
+        return 1; /* ask again each time */
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t element = cursor_last(c, samples[i].first, samples[i].last);
+
+        is_read = is_read || element < c->read;
+        if (element >= c->read && element != UINT64_MAX)
+            last = max_u64(last, cursor_when(c, element + 1));
+    }
+    return last ? last : is_read ? 0 : STAGE_NEVER;
+}
+
+static uint64_t needs_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct needs *needs = ctx;
+    uint64_t result = STAGE_NEVER;
+    struct cursors *cursors;
+
+    refresh(needs, false);
+    cursors = cursors_hold(needs);
+    for (size_t i = 0; i < cursors->n; i++) {
+        uint64_t last = last_of(needs, &cursors->cursor[i], blob, off, len);
+
+        if (last != STAGE_NEVER)
+            result = result == STAGE_NEVER ? last : max_u64(result, last);
+    }
+    cursors_let_go(needs, cursors);
+    return result;
+}
+
+/* The reader that is furthest on, in its own time: the answers for slower ones are asked for
+ * sooner than they need be. */
+static uint64_t needs_now(void *ctx, uint64_t *ret_version)
+{
+    struct needs *needs = ctx;
+    struct cursors *cursors;
+    uint64_t now = 1;
+
+    refresh(needs, true);
+    cursors = cursors_hold(needs);
+    for (size_t i = 0; i < cursors->n; i++)
+        now = max_u64(now, cursor_when(&cursors->cursor[i], cursors->cursor[i].read));
+    *ret_version = cursors->version + 1;
+    cursors_let_go(needs, cursors);
+    return now;
+}
+
 /* ---- making it ---- */
 
 int needs_new(struct active_plans *active_plans, const struct catalog *catalog,
@@ -556,7 +621,8 @@ int needs_new(struct active_plans *active_plans, const struct catalog *catalog,
         return -ENOMEM;
     lock_init(&needs->lock);
     condition_init(&needs->refreshed);
-    needs->for_stage = (struct stage_needs){needs_next, needs_when, needs};
+    needs->for_stage = (struct stage_needs){
+        .next = needs_next, .when = needs_when, .last = needs_last, .now = needs_now, .ctx = needs};
     needs->active_plans = active_plans;
     needs->catalog = catalog;
     needs->clock = clock;

@@ -55,6 +55,8 @@ static void set_schedule(struct cursor *c, const struct active_cursor *active)
     c->unit = active->is_samples ? 1 : max_u64(c->schedule.batch, 1);
     c->is_seeded = c->schedule.plan->seeded;
     c->at = min_u64(active->at, c->elements);
+    c->from = min_u64(active->from, c->elements);
+    c->read = min_u64(active->read, c->elements);
 }
 
 static void set_orders(struct cursor *c, const struct cursor *before)
@@ -220,4 +222,14 @@ uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last)
         return element - c->at;
     element = schedule_find(&c->schedule, &c->order[1], first, last, 0);
     return element == SCHEDULE_NONE ? UINT64_MAX : c->elements - c->at + element;
+}
+
+uint64_t cursor_last(const struct cursor *c, uint64_t first, uint64_t last)
+{
+    uint64_t element;
+
+    if (c->goes_on)
+        return c->elements;
+    element = schedule_last(&c->schedule, &c->order[0], first, last);
+    return element < c->from ? SCHEDULE_NONE : element;
 }

@@ -3,6 +3,7 @@
 #ifndef EPOCHFS_FS_DRIVE_NEEDS_CURSORS_H
 #define EPOCHFS_FS_DRIVE_NEEDS_CURSORS_H
 
+#include "base/checked.h"
 #include "fs/drive/active_plans.h"
 #include "fs/tree/catalog.h"
 
@@ -24,12 +25,13 @@ struct cursor {
     bool goes_on;          /* the next epoch is planned for, and has no cursor of its own */
     struct order order[2]; /* with a seed: of this epoch and the next */
 
-    uint64_t at;       /* element, <= elements */
-    uint64_t run;      /* a new number after each jump */
-    uint64_t from_run; /* the run of the epoch before, if its reader continued into this one */
-    uint64_t passed;   /* elements since this run began, or the one that it continues */
-    uint64_t clock;    /* the time of `at` */
-    double scale;      /* time of an element */
+    uint64_t at;         /* element, <= elements */
+    uint64_t from, read; /* elements between which its reader has read all for certain */
+    uint64_t run;        /* a new number after each jump */
+    uint64_t from_run;   /* the run of the epoch before, if its reader continued into this one */
+    uint64_t passed;     /* elements since this run began, or the one that it continues */
+    uint64_t clock;      /* the time of `at` */
+    double scale;        /* time of an element */
 };
 
 struct cursors {
@@ -53,10 +55,25 @@ void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uin
  * before the end of the next epoch. Of very many samples, not all are looked at. */
 uint64_t cursor_distance(const struct cursor *c, uint64_t first, uint64_t last);
 
+/* The last element that reads one of samples first .. last, as far as is planned: `elements` if an
+ * epoch is planned after this one. UINT64_MAX: none since the reader began. Of very many samples,
+ * the last element of the epoch. */
+uint64_t cursor_last(const struct cursor *c, uint64_t first, uint64_t last);
+
 /* The time of the element at that distance. */
 static inline uint64_t cursor_time(const struct cursor *c, uint64_t distance)
 {
     return c->clock + (c->scale > 1 ? (uint64_t)(c->scale * (double)distance) : distance);
+}
+
+/* The time of an element of this epoch, which may be read already; at least 1. */
+static inline uint64_t cursor_when(const struct cursor *c, uint64_t element)
+{
+    uint64_t behind = element < c->at ? cursor_time(c, c->at - element) - c->clock : 0;
+
+    if (element >= c->at)
+        return max_u64(cursor_time(c, element - c->at), 1);
+    return c->clock > behind ? c->clock - behind : 1;
 }
 
 #endif

@@ -6,7 +6,8 @@
 #include "base/checked.h"
 #include "fs/drive/reader.h"
 
-bool open_units_knows(const struct open_units *open, uint64_t unit)
+/* Is it open, or was some of it returned to the reader? */
+static bool is_known(const struct open_units *open, uint64_t unit)
 {
     const struct open_unit *o = &open->at[unit % OPEN_UNITS_MAX];
 
@@ -23,7 +24,7 @@ bool open_units_has(const struct open_units *open, uint64_t unit)
 void open_units_reach(struct open_units *open, uint64_t from, uint64_t unit)
 {
     for (uint64_t u = max_u64(from, unit - min_u64(unit, READER_SLACK)); u <= unit; u++)
-        if (u == unit || !open_units_knows(open, u))
+        if (u == unit || !is_known(open, u))
             open->at[u % OPEN_UNITS_MAX] = (struct open_unit){.is_open = true, .unit = u};
 }
 
@@ -33,14 +34,14 @@ void open_units_start(struct open_units *open, uint64_t unit)
     open_units_reach(open, unit < READER_SLACK ? 0 : unit, unit);
 }
 
-void open_units_given(struct open_units *open, uint64_t unit, unsigned kind, uint64_t kinds,
+bool open_units_given(struct open_units *open, uint64_t unit, unsigned kind, uint64_t kinds,
                       uint64_t bytes, uint64_t size)
 {
     const uint64_t bit = UINT64_C(1) << kind;
     struct open_unit *o = &open->at[unit % OPEN_UNITS_MAX];
 
     if (!open_units_has(open, unit))
-        return;
+        return false;
     if (size != UINT64_MAX && !(o->kinds & bit)) {
         o->kinds |= bit;
         o->bytes += size;
@@ -48,6 +49,7 @@ void open_units_given(struct open_units *open, uint64_t unit, unsigned kind, uin
     o->given += bytes;
     o->is_open = (o->kinds & kinds) != kinds || o->given < o->bytes;
     o->was_open = true;
+    return !o->is_open;
 }
 
 void open_units_stored(struct open_units *open, uint64_t unit)
@@ -61,7 +63,7 @@ void open_units_back(struct open_units *open, uint64_t unit)
     open->reported = min_u64(open->reported, unit);
 }
 
-uint64_t open_units_first(struct open_units *open, uint64_t front)
+uint64_t open_units_oldest(const struct open_units *open, uint64_t front)
 {
     uint64_t first = front;
 
@@ -71,6 +73,11 @@ uint64_t open_units_first(struct open_units *open, uint64_t front)
         if (o->is_open && o->unit + READER_SLACK > front)
             first = min_u64(first, o->unit);
     }
-    open->reported = max_u64(open->reported, first);
+    return first;
+}
+
+uint64_t open_units_first(struct open_units *open, uint64_t front)
+{
+    open->reported = max_u64(open->reported, open_units_oldest(open, front));
     return open->reported;
 }

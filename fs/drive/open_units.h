@@ -46,12 +46,9 @@ void open_units_reach(struct open_units *open, uint64_t from, uint64_t unit);
 
 bool open_units_has(const struct open_units *open, uint64_t unit);
 
-/* Is it open, or was some of it returned to the reader? */
-bool open_units_knows(const struct open_units *open, uint64_t unit);
-
 /* Bytes of a file of that unit and kind were returned. size: of the file; UINT64_MAX: unknown.
- * kinds: bits, all that are read. */
-void open_units_given(struct open_units *open, uint64_t unit, unsigned kind, uint64_t kinds,
+ * kinds: bits, all that are read. True: that closes the unit. */
+bool open_units_given(struct open_units *open, uint64_t unit, unsigned kind, uint64_t kinds,
                       uint64_t bytes, uint64_t size);
 
 /* The unit is in the page cache: its reader gets the rest from there. */
@@ -60,7 +57,11 @@ void open_units_stored(struct open_units *open, uint64_t unit);
 /* The unit and those after it are needed again: they are to be pushed again. */
 void open_units_back(struct open_units *open, uint64_t unit);
 
-/* Where the cursor begins. front: what is before it and not open has been read, or pushed. */
+/* The first unit that is open, or else front: what is before front and not open has been read, or
+ * pushed. */
+uint64_t open_units_oldest(const struct open_units *open, uint64_t front);
+
+/* Where the cursor begins: the same, but it only grows. */
 uint64_t open_units_first(struct open_units *open, uint64_t front);
 
 #endif

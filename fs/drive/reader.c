@@ -8,6 +8,7 @@
 /* The reader is at that unit, and what it read before tells nothing any more. */
 static void place(struct reader *reader, uint64_t unit)
 {
+    reader->from = unit < READER_SLACK ? 0 : unit;
     reader->at = unit;
     reader->in_sequence = 1;
     reader->is_stray = false;

@@ -22,6 +22,7 @@
 #define READER_SURE  3  /* reads of samples in sequence after which the reader is known */
 
 struct reader {
+    uint64_t from; /* the unit where it began, or jumped to; an epoch is begun out of order */
     uint64_t at;
     uint64_t jumps;     /* how often it has jumped */
     bool reads_samples; /* it reads samples, perhaps at random */

@@ -4,10 +4,11 @@
 #include "base/checked.h"
 #include "base/scope.h"
 
-#define WRAPS_MOST 64   /* wraps that schedule_find() looks at */
-#define LOOK_ALL   4096 /* samples; of more: */
-#define LOOK_RUNS  32   /* runs of neighbours, evenly spaced, */
-#define LOOK_EACH  8    /* of this many samples */
+#define WRAPS_MOST 64    /* wraps that schedule_find() looks at */
+#define LOOK_ALL   4096  /* samples; of more: */
+#define LOOK_RUNS  32    /* runs of neighbours, evenly spaced, */
+#define LOOK_EACH  8     /* of this many samples */
+#define LAST_ALL   65536 /* samples of which schedule_last() looks at all */
 
 void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
                 uint64_t *ret_length)
@@ -163,15 +164,24 @@ static uint64_t look_at(const struct schedule *s, const struct order *order, uin
     return least;
 }
 
+/* Clip samples of the dataset to those of the list, and number them as it does. False: none is in
+ * it. */
+static bool clip(const struct schedule *s, uint64_t *first, uint64_t *last)
+{
+    if (!s->length || *last < s->start || *first >= s->start + s->length)
+        return false;
+    *first = *first > s->start ? *first - s->start : 0;
+    *last = min_u64(*last - s->start, s->length - 1);
+    return true;
+}
+
 uint64_t schedule_find(const struct schedule *s, const struct order *order, uint64_t first,
                        uint64_t last, uint64_t from)
 {
     uint64_t count, least = SCHEDULE_NONE;
 
-    if (!s->length || last < s->start || first >= s->start + s->length)
+    if (!clip(s, &first, &last))
         return SCHEDULE_NONE;
-    first = first > s->start ? first - s->start : 0;
-    last = min_u64(last - s->start, s->length - 1);
     if (!s->plan->seeded)
         return find_positions(s, first, last, from);
     count = last - first + 1;
@@ -181,4 +191,38 @@ uint64_t schedule_find(const struct schedule *s, const struct order *order, uint
         least = look_at(s, order, first + (count - LOOK_EACH) / (LOOK_RUNS - 1) * i, LOOK_EACH,
                         from, least);
     return least;
+}
+
+/* One more than the last element that reads one of positions first .. last of the list; 0: none. */
+static uint64_t end_of_positions(const struct schedule *s, uint64_t first, uint64_t last)
+{
+    uint64_t rank = s->plan->rank, ranks = s->plan->ranks, element;
+
+    if (s->wraps)
+        return s->elements;
+    if (last < rank || !s->elements)
+        return 0;
+    element = min_u64((last - rank) / ranks, s->elements - 1);
+    return element * ranks + rank >= first ? element + 1 : 0;
+}
+
+uint64_t schedule_last(const struct schedule *s, const struct order *order, uint64_t first,
+                       uint64_t last)
+{
+    uint64_t end = 0, position[64];
+
+    if (!clip(s, &first, &last))
+        return SCHEDULE_NONE;
+    if (!s->plan->seeded)
+        end = end_of_positions(s, first, last);
+    else if (last - first >= LAST_ALL)
+        end = s->elements;
+    else
+        for (size_t n; first <= last; first += n) {
+            n = (size_t)min_u64(last - first + 1, ARRAY_LEN(position));
+            order_positions(order, first, n, position);
+            for (size_t i = 0; i < n; i++)
+                end = max_u64(end, end_of_positions(s, position[i], position[i]));
+        }
+    return end ? end - 1 : SCHEDULE_NONE;
 }

@@ -46,4 +46,10 @@ void schedule_samples(const struct schedule *s, const struct order *order, uint6
 uint64_t schedule_find(const struct schedule *s, const struct order *order, uint64_t first,
                        uint64_t last, uint64_t from);
 
+/* The last element that reads one of samples first .. last of the dataset; never too small.
+ * SCHEDULE_NONE: none does. It may be larger than that if the list begins again within the epoch,
+ * or for very many samples. */
+uint64_t schedule_last(const struct schedule *s, const struct order *order, uint64_t first,
+                       uint64_t last);
+
 #endif

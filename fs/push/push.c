@@ -87,18 +87,14 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
     const struct stage_options *stage = s->options;
     struct read_context rc;
     size_t n = 0;
-    bool uses;
     int r;
 
     read_context_init(&rc, s->stage != NULL);
-    rc.uses = stage->keep == STAGE_ONCE;
     rc.again = again;
     rc.cancelled = push_ends;
     rc.ctx = push;
     r = view_read(&rc, s->view, &file->node, off, len, buffer, &n, NULL);
-    uses = r == 0 && rc.uses && active_plans_push_uses(s->active_plans, file, off, len);
-    missing_use(&rc, uses ? MISSING_USED : MISSING_UNUSED);
-    /* Nothing that its reader has used meanwhile is fetched again for a push. */
+    /* Nothing that its reader has read meanwhile is fetched again for a push. */
     if (r == -EAGAIN && rc.n && !stage->rate && active_plans_is_due(s->active_plans, file)) {
         int came = missing_wait(&rc, true, NULL);
 

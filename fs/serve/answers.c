@@ -24,7 +24,6 @@ struct deadline {
     int64_t until; /* monotonic_ns() */
     bool spent;
     struct read_context rc; /* ends with the deadline; with a stage it collects missing ranges */
-    enum missing_used used; /* how the bytes returned to the reader were used */
 };
 
 static bool deadline_ends(void *ctx)
@@ -43,8 +42,6 @@ static void deadline_init(struct deadline *ret, struct server *s, fuse_req_t req
     *ret = (struct deadline){.server = s, .req = req, .until = until};
     read_context_init(&ret->rc, s->setup.stage && call->rounds < ROUNDS_MOST);
     ret->rc.again = call->rounds > 0;
-    ret->rc.uses = s->setup.stage && call->kind == CALL_READ &&
-                   s->setup.options->source.stage.keep == STAGE_ONCE;
     ret->rc.cancelled = deadline_ends;
     ret->rc.ctx = ret;
 }
@@ -208,19 +205,9 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
         return;
     if (view_size_is_near(node) && view_size(READ_WAITS, s->view, node, &size, NULL) < 0)
         return;
-    active_plans_given(s->active_plans, node, off, n, size);
-}
-
-/* With keep=once: pushed bytes were used already when they were made. */
-static enum missing_used how_used(const struct deadline *deadline, const struct node *node,
-                                  uint64_t off, uint64_t len)
-{
-    if (!deadline->rc.uses)
-        return MISSING_UNUSED;
-    return (node->kind == NODE_BATCH || node->kind == NODE_SAMPLE) &&
-                   active_plans_push_used(deadline->server->active_plans, node, off, len)
-               ? MISSING_USED_AGAIN
-               : MISSING_USED;
+    if (active_plans_given(s->active_plans, node, off, n, size) && s->needs &&
+        s->setup.options->source.stage.keep == STAGE_ONCE)
+        stage_needs_changed(s->setup.stage, false);
 }
 
 static void answer_read(struct server *s, fuse_req_t req, const struct call *call,
@@ -249,7 +236,6 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         return;
     }
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
-    deadline->used = how_used(deadline, &node, off, n);
     tell_given(s, &node, off, n, len);
     if (!off)
         promises_read(s->promises, s->view, &node, &s->status);
@@ -363,7 +349,6 @@ void serve_call(struct server *s, fuse_req_t req, const struct call *call, int64
 
     deadline_init(&deadline, s, req, call, until);
     answers[call->kind](s, req, call, &deadline);
-    missing_use(&deadline.rc, deadline.used);
     read_context_release(&deadline.rc);
 }
 

@@ -59,8 +59,8 @@ static int absent_pread(struct read_context *rc, const struct blob *blob, void *
         return r;
     }
     r = blob_pread(READ_WAITS, a->inner, buf, len, off);
-    if (r == 0 && rc && rc->uses)
-        r = missing_note_use(rc, blob, off, len);
+    if (r == 0 && a->absent->note)
+        a->absent->note(a->absent->ctx, blob, off, len);
     return r;
 }
 

@@ -21,6 +21,9 @@ struct absent {
     uint64_t fail_times;       /* the number of reads in sequence that fail */
     uint64_t fail_fetches;     /* that many fail with -EREMOTEIO */
     uint64_t fetches;          /* so far */
+    /* Called with each range that was read, by the thread that read it. NULL: no. */
+    void (*note)(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
+    void *ctx;
 };
 
 /* A blob of the bytes of inner; takes ownership of inner, also on error. NULL: no memory. */

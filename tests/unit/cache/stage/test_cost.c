@@ -365,7 +365,8 @@ static void forget_block(struct fixture *f)
 static void test_guide__all_is_here__is_not_asked(void **state)
 {
     /* static: if a check fails, the stage's threads go on while the program ends */
-    static struct counting counting = {.needs = {count_next, never, &counting}};
+    static struct counting counting = {
+        .needs = {.next = count_next, .when = never, .ctx = &counting}};
     static struct fixture f;
     unsigned before;
 

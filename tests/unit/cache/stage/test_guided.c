@@ -50,7 +50,8 @@ struct order {
     size_t given; /* next() has reported the reads before this one */
     size_t asked; /* times */
     bool tells;
-    size_t begun;      /* the reader has begun with those before this one */
+    uint64_t version;  /* of the answers of order_last() */
+    size_t from;       /* the first read since the last jump */
     uint32_t *soonest; /* [BLOCKS] as now says */
 };
 
@@ -69,8 +70,7 @@ static size_t order_next(void *ctx, struct stage_need *ret, size_t capacity)
         ret[n++] = (struct stage_need){.blob = o->blob,
                                        .off = o->header + o->read[o->given] * o->sample,
                                        .len = o->sample,
-                                       .when = o->given + 1,
-                                       .has_begun = o->given < o->begun};
+                                       .when = o->given + 1};
     return n;
 }
 
@@ -86,6 +86,32 @@ static uint64_t order_when(void *ctx, const struct blob *blob, uint64_t off, uin
         if (o->soonest[b] < o->n)
             soonest = min_u64(soonest, o->soonest[b] + 1);
     return soonest;
+}
+
+/* keep=once: the last read of the blocks, plus one; 0: it has ended. */
+static uint64_t order_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    uint64_t first = off / BLOCK, end = ceil_div(off + len, BLOCK);
+    struct order *o = ctx;
+    LOCK_SCOPE(&o->lock);
+
+    (void)blob;
+    for (size_t i = o->n; i-- > o->from;) {
+        uint64_t from = o->header + o->read[i] * o->sample;
+
+        if (from / BLOCK < end && first <= (from + o->sample - 1) / BLOCK)
+            return i < o->now ? 0 : i + 2;
+    }
+    return STAGE_NEVER;
+}
+
+static uint64_t order_now(void *ctx, uint64_t *ret_version)
+{
+    struct order *o = ctx;
+    LOCK_SCOPE(&o->lock);
+
+    *ret_version = o->version + 1;
+    return o->now + 1;
 }
 
 static size_t order_asked(struct order *o)
@@ -122,7 +148,8 @@ static void order_init(struct order *o, unsigned epochs, unsigned per_block, uin
     uint64_t x = RANDOM_SEED + seed * 7919;
 
     *o = (struct order){.sample = BLOCK / per_block, .n = samples * epochs, .tells = true};
-    o->needs = (struct stage_needs){order_next, order_when, o};
+    o->needs = (struct stage_needs){
+        .next = order_next, .when = order_when, .last = order_last, .now = order_now, .ctx = o};
     o->read = calloc(o->n, sizeof(*o->read));
     o->next = calloc(o->n, sizeof(*o->next));
     o->first = calloc(BLOCKS, sizeof(*o->first));
@@ -369,7 +396,8 @@ static void jump(struct fixture *f, struct order *to, struct order *from)
     lock_take(&from->lock);
     for (size_t i = 0; i < to->n; i++)
         from->read[i] = to->read[i];
-    from->given = from->now = 0;
+    from->given = from->now = from->from = 0;
+    from->version++;
     order_index(from);
     lock_drop(&from->lock);
     stage_needs_changed(f->s.stage, true);
@@ -428,14 +456,6 @@ static void test_guide__demand__goes_first(void **state)
     order_release(&order);
 }
 
-static void use_read(struct fixture *f, const struct order *order, size_t i)
-{
-    uint64_t off = order->header + order->read[i] * order->sample;
-
-    stage_fixture_read(&f->s, off, order->sample);
-    blob_used(f->s.blob, off, order->sample, false);
-}
-
 static void wait_staged(struct fixture *f, uint64_t bytes)
 {
     while (atomic_load(&f->s.counters->staged_bytes) < bytes)
@@ -452,19 +472,34 @@ static void stall_next(struct fixture *f)
     f->stalls = f->logged + 1;
 }
 
-static void use_reads(struct fixture *f, const struct order *order, size_t first, size_t end)
+/* Reads [first, end) end, one after another; after a jump to the first, if it is not the next. */
+static void pass_reads(struct fixture *f, struct order *order, size_t first, size_t end)
 {
-    for (size_t i = first; i < end; i++)
-        use_read(f, order, i);
+    lock_take(&order->lock);
+    if (order->now != first)
+        order->from = first;
+    lock_drop(&order->lock);
+    for (size_t i = first; i < end; i++) {
+        stage_fixture_read(&f->s, order->header + order->read[i] * order->sample, order->sample);
+        order_pass(order, i);
+        stage_needs_changed(f->s.stage, false);
+    }
 }
 
-/* The reader is ahead of the plan and drops what it has used; the same after it has gone back. */
-static void test_guide__once_used_meanwhile__not_fetched_again(void **state)
+static void wait_dropped(struct fixture *f, uint64_t left)
+{
+    while (atomic_load(&f->s.counters->staged_bytes) != left)
+        pause_ms(1);
+}
+
+/* The reader is ahead of the forecast's transfers, and what it has passed is dropped: no transfer
+ * brings it again, neither by the forecast nor in the turn through the files. After a jump back it
+ * is needed again, and comes. */
+static void test_guide__once_passed__not_fetched_again(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, true);
     struct order order, same;
     struct fixture *f;
-    unsigned logged;
 
     options.jobs = 2; /* one of them in the background */
     order_init(&order, 1, 1, 9);
@@ -473,88 +508,53 @@ static void test_guide__once_used_meanwhile__not_fetched_again(void **state)
     stall_next(f);
     stage_begin(f->s.stage);
     wait_logged(f, 1);
-    use_reads(f, &order, 20, 200); /* none of them is in that transfer */
+    pass_reads(f, &order, 20, 200); /* none of them is in that transfer */
     fake_release(f->s.fake);
+    wait_dropped(f, SIZE - 180 * BLOCK);
     stage_fixture_stage_all(&f->s);
     assert_int_equal(fake_given(f->s.fake), SIZE);
-    use_read(f, &order, 300);
-    assert_int_equal(f->s.counters->staged_bytes, SIZE - 181 * BLOCK);
-    stall_next(f);
-    logged = count_logged(f);
+    assert_int_equal(f->s.counters->evictions, 180);
     jump(f, &same, &order);
-    wait_logged(f, logged + 1);
-    use_reads(f, &order, 60, 200);
-    fake_release(f->s.fake);
-    wait_staged(f, SIZE - 140 * BLOCK); /* the last one to come is that of read 300 */
-    assert_int_equal(fake_given(f->s.fake), SIZE + 181 * BLOCK);
+    wait_staged(f, SIZE);
+    assert_int_equal(fake_given(f->s.fake), SIZE + 180 * BLOCK);
+    pass_reads(f, &order, 0, order.n);
+    wait_dropped(f, 0);
+    assert_int_equal(fake_given(f->s.fake), SIZE + 180 * BLOCK);
     close_fixture(f);
     order_release(&order);
     order_release(&same);
 }
 
-/* Samples of four blocks that begin and end within one, in another order than stored. */
-static void order_of_large(struct order *o)
+/* Several samples to a block: it stays until the last one of them was read. A reader without a plan
+ * gets a block that has gone, and it stays. */
+static void test_guide__once_samples_share_blocks__the_last_one_counts(void **state)
 {
-    order_init(o, 1, 1, 10);
-    o->header = 16;
-    o->sample = 4 * (uint64_t)BLOCK;
-    o->n = BLOCKS / 4 - 1;
-    for (size_t i = 0; i < o->n; i++)
-        o->read[i] = (uint32_t)(i * 5 % o->n);
-    order_index(o);
-}
-
-/* The reader goes back to bytes that it has used: they come again, and are dropped again after
- * use. */
-static void test_guide__once_jump_back__comes_again(void **state)
-{
-    struct stage_options options = usual(STAGE_ONCE, true);
-    struct order order, same;
+    struct stage_options options = usual(STAGE_ONCE, false);
+    struct order order;
     struct fixture *f;
-    size_t used;
+    size_t middle, gone = 0;
+    uint64_t block = BLOCKS;
 
-    order_of_large(&order);
-    order_of_large(&same);
-    used = order.n / 2;
+    order_init(&order, 1, 4, 12);
+    middle = order.n * 3 / 4;
     f = open_fixture(*state, &options, &order);
-    stage_fixture_stage_all(&f->s);
-    for (unsigned round = 1; round <= 3; round++) {
-        uint64_t left, given = fake_given(f->s.fake);
-        unsigned before = count_logged(f);
-
-        use_reads(f, &order, 0, used);
-        left = f->s.counters->staged_bytes;
-        assert_true(left <= SIZE - used * 3 * BLOCK); /* a block at its ends may be another's */
-        jump(f, &same, &order);
-        wait_staged(f, SIZE);
-        assert_int_equal(fake_given(f->s.fake), given + SIZE - left);
-        assert_true(count_logged(f) - before <= used); /* a run of each sample */
-    }
+    stage_begin(f->s.stage);
+    pass_reads(f, &order, 0, middle);
+    for (uint64_t b = 0; b < BLOCKS; b++)
+        if (order_last(&order, f->s.blob, b * BLOCK, BLOCK) == 0) {
+            gone++;
+            block = b;
+        }
+    assert_in_range(gone, BLOCKS / 5, BLOCKS / 2);
+    while (f->s.counters->evictions < gone)
+        pause_ms(1);
+    assert_int_equal(f->s.counters->evictions, gone);
+    stage_fixture_read(&f->s, block * BLOCK, BLOCK);
+    pass_reads(f, &order, middle, order.n);
+    wait_dropped(f, BLOCK);
+    assert_int_equal(fake_given(f->s.fake), SIZE + BLOCK);
     close_fixture(f);
     order_release(&order);
-    order_release(&same);
-}
-
-/* The sample that it reads at the moment does not come again: it may have used some of it since. */
-static void test_guide__once_has_begun__not_again(void **state)
-{
-    struct stage_options options = usual(STAGE_ONCE, true);
-    const size_t used = 200, begun = 100;
-    struct order order, same;
-    struct fixture *f;
-
-    order_init(&order, 1, 1, 11);
-    order_init(&same, 1, 1, 11);
-    order.begun = begun;
-    f = open_fixture(*state, &options, &order);
-    stage_fixture_stage_all(&f->s);
-    use_reads(f, &order, 0, used);
-    jump(f, &same, &order);
-    wait_staged(f, SIZE - begun * BLOCK);
-    assert_int_equal(fake_given(f->s.fake), SIZE + (used - begun) * BLOCK);
-    close_fixture(f);
-    order_release(&order);
-    order_release(&same);
 }
 
 /* The plan changes while nothing is under way. */
@@ -972,9 +972,8 @@ int main(int argc, char **argv)
         TEST(test_guide__in_sequence__comes_in_long_runs),
         TEST(test_guide__jump__the_next_run_is_of_the_new_order),
         TEST(test_guide__demand__goes_first),
-        TEST(test_guide__once_used_meanwhile__not_fetched_again),
-        TEST(test_guide__once_jump_back__comes_again),
-        TEST(test_guide__once_has_begun__not_again),
+        TEST(test_guide__once_passed__not_fetched_again),
+        TEST(test_guide__once_samples_share_blocks__the_last_one_counts),
         TEST(test_guide__changed_later__comes_first_again),
         TEST(test_keep__plan__as_good_as_belady),
         TEST(test_keep__plan_4_samples_in_a_block__as_good_as_belady),

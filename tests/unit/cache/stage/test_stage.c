@@ -650,27 +650,103 @@ static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_keep__once__drops_what_was_used(void **state)
+/* ---- keep=once ---- */
+
+/* A forecast that says which blocks readers have passed. The content's blocks fit. */
+struct passing_needs {
+    struct stage_needs needs;
+    _Atomic bool passed[512];
+    _Atomic uint64_t version;
+};
+
+static size_t passing_next(void *ctx, struct stage_need *ret, size_t capacity)
 {
-    struct stage_options options = stage_fixture_options();
-    struct read_context rc;
+    (void)ctx;
+    (void)ret;
+    (void)capacity;
+    return 0;
+}
+
+static uint64_t passing_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    (void)ctx;
+    (void)blob;
+    (void)off;
+    (void)len;
+    return STAGE_NEVER;
+}
+
+static uint64_t passing_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct passing_needs *p = ctx;
+
+    (void)blob;
+    (void)len;
+    return atomic_load(&p->passed[off / BLOCK]) ? 0 : 9;
+}
+
+static uint64_t passing_now(void *ctx, uint64_t *ret_version)
+{
+    struct passing_needs *p = ctx;
+
+    *ret_version = atomic_load(&p->version) + 1;
+    return 1;
+}
+
+static struct passing_needs passing = {
+    .needs = {passing_next, passing_when, passing_last, passing_now, &passing}};
+
+/* A stage with keep=once and that forecast. */
+static void open_once(struct stage_fixture *f, const char *folder, struct stage_options options)
+{
+    options.keep = STAGE_ONCE;
+    for (size_t i = 0; i < ARRAY_LEN(passing.passed); i++)
+        atomic_store(&passing.passed[i], false);
+    open_fixture(f, folder, &options, NULL, NULL);
+    stage_set_needs(f->stage, &passing.needs);
+    stage_begin(f->stage);
+}
+
+/* Readers pass blocks that are here, and the stage drops them. */
+static void pass(const struct stage_fixture *f, uint64_t off, size_t len)
+{
+    uint64_t first = off / BLOCK, end = ceil_div(off + len, BLOCK),
+             want = f->counters->evictions + end - first;
+
+    for (uint64_t b = first; b < end; b++)
+        atomic_store(&passing.passed[b], true);
+    atomic_fetch_add(&passing.version, 1);
+    stage_needs_changed(f->stage, false);
+    while (f->counters->evictions < want)
+        sched_yield();
+    assert_int_equal(f->counters->evictions, want);
+    for (uint64_t b = first; b < end; b++)
+        atomic_store(&passing.passed[b], false);
+}
+
+/* Read and pass. */
+static void use(const struct stage_fixture *f, uint64_t off, size_t len)
+{
+    stage_fixture_read(f, off, len);
+    pass(f, off, len);
+}
+
+static void test_keep__once__drops_what_was_passed(void **state)
+{
     struct stage_fixture f;
 
-    options.keep = STAGE_ONCE;
-    open_fixture(&f, *state, &options, NULL, NULL);
-    read_context_init(&rc, false);
-    rc.uses = true;
-    for (unsigned epoch = 0; epoch < 2; epoch++) {
-        for (uint64_t at = 0; at < SIZE; at += 1000) {
-            stage_fixture_read_in(&rc, &f, at, (size_t)min_u64(1000, SIZE - at));
-            missing_use(&rc, MISSING_USED);
-        }
-        assert_int_equal(f.counters->staged_bytes, 0);
-        assert_int_equal(f.counters->evictions, 301 * (epoch + 1));
-    }
+    open_once(&f, *state, stage_fixture_options());
+    for (uint64_t at = 0; at < SIZE; at += 1000)
+        stage_fixture_read(&f, at, (size_t)min_u64(1000, SIZE - at));
+    assert_int_equal(f.counters->evictions, 0);
+    pass(&f, 0, SIZE);
+    assert_int_equal(f.counters->staged_bytes, 0);
+    assert_int_equal(f.counters->evictions, 301);
+    assert_int_equal(fake_given(f.fake), SIZE);
+    stage_fixture_read(&f, 0, SIZE);
+    assert_int_equal(f.counters->evictions, 301);
     assert_int_equal(fake_given(f.fake), 2 * SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
-    read_context_release(&rc);
     stage_fixture_close(&f);
 }
 
@@ -724,20 +800,12 @@ static void test_share__two_stages__each_block_once(void **state)
 
 static void test_share__one_drops__the_other_sees_it(void **state)
 {
-    struct stage_options once = stage_fixture_options(), pin = stage_fixture_options();
-    struct read_context rc;
     struct stage_fixture a, b;
 
-    once.keep = STAGE_ONCE;
-    open_fixture(&a, *state, &pin, NULL, NULL);
-    open_fixture(&b, *state, &once, NULL, NULL);
+    open_usual(&a, *state);
+    open_once(&b, *state, stage_fixture_options());
     stage_fixture_read(&a, 0, SIZE);
-    read_context_init(&rc, false);
-    rc.uses = true;
-    stage_fixture_read_in(&rc, &b, 0, SIZE);
-    missing_use(&rc, MISSING_USED);
-    read_context_release(&rc);
-    assert_int_equal(b.counters->evictions, 301);
+    use(&b, 0, SIZE);
     stage_fixture_read(&a, 0, SIZE);
     assert_int_equal(fake_given(a.fake), 2 * SIZE);
     stage_fixture_close(&a);
@@ -812,31 +880,17 @@ static void claim(int fd, uint64_t block)
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
 }
 
-/* Read and use, so that keep=once drops. */
-static void use(const struct stage_fixture *f, uint64_t off, size_t len)
-{
-    struct read_context rc;
-
-    read_context_init(&rc, false);
-    rc.uses = true;
-    stage_fixture_read_in(&rc, f, off, len);
-    missing_use(&rc, MISSING_USED);
-    read_context_release(&rc);
-}
-
 /* A bad block cannot be dropped because another process has claimed it. Then a count of drops that
  * grew by one means that another block is gone. */
 static void test_bad__claimed__drops_of_others_are_seen(void **state)
 {
-    struct stage_options once = stage_fixture_options();
     struct read_context rc;
     struct stage_fixture a, b;
     uint8_t byte = 0;
     int fd;
 
-    once.keep = STAGE_ONCE;
     open_usual(&a, *state);
-    open_fixture(&b, *state, &once, NULL, NULL);
+    open_once(&b, *state, stage_fixture_options());
     stage_fixture_read(&a, 7 * BLOCK, BLOCK);
     stage_fixture_read(&b, 100 * BLOCK, BLOCK);
     fd = open_staged(*state);
@@ -858,7 +912,6 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
 /* Many pieces at once: none counts if any process has dropped blocks since they were known. */
 static void test_read_many__dropped_meanwhile__read_again(void **state)
 {
-    struct stage_options once = stage_fixture_options();
     struct blob_piece pieces[50];
     uint8_t buf[50][300];
     struct diag d = DIAG_INIT;
@@ -866,9 +919,8 @@ static void test_read_many__dropped_meanwhile__read_again(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
         pieces[i] = (struct blob_piece){buf[i], sizeof(buf[i]), (i * 37 % 300) * BLOCK + 4000};
-    once.keep = STAGE_ONCE;
     open_usual(&a, *state);
-    open_fixture(&b, *state, &once, NULL, NULL);
+    open_once(&b, *state, stage_fixture_options());
     stage_fixture_read(&a, 0, SIZE);
     stage_fixture_read(&b, 0, SIZE);
     for (unsigned round = 0; round < 3; round++) {
@@ -988,12 +1040,10 @@ static void *read_block_0(void *arg)
 static void drop_meanwhile(const char *folder, const struct fake_answer *answer)
 {
     struct failing failing = {1, *answer};
-    struct stage_options options = stage_fixture_options();
     pthread_t thread;
     struct stage_fixture f;
 
-    options.keep = STAGE_ONCE;
-    open_fixture(&f, folder, &options, NULL, NULL);
+    open_once(&f, folder, stage_fixture_options());
     fake_set_script(f.fake, fail_first, &failing);
     use(&f, 0, BLOCK);
     assert_int_equal(f.counters->evictions, 1);
@@ -1132,21 +1182,20 @@ static struct fake_answer hold_second(void *ctx, const struct transfer *transfer
  * ends. */
 static void test_run__fails_later__leaves_what_it_brought(void **state)
 {
-    struct stage_options options = stage_fixture_options();
     struct event first, second, third;
     struct held held;
     struct stage_fixture f;
 
     sem_init(&held.go, 0, 0);
-    options.keep = STAGE_ONCE;
-    open_fixture(&f, *state, &options, NULL, NULL);
+    open_usual(&f, *state);
     fake_set_script(f.fake, hold_second, &held);
     event_init(&first);
     waiter_add(&first.waiter);
     blob_fetch(f.blob, 0, 10 * BLOCK, &first.waiter);
     waiter_done(&first.waiter, 0, NULL);
-    use(&f, 0, BLOCK);
-    assert_int_equal(f.counters->evictions, 1);
+    stage_fixture_read(&f, 0, BLOCK);
+    blob_done(f.blob); /* drops it, although a reader waits for it together with others */
+    assert_int_equal(f.counters->staged_bytes, 0);
     event_init(&second);
     blob_fetch(f.blob, 0, BLOCK, &second.waiter);
     fake_wait_started(f.fake, 2);
@@ -1233,7 +1282,7 @@ int main(int argc, char **argv)
         TEST(test_sha256__right__and_wrong),
         TEST(test_room__pin__the_rest_is_not_kept),
         TEST(test_room__none__what_memory_has_is_not_fetched_again),
-        TEST(test_keep__once__drops_what_was_used),
+        TEST(test_keep__once__drops_what_was_passed),
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
         TEST(test_cut__and_long_again__no_wrong_byte),

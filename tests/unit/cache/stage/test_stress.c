@@ -200,9 +200,28 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
 
         for (uint64_t b = 0; b < slot->plan->size / BLOCK && n < capacity; b++)
             if (phase_of(b) == time % PERIOD)
-                ret[n++] = (struct stage_need){slot->s.blob, b * BLOCK, BLOCK, time, false};
+                ret[n++] = (struct stage_need){slot->s.blob, b * BLOCK, BLOCK, time};
     }
     return n;
+}
+
+/* keep=once: a block is needed last in its phase of each second period. */
+static uint64_t needs_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct slot *slot = ctx;
+    uint64_t now = atomic_load(&slot->time);
+
+    (void)len;
+    (void)blob;
+    return now / PERIOD % 2 && now % PERIOD > phase_of(off / BLOCK) ? 0 : now + PERIOD / 10;
+}
+
+static uint64_t needs_now(void *ctx, uint64_t *ret_version)
+{
+    struct slot *slot = ctx;
+
+    *ret_version = 1;
+    return atomic_load(&slot->time);
 }
 
 /* A reader has read once more, or has jumped. */
@@ -223,7 +242,8 @@ static void slot_open(struct slot *slot)
         .content = content, .size = slot->plan->size, .threads = 8, .script = answer, .ctx = slot};
 
     stage_fixture_open(&slot->s, slot->folder, &slot->plan->options[slot->number], &remote);
-    slot->needs = (struct stage_needs){needs_next, needs_when, slot};
+    slot->needs = (struct stage_needs){
+        .next = needs_next, .when = needs_when, .last = needs_last, .now = needs_now, .ctx = slot};
     if (slot->plan->guided)
         stage_set_needs(slot->s.stage, &slot->needs);
     stage_begin(slot->s.stage);
@@ -270,17 +290,15 @@ static int fetch_and_wait(struct read_context *rc)
 
 /* Read as a request of the kernel does. */
 static int read_collecting(const struct blob *blob, uint8_t *buf, size_t len, uint64_t off,
-                           bool collects, bool uses)
+                           bool collects)
 {
     struct read_context rc;
     int r = -EAGAIN;
 
     for (unsigned round = 0; r == -EAGAIN; round++) {
         read_context_init(&rc, collects && round < 20);
-        rc.uses = uses;
         rc.again = round > 0;
         r = blob_pread(&rc, blob, buf, len, off);
-        missing_use(&rc, r == 0 ? MISSING_USED : MISSING_UNUSED);
         if (r == -EAGAIN) {
             int error = fetch_and_wait(&rc);
 
@@ -305,7 +323,6 @@ static void *reader_main(void *arg)
     uint64_t *x = &reader->random, at = 0;
 
     for (unsigned i = 0; i < READS && !reader->wrong; i++) {
-        bool uses = plan->options[slot->number].keep == STAGE_ONCE;
         uint64_t len = 1 + random_below(x, chance(x, 10) ? 40 * BLOCK : 3 * BLOCK), off;
         int r;
 
@@ -317,7 +334,7 @@ static void *reader_main(void *arg)
         at = off + len;
         slot_enter(slot);
         memset(buf, 0, (size_t)len);
-        r = read_collecting(slot->s.blob, buf, (size_t)len, off, reader->collects, uses);
+        r = read_collecting(slot->s.blob, buf, (size_t)len, off, reader->collects);
         needs_tell(slot, x);
         slot_leave(slot);
         reader->off = off;
@@ -536,13 +553,12 @@ static void read_all(struct slot *slot)
 {
     const struct plan *plan = slot->plan;
     uint8_t *buf = malloc(plan->size);
-    bool uses = plan->options[slot->number].keep == STAGE_ONCE;
     int r;
 
     fake_set_script(slot->s.fake, NULL, NULL);
     fake_release(slot->s.fake);
     for (unsigned tries = 0; tries < 30; tries++) {
-        r = read_collecting(slot->s.blob, buf, plan->size, 0, false, uses);
+        r = read_collecting(slot->s.blob, buf, plan->size, 0, false);
         if (r != -EREMOTEIO)
             break;
         pause_us(100000);
@@ -686,7 +702,6 @@ static bool shall_end(int fd)
 struct child_reader {
     struct slot *slot;
     uint64_t random;
-    bool uses;
     int end;
     int64_t longest;
     int wrong;
@@ -706,8 +721,7 @@ static void *child_reader_main(void *arg)
 
         memset(buf, 0, (size_t)len);
         needs_tell(reader->slot, x);
-        if (read_collecting(reader->slot->s.blob, buf, (size_t)len, off, chance(x, 50),
-                            reader->uses))
+        if (read_collecting(reader->slot->s.blob, buf, (size_t)len, off, chance(x, 50)))
             reader->wrong = 3;
         else if (memcmp(buf, content + off, (size_t)len) != 0)
             reader->wrong = 4;
@@ -729,10 +743,8 @@ static int child_main(const struct plan *plan, const char *folder, unsigned numb
     slot_open(&slot);
     fake_set_script(slot.s.fake, slowly, NULL);
     for (unsigned i = 0; i < 2; i++) {
-        readers[i] = (struct child_reader){.slot = &slot,
-                                           .random = begin_random(random + i),
-                                           .uses = plan->options[number].keep == STAGE_ONCE,
-                                           .end = end};
+        readers[i] =
+            (struct child_reader){.slot = &slot, .random = begin_random(random + i), .end = end};
         pthread_create(&readers[i].thread, NULL, child_reader_main, &readers[i]);
     }
     for (unsigned i = 0; i < 2; i++) {

@@ -253,40 +253,74 @@ static void test_active__sequence__all_is_pushed_but_marks(void **state)
     world_end(&w);
 }
 
-/* keep=once: the push uses a file, or its reader does, never both. */
-static void test_uses__push_and_reader__one_of_them(void **state)
+static struct active_cursor cursor_of(struct world *w)
 {
-    struct push_file file, again;
-    struct node first, node;
+    struct active_cursor cursor[ACTIVE_PLANS_MAX];
+
+    assert_int_equal(active_plans_cursors(w->active_plans, cursor), 1);
+    return cursor[0];
+}
+
+static bool give_unit(struct world *w, const struct node *first, uint64_t unit)
+{
+    struct node node = unit_of(first, unit);
+
+    read_unit(w, first, unit);
+    return active_plans_given(w->active_plans, &node, 0, 100, 100);
+}
+
+/* What was not pushed counts as read once it was given; a unit that was left out does not. */
+static void test_read__not_pushed__what_was_given(void **state)
+{
+    struct node first;
     struct world w;
 
     (void)state;
-    world_start(&w, 256 * PAGE, true);
+    world_start(&w, 0, true);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
-    assert_false(active_plans_push_used(w.active_plans, &first, 0, 100)); /* unknown */
     read_unit(&w, &first, 0);
-    assert_false(active_plans_push_used(w.active_plans, &first, 0, 100));
-    assert_int_equal(next(&w, &file), PUSH_STORE);
-    node = unit_of(&first, 1);
-    assert_int_equal(file.node.number, 1);
-    assert_true(active_plans_is_due(w.active_plans, &file));
-    assert_true(active_plans_push_uses(w.active_plans, &file, 0, 60));
-    assert_false(active_plans_push_uses(w.active_plans, &file, 0, 60)); /* made again */
-    assert_true(active_plans_push_uses(w.active_plans, &file, 60, 40));
-    read_unit(&w, &first, 1); /* it comes before that is stored */
-    assert_false(active_plans_is_due(w.active_plans, &file));
-    assert_true(active_plans_push_used(w.active_plans, &node, 0, 100));
-    assert_false(active_plans_push_used(w.active_plans, &node, 0,
-                                        101)); /* the reader makes a mark's last page */
-    active_plans_made(w.active_plans, &file, PAGE);
-    assert_int_equal(next(&w, &file), PUSH_STORE);
-    node = unit_of(&first, file.node.number);
-    read_unit(&w, &first, file.node.number); /* before it is made */
-    assert_false(active_plans_push_uses(w.active_plans, &file, 0, 100));
-    assert_false(active_plans_push_used(w.active_plans, &node, 0, 100));
-    active_plans_made(w.active_plans, &file, PAGE);
-    assert_int_equal(next(&w, &again), PUSH_STORE);
-    assert_int_equal(again.node.number, file.node.number + 1);
+    assert_int_equal(cursor_of(&w).read, 0);
+    assert_true(give_unit(&w, &first, 0));
+    assert_int_equal(cursor_of(&w).from, 0);
+    give_unit(&w, &first, 2);
+    assert_int_equal(cursor_of(&w).read, 1);
+    assert_true(give_unit(&w, &first, 1));
+    assert_int_equal(cursor_of(&w).read, 3);
+    give_unit(&w, &first, 1000); /* a jump: what it left out is not read */
+    assert_int_equal(cursor_of(&w).from, 1000);
+    assert_int_equal(cursor_of(&w).read, 1001);
+    world_end(&w);
+}
+
+/* Of pushed units the reader may still have to read 32; at the end of the epoch it has read all. */
+static void test_read__pushed__what_workers_have_passed(void **state)
+{
+    struct push_file file;
+    struct node first, last;
+    uint64_t mark = 0;
+    struct world w;
+
+    (void)state;
+    world_start(&w, 4096 * PAGE, true);
+    first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
+    give_unit(&w, &first, 0);
+    while (mark < 200) { /* only the reads of marks reach us */
+        enum push_what what = next(&w, &file);
+
+        if (what == PUSH_STORE) {
+            mark = file.is_marked ? file.node.number : mark;
+            pushed(&w, &file, PAGE);
+        } else if (what == PUSH_NOTHING) {
+            read_unit(&w, &first, mark);
+        }
+    }
+    read_unit(&w, &first, mark);
+    assert_true(cursor_of(&w).at > mark);
+    assert_int_equal(cursor_of(&w).read, mark - 32);
+    read_unit(&w, &first, SAMPLES - 1);
+    last = unit_of(&first, SAMPLES - 1);
+    assert_true(active_plans_given(w.active_plans, &last, 0, 100, 100));
+    assert_int_equal(cursor_of(&w).read, SAMPLES);
     world_end(&w);
 }
 
@@ -1222,7 +1256,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_node__sibling_and_place__as_the_tree_has_them),
         cmocka_unit_test(test_active__sequence__all_is_pushed_but_marks),
-        cmocka_unit_test(test_uses__push_and_reader__one_of_them),
+        cmocka_unit_test(test_read__not_pushed__what_was_given),
+        cmocka_unit_test(test_read__pushed__what_workers_have_passed),
         cmocka_unit_test(test_active__any_share__marks_close_and_bytes_bounded),
         cmocka_unit_test(test_active__large_files__never_beyond_ahead),
         cmocka_unit_test(test_active__workers_out_of_order__one_reader),

@@ -426,18 +426,14 @@ static void test_next__reader_passes_a_turn__the_rest_of_it_goes(void **state)
     plan_init(&plan, f, "batch=100,seed=1");
     c = cursor_init(f, 0, &plan, 0, 0);
     assert_int_equal(f->g->next(f->g->ctx, need, 20), 20);
-    assert_true(need[0].has_begun && need[19].has_begun);
     c->at = 50;
     assert_int_equal(f->g->next(f->g->ctx, need, 20), 20);
-    assert_true(need[19].when < 100 && need[19].has_begun);
+    assert_true(need[19].when < 100);
     for (uint64_t at = 100; at <= 300; at += 200) {
         c->at = at;
         assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
-        assert_true(need[0].when >= at && need[0].when < at + 100 && need[0].has_begun);
+        assert_true(need[0].when >= at && need[0].when < at + 100);
     }
-    while (need[0].when < 400)
-        assert_int_equal(f->g->next(f->g->ctx, need, 1), 1);
-    assert_false(need[0].has_begun);
 }
 
 static void test_next__jump__begins_anew(void **state)
@@ -683,6 +679,101 @@ static void test_when__two_cursors__the_sooner(void **state)
     look(f);
     assert_int_equal(f->g->when(f->g->ctx, blob, 0, 1000), STAGE_NEVER);
     blob_free((struct blob *)(uintptr_t)other);
+}
+
+/* ---- last ---- */
+
+/* The last element of this epoch that reads bytes of [off, off + len), plus one; 0: none. */
+static uint64_t list_end(const struct list *list, const struct fixture *f, const struct blob *blob,
+                         uint64_t off, uint64_t len)
+{
+    for (uint64_t i = list->this_epoch; i; i--) {
+        struct extent extent[EXTENTS_MOST];
+        unsigned n = dataset_extents(f->ds, list->sample[i - 1], NULL, extent);
+
+        for (unsigned k = 0; k < n; k++)
+            if (extent[k].blob == blob && extent[k].off < off + len &&
+                off < extent[k].off + extent[k].len)
+                return i;
+    }
+    return 0;
+}
+
+/* With one cursor times are elements. */
+static void test_last__plans__over_when_all_was_read(void **state)
+{
+    static const char *const names[] = {"batch=128", "batch=128,seed=7",
+                                        "batch=64,seed=5,shuffle=window:50",
+                                        "batch=10,part=1of3,seed=5", "batch=32,rank=1of3,seed=9"};
+    struct fixture *f = *state;
+    AUTO_FREE struct list *list = malloc(sizeof(*list));
+    uint64_t rng = RANDOM_SEED, version, again;
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct plan_entry plan;
+        struct active_cursor *c;
+
+        plan_init(&plan, f, names[i]);
+        needs_free(f->needs);
+        use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
+        c = cursor_init(f, 0, &plan, 2, 0);
+        c->is_last = true;
+        list_init(list, f, c);
+        assert_int_equal(f->g->now(f->g->ctx, &version), 1);
+        for (unsigned k = 1; k < 7; k++) {
+            uint64_t now;
+
+            c->at = plan.schedule.elements * k / 6;
+            c->read = c->at * k / 6; /* the rest was pushed */
+            now = f->g->now(f->g->ctx, &again);
+            assert_int_equal(again, version);
+            assert_int_equal(now, max_u64(c->read, 1));
+            for (unsigned n = 0; n < 60; n++) {
+                const struct blob *blob = f->ds->field[n % 2].blob;
+                uint64_t off = random_below(&rng, blob->size);
+                uint64_t len = 1 + random_below(&rng, 10000) % (blob->size - off);
+                uint64_t end = list_end(list, f, blob, off, len);
+                uint64_t last = f->g->last(f->g->ctx, blob, off, len);
+
+                assert_int_equal(last, !end ? STAGE_NEVER : end <= c->read ? 0 : end);
+            }
+        }
+    }
+}
+
+/* What the reader left out by a jump it has not read, and what the next epoch needs is not over. */
+static void test_last__not_read__not_over(void **state)
+{
+    struct fixture *f = *state;
+    const struct blob *blob = f->ds->field[0].blob;
+    const uint64_t image = f->ds->field[0].stored_bytes, off = f->ds->field[0].offset;
+    struct active_cursor *c, *other;
+    struct plan_entry plan;
+    uint64_t version, jumped;
+
+    plan_init(&plan, f, "batch=10");
+    c = cursor_init(f, 0, &plan, 0, 100);
+    c->is_last = true;
+    c->from = 50;
+    c->read = 100;
+    f->g->now(f->g->ctx, &version);
+    assert_int_equal(f->g->last(f->g->ctx, blob, off + 49 * image, image), STAGE_NEVER);
+    assert_int_equal(f->g->last(f->g->ctx, blob, off + 50 * image, image), 0);
+    assert_int_equal(f->g->last(f->g->ctx, blob, off + 99 * image, image), 0);
+    assert_true(f->g->last(f->g->ctx, blob, off + 99 * image, image + 1) > 0);
+    c->is_last = false;
+    c->jumps++;
+    f->g->now(f->g->ctx, &jumped);
+    assert_int_not_equal(jumped, version);
+    assert_true(f->g->last(f->g->ctx, blob, off + 50 * image, image) > 0);
+    c->is_last = true;
+    other = cursor_init(f, 1, &plan, 0, 0); /* another reader comes to them */
+    other->is_last = true;
+    f->g->now(f->g->ctx, &version);
+    assert_true(f->g->last(f->g->ctx, blob, off + 50 * image, image) > 0);
+    f->active_plans.n = 0;
+    f->g->now(f->g->ctx, &version);
+    assert_int_equal(f->g->last(f->g->ctx, blob, off + 50 * image, image), STAGE_NEVER);
 }
 
 /* ---- samples that are not all alike ---- */
@@ -1010,6 +1101,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_when__slow_reader__clock_follows, setup, teardown),
         cmocka_unit_test_setup_teardown(test_when__plans__as_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_when__two_cursors__the_sooner, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_last__plans__over_when_all_was_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_last__not_read__not_over, setup, teardown),
         cmocka_unit_test(test_when__rows_of_text__by_a_map),
         cmocka_unit_test(test_extent_map__many_blobs__as_extents_say),
         cmocka_unit_test(test_when__objects__not_too_late),

@@ -24,11 +24,11 @@ static void test_open__bit_by_bit__closes_with_the_last(void **state)
 {
     (void)state;
     open_units_start(&open, 100);
-    open_units_given(&open, 100, 0, 1, 60, 100);
+    assert_false(open_units_given(&open, 100, 0, 1, 60, 100));
     assert_true(open_units_has(&open, 100));
-    open_units_given(&open, 100, 0, 1, 40, 100);
+    assert_true(open_units_given(&open, 100, 0, 1, 40, 100));
     assert_false(open_units_has(&open, 100));
-    assert_true(open_units_knows(&open, 100));
+    assert_false(open_units_given(&open, 100, 0, 1, 40, 100));
     assert_int_equal(open_units_first(&open, 101), 101);
 }
 

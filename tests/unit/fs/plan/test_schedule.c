@@ -112,12 +112,19 @@ static void check_find(const struct plan *p, uint64_t n, uint64_t epoch)
         schedule_samples(&s, &order, 0, e, 1, &sample[e]);
     for (uint64_t first = 0; first < n; first++) {
         for (uint64_t last = first; last < n && last < first + 3; last++) {
-            uint64_t from = (first * 5 + last) % (s.elements + 1), want = from;
+            uint64_t from = (first * 5 + last) % (s.elements + 1), want = from, end = s.elements;
 
             while (want < s.elements && length && (sample[want] < first || sample[want] > last))
                 want++;
             want = want < s.elements && length ? want : SCHEDULE_NONE;
             assert_int_equal(schedule_find(&s, &order, first, last, from), want);
+            while (end && length && (sample[end - 1] < first || sample[end - 1] > last))
+                end--;
+            want = end && length ? end - 1 : SCHEDULE_NONE;
+            if (s.wraps) /* then it may be later */
+                assert_true(schedule_last(&s, &order, first, last) + 1 >= want + 1);
+            else
+                assert_int_equal(schedule_last(&s, &order, first, last), want);
         }
     }
 }
