@@ -41,9 +41,6 @@ static bool on_head(struct http_request *request)
     t->judged = true;
     if (how != TRANSFER_DONE)
         return decide(t, how);
-    if (request->reply.status == 200 && t->want.len < t->want.version->size && t->transfer->grow &&
-        t->transfer->grow(t->transfer))
-        t->want.len = t->transfer->len;
     return true;
 }
 
@@ -51,15 +48,19 @@ static bool on_body(struct http_request *request, const void *bytes, size_t n)
 {
     struct http_transfer *t = (struct http_transfer *)request;
     bool is_part = request->reply.status == 206;
-    size_t skip = is_part ? 0 : min_u64(n, t->want.off - t->passed);
-    uint64_t left = t->want.len - t->given;
-    size_t take = min_u64(n - skip, left);
+    size_t skip = is_part ? 0 : min_u64(n, t->want.off - t->passed), take;
     bool all = is_part || t->want.off + t->want.len == t->want.version->size;
 
+    if (!all && n - skip >= t->want.len - t->given && t->transfer->grow &&
+        t->transfer->grow(t->transfer)) {
+        t->want.len = t->transfer->len;
+        all = t->want.off + t->want.len == t->want.version->size;
+    }
+    take = min_u64(n - skip, t->want.len - t->given);
     if (skip && t->transfer->passed)
         t->transfer->passed(t->transfer, skip);
     t->passed += skip;
-    if (n - skip > left && all) {
+    if (n - skip > take && all) {
         diag_set(&t->why, 0, "%s: want %" PRIu64 " bytes, found more", t->name, t->want.len);
         return decide(t, TRANSFER_AGAIN);
     }

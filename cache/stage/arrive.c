@@ -305,24 +305,34 @@ void run_passed(struct transfer *transfer, size_t n)
     count_bytes(run, n);
 }
 
-/* The remote sends no parts: the first run of the file takes what follows along, too. */
-bool run_grow(struct transfer *transfer)
+/* run->n changes: those who read it hold stage->lock or buffer_lock. */
+static bool grow(struct run *run)
 {
-    struct run *run = (struct run *)transfer;
     struct file *file = run->file;
-    uint64_t first = run->first, n = run->n;
+    uint64_t end = run->first + run->n, more = 0;
     LOCK_SCOPE(&file->stage->lock);
 
     file->version.whole_only = true;
-    if (file->runs.n > 1 || run->first || run->done || run->fill || run->stopping)
+    if (file->runs.n > 1 || run->stopping)
         return false;
-    run_widen_locked(file, &first, &n);
-    for (uint64_t b = run->n; b < n; b++)
-        file_set_locked(file, b, BLOCK_COMING);
+    for (; end + more < file->blocks && file_may_fetch(file, end + more); more++)
+        file_set_locked(file, end + more, BLOCK_COMING);
+    if (!more)
+        return false;
     if (run->claimed == run->n) /* blocks that another process has claimed come twice */
-        run->claimed += staged_claim(&file->staged, run->n, n - run->n);
+        run->claimed += staged_claim(&file->staged, end, more);
     run->small = false;
-    run_set_blocks_locked(run, 0, n);
-    transfer->len = min_u64(n * file->block_bytes, file->blob.size);
+    run_set_blocks_locked(run, run->first, run->n + more);
+    run->transfer.len =
+        min_u64((end + more) * file->block_bytes, file->blob.size) - run->transfer.off;
     return true;
+}
+
+/* The remote sends no parts: the only run of the file takes what follows along, too. */
+bool run_grow(struct transfer *transfer)
+{
+    struct run *run = (struct run *)transfer;
+    LOCK_SCOPE(&run->buffer_lock);
+
+    return grow(run);
 }
