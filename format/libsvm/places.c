@@ -87,10 +87,10 @@ uint64_t places_lines(const struct index *index, uint64_t row)
 
 struct row_sums places_sums(const struct index *index, uint64_t row)
 {
-    return (struct row_sums){
-        .text = index_number(index, row, COLUMN_START) - index_number(index, row, COLUMN_GAP),
-        .features = index_number(index, row, COLUMN_FEATURES),
-    };
+    uint64_t number[N_COLUMNS];
+
+    index_row(index, row, number);
+    return sums_of(number);
 }
 
 uint64_t places_before(const struct index *index, uint64_t offset)
