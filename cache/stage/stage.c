@@ -294,13 +294,15 @@ static int grow_locked(struct stage *stage)
 
 static int add_locked(struct stage *stage, struct file *file, struct file **ret)
 {
-    struct file **bucket;
+    struct file **bucket, *found;
     int r;
 
     lock_assert_held(&stage->lock);
-    *ret = find_locked(stage, file);
-    if (*ret)
+    found = find_locked(stage, file);
+    if (found) {
+        *ret = found;
         return 0;
+    }
     r = grow_locked(stage);
     if (r < 0)
         return r;

@@ -370,31 +370,48 @@ void push_kick(struct push *push)
     pthread_cond_broadcast(&push->wake);
 }
 
+/* All but its own thread. 0 or -errno. */
+static int pusher_init(struct pusher *pusher, struct push *push)
+{
+    pusher->push = push;
+    pusher->buffer = malloc(PIECE);
+    pusher->small = malloc(STORES * SMALL);
+    if (!pusher->buffer || !pusher->small)
+        return -ENOMEM;
+    return store_thread_new(push->setup.session, &pusher->store_thread);
+}
+
+/* One thread is enough. 0, or -errno and none runs. */
+static int start_pushers(struct push *push)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < THREADS && r == 0; i++) {
+        r = pusher_init(&push->pusher[i], push);
+        if (r == 0)
+            r = thread_start(&push->pusher[i].thread, push_main, &push->pusher[i]);
+        push->n_threads += r == 0;
+    }
+    return push->n_threads ? 0 : r;
+}
+
 int push_start(const struct push_setup *setup, struct push **ret)
 {
     struct push *push = calloc(1, sizeof(*push));
+    int r;
 
-    *ret = push;
     if (!push)
         return -ENOMEM;
     push->setup = *setup;
     lock_init(&push->lock);
     condition_init(&push->wake);
-    for (unsigned i = 0; i < THREADS; i++) {
-        struct pusher *pusher = &push->pusher[i];
-        int r = -ENOMEM;
-
-        pusher->push = push;
-        pusher->buffer = malloc(PIECE);
-        pusher->small = malloc(STORES * SMALL);
-        if (pusher->buffer && pusher->small)
-            r = store_thread_new(setup->session, &pusher->store_thread);
-        if (r == 0)
-            r = thread_start(&pusher->thread, push_main, pusher);
-        if (r < 0)
-            return r;
-        push->n_threads++;
+    r = start_pushers(push);
+    if (r < 0) {
+        push_stop(push);
+        push_free(push);
+        return r;
     }
+    *ret = push;
     return 0;
 }
 

@@ -29,7 +29,7 @@ struct push_setup {
     dev_t device;              /* of the mount, as stat() reports it */
 };
 
-/* Start the threads. 0 or -errno; call push_stop() in either case. */
+/* Start the threads, fewer where the system has no more. 0, or -errno and none runs. */
 int push_start(const struct push_setup *setup, struct push **ret);
 
 /* Report that there may be something to push. Takes NULL. */

@@ -34,9 +34,10 @@ int promises_new(bool once, bool sorted, struct promises **ret)
 {
     struct promises *promises = NULL;
 
-    *ret = NULL;
-    if (!once && !sorted)
+    if (!once && !sorted) {
+        *ret = NULL;
         return 0;
+    }
     promises = calloc(1, sizeof(*promises));
     if (!promises)
         return -ENOMEM;

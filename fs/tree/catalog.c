@@ -23,6 +23,17 @@
 /* Reserved names at the top of the mount. */
 static const char *const reserved[] = {"README.txt", ".epochfs"};
 
+static void tools_free(struct catalog_tools *tools)
+{
+    if (!tools)
+        return;
+    pool_free(tools->setup.pool);
+    memo_free(tools->setup.memo);
+    cache_opener_release(&tools->opener);
+    cache_folder_release(&tools->cache);
+    free(tools);
+}
+
 void catalog_release(struct catalog *catalog)
 {
     for (size_t i = 0; i < catalog->n; i++) {
@@ -32,13 +43,7 @@ void catalog_release(struct catalog *catalog)
         free(catalog->item[i].error);
     }
     free(catalog->item);
-    if (catalog->tools) {
-        pool_free(catalog->tools->setup.pool);
-        memo_free(catalog->tools->setup.memo);
-        cache_opener_release(&catalog->tools->opener);
-        cache_folder_release(&catalog->tools->cache);
-        free(catalog->tools);
-    }
+    tools_free(catalog->tools);
     *catalog = (struct catalog){0};
 }
 
@@ -173,13 +178,17 @@ static int make_opener(const struct source *source, const struct options *option
     return cache_opener_init(&tools->opener, source, &tools->cache, &how);
 }
 
+static void tools_scope_end(struct catalog_tools **tools)
+{
+    tools_free(*tools);
+}
+
 static int make_tools(const struct source *source, const struct options *options,
                       struct catalog_tools **ret)
 {
-    struct catalog_tools *tools = calloc(1, sizeof(*tools));
+    AUTO(tools_scope_end) struct catalog_tools *tools = calloc(1, sizeof(*tools));
     int r;
 
-    *ret = tools;
     if (!tools)
         return -ENOMEM;
     r = cache_folder_init(&tools->cache, options->cache);
@@ -195,6 +204,8 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.opener = &tools->opener.opener;
     tools->setup.options = options->format;
     tools->setup.is_list = source->remote->ordered;
+    if (r == 0)
+        *ret = TAKE_PTR(tools);
     return r;
 }
 

@@ -233,7 +233,6 @@ static int named_archive(struct folder_files *files, const struct scp_line *line
     AUTO_BLOB struct blob *blob = NULL;
     int r;
 
-    *ret = NULL;
     if (!path)
         return -ENOMEM;
     for (size_t i = 0; i < files->n; i++) {
@@ -244,9 +243,12 @@ static int named_archive(struct folder_files *files, const struct scp_line *line
         r = opener_file(files->setup->opener, folder, path, &blob, NULL);
         if (r == 0)
             r = same_file(blob, file->blob);
+        if (blob_says_nothing(r))
+            return r;
         *ret = r == 1 ? file : NULL;
-        return blob_says_nothing(r) ? r : 0;
+        return 0;
     }
+    *ret = NULL;
     return 0;
 }
 

@@ -69,6 +69,7 @@ static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struc
     struct kaldi_file file = {
         .path = strndup(path, len), .blob = blob, .is_output = kaldi_is_command(path, len)};
     int r = file.path ? array_capacity(&table->file, table->n_files, sizeof(file)) : -ENOMEM;
+    size_t number;
 
     if (r < 0) {
         free(file.path);
@@ -76,13 +77,14 @@ static int add_file(struct kaldi_pass *pass, const char *path, size_t len, struc
         return r;
     }
     table->file[table->n_files] = file;
-    *ret = table->n_files++;
+    number = table->n_files++;
     r = grow_paths(pass);
-    if (r == 0) {
-        pass->paths.number[path_place(pass, path, len)] = (uint32_t)*ret + 1;
-        pass->paths.used++;
-    }
-    return r;
+    if (r < 0)
+        return r;
+    pass->paths.number[path_place(pass, path, len)] = (uint32_t)number + 1;
+    pass->paths.used++;
+    *ret = number;
+    return 0;
 }
 
 /* The length of the name that identifies a line's file; for a command it includes the '|'. */
