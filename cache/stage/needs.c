@@ -56,6 +56,13 @@ void need_unqueue_locked(struct need *need)
     *(need->next ? &need->next->previous : &queue->last) = need->previous;
 }
 
+void need_skip_locked(struct need *need, uint64_t first, uint64_t end)
+{
+    lock_assert_held(&need->file->stage->lock);
+    if (need->is_queued && need->at >= first && need->at < end)
+        need->at = min_u64(end, need->end);
+}
+
 void needs_again_locked(struct file *file, uint64_t first, uint64_t end)
 {
     lock_assert_held(&file->stage->lock);

@@ -41,6 +41,10 @@ void need_unqueue_locked(struct need *need); /* if it is queued */
  * has left its queue. */
 bool need_next_locked(struct need *need, uint64_t *ret_first, uint64_t *ret_n);
 
+/* If the next run of a queued need would begin with one of the blocks [first, end), it begins
+ * behind them. */
+void need_skip_locked(struct need *need, uint64_t first, uint64_t end);
+
 /* Blocks [first, end) no longer come with their run, or are no longer here: queue the needs of the
  * readers that wait for them. */
 void needs_again_locked(struct file *file, uint64_t first, uint64_t end);

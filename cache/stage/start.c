@@ -65,13 +65,15 @@ static int get_buffer(struct run *run)
     return run->buffer ? 0 : -ENOMEM;
 }
 
-/* End a run that cannot be started. */
+/* End a run that cannot be started. If only look-ahead wanted its blocks, it does without them:
+ * otherwise it would ask for the same blocks again at once, for ever. */
 static void drop_run(struct run *run, int error, const struct diag *reason)
 {
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
+    need_skip_locked(&run->file->ahead, run->first, run->first + run->n);
     run_leave_locked(run, run->stopping ? 0 : error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);

@@ -79,8 +79,9 @@ static void wait_over(struct fixture *f, unsigned n)
     lock_drop(&f->lock);
 }
 
-static void open_fixture(struct fixture *f, const char *folder, unsigned retry_limit_s,
-                         bool background)
+/* limit: bytes that the cache may take; 0: no limit. */
+static void open_limited(struct fixture *f, const char *folder, unsigned retry_limit_s,
+                         bool background, uint64_t limit)
 {
     struct stage_options options = stage_fixture_options();
     const struct stage_fixture_remote remote = {
@@ -90,11 +91,22 @@ static void open_fixture(struct fixture *f, const char *folder, unsigned retry_l
     options.retry_limit_s = retry_limit_s;
     options.background = background;
     options.clock = &f->clock.clock;
+    if (limit) { /* and a connection for look-ahead */
+        options.limit = limit;
+        options.limit_percent = 0;
+        options.jobs = JOBS + 1;
+    }
     *f = (struct fixture){0};
     test_clock_init(&f->clock);
     lock_init(&f->lock);
     condition_init(&f->changed);
     stage_fixture_open(&f->s, folder, &options, &remote);
+}
+
+static void open_fixture(struct fixture *f, const char *folder, unsigned retry_limit_s,
+                         bool background)
+{
+    open_limited(f, folder, retry_limit_s, background, 0);
 }
 
 static void close_fixture(struct fixture *f)
@@ -302,6 +314,39 @@ static void test_ahead__reader_moves__what_was_queued_is_not_fetched(void **stat
     close_fixture(&f);
 }
 
+/* In place of the stage's thread: starts no run. */
+static void *idle_main(void *arg)
+{
+    struct stage *stage = arg;
+    LOCK_SCOPE(&stage->lock);
+
+    while (!stage->ending && !stage->resting)
+        lock_wait(&stage->lock, &stage->wake);
+    return NULL;
+}
+
+/* Look-ahead for which there is no space is given up. A thread that starts runs does not ask for
+ * the same blocks again and again, until another thread finds them coming and passes them over. */
+static void test_ahead__no_space__is_given_up(void **state)
+{
+    struct waiting waiting[3] = {0};
+    struct fixture f;
+
+    open_limited(&f, *state, 30, false, 1);
+    f.s.stage->main = idle_main;
+    let_pass(&f, 2);
+    ask_one(&f, &waiting[0], 0);
+    ask_one(&f, &waiting[1], 1);
+    wait_over(&f, 2);
+    ask_one(&f, &waiting[2], 2);
+    assert_false(is_ahead_queued(&f));
+    let_pass(&f, UINT32_MAX);
+    wait_over(&f, 3);
+    assert_int_equal(f.failed, 0);
+    assert_int_equal(fake_given(f.s.fake), 3 * BLOCK);
+    close_fixture(&f);
+}
+
 /* An empty forecast of needs that counts its calls. */
 struct counting {
     struct stage_needs needs;
@@ -403,6 +448,8 @@ int main(void)
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_ahead__reader_moves__what_was_queued_is_not_fetched,
                                         temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_ahead__no_space__is_given_up, temp_setup,
+                                        temp_teardown),
         cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
                                         temp_teardown),
     };
