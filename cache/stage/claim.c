@@ -32,14 +32,16 @@ bool run_claim(struct run *run)
     lock_take(&file->stage->lock);
     run->claimed = n;
     if (n < run->n) {
+        if (!file->elsewhere) { /* else the others are watched already */
+            file->elsewhere_since = stage_now(file->stage);
+            file->steals = false;
+        }
         trim_locked(run, n, BLOCK_ELSEWHERE);
         if (!file->in_elsewhere) {
             file->in_elsewhere = true;
             file->next_elsewhere = file->stage->elsewhere;
             file->stage->elsewhere = file;
         }
-        file->elsewhere_since = stage_now(file->stage);
-        file->steals = false;
         stage_kick_locked(file->stage); /* the thread watches for these blocks */
     }
     lock_drop(&file->stage->lock);

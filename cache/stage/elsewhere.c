@@ -29,19 +29,17 @@ static uint64_t count_let_go(const struct file *file, uint64_t first, uint64_t n
 static bool look_elsewhere(struct file *file, int64_t now)
 {
     struct stage *stage = file->stage;
-    uint64_t before;
-    bool left = false;
+    bool left = false, came = false;
 
     if (file_take(file, NULL) < 0)
         return true;
-    lock_take(&stage->lock);
-    before = file->elsewhere;
-    lock_drop(&stage->lock);
     for (uint64_t b = next_elsewhere(file, 0); b < file->blocks && !stage->ending;
-         b = next_elsewhere(file, b + 1))
+         b = next_elsewhere(file, b + 1)) {
         look_at_blocks(file, b, b + 1);
+        came = came || file_state(file, b) == BLOCK_HERE;
+    }
     lock_take(&stage->lock);
-    if (file->elsewhere < before)
+    if (came) /* blocks that we steal are no sign of life */
         file->elsewhere_since = now;
     file->steals = now - file->elsewhere_since > STEAL_S * NS_PER_S;
     for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1)) {
