@@ -1,0 +1,92 @@
+/* The parts of the forecast, which fs/drive/needs.c, needs_when.c and needs_moment.c share; no
+ * other file includes this. */
+#ifndef EPOCHFS_FS_DRIVE_NEEDS_PARTS_H
+#define EPOCHFS_FS_DRIVE_NEEDS_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "format/core/extents.h"
+#include "fs/drive/extent_map.h"
+#include "fs/drive/needs.h"
+#include "fs/drive/needs_cursors.h"
+
+#define NEEDS_MOST (2 * KINDS_MAX * EXTENTS_MOST)
+#define ANSWERS    (1 << 18) /* a power of two */
+
+/* How far the needs of a cursor have been reported. */
+struct horizon {
+    uint64_t run;
+    uint64_t reported; /* in elements like cursor.passed */
+};
+
+#define CURSOR_SIZE 64 /* numbers of cursors; ACTIVE_PLANS_MAX: none */
+
+/* The map of a dataset whose samples differ. */
+struct dataset_map {
+    _Atomic bool is_wanted;
+    _Atomic(struct extent_map *) ready;
+    /* Only the thread of next() uses: */
+    struct extent_map *making;
+    bool failed;
+};
+
+/* An answer of when(). check is the exclusive or of the other two with a hash of the question, so a
+ * slot that two threads have written at once answers no question. */
+struct answer {
+    _Atomic uint64_t check, time;
+    _Atomic uint64_t whose; /* the number of the cursor, and cursors.version above it */
+};
+
+struct needs {
+    /* Set by needs_new(), then constant: */
+    const struct clock *clock;
+    struct stage_needs for_stage;
+    struct active_plans *active_plans;
+    const struct catalog *catalog;
+    struct dataset_map *map; /* [catalog->n] */
+    struct answer *answer;   /* [ANSWERS] */
+
+    struct lock lock;
+    pthread_cond_t refreshed;
+    /* Guarded by lock: */
+    bool refreshing;               /* one thread makes the cursors, with no lock held */
+    struct cursors *cursors;       /* the current ones; owned */
+    struct cursors *spare_cursors; /* memory for the next ones; owned, may be NULL */
+
+    _Atomic int64_t refreshed_at;
+
+    /* Only the thread of next() uses: */
+    uint64_t jumps; /* cursors.jumps of the last call */
+    size_t n_cursors;
+    struct horizon horizon[ACTIVE_PLANS_MAX];
+    uint64_t needs_run; /* the run that the needs belong to, */
+    uint64_t needs_end; /* and the element up to which they go, like cursor.passed */
+    size_t n_needs, given;
+    struct stage_need need[NEEDS_MOST];
+};
+
+static inline struct dataset_map *needs_map_of(const struct needs *needs, const struct cursor *c)
+{
+    return &needs->map[c->item - needs->catalog->item];
+}
+
+/* ---- the cursors of one moment (needs_moment.c) ---- */
+
+/* The current cursors, constant until they are let go of. */
+struct cursors *needs_hold_cursors(struct needs *needs);
+void needs_let_go_of_cursors(struct needs *needs, struct cursors *cursors);
+
+/* Make the cursors anew from the active plans, unless they are fresh. must: even then. Without
+ * memory they stay as they were. */
+void needs_refresh(struct needs *needs, bool must);
+
+/* ---- the way back (needs_when.c): see struct stage_needs; ctx: the struct needs ---- */
+
+uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
+uint64_t needs_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
+uint64_t needs_now(void *ctx, uint64_t *ret_version);
+
+#endif
