@@ -39,7 +39,7 @@ static int load(struct prepared *p)
     if (r == 0)
         return 1;
     kept_index_release(&p->kept);
-    if (comes_again(r))
+    if (blob_says_nothing(r))
         return r;
     index_store_remove(p->keep, p->kind, p->identity);
     return 0;

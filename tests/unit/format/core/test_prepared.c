@@ -240,6 +240,27 @@ static void test_prepared__not_known_now__next_step_goes_on(void **state)
     }
 }
 
+/* No memory says nothing about the kept index: the next mount loads it. */
+static void test_prepared__no_memory__what_is_kept_stays(void **state)
+{
+    AUTO_KEEP struct memory_keep keep;
+    AUTO_SOURCE struct source s, loads, later;
+
+    (void)state;
+    memory_keep_init(&keep, false);
+    source_init(&s, &keep);
+    while (step(&s) == 0)
+        ;
+    source_init(&loads, &keep);
+    loads.take_error = -ENOMEM;
+    assert_int_equal(step(&loads), -ENOMEM);
+    assert_true(!loads.begun && !keep.removes);
+    source_init(&later, &keep);
+    assert_int_equal(step(&later), 1);
+    check_ready(&later);
+    assert_true(!later.begun);
+}
+
 static void test_prepared__fails_later__its_own_reason(void **state)
 {
     AUTO_KEEP struct memory_keep keep;
@@ -332,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_prepared__other_version__made_anew),
         cmocka_unit_test(test_prepared__wrong_index__removed_and_made_anew),
         cmocka_unit_test(test_prepared__not_known_now__next_step_goes_on),
+        cmocka_unit_test(test_prepared__no_memory__what_is_kept_stays),
         cmocka_unit_test(test_prepared__fails_later__its_own_reason),
         cmocka_unit_test(test_prepared__failed__the_same_from_then_on),
         cmocka_unit_test(test_prepared__store_refuses__stays_in_memory),
