@@ -4,7 +4,6 @@ time, and never in the way of other reads."""
 
 import errno
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import kaldi_dirs as kd
 from kaldi_dirs import BAD, Dataset, Item
 from lib import (CACHE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
                  log_text, mount_type, mounted, path, run, start, status, stop, text, write)
+from servers import wait_until
 
 AT_ONCE = 30 if SLOW else 5  # seconds, generously
 GOOD_IN_TIME = 45  # seconds: below the default limit of 60 for a command
@@ -33,13 +33,6 @@ def fresh():
 
 def counted(word=b"x"):
     return content(COUNT).split().count(word) if os.path.exists(COUNT) else 0
-
-
-def wait_for(condition, what, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        equal(time.monotonic() < deadline, True, what)
-        select.select([], [], [], 0.01)  # the cores are for the daemon
 
 
 def matrix(*shape):
@@ -70,7 +63,7 @@ def feed(file, data):
             equal(e.errno, errno.ENXIO, f"opening {file}")
         return fds
 
-    wait_for(opened, f"a command that reads {file}", 15)
+    wait_until(opened, f"a command that reads {file}", seconds=15)
     os.set_blocking(fds[0], True)
     with open(fds[0], "wb") as f:
         f.write(data)
@@ -350,7 +343,7 @@ def check_slow():
         readers = [subprocess.Popen(["cat", path("slow.scp", file)],
                                     stdout=subprocess.PIPE) for file in
                    ("samples/npy/b.data.npy", "batches/batch=1/raw/none", "samples/raw/b.data.raw")]
-        wait_for(lambda: processes(pipe), "the slow command runs")
+        wait_until(lambda: processes(pipe), "the slow command runs")
         begin = time.monotonic()
         listing = subprocess.Popen(["ls", "-a", MOUNTPOINT, path("slow.scp"), path("other.ark"),
                                     path("dir")], stdout=subprocess.PIPE)
@@ -399,7 +392,7 @@ def check_many_slow():
                 ready[:] = [pipe for pipe in left if pipe.encode() in words]
                 return ready
 
-            wait_for(running, f"{len(left)} commands are left, one of them runs")
+            wait_until(running, f"{len(left)} commands are left, one of them runs")
             for pipe in ready:
                 feed(pipe, m.raw)
                 left.discard(pipe)
@@ -422,7 +415,7 @@ def check_time_limit():
         kd.check(ds)
         equal(0.9 < time.monotonic() - begin < AT_ONCE + 5, True, "a limit of 1 s, seconds")
         contains(text(ds.folder, "dataset.json") + log_text("log.limit"), "command_timeout")
-        wait_for(lambda: not any(processes(pipe) for pipe in pipes), "they are ended")
+        wait_until(lambda: not any(processes(pipe) for pipe in pipes), "they are ended")
     # What failed is not kept: the next mount tries again.
     with mounted(SOURCE, "allow_commands", log="log.again"):
         for pipe in pipes[:2]:
@@ -439,7 +432,7 @@ def check_end(how):
     kd.script("t.scp", ["a m.mat", f"b cat {pipe} |", f"c (cat {pipe} & cat {pipe}) | cat |"])
     daemon = start(SOURCE, "allow_commands", log=f"log.{how}")
     try:
-        wait_for(lambda: processes(pipe), "the commands run")
+        wait_until(lambda: processes(pipe), "the commands run")
         readers = [subprocess.Popen(["cat", path("t.scp/samples/npy", f"{k}.data.npy")],
                                     stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL) for k in "ab"]
@@ -457,7 +450,7 @@ def check_end(how):
             reader.wait(AT_ONCE)
         equal(mount_type(MOUNTPOINT), None, how)
         equal(time.monotonic() - begin < AT_ONCE, True, f"{how}, seconds")
-        wait_for(lambda: not processes(pipe), f"{how}: no process is left", AT_ONCE)
+        wait_until(lambda: not processes(pipe), f"{how}: no process is left", seconds=AT_ONCE)
     finally:
         daemon.kill()
         daemon.wait()

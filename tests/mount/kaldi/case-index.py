@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import random
-import select
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import kaldi_dirs as kd
 from kaldi_dirs import Dataset, Item
 from lib import (CACHE, EPOCHFS, LOG, MOUNTPOINT, PRIVATE, SLOW, SOURCE, content, equal,
                  log_text, mounted, path, run, start, status, stop, text, wait_mounted, write)
+from servers import wait_until
 
 ARKS = 4
 ROWS = 2000 if SLOW else 5000  # of each
@@ -44,13 +44,6 @@ def times(files):
 def read_bytes(daemon):
     with open(f"/proc/{daemon.pid}/io", encoding="ascii") as f:
         return int(dict(line.split(": ") for line in f)["rchar"])
-
-
-def wait_for(condition, what, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        equal(time.monotonic() < deadline, True, what)
-        select.select([], [], [], 0.01)
 
 
 def table(name, n, columns=5, seed=1, rows=3):
@@ -101,7 +94,7 @@ def check_reuse():
                  {"data": [items[i] for i in order]})
     begin = time.monotonic()
     daemon = start()
-    wait_for(ready, "the index is ready, though nobody has asked for it")
+    wait_until(ready, "the index is ready, though nobody has asked for it")
     print(f"{len(both)} rows: indexed after {time.monotonic() - begin:.2f} s")
     first = read_bytes(daemon)
     equal(first > len("\n".join(both)), True, "the first mount has read the scp")
@@ -113,7 +106,7 @@ def check_reuse():
 
     begin = time.monotonic()
     daemon = start()
-    wait_for(ready, "the index is ready")
+    wait_until(ready, "the index is ready")
     second = read_bytes(daemon)
     print(f"the second mount: ready after {time.monotonic() - begin:.2f} s; "
           f"read {first} and {second} bytes")

@@ -19,6 +19,7 @@ import numpy as np
 from lib import (CACHE, DEADLINE, EPOCHFS, LOG, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains,
                  content, equal, expect_error, idx_header, log_text, mount_type, mounted, path,
                  run, skip, start, status, stop, text, wait_mounted, write)
+from servers import wait_until
 
 
 GONE = (errno.ESTALE, errno.EIO)
@@ -162,12 +163,6 @@ def check_rows(name, lines, at=MOUNTPOINT):
 
 # ---- while the index is made ----
 
-def wait_for(condition, what, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        equal(time.monotonic() < deadline, True, what)
-
-
 def waits(process):
     """Does the process wait in the kernel, for an answer of the daemon, or for another reader of
     the folder? Before libfuse 3.17 the kernel allows only one lookup at a time in a folder."""
@@ -188,7 +183,7 @@ def readers_of(files):
     for file in files:
         readers.append(subprocess.Popen(["cat", path("big", file)], stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL))
-        wait_for(lambda: waits(readers[-1]), f"the reader of {file} waits")
+        wait_until(lambda: waits(readers[-1]), f"the reader of {file} waits")
     return readers
 
 
@@ -245,7 +240,7 @@ def check_under_way(big, first, how):
     readers = readers_of(APART + TOGETHER + PAGE)
     check_answers(small)
     done = status()["index_bytes_done"]
-    wait_for(lambda: status()["index_bytes_done"] > done, "status.json shows how far it is")
+    wait_until(lambda: status()["index_bytes_done"] > done, "status.json shows how far it is")
     equal([r.poll() for r in readers], [None] * len(readers), "the readers still wait")
     if how != "SIGTERM with readers":
         for reader in readers[:len(APART)]:
@@ -269,7 +264,7 @@ def check_waiting():
     """A reader that comes before the index is ready waits for it, and gets the right bytes."""
     lines = rows(2000, 1)
     fresh()
-    copies = (64 if SLOW else 800) * 2 ** 20 // len(text_of(lines))
+    copies = (64 if SLOW else 200) * 2 ** 20 // len(text_of(lines))
     last = 2000 * copies - 1
     digits = max(6, len(str(last)))
 
@@ -282,7 +277,7 @@ def check_waiting():
             lower.send_signal(signal.SIGSTOP)  # the source stalls
             try:
                 reader = subprocess.Popen(["cat", sample(last)], stdout=subprocess.PIPE)
-                wait_for(lambda: waits(reader) or reader.poll() is not None, "the reader waits")
+                wait_until(lambda: waits(reader) or reader.poll() is not None, "the reader waits")
                 equal(os.listdir(path("big/source")), ["big"], "source/ while it waits")
                 now = status()
                 if reader.poll() is not None:

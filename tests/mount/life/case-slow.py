@@ -8,16 +8,11 @@ import subprocess
 import time
 
 from lib import MOUNTPOINT, equal, idx_header, path, skip, start, status, write
+from servers import wait_until
 
 READERS = 16  # more than the daemon has serving threads
 NAME = "huge-5-bytes"
 SAMPLES = 4_000_000_000
-
-
-def wait_for(condition, what, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        equal(time.monotonic() < deadline, True, what)
 
 
 def reads():
@@ -35,7 +30,7 @@ readers = []
 for seed in range(READERS):
     archive = path(NAME, f"batches/batch=all,seed={seed}/epoch=0/npz/000000.npz")
     readers.append(subprocess.Popen(["cat", archive], stdout=subprocess.DEVNULL))
-wait_for(lambda: reads() >= before + READERS, "all readers wait for their first bytes")
+wait_until(lambda: reads() >= before + READERS, "all readers wait for their first bytes")
 
 # Everything else answers, including files not read before.
 begin = time.monotonic()
