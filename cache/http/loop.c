@@ -20,6 +20,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cache/http/active.h"
 
 #define LOOK_NS INT64_C(500000000)
@@ -152,18 +153,14 @@ static void *loop_main(void *arg)
 static int run_locked(struct http *http)
 {
     struct http_loop *loop = http->loop;
-    sigset_t all, before;
     int r;
 
     lock_assert_held(&loop->lock);
     if (loop->running)
         return 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(&loop->thread, NULL, loop_main, http);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    r = thread_start(&loop->thread, loop_main, http);
     loop->running = r == 0;
-    return -r;
+    return r;
 }
 
 int http_request_start(struct http *http, struct http_request *request)

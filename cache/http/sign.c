@@ -9,11 +9,11 @@
 #include "cache/http/sign.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #define REMEMBERED_NS INT64_C(5000000000)
 
@@ -185,15 +185,11 @@ static void *signing_main(void *arg)
 
 int http_signing_later(struct http_signing *signing, struct http_signing_wait *wait)
 {
-    sigset_t all, before;
     int r = 0;
     LOCK_SCOPE(&signing->lock);
 
     if (!signing->running) {
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&signing->thread, NULL, signing_main, signing);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        r = thread_start(&signing->thread, signing_main, signing);
         signing->running = r == 0;
     }
     if (r == 0) {
@@ -201,7 +197,7 @@ int http_signing_later(struct http_signing *signing, struct http_signing_wait *w
         signing->waiting = wait;
         pthread_cond_broadcast(&signing->changed);
     }
-    return -r;
+    return r;
 }
 
 bool http_signing_forget(struct http_signing *signing, struct http_signing_wait *wait)

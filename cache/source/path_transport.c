@@ -10,11 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/lock.h"
+#include "base/thread.h"
 #include "cache/disk/local_file.h"
 #include "cache/source/within.h"
 
@@ -205,20 +205,13 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* Add a thread if it pays. It blocks all signals. */
+/* Add a thread if it pays. */
 static int add_thread_locked(struct path_transport *t)
 {
-    sigset_t all, before;
-    int r;
-
     lock_assert_held(&t->lock);
     if (t->queued <= t->idle || t->threads == t->jobs)
         return 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    r = pthread_create(&t->thread[t->threads], NULL, thread_main, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    t->threads += r == 0;
+    t->threads += thread_start(&t->thread[t->threads], thread_main, t) == 0;
     return t->threads ? 0 : -EAGAIN;
 }
 

@@ -1,25 +1,19 @@
 /* Reports of all other files of the stage: work to do goes to the stage's thread, failures go to
  * the listener, readers' waiting times go to the counters. The lowest file of the stage: it calls
  * none of the others. */
-#include <signal.h>
-
+#include "base/thread.h"
 #include "cache/stage/parts.h"
 
 #define NS_PER_MS INT64_C(1000000)
 
 void stage_kick_locked(struct stage *stage)
 {
-    sigset_t all, before;
-
     lock_assert_held(&stage->lock);
     stage->kicked = true;
     pthread_cond_signal(&stage->wake);
     if (stage->runs || stage->ending || stage->resting)
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    stage->runs = pthread_create(&stage->thread, NULL, stage->main, stage) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    stage->runs = thread_start(&stage->thread, stage->main, stage) == 0;
 }
 
 void stage_tell(struct stage *stage, int error, const struct diag *reason)
