@@ -13,25 +13,34 @@
 
 /* ---- claims ---- */
 
-uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n)
+uint64_t staged_unclaimed(const struct staged *staged, uint64_t first, uint64_t n)
 {
     while (n) {
         struct flock other = {.l_type = F_WRLCK,
                               .l_whence = SEEK_SET,
                               .l_start = (off_t)(LOCK_CLAIMS + first),
                               .l_len = (off_t)n};
+
+        if (fcntl(staged->fd, F_OFD_GETLK, &other) < 0)
+            return 0;
+        if (other.l_type == F_UNLCK)
+            return n;
+        /* That claim is in the way; perhaps it is not the first one. */
+        if ((uint64_t)other.l_start <= LOCK_CLAIMS + first)
+            return 0;
+        n = min_u64(n, (uint64_t)other.l_start - LOCK_CLAIMS - first);
+    }
+    return 0;
+}
+
+uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n)
+{
+    while (n) {
         int r = file_lock(staged->fd, F_WRLCK, LOCK_CLAIMS + first, n, false);
 
         if (r == 0)
             return n;
-        /* Which claim is in the way? Perhaps not the first one. */
-        if (r != -EAGAIN || fcntl(staged->fd, F_OFD_GETLK, &other) < 0)
-            return 0;
-        if (other.l_type == F_UNLCK)
-            continue; /* that claim has ended */
-        if ((uint64_t)other.l_start <= LOCK_CLAIMS + first)
-            return 0;
-        n = min_u64(n, (uint64_t)other.l_start - LOCK_CLAIMS - first);
+        n = r == -EAGAIN ? staged_unclaimed(staged, first, n) : 0;
     }
     return 0;
 }

@@ -124,6 +124,9 @@ uint64_t staged_publish_takes(const struct staged *staged, uint64_t first, uint6
 uint64_t staged_claim(const struct staged *staged, uint64_t first, uint64_t n);
 void staged_unclaim(const struct staged *staged, uint64_t first, uint64_t n);
 
+/* How many of n blocks come before the first that another process has claimed. */
+uint64_t staged_unclaimed(const struct staged *staged, uint64_t first, uint64_t n);
+
 /* Mark the whole file as found to have that SHA-256 while staged_drops() was drops; ask whether it
  * still is marked. The first drop of a block ends the mark. */
 void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], uint64_t drops);
