@@ -273,13 +273,6 @@ static bool may_be_missing(const struct file *file, struct blocks blocks)
     return blocks.first < blocks.end;
 }
 
-static bool is_made_elsewhere(const struct file *file)
-{
-    const struct stage_options *options = &file->stage->options;
-
-    return options->is_done && options->is_done(&file->blob, file->stage->cache);
-}
-
 /* Start a run for the first missing ones of the blocks; *blocks becomes the rest. The file has been
  * taken. *ret_missing: some are missing, or coming. */
 static enum step fetch_some(struct stage *stage, struct file *file, struct blocks *blocks,
@@ -292,10 +285,6 @@ static enum step fetch_some(struct stage *stage, struct file *file, struct block
         bool no_space;
         struct blocks run;
 
-        if (!need && is_made_elsewhere(file)) {
-            blob_done(&file->blob);
-            return STEP_NONE;
-        }
         *ret_missing = true;
         run = run_around(stage, file, at, *blocks, need, now, &no_space);
         if (run.first < run.end)

@@ -110,17 +110,12 @@ bool run_pass_what_came(struct run *run)
     return keep > 0;
 }
 
-/* Has another process made something from the whole file that replaces it? Asked with the claims
- * held: the other process publishes what it has made before it drops a block, so a block that is
- * missing now was not dropped for that reason. Readers that wait for the run's bytes get them
- * anyway. */
+/* Asked with the claims held: the other process publishes what it has made before it drops a block,
+ * so a block that is missing now was not dropped for that reason. */
 bool run_is_done_elsewhere(const struct run *run)
 {
     const struct stage *stage = run->file->stage;
 
-    if (!stage->options.is_done || !stage->options.is_done(&run->file->blob, stage->cache))
-        return false;
-    LOCK_SCOPE(&run->file->stage->lock);
-
-    return !is_waited_for_locked(run);
+    return stage->options.is_done && stage->options.is_done(&run->file->blob, stage->cache) &&
+           !run_is_wanted(run);
 }

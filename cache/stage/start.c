@@ -135,9 +135,13 @@ static void run_begin(struct run *run, unsigned begun)
     struct diag reason = DIAG_INIT;
     int r;
 
-    if (!run_claim(run) || !run_pass_what_came(run) || run_is_done_elsewhere(run) ||
-        !take_quota(run)) {
+    if (!run_claim(run) || !run_pass_what_came(run) || !take_quota(run)) {
         drop_run(run, 0, NULL);
+        return;
+    }
+    if (run_is_done_elsewhere(run)) {
+        drop_run(run, 0, NULL);
+        blob_done(&run->file->blob);
         return;
     }
     r = prepare_transfer(run);
