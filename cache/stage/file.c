@@ -380,6 +380,22 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
     }
 }
 
+void file_count(struct file *file)
+{
+    uint64_t record[RECORDS];
+
+    for (uint64_t at = 0; at < file->blocks && !atomic_load(&file->stage->ending); at += RECORDS) {
+        size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
+
+        staged_records(&file->staged, at, n, record);
+        LOCK_SCOPE(&file->stage->lock);
+
+        for (size_t i = 0; i < n; i++)
+            if (record[i] && file_state(file, at + i) != BLOCK_COMING)
+                file_count_locked(file, at + i);
+    }
+}
+
 uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others)
 {
     struct stage *stage = file->stage;

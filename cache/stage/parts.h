@@ -136,6 +136,9 @@ void file_set_trouble_locked(struct file *file, const char *text);
 /* Count a block that is on disk, whatever its state here. */
 void file_count_locked(struct file *file, uint64_t block);
 
+/* Count all blocks that are on disk. The file must have been taken; no lock held. */
+void file_count(struct file *file);
+
 /* Keep the staged file open until file_put(). 0 or -errno with the reason in d. No lock held. */
 int file_take(struct file *file, struct diag *d);
 

@@ -41,7 +41,6 @@
 #define AHEAD_MOST  4096 /* runs */
 #define AHEAD_SHARE 32   /* part of the bytes on disk that look-ahead may displace, at least ... */
 #define AHEAD_LIMIT 8    /* ... and at most */
-#define RECORDS     512
 #define SECOND      INT64_C(1000000000)
 
 struct victim {
@@ -77,16 +76,7 @@ static void survey(struct file *file)
     if (file->surveyed || !file->blocks || file_take(file, NULL) < 0)
         return;
     file->surveyed = true;
-    for (uint64_t at = 0; at < file->blocks; at += RECORDS) {
-        size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
-
-        staged_records(&file->staged, at, n, record);
-        LOCK_SCOPE(&file->stage->lock);
-
-        for (size_t i = 0; i < n; i++)
-            if (record[i] && file_state(file, at + i) == BLOCK_UNKNOWN)
-                file_count_locked(file, at + i);
-    }
+    file_count(file);
     file_put(file);
 }
 
