@@ -252,7 +252,7 @@ void runs_flush(struct stage *stage)
         struct run *run;
 
         lock_take(&stage->lock);
-        for (run = stage->active.first; run; run = run->next) {
+        TAILQ_FOREACH (run, &stage->active, link) {
             ready_at = atomic_load(&run->ready_at);
             if (ready_at && ready_at < since && run->state == RUN_RUNNING)
                 break;

@@ -434,10 +434,11 @@ static void end_turn(struct stage *stage, int64_t now)
 
 static unsigned count_active_locked(const struct stage *stage, enum run_why why)
 {
+    const struct run *run;
     unsigned n = 0;
 
     lock_assert_held(&stage->lock);
-    for (const struct run *run = stage->active.first; run; run = run->next)
+    TAILQ_FOREACH (run, &stage->active, link)
         n += run->why == (int)why;
     return n;
 }
@@ -463,10 +464,11 @@ static bool may_stage_locked(struct stage *stage, int64_t now)
     unsigned under_way = count_active_locked(stage, RUN_BACKGROUND);
 
     lock_assert_held(&stage->lock);
-    if (under_way && (stage->needs[RUN_DEMAND].first || count_active_locked(stage, RUN_DEMAND)))
+    if (under_way &&
+        (!TAILQ_EMPTY(&stage->needs[RUN_DEMAND]) || count_active_locked(stage, RUN_DEMAND)))
         return false;
     return stage->begun && stage->options.background && !stage->ending &&
-           !stage->needs[RUN_AHEAD].first && !runs_sleep_locked(stage) &&
+           TAILQ_EMPTY(&stage->needs[RUN_AHEAD]) && !runs_sleep_locked(stage) &&
            runs_have_place_locked(stage) && now >= stage->budget_ns &&
            yield_may(&stage->yield, under_way);
 }

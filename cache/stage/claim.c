@@ -39,8 +39,7 @@ bool run_claim(struct run *run)
         trim_locked(run, n, BLOCK_ELSEWHERE);
         if (!file->in_elsewhere) {
             file->in_elsewhere = true;
-            file->next_elsewhere = file->stage->elsewhere;
-            file->stage->elsewhere = file;
+            TAILQ_INSERT_HEAD(&file->stage->elsewhere, file, elsewhere_link);
         }
         stage_kick_locked(file->stage); /* the thread watches for these blocks */
     }

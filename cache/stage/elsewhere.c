@@ -15,24 +15,15 @@ static uint64_t next_elsewhere(const struct file *file, uint64_t from)
     return from;
 }
 
-/* How many of n blocks nobody claims any more. */
-static uint64_t count_let_go(const struct file *file, uint64_t first, uint64_t n)
-{
-    uint64_t claimed = staged_claim(&file->staged, first, n);
-
-    staged_unclaim(&file->staged, first, claimed);
-    return claimed;
-}
-
 /* Look at the file's blocks that others fetch: some may have come, or their claims may have ended.
- * Returns false if there are none left. */
-static bool look_elsewhere(struct file *file, int64_t now)
+ */
+static void look_elsewhere(struct file *file, int64_t now)
 {
     struct stage *stage = file->stage;
-    bool left = false, came = false;
+    bool came = false;
 
     if (file_take(file, NULL) < 0)
-        return true;
+        return;
     for (uint64_t b = next_elsewhere(file, 0); b < file->blocks && !stage->ending;
          b = next_elsewhere(file, b + 1)) {
         look_at_blocks(file, b, b + 1);
@@ -42,62 +33,44 @@ static bool look_elsewhere(struct file *file, int64_t now)
     if (came) /* blocks that we steal are no sign of life */
         file->elsewhere_since = now;
     file->steals = now - file->elsewhere_since > STEAL_S * NS_PER_S;
-    for (uint64_t b = next_elsewhere(file, 0); b < file->blocks; b = next_elsewhere(file, b + 1)) {
-        uint64_t n = 1, free;
-
-        while (b + n < file->blocks && n < 32 && file_state(file, b + n) == BLOCK_ELSEWHERE)
-            n++;
-        free = count_let_go(file, b, n);
-        for (uint64_t i = 0; i < free; i++)
-            file_set_locked(file, b + i, BLOCK_UNKNOWN);
-        needs_again_locked(file, b, b + (file->steals ? n : free));
-        left = left || free < n;
-        b += n - 1;
-    }
     lock_drop(&stage->lock);
+    for (uint64_t b = next_elsewhere(file, 0), n; b < file->blocks;
+         b = next_elsewhere(file, b + n)) {
+        uint64_t free;
+
+        for (n = 1; b + n < file->blocks && n < 32; n++)
+            if (file_state(file, b + n) != BLOCK_ELSEWHERE)
+                break;
+        free = staged_unclaimed(&file->staged, b, n);
+        LOCK_SCOPE(&stage->lock);
+
+        for (uint64_t i = 0; i < free; i++)
+            if (file_state(file, b + i) == BLOCK_ELSEWHERE)
+                file_set_locked(file, b + i, BLOCK_UNKNOWN);
+        needs_again_locked(file, b, b + (file->steals ? n : free));
+    }
     file_put(file);
-    return left;
 }
 
-/* Look at all files. Returns when to look again. */
+/* Look at all files. Returns when to look again. Others only add files, in front. */
 int64_t look_at_others(struct stage *stage, int64_t now)
 {
-    struct file *file, *left = NULL;
-    bool waited = false;
+    bool waited = false, any;
+    struct file *next;
 
     lock_take(&stage->lock);
-    file = stage->elsewhere;
-    stage->elsewhere = NULL;
-    lock_drop(&stage->lock);
-    while (file) {
-        struct file *next = file->next_elsewhere;
-
-        if (look_elsewhere(file, now)) {
-            file->next_elsewhere = left;
-            left = file;
-        } else {
-            lock_take(&stage->lock);
+    for (struct file *file = TAILQ_FIRST(&stage->elsewhere); file; file = next) {
+        lock_drop(&stage->lock);
+        look_elsewhere(file, now);
+        lock_take(&stage->lock);
+        next = TAILQ_NEXT(file, elsewhere_link);
+        waited = waited || file->waits.n;
+        if (!file->elsewhere) {
+            TAILQ_REMOVE(&stage->elsewhere, file, elsewhere_link);
             file->in_elsewhere = false;
-            if (file->elsewhere) { /* since we looked */
-                file->in_elsewhere = true;
-                file->next_elsewhere = stage->elsewhere;
-                stage->elsewhere = file;
-            }
-            lock_drop(&stage->lock);
         }
-        file = next;
     }
-    lock_take(&stage->lock);
-    while (left) {
-        struct file *next = left->next_elsewhere;
-
-        waited = waited || left->waits.n;
-
-        left->next_elsewhere = stage->elsewhere;
-        stage->elsewhere = left;
-        left = next;
-    }
-    file = stage->elsewhere;
+    any = !TAILQ_EMPTY(&stage->elsewhere);
     lock_drop(&stage->lock);
-    return file ? now + (waited ? ELSEWHERE_MS : UNWAITED_MS) * NS_PER_MS : INT64_MAX;
+    return any ? now + (waited ? ELSEWHERE_MS : UNWAITED_MS) * NS_PER_MS : INT64_MAX;
 }

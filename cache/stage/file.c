@@ -148,28 +148,6 @@ uint64_t file_drops_to_write(struct file *file)
     return atomic_load(&file->drops);
 }
 
-static void open_list_add_locked(struct file *file)
-{
-    struct stage *stage = file->stage;
-
-    lock_assert_held(&file->stage->lock);
-    file->newer = NULL;
-    file->older = stage->newest;
-    *(stage->newest ? &stage->newest->newer : &stage->oldest) = file;
-    stage->newest = file;
-    stage->n_open++;
-}
-
-static void open_list_remove_locked(struct file *file)
-{
-    struct stage *stage = file->stage;
-
-    lock_assert_held(&file->stage->lock);
-    *(file->newer ? &file->newer->older : &stage->newest) = file->older;
-    *(file->older ? &file->older->newer : &stage->oldest) = file->newer;
-    stage->n_open--;
-}
-
 static void close_locked(struct file *file)
 {
     lock_assert_held(&file->stage->lock);
@@ -178,7 +156,8 @@ static void close_locked(struct file *file)
         atomic_store(&file->is_open, true);
         return;
     }
-    open_list_remove_locked(file);
+    TAILQ_REMOVE(&file->stage->open, file, open_link);
+    file->stage->n_open--;
     staged_close(&file->staged);
     forget_locked(file);
 }
@@ -190,12 +169,12 @@ static void close_some_locked(struct stage *stage)
 
     lock_assert_held(&stage->lock);
     while (stage->n_open >= stage->open_most && looks--) {
-        struct file *file = stage->oldest;
+        struct file *file = TAILQ_FIRST(&stage->open);
 
         if (atomic_exchange(&file->recent, false) || atomic_load(&file->users) || file->coming ||
             file->waits.n) {
-            open_list_remove_locked(file);
-            open_list_add_locked(file);
+            TAILQ_REMOVE(&stage->open, file, open_link);
+            TAILQ_INSERT_TAIL(&stage->open, file, open_link);
         } else {
             close_locked(file);
         }
@@ -228,7 +207,8 @@ static int open_staged(struct file *file, struct diag *d)
     file->open_error = r;
     if (r == 0) {
         close_some_locked(stage);
-        open_list_add_locked(file);
+        TAILQ_INSERT_TAIL(&stage->open, file, open_link);
+        stage->n_open++;
         atomic_store(&file->is_open, true);
     }
     file->opening = false;

@@ -69,8 +69,10 @@ static bool is_late_locked(struct run *run, int64_t now)
 
 void runs_stop_late_locked(struct stage *stage, int64_t now)
 {
+    struct run *run;
+
     lock_assert_held(&stage->lock);
-    for (struct run *run = stage->active.first; run; run = run->next) {
+    TAILQ_FOREACH (run, &stage->active, link) {
         if (!run->watched_at || run->file->version.whole_only || run->steals || run->stopping ||
             run->why != RUN_DEMAND)
             continue;

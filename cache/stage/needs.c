@@ -38,10 +38,7 @@ void need_queue_locked(struct need *need, uint64_t from)
     if (need->is_queued)
         return;
     need->is_queued = true;
-    need->next = NULL;
-    need->previous = queue->last;
-    *(queue->last ? &queue->last->next : &queue->first) = need;
-    queue->last = need;
+    TAILQ_INSERT_TAIL(queue, need, link);
 }
 
 void need_unqueue_locked(struct need *need)
@@ -52,8 +49,7 @@ void need_unqueue_locked(struct need *need)
     if (!need->is_queued)
         return;
     need->is_queued = false;
-    *(need->previous ? &need->previous->next : &queue->first) = need->next;
-    *(need->next ? &need->next->previous : &queue->last) = need->previous;
+    TAILQ_REMOVE(queue, need, link);
 }
 
 void need_skip_locked(struct need *need, uint64_t first, uint64_t end)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 struct overflow_block {
-    struct overflow_block *next; /* in its bucket */
-    struct overflow_block *newer, *older;
+    LIST_ENTRY(overflow_block) in_bucket;
+    TAILQ_ENTRY(overflow_block) in_blocks;
     const void *owner;
     uint64_t block;
     size_t len;
@@ -16,10 +16,11 @@ struct overflow_block {
 void overflow_init(struct overflow *ret, size_t most)
 {
     *ret = (struct overflow){.most = most};
+    TAILQ_INIT(&ret->blocks);
     lock_init(&ret->lock);
 }
 
-static struct overflow_block **bucket_of(struct overflow *overflow, const void *owner,
+static struct overflow_bucket *bucket_of(struct overflow *overflow, const void *owner,
                                          uint64_t block)
 {
     uint64_t h = ((uint64_t)(uintptr_t)owner ^ block * UINT64_C(0x9e3779b97f4a7c15)) *
@@ -31,26 +32,20 @@ static struct overflow_block **bucket_of(struct overflow *overflow, const void *
 static struct overflow_block *find_locked(struct overflow *overflow, const void *owner,
                                           uint64_t block)
 {
-    struct overflow_block *at = *bucket_of(overflow, owner, block);
+    struct overflow_block *at;
 
     lock_assert_held(&overflow->lock);
-    while (at && !(at->owner == owner && at->block == block))
-        at = at->next;
+    LIST_FOREACH (at, bucket_of(overflow, owner, block), in_bucket)
+        if (at->owner == owner && at->block == block)
+            break;
     return at;
 }
 
 static void remove_locked(struct overflow *overflow, struct overflow_block *overflow_block)
 {
-    struct overflow_block **at = bucket_of(overflow, overflow_block->owner, overflow_block->block);
-
     lock_assert_held(&overflow->lock);
-    while (*at != overflow_block)
-        at = &(*at)->next;
-    *at = overflow_block->next;
-    *(overflow_block->newer ? &overflow_block->newer->older : &overflow->newest) =
-        overflow_block->older;
-    *(overflow_block->older ? &overflow_block->older->newer : &overflow->oldest) =
-        overflow_block->newer;
+    LIST_REMOVE(overflow_block, in_bucket);
+    TAILQ_REMOVE(&overflow->blocks, overflow_block, in_blocks);
     overflow->bytes -= overflow_block->len;
     overflow->n--;
     free(overflow_block);
@@ -59,8 +54,8 @@ static void remove_locked(struct overflow *overflow, struct overflow_block *over
 void overflow_release(struct overflow *overflow)
 {
     lock_take(&overflow->lock);
-    while (overflow->oldest)
-        remove_locked(overflow, overflow->oldest);
+    while (!TAILQ_EMPTY(&overflow->blocks))
+        remove_locked(overflow, TAILQ_FIRST(&overflow->blocks));
     lock_drop(&overflow->lock);
     lock_release(&overflow->lock);
 }
@@ -68,7 +63,7 @@ void overflow_release(struct overflow *overflow)
 int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
                  size_t len)
 {
-    struct overflow_block *overflow_block = malloc(sizeof(*overflow_block) + len), *old, **bucket;
+    struct overflow_block *overflow_block = malloc(sizeof(*overflow_block) + len), *old;
 
     if (!overflow_block)
         return -ENOMEM;
@@ -79,16 +74,12 @@ int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, c
     old = find_locked(overflow, owner, block);
     if (old)
         remove_locked(overflow, old);
-    bucket = bucket_of(overflow, owner, block);
-    overflow_block->next = *bucket;
-    *bucket = overflow_block;
-    overflow_block->older = overflow->newest;
-    *(overflow->newest ? &overflow->newest->newer : &overflow->oldest) = overflow_block;
-    overflow->newest = overflow_block;
+    LIST_INSERT_HEAD(bucket_of(overflow, owner, block), overflow_block, in_bucket);
+    TAILQ_INSERT_TAIL(&overflow->blocks, overflow_block, in_blocks);
     overflow->bytes += len;
     overflow->n++;
-    while (overflow->bytes > overflow->most && overflow->oldest != overflow_block)
-        remove_locked(overflow, overflow->oldest);
+    while (overflow->bytes > overflow->most && TAILQ_FIRST(&overflow->blocks) != overflow_block)
+        remove_locked(overflow, TAILQ_FIRST(&overflow->blocks));
     return 0;
 }
 
@@ -119,13 +110,14 @@ size_t overflow_count(struct overflow *overflow)
 
 size_t overflow_list(struct overflow *overflow, struct overflow_place **ret)
 {
+    const struct overflow_block *at;
     size_t n = 0;
     LOCK_SCOPE(&overflow->lock);
 
     *ret = overflow->n ? calloc(overflow->n, sizeof(**ret)) : NULL;
     if (!*ret)
         return 0;
-    for (const struct overflow_block *at = overflow->oldest; at; at = at->newer)
+    TAILQ_FOREACH (at, &overflow->blocks, in_blocks)
         (*ret)[n++] = (struct overflow_place){at->owner, at->block};
     return n;
 }

@@ -7,20 +7,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/lock.h"
 
 #define OVERFLOW_BUCKETS 1024
 
 struct overflow_block;
+LIST_HEAD(overflow_bucket, overflow_block);
 
 struct overflow {
     size_t most; /* bytes */
     struct lock lock;
     /* Guarded by lock: */
     size_t bytes, n; /* of all blocks; how many there are */
-    struct overflow_block *bucket[OVERFLOW_BUCKETS];
-    struct overflow_block *newest, *oldest; /* in order of arrival */
+    struct overflow_bucket bucket[OVERFLOW_BUCKETS];
+    TAILQ_HEAD(, overflow_block) blocks; /* the oldest first */
 };
 
 void overflow_init(struct overflow *ret, size_t most);

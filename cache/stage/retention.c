@@ -67,12 +67,10 @@ static uint64_t when_of(const struct stage_needs *needs, const struct file *file
 
 /* ---- the list ---- */
 
-/* Count blocks that this process has not looked at: they may be on disk, and then can be dropped,
- * too. Once per file, by the thread that makes the list. */
+/* Blocks that this process has not looked at may be on disk, and then can be dropped, too. Once per
+ * file, by the thread that makes the list. */
 static void survey(struct file *file)
 {
-    uint64_t record[RECORDS];
-
     if (file->surveyed || !file->blocks || file_take(file, NULL) < 0)
         return;
     file->surveyed = true;

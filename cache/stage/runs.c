@@ -30,11 +30,8 @@ static void activate_locked(struct run *run)
     lock_assert_held(&run->file->stage->lock);
     run->state = RUN_STARTING;
     run->begun++;
-    run->next = NULL;
-    run->previous = stage->active.last;
-    *(run->previous ? &run->previous->next : &stage->active.first) = run;
-    stage->active.last = run;
-    stage->active.n++;
+    TAILQ_INSERT_TAIL(&stage->active, run, link);
+    stage->n_active++;
 }
 
 /* Remove the run from where its state has it. */
@@ -47,9 +44,8 @@ static void remove_locked(struct run *run)
         ranges_remove(&stage->alarms[run->why], &run->alarm);
         return;
     }
-    *(run->previous ? &run->previous->next : &stage->active.first) = run->next;
-    *(run->next ? &run->next->previous : &stage->active.last) = run->previous;
-    stage->active.n--;
+    TAILQ_REMOVE(&stage->active, run, link);
+    stage->n_active--;
 }
 
 static void set_alarm_locked(struct run *run, uint64_t at)
@@ -305,8 +301,7 @@ void run_let_go_locked(struct run *run)
     lock_assert_held(&stage->lock);
     if (--run->references)
         return;
-    run->next = stage->dead;
-    stage->dead = run;
+    TAILQ_INSERT_TAIL(&stage->dead, run, link);
 }
 
 /* Keep buffers while there are runs: new ones cost a page fault for every 4 KiB. */
@@ -330,31 +325,21 @@ void runs_free_buffers_locked(struct stage *stage)
         free(stage->buffer[--stage->n_buffers]);
 }
 
-static struct run *take_dead_locked(struct stage *stage)
-{
-    struct run *dead = stage->dead;
-
-    lock_assert_held(&stage->lock);
-    stage->dead = NULL;
-    return dead;
-}
-
 /* Until the last of them is freed, the stage is not. */
-static void free_dead(struct stage *stage, struct run *dead)
+static void free_dead(struct stage *stage, struct run_list *dead)
 {
     uint64_t taken = 0;
+    struct run *run;
 
-    if (!dead)
+    if (TAILQ_EMPTY(dead))
         return;
-    for (const struct run *run = dead; run; run = run->next)
+    TAILQ_FOREACH (run, dead, link)
         taken += run->taken;
     if (taken)
         quota_give_back(stage->quota, taken);
     lock_take(&stage->lock);
-    while (dead) {
-        struct run *run = dead;
-
-        dead = run->next;
+    while ((run = TAILQ_FIRST(dead))) {
+        TAILQ_REMOVE(dead, run, link);
         file_put(run->file);
         give_buffer_back_locked(run);
         lock_release(&run->buffer_lock);
@@ -367,24 +352,24 @@ static void free_dead(struct stage *stage, struct run *dead)
 
 void runs_free_dead(struct stage *stage)
 {
-    struct run *dead;
+    struct run_list dead = TAILQ_HEAD_INITIALIZER(dead);
 
     lock_take(&stage->lock);
-    dead = take_dead_locked(stage);
+    TAILQ_CONCAT(&dead, &stage->dead, link);
     lock_drop(&stage->lock);
-    free_dead(stage, dead);
+    free_dead(stage, &dead);
 }
 
 void run_let_go(struct run *run)
 {
     struct stage *stage = run->file->stage;
-    struct run *dead;
+    struct run_list dead = TAILQ_HEAD_INITIALIZER(dead);
 
     lock_take(&stage->lock);
     run_let_go_locked(run);
-    dead = take_dead_locked(stage);
+    TAILQ_CONCAT(&dead, &stage->dead, link);
     lock_drop(&stage->lock);
-    free_dead(stage, dead);
+    free_dead(stage, &dead);
 }
 
 /* ---- stopping ---- */
@@ -410,18 +395,17 @@ void run_give_up_locked(struct run *run, struct wait **ret_over)
 void runs_stop_locked(struct stage *stage, struct wait **ret_over)
 {
     struct range *range;
+    struct run *run;
 
     lock_assert_held(&stage->lock);
     while ((range = ranges_least(&stage->quiet)))
         wait_end_locked((struct wait *)((char *)range - offsetof(struct wait, quiet)), ret_over);
     for (unsigned why = 0; why < RUN_WHYS; why++) {
-        struct run *run;
-
         while ((run = run_due_locked(stage, (enum run_why)why, INT64_MAX)))
             run_leave_locked(run, 0, ret_over);
-        while (why < RUN_BACKGROUND && stage->needs[why].first)
-            need_unqueue_locked(stage->needs[why].first);
+        while (why < RUN_BACKGROUND && !TAILQ_EMPTY(&stage->needs[why]))
+            need_unqueue_locked(TAILQ_FIRST(&stage->needs[why]));
     }
-    for (struct run *run = stage->active.first; run; run = run->next)
+    TAILQ_FOREACH (run, &stage->active, link)
         stop_locked(run);
 }

@@ -1,6 +1,7 @@
 #include "cache/stage/stage.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,12 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->trouble = DIAG_INIT;
     atomic_store(&stage->progress, stage_now(stage));
     overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
+    TAILQ_INIT(&stage->open);
+    TAILQ_INIT(&stage->elsewhere);
+    TAILQ_INIT(&stage->active);
+    TAILQ_INIT(&stage->dead);
+    for (unsigned why = 0; why < RUN_BACKGROUND; why++)
+        TAILQ_INIT(&stage->needs[why]);
     lock_init(&stage->lock);
     condition_init(&stage->wake);
     condition_init(&stage->gone);
@@ -97,8 +104,10 @@ void stage_end(struct stage *stage)
     runs_free_dead(stage);
 }
 
-static void file_free(struct file *file)
+static void file_free(void *arg)
 {
+    struct file *file = arg;
+
     if (file->is_open)
         staged_close(&file->staged);
     free(file->blob.name);
@@ -125,13 +134,7 @@ void stage_free(struct stage *stage)
     runs_free_buffers_locked(stage);
     lock_drop(&stage->lock);
     transport_free(stage->transport); /* after this none of its threads calls us */
-    while (stage->files) {
-        struct file *file = stage->files;
-
-        stage->files = file->next;
-        file_free(file);
-    }
-    free(stage->bucket);
+    tdestroy(stage->by_key, file_free);
     overflow_release(&stage->overflow);
     keep_release(&stage->keeping);
     quota_close(stage->quota);
@@ -183,15 +186,6 @@ uint32_t stage_auto_block(uint64_t size)
     while (block < AUTO_BLOCK_MOST && ceil_div(size, block) > AUTO_BLOCKS)
         block *= 2;
     return block;
-}
-
-static uint64_t hash_text(const char *text)
-{
-    uint64_t h = UINT64_C(0x243f6a8885a308d3);
-
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
-    return h;
 }
 
 /* A text that differs between two versions of a file. */
@@ -259,56 +253,25 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     return describe_version(what->version, &file->version_text);
 }
 
-/* Find the same file, if it was added before. */
-static struct file *find_locked(struct stage *stage, const struct file *like)
+static int compare_files(const void *a, const void *b)
 {
-    struct file *at = stage->buckets ? stage->bucket[like->hash & (stage->buckets - 1)] : NULL;
+    const struct file *fa = a, *fb = b;
+    int r = strcmp(fa->key, fb->key);
 
-    lock_assert_held(&stage->lock);
-    while (at && !(at->hash == like->hash && !strcmp(at->key, like->key) &&
-                   !strcmp(at->version_text, like->version_text)))
-        at = at->next_in_bucket;
-    return at;
+    return r ? r : strcmp(fa->version_text, fb->version_text);
 }
 
-static int grow_locked(struct stage *stage)
-{
-    size_t buckets = stage->buckets ? 4 * stage->buckets : 64;
-    struct file **bucket;
-
-    lock_assert_held(&stage->lock);
-    if (stage->n_files < stage->buckets)
-        return 0;
-    bucket = calloc(buckets, sizeof(struct file *));
-    if (!bucket)
-        return -ENOMEM;
-    for (struct file *file = stage->files; file; file = file->next) {
-        file->next_in_bucket = bucket[file->hash & (buckets - 1)];
-        bucket[file->hash & (buckets - 1)] = file;
-    }
-    free(stage->bucket);
-    stage->bucket = bucket;
-    stage->buckets = buckets;
-    return 0;
-}
-
+/* Add the file; *ret is the same file if it was added before. */
 static int add_locked(struct stage *stage, struct file *file, struct file **ret)
 {
-    struct file **bucket, *found;
-    int r;
+    struct file *const *found = tsearch(file, &stage->by_key, compare_files);
 
     lock_assert_held(&stage->lock);
-    found = find_locked(stage, file);
-    if (found) {
-        *ret = found;
+    if (!found)
+        return -ENOMEM;
+    *ret = *found;
+    if (*found != file)
         return 0;
-    }
-    r = grow_locked(stage);
-    if (r < 0)
-        return r;
-    bucket = &stage->bucket[file->hash & (stage->buckets - 1)];
-    file->next_in_bucket = *bucket;
-    *bucket = file;
     if (stage->last_file)
         atomic_store(&stage->last_file->next, file);
     else
@@ -321,7 +284,6 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
     stage->turn.added = true;
     if (stage->begun)
         stage_kick_locked(stage);
-    *ret = file;
     return 0;
 }
 
@@ -336,7 +298,6 @@ int stage_add(struct stage *stage, const struct stage_file *what, struct blob **
     file = calloc(1, sizeof(*file));
     r = file ? fill_file(stage, what, file) : -ENOMEM;
     if (r == 0) {
-        file->hash = hash_text(file->key);
         lock_take(&stage->lock);
         is_first = !stage->n_files;
         r = add_locked(stage, file, &added);

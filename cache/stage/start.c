@@ -108,7 +108,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
     run->transfer.len = run_bytes_left(run) - run->fill;
     run->bytes = 0;
-    run->share = transfer_share(stage->options.retry_limit_s, stage->active.n);
+    run->share = transfer_share(stage->options.retry_limit_s, stage->n_active);
     run->was_paused = false;
     run->began = run->published = stage_now(stage);
     run->references++; /* until run_end() */
@@ -178,7 +178,8 @@ struct places {
 static struct places places_locked(const struct stage *stage, enum run_why why, bool small)
 {
     unsigned all = limiter_most(stage->limiter), jobs = stage->options.jobs;
-    struct places ret = {.taken = stage->active.n, .most = all};
+    struct places ret = {.taken = stage->n_active, .most = all};
+    const struct run *run;
 
     lock_assert_held(&stage->lock);
     if (why == RUN_BACKGROUND && small && all / 2 > jobs)
@@ -186,9 +187,9 @@ static struct places places_locked(const struct stage *stage, enum run_why why, 
     if (small || all == jobs)
         return ret;
     ret = (struct places){.most = jobs};
-    for (const struct run *run = stage->active.first; run; run = run->next)
+    TAILQ_FOREACH (run, &stage->active, link)
         ret.taken += !run->small && !run->paused;
-    if (stage->active.n >= all)
+    if (stage->n_active >= all)
         ret.taken = ret.most;
     return ret;
 }
@@ -218,7 +219,7 @@ static struct run *started_locked(struct run *run, bool small)
 
     lock_assert_held(&run->file->stage->lock);
     run->small = small;
-    run->crowded = stage->active.n > stage->options.jobs;
+    run->crowded = stage->n_active > stage->options.jobs;
     run->references++; /* until run_begin() has returned */
     return run;
 }
@@ -242,7 +243,7 @@ static struct run *next_of_locked(struct stage *stage, enum run_why why, int64_t
     }
     if (why == RUN_BACKGROUND)
         return NULL;
-    while ((need = stage->needs[why].first) && !need_next_locked(need, &first, &n))
+    while ((need = TAILQ_FIRST(&stage->needs[why])) && !need_next_locked(need, &first, &n))
         continue;
     if (!need)
         return NULL;
@@ -267,14 +268,15 @@ static struct run *next_locked(struct stage *stage)
  * run begins to pause: then a place may be free. */
 static bool share_locked(struct stage *stage)
 {
-    bool demand =
-             stage->needs[RUN_DEMAND].first || run_due_locked(stage, RUN_DEMAND, stage_now(stage)),
+    bool demand = !TAILQ_EMPTY(&stage->needs[RUN_DEMAND]) ||
+                  run_due_locked(stage, RUN_DEMAND, stage_now(stage)),
          first = true, any = false;
+    struct run *run;
 
     lock_assert_held(&stage->lock);
-    for (const struct run *run = stage->active.first; run; run = run->next)
+    TAILQ_FOREACH (run, &stage->active, link)
         demand = demand || run->why == RUN_DEMAND;
-    for (struct run *run = stage->active.first; run; run = run->next) {
+    TAILQ_FOREACH (run, &stage->active, link) {
         bool pause = demand && run->why == RUN_BACKGROUND && !first;
 
         first = first && run->why != RUN_BACKGROUND;

@@ -4,6 +4,7 @@
 #define EPOCHFS_CACHE_STAGE_STATE_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "base/clock.h"
@@ -47,7 +48,7 @@ enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
 /* Blocks of a file that are needed, in the queue of those with the same `why` while some of them
  * may have no run: see cache/stage/needs.c. Guarded by stage->lock. */
 struct need {
-    struct need *next, *previous;
+    TAILQ_ENTRY(need) link; /* in stage->needs */
     struct file *file;
     uint64_t at, end; /* the blocks that may have no run */
     int64_t since;    /* when it was first queued */
@@ -55,9 +56,7 @@ struct need {
     bool is_queued;
 };
 
-struct need_queue {
-    struct need *first, *last;
-};
+TAILQ_HEAD(need_queue, need);
 
 /* A range of blocks that a reader waits for. */
 struct wait {
@@ -88,7 +87,6 @@ struct file {
     uint64_t blocks;
     bool has_sha256;
     uint8_t sha256[32];
-    uint64_t hash; /* of key */
 
     _Atomic uint8_t *state; /* [blocks] enum block_state | flags; written with stage->lock held */
     uint64_t *last; /* [blocks] keep=once: the last answer of the forecast when it is needed last,
@@ -108,20 +106,19 @@ struct file {
     struct file *_Atomic next; /* in the list of all files of the stage */
     _Atomic bool done;         /* no reader reads it any more: blob_done() */
     /* Guarded by stage->lock: */
-    struct file *next_in_bucket;
     struct remote_version version; /* whole_only may become true later */
     bool opening;
     int open_error; /* of the last try to open its staged file */
     char *trouble;  /* why it could not be opened, or its last transfer failed; NULL: it works */
-    struct file *newer, *older; /* in the list of open files */
-    struct ranges waits;        /* struct wait, by their blocks */
-    struct ranges runs;         /* struct run, by their blocks */
-    uint64_t coming, elsewhere; /* blocks in that state */
-    unsigned dropping;          /* drops under way */
-    bool surveyed;     /* survey() has counted its blocks; belongs to the thread that lists victims
-                        */
-    bool in_elsewhere; /* is in stage->elsewhere */
-    struct file *next_elsewhere;
+    TAILQ_ENTRY(file) open_link;      /* in stage->open, while it is open */
+    TAILQ_ENTRY(file) elsewhere_link; /* in stage->elsewhere, */
+    bool in_elsewhere;                /* if this says so */
+    struct ranges waits;              /* struct wait, by their blocks */
+    struct ranges runs;               /* struct run, by their blocks */
+    uint64_t coming, elsewhere;       /* blocks in that state */
+    unsigned dropping;                /* drops under way */
+    bool surveyed;   /* survey() has counted its blocks; belongs to the thread that lists victims
+                      */
     int64_t gave_up; /* when the retry limit last ended a wait for blocks; 0: never */
     uint64_t gave_up_first, gave_up_end;
     int64_t elsewhere_since; /* when an ELSEWHERE block last came */
@@ -152,9 +149,9 @@ struct run {
     _Atomic int why;   /* enum run_why; written with stage->lock held */
     _Atomic int64_t progress; /* when it was needed, or when a block, or `share` bytes, last came */
     /* Guarded by stage->lock: */
-    struct run *next, *previous; /* in stage->active; next: in stage->dead */
-    struct range blocks;         /* in file->runs until it has gone: [first, first + n) */
-    struct range alarm;          /* in stage->alarms, while it sleeps: [wake_at, ...) */
+    TAILQ_ENTRY(run) link; /* in stage->active, or stage->dead */
+    struct range blocks;   /* in file->runs until it has gone: [first, first + n) */
+    struct range alarm;    /* in stage->alarms, while it sleeps: [wake_at, ...) */
     enum run_state state;
     unsigned begun;      /* how often */
     unsigned references; /* of the stage until it has gone, and of functions that use it */
@@ -189,10 +186,8 @@ struct run {
     struct remote_version version;
 };
 
-struct run_list {
-    struct run *first, *last;
-    size_t n;
-};
+TAILQ_HEAD(run_list, run);
+TAILQ_HEAD(file_list, file);
 
 #define FORECAST_NEEDS 256
 
@@ -277,18 +272,19 @@ struct stage {
     pthread_cond_t gone; /* a run has gone, or a file is open, or a drop has ended */
     /* Guarded by lock: */
     struct file *files, *last_file;
-    size_t n_files, buckets;
-    struct file **bucket; /* [buckets], a power of two; by the hash of their keys */
+    size_t n_files;
+    void *by_key; /* the files, as tsearch() has them */
     unsigned n_open;
-    struct file *newest, *oldest; /* of the open files */
-    struct file *elsewhere;
+    struct file_list open;      /* the least recently looked at first: close_some_locked() */
+    struct file_list elsewhere; /* files with blocks that other processes fetch */
     struct need_queue needs[RUN_BACKGROUND]; /* of blocks that have no run yet */
-    struct run_list active;                  /* runs that are STARTING or RUNNING */
+    struct run_list active;                  /* runs that are STARTING or RUNNING, */
+    size_t n_active;                         /* and how many */
     struct ranges alarms[RUN_WHYS];          /* runs that are ASLEEP, by when they are to wake */
     struct ranges quiet;                     /* waits, by their last progress as of the last look */
-    struct run *dead;    /* runs that have gone, to be freed: runs_free_dead() */
-    uint64_t looks;      /* looks at the progress of a run, ever: tests count them */
-    uint8_t *buffer[16]; /* [n_buffers], buffers of runs that have gone */
+    struct run_list dead; /* runs that have gone, to be freed: runs_free_dead() */
+    uint64_t looks;       /* looks at the progress of a run, ever: tests count them */
+    uint8_t *buffer[16];  /* [n_buffers], buffers of runs that have gone */
     unsigned n_buffers;
     unsigned alive; /* runs that are not freed yet */
     pthread_t thread;

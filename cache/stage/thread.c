@@ -18,11 +18,12 @@ int64_t runs_look_locked(struct stage *stage, int64_t now, struct wait **ret_ove
 {
     int64_t next = waits_give_up_locked(stage, now, ret_over);
     bool waited = stage->quiet.n > 0;
+    const struct run *run;
 
     lock_assert_held(&stage->lock);
     runs_stop_late_locked(stage, now);
-    for (const struct run *run = stage->active.first; run && !waited; run = run->next)
-        waited = run->why != RUN_BACKGROUND;
+    TAILQ_FOREACH (run, &stage->active, link)
+        waited = waited || run->why != RUN_BACKGROUND;
     if (waited) /* runs_flush() */
         next = earlier(next, now + LOOK_MS * NS_PER_MS);
     return earlier(next, runs_next_alarm_locked(stage, now));
