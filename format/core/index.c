@@ -55,35 +55,72 @@ static const uint8_t *numbers_of(const struct index *index, const uint8_t *group
     return index->part[NUMBERS] + load_le64(group + AT_NUMBERS);
 }
 
-/* The number of row i of the group; the column's numbers begin at packed. */
-static uint64_t number_at(const struct index *index, const uint8_t *group, unsigned column,
-                          const uint8_t *packed, unsigned i)
+/* Where those of a column begin. */
+static const uint8_t *packed_of(const struct index *index, const uint8_t *group, unsigned column)
 {
-    uint64_t least = load_le64(group + at_least(&index->shape, column));
-    unsigned width = group[AT_WIDTHS + column], bit = i * width;
+    const uint8_t *packed = numbers_of(index, group);
+
+    for (unsigned before = 0; before < column; before++)
+        packed += column_bytes(group, before);
+    return packed;
+}
+
+/* What number i of a column is above the least of its group; the column's begin at packed. */
+static inline uint64_t above_least(const uint8_t *packed, unsigned width, unsigned i)
+{
+    unsigned bit = i * width;
 
     if (!width) /* do not touch what follows, which is other numbers */
-        return least;
-    return least + (load_le64(packed + bit / 8) >> bit % 8 & UINT64_MAX >> (64 - width));
+        return 0;
+    return load_le64(packed + bit / 8) >> bit % 8 & UINT64_MAX >> (64 - width);
+}
+
+void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
+{
+    const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
+    const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(&index->shape, 0);
+    unsigned i = (unsigned)(row % GROUP_ROWS);
+
+    for (unsigned column = 0; column < n; column++) {
+        ret[column] = load_le64(least + 8 * column) + above_least(packed, width[column], i);
+        packed += width[column] * (GROUP_ROWS / 8u);
+    }
 }
 
 void index_row(const struct index *index, uint64_t row, uint64_t *ret)
 {
-    const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
-
-    for (unsigned column = 0; column < index->shape.columns; column++) {
-        ret[column] = number_at(index, group, column, packed, (unsigned)(row % GROUP_ROWS));
-        packed += column_bytes(group, column);
-    }
+    index_row_start(index, row, index->shape.columns, ret);
 }
 
 uint64_t index_number(const struct index *index, uint64_t row, unsigned column)
 {
-    const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
+    const uint8_t *group = group_of(index, row), *packed = packed_of(index, group, column);
 
-    for (unsigned before = 0; before < column; before++)
-        packed += column_bytes(group, before);
-    return number_at(index, group, column, packed, (unsigned)(row % GROUP_ROWS));
+    return load_le64(group + at_least(&index->shape, column)) +
+           above_least(packed, group[AT_WIDTHS + column], (unsigned)(row % GROUP_ROWS));
+}
+
+/* The numbers of rows [first, first + n) of the group; the column's numbers begin at packed. */
+static void unpack(const struct index *index, const uint8_t *group, unsigned column,
+                   const uint8_t *packed, unsigned first, unsigned n, uint64_t *ret)
+{
+    uint64_t least = load_le64(group + at_least(&index->shape, column));
+    unsigned width = group[AT_WIDTHS + column], bit = first * width;
+    uint64_t mask = width ? UINT64_MAX >> (64 - width) : 0;
+
+    for (unsigned i = 0; i < n; i++, bit += width)
+        ret[i] = least + (load_le64(packed + bit / 8) >> bit % 8 & mask);
+}
+
+unsigned index_numbers(const struct index *index, uint64_t row, unsigned column,
+                       uint64_t ret[static INDEX_GROUP])
+{
+    const uint8_t *group = group_of(index, row);
+    unsigned first = (unsigned)(row % GROUP_ROWS);
+    uint64_t n = row < index->rows ? min_u64(GROUP_ROWS - first, index->rows - row) : 1;
+
+    unpack(index, group, column, packed_of(index, group, column), first, (unsigned)n, ret);
+    return (unsigned)n;
 }
 
 uint64_t index_first_above(const struct index *index, unsigned column, uint64_t at)
@@ -260,17 +297,17 @@ static bool numbers_fit(const struct index *index, const uint8_t *group)
 static bool numbers_rise(const struct index *index, const uint8_t *group, unsigned column,
                          const uint8_t *packed, unsigned n, uint64_t *before)
 {
-    uint64_t last = *before;
+    uint64_t number[GROUP_ROWS];
+    bool rise;
 
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t now = number_at(index, group, column, packed, i);
-
-        if (now < last)
-            return false;
-        last = now;
-    }
-    *before = last;
-    return true;
+    if (!group[AT_WIDTHS + column])
+        n = 1; /* all are the same */
+    unpack(index, group, column, packed, 0, n, number);
+    rise = number[0] >= *before;
+    for (unsigned i = 1; i < n; i++)
+        rise &= number[i] >= number[i - 1];
+    *before = number[n - 1];
+    return rise;
 }
 
 static bool groups_are_good(const struct index *index)

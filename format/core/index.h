@@ -28,6 +28,7 @@
 #define INDEX_COLUMNS 24   /* at most */
 #define KEY_MAX       1024 /* bytes of a key, at most */
 #define INDEX_PIECES  8
+#define INDEX_GROUP   128 /* rows that are packed together */
 
 /* What all rows of an index have. */
 struct index_shape {
@@ -60,8 +61,16 @@ int index_open(const uint8_t *bytes, size_t size, struct index *ret);
  * the numbers after the last row, the others 0. */
 void index_row(const struct index *index, uint64_t row, uint64_t *ret);
 
+/* The first n of them. */
+void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64_t *ret);
+
 /* One of them. */
 uint64_t index_number(const struct index *index, uint64_t row, unsigned column);
+
+/* The numbers of a column, from a row to the last of its group: [returned], at least 1. A walk over
+ * many rows takes less time this way. row may be the number of rows, as in index_row(). */
+unsigned index_numbers(const struct index *index, uint64_t row, unsigned column,
+                       uint64_t ret[static INDEX_GROUP]);
 
 /* The first row whose number in a rising column is above at; the number of rows if none is. So the
  * row that contains byte or item number at is the one before. */

@@ -15,7 +15,7 @@
 #define INDEX_MAGIC  "epochidx"
 #define MAGIC_BYTES  8 /* without a NUL */
 #define VERSION      1
-#define GROUP_ROWS   128
+#define GROUP_ROWS   INDEX_GROUP
 #define BLOCK_ROWS   16
 #define BUCKET_ROWS  4 /* of a bucket, on average */
 #define HEADER_BYTES 80

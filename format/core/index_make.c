@@ -78,12 +78,25 @@ static uint8_t *memory_add_zeros(struct memory *m, size_t n)
 
 /* ---- numbers ---- */
 
-/* Write the bits of v at bit number bit of p, where p is zero. */
-static void put_bits(uint8_t *p, unsigned bit, uint64_t v)
+/* Write what a group's numbers are above the least: 2 * width words of 64 bits. */
+static void pack(uint8_t *p, const uint64_t number[static GROUP_ROWS], uint64_t least,
+                 unsigned width)
 {
-    p += bit / 8;
-    for (v <<= bit % 8; v; v >>= 8)
-        *p++ |= (uint8_t)v;
+    uint64_t word = 0;
+    unsigned bits = 0; /* of word */
+
+    for (unsigned i = 0; i < GROUP_ROWS; i++) {
+        uint64_t v = number[i] - least;
+
+        word |= v << bits;
+        bits += width;
+        if (bits < 64)
+            continue;
+        store_le64(p, word);
+        p += 8;
+        bits -= 64;
+        word = bits ? v >> (width - bits) : 0;
+    }
 }
 
 /* The entry of the group that a row belongs to, which was added. */
@@ -94,24 +107,26 @@ static uint8_t *group_of(const struct index_builder *b, uint64_t row)
 
 static int pack_column(struct index_builder *b, unsigned column, unsigned n)
 {
-    const uint64_t *number = b->number[column];
+    uint64_t *number = b->number[column], least = number[0], most = number[n - 1];
     uint8_t *group = group_of(b, b->rows - 1), *packed;
-    uint64_t least = number[0], most = number[0];
     unsigned width;
 
-    for (unsigned i = 1; i < n; i++) {
+    for (unsigned i = 0; i < n && !is_rising(&b->shape, column); i++) {
         least = min_u64(least, number[i]);
         most = max_u64(most, number[i]);
     }
     width = bit_width(most - least);
     width = width > WIDTH_MAX ? 64 : width;
-    packed = memory_add_zeros(&b->part[NUMBERS], width * (GROUP_ROWS / 8));
-    if (!packed)
-        return -ENOMEM;
     group[AT_WIDTHS + column] = (uint8_t)width;
     store_le64(group + at_least(&b->shape, column), least);
-    for (unsigned i = 0; i < n && width; i++)
-        put_bits(packed, i * width, number[i] - least);
+    if (!width)
+        return 0;
+    packed = memory_add(&b->part[NUMBERS], width * (GROUP_ROWS / 8));
+    if (!packed)
+        return -ENOMEM;
+    for (unsigned i = n; i < GROUP_ROWS; i++)
+        number[i] = least;
+    pack(packed, number, least, width);
     return 0;
 }
 
@@ -197,7 +212,7 @@ static int add_key(struct index_builder *b, uint64_t row, const uint8_t *key, si
 /* Add the key of the next row, and its hash. */
 static int add_next_key(struct index_builder *b, const uint8_t *key, size_t len)
 {
-    int r = array_capacity(&b->hash, b->rows, sizeof(*b->hash));
+    int r = b->rows == UINT32_MAX ? -E2BIG : array_capacity(&b->hash, b->rows, sizeof(*b->hash));
 
     assert(len >= 1 && len <= KEY_MAX);
     if (r == 0)
@@ -207,23 +222,27 @@ static int add_next_key(struct index_builder *b, const uint8_t *key, size_t len)
     return r;
 }
 
+static int begin_group(struct index_builder *b)
+{
+    int r = b->rows ? pack_group(b) : 0;
+
+    return r == 0 ? add_group(b) : r;
+}
+
 int index_add(struct index_builder *b, const void *key, size_t len, const uint64_t *number)
 {
-    unsigned i = (unsigned)(b->rows % GROUP_ROWS), last = (i + GROUP_ROWS - 1) % GROUP_ROWS;
+    unsigned i = (unsigned)(b->rows % GROUP_ROWS), columns = b->shape.columns;
     int r = 0;
 
-    if (b->shape.has_keys && b->rows == UINT32_MAX)
-        return -E2BIG;
-    if (!i) {
-        r = b->rows ? pack_group(b) : 0;
-        r = r == 0 ? add_group(b) : r;
-    }
+    if (!i)
+        r = begin_group(b);
     if (r == 0 && b->shape.has_keys)
         r = add_next_key(b, key, len);
     if (r < 0)
         return r;
-    for (unsigned column = 0; column < b->shape.columns; column++) {
-        assert(!is_rising(&b->shape, column) || number[column] >= b->number[column][last]);
+    for (unsigned column = 0; column < columns; column++) {
+        assert(!is_rising(&b->shape, column) ||
+               number[column] >= b->number[column][(i + GROUP_ROWS - 1) % GROUP_ROWS]);
         b->number[column][i] = number[column];
     }
     b->rows++;

@@ -2,42 +2,38 @@
  * So where no comments are between rows, only the starts and the features take space. */
 #include "format/libsvm/places.h"
 
+#include <string.h>
+
 /* Of a row: its first byte; gaps, features and left-out lines before it. */
-enum { COLUMN_START, COLUMN_GAP, COLUMN_FEATURES, COLUMN_LEFT_OUT, N_COLUMNS };
+enum { COLUMN_START, COLUMN_GAP, COLUMN_FEATURES, COLUMN_LEFT_OUT };
 
 const struct index_shape places_shape = {
-    .columns = N_COLUMNS,
-    .rising = (1 << N_COLUMNS) - 1,
+    .columns = PLACES_COLUMNS,
+    .rising = (1 << PLACES_COLUMNS) - 1,
 };
 
 int places_add(struct places *places, struct index_builder *b, const struct row_place *place,
                uint64_t lines)
 {
-    uint64_t number[N_COLUMNS];
     int r;
 
-    places->gap += place->start - places->end;
-    places->left_out = lines - places->rows;
-    number[COLUMN_START] = place->start;
-    number[COLUMN_GAP] = places->gap;
-    number[COLUMN_FEATURES] = places->features;
-    number[COLUMN_LEFT_OUT] = places->left_out;
-    r = index_add(b, NULL, 0, number);
+    places->number[COLUMN_START] = place->start;
+    places->number[COLUMN_GAP] += place->start - places->end;
+    places->number[COLUMN_LEFT_OUT] = lines - places->rows;
+    r = index_add(b, NULL, 0, places->number);
+    places->number[COLUMN_FEATURES] += place->features;
     places->end = place->start + place->len + 1;
-    places->features += place->features;
     places->rows++;
     return r;
 }
 
 void places_end(const struct places *places, uint64_t ret[static INDEX_COLUMNS])
 {
+    memcpy(ret, places->number, sizeof(places->number));
     ret[COLUMN_START] = places->end;
-    ret[COLUMN_GAP] = places->gap;
-    ret[COLUMN_FEATURES] = places->features;
-    ret[COLUMN_LEFT_OUT] = places->left_out;
 }
 
-static struct row_sums sums_of(const uint64_t number[static N_COLUMNS])
+static struct row_sums sums_of(const uint64_t number[static PLACES_COLUMNS])
 {
     return (struct row_sums){
         .text = number[COLUMN_START] - number[COLUMN_GAP],
@@ -47,30 +43,34 @@ static struct row_sums sums_of(const uint64_t number[static N_COLUMNS])
 
 bool places_fit(const struct index *index, uint64_t size)
 {
-    uint64_t number[N_COLUMNS];
-    struct row_sums last = {0}, sums;
+    uint64_t start[INDEX_GROUP], gap[INDEX_GROUP], text = 0, end = 0;
+    unsigned n;
 
-    if (index->shape.columns != N_COLUMNS || index->shape.rising != places_shape.rising)
+    if (index->shape.columns != PLACES_COLUMNS || index->shape.rising != places_shape.rising ||
+        index_number(index, 0, COLUMN_FEATURES) != 0)
         return false;
-    for (uint64_t row = 0; row <= index->rows; row++) {
-        index_row(index, row, number);
-        if (number[COLUMN_GAP] > number[COLUMN_START])
-            return false;
-        sums = sums_of(number);
-        if (row ? sums.text <= last.text : sums.text || sums.features)
-            return false;
-        last = sums;
+    for (uint64_t row = 0; row <= index->rows; row += n) {
+        n = index_numbers(index, row, COLUMN_START, start);
+        index_numbers(index, row, COLUMN_GAP, gap);
+        for (unsigned i = 0; i < n; i++) {
+            uint64_t before = text;
+
+            text = start[i] - gap[i];
+            if (gap[i] > start[i] || (row + i ? text <= before : text))
+                return false;
+        }
+        end = start[n - 1];
     }
-    return number[COLUMN_START] <= size + 1 && last.features <= last.text;
+    return end <= size + 1 && index_number(index, index->rows, COLUMN_FEATURES) <= text;
 }
 
 struct row_place places_row(const struct index *index, uint64_t row)
 {
-    uint64_t number[N_COLUMNS], next[N_COLUMNS];
+    uint64_t number[PLACES_COLUMNS], next[PLACES_COLUMNS];
     struct row_sums before, after;
 
-    index_row(index, row, number);
-    index_row(index, row + 1, next);
+    index_row_start(index, row, COLUMN_FEATURES + 1, number);
+    index_row_start(index, row + 1, COLUMN_FEATURES + 1, next);
     before = sums_of(number);
     after = sums_of(next);
     return (struct row_place){
@@ -87,9 +87,9 @@ uint64_t places_lines(const struct index *index, uint64_t row)
 
 struct row_sums places_sums(const struct index *index, uint64_t row)
 {
-    uint64_t number[N_COLUMNS];
+    uint64_t number[PLACES_COLUMNS];
 
-    index_row(index, row, number);
+    index_row_start(index, row, COLUMN_FEATURES + 1, number);
     return sums_of(number);
 }
 

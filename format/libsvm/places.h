@@ -4,6 +4,8 @@
 
 #include "format/core/index.h"
 
+#define PLACES_COLUMNS 4
+
 struct row_place {
     uint64_t start; /* byte of the file */
     uint64_t len;   /* bytes, without the end of the line */
@@ -21,10 +23,8 @@ extern const struct index_shape places_shape;
 /* The rows that were added to an index. Starts as {0}. */
 struct places {
     uint64_t rows;
-    uint64_t end; /* of the last row, with its one byte */
-    uint64_t gap; /* bytes between rows, beyond one for each */
-    uint64_t features;
-    uint64_t left_out; /* lines that are no rows */
+    uint64_t end;                    /* of the last row, with its one byte */
+    uint64_t number[PLACES_COLUMNS]; /* of the last row in each column, and all its features */
 };
 
 /* Add the next row, which must start at least one byte after the end of the row before. lines: of

@@ -21,12 +21,16 @@ static bool is_any(void *ctx, uint64_t row)
 
 static void check_numbers(const struct index *index, uint64_t row)
 {
-    uint64_t number[INDEX_COLUMNS], next[INDEX_COLUMNS];
+    uint64_t number[INDEX_COLUMNS], next[INDEX_COLUMNS], group[INDEX_GROUP];
 
     index_row(index, row, number);
     index_row(index, row + 1, next);
     for (unsigned column = 0; column < index->shape.columns; column++) {
+        unsigned n = index_numbers(index, row, column, group);
+
         FUZZ_CHECK(index_number(index, row, column) == number[column]);
+        FUZZ_CHECK(group[0] == number[column]);
+        FUZZ_CHECK(group[n - 1] == index_number(index, row + n - 1, column));
         if (!is_rising(&index->shape, column))
             continue;
         FUZZ_CHECK(number[column] <= next[column]);

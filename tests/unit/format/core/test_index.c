@@ -300,6 +300,19 @@ static void check_rising(const struct rows *rows, const struct index *index, uns
     }
 }
 
+/* Numbers of one group from row on, to the end of the group, and not beyond the last row. */
+static void check_group(const struct rows *rows, const struct index *index, uint64_t row,
+                        unsigned column)
+{
+    uint64_t number[INDEX_GROUP], n = row < rows->n ? INDEX_GROUP - row % INDEX_GROUP : 1;
+
+    if (row < rows->n && n > rows->n - row)
+        n = rows->n - row;
+    assert_int_equal(index_numbers(index, row, column, number), n);
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(number[i], rows->number[row + i][column]);
+}
+
 static void check_numbers(const struct rows *rows, const struct index *index)
 {
     uint64_t number[INDEX_COLUMNS];
@@ -309,6 +322,8 @@ static void check_numbers(const struct rows *rows, const struct index *index)
         for (unsigned column = 0; column < rows->shape.columns; column++) {
             assert_int_equal(number[column], rows->number[row][column]);
             assert_int_equal(index_number(index, row, column), rows->number[row][column]);
+            if (row % 50 == 0 || row == rows->n)
+                check_group(rows, index, row, column);
         }
     }
     for (unsigned column = 0; column < rows->shape.columns; column++)
