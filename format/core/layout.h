@@ -2,7 +2,8 @@
  *
  * An encoder describes a file as parts of known size: literal bytes (headers), ranges of fields,
  * and parts computed from other parts (checksums). Any byte range of the file can then be made
- * without the rest. A layout lives for one request. */
+ * without the rest. A layout outlives the request that it was made for: it must not point into one.
+ * One thread at a time. */
 #ifndef EPOCHFS_FORMAT_CORE_LAYOUT_H
 #define EPOCHFS_FORMAT_CORE_LAYOUT_H
 
@@ -32,7 +33,7 @@ struct layout_sum {
     uint32_t sum;  /* of these */
 };
 
-/* What the caller that reads bytes provides: a memory for checksums that outlasts a request.
+/* What the caller that reads bytes provides: a memory for checksums that outlasts the layout.
  * Any member may be NULL. */
 struct layout_host {
     bool (*recall)(const struct layout_host *host, unsigned slot, struct layout_sum *ret);

@@ -93,7 +93,7 @@ static int try_piece(struct push *push, const struct push_file *file, uint64_t o
     rc.again = again;
     rc.cancelled = push_ends;
     rc.ctx = push;
-    r = view_read(&rc, s->view, &file->node, off, len, buffer, &n, NULL);
+    r = view_read(&rc, s->open_files, &file->node, off, len, buffer, &n, NULL);
     /* Nothing that its reader has read meanwhile is fetched again for a push. */
     if (r == -EAGAIN && rc.n && !stage->rate && active_plans_is_due(s->active_plans, file)) {
         int came = missing_wait(&rc, true, NULL);
@@ -183,7 +183,7 @@ static int stored_size(struct push *push, const struct push_file *file, uint64_t
     read_context_init(&rc, false);
     rc.cancelled = push_ends;
     rc.ctx = push;
-    r = view_size(&rc, push->setup.view, &file->node, ret, NULL);
+    r = view_size(&rc, push->setup.open_files, &file->node, ret, NULL);
     read_context_release(&rc);
     if (r == 0 && file->is_marked)
         *ret = *ret ? (*ret - 1) / PAGE * PAGE : 0;

@@ -19,7 +19,7 @@ struct push;
 
 /* What is pushed, and where. All of it must outlive the push. */
 struct push_setup {
-    struct view *view;                 /* makes the bytes */
+    struct open_files *open_files;     /* makes the bytes */
     struct active_plans *active_plans; /* say what is read next */
     struct stage *stage;               /* NULL: the source is read in place */
     const struct stage_options *options;

@@ -203,7 +203,7 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
 
     if ((node->kind != NODE_BATCH && node->kind != NODE_SAMPLE) || (!s->needs && !is_last(node)))
         return;
-    if (view_size_is_near(node) && view_size(READ_WAITS, s->view, node, &size, NULL) < 0)
+    if (view_size_is_near(node) && view_size(READ_WAITS, s->open_files, node, &size, NULL) < 0)
         return;
     if (active_plans_given(s->active_plans, node, off, n, size) && s->needs &&
         s->setup.options->source.stage.keep == STAGE_ONCE)
@@ -227,7 +227,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     else if (r == 0 && node.kind == NODE_LIVE)
         r = status_read(&s->status, (enum live)node.number, node.look, off, len, buffer, &n);
     else if (r == 0)
-        r = view_read(&deadline->rc, s->view, &node, off, len, buffer, &n, &d);
+        r = view_read(&deadline->rc, s->open_files, &node, off, len, buffer, &n, &d);
     if (park(deadline, call, NULL, r))
         return;
     if (r < 0) {
@@ -238,7 +238,7 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
     atomic_fetch_add_explicit(&s->status.bytes_served, n, memory_order_relaxed);
     tell_given(s, &node, off, n, len);
     if (!off)
-        promises_read(s->promises, s->view, &node, &s->status);
+        promises_read(s->promises, s->open_files, &node, &s->status);
     fuse_reply_buf(req, (const char *)buffer, n);
 }
 
@@ -318,7 +318,7 @@ static int find_attribute(struct read_context *rc, struct server *s, const struc
         return -EOPNOTSUPP;
     for (unsigned i = 0; i < N_ATTRIBUTES; i++)
         if (!strcmp(name, attribute_names[i]))
-            return view_attribute(rc, s->view, node, (enum attribute)i, ret);
+            return view_attribute(rc, s->open_files, node, (enum attribute)i, ret);
     return -ENODATA;
 }
 

@@ -113,7 +113,7 @@ int serve_stat(struct read_context *rc, struct server *s, const struct node *nod
     else if (S_ISLNK(ret->st_mode))
         size = strlen(node->plan->name);
     else if (node->kind != NODE_LIVE)
-        r = view_size(rc, s->view, node, &size, d);
+        r = view_size(rc, s->open_files, node, &size, d);
     else if (!(r = status_look_stat(&s->status, (enum live)node->number, node->look, &size,
                                     &time_ns)))
         time = time_of_ns(time_ns);

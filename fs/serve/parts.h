@@ -95,7 +95,7 @@ struct slow {
 struct server {
     struct server_setup setup;
     struct tree *tree;
-    struct view *view;
+    struct open_files *open_files;
     struct promises *promises; /* NULL: nothing was promised */
     struct active_plans *active_plans;
     struct needs *needs; /* of the stage; NULL: none */

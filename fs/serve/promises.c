@@ -119,7 +119,7 @@ static void note_sample(struct promises *promises, struct list *list, const stru
     list->has_last = true;
 }
 
-void promises_read(struct promises *promises, struct view *view, const struct node *node,
+void promises_read(struct promises *promises, struct open_files *files, const struct node *node,
                    struct status *status)
 {
     uint64_t samples[AT_ONCE], n;
@@ -129,7 +129,7 @@ void promises_read(struct promises *promises, struct view *view, const struct no
         return;
     lock_take(&promises->lock);
     list = list_of(promises, node);
-    for (uint64_t first = 0; list && (n = view_samples(view, node, first, AT_ONCE, samples)) > 0;
+    for (uint64_t first = 0; list && (n = view_samples(files, node, first, AT_ONCE, samples)) > 0;
          first += n)
         for (uint64_t i = 0; i < n; i++)
             note_sample(promises, list, node, samples[i], status);

@@ -15,7 +15,7 @@ void promises_free(struct promises *promises); /* takes NULL */
 
 /* Call when the start of the file of a sample or a batch is read: counts in status what breaks a
  * promise. promises may be NULL. */
-void promises_read(struct promises *promises, struct view *view, const struct node *node,
+void promises_read(struct promises *promises, struct open_files *files, const struct node *node,
                    struct status *status);
 
 #endif

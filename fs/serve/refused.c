@@ -50,7 +50,7 @@ int refused_in_list(struct read_context *rc, struct server *s, const struct node
     /* Each walk may be short, and yet all of them together long. */
     if (may_end && read_cancelled(rc))
         return -EINTR;
-    r = view_is_mixed(rc, s->view, node, &d);
+    r = view_is_mixed(rc, s->open_files, node, &d);
     if (r > 0)
         refused_file(s, node, &d);
     return r;

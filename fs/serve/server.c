@@ -120,7 +120,7 @@ static int make_tree(struct server *s, struct diag *d)
     int r = readme ? tree_new(setup->catalog, &options, readme, page_item, &s->tree) : -ENOMEM;
 
     if (r == 0)
-        r = view_new(setup->mountpoint, &s->view);
+        r = open_files_new(setup->mountpoint, &s->open_files);
     return r < 0 ? diag_set(d, r, "cannot make the tree: %s", strerror(-r)) : 0;
 }
 
@@ -424,7 +424,7 @@ static void *shutdown_main(void *arg)
 static int start_threads(struct server *s)
 {
     const struct push_setup push = {
-        .view = s->view,
+        .open_files = s->open_files,
         .active_plans = s->active_plans,
         .stage = s->setup.stage,
         .options = &s->setup.options->source.stage,
@@ -529,7 +529,7 @@ void server_free(struct server *s)
     needs_free(s->needs);
     active_plans_free(s->active_plans);
     promises_free(s->promises);
-    view_free(s->view);
+    open_files_free(s->open_files);
     tree_free(s->tree);
     pthread_cond_destroy(&s->slow.wake);
     lock_release(&s->slow.lock);

@@ -5,272 +5,10 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/lock.h"
-#include "base/memo.h"
 #include "base/read_context.h"
 
-#define NOTES           1024
-#define NEAR_SAMPLES    64         /* samples whose sizes are quickly summed up */
-#define LIST_SAMPLES    65536      /* samples of a shuffled batch that is remembered as a list */
-#define LISTS_BYTES     (8u << 20) /* of all such lists */
-#define PREVIEW_SAMPLES 100
-#define PREVIEW_SIDE    1024 /* pixels, about */
-#define ATTRIBUTE_MAX   65536
-
-/* A number that takes a pass over a file to compute, such as a CRC, as far as it is known. */
-struct note {
-    uint64_t ino;
-    unsigned slot;
-    struct layout_sum sum;
-};
-
-struct view {
-    char *mountpoint;
-    struct memo *lists; /* samples of shuffled batches */
-    struct lock lock;
-    /* Guarded by lock: a later note replaces an earlier one with the same hash. ino 0: empty. */
-    struct note note[NOTES];
-};
-
-int view_new(const char *mountpoint, struct view **ret)
-{
-    struct view *view = calloc(1, sizeof(*view));
-
-    if (view)
-        view->mountpoint = strdup(mountpoint);
-    if (!view || !view->mountpoint || memo_new(LISTS_BYTES, &view->lists) < 0) {
-        if (view)
-            free(view->mountpoint);
-        free(view);
-        return -ENOMEM;
-    }
-    lock_init(&view->lock);
-    *ret = view;
-    return 0;
-}
-
-void view_free(struct view *view)
-{
-    if (!view)
-        return;
-    memo_free(view->lists);
-    free(view->mountpoint);
-    lock_release(&view->lock);
-    free(view);
-}
-
-/* ---- which samples ---- */
-
-/* The samples of a file of any kind. */
-struct view_selection {
-    struct selection sel;
-    char *file; /* of sel; owned */
-    const struct node *node;
-    struct memo *lists;
-    struct memo_thing *list; /* uint64_t [sel.count], made when first needed; NULL: none */
-    bool has_order;
-    struct order order; /* made when first needed */
-};
-
-/* Make the keys of the epoch when the first sample is needed; most sizes need none. */
-static void make_order(struct view_selection *v)
-{
-    const struct plan_entry *entry = v->node->plan;
-
-    if (v->has_order || !entry->plan.seeded)
-        return;
-    schedule_order(&entry->schedule, v->node->epoch, &v->order);
-    v->has_order = true;
-}
-
-static int make_list(void *ctx, void **ret, size_t *ret_size)
-{
-    struct view_selection *v = ctx;
-    size_t n = (size_t)v->sel.count;
-    uint64_t *list = malloc(n * sizeof(*list));
-
-    if (!list)
-        return -ENOMEM;
-    make_order(v);
-    schedule_samples(&v->node->plan->schedule, &v->order, v->node->number, 0, n, list);
-    *ret = list;
-    *ret_size = n * sizeof(*list);
-    return 0;
-}
-
-/* The list of a shuffled batch; NULL: it is too long, or there is no memory. */
-static const uint64_t *samples_list(struct view_selection *v)
-{
-    const uint64_t *id = v->sel.id;
-    const struct memo_key key = {{id[0], id[1], id[2]}};
-
-    if (!v->list && v->node->plan->plan.seeded && v->sel.count <= LIST_SAMPLES)
-        if (v->lists && memo_get(v->lists, &key, &(struct memo_maker){.make = make_list, .ctx = v},
-                                 &v->list) < 0)
-            v->lists = NULL; /* do not try again */
-    return v->list ? memo_bytes(v->list) : NULL;
-}
-
-static void batch_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
-{
-    /* A selection belongs to one thread, and its maker may change it. */
-    struct view_selection *v = (struct view_selection *)(uintptr_t)sel;
-    const struct plan_entry *entry = v->node->plan;
-    const uint64_t *list = n ? samples_list(v) : NULL;
-
-    if (list) {
-        memcpy(ret, list + first, n * sizeof(*ret));
-        return;
-    }
-    make_order(v);
-    schedule_samples(&entry->schedule, &v->order, v->node->number, first, n, ret);
-}
-
-static void one_node_sample(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
-{
-    (void)first;
-    for (size_t i = 0; i < n; i++)
-        ret[i] = ((const struct view_selection *)sel)->node->number;
-}
-
-static void first_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
-{
-    (void)sel;
-    for (size_t i = 0; i < n; i++)
-        ret[i] = first + i;
-}
-
-/* How many of the first samples make a sheet that fits a screen. */
-static uint64_t preview_count(const struct dataset *ds)
-{
-    const struct field *f = tree_preview(ds);
-    uint64_t side = max_u64(f->dim[0], f->dim[1]);
-    uint64_t cells = max_u64(PREVIEW_SIDE / side, 1);
-
-    return min_u64(min_u64(ds->samples, PREVIEW_SAMPLES), cells * cells);
-}
-
-static void batch_selection(struct selection *sel, const struct node *node)
-{
-    const struct plan_entry *entry = node->plan;
-    const struct schedule *s = &entry->schedule;
-
-    *sel = (struct selection){
-        .count = schedule_count(s, node->number),
-        .id = {entry->ino, node->epoch, node->number},
-        .samples = batch_samples,
-    };
-    sel->in_order = sel->count && schedule_in_order(s, node->number, &sel->first);
-}
-
-static void selection_release(struct view_selection *v)
-{
-    memo_let_go(v->list);
-    free(v->file);
-}
-#define AUTO_SELECTION AUTO(selection_release)
-
-/* Make the path of the file, for contents that name it: "/mnt/train/batches/batch=2/ark/000000". */
-static int name_file(struct view_selection *v, const struct view *view)
-{
-    char path[NODE_PATH_SIZE], name[KEY_NAME_SIZE];
-    int n;
-
-    node_folder_path(v->node, path, sizeof(path));
-    node_name(v->node, name);
-    n = asprintf(&v->file, "%s/%s/%s", view->mountpoint, path, name);
-    if (n < 0)
-        v->file = NULL;
-    v->sel.file = v->file;
-    return n < 0 ? -ENOMEM : 0;
-}
-
-static int selection_init(struct read_context *rc, struct view_selection *v,
-                          const struct view *view, const struct node *node, struct diag *reason)
-{
-    v->node = node;
-    v->lists = view->lists;
-    v->has_order = false;
-    if (node->kind == NODE_SAMPLE)
-        v->sel = (struct selection){
-            .count = 1,
-            .single = true,
-            .in_order = true,
-            .first = node->number,
-            .id = {0, node->number, 1},
-            .samples = one_node_sample,
-        };
-    else if (node->kind == NODE_PREVIEW)
-        v->sel = (struct selection){
-            .count = preview_count(node->item->ds),
-            .in_order = true,
-            .samples = first_samples,
-        };
-    else
-        batch_selection(&v->sel, node);
-    v->sel.rc = rc;
-    v->sel.reason = reason;
-    return node->file && node->file->field && node->file->field->names_file ? name_file(v, view)
-                                                                            : 0;
-}
-
-/* ---- what is in the file ---- */
-
-struct view_host {
-    struct layout_host host;
-    struct view *view;
-    uint64_t ino;
-};
-
-static struct note *note_place(struct view *view, uint64_t ino, unsigned slot)
-{
-    uint64_t h = (ino ^ slot * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
-
-    return &view->note[(h >> 32) % NOTES];
-}
-
-static bool host_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
-{
-    const struct view_host *h = (const struct view_host *)host;
-    const struct note *note = note_place(h->view, h->ino, slot);
-    LOCK_SCOPE(&h->view->lock);
-
-    if (note->ino != h->ino || note->slot != slot)
-        return false;
-    *ret = note->sum;
-    return true;
-}
-
-/* Of two concurrent requests for a file, the other may be further. */
-static void host_remember(const struct layout_host *host, unsigned slot,
-                          const struct layout_sum *sum)
-{
-    const struct view_host *h = (const struct view_host *)host;
-    struct note *note = note_place(h->view, h->ino, slot);
-    LOCK_SCOPE(&h->view->lock);
-
-    if (note->ino != h->ino || note->slot != slot || note->sum.done < sum->done)
-        *note = (struct note){.ino = h->ino, .slot = slot, .sum = *sum};
-}
-
-static void host_init(struct view_host *h, struct view *view, const struct node *node)
-{
-    *h = (struct view_host){
-        .host = {host_recall, host_remember},
-        .view = view,
-        .ino = node->ino,
-    };
-}
-
-static int add_parts(struct layout *l, const struct node *node)
-{
-    extern const struct encoder encoder_png;
-
-    if (node->kind == NODE_PREVIEW)
-        return encoder_png.layout(
-            l, &(struct file_kind){.encoder = &encoder_png, .field = tree_preview(node->item->ds)});
-    return node->file->encoder->layout(l, node->file);
-}
+#define NEAR_SAMPLES  64 /* samples whose sizes are quickly summed up */
+#define ATTRIBUTE_MAX 65536
 
 static const struct blob *source_of(const struct node *node)
 {
@@ -287,11 +25,10 @@ bool view_size_is_near(const struct node *node)
     return (sel.in_order && !node->item->ds->ops->walks) || sel.count <= NEAR_SAMPLES;
 }
 
-int view_size(struct read_context *rc, struct view *view, const struct node *node, uint64_t *ret,
-              struct diag *d)
+int view_size(struct read_context *rc, struct open_files *files, const struct node *node,
+              uint64_t *ret, struct diag *d)
 {
-    AUTO_LAYOUT struct layout l = {0};
-    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
+    AUTO_OPEN_FILE struct open_file f = {0};
     size_t len;
     int r;
 
@@ -304,16 +41,15 @@ int view_size(struct read_context *rc, struct view *view, const struct node *nod
         *ret = source_of(node)->size;
         return 0;
     }
-    r = selection_init(rc, &v, view, node, d);
-    layout_init(&l, node->item->ds, &v.sel, NULL);
+    if (open_files_size(files, node, ret))
+        return 0;
+    r = open_file_init(rc, &f, files, node, d);
     if (r == 0)
-        r = add_parts(&l, node);
-    if (r == 0)
-        *ret = l.size;
+        *ret = f.layout.size;
     return r;
 }
 
-int view_is_mixed(struct read_context *rc, struct view *view, const struct node *node,
+int view_is_mixed(struct read_context *rc, struct open_files *files, const struct node *node,
                   struct diag *d)
 {
     uint64_t size;
@@ -321,16 +57,16 @@ int view_is_mixed(struct read_context *rc, struct view *view, const struct node 
 
     if (node->kind != NODE_BATCH || !file_kind_is_mixed(node->item->ds, node->file))
         return 0;
-    r = view_size(rc, view, node, &size, d);
+    r = view_size(rc, files, node, &size, d);
     return r == -EDOM ? 1 : r == -EINTR ? r : 0;
 }
 
-uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
+uint64_t view_samples(struct open_files *files, const struct node *node, uint64_t first, uint64_t n,
                       uint64_t *ret)
 {
-    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
+    AUTO_FILE_SAMPLES struct file_samples v = {0};
 
-    if (selection_init(READ_WAITS, &v, view, node, NULL) < 0 || first >= v.sel.count)
+    if (open_files_samples(files, node, &v) < 0 || first >= v.sel.count)
         return 0;
     n = min_u64(n, v.sel.count - first);
     v.sel.samples(&v.sel, first, (size_t)n, ret);
@@ -377,27 +113,22 @@ static int check_sources(const struct node *node, struct diag *d)
     return 0;
 }
 
-static int read_rendered(struct read_context *rc, struct view *view, const struct node *node,
+static int read_rendered(struct read_context *rc, struct open_files *files, const struct node *node,
                          uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
-    AUTO_LAYOUT struct layout l = {0};
-    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
-    struct view_host host;
-    int r;
+    struct open_file *f;
+    int r = open_files_take(rc, files, node, &f, d);
 
-    r = selection_init(rc, &v, view, node, d);
-    host_init(&host, view, node);
-    layout_init(&l, node->item->ds, &v.sel, &host.host);
-    if (r == 0)
-        r = add_parts(&l, node);
     if (r < 0)
         return r;
-    *ret_len = off < l.size ? (size_t)min_u64(len, l.size - off) : 0;
-    return layout_read(rc, &l, off, *ret_len, dst, d);
+    *ret_len = off < f->layout.size ? (size_t)min_u64(len, f->layout.size - off) : 0;
+    r = layout_read(rc, &f->layout, off, *ret_len, dst, d);
+    open_files_give(f);
+    return r;
 }
 
-int view_read(struct read_context *rc, struct view *view, const struct node *node, uint64_t off,
-              size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
+int view_read(struct read_context *rc, struct open_files *files, const struct node *node,
+              uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
     struct diag first = DIAG_INIT;
     int r, changed;
@@ -407,7 +138,7 @@ int view_read(struct read_context *rc, struct view *view, const struct node *nod
     if (node->kind == NODE_SOURCE)
         r = read_source(rc, node, off, len, dst, ret_len, &first);
     else
-        r = read_rendered(rc, view, node, off, len, dst, ret_len, &first);
+        r = read_rendered(rc, files, node, off, len, dst, ret_len, &first);
     /* A read that failed because the source has changed is reported as -ESTALE. */
     changed = check_sources(node, d);
     if (changed < 0)
@@ -451,7 +182,7 @@ bool view_has_attribute(const struct node *node, enum attribute attribute)
     }
 }
 
-static void add_indexes(const struct view_selection *v, struct text *t)
+static void add_indexes(const struct file_samples *v, struct text *t)
 {
     for (uint64_t i = 0; i < v->sel.count; i++) {
         uint64_t sample;
@@ -506,18 +237,19 @@ static int array_form(const struct node *node, const struct selection *sel, stru
     return 0;
 }
 
-int view_attribute(struct read_context *rc, struct view *view, const struct node *node,
+int view_attribute(struct read_context *rc, struct open_files *files, const struct node *node,
                    enum attribute attribute, struct text *ret)
 {
     const struct field *f = node->file ? node->file->field : NULL;
-    AUTO_SELECTION struct view_selection v = {.list = NULL, .file = NULL};
+    AUTO_FILE_SAMPLES struct file_samples v = {0};
     struct form form;
     char name[KEY_NAME_SIZE > DTYPE_DESCR_SIZE ? KEY_NAME_SIZE : DTYPE_DESCR_SIZE];
     int r = 0;
 
     if (!view_has_attribute(node, attribute))
         return -ENODATA;
-    r = selection_init(rc, &v, view, node, NULL);
+    r = open_files_samples(files, node, &v);
+    v.sel.rc = rc;
     if (r == 0 && (attribute == ATTRIBUTE_DTYPE || attribute == ATTRIBUTE_SHAPE))
         r = array_form(node, &v.sel, &form);
     if (r < 0)

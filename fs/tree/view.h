@@ -1,29 +1,23 @@
 /* The view: the contents of the files of the tree.
  *
- * Contents are made on demand from the node alone; only the checksums of a few recent archives are
- * kept. Any thread. */
+ * Contents are made on demand from the node alone; fs/tree/open_files.h says what is kept of the
+ * files that are being read. Any thread. */
 #ifndef EPOCHFS_FS_TREE_VIEW_H
 #define EPOCHFS_FS_TREE_VIEW_H
 
 #include <stdbool.h>
 
 #include "base/text.h"
-#include "fs/tree/tree.h"
-
-struct view;
-
-/* mountpoint: absolute, for the paths in scp files; "": none. 0 or -ENOMEM. */
-int view_new(const char *mountpoint, struct view **ret);
-void view_free(struct view *view);
+#include "fs/tree/open_files.h"
 
 /* Bytes of a file's content; not for live texts. 0; -EFBIG: no file can be that large; -EINTR;
  * -ENOMEM; -EBADMSG and others with the reason in d: a sample of the file cannot be read. A file of
  * very many samples may take a walk over all of them, whose result is remembered. */
-int view_size(struct read_context *rc, struct view *view, const struct node *node, uint64_t *ret,
-              struct diag *d);
+int view_size(struct read_context *rc, struct open_files *files, const struct node *node,
+              uint64_t *ret, struct diag *d);
 
 /* The samples of a file at places first .. first + n - 1, fewer where it ends. Returns how many. */
-uint64_t view_samples(struct view *view, const struct node *node, uint64_t first, uint64_t n,
+uint64_t view_samples(struct open_files *files, const struct node *node, uint64_t first, uint64_t n,
                       uint64_t *ret);
 
 /* Is the size known without a walk over the samples? */
@@ -31,15 +25,15 @@ bool view_size_is_near(const struct node *node);
 
 /* Is it known that the file cannot be made because its samples differ in shape? 1 with the reason
  * in d, 0, or -EINTR. May take the walk of view_size(), for datasets of mixed shapes only. */
-int view_is_mixed(struct read_context *rc, struct view *view, const struct node *node,
+int view_is_mixed(struct read_context *rc, struct open_files *files, const struct node *node,
                   struct diag *d);
 
 /* Write bytes [off, off + len), clipped to the file, to dst and their number to *ret_len.
  * 0; -ESTALE where a source has changed, -EIO, -EINTR, -ENOMEM, with the reason in d. Reads the
  * sources: may block; or, if the read context collects, returns -EAGAIN and has noted there
  * what the read misses, as far as there is space. */
-int view_read(struct read_context *rc, struct view *view, const struct node *node, uint64_t off,
-              size_t len, uint8_t *dst, size_t *ret_len, struct diag *d);
+int view_read(struct read_context *rc, struct open_files *files, const struct node *node,
+              uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d);
 
 /* The extended attributes of samples and batches. */
 enum attribute {
@@ -57,7 +51,7 @@ extern const char *const attribute_names[N_ATTRIBUTES];
 bool view_has_attribute(const struct node *node, enum attribute attribute);
 
 /* The text of an attribute. 0, -ENODATA, -ENOMEM or the error of a field's form. */
-int view_attribute(struct read_context *rc, struct view *view, const struct node *node,
+int view_attribute(struct read_context *rc, struct open_files *files, const struct node *node,
                    enum attribute attribute, struct text *ret);
 
 #endif

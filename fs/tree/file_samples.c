@@ -1,0 +1,153 @@
+#include "fs/tree/file_samples.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define PREVIEW_SAMPLES 100
+#define PREVIEW_SIDE    1024 /* pixels, about */
+
+/* Make the keys of the epoch when the first sample is needed; most sizes need none. */
+static void make_order(struct file_samples *v)
+{
+    const struct plan_entry *entry = v->node.plan;
+
+    if (v->has_order || !entry->plan.seeded)
+        return;
+    schedule_order(&entry->schedule, v->node.epoch, &v->order);
+    v->has_order = true;
+}
+
+static int make_list(void *ctx, void **ret, size_t *ret_size)
+{
+    struct file_samples *v = ctx;
+    size_t n = (size_t)v->sel.count;
+    uint64_t *list = malloc(n * sizeof(*list));
+
+    if (!list)
+        return -ENOMEM;
+    make_order(v);
+    schedule_samples(&v->node.plan->schedule, &v->order, v->node.number, 0, n, list);
+    *ret = list;
+    *ret_size = n * sizeof(*list);
+    return 0;
+}
+
+/* The list of a shuffled batch; NULL: it is too long, or there is no memory. */
+static const uint64_t *samples_list(struct file_samples *v)
+{
+    const uint64_t *id = v->sel.id;
+    const struct memo_key key = {{id[0], id[1], id[2]}};
+
+    if (!v->list && !v->has_no_list && v->node.plan->plan.seeded && v->sel.count <= LIST_SAMPLES)
+        v->has_no_list = memo_get(v->lists, &key, &(struct memo_maker){.make = make_list, .ctx = v},
+                                  &v->list) < 0;
+    return v->list ? memo_bytes(v->list) : NULL;
+}
+
+static void batch_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    /* A selection belongs to one thread, and its maker may change it. */
+    struct file_samples *v = (struct file_samples *)(uintptr_t)sel;
+    const struct plan_entry *entry = v->node.plan;
+    const uint64_t *list = n ? samples_list(v) : NULL;
+
+    if (list) {
+        memcpy(ret, list + first, n * sizeof(*ret));
+        return;
+    }
+    make_order(v);
+    schedule_samples(&entry->schedule, &v->order, v->node.number, first, n, ret);
+}
+
+static void one_node_sample(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    (void)first;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = ((const struct file_samples *)sel)->node.number;
+}
+
+static void first_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    (void)sel;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = first + i;
+}
+
+/* How many of the first samples make a sheet that fits a screen. */
+static uint64_t preview_count(const struct dataset *ds)
+{
+    const struct field *f = tree_preview(ds);
+    uint64_t side = max_u64(f->dim[0], f->dim[1]);
+    uint64_t cells = max_u64(PREVIEW_SIDE / side, 1);
+
+    return min_u64(min_u64(ds->samples, PREVIEW_SAMPLES), cells * cells);
+}
+
+void batch_selection(struct selection *ret, const struct node *node)
+{
+    const struct plan_entry *entry = node->plan;
+    const struct schedule *s = &entry->schedule;
+
+    *ret = (struct selection){
+        .count = schedule_count(s, node->number),
+        .id = {entry->ino, node->epoch, node->number},
+        .samples = batch_samples,
+    };
+    ret->in_order = ret->count && schedule_in_order(s, node->number, &ret->first);
+}
+
+void file_samples_release(struct file_samples *v)
+{
+    memo_let_go(v->list);
+    free(v->file);
+}
+
+/* Make the path of the file, for contents that name it: "/mnt/train/batches/batch=2/ark/000000". */
+static int name_file(struct file_samples *v, const char *mountpoint)
+{
+    char path[NODE_PATH_SIZE], name[KEY_NAME_SIZE];
+    int n;
+
+    node_folder_path(&v->node, path, sizeof(path));
+    node_name(&v->node, name);
+    n = asprintf(&v->file, "%s/%s/%s", mountpoint, path, name);
+    if (n < 0)
+        v->file = NULL;
+    v->sel.file = v->file;
+    return n < 0 ? -ENOMEM : 0;
+}
+
+int file_samples_init(struct file_samples *v, struct memo *lists, const char *mountpoint,
+                      const struct node *node)
+{
+    v->file = NULL;
+    v->node = *node;
+    v->lists = lists;
+    v->list = NULL;
+    v->has_no_list = false;
+    v->has_order = false;
+    if (node->kind == NODE_SAMPLE)
+        v->sel = (struct selection){
+            .count = 1,
+            .single = true,
+            .in_order = true,
+            .first = node->number,
+            .id = {0, node->number, 1},
+            .samples = one_node_sample,
+        };
+    else if (node->kind == NODE_PREVIEW)
+        v->sel = (struct selection){
+            .count = preview_count(node->item->ds),
+            .in_order = true,
+            .samples = first_samples,
+        };
+    else
+        batch_selection(&v->sel, node);
+    return node->file && node->file->field && node->file->field->names_file
+               ? name_file(v, mountpoint)
+               : 0;
+}

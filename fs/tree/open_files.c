@@ -1,0 +1,234 @@
+#include "fs/tree/open_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lock.h"
+
+#define MEMO_BYTES      (8u << 20) /* of lists of samples that files share */
+#define KEPT_LIST_BYTES (8u << 20) /* lists of samples that they hold */
+#define NOTES           1024
+
+/* A number that takes a pass over a file to compute, such as a CRC, as far as it is known. */
+struct note {
+    uint64_t ino;
+    unsigned slot;
+    struct layout_sum sum;
+};
+
+struct open_files {
+    /* Set by open_files_new(), then constant: */
+    char *mountpoint;
+    struct memo *lists; /* samples of shuffled batches */
+    struct lock lock;
+    /* Guarded by lock: a later note replaces an earlier one with the same hash. ino 0: empty. */
+    struct note note[NOTES];
+    struct open_file *kept[KEPT_FILES + 1]; /* [n_kept], the least recently read first */
+    unsigned n_kept;
+    size_t list_bytes; /* of lists that kept files hold */
+};
+
+/* ---- checksums ---- */
+
+static struct note *note_place(struct open_files *files, uint64_t ino, unsigned slot)
+{
+    uint64_t h = (ino ^ slot * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+
+    return &files->note[(h >> 32) % NOTES];
+}
+
+static bool host_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
+{
+    const struct open_file *f = (const struct open_file *)host;
+    const struct note *note = note_place(f->files, f->samples.node.ino, slot);
+    LOCK_SCOPE(&f->files->lock);
+
+    if (note->ino != f->samples.node.ino || note->slot != slot)
+        return false;
+    *ret = note->sum;
+    return true;
+}
+
+/* Of two concurrent requests for a file, the other may be further. */
+static void host_remember(const struct layout_host *host, unsigned slot,
+                          const struct layout_sum *sum)
+{
+    const struct open_file *f = (const struct open_file *)host;
+    uint64_t ino = f->samples.node.ino;
+    struct note *note = note_place(f->files, ino, slot);
+    LOCK_SCOPE(&f->files->lock);
+
+    if (note->ino != ino || note->slot != slot || note->sum.done < sum->done)
+        *note = (struct note){.ino = ino, .slot = slot, .sum = *sum};
+}
+
+/* ---- one file ---- */
+
+static int add_parts(struct layout *l, const struct node *node)
+{
+    extern const struct encoder encoder_png;
+
+    if (node->kind == NODE_PREVIEW)
+        return encoder_png.layout(
+            l, &(struct file_kind){.encoder = &encoder_png, .field = tree_preview(node->item->ds)});
+    return node->file->encoder->layout(l, node->file);
+}
+
+/* The request that uses the file from now on; NULL: none does. */
+static void set_request(struct open_file *f, struct read_context *rc, struct diag *d)
+{
+    f->samples.sel.rc = rc;
+    f->samples.sel.reason = d;
+}
+
+int open_files_samples(const struct open_files *files, const struct node *node,
+                       struct file_samples *ret)
+{
+    return file_samples_init(ret, files->lists, files->mountpoint, node);
+}
+
+int open_file_init(struct read_context *rc, struct open_file *f, struct open_files *files,
+                   const struct node *node, struct diag *d)
+{
+    int r = open_files_samples(files, node, &f->samples);
+
+    f->host = (struct layout_host){host_recall, host_remember};
+    f->files = files;
+    layout_init(&f->layout, node->item->ds, &f->samples.sel, &f->host);
+    set_request(f, rc, d);
+    return r < 0 ? r : add_parts(&f->layout, node);
+}
+
+void open_file_release(struct open_file *f)
+{
+    layout_release(&f->layout);
+    file_samples_release(&f->samples);
+}
+
+static void open_file_free(struct open_file *f)
+{
+    if (f)
+        open_file_release(f);
+    free(f);
+}
+
+/* ---- those that are kept ---- */
+
+int open_files_new(const char *mountpoint, struct open_files **ret)
+{
+    struct open_files *files = calloc(1, sizeof(*files));
+
+    if (files)
+        files->mountpoint = strdup(mountpoint);
+    if (!files || !files->mountpoint || memo_new(MEMO_BYTES, &files->lists) < 0) {
+        if (files)
+            free(files->mountpoint);
+        free(files);
+        return -ENOMEM;
+    }
+    lock_init(&files->lock);
+    *ret = files;
+    return 0;
+}
+
+void open_files_free(struct open_files *files)
+{
+    if (!files)
+        return;
+    for (unsigned i = 0; i < files->n_kept; i++)
+        open_file_free(files->kept[i]);
+    memo_free(files->lists);
+    free(files->mountpoint);
+    lock_release(&files->lock);
+    free(files);
+}
+
+static size_t list_bytes(const struct open_file *f)
+{
+    return f->samples.list ? f->samples.sel.count * sizeof(uint64_t) : 0;
+}
+
+static struct open_file *remove_locked(struct open_files *files, unsigned i)
+{
+    struct open_file *f = files->kept[i];
+
+    lock_assert_held(&files->lock);
+    files->list_bytes -= list_bytes(f);
+    files->n_kept--;
+    memmove(&files->kept[i], &files->kept[i + 1], (files->n_kept - i) * sizeof(f));
+    return f;
+}
+
+/* The place of a file that is kept behind its last; 0: it is not. */
+static unsigned find_locked(const struct open_files *files, uint64_t ino)
+{
+    unsigned i = files->n_kept;
+
+    lock_assert_held(&files->lock);
+    while (i && files->kept[i - 1]->samples.node.ino != ino)
+        i--;
+    return i;
+}
+
+static struct open_file *take_kept(struct open_files *files, uint64_t ino)
+{
+    LOCK_SCOPE(&files->lock);
+    unsigned found = find_locked(files, ino);
+
+    return found ? remove_locked(files, found - 1) : NULL;
+}
+
+int open_files_take(struct read_context *rc, struct open_files *files, const struct node *node,
+                    struct open_file **ret, struct diag *d)
+{
+    struct open_file *f = take_kept(files, node->ino);
+    int r = 0;
+
+    if (f) {
+        set_request(f, rc, d);
+    } else {
+        f = malloc(sizeof(*f));
+        r = f ? open_file_init(rc, f, files, node, d) : -ENOMEM;
+    }
+    if (r < 0)
+        open_file_free(f);
+    else
+        *ret = f;
+    return r;
+}
+
+/* Add f, which may be NULL. Returns one that must go, or NULL. */
+static struct open_file *keep(struct open_files *files, struct open_file *f)
+{
+    LOCK_SCOPE(&files->lock);
+
+    if (f) {
+        files->kept[files->n_kept++] = f;
+        files->list_bytes += list_bytes(f);
+    }
+    return files->n_kept > KEPT_FILES || files->list_bytes > KEPT_LIST_BYTES
+               ? remove_locked(files, 0)
+               : NULL;
+}
+
+void open_files_give(struct open_file *f)
+{
+    struct open_files *files = f->files;
+    struct open_file *old;
+
+    f->samples.has_no_list = false;
+    set_request(f, NULL, NULL);
+    for (old = keep(files, f); old; old = keep(files, NULL))
+        open_file_free(old);
+}
+
+bool open_files_size(struct open_files *files, const struct node *node, uint64_t *ret)
+{
+    LOCK_SCOPE(&files->lock);
+    unsigned found = find_locked(files, node->ino);
+
+    if (found)
+        *ret = files->kept[found - 1]->layout.size;
+    return found;
+}

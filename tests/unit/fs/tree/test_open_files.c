@@ -1,0 +1,423 @@
+/* Files that are read in pieces, with what is kept of them between the pieces. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "fs/tree/view.h"
+#include "support/unit.h"
+#include "support/worlds.h"
+
+#define PIECE   700 /* bytes of a read */
+#define THREADS 4
+
+static char *page(const struct catalog_item *item)
+{
+    (void)item;
+    return strdup("{}");
+}
+
+/* A mount's tree over a world. */
+struct mount {
+    struct world world;
+    struct catalog_item *item;
+    struct catalog catalog;
+    struct tree *tree;
+    struct open_files *files;
+};
+
+static void mount_open(struct mount *m, const struct world_source *s, bool absent)
+{
+    world_open(&m->world, s, absent);
+    assert_int_equal(m->world.result, 0);
+    m->item = calloc(m->world.found.n, sizeof(*m->item));
+    for (size_t i = 0; i < m->world.found.n; i++)
+        m->item[i] = (struct catalog_item){.folder = (char *)"",
+                                           .name = m->world.found.item[i].name,
+                                           .ds = m->world.found.item[i].ds};
+    m->catalog =
+        (struct catalog){.n = m->world.found.n, .item = m->item, .n_datasets = m->world.found.n};
+    assert_int_equal(
+        tree_new(&m->catalog, &(struct tree_options){0}, strdup("read me"), page, &m->tree), 0);
+    assert_int_equal(open_files_new("/mnt", &m->files), 0);
+}
+
+static void mount_release(struct mount *m)
+{
+    open_files_free(m->files);
+    tree_free(m->tree);
+    free(m->item);
+    world_release(&m->world);
+}
+#define AUTO_MOUNT AUTO(mount_release)
+
+static void forget(struct mount *m)
+{
+    open_files_free(m->files);
+    assert_int_equal(open_files_new("/mnt", &m->files), 0);
+}
+
+/* The folder of the batches of an epoch of an item, whose children are the <enc>/ folders. */
+static struct node epoch_of(struct mount *m, const struct catalog_item *item, const char *plan)
+{
+    const char *const path[] = {item->name, "batches", plan, "epoch=3"};
+    struct node node, parent;
+
+    assert_int_equal(tree_node(m->tree, TREE_ROOT, &node), 0);
+    for (size_t i = 0; i < ARRAY_LEN(path); i++) {
+        parent = node;
+        assert_int_equal(tree_lookup(m->tree, &parent, path[i], &node, NULL, NULL), 0);
+    }
+    return node;
+}
+
+/* File number index of the folder number enc. False: there is none. */
+static bool file_of(struct mount *m, const struct node *epoch, uint64_t enc, uint64_t index,
+                    struct node *ret)
+{
+    char name[TREE_NAME_SIZE];
+    struct node folder;
+
+    return tree_list(m->tree, epoch, enc, &folder, name) == 0 &&
+           tree_list(m->tree, &folder, index, ret, name) == 0;
+}
+
+static int read_piece(struct read_context *rc, struct mount *m, const struct node *node,
+                      uint64_t off, uint8_t *dst, size_t *ret_len)
+{
+    return view_read(rc, m->files, node, off, PIECE, dst, ret_len, NULL);
+}
+
+/* Read a file piece by piece; forgets: with nothing kept between two of them. */
+static int read_file(struct mount *m, const struct node *node, bool forgets, struct text *ret)
+{
+    uint8_t piece[PIECE];
+    size_t n = PIECE;
+
+    for (uint64_t off = 0; n == PIECE; off += n) {
+        int r = read_piece(READ_WAITS, m, node, off, piece, &n);
+
+        if (r < 0)
+            return r;
+        text_add_bytes(ret, (const char *)piece, n);
+        if (forgets)
+            forget(m);
+    }
+    return 0;
+}
+
+static void check_file(struct mount *m, const struct node *node)
+{
+    AUTO_TEXT struct text fresh = {0};
+    AUTO_TEXT struct text kept = {0};
+    uint64_t size = 0;
+    int r = read_file(m, node, true, &fresh);
+
+    assert_int_equal(read_file(m, node, false, &kept), r);
+    assert_int_equal(kept.len, fresh.len);
+    if (kept.len)
+        assert_memory_equal(kept.data, fresh.data, kept.len);
+    if (r == 0) {
+        assert_int_equal(view_size(READ_WAITS, m->files, node, &size, NULL), 0);
+        assert_int_equal(size, kept.len);
+    }
+}
+
+static void check_source(void (*make)(struct world_source *s))
+{
+    AUTO(source_release) struct world_source s = {0};
+    AUTO_MOUNT struct mount m = {0};
+    unsigned files = 0;
+
+    make(&s);
+    mount_open(&m, &s, false);
+    for (size_t i = 0; i < m.catalog.n; i++) {
+        struct node epoch, node;
+
+        if (!m.item[i].ds)
+            continue;
+        epoch = epoch_of(&m, &m.item[i], "batch=40,seed=7");
+        for (uint64_t enc = 0; file_of(&m, &epoch, enc, 0, &node); enc++)
+            for (uint64_t k = 0; k < 20 && file_of(&m, &epoch, enc, k, &node); k++, files++)
+                check_file(&m, &node);
+    }
+    assert_true(files > 10);
+}
+
+static void make_idx(struct world_source *s)
+{
+    source_idx(s, false);
+}
+
+static void make_libsvm(struct world_source *s)
+{
+    source_libsvm(s, true);
+}
+
+static void test_open_files__read_in_pieces__the_same_bytes(void **state)
+{
+    (void)state;
+    check_source(make_idx);
+    check_source(make_libsvm);
+    check_source(source_directory);
+    check_source(source_records);
+}
+
+/* ---- how often a layout is made ---- */
+
+static _Atomic unsigned forms;
+static const struct field_ops *real_ops;
+static struct field_ops counted_ops;
+
+static int count_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    forms++;
+    return real_ops->form(ds, f, sel, ret);
+}
+
+/* Count how often the form of the first field of records is asked for. */
+static void count_forms(const struct dataset *ds)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        struct field *f = (struct field *)(uintptr_t)&ds->field[i];
+
+        if (!f->ops->form || !field_is_in(f, IN_NPZ_BATCHES))
+            continue;
+        real_ops = f->ops;
+        counted_ops = *real_ops;
+        counted_ops.form = count_form;
+        f->ops = &counted_ops;
+        return;
+    }
+    fail();
+}
+
+/* The records, and the folder of its npz files. */
+struct records {
+    struct world_source source;
+    struct mount mount;
+    struct node npz;
+};
+
+static void records_open(struct records *r, const char *plan, bool absent)
+{
+    struct node epoch;
+
+    source_records(&r->source);
+    mount_open(&r->mount, &r->source, absent);
+    count_forms(r->mount.item[0].ds);
+    epoch = epoch_of(&r->mount, &r->mount.item[0], plan);
+    assert_int_equal(tree_lookup(r->mount.tree, &epoch, "npz", &r->npz, NULL, NULL), 0);
+    forms = 0;
+}
+
+static void records_release(struct records *r)
+{
+    mount_release(&r->mount);
+    source_release(&r->source);
+}
+#define AUTO_RECORDS AUTO(records_release)
+
+static struct node npz_at(struct records *r, uint64_t index)
+{
+    char name[TREE_NAME_SIZE];
+    struct node node;
+
+    assert_int_equal(tree_list(r->mount.tree, &r->npz, index, &node, name), 0);
+    return node;
+}
+
+/* How often a read of a file's first bytes asks for the form. */
+static unsigned forms_of_read(struct records *r, uint64_t index)
+{
+    const struct node node = npz_at(r, index);
+    unsigned before = forms;
+    uint8_t piece[PIECE];
+    size_t n;
+
+    assert_int_equal(read_piece(READ_WAITS, &r->mount, &node, 0, piece, &n), 0);
+    assert_int_equal(n, PIECE);
+    return forms - before;
+}
+
+static void test_open_files__read_again__no_new_layout(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct node node;
+    uint64_t size = 0;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", false);
+    node = npz_at(&r, 0);
+    assert_true(forms_of_read(&r, 0) > 0);
+    assert_int_equal(forms_of_read(&r, 0), 0);
+    assert_true(forms_of_read(&r, 1) > 0);
+    assert_int_equal(forms_of_read(&r, 0), 0);
+    forms = 0;
+    assert_int_equal(view_size(READ_WAITS, r.mount.files, &node, &size, NULL), 0);
+    assert_int_equal(forms, 0);
+}
+
+/* The files that were read last are kept, and a size alone displaces none. */
+static void test_open_files__many_files__the_last_are_kept(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    uint64_t size;
+
+    (void)state;
+    records_open(&r, "batch=1,seed=7", false);
+    for (uint64_t i = 0; i < 100; i++)
+        assert_true(forms_of_read(&r, i) > 0);
+    for (uint64_t i = 100; i < 140; i++) {
+        const struct node node = npz_at(&r, i);
+
+        assert_int_equal(view_size(READ_WAITS, r.mount.files, &node, &size, NULL), 0);
+    }
+    for (uint64_t i = 99; i >= 100 - KEPT_FILES; i--)
+        assert_int_equal(forms_of_read(&r, i), 0);
+    assert_true(forms_of_read(&r, 99 - KEPT_FILES) > 0);
+    assert_int_equal(forms_of_read(&r, 100 - KEPT_FILES), 0);
+    assert_true(forms_of_read(&r, 99) > 0); /* the least recently read had to go */
+}
+
+static void test_open_files__source_changed__each_read_is_stale(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct node node;
+    uint8_t piece[PIECE];
+    size_t n;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", false);
+    node = npz_at(&r, 0);
+    assert_true(forms_of_read(&r, 0) > 0);
+    r.mount.world.faults.stale = true;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(read_piece(READ_WAITS, &r.mount, &node, 0, piece, &n), -ESTALE);
+    r.mount.world.faults.stale = false;
+    assert_int_equal(read_piece(READ_WAITS, &r.mount, &node, 0, piece, &n), 0);
+}
+
+static void count_done(struct waiter *waiter)
+{
+    (void)waiter;
+}
+
+/* A read that lacks bytes keeps the layout, and nothing of the request. */
+static void test_open_files__bytes_are_missing__read_again(void **state)
+{
+    struct waiter waiter = {.done = count_done};
+    AUTO_RECORDS struct records r = {0};
+    AUTO_TEXT struct text whole = {0};
+    uint8_t piece[PIECE];
+    struct read_context rc;
+    struct node node;
+    size_t n;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", true);
+    node = npz_at(&r, 0);
+    assert_int_equal(read_file(&r.mount, &node, false, &whole), 0);
+    for (uint64_t off = 0; off + PIECE <= whole.len; off += 5 * PIECE) {
+        uint64_t random = 0;
+        int result;
+
+        absent_drop(&r.mount.world.absent, 256, &random);
+        forget(&r.mount);
+        read_context_init(&rc, true);
+        while ((result = read_piece(&rc, &r.mount, &node, off, piece, &n)) == -EAGAIN) {
+            missing_fetch(&rc, &waiter);
+            read_context_release(&rc); /* the next read has another one */
+            read_context_init(&rc, true);
+        }
+        read_context_release(&rc);
+        assert_int_equal(result, 0);
+        assert_int_equal(n, PIECE);
+        assert_memory_equal(piece, whole.data + off, PIECE);
+    }
+}
+
+/* What is kept has nothing of the request before. */
+static void test_open_files__taken__belongs_to_the_request(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct node node;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", false);
+    node = npz_at(&r, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        struct read_context rc;
+        struct diag d = DIAG_INIT;
+        struct open_file *f;
+
+        read_context_init(&rc, false);
+        assert_int_equal(open_files_take(&rc, r.mount.files, &node, &f, &d), 0);
+        assert_ptr_equal(f->samples.sel.rc, &rc);
+        assert_ptr_equal(f->samples.sel.reason, &d);
+        open_files_give(f);
+        assert_null(f->samples.sel.rc);
+        assert_null(f->samples.sel.reason);
+        read_context_release(&rc);
+    }
+}
+
+/* ---- threads ---- */
+
+struct thread {
+    pthread_t id;
+    struct records *records;
+    const struct text *whole; /* of file number 0 */
+};
+
+static void *read_often(void *arg)
+{
+    struct thread *thread = arg;
+    const struct node node = npz_at(thread->records, 0);
+
+    for (uint64_t off = 0; off + PIECE <= thread->whole->len; off += PIECE) {
+        uint8_t piece[PIECE];
+        size_t n;
+
+        assert_int_equal(read_piece(READ_WAITS, &thread->records->mount, &node, off, piece, &n), 0);
+        assert_memory_equal(piece, thread->whole->data + off, n);
+        forms_of_read(thread->records, 1 + off / PIECE % 100);
+    }
+    return NULL;
+}
+
+static void test_open_files__threads__the_same_bytes(void **state)
+{
+    struct thread thread[THREADS];
+    AUTO_RECORDS struct records r = {0};
+    AUTO_TEXT struct text whole = {0};
+    struct node node;
+
+    (void)state;
+    records_open(&r, "batch=2,seed=7", false);
+    node = npz_at(&r, 0);
+    assert_int_equal(read_file(&r.mount, &node, false, &whole), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        thread[i] = (struct thread){.records = &r, .whole = &whole};
+        assert_int_equal(pthread_create(&thread[i].id, NULL, read_often, &thread[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(thread[i].id, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_files__read_in_pieces__the_same_bytes),
+        cmocka_unit_test(test_open_files__read_again__no_new_layout),
+        cmocka_unit_test(test_open_files__many_files__the_last_are_kept),
+        cmocka_unit_test(test_open_files__source_changed__each_read_is_stale),
+        cmocka_unit_test(test_open_files__bytes_are_missing__read_again),
+        cmocka_unit_test(test_open_files__taken__belongs_to_the_request),
+        cmocka_unit_test(test_open_files__threads__the_same_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
