@@ -203,6 +203,13 @@ static enum forecast_keep keep_of(const struct options *o)
     }
 }
 
+/* Epochs of a plan that a mount with these options knows of. Without a seed all are the same one,
+ * and it comes again if there are several. */
+static uint64_t announced_epochs(const struct options *o, const struct plan *plan)
+{
+    return plan->seeded || o->epochs < 2 ? o->epochs : UINT64_MAX;
+}
+
 static void planned_init(struct planned *ret, const struct planning *p,
                          const struct catalog_item *item, const struct plan *plan)
 {
@@ -230,6 +237,7 @@ static void planned_init(struct planned *ret, const struct planning *p,
         .block = p->stage ? find_block(p, ds) : 1,
         .capacity = p->stage ? (double)p->capacity : 0,
         .keep = keep_of(p->options),
+        .announced = announced_epochs(p->options, plan),
         .ahead = !p->stage || p->options->source.stage.background,
         .rate = (double)p->rate,
         .compute = p->call->compute,

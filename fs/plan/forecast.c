@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/checked.h"
 #include "fs/plan/order.h"
 
 #define POINTS 2048 /* batches of an epoch that are evaluated, at most */
@@ -179,14 +180,28 @@ static double lost_share(const struct cursor *c, const struct forecast *f)
     return c->universe > 0 ? 1 - f->holds / c->universe : 0;
 }
 
+/* With keep=once the last announced epoch, and each one after it, leaves nothing behind. */
+static bool keeps_after(const struct forecast_task *t, uint64_t epoch)
+{
+    return t->keep != FORECAST_ONCE || (t->announced && epoch < t->announced - 1);
+}
+
+/* How many epochs from number epoch on are like it, if one leaves as much as it finds. */
+static uint64_t alike(const struct forecast_task *t, uint64_t epoch, uint64_t end)
+{
+    bool is_kept = t->keep == FORECAST_ONCE && keeps_after(t, epoch);
+
+    return (is_kept ? min_u64(end, t->announced - 1) : end) - epoch;
+}
+
 static void run_epochs(const struct cursor *c, struct forecast *f)
 {
     const struct forecast_task *t = c->task;
     double all = c->universe, have = all > 0 ? fmin(all * t->here / fmax(t->bytes, 1), all) : 0;
     double lost = lost_share(c, f), total = 0;
-    uint64_t last = t->epochs > 1 ? t->epochs - 1 : 1;
+    uint64_t end = max_u64(t->epochs, 2), same;
 
-    for (uint64_t e = 0; e <= last; e++) {
+    for (uint64_t e = 0; e < end; e += same) {
         double missing = all > 0 ? 1 - have / all : 0, before = have;
         struct forecast_epoch run = run_epoch(c, missing, lost);
         double more = missing * c->epoch;
@@ -194,15 +209,13 @@ static void run_epochs(const struct cursor *c, struct forecast *f)
         if (!e)
             f->first = run;
         f->later = run;
-        total += e < t->epochs ? run.seconds : 0;
         /* Background staging goes on with what later epochs need. */
         if (t->ahead && t->rate > 0 && run.seconds > 0)
             more = fmax(more, run.seconds * t->rate);
-        have = t->keep == FORECAST_ONCE ? 0 : fmin(have + more, f->holds);
-        if (e && have - before <= 1e-4 * all) { /* steady from here on */
-            total += t->epochs > e + 1 ? (double)(t->epochs - e - 1) * run.seconds : 0;
-            break;
-        }
+        have = keeps_after(t, e) ? fmin(have + more, f->holds) : 0;
+        same = e && fabs(have - before) <= 1e-4 * all ? alike(t, e, end) : 1;
+        if (e < t->epochs)
+            total += (double)min_u64(same, t->epochs - e) * run.seconds;
     }
     f->total = total;
 }

@@ -31,7 +31,9 @@ struct forecast_task {
     double block;    /* bytes */
     double capacity; /* bytes that it can hold, beside what is here */
     enum forecast_keep keep;
-    bool ahead; /* bytes are staged before they are read */
+    uint64_t announced; /* with keep=once: epochs whose blocks stay, while there is space, until the
+                           last of them has begun */
+    bool ahead;         /* bytes are staged before they are read */
     /* The job: */
     double rate;    /* of the remote, bytes per second; 0: not known */
     double compute; /* seconds a batch; < 0: not known */

@@ -10,7 +10,7 @@ import numpy as np
 
 from bad_server import BadServer
 from lib import PRIVATE, SLOW, contains, content, equal, idx_bytes, mounted, path, run
-from servers import Late, MiB, calmly, place, sent, sha256sums, wait_until
+from servers import Late, MiB, calmly, place, remote, sent, sha256sums, wait_until
 
 RATE = 4 * MiB
 BLOCK = 16 << 10
@@ -128,6 +128,27 @@ def check_measure_ends_early(server):
     server.rate = RATE
 
 
+def check_once(server):
+    """keep=once: announced epochs find what the first has fetched; others fetch it again."""
+    server.rate = 0
+    for epochs in (1, 2):
+        options = fresh("keep=once,plan=batch=100+seed=5", f"epochs={epochs}")
+        (x,) = plan(f"{server.url}/", "-o", options, f"--rate={RATE}", "--epochs=2")["plans"]
+        with mounted(f"{server.url}/", options):
+            fetched = []
+            for epoch in range(2):
+                for batch in range(60):
+                    content(path(f"train/batches/batch=100,seed=5/epoch={epoch}/npz",
+                                 f"{batch:06}.npz"))
+                if epoch + 1 >= epochs:
+                    wait_until(lambda: remote()["staged_bytes"] < TOTAL / 20, "all was dropped")
+                fetched.append(remote()["demand_bytes"] + remote()["background_bytes"])
+        near(fetched[0], x["first_epoch"]["fetched_bytes"], 0.02, f"epochs={epochs}: the first")
+        near(fetched[1] - fetched[0], x["later_epoch"]["fetched_bytes"], 0.02,
+             f"epochs={epochs}: the second")
+    server.rate = RATE
+
+
 def check_rates(server):
     """The rate is given, not measured."""
     server.forget()
@@ -200,6 +221,7 @@ with BadServer(WWW, rate=RATE, sendbuf=64 << 10) as http:
     calmly(check_true, http)
     calmly(check_epoch, http)
     calmly(check_measure_ends_early, http)
+    check_once(http)
     check_rates(http)
     check_people(http)
     check_not_ready(http)

@@ -158,6 +158,35 @@ static void test_forecast__too_large__shares_by_keep(void **state)
     assert_near(make().later.fetched, task.bytes, 1e-6);
 }
 
+/* keep=once: what the announced epochs need stays until the last of them, then nothing does.
+ * tests/mount/cli/case-plan-command.py compares the same with mounts. */
+static void test_forecast__once__announced_epochs_keep(void **state)
+{
+    struct forecast f;
+
+    (void)state;
+    task.keep = FORECAST_ONCE;
+    task.is_shuffled = true;
+    task.announced = 1;
+    task.epochs = 3;
+    f = make();
+    assert_near(f.first.fetched, task.bytes, 1e-6);
+    assert_near(f.later.fetched, task.bytes, 1e-6);
+    assert_near(f.total, 3 * f.first.seconds, 1e-6);
+    task.announced = 3;
+    f = make();
+    assert_near(f.first.fetched, task.bytes, 1e-6);
+    assert_near(f.later.fetched, 0, 0);
+    assert_near(f.total, f.first.seconds + 2 * 93.8, 1e-6);
+    task.announced = 1000; /* the job reads less */
+    assert_near(make().total, f.total, 1e-9);
+    task.epochs = 1000 * 1000;
+    task.announced = 999 * 1000; /* the last thousand are fetched again, each */
+    f = make();
+    assert_near(f.later.fetched, task.bytes, 1e-6);
+    assert_near(f.total, 998999 * 93.8 + 1001 * f.first.seconds, 1e-9);
+}
+
 /* A rank's share of a shuffle has other samples in each epoch, so that all data comes in the
  * end. */
 static void test_forecast__rank_of_shuffle__all_in_the_end(void **state)
@@ -232,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup(test_forecast__large_samples_shuffled__as_in_order, setup),
         cmocka_unit_test_setup(test_forecast__half_is_staged__half_the_time, setup),
         cmocka_unit_test_setup(test_forecast__too_large__shares_by_keep, setup),
+        cmocka_unit_test_setup(test_forecast__once__announced_epochs_keep, setup),
         cmocka_unit_test_setup(test_forecast__rank_of_shuffle__all_in_the_end, setup),
         cmocka_unit_test_setup(test_forecast__not_known__nan, setup),
         cmocka_unit_test_setup(test_forecast__only_what_is_read__nothing_hides, setup),
