@@ -15,8 +15,8 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "format/core/dtype.h"
-#include "format/core/key_name.h"
 #include "format/core/selection.h"
+#include "format/index/key_name.h"
 
 struct dataset;
 struct extent;

@@ -5,7 +5,7 @@
 #ifndef EPOCHFS_FORMAT_LIBSVM_FILE_H
 #define EPOCHFS_FORMAT_LIBSVM_FILE_H
 
-#include "format/core/prepared.h"
+#include "format/index/prepared.h"
 #include "format/libsvm/pass.h"
 #include "format/libsvm/side.h"
 

@@ -2,7 +2,7 @@
 #ifndef EPOCHFS_FORMAT_LIBSVM_PLACES_H
 #define EPOCHFS_FORMAT_LIBSVM_PLACES_H
 
-#include "format/core/index.h"
+#include "format/index/index.h"
 
 #define PLACES_COLUMNS 4
 

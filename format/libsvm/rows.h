@@ -4,8 +4,8 @@
 
 #include "base/memo.h"
 #include "base/pool.h"
-#include "format/core/shards.h"
 #include "format/libsvm/file.h"
+#include "format/records/shards.h"
 
 struct libsvm_rows {
     struct shards shards; /* struct libsvm_file */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "format/core/record_set.h"
 #include "format/encode/encode.h"
+#include "format/records/record_set.h"
 
 #define MAGIC       "TESTREC"
 #define MAGIC_BYTES 8

@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
-#include "format/core/record_items.h"
 #include "format/kaldi/set/set.h"
+#include "format/records/record_items.h"
 
 #define RUN_BYTES (4u << 20)  /* of an archive, read at once */
 #define PAGE      (64u << 10) /* at least the page size of every system */

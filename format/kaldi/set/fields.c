@@ -1,13 +1,13 @@
 /* The fields of Kaldi tables: the contents of a cell (its arrays, text, audio, the object as
- * stored), which format/core/records.h shows; and archives with their scp files. */
+ * stored), which format/records/records.h shows; and archives with their scp files. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "format/core/record_items.h"
-#include "format/core/records.h"
 #include "format/kaldi/set/set.h"
+#include "format/records/record_items.h"
+#include "format/records/records.h"
 
 #define FIELDS_OF_COLUMN (4 * KALDI_ARRAYS_MAX + 6) /* at most */
 

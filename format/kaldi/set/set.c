@@ -12,9 +12,9 @@
 #include "format/core/encoder.h"
 #include "format/core/extents.h"
 #include "format/core/format.h"
-#include "format/core/keys.h"
-#include "format/core/records.h"
 #include "format/encode/encode.h"
+#include "format/records/keys.h"
+#include "format/records/records.h"
 
 /* Add the notes of the tables and the join, as lines. */
 static void add_notes(const struct kaldi_set *set, struct text *t)

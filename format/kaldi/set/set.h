@@ -5,9 +5,9 @@
 #define EPOCHFS_FORMAT_KALDI_SET_SET_H
 
 #include "base/memo.h"
-#include "format/core/shards.h"
 #include "format/kaldi/set/join.h"
 #include "format/kaldi/table/table.h"
+#include "format/records/shards.h"
 
 struct record_content;
 

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "format/core/format.h"
-#include "format/core/prepared.h"
+#include "format/index/prepared.h"
 #include "format/kaldi/object/object.h"
 
 enum kaldi_table_kind { KALDI_ARCHIVE, KALDI_SCRIPT };

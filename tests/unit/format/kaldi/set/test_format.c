@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/core/index_bytes.h"
+#include "format/index/index_bytes.h"
 #include "format/kaldi/set/segments.h"
 #include "format/registry.h"
 #include "support/kaldi_model.h"

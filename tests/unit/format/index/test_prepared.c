@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "format/core/prepared.h"
+#include "format/index/prepared.h"
 #include "support/libsvm_make.h"
 #include "support/unit.h"
 

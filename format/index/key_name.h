@@ -3,8 +3,8 @@
  * '/', NUL, '%' and a '.' at the start are escaped as '%' and two upper-case hexadecimal digits. A
  * name that would exceed KEY_NAME_MAX is cut and ends in "%~" and the 16 digits of the key's
  * hash. */
-#ifndef EPOCHFS_FORMAT_CORE_KEY_NAME_H
-#define EPOCHFS_FORMAT_CORE_KEY_NAME_H
+#ifndef EPOCHFS_FORMAT_INDEX_KEY_NAME_H
+#define EPOCHFS_FORMAT_INDEX_KEY_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

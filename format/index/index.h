@@ -15,8 +15,8 @@
  * correct checksum lead to wrong numbers (but those of a rising column never fall), to wrong keys
  * (of length 0 at worst), and to rows that are not found, never to worse. Keys forged to share one
  * hash are slow to find. */
-#ifndef EPOCHFS_FORMAT_CORE_INDEX_H
-#define EPOCHFS_FORMAT_CORE_INDEX_H
+#ifndef EPOCHFS_FORMAT_INDEX_INDEX_H
+#define EPOCHFS_FORMAT_INDEX_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

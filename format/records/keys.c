@@ -1,4 +1,4 @@
-#include "format/core/keys.h"
+#include "format/records/keys.h"
 
 #include <string.h>
 

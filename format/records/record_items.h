@@ -1,11 +1,11 @@
 /* Files that are a sequence of items, one for each sample of a selection: the walks that make any
  * range of such a file. For fields of records, and for formats with files of their own. */
-#ifndef EPOCHFS_FORMAT_CORE_RECORD_ITEMS_H
-#define EPOCHFS_FORMAT_CORE_RECORD_ITEMS_H
+#ifndef EPOCHFS_FORMAT_RECORDS_RECORD_ITEMS_H
+#define EPOCHFS_FORMAT_RECORDS_RECORD_ITEMS_H
 
 #include "format/core/prefix_sums.h"
-#include "format/core/records.h"
 #include "format/core/sample_window.h"
+#include "format/records/records.h"
 
 /* The state of one call. */
 struct record_items {

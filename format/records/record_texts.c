@@ -1,6 +1,6 @@
 /* Contents of records as bytes; and texts and keys: as lines, and as elements of the width of the
  * longest. */
-#include "format/core/record_ops.h"
+#include "format/records/record_ops.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * the fields that files need: arrays stacked, one after another with offsets, padded with lengths;
  * text as lines and as elements of one width; bytes under an extension; and the sums that find them
  * in a file. Nothing here depends on a format. */
-#ifndef EPOCHFS_FORMAT_CORE_RECORDS_H
-#define EPOCHFS_FORMAT_CORE_RECORDS_H
+#ifndef EPOCHFS_FORMAT_RECORDS_RECORDS_H
+#define EPOCHFS_FORMAT_RECORDS_RECORDS_H
 
 #include "format/core/dataset.h"
 #include "format/core/extents.h"

@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/scope.h"
-#include "format/core/index.h"
+#include "format/index/index.h"
 #include "support/random.h"
 #include "support/unit.h"
 

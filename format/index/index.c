@@ -1,4 +1,4 @@
-/* Reading indexes; format/core/index_make.c makes them. docs/cache-format.md describes the bytes.
+/* Reading indexes; format/index/index_make.c makes them. docs/cache-format.md describes the bytes.
  *
  * Rows form groups of 128. The directory has an entry for each group: where its numbers and its
  * keys begin, and for each column the group's least number and the bits that the others need above
@@ -9,14 +9,14 @@
  *
  * index_open() checks that all numbers of all groups are inside their part, and that rising columns
  * rise. Everything about keys is checked where it is used. */
-#include "format/core/index.h"
+#include "format/index/index.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/core/index_bytes.h"
+#include "format/index/index_bytes.h"
 
 static uint64_t stir(uint64_t h)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "format/core/keys.h"
-#include "format/core/shards.h"
+#include "format/records/keys.h"
+#include "format/records/shards.h"
 #include "support/random.h"
 #include "support/unit.h"
 

@@ -1,9 +1,9 @@
-#include "format/core/key_name.h"
+#include "format/index/key_name.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "format/core/index.h"
+#include "format/index/index.h"
 
 #define CUT_BYTES 18 /* "%~" and the hash */
 

@@ -1,4 +1,4 @@
-#include "format/core/record_items.h"
+#include "format/records/record_items.h"
 
 #include <string.h>
 

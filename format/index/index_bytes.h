@@ -1,7 +1,7 @@
 /* The bytes of an index (docs/cache-format.md), for the code that reads them and the code that
  * makes them. */
-#ifndef EPOCHFS_FORMAT_CORE_INDEX_BYTES_H
-#define EPOCHFS_FORMAT_CORE_INDEX_BYTES_H
+#ifndef EPOCHFS_FORMAT_INDEX_INDEX_BYTES_H
+#define EPOCHFS_FORMAT_INDEX_INDEX_BYTES_H
 
 #include <assert.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
-#include "format/core/index.h"
+#include "format/index/index.h"
 
 #define INDEX_MAGIC  "epochidx"
 #define MAGIC_BYTES  8 /* without a NUL */

@@ -9,8 +9,8 @@
  * A format embeds a `struct prepared`, fills in its first part and a table of functions, and calls
  * prepared_step() until it is ready: in prepare() of its dataset_ops or its shard_ops. One thread
  * prepares; once it is ready, it is constant, and any thread may read it. */
-#ifndef EPOCHFS_FORMAT_CORE_PREPARED_H
-#define EPOCHFS_FORMAT_CORE_PREPARED_H
+#ifndef EPOCHFS_FORMAT_INDEX_PREPARED_H
+#define EPOCHFS_FORMAT_INDEX_PREPARED_H
 
 #include <stdatomic.h>
 
@@ -18,7 +18,7 @@
 #include "base/diag.h"
 #include "base/index_store.h"
 #include "base/text.h"
-#include "format/core/index.h"
+#include "format/index/index.h"
 
 /* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), take() and step() say
  * nothing about the source: they are called again. Any other error is for good. */

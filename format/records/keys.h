@@ -1,10 +1,10 @@
 /* Keys of samples that an index has, for struct dataset_ops; and one index of the keys of several
  * files. */
-#ifndef EPOCHFS_FORMAT_CORE_KEYS_H
-#define EPOCHFS_FORMAT_CORE_KEYS_H
+#ifndef EPOCHFS_FORMAT_RECORDS_KEYS_H
+#define EPOCHFS_FORMAT_RECORDS_KEYS_H
 
 #include "format/core/dataset.h"
-#include "format/core/index.h"
+#include "format/index/index.h"
 
 /* The sample of a name; false where there is none. Row i of index is sample i of ds, whose key()
  * gives its keys. */

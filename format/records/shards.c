@@ -1,4 +1,4 @@
-#include "format/core/shards.h"
+#include "format/records/shards.h"
 
 #include <errno.h>
 #include <stdlib.h>

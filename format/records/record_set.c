@@ -1,4 +1,4 @@
-#include "format/core/record_set.h"
+#include "format/records/record_set.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/core/keys.h"
-#include "format/core/record_items.h"
+#include "format/records/keys.h"
+#include "format/records/record_items.h"
 
 #define FIELDS_OF_COLUMN 4 /* at most */
 

@@ -1,7 +1,7 @@
 /* Arrays of records: stacked if they have one shape; else one after another with offsets, or padded
  * with lengths. A record's array then has its own length along its first axis; the other axes are
  * the same in a whole selection. */
-#include "format/core/record_ops.h"
+#include "format/records/record_ops.h"
 
 #include <errno.h>
 #include <string.h>

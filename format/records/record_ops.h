@@ -1,9 +1,9 @@
 /* How the fields of records are made; records.c gives them to the fields. Only records.c,
  * record_arrays.c and record_texts.c of this folder include this. */
-#ifndef EPOCHFS_FORMAT_CORE_RECORD_OPS_H
-#define EPOCHFS_FORMAT_CORE_RECORD_OPS_H
+#ifndef EPOCHFS_FORMAT_RECORDS_RECORD_OPS_H
+#define EPOCHFS_FORMAT_RECORDS_RECORD_OPS_H
 
-#include "format/core/record_items.h"
+#include "format/records/record_items.h"
 
 /* Arrays and numbers (record_arrays.c). */
 extern const struct field_ops record_item_ops, record_ragged_ops, record_padded_ops,

@@ -2,12 +2,12 @@
  * and a field or more for each content. A format says how a file is opened and prepared, and where
  * in it a content of a record is; all else is here. See docs/internals/formats.md, "Write a format
  * in a day". */
-#ifndef EPOCHFS_FORMAT_CORE_RECORD_SET_H
-#define EPOCHFS_FORMAT_CORE_RECORD_SET_H
+#ifndef EPOCHFS_FORMAT_RECORDS_RECORD_SET_H
+#define EPOCHFS_FORMAT_RECORDS_RECORD_SET_H
 
-#include "format/core/index.h"
-#include "format/core/records.h"
-#include "format/core/shards.h"
+#include "format/index/index.h"
+#include "format/records/records.h"
+#include "format/records/shards.h"
 
 enum record_shown {
     RECORD_NUMBERS, /* a number, or an array */

@@ -1,6 +1,6 @@
 /* The fields of records, and what a dataset of records does. record_arrays.c and record_texts.c
  * make the bytes. */
-#include "format/core/records.h"
+#include "format/records/records.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/core/record_ops.h"
+#include "format/records/record_ops.h"
 
 #define CHECKED_AT_ONCE (UINT64_C(1) << 20) /* bytes */
 

@@ -1,4 +1,4 @@
-#include "format/core/prepared.h"
+#include "format/index/prepared.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,12 +2,12 @@
  * second, and so on. What is done for all of them: preparing, progress, the file of a record,
  * shares. There may be 100,000 of them, so a step of preparing begins where the last one ended, and
  * a record's file is found in O(log n). */
-#ifndef EPOCHFS_FORMAT_CORE_SHARDS_H
-#define EPOCHFS_FORMAT_CORE_SHARDS_H
+#ifndef EPOCHFS_FORMAT_RECORDS_SHARDS_H
+#define EPOCHFS_FORMAT_RECORDS_SHARDS_H
 
 #include "format/core/dataset.h"
 #include "format/core/format.h"
-#include "format/core/prepared.h"
+#include "format/index/prepared.h"
 
 #define SHARDS_ALL "all" /* the dataset of all files of a folder */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "format/core/index.h"
-#include "format/core/key_name.h"
+#include "format/index/index.h"
+#include "format/index/key_name.h"
 #include "support/random.h"
 #include "support/unit.h"
 

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/core/index_bytes.h"
+#include "format/index/index_bytes.h"
 
 struct memory {
     uint8_t *bytes; /* owned */
