@@ -2,11 +2,13 @@
 """A format of records (tests/support/record_format.c) that brings nothing but where its records
 are: everything else comes from the core. Its numbers, arrays of one size and of many, bytes and
 text are read with numpy in each encoding, as samples and as batches of each kind of plan, from a
-folder and over HTTP."""
+folder and over HTTP. What a plan needs is fetched before it is read, and nothing else if the cache
+is small: the core knows the extents of each record."""
 
 import errno
 import io
 import os
+import shutil
 import struct
 import sys
 import tarfile
@@ -19,19 +21,19 @@ import numpy as np
 
 from lib import (CACHE, MOUNTPOINT, SOURCE, contains, content, equal, mounted, path, run, text,
                  write)
-from servers import Nginx, check_once
+from servers import Nginx, check_once, sent, wait_until
 
 rng = np.random.default_rng(17)
 
 
 class Record:
-    def __init__(self, key):
+    def __init__(self, key, image=0):
         rows = int(rng.integers(0, 9))
         self.key = key
         self.label = np.array(rng.integers(-9, 9), np.int32)
         self.box = rng.normal(size=(2, 3)).astype(np.float32)
         self.points = rng.integers(-99, 99, (rows, 2)).astype(np.int16)
-        self.image = rng.bytes(int(rng.integers(0, 3000)))
+        self.image = rng.bytes(image + int(rng.integers(0, 3000)))
         self.words = b"w" * int(rng.integers(1, 40))
 
     def data(self):
@@ -127,6 +129,42 @@ def check_all(ds, records):
     check_plan(ds, seeded, order, 16, records)
 
 
+BLOCK, HEAD = 4096, 16384  # HEAD: what is read of each file to recognise it
+
+
+def blocks(start, end):
+    return set(range(start // BLOCK, (end - 1) // BLOCK + 1))
+
+
+def fetched(nginx):
+    return set().union(*(blocks(r.range[0], r.range[0] + r.sent) for r in nginx.log() if r.sent))
+
+
+def check_extents():
+    """A rank's plan needs every fourth record, and the cache holds little more: these are fetched, none
+    of the others, and the rank then waits for nothing."""
+    records = [Record(b"c%03d" % i, 20_000) for i in range(161)]
+    write("large/large.rec", file_of(records))
+    place, need = 8, set()
+    for i, r in enumerate(records):
+        end = place + len(r.data())
+        if i % 4 == 3:
+            need |= blocks(place + 14 + len(r.key), end)
+        place = end
+    options = f"cache={CACHE}.large,block=4K"
+    with Nginx(f"{SOURCE}/large") as nginx:
+        with mounted(f"{nginx.url}/large.rec", options):  # keeps the index, which needs each record
+            check_sample(path("large.rec"), records[-1])
+        shutil.rmtree(f"{CACHE}.large/staged")
+        nginx.forget()
+        with mounted(f"{nginx.url}/large.rec", options, "plan=batch=4+rank=3of4",
+                     f"cache_size={len(need) * BLOCK + 4 * HEAD}"):
+            wait_until(lambda: need <= fetched(nginx), "what the plan needs is here")
+            check_plan(path("large.rec"), "batch=4,rank=3of4", range(3, len(records), 4), 4, records)
+            equal(sorted(fetched(nginx) - need - blocks(0, HEAD)), [], "blocks that the plan does not need")
+            equal(sent(nginx.log()), len(need | blocks(0, HEAD)) * BLOCK, "bytes fetched")
+
+
 def kept():
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(CACHE)
                   for name in names if name != "EPOCHFS" and not name.endswith(".part"))
@@ -169,7 +207,9 @@ with Nginx(SOURCE) as nginx:
     with mounted(nginx.url, f"cache={CACHE}", "plan=batch=16+seed=3", "block=65536"):
         check_all(path("all"), a + b)
     check_once(nginx.log(), {"/one.rec": len(file_of(a)), "/two.rec": len(file_of(b))}, "records")
-    contains(run("stage", "-o", f"cache={CACHE}", nginx.url), "")
+    contains(run("stage", "-o", f"cache={CACHE}", nginx.url), "2 files", "all here and right")
+
+check_extents()
 
 # What cannot be read: a file is ERROR.txt, and so is what it would be part of.
 write("two.rec", file_of(b)[:-5])

@@ -1,11 +1,9 @@
-/* Several files as one dataset: preparing step by step, the file of a record, shares; and the keys
- * of all of them. */
+/* Several files as one dataset: preparing step by step, the file of a record, shares. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "format/records/keys.h"
 #include "format/records/shards.h"
 #include "support/random.h"
 #include "support/unit.h"
@@ -153,65 +151,6 @@ static void test_shards__shares__all_records_once(void **state)
     shards_release(&s);
 }
 
-/* ---- keys ---- */
-
-static const struct index *index_at(void *ctx, unsigned i)
-{
-    return &((const struct index *)ctx)[i];
-}
-
-static struct index_builder *keys_of_file(const char *const *key, struct index *ret)
-{
-    struct index_builder *b = NULL;
-
-    assert_int_equal(index_builder_new(&(struct index_shape){.has_keys = true}, &b), 0);
-    for (unsigned i = 0; key[i]; i++)
-        assert_int_equal(index_add(b, key[i], strlen(key[i]), NULL), 0);
-    assert_int_equal(index_finish(b, NULL, NULL, NULL, ret), 0);
-    return b;
-}
-
-static size_t ds_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
-{
-    return index_key(&((const struct keys *)ds->impl)->index, sample, ret);
-}
-
-/* Each name leads to its record; a key that an earlier file has gets a number. */
-static void test_keys__files_with_common_keys__found(void **state)
-{
-    static const char *const keys[3][4] = {{"a", "b", "c/d", NULL}, {NULL}, {"b", "a", "z", NULL}};
-    static const char *const want[] = {"a", "b", "c%2Fd", "b~2", "a~2", "z"};
-    const struct dataset_ops ds_ops = {.key = ds_key};
-    struct dataset ds = {.ops = &ds_ops};
-    struct index_builder *builder[3];
-    struct index index[3];
-    struct keys k = {0};
-    char name[KEY_NAME_SIZE];
-    uint64_t sample;
-    int r;
-
-    (void)state;
-    ds.impl = &k;
-    for (unsigned i = 0; i < 3; i++)
-        builder[i] = keys_of_file(keys[i], &index[i]);
-    do
-        r = keys_step(&k, 3, index_at, index);
-    while (r == 0);
-    assert_int_equal(r, 1);
-    assert_int_equal(k.index.rows, ARRAY_LEN(want));
-    for (uint64_t i = 0; i < ARRAY_LEN(want); i++) {
-        assert_int_equal(dataset_name(&ds, i, false, name), strlen(want[i]));
-        assert_string_equal(name, want[i]);
-        assert_true(keys_find(&ds, &k.index, name, strlen(name), &sample));
-        assert_int_equal(sample, i);
-    }
-    assert_false(keys_find(&ds, &k.index, "c", 1, &sample));
-    assert_false(keys_find(&ds, &k.index, "c/d", 3, &sample));
-    keys_release(&k);
-    for (unsigned i = 0; i < 3; i++)
-        index_builder_free(builder[i]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,7 +158,6 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_shards__file_fails__goes_on_there, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shards__shares__all_records_once, setup, teardown),
-        cmocka_unit_test(test_keys__files_with_common_keys__found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,275 @@
+/* Fields of records, and what a dataset of records does by itself: extents, places, checking. The
+ * arrays and texts of these fields are in tests/mount/encodings/case-records.py and the cases of
+ * Kaldi. */
+#include "format/records/records.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "support/memory_blob.h"
+#include "support/unit.h"
+
+#define RECORDS 5
+#define MiB     (UINT64_C(1) << 20)
+
+enum { ARRAY, BOX, IMAGE, WORDS, N_COLUMNS };
+
+static struct world {
+    struct blob *blob;
+    uint64_t length[N_COLUMNS][RECORDS]; /* of the first axis */
+    int fails[N_COLUMNS][RECORDS];       /* -errno of read(), with one text for all contents */
+    int no_dims[N_COLUMNS][RECORDS];     /* -errno of dims(), with a text of its own */
+    uint64_t read[N_COLUMNS][RECORDS];   /* bytes that were read, from 0 on */
+} world;
+
+static int dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    (void)ds;
+    memcpy(ret_dim, c->dim, sizeof(c->dim));
+    if (c->dim[0] == DIM_VARIES)
+        ret_dim[0] = world.length[c->column][record];
+    return world.no_dims[c->column][record]
+               ? diag_set(d, world.no_dims[c->column][record], "column %u of record %llu",
+                          c->column, (unsigned long long)record)
+               : 0;
+}
+
+static int read_content(struct read_context *rc, const struct dataset *ds,
+                        const struct record_content *c, uint64_t record, uint64_t off, size_t len,
+                        uint8_t *dst, struct diag *d)
+{
+    (void)rc;
+    (void)ds;
+    assert_int_equal(off, world.read[c->column][record]);
+    assert_true(len > 0 && len <= MiB);
+    memset(dst, 1, len); /* the buffer has room */
+    world.read[c->column][record] += len;
+    return world.fails[c->column][record] ? diag_set(d, world.fails[c->column][record],
+                                                     "record %llu", (unsigned long long)record)
+                                          : 0;
+}
+
+/* A record is 1,000 bytes, a content of it 100. */
+static bool extent(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                   struct extent *ret)
+{
+    (void)ds;
+    *ret = (struct extent){world.blob, 1000 * record + 100 * c->column, 10};
+    return c->dim[0] != DIM_VARIES || world.length[c->column][record] > 0;
+}
+
+static void where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                  char ret[static RECORD_WHERE])
+{
+    (void)ds;
+    (void)c;
+    snprintf(ret, RECORD_WHERE, "record %llu", (unsigned long long)record);
+}
+
+static const struct record_ops content_ops = {dims, read_content, extent, where};
+static const struct dataset_ops ds_ops = {.extents = records_extents, .locate = records_locate};
+
+/* The contents: int16[n][2], float32[2][3], bytes, text. */
+static struct record_content contents[N_COLUMNS];
+
+static struct dataset *open_dataset(void)
+{
+    struct dataset *ds = NULL;
+
+    world = (struct world){.blob = memory_blob_new("file", "", 0, 10000, NULL)};
+    for (unsigned i = 0; i < N_COLUMNS; i++) {
+        contents[i] = (struct record_content){.ops = &content_ops,
+                                              .column = i,
+                                              .is_parsed = true,
+                                              .dtype = DTYPE_U1,
+                                              .ndim = 1,
+                                              .dim = {DIM_VARIES}};
+        for (uint64_t k = 0; k < RECORDS; k++)
+            world.length[i][k] = k + 1;
+    }
+    contents[ARRAY].dtype = DTYPE_I2;
+    contents[BOX].dtype = DTYPE_F4;
+    contents[ARRAY].ndim = contents[BOX].ndim = 2;
+    contents[ARRAY].dim[1] = contents[BOX].dim[0] = 2;
+    contents[BOX].dim[1] = 3;
+    assert_int_equal(dataset_new(NULL, &ds_ops, malloc(1), 20, 1, &ds), 0);
+    ds->blob[ds->n_blobs++] = world.blob;
+    records_add_arrays(ds, &contents[ARRAY], "points", IN_TAR);
+    records_add_item(ds, &contents[BOX], "box", IN_ARRAYS);
+    records_add_byte_arrays(ds, &contents[IMAGE], "image");
+    records_add_bytes(ds, &contents[IMAGE], "image", "raw", "jpg", IN_FILE_SAMPLES);
+    records_add_strings(ds, &contents[WORDS], "words");
+    records_add_lines(ds, &contents[WORDS], "words");
+    records_add_keys(ds);
+    assert_int_equal(records_finish(ds, RECORDS, 7), 0);
+    return ds;
+}
+
+static void test_records__contents_of_each_kind__their_fields(void **state)
+{
+    static const struct {
+        const char *name;
+        enum field_form form;
+        enum dtype dtype;
+        unsigned ndim;
+        uint64_t item_bytes;
+        const char *ext;
+    } want[] = {
+        {"points", FORM_RAGGED, DTYPE_I2, 2, 2, ""},
+        {"points", FORM_PADDED, DTYPE_I2, 0, 2, ""},
+        {"points_len", FORM_LENGTHS, DTYPE_I8, 0, 8, ""},
+        {"points_offsets", FORM_OFFSETS, DTYPE_I8, 0, 8, ""},
+        {"box", FORM_ITEM, DTYPE_F4, 2, 24, ""},
+        {"image", FORM_RAGGED, DTYPE_U1, 1, 1, ""},
+        {"image_offsets", FORM_OFFSETS, DTYPE_I8, 0, 8, ""},
+        {"image", FORM_BYTES, DTYPE_U1, 0, 1, "jpg"},
+        {"words", FORM_TEXT, DTYPE_TEXT, 0, 0, ""},
+        {"words", FORM_BYTES, DTYPE_U1, 0, 1, "txt"},
+        {"key", FORM_BYTES, DTYPE_U1, 0, 1, "txt"},
+    };
+    AUTO_DATASET struct dataset *ds = open_dataset();
+
+    (void)state;
+    assert_int_equal(ds->samples, RECORDS);
+    assert_int_equal(ds->n_fields, ARRAY_LEN(want) + 2);
+    for (unsigned i = 0; i < ARRAY_LEN(want); i++) {
+        const struct field *f = &ds->field[i];
+
+        assert_string_equal(f->name, want[i].name);
+        assert_int_equal(f->form, want[i].form);
+        assert_int_equal(f->dtype, want[i].dtype);
+        assert_int_equal(f->ndim, want[i].ndim);
+        assert_int_equal(f->item_bytes, want[i].item_bytes);
+        assert_string_equal(f->ext, want[i].ext);
+        assert_false(f->mixed);
+    }
+    assert_int_equal(dataset_field(ds, "box")->dim[1], 3);
+    assert_true(dataset_field(ds, "points")->dim[0] == DIM_VARIES);
+    assert_string_equal(ds->field[ds->n_fields - 1].name, "key");
+    assert_int_equal(ds->field[ds->n_fields - 1].width, 7); /* of the longest key */
+}
+
+/* Where a later axis differs, too, some batches cannot be one array. */
+static void test_records__later_axis_varies__mixed(void **state)
+{
+    AUTO_DATASET struct dataset *ds = NULL;
+
+    (void)state;
+    contents[ARRAY].ops = &content_ops;
+    contents[ARRAY].ndim = 2;
+    contents[ARRAY].dim[0] = contents[ARRAY].dim[1] = DIM_VARIES;
+    assert_int_equal(dataset_new(NULL, &ds_ops, malloc(1), 4, 1, &ds), 0);
+    records_add_arrays(ds, &contents[ARRAY], "points", 0);
+    assert_int_equal(records_finish(ds, RECORDS, 0), 0);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        assert_true(ds->field[i].mixed);
+}
+
+/* Each content once, though several fields show it; lengths are known without reading. */
+static void test_records_extents__all_and_one_field__its_bytes(void **state)
+{
+    AUTO_DATASET struct dataset *ds = open_dataset();
+    struct extent found[EXTENTS_MOST];
+    AUTO_TEXT struct text t = {0};
+
+    (void)state;
+    assert_int_equal(records_extents(ds, 3, NULL, found), N_COLUMNS);
+    for (unsigned i = 0; i < N_COLUMNS; i++) {
+        assert_ptr_equal(found[i].blob, world.blob);
+        assert_int_equal(found[i].off, 3000 + 100 * i);
+    }
+    world.length[IMAGE][3] = 0;
+    assert_int_equal(records_extents(ds, 3, NULL, found), N_COLUMNS - 1);
+    assert_int_equal(records_extents(ds, 3, dataset_field(ds, "image"), found), 0);
+    assert_int_equal(records_extents(ds, 3, dataset_field(ds, "points_len"), found), 0);
+    assert_int_equal(records_extents(ds, 3, dataset_field(ds, "points_offsets"), found), 0);
+    assert_int_equal(records_extents(ds, 3, dataset_field(ds, "key"), found), 0);
+    assert_int_equal(records_extents(ds, 2, dataset_field(ds, "words"), found), 1);
+    assert_int_equal(found[0].off, 2300);
+    records_locate(ds, 3, NULL, &t);
+    assert_string_equal(t.data, "file:3000+10,file:3100+10,file:3300+10");
+}
+
+struct reports {
+    unsigned n;
+    char text[8][64];
+};
+
+static void note(void *ctx, const char *text)
+{
+    struct reports *reports = ctx;
+
+    assert_true(reports->n < ARRAY_LEN(reports->text));
+    snprintf(reports->text[reports->n++], sizeof(reports->text[0]), "%s", text);
+}
+
+/* Every byte of what is parsed is read once, a piece at a time. */
+static void test_records_check__large_content__read_whole(void **state)
+{
+    AUTO_DATASET struct dataset *ds = open_dataset();
+    struct reports reports = {0};
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    world.length[IMAGE][1] = 3 * MiB + 5;
+    contents[WORDS].is_parsed = false;
+    assert_int_equal(records_check(ds, note, &reports, &d), 0);
+    assert_int_equal(reports.n, 0);
+    for (uint64_t k = 0; k < RECORDS; k++) {
+        assert_int_equal(world.read[ARRAY][k], 4 * (k + 1));
+        assert_int_equal(world.read[BOX][k], 24);
+        assert_int_equal(world.read[IMAGE][k], world.length[IMAGE][k]);
+        assert_int_equal(world.read[WORDS][k], 0);
+    }
+}
+
+static void test_records_check__faults__each_once_for_a_record(void **state)
+{
+    AUTO_DATASET struct dataset *ds = open_dataset();
+    struct reports reports = {0};
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    world.fails[ARRAY][1] = world.fails[BOX][1] = -EBADMSG; /* one text */
+    world.fails[ARRAY][2] = -EBADMSG;
+    world.no_dims[WORDS][2] = -EBADMSG; /* another text */
+    world.fails[IMAGE][4] = -EIO;
+    assert_int_equal(records_check(ds, note, &reports, &d), 0);
+    assert_int_equal(reports.n, 4);
+    assert_string_equal(reports.text[0], "record 1");
+    assert_string_equal(reports.text[1], "record 2");
+    assert_string_equal(reports.text[2], "column 3 of record 2");
+    assert_string_equal(reports.text[3], "record 4");
+}
+
+/* A remote that is gone says nothing of the records behind it. */
+static void test_records_check__remote_gone__ends_and_reports_none(void **state)
+{
+    AUTO_DATASET struct dataset *ds = open_dataset();
+    struct reports reports = {0};
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    world.fails[BOX][2] = -EREMOTEIO;
+    world.fails[ARRAY][3] = -EBADMSG;
+    assert_int_equal(records_check(ds, note, &reports, &d), -EREMOTEIO);
+    assert_diag_has(&d, "record 2");
+    assert_int_equal(reports.n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_records__contents_of_each_kind__their_fields),
+        cmocka_unit_test(test_records__later_axis_varies__mixed),
+        cmocka_unit_test(test_records_extents__all_and_one_field__its_bytes),
+        cmocka_unit_test(test_records_check__large_content__read_whole),
+        cmocka_unit_test(test_records_check__faults__each_once_for_a_record),
+        cmocka_unit_test(test_records_check__remote_gone__ends_and_reports_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
