@@ -55,7 +55,7 @@ static void walk_know(struct walk *w)
         return;
     w->known_from = w->place;
     w->known = (size_t)min_u64(min_u64(items, SAMPLES_AT_ONCE), w->sel->count - w->place);
-    w->sel->samples(w->sel, w->known_from, w->known, w->sample);
+    selection_samples(w->sel, w->known_from, w->known, w->sample);
 }
 
 /* The next run, at most one piece of the source; false at the end. */
@@ -240,7 +240,7 @@ static int read_exchanged(struct read_context *rc, const struct field *f, conver
         if (place != old) {
             uint64_t sample;
 
-            sel->samples(sel, place, 1, &sample);
+            selection_samples(sel, place, 1, &sample);
             r = read_source(rc, f, item, f->stored_bytes, f->offset + sample * f->stored_bytes, d);
             if (!missing_go_on(rc, r, &all))
                 break;

@@ -24,7 +24,7 @@ struct part {
     /* What read() needs; the code that adds the part says which members it uses. */
     const struct field *field;
     uint8_t *bytes;
-    uint64_t number[3];
+    uint64_t number[4];
 };
 
 /* A checksum over a range of a file, as far as it has been computed. */

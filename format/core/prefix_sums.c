@@ -45,7 +45,7 @@ static int walk(const struct sums *s, uint64_t from, uint64_t to, struct sums_pa
 
         if (place % LOOK_EVERY < BLOCK && place != from && read_cancelled(s->sel->rc))
             return -EINTR;
-        s->sel->samples(s->sel, place, n, samples);
+        selection_samples(s->sel, place, n, samples);
         for (size_t i = 0; i < n; i++, place++) {
             struct sums_pair own = {0}, before = *sum;
             int r = count(s, samples[i], sum, &own);

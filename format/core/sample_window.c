@@ -19,7 +19,7 @@ static void fill(struct sample_window *w, uint64_t place)
 
     w->n = (size_t)min_u64(n, w->sel->count - first);
     w->first = first;
-    w->sel->samples(w->sel, first, w->n, w->sample);
+    selection_samples(w->sel, first, w->n, w->sample);
 }
 
 uint64_t sample_window_at(struct sample_window *w, uint64_t place)

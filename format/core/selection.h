@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/diag.h"
 
@@ -26,24 +27,33 @@ struct selection {
     /* Says when a long walk over the samples must end. NULL: never. */
     struct read_context *rc;
 
+    const uint64_t *list; /* [count] the samples; NULL: ask samples() */
+
     /* Write the sample numbers at places first .. first + n - 1, below count. Any thread after the
-     * first call, which may store state. */
+     * first call, which may set list. NULL: the samples are in order, or in the list. Call
+     * selection_samples(). */
     void (*samples)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
 };
+
+/* The sample numbers at places first .. first + n - 1, below count. */
+static inline void selection_samples(const struct selection *sel, uint64_t first, size_t n,
+                                     uint64_t *ret)
+{
+    if (!n)
+        return;
+    if (sel->list)
+        memcpy(ret, sel->list + first, n * sizeof(*ret));
+    else if (!sel->in_order)
+        sel->samples(sel, first, n, ret);
+    else
+        for (size_t i = 0; i < n; i++)
+            ret[i] = sel->first + first + i;
+}
 
 /* The selection of one sample. */
 struct one_sample {
     struct selection sel;
-    uint64_t sample;
 };
-
-static inline void one_sample_samples(const struct selection *sel, uint64_t first, size_t n,
-                                      uint64_t *ret)
-{
-    (void)first;
-    for (size_t i = 0; i < n; i++)
-        ret[i] = ((const struct one_sample *)sel)->sample;
-}
 
 static inline void one_sample_init(struct one_sample *ret, uint64_t sample)
 {
@@ -53,9 +63,7 @@ static inline void one_sample_init(struct one_sample *ret, uint64_t sample)
         .in_order = true,
         .first = sample,
         .id = {0, sample, 1},
-        .samples = one_sample_samples,
     };
-    ret->sample = sample;
 }
 
 #endif

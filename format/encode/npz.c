@@ -23,8 +23,9 @@
 #define ZIP_DATE      0x21 /* 1980-01-01 */
 #define ZIP_MAX32     UINT32_C(0xffffffff)
 
-/* number[] of a part that is a member's local header. */
-enum { HEADER_OFFSET, CONTENT_BYTES, SLOT };
+/* number[] of a part that is a member's local header. NEXT_CRC: the CRC of the content + 1; 0: it
+ * is not known yet. */
+enum { HEADER_OFFSET, CONTENT_BYTES, SLOT, NEXT_CRC };
 
 static bool member_is_large(uint64_t bytes)
 {
@@ -80,31 +81,39 @@ static struct layout_range content_of(const struct part *header)
 static int local_read(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d);
 
-/* The CRC of a member. A reader that needs one soon needs all, for the directory. So all are
- * computed together, if the host can remember them. */
-static int member_crc(struct read_context *rc, struct layout *l, const struct part *header,
-                      uint32_t *ret, struct diag *d)
+/* Compute the CRC of a member. A reader that needs one soon needs all, for the directory. So all
+ * are computed together, if the host can remember them. */
+static int know_crc(struct read_context *rc, struct layout *l, const struct part *header,
+                    struct diag *d)
 {
     bool together = l->host && l->host->remember;
     AUTO_FREE struct layout_range *range = malloc(l->n_parts * sizeof(*range));
+    AUTO_FREE struct part **part = malloc(l->n_parts * sizeof(struct part *));
     AUTO_FREE uint32_t *crc = malloc(l->n_parts * sizeof(*crc));
-    unsigned n = 0, wanted = 0;
+    unsigned n = 0;
     int r;
 
-    if (!range || !crc)
+    if (!range || !part || !crc)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n_parts; i++) {
-        const struct part *part = &l->part[i];
-
-        if (part->read != local_read || !(together || part == header))
+        if (l->part[i].read != local_read || !(together || &l->part[i] == header))
             continue;
-        if (part == header)
-            wanted = n;
-        range[n++] = content_of(part);
+        part[n] = &l->part[i];
+        range[n++] = content_of(&l->part[i]);
     }
     r = layout_crc32s(rc, l, range, n, crc, d);
+    for (unsigned i = 0; i < n && r == 0; i++)
+        part[i]->number[NEXT_CRC] = (uint64_t)crc[i] + 1;
+    return r;
+}
+
+static int member_crc(struct read_context *rc, struct layout *l, const struct part *header,
+                      uint32_t *ret, struct diag *d)
+{
+    int r = header->number[NEXT_CRC] ? 0 : know_crc(rc, l, header, d);
+
     if (r == 0)
-        *ret = crc[wanted];
+        *ret = (uint32_t)(header->number[NEXT_CRC] - 1);
     return r;
 }
 

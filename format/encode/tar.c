@@ -155,7 +155,7 @@ static struct placed place_sample(struct tar_walk *walk, uint64_t place, uint64_
     uint64_t before = walk->last;
 
     if (place && place != walk->next && !sel->in_order)
-        sel->samples(sel, place - 1, 1, &before);
+        selection_samples(sel, place - 1, 1, &before);
     walk->next = place + 1;
     walk->last = sample;
     return (struct placed){sample, place, place && !sel->in_order && before == sample};

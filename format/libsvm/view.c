@@ -44,7 +44,7 @@ static uint64_t rows_of_block(const struct libsvm_view *v, uint64_t block,
 {
     uint64_t first = block * LIBSVM_BLOCK, n = min_u64(LIBSVM_BLOCK, v->sel->count - first);
 
-    v->sel->samples(v->sel, first, (size_t)n, samples);
+    selection_samples(v->sel, first, (size_t)n, samples);
     return n;
 }
 
@@ -415,8 +415,8 @@ static void decode_together(struct read_context *rc, struct libsvm_view *v, uint
         n++;
     if (n < 2)
         return;
-    v->sel->samples(v->sel, block * LIBSVM_BLOCK, 1,
-                    &sample); /* the first call must not run in the pool's threads */
+    selection_samples(v->sel, block * LIBSVM_BLOCK, 1,
+                      &sample); /* the first call must not run in the pool's threads */
     pool_run(v->rows->pool, n, decode_ahead, &ahead);
     v->tried = block;
     v->missing = ahead.missing;

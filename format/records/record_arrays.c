@@ -108,7 +108,7 @@ static uint64_t only_sample(const struct selection *sel)
 {
     uint64_t sample;
 
-    sel->samples(sel, 0, 1, &sample);
+    selection_samples(sel, 0, 1, &sample);
     return sample;
 }
 

@@ -36,45 +36,32 @@ static int make_list(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-/* The list of a shuffled batch; NULL: it is too long, or there is no memory. */
-static const uint64_t *samples_list(struct file_samples *v)
+/* Make the list of a shuffled batch, unless it is too long or there is no memory. */
+static void list_samples(struct file_samples *v)
 {
     const uint64_t *id = v->sel.id;
     const struct memo_key key = {{id[0], id[1], id[2]}};
 
-    if (!v->list && !v->has_no_list && v->node.plan->plan.seeded && v->sel.count <= LIST_SAMPLES)
-        v->has_no_list = memo_get(v->lists, &key, &(struct memo_maker){.make = make_list, .ctx = v},
-                                  &v->list) < 0;
-    return v->list ? memo_bytes(v->list) : NULL;
+    if (v->has_no_list || !v->node.plan->plan.seeded || v->sel.count > LIST_SAMPLES)
+        return;
+    v->has_no_list =
+        memo_get(v->lists, &key, &(struct memo_maker){.make = make_list, .ctx = v}, &v->list) < 0;
+    if (v->list)
+        v->sel.list = memo_bytes(v->list);
 }
 
 static void batch_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
 {
     /* A selection belongs to one thread, and its maker may change it. */
     struct file_samples *v = (struct file_samples *)(uintptr_t)sel;
-    const struct plan_entry *entry = v->node.plan;
-    const uint64_t *list = n ? samples_list(v) : NULL;
 
-    if (list) {
-        memcpy(ret, list + first, n * sizeof(*ret));
+    list_samples(v);
+    if (v->sel.list) {
+        memcpy(ret, v->sel.list + first, n * sizeof(*ret));
         return;
     }
     make_order(v);
-    schedule_samples(&entry->schedule, &v->order, v->node.number, first, n, ret);
-}
-
-static void one_node_sample(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
-{
-    (void)first;
-    for (size_t i = 0; i < n; i++)
-        ret[i] = ((const struct file_samples *)sel)->node.number;
-}
-
-static void first_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
-{
-    (void)sel;
-    for (size_t i = 0; i < n; i++)
-        ret[i] = first + i;
+    schedule_samples(&v->node.plan->schedule, &v->order, v->node.number, first, n, ret);
 }
 
 /* How many of the first samples make a sheet that fits a screen. */
@@ -137,14 +124,9 @@ int file_samples_init(struct file_samples *v, struct memo *lists, const char *mo
             .in_order = true,
             .first = node->number,
             .id = {0, node->number, 1},
-            .samples = one_node_sample,
         };
     else if (node->kind == NODE_PREVIEW)
-        v->sel = (struct selection){
-            .count = preview_count(node->item->ds),
-            .in_order = true,
-            .samples = first_samples,
-        };
+        v->sel = (struct selection){.count = preview_count(node->item->ds), .in_order = true};
     else
         batch_selection(&v->sel, node);
     return node->file && node->file->field && node->file->field->names_file

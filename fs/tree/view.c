@@ -69,7 +69,7 @@ uint64_t view_samples(struct open_files *files, const struct node *node, uint64_
     if (open_files_samples(files, node, &v) < 0 || first >= v.sel.count)
         return 0;
     n = min_u64(n, v.sel.count - first);
-    v.sel.samples(&v.sel, first, (size_t)n, ret);
+    selection_samples(&v.sel, first, (size_t)n, ret);
     return n;
 }
 
@@ -187,7 +187,7 @@ static void add_indexes(const struct file_samples *v, struct text *t)
     for (uint64_t i = 0; i < v->sel.count; i++) {
         uint64_t sample;
 
-        v->sel.samples(&v->sel, i, 1, &sample);
+        selection_samples(&v->sel, i, 1, &sample);
         text_add(t, "%s%llu", i ? "," : "", (unsigned long long)sample);
     }
 }

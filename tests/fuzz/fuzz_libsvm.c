@@ -297,7 +297,7 @@ static void check_selection(const struct dataset *ds, const struct model *m,
     for (uint64_t i = 0; i < sel->count; i++) {
         uint64_t sample;
 
-        sel->samples(sel, i, 1, &sample);
+        selection_samples(sel, i, 1, &sample);
         lines[i] = &m->line[sample];
         e.good = e.good && lines[i]->good;
     }

@@ -475,7 +475,7 @@ void kaldi_model_render(const struct kaldi_model *m, const struct selection *sel
     ret->n = 0;
     k.sample = calloc(k.n + 1, sizeof(*k.sample));
     if (k.n)
-        sel->samples(sel, 0, (size_t)k.n, k.sample);
+        selection_samples(sel, 0, (size_t)k.n, k.sample);
     for (unsigned c = 0; c < m->n_columns; c++) {
         for (unsigned i = 0; i < arrays_of(&m->column[c]); i++)
             make_array(&k, &m->column[c], i);

@@ -136,16 +136,9 @@ void mixed_init(struct list_selection *ret, const uint64_t *sample, uint64_t n)
     next_id(&ret->sel);
 }
 
-static void samples_in_order(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
-{
-    for (size_t i = 0; i < n; i++)
-        ret[i] = sel->first + first + i;
-}
-
 void in_order_init(struct selection *ret, uint64_t first, uint64_t n)
 {
-    *ret = (struct selection){
-        .count = n, .in_order = true, .first = first, .samples = samples_in_order};
+    *ret = (struct selection){.count = n, .in_order = true, .first = first};
     next_id(ret);
 }
 

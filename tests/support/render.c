@@ -102,7 +102,7 @@ static uint64_t sample_at(const struct selection *sel, uint64_t place)
 {
     uint64_t sample = 0;
 
-    sel->samples(sel, place, 1, &sample);
+    selection_samples(sel, place, 1, &sample);
     return sample;
 }
 

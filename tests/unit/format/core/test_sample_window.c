@@ -106,6 +106,23 @@ static void test_sample_window__any_walk__right(void **state)
     }
 }
 
+/* A selection that knows its samples asks nobody. */
+static void test_selection__in_order_or_listed__not_asked(void **state)
+{
+    static const uint64_t list[] = {9, 2, 2, 5};
+    const struct selection in_order = {.count = 100, .in_order = true, .first = 40};
+    const struct selection listed = {.count = 4, .list = list};
+    uint64_t found[3];
+
+    (void)state;
+    selection_samples(&in_order, 7, 3, found);
+    for (uint64_t i = 0; i < 3; i++)
+        assert_int_equal(found[i], 47 + i);
+    selection_samples(&listed, 1, 3, found);
+    assert_memory_equal(found, &list[1], sizeof(found));
+    selection_samples(&(struct selection){0}, 0, 0, found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +130,7 @@ int main(void)
         cmocka_unit_test(test_sample_window__walk_that_looks_ahead__asked_for_together),
         cmocka_unit_test(test_sample_window__jumps__each_asked_for_alone),
         cmocka_unit_test(test_sample_window__any_walk__right),
+        cmocka_unit_test(test_selection__in_order_or_listed__not_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

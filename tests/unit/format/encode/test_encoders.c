@@ -134,7 +134,7 @@ static void check_tar(const struct dataset *ds, const struct selection *sel,
         uint64_t sample;
         char again[32] = "";
 
-        sel->samples(sel, i, 1, &sample);
+        selection_samples(sel, i, 1, &sample);
         if (sample == last)
             snprintf(again, sizeof(again), "~%llu", (unsigned long long)i);
         last = sample;

@@ -376,11 +376,58 @@ static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
     found_release(&found);
 }
 
+static unsigned asked;
+
+static bool count_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
+{
+    asked++;
+    return made_up_recall(host, slot, ret);
+}
+
+static void forget_sum(const struct layout_host *host, unsigned slot, const struct layout_sum *sum)
+{
+    (void)host;
+    (void)slot;
+    (void)sum;
+}
+
+/* A layout that is kept asks its host once for each member. */
+static void test_npz__read_again__crcs_are_known(void **state)
+{
+    static const struct layout_host host = {.recall = count_recall, .remember = forget_sum};
+    struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){6, 3, 5}, NULL),
+                           idx_blob("x-labels", 0x08, 1, (uint32_t[]){6}, NULL)};
+    const uint64_t samples[] = {5, 0, 3};
+    struct list_selection list;
+    AUTO_LAYOUT struct layout l = {0};
+    const struct file_kind *kind;
+    struct found found;
+    uint8_t bytes[4096], again[4096];
+
+    (void)state;
+    assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &found), 0);
+    kind = find_file_kind(found.item[0].ds, SCOPE_BATCHES, "npz", ".npz");
+    list_selection_init(&list, samples, ARRAY_LEN(samples));
+    layout_init(&l, found.item[0].ds, &list.sel, &host);
+    assert_int_equal(kind->encoder->layout(&l, kind), 0);
+    assert_true(l.size <= sizeof(bytes));
+    asked = 0;
+    assert_int_equal(layout_read(READ_WAITS, &l, 0, 10, bytes, NULL), 0);
+    assert_int_equal(asked, (l.n_parts - 1) / 3); /* a member has three parts */
+    asked = 0;
+    assert_int_equal(layout_read(READ_WAITS, &l, 0, (size_t)l.size, bytes, NULL), 0);
+    assert_int_equal(layout_read(READ_WAITS, &l, 0, (size_t)l.size, again, NULL), 0);
+    assert_int_equal(asked, 0);
+    assert_memory_equal(bytes, again, l.size);
+    found_release(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_npz__small__members_and_crcs),
         cmocka_unit_test(test_npz__crcs_of_a_large_batch__made_side_by_side),
+        cmocka_unit_test(test_npz__read_again__crcs_are_known),
         cmocka_unit_test(test_npz__above_4_gib__zip64),
         cmocka_unit_test(test_npz__around_the_border__right_form),
     };

@@ -174,7 +174,7 @@ static void check_matrix(const struct dataset *ds, const struct model *m,
         const struct row *row;
         uint64_t sample;
 
-        sel->samples(sel, i, 1, &sample);
+        selection_samples(sel, i, 1, &sample);
         row = &m->row[sample];
         for (size_t k = row->first; k < row->first + row->n; k++) {
             uint64_t index = m->index[k] - shift;
@@ -209,7 +209,7 @@ static void check_columns(const struct dataset *ds, const struct model *m,
     for (uint64_t i = 0; i < sel->count; i++) {
         uint64_t sample;
 
-        sel->samples(sel, i, 1, &sample);
+        selection_samples(sel, i, 1, &sample);
         add(&label, &m->row[sample].label, 4);
         add(&weight, &m->row[sample].weight, 4);
         add(&qid, &m->row[sample].qid, 8);
