@@ -90,6 +90,10 @@ void text_add_json(struct text *t, const char *bytes)
 {
     const unsigned char *s = (const unsigned char *)bytes;
 
+    if (!s) {
+        text_add(t, "null");
+        return;
+    }
     text_add(t, "\"");
     while (*s) {
         size_t n = utf8_sequence(s);

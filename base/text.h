@@ -20,7 +20,8 @@ struct text {
 void text_add(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_add_bytes(struct text *t, const char *bytes, size_t len);
 
-/* The bytes as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+/* The bytes as a JSON string with its quotes; NULL: null. Bytes that are not UTF-8 become U+FFFD.
+ */
 void text_add_json(struct text *t, const char *bytes);
 
 /* Make a text safe for a terminal, which would obey control characters: all but those in kept

@@ -86,14 +86,6 @@ static uint64_t default_limit(const struct inventory *inventory)
 
 /* ---- list ---- */
 
-static void add_source(struct text *t, const char *source)
-{
-    if (source)
-        text_add_json(t, source);
-    else
-        text_add(t, "null");
-}
-
 static void list_json(const struct inventory *inventory, struct text *t)
 {
     text_add(t, "{\n  \"folder\": ");
@@ -104,9 +96,9 @@ static void list_json(const struct inventory *inventory, struct text *t)
 
         text_add(t, "%s\n    {\"kind\": \"%s\", \"id\": \"%s\", \"url\": ", i ? "," : "", f->kind,
                  f->id);
-        add_source(t, f->is_staged ? f->source : NULL);
+        text_add_json(t, f->is_staged ? f->source : NULL);
         text_add(t, ", \"source\": ");
-        add_source(t, f->source);
+        text_add_json(t, f->source);
         text_add(t, ", \"size\": %llu, \"staged\": ", (unsigned long long)f->size);
         if (f->is_staged)
             text_add(t, "%llu", (unsigned long long)f->present);

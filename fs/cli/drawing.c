@@ -421,18 +421,6 @@ static int draw_row(const struct dataset *ds, const struct field *values, uint64
 typedef int draw_fn(const struct dataset *ds, const struct field *f, uint64_t sample,
                     struct line *ret, struct diag *d);
 
-/* Samples without axes: they have only text. */
-static int draw_nothing(const struct dataset *ds, const struct field *f, uint64_t sample,
-                        struct line *ret, struct diag *d)
-{
-    (void)ds;
-    (void)f;
-    (void)sample;
-    (void)d;
-    ret->n = 0;
-    return 0;
-}
-
 static void add_line(const struct glyphs *g, const struct line *line, unsigned words,
                      struct text *t)
 {
@@ -443,7 +431,7 @@ static void add_line(const struct glyphs *g, const struct line *line, unsigned w
     text_add(t, "\n");
 }
 
-/* Draw a line for each of the first samples. */
+/* Draw a line for each of the first samples. draw NULL: they have no axes, only text. */
 static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *draw,
                       const struct glyphs *g, struct text *t, struct diag *d)
 {
@@ -451,11 +439,14 @@ static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *
     struct line line[BAR_LINES];
     int r = 0;
 
-    if (draw != draw_nothing)
+    if (draw)
         widest = (unsigned)min_u64(widest / 2, WORDS_MOST);
     while (n < min_u64(BAR_LINES, ds->samples) && r == 0) {
         line[n] = (struct line){.n = (unsigned)min_u64(g->columns - INDENT - GAP - widest, BARS)};
-        r = draw(ds, f, n, &line[n], d);
+        if (draw)
+            r = draw(ds, f, n, &line[n], d);
+        else
+            line[n].n = 0;
         if (r < 0)
             break;
         caption(ds, n, &line[n].caption);
@@ -511,7 +502,7 @@ void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct t
     if (is_sparse(values))
         r = draw_lines(ds, values, draw_row, glyphs, t, &d);
     else if (!f)
-        r = draw_lines(ds, NULL, draw_nothing, glyphs, t, &d);
+        r = draw_lines(ds, NULL, NULL, glyphs, t, &d);
     else if (is_audio(ds, f))
         r = draw_lines(ds, f, draw_audio, glyphs, t, &d);
     else if (f->ndim == 1)

@@ -126,10 +126,7 @@ static void json_source(const struct source *source, const char *spec, struct te
     text_add(t, "  \"source\": ");
     text_add_json(t, shown_source(spec, shown));
     text_add(t, ",\n  \"credentials\": ");
-    if (*origin)
-        text_add_json(t, origin);
-    else
-        text_add(t, "null");
+    text_add_json(t, *origin ? origin : NULL);
     text_add(t, ",\n  \"notes\": [");
     for (bool any = false; *note; any = true) {
         AUTO_FREE char *line = strndup(note, strcspn(note, "\n"));

@@ -1,5 +1,6 @@
 #include "fs/status/metrics.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,32 @@ void metrics_add(struct text *t, const char *name, const char *help, uint64_t va
 {
     metrics_begin(t, name, NULL, help);
     text_add(t, "%s %llu\n", name, (unsigned long long)value);
+}
+
+static unsigned long long value_of(const struct metrics_row *row, const void *counters)
+{
+    const _Atomic uint64_t *counter =
+        (const _Atomic uint64_t *)(const void *)((const char *)counters + row->offset);
+
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void metrics_rows_json(struct text *t, const struct metrics_row *row, size_t n,
+                       const void *counters)
+{
+    for (size_t i = 0; i < n; i++)
+        text_add(t, "%s    \"%s\": %llu", i ? ",\n" : "", row[i].name, value_of(&row[i], counters));
+}
+
+void metrics_add_rows(struct text *t, const struct metrics_row *row, size_t n, const void *counters)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!row[i].metric)
+            continue;
+        if (row[i].help)
+            metrics_begin(t, row[i].metric, NULL, row[i].help);
+        text_add(t, "%s %llu\n", row[i].metric, value_of(&row[i], counters));
+    }
 }
 
 /* Add a character that JSON writes as \uXXXX: a control character, or U+FFFD. */

@@ -95,10 +95,7 @@ static size_t list_plans(struct active_plans *active_plans,
 static void json_string(struct text *t, const char *name, const char *value)
 {
     text_add(t, "\"%s\": ", name);
-    if (value)
-        text_add_json(t, value);
-    else
-        text_add(t, "null");
+    text_add_json(t, value);
 }
 
 /* v: seconds; NAN: not known. */
@@ -137,10 +134,7 @@ static void json_plan(const struct shown *s, struct text *t)
 }
 
 /* The counters of what is pushed. */
-static const struct count {
-    const char *name, *metric, *help;
-    size_t offset;
-} counts[] = {
+static const struct metrics_row counts[] = {
 #define AT(member) offsetof(struct active_plans_counters, member)
     {"files", "epochfs_push_files_total", "Files put into the page cache before they were read.",
      AT(pushed_files)},
@@ -155,14 +149,6 @@ static const struct count {
      AT(jumps)},
 #undef AT
 };
-
-static unsigned long long value(const struct active_plans_counters *c, const struct count *count)
-{
-    const _Atomic uint64_t *counter =
-        (const _Atomic uint64_t *)(const void *)((const char *)c + count->offset);
-
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
 
 void status_plans_json(struct active_plans *active_plans, struct text *t)
 {
@@ -181,10 +167,8 @@ void status_plans_json(struct active_plans *active_plans, struct text *t)
         json_plan(&s, t);
     }
     text_add(t, "\n  ],\n  \"push\": {\n");
-    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        text_add(t, "    \"%s\": %llu%s\n", counts[i].name, value(c, &counts[i]),
-                 i + 1 < ARRAY_LEN(counts) ? "," : "");
-    text_add(t, "  }");
+    metrics_rows_json(t, counts, ARRAY_LEN(counts), c);
+    text_add(t, "\n  }");
 }
 
 /* ---- metrics ---- */
@@ -303,6 +287,5 @@ void status_plans_metrics(struct active_plans *active_plans, struct text *t)
         for (size_t i = 0; i < list.n; i++)
             add_sample(&list.item[i], g, t);
     }
-    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        metrics_add(t, counts[i].metric, counts[i].help, value(c, &counts[i]));
+    metrics_add_rows(t, counts, ARRAY_LEN(counts), c);
 }

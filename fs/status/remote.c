@@ -9,12 +9,7 @@
 #include "cache/stage/stage.h"
 #include "fs/status/metrics.h"
 
-static const struct row {
-    const char *name;   /* in status.json */
-    const char *metric; /* with its labels; NULL: in JSON only */
-    const char *help;   /* NULL: the same metric as the row before */
-    size_t offset;      /* in struct stage_counters */
-} rows[] = {
+static const struct metrics_row rows[] = {
 #define AT(member) offsetof(struct stage_counters, member)
     {"demand_bytes", "epochfs_remote_bytes_total{why=\"demand\"}",
      "Bytes received from the remote: because a read waited, or in the background.",
@@ -48,14 +43,6 @@ static const struct row {
 #undef AT
 };
 
-static unsigned long long value(const struct stage_counters *c, const struct row *row)
-{
-    const _Atomic uint64_t *counter =
-        (const _Atomic uint64_t *)(const void *)((const char *)c + row->offset);
-
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
 /* How many waits took at most as long as each class. */
 static void sum_waits(const struct stage_counters *c,
                       unsigned long long ret[static STAGE_WAIT_CLASSES + 1])
@@ -86,9 +73,8 @@ void status_remote_json(struct stage *stage, struct text *t)
     char trouble[STATUS_REASON_SIZE];
 
     text_add(t, "{\n");
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        text_add(t, "    \"%s\": %llu,\n", rows[i].name, value(c, &rows[i]));
-    text_add(t, "    \"wait_seconds\": %.6f,\n    \"wait_histogram\": [\n", wait_seconds(c));
+    metrics_rows_json(t, rows, ARRAY_LEN(rows), c);
+    text_add(t, ",\n    \"wait_seconds\": %.6f,\n    \"wait_histogram\": [\n", wait_seconds(c));
     sum_waits(c, waits);
     for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++)
         text_add(t, "      {\"le_ms\": %u, \"count\": %llu},\n", stage_wait_ms[i], waits[i]);
@@ -120,13 +106,7 @@ void status_remote_metrics(struct stage *stage, struct text *t)
     const struct stage_counters *c = stage_counters(stage);
     char trouble[2];
 
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (!rows[i].metric)
-            continue;
-        if (rows[i].help)
-            metrics_begin(t, rows[i].metric, NULL, rows[i].help);
-        text_add(t, "%s %llu\n", rows[i].metric, value(c, &rows[i]));
-    }
+    metrics_add_rows(t, rows, ARRAY_LEN(rows), c);
     add_histogram(c, t);
     metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
                 stage_quota_used(stage));

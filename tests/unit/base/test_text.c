@@ -16,6 +16,7 @@ static void check_json(const char *bytes, const char *want)
 static void test_text_json__plain__quoted(void **state)
 {
     (void)state;
+    check_json(NULL, "null");
     check_json("", "\"\"");
     check_json("abc/def", "\"abc/def\"");
     check_json("say \"hi\"\\", "\"say \\\"hi\\\"\\\\\"");
