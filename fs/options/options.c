@@ -135,20 +135,12 @@ static int unknown_option(const char *option, struct diag *d)
 static int set_ours(struct options *o, const struct option *option, const char *value,
                     struct diag *d)
 {
-    uint64_t v = 0;
-    int r;
-
     if (option->form && !value)
         return diag_set(d, -EINVAL, "option %s: want %s=%s", option->name, option->name,
                         option->form);
     if (!option->form && value)
         return diag_set(d, -EINVAL, "option %s takes no value, found '%s'", option->name, value);
-    if (option->set)
-        return option->set(o, value, d);
-    r = value_count(option->name, value, option->least, option->most, &v, d);
-    if (r == 0)
-        option->set_number(o, v);
-    return r;
+    return option_set(o, option, value, d);
 }
 
 /* Values such as fsname= may have commas, which are escaped again. */
@@ -225,7 +217,7 @@ const char *options_help(void)
         snprintf(name, sizeof(name), "%s%s%s", options_ours[i].name,
                  options_ours[i].form ? "=" : "", options_ours[i].form ? options_ours[i].form : "");
         text_add(&words, "%s", options_ours[i].help);
-        if (options_ours[i].set_number)
+        if (options_ours[i].most)
             text_add(&words, "; N: %llu to %llu", (unsigned long long)options_ours[i].least,
                      (unsigned long long)options_ours[i].most);
         help_add_entry(&help, name, words.data ? words.data : "");

@@ -2,6 +2,7 @@
 #include "fs/options/table.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -10,6 +11,9 @@
 #include "base/values.h"
 #include "cache/disk/staged_file.h"
 #include "format/kaldi/object/object.h"
+
+#define JOBS_LEAST 2
+#define JOBS_MOST  64
 
 int option_refuse_secret(const char *name, struct diag *d)
 {
@@ -36,37 +40,6 @@ static int set_plan(struct options *o, const char *value, struct diag *d)
                         reason.text);
     o->n_plans++;
     return 0;
-}
-
-static void set_epochs(struct options *o, uint64_t v)
-{
-    o->epochs = v;
-}
-
-static void set_classes(struct options *o, uint64_t v)
-{
-    o->format.classes = v;
-}
-
-static int set_index_base(struct options *o, const char *value, struct diag *d)
-{
-    static const char *const words[] = {
-        [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
-    unsigned base = o->format.index_base;
-    int r = value_word("index_base", value, words, ARRAY_LEN(words), &base, d);
-
-    o->format.index_base = (enum index_base)base;
-    return r;
-}
-
-static int set_bad_rows(struct options *o, const char *value, struct diag *d)
-{
-    static const char *const words[] = {"error", "skip"};
-    unsigned skip = 0;
-    int r = value_word("bad_rows", value, words, ARRAY_LEN(words), &skip, d);
-
-    o->format.skip_bad_rows = skip;
-    return r;
 }
 
 /* Find the type that -o kaldi_type= names. */
@@ -144,19 +117,6 @@ static int set_allow_outside(struct options *o, const char *value, struct diag *
     return 0;
 }
 
-static int set_allow_commands(struct options *o, const char *value, struct diag *d)
-{
-    (void)value;
-    (void)d;
-    o->allow_commands = true;
-    return 0;
-}
-
-static void set_command_timeout(struct options *o, uint64_t v)
-{
-    o->command_limit = v;
-}
-
 static int set_ahead(struct options *o, const char *value, struct diag *d)
 {
     if (!strcmp(value, "0")) {
@@ -164,11 +124,6 @@ static int set_ahead(struct options *o, const char *value, struct diag *d)
         return 0;
     }
     return value_size("ahead", value, &o->ahead, d);
-}
-
-static int set_cache(struct options *o, const char *value, struct diag *d)
-{
-    return value_path("cache", value, "a folder", &o->cache, d);
 }
 
 static int set_cache_size(struct options *o, const char *value, struct diag *d)
@@ -197,17 +152,6 @@ static int set_cache_size(struct options *o, const char *value, struct diag *d)
     return 0;
 }
 
-static int set_keep(struct options *o, const char *value, struct diag *d)
-{
-    static const char *const words[] = {
-        [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
-    unsigned keep = o->source.stage.keep;
-    int r = value_word("keep", value, words, ARRAY_LEN(words), &keep, d);
-
-    o->source.stage.keep = (enum stage_keep)keep;
-    return r;
-}
-
 static int set_block(struct options *o, const char *value, struct diag *d)
 {
     uint64_t v = 0;
@@ -219,37 +163,6 @@ static int set_block(struct options *o, const char *value, struct diag *d)
                         value, STAGED_BLOCK_LEAST >> 10, STAGED_BLOCK_MOST >> 10);
     if (r == 0)
         o->source.stage.block = (uint32_t)v;
-    return r;
-}
-
-static void set_jobs(struct options *o, uint64_t v)
-{
-    o->source.stage.jobs = (unsigned)v;
-    o->source.stage.small_jobs = 0; /* jobs= limits small transfers, too */
-}
-
-static int set_rate(struct options *o, const char *value, struct diag *d)
-{
-    return value_size("rate", value, &o->source.stage.rate, d);
-}
-
-static void set_patience(struct options *o, uint64_t v)
-{
-    o->source.stage.retry_limit_s = (unsigned)v;
-}
-
-static void set_timeout(struct options *o, uint64_t v)
-{
-    o->source.timeout_s = (unsigned)v;
-}
-
-static int set_stage(struct options *o, const char *value, struct diag *d)
-{
-    static const char *const words[] = {"off", "auto"};
-    unsigned background = o->source.stage.background;
-    int r = value_word("stage", value, words, ARRAY_LEN(words), &background, d);
-
-    o->source.stage.background = background;
     return r;
 }
 
@@ -266,123 +179,150 @@ static int set_endpoint(struct options *o, const char *value, struct diag *d)
     return value_text("endpoint", value, "a URL", &o->source.endpoint, d);
 }
 
-static int set_region(struct options *o, const char *value, struct diag *d)
+/* jobs= limits small transfers, too. */
+static int set_jobs(struct options *o, const char *value, struct diag *d)
 {
-    return value_text("region", value, "the name of a region", &o->source.region, d);
+    uint64_t v = 0;
+    int r = value_count("jobs", value, JOBS_LEAST, JOBS_MOST, &v, d);
+
+    if (r == 0) {
+        o->source.stage.jobs = (unsigned)v;
+        o->source.stage.small_jobs = 0;
+    }
+    return r;
 }
 
-static int set_profile(struct options *o, const char *value, struct diag *d)
-{
-    return value_text("profile", value, "the name of a profile", &o->source.profile, d);
-}
+/* The words of options, at the value that each stands for. */
+static const char *const base_words[] = {
+    [INDEX_AS_IS] = "asis", [INDEX_FROM_ONE] = "1", [INDEX_AUTO] = "auto"};
+static const char *const bad_row_words[] = {"error", "skip"};
+static const char *const keep_words[] = {
+    [STAGE_PIN] = "pin", [STAGE_ONCE] = "once", [STAGE_PLAN] = "plan"};
+static const char *const stage_words[] = {"off", "auto"};
+static const char *const levels[] = {"error", "warning", "info", "debug"};
 
-static int set_anonymous(struct options *o, const char *value, struct diag *d)
-{
-    (void)value;
-    (void)d;
-    o->source.anonymous = true;
-    return 0;
-}
-
-static int set_virtual_host(struct options *o, const char *value, struct diag *d)
-{
-    (void)value;
-    (void)d;
-    o->source.virtual_host = true;
-    return 0;
-}
-
-static int set_ca(struct options *o, const char *value, struct diag *d)
-{
-    return value_path("ca", value, "a file of certificates", &o->source.ca, d);
-}
-
-static int set_files(struct options *o, const char *value, struct diag *d)
-{
-    return value_text("files", value, "names of files, separated by ;", &o->source.files, d);
-}
-
-static int set_transpose(struct options *o, const char *value, struct diag *d)
-{
-    (void)value;
-    (void)d;
-    o->format.transpose = true;
-    return 0;
-}
-
-static int set_log(struct options *o, const char *value, struct diag *d)
-{
-    static const char *const levels[] = {"error", "warning", "info", "debug"};
-
-    return value_word("log", value, levels, ARRAY_LEN(levels), &o->log_level, d);
-}
+#define AT(member)                                                                                 \
+    .at = offsetof(struct options, member), .size = sizeof((struct options){0}.member)
+#define FLAG(member)             .kind = OPTION_FLAG, AT(member)
+#define NUMBER(member, from, to) .kind = OPTION_NUMBER, AT(member), .least = (from), .most = (to)
+#define SIZE(member)             .kind = OPTION_SIZE, AT(member)
+#define TEXT(member, what_it_is) .kind = OPTION_TEXT, AT(member), .what = (what_it_is)
+#define PATH(member, what_it_is) .kind = OPTION_PATH, AT(member), .what = (what_it_is)
+#define WORD(member, list)                                                                         \
+    .kind = OPTION_WORD, AT(member), .word = (list), .n_words = ARRAY_LEN(list)
 
 const struct option options_ours[] = {
     {"plan", "PLAN", "list this plan; its parameters are joined by +, as in batch=128+seed=7",
-     set_plan, NULL, 0, 0},
-    {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NULL, set_epochs, 0, 65536},
+     .set = set_plan},
+    {"epochs", "N", "list epochs 0 to N-1 of those plans (default 1)", NUMBER(epochs, 0, 65536)},
     {"ahead", "SIZE",
      "bytes of the next reads to prepare in the page cache; 0: none (default: 256M, or a 16th of "
      "the memory where that is less)",
-     set_ahead, NULL, 0, 0},
+     .set = set_ahead},
     {"cache", "DIR",
      "folder for staged blocks, unpacked files and indexes (default: $EPOCHFS_CACHE, else "
      "$SLURM_TMPDIR or $TMPDIR, else ~/.cache/epochfs)",
-     set_cache, NULL, 0, 0},
+     PATH(cache, "a folder")},
     {"cache_size", "SIZE",
-     "bytes that the cache folder may take, or N% of its file system (default 80%)", set_cache_size,
-     NULL, 0, 0},
+     "bytes that the cache folder may take, or N% of its file system (default 80%)",
+     .set = set_cache_size},
     {"keep", "WHAT",
      "pin (default): blocks in the cache stay; once: until an epoch has used them; plan: a full "
      "cache drops the block that the plan needs latest",
-     set_keep, NULL, 0, 0},
+     WORD(source.stage.keep, keep_words)},
     {"stage", "WHEN", "auto (default): everything, in the background; off: only what is read",
-     set_stage, NULL, 0, 0},
+     WORD(source.stage.background, stage_words)},
     {"block", "SIZE",
      "smallest piece to stage, a power of two from 4K to 256K (default: auto, by the size of the "
      "file)",
-     set_block, NULL, 0, 0},
-    {"jobs", "N", "transfers at once (default 8, small ones up to 128)", NULL, set_jobs, 2, 64},
-    {"rate", "SIZE", "bytes per second in the background (default: no limit)", set_rate, NULL, 0,
-     0},
-    {"patience", "N", "seconds that a read waits for a remote that fails (default 60)", NULL,
-     set_patience, 1, 86400},
+     .set = set_block},
+    {"jobs", "N", "transfers at once (default 8, small ones up to 128)", .set = set_jobs,
+     .least = JOBS_LEAST, .most = JOBS_MOST},
+    {"rate", "SIZE", "bytes per second in the background (default: no limit)",
+     SIZE(source.stage.rate)},
+    {"patience", "N", "seconds that a read waits for a remote that fails (default 60)",
+     NUMBER(source.stage.retry_limit_s, 1, 86400)},
     {"timeout", "N",
-     "seconds after which a connection that transfers nothing is closed (default 20)", NULL,
-     set_timeout, 1, 3600},
+     "seconds after which a connection that transfers nothing is closed (default 20)",
+     NUMBER(source.timeout_s, 1, 3600)},
     {"files", "NAMES",
      "files of an http source, separated by ;, if it has neither SHA256SUMS nor an index page",
-     set_files, NULL, 0, 0},
-    {"ca", "FILE", "certificates to trust in addition to the system's", set_ca, NULL, 0, 0},
-    {"endpoint", "URL", "endpoint of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)", set_endpoint,
-     NULL, 0, 0},
+     TEXT(source.files, "names of files, separated by ;")},
+    {"ca", "FILE", "certificates to trust in addition to the system's",
+     PATH(source.ca, "a file of certificates")},
+    {"endpoint", "URL", "endpoint of S3 (default: $AWS_ENDPOINT_URL_S3, else AWS)",
+     .set = set_endpoint},
     {"region", "NAME", "region of S3 (default: $AWS_REGION, else the profile's, else us-east-1)",
-     set_region, NULL, 0, 0},
-    {"profile", "NAME", "profile of the shared S3 files (default: $AWS_PROFILE)", set_profile, NULL,
-     0, 0},
-    {"anonymous", NULL, "do not sign S3 requests", set_anonymous, NULL, 0, 0},
+     TEXT(source.region, "the name of a region")},
+    {"profile", "NAME", "profile of the shared S3 files (default: $AWS_PROFILE)",
+     TEXT(source.profile, "the name of a profile")},
+    {"anonymous", NULL, "do not sign S3 requests", FLAG(source.anonymous)},
     {"virtual_host", NULL, "the bucket is part of the host's name, not of the path",
-     set_virtual_host, NULL, 0, 0},
-    {"classes", "N", "width of one-hot labels (default: the largest label + 1)", NULL, set_classes,
-     1, 65536},
+     FLAG(source.virtual_host)},
+    {"classes", "N", "width of one-hot labels (default: the largest label + 1)",
+     NUMBER(format.classes, 1, 65536)},
     {"transpose", NULL, "exchange rows and columns of images (EMNIST stores them so)",
-     set_transpose, NULL, 0, 0},
+     FLAG(format.transpose)},
     {"index_base", "BASE", "how feature indexes in libsvm text count: asis (default), 1 or auto",
-     set_index_base, NULL, 0, 0},
+     WORD(format.index_base, base_words)},
     {"bad_rows", "WHAT", "error (default), or skip: leave out rows that cannot be read",
-     set_bad_rows, NULL, 0, 0},
+     WORD(format.skip_bad_rows, bad_row_words)},
     {"kaldi", "FLAGS",
      "flags of Kaldi tables, as in rspecifiers: p skips what cannot be read, s reports keys that "
      "are not sorted, o and cs count reads that break their promise",
-     set_kaldi, NULL, 0, 0},
+     .set = set_kaldi},
     {"kaldi_type", "TYPE", "type of objects that do not state theirs: int, float, posterior, ...",
-     set_kaldi_type, NULL, 0, 0},
+     .set = set_kaldi_type},
     {"allow_outside", NULL, "read files outside of SOURCE that scp files name or links lead to",
-     set_allow_outside, NULL, 0, 0},
-    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", set_allow_commands,
-     NULL, 0, 0},
-    {"command_timeout", "N", "seconds that such a command may take (default 60)", NULL,
-     set_command_timeout, 1, 86400},
-    {"log", "LEVEL", "error, warning, info (default) or debug", set_log, NULL, 0, 0},
+     .set = set_allow_outside},
+    {"allow_commands", NULL, "run commands (`cmd |`) that an scp file names", FLAG(allow_commands)},
+    {"command_timeout", "N", "seconds that such a command may take (default 60)",
+     NUMBER(command_limit, 1, 86400)},
+    {"log", "LEVEL", "error, warning, info (default) or debug", WORD(log_level, levels)},
 };
 const unsigned n_options_ours = ARRAY_LEN(options_ours);
+
+/* Store a number in the member that the option sets. */
+static void store(struct options *o, const struct option *option, uint64_t v)
+{
+    void *member = (char *)o + option->at;
+
+    if (option->size == sizeof(bool))
+        *(bool *)member = v;
+    else if (option->size == sizeof(unsigned)) /* or an enum */
+        *(unsigned *)member = (unsigned)v;
+    else
+        *(uint64_t *)member = v;
+}
+
+int option_set(struct options *o, const struct option *option, const char *value, struct diag *d)
+{
+    const char **text = (const char **)(void *)((char *)o + option->at);
+    uint64_t v = 1;
+    unsigned word = 0;
+    int r = 0;
+
+    switch (option->kind) {
+    case OPTION_FLAG:
+        break;
+    case OPTION_NUMBER:
+        r = value_count(option->name, value, option->least, option->most, &v, d);
+        break;
+    case OPTION_SIZE:
+        r = value_size(option->name, value, &v, d);
+        break;
+    case OPTION_WORD:
+        r = value_word(option->name, value, option->word, option->n_words, &word, d);
+        v = word;
+        break;
+    case OPTION_TEXT:
+        return value_text(option->name, value, option->what, text, d);
+    case OPTION_PATH:
+        return value_path(option->name, value, option->what, text, d);
+    case OPTION_OTHER:
+        return option->set(o, value, d);
+    }
+    if (r == 0)
+        store(o, option, v);
+    return r;
+}

@@ -4,16 +4,33 @@
 
 #include "fs/options/options.h"
 
-/* One option of ours. value is NULL where no '=' was given. */
+/* What an option's value is, and so what the member of struct options is that it sets. */
+enum option_kind {
+    OPTION_OTHER,  /* set() knows */
+    OPTION_FLAG,   /* there is no value: true */
+    OPTION_NUMBER, /* from least to most */
+    OPTION_SIZE,   /* bytes: uint64_t */
+    OPTION_WORD,   /* the number of a word */
+    OPTION_TEXT,   /* const char *, owned */
+    OPTION_PATH,   /* the same; absolute */
+};
+
+/* One option of ours. */
 struct option {
     const char *name;
     const char *form; /* of the value; NULL: it takes none */
     const char *help;
+    enum option_kind kind;
+    size_t at, size;         /* of the member: offset, and bytes of a number */
+    uint64_t least, most;    /* most 0: not a number */
+    const char *const *word; /* [n_words] */
+    unsigned n_words;
+    const char *what; /* of a text or path: what it is, for messages */
     int (*set)(struct options *o, const char *value, struct diag *d);
-    /* or, for a number from least to most: */
-    void (*set_number)(struct options *o, uint64_t v);
-    uint64_t least, most;
 };
+
+/* Set the option; value is NULL if it takes none. 0, -ENOMEM, or -EINVAL with the reason in d. */
+int option_set(struct options *o, const struct option *option, const char *value, struct diag *d);
 
 extern const struct option options_ours[];
 extern const unsigned n_options_ours;
