@@ -20,7 +20,7 @@
 #include "tests/support/unit.h"
 
 #define BLOCK  STAGE_FIXTURE_BLOCK
-#define BLOCKS 2048
+#define BLOCKS 1024
 #define SIZE   ((size_t)BLOCKS * BLOCK)
 #define LIMIT  (SIZE / 2)
 #define LOGGED 16384
@@ -366,7 +366,7 @@ static void test_guide__slow_remote__neighbours_come_along(void **state)
     f->pause_us = 20000;
     stage_fixture_stage_all(&f->s);
     assert_int_equal(fake_given(f->s.fake), SIZE);
-    assert_true(f->logged < 60); /* of 2048 blocks */
+    assert_true(f->logged < 30); /* of 1024 blocks */
     close_fixture(f);
     order_release(&order);
 }
@@ -386,7 +386,7 @@ static void test_guide__in_sequence__comes_in_long_runs(void **state)
     stage_begin(f->s.stage);
     while (f->s.counters->staged_bytes < LIMIT / 2)
         pause_ms(1);
-    assert_true(count_logged(f) < 100); /* of 512 blocks */
+    assert_true(count_logged(f) < 50); /* of 256 blocks */
     close_fixture(f);
     order_release(&order);
 }
