@@ -178,7 +178,7 @@ void source_directory(struct world_source *s)
     }
 }
 
-void source_records(struct world_source *s)
+void source_n_records(struct world_source *s, unsigned n)
 {
     uint64_t rng = RANDOM_SEED;
 
@@ -187,23 +187,28 @@ void source_records(struct world_source *s)
         struct text *t = source_add(s, i ? "two.rec" : "one.rec");
 
         text_add(t, "TESTREC1");
-        for (unsigned k = 0; k < 150; k++) {
+        for (unsigned k = 0; k < n; k++) {
             char key[16], bytes[3000];
             uint8_t head[14];
             uint32_t len[3] = {(uint32_t)random_below(&rng, 9), (uint32_t)random_below(&rng, 2000),
                                1 + (uint32_t)random_below(&rng, 40)};
-            size_t n = 4 + 24 + len[0] * 4 + len[1] + len[2];
+            size_t rest = 4 + 24 + len[0] * 4 + len[1] + len[2];
 
             store_le16(head, (uint16_t)snprintf(key, sizeof(key), "%c%u", "ab"[i], k));
             for (unsigned f = 0; f < 3; f++)
                 store_le32(head + 2 + 4 * f, len[f]);
-            for (size_t at = 0; at < n; at++)
+            for (size_t at = 0; at < rest; at++)
                 bytes[at] = (char)('a' + random_below(&rng, 26));
             text_add_bytes(t, (const char *)head, sizeof(head));
             text_add(t, "%s", key);
-            text_add_bytes(t, bytes, n);
+            text_add_bytes(t, bytes, rest);
         }
     }
+}
+
+void source_records(struct world_source *s)
+{
+    source_n_records(s, 150);
 }
 
 /* ---- datasets ---- */

@@ -37,8 +37,9 @@ void source_kind(struct world_source *s, const struct kaldi_object *kind);
 /* Archives, scp files, and a data directory with segments. */
 void source_directory(struct world_source *s);
 
-/* Two files of records. */
+/* Two files of records, 150 each; or n each. */
 void source_records(struct world_source *s);
+void source_n_records(struct world_source *s, unsigned n);
 
 struct world {
     struct absent absent;

@@ -332,6 +332,9 @@ static void test_libsvm__large_rows__arrays_and_files(void **state)
     struct blob *blob;
 
     (void)state;
+#ifdef ONLY_THREADS
+    skip();
+#endif
     model_make(&m, &recipe, 1);
     assert_true(m.text.len > 12 << 20 && m.row[256].start > 8 << 20);
     blob = blob_of("a.txt", m.text.data, m.text.len, NULL);
@@ -691,6 +694,9 @@ static void test_libsvm__bad_row_far_on__line(void **state)
     unsigned lines;
 
     (void)state;
+#ifdef ONLY_THREADS
+    skip();
+#endif
     memset(blanks, ' ', comment);
     lines = put_rows(&t);
     text_add(&t, "1 x\n");
