@@ -73,31 +73,48 @@ static unsigned take_locked(struct pool *pool, struct job *job)
     return i;
 }
 
-/* Work on one part; the lock is dropped meanwhile. */
-static void work_locked(struct pool *pool, struct job *job)
+/* Work on a part of the job, which has been taken. The job may be gone afterwards. */
+static void work_on(struct pool *pool, struct job *job, unsigned part)
 {
-    unsigned i = take_locked(pool, job);
-
-    lock_assert_held(&pool->lock);
-    lock_drop(&pool->lock);
-    job->work(job->ctx, i);
-    lock_take(&pool->lock);
+    job->work(job->ctx, part);
+    LOCK_SCOPE(&pool->lock);
     if (++job->done == job->n)
         pthread_cond_broadcast(&pool->done);
+}
+
+/* Wait for a part of any job, and take it. NULL: the pool ends. */
+static struct job *await_part(struct pool *pool, unsigned *ret_part)
+{
+    LOCK_SCOPE(&pool->lock);
+    struct job *job = NULL;
+
+    while (!pool->ending && !(job = pool->first))
+        lock_wait(&pool->lock, &pool->wake);
+    if (pool->ending)
+        return NULL;
+    *ret_part = take_locked(pool, job);
+    return job;
+}
+
+/* Take a part of the job. false: all are taken. */
+static bool take_part(struct pool *pool, struct job *job, unsigned *ret_part)
+{
+    LOCK_SCOPE(&pool->lock);
+
+    if (job->taken == job->n)
+        return false;
+    *ret_part = take_locked(pool, job);
+    return true;
 }
 
 static void *helper_main(void *arg)
 {
     struct pool *pool = arg;
+    struct job *job;
+    unsigned part;
 
-    lock_take(&pool->lock);
-    while (!pool->ending) {
-        if (pool->first)
-            work_locked(pool, pool->first);
-        else
-            lock_wait(&pool->lock, &pool->wake);
-    }
-    lock_drop(&pool->lock);
+    while ((job = await_part(pool, &part)))
+        work_on(pool, job, part);
     return NULL;
 }
 
@@ -115,6 +132,7 @@ static void start_locked(struct pool *pool)
 void pool_run(struct pool *pool, unsigned n, void (*work)(void *ctx, unsigned i), void *ctx)
 {
     struct job job = {.n = n, .work = work, .ctx = ctx};
+    unsigned part;
 
     if (!pool || n < 2) {
         for (unsigned i = 0; i < n; i++)
@@ -127,8 +145,10 @@ void pool_run(struct pool *pool, unsigned n, void (*work)(void *ctx, unsigned i)
     job.next = pool->first;
     pool->first = &job;
     pthread_cond_broadcast(&pool->wake);
-    while (job.taken < n)
-        work_locked(pool, &job);
+    lock_drop(&pool->lock);
+    while (take_part(pool, &job, &part))
+        work_on(pool, &job, part);
+    lock_take(&pool->lock);
     while (job.done < n)
         lock_wait(&pool->lock, &pool->done);
     lock_drop(&pool->lock);

@@ -57,15 +57,12 @@ void http_signature_let_go(struct http_signature *signature)
     free(signature);
 }
 
-/* Ask the signer; drops the lock meanwhile. */
-static int ask_locked(struct http_signing *signing, struct diag *d)
+/* Ask the signer. This thread has set `asking`. */
+static int ask(struct http_signing *signing, struct diag *d)
 {
     struct http_signature *made = calloc(1, sizeof(*made));
     int r = -ENOMEM;
 
-    lock_assert_held(&signing->lock);
-    signing->asking = true;
-    lock_drop(&signing->lock);
     if (made) {
         r = signing->signer->secret(signing->signer, &made->secret, d);
         made->holders = 1;
@@ -74,7 +71,7 @@ static int ask_locked(struct http_signing *signing, struct diag *d)
         memcpy(made->region, signing->signer->region, sizeof(made->region));
         made->region[sizeof(made->region) - 1] = '\0';
     }
-    lock_take(&signing->lock);
+    LOCK_SCOPE(&signing->lock);
     signing->asking = false;
     pthread_cond_broadcast(&signing->changed);
     if (r < 0) {
@@ -87,45 +84,49 @@ static int ask_locked(struct http_signing *signing, struct diag *d)
     return 0;
 }
 
-static int get_locked(struct http_signing *signing, bool blocks, struct http_signature **ret,
-                      struct diag *d)
+static bool is_remembered_locked(const struct http_signing *signing)
 {
-    struct http_signature *latest;
+    const struct http_signature *latest = signing->latest;
 
     lock_assert_held(&signing->lock);
-    for (;;) {
-        latest = signing->latest;
-        if (latest && clock_monotonic(signing->clock) - latest->made_ns < REMEMBERED_NS)
-            break;
+    return latest && clock_monotonic(signing->clock) - latest->made_ns < REMEMBERED_NS;
+}
+
+/* 0 and what is remembered; 1: nothing is, and this thread must ask(); or -EAGAIN. */
+static int take_remembered(struct http_signing *signing, bool blocks, struct http_signature **ret)
+{
+    LOCK_SCOPE(&signing->lock);
+
+    while (!is_remembered_locked(signing)) {
         if (!blocks)
             return -EAGAIN;
-        if (signing->asking) {
-            lock_wait(&signing->lock, &signing->changed);
-        } else {
-            int r = ask_locked(signing, d);
-
-            if (r < 0)
-                return r;
+        if (!signing->asking) {
+            signing->asking = true;
+            return 1;
         }
+        lock_wait(&signing->lock, &signing->changed);
     }
-    if (latest->none) {
-        *ret = NULL;
-        return 0;
-    }
-    latest->holders++;
-    *ret = latest;
+    *ret = signing->latest->none ? NULL : signing->latest;
+    if (*ret)
+        signing->latest->holders++;
     return 0;
 }
 
 int http_signing_get(struct http_signing *signing, bool blocks, struct http_signature **ret,
                      struct diag *d)
 {
+    int r;
+
     if (!signing->signer) {
         *ret = NULL;
         return 0;
     }
-    LOCK_SCOPE(&signing->lock);
-    return get_locked(signing, blocks, ret, d);
+    while ((r = take_remembered(signing, blocks, ret)) == 1) {
+        r = ask(signing, d);
+        if (r < 0)
+            break;
+    }
+    return r;
 }
 
 bool http_signing_expired(struct http_signing *signing, const struct http_signature *signature)
@@ -144,18 +145,34 @@ bool http_signing_expired(struct http_signing *signing, const struct http_signat
 
 /* ---- transfers that wait without a thread ---- */
 
-/* Ask the signer, and call ready() of all that wait; drops the lock meanwhile. */
-static void serve_locked(struct http_signing *signing)
+/* Wait for a transfer that waits. false: the thread must end. */
+static bool await_waiting(struct http_signing *signing)
+{
+    LOCK_SCOPE(&signing->lock);
+
+    while (!signing->ending && !signing->waiting)
+        lock_wait(&signing->lock, &signing->changed);
+    return !signing->ending;
+}
+
+static struct http_signing_wait *take_waiting(struct http_signing *signing)
+{
+    LOCK_SCOPE(&signing->lock);
+    struct http_signing_wait *waiting = signing->waiting;
+
+    signing->waiting = NULL;
+    return waiting;
+}
+
+/* Ask the signer, and call ready() of all that wait. */
+static void serve(struct http_signing *signing)
 {
     struct http_signature *signature = NULL;
     struct http_signing_wait *waiting;
     struct diag why = DIAG_INIT;
-    int r = get_locked(signing, true, &signature, &why);
+    int r = http_signing_get(signing, true, &signature, &why);
 
-    lock_assert_held(&signing->lock);
-    waiting = signing->waiting;
-    signing->waiting = NULL;
-    lock_drop(&signing->lock);
+    waiting = take_waiting(signing);
     while (waiting) {
         struct http_signing_wait *next = waiting->next;
 
@@ -165,21 +182,14 @@ static void serve_locked(struct http_signing *signing)
         waiting = next;
     }
     http_signature_let_go(signature);
-    lock_take(&signing->lock);
 }
 
 static void *signing_main(void *arg)
 {
     struct http_signing *signing = arg;
 
-    lock_take(&signing->lock);
-    while (!signing->ending) {
-        if (signing->waiting)
-            serve_locked(signing);
-        else
-            lock_wait(&signing->lock, &signing->changed);
-    }
-    lock_drop(&signing->lock);
+    while (await_waiting(signing))
+        serve(signing);
     return NULL;
 }
 
