@@ -53,7 +53,7 @@ static bool has_come(const struct run *run, uint64_t block, uint64_t record, uin
 {
     const uint64_t none = 0;
 
-    if (!record)
+    if (!record || file_state(run->file, block) != BLOCK_COMING)
         return false;
     if (buf && file_block_is_good(run->file, block, record, buf))
         return true;
@@ -61,52 +61,22 @@ static bool has_come(const struct run *run, uint64_t block, uint64_t record, uin
     return false;
 }
 
-/* Count the first claimed blocks that have come, and those behind them that have not. */
-static void count_come(const struct run *run, uint8_t *buf, uint64_t *ret_come, uint64_t *ret_keep)
+bool run_finds_some_came(const struct run *run)
 {
-    uint64_t record[64], come = 0, keep = 0;
-
-    for (uint64_t b = 0; b < run->n; b++) {
-        if (b % ARRAY_LEN(record) == 0)
-            staged_records(&run->file->staged, run->first + b,
-                           (size_t)min_u64(ARRAY_LEN(record), run->n - b), record);
-        if (!has_come(run, run->first + b, record[b % ARRAY_LEN(record)], buf))
-            keep++;
-        else if (keep)
-            break;
-        else
-            come++;
-    }
-    *ret_come = come;
-    *ret_keep = keep;
-}
-
-bool run_pass_what_came(struct run *run)
-{
-    struct file *file = run->file;
+    uint64_t record[LOOK_AT_ONCE], first = run->first, end = first + run->n;
     AUTO_FREE uint8_t *buf = NULL;
-    uint64_t first = run->first, n = run->n, come, keep;
+    const struct file *file = run->file;
+    bool any = false;
 
     if (run->steals || run->begun > 1 || atomic_load(&file->drops) == UINT64_MAX)
-        return true;
+        return false;
     buf = malloc(file->block_bytes);
-    count_come(run, buf, &come, &keep);
-    if (keep == n)
-        return true;
-    lock_take(&file->stage->lock);
-    for (uint64_t b = first; b < first + n; b++)
-        if (b < first + come || b >= first + come + keep)
-            file_set_locked(file, b, BLOCK_UNKNOWN);
-    staged_unclaim(&file->staged, first, come);
-    staged_unclaim(&file->staged, first + come + keep, n - come - keep);
-    run_set_blocks_locked(run, first + come, keep);
-    run->claimed = keep;
-    lock_drop(&file->stage->lock);
-    look_at_blocks(file, first, first + n); /* this wakes readers that wait for them */
-    lock_take(&file->stage->lock);
-    needs_again_locked(file, first, first + n);
-    lock_drop(&file->stage->lock);
-    return keep > 0;
+    for (uint64_t b = first; b < end; b++) {
+        if ((b - first) % LOOK_AT_ONCE == 0)
+            staged_records(&file->staged, b, (size_t)min_u64(LOOK_AT_ONCE, end - b), record);
+        any = has_come(run, b, record[(b - first) % LOOK_AT_ONCE], buf) || any;
+    }
+    return any;
 }
 
 /* Asked with the claims held: the other process publishes what it has made before it drops a block,

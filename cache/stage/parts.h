@@ -326,10 +326,8 @@ void passed_revive(struct file *file, uint64_t first, uint64_t end);
  * claimed itself. False: no block is left. */
 bool run_claim(struct run *run);
 
-/* After the claim: remove from the run the blocks that another process has fetched before. Keeps
- * the first blocks still to fetch; looks at the others, and queues the needs of readers that wait
- * for them. False: no block is left. */
-bool run_pass_what_came(struct run *run);
+/* After the claim: has another process fetched blocks of the run before? */
+bool run_finds_some_came(const struct run *run);
 
 /* Has another process made something from the whole file that replaces it, and does no reader wait
  * for the run? */

@@ -65,15 +65,18 @@ static int get_buffer(struct run *run)
     return run->buffer ? 0 : -ENOMEM;
 }
 
-/* End a run that cannot be started. If only look-ahead wanted its blocks, it does without them:
- * otherwise it would ask for the same blocks again at once, for ever. */
-static void drop_run(struct run *run, int error, const struct diag *reason)
+/* End a run that cannot be started. again: what is missing of its blocks is needed all the same. */
+static void drop_run(struct run *run, bool again, int error, const struct diag *reason)
 {
+    struct need *ahead = &run->file->ahead;
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
-    need_skip_locked(&run->file->ahead, run->first, run->first + run->n);
+    if (!again) /* else look-ahead would ask for the same blocks at once, for ever */
+        need_skip_locked(ahead, run->first, run->first + run->n);
+    else if (run->why == RUN_AHEAD && run->first < ahead->end)
+        need_queue_locked(ahead, run->first);
     run_leave_locked(run, run->stopping ? 0 : error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
@@ -135,13 +138,22 @@ static void run_begin(struct run *run, unsigned begun)
     struct diag reason = DIAG_INIT;
     int r;
 
-    if (!run_claim(run) || !run_pass_what_came(run) || !take_quota(run)) {
-        drop_run(run, 0, NULL);
+    if (!run_claim(run)) {
+        drop_run(run, true, 0, NULL);
+        return;
+    }
+    if (run_finds_some_came(run)) { /* other runs bring the rest */
+        drop_run(run, true, 0, NULL);
+        look_at_blocks(run->file, run->first, run->first + run->n);
         return;
     }
     if (run_is_done_elsewhere(run)) {
-        drop_run(run, 0, NULL);
+        drop_run(run, false, 0, NULL);
         blob_done(&run->file->blob);
+        return;
+    }
+    if (!take_quota(run)) {
+        drop_run(run, false, 0, NULL);
         return;
     }
     r = prepare_transfer(run);
@@ -154,7 +166,7 @@ static void run_begin(struct run *run, unsigned begun)
         return;
     }
     diag_set(&reason, r, "%s: %s", run->file->blob.name, strerror(-r));
-    drop_run(run, r == -EINTR ? r : -EREMOTEIO, &reason);
+    drop_run(run, false, r == -EINTR ? r : -EREMOTEIO, &reason);
     run_let_go(run); /* run_end() is not called */
 }
 

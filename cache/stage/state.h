@@ -21,19 +21,19 @@
  *
  * UNKNOWN   -> HERE, ABSENT  look_at_blocks()    its checksum on disk is right, or not
  * ABSENT    -> HERE          look_at_blocks()    another process has fetched it
- * UNKNOWN, ABSENT, ELSEWHERE -> COMING  run_make_locked(), run_grow()  a run of ours fetches it
+ * UNKNOWN, ABSENT, ELSEWHERE -> COMING  run_make_locked()  a run of ours fetches it
  * COMING    -> HERE          publish_blocks()    wakes waits
  * COMING    -> ABSENT        publish_blocks()    it could not be written to disk; wakes waits
- * COMING    -> ABSENT        release_blocks_locked()  the run has failed, or had no space
+ * COMING    -> ABSENT        let_go_of_blocks_locked()  the run has failed, or had no space
  * COMING    -> ELSEWHERE     run_claim()         another process fetches it
- * COMING    -> UNKNOWN       run_pass_what_came()  another process has fetched it before the claim
  * ELSEWHERE -> HERE          look_at_blocks()    the other process has fetched it
- * ELSEWHERE -> UNKNOWN       take_over_locked()  the other process has let go of it
+ * ELSEWHERE -> UNKNOWN       look_elsewhere()    the other process has let go of it
  * HERE      -> COMING        begin_drop_locked() it is being dropped: no run may fetch it now
- * COMING    -> ABSENT, UNKNOWN  end_drop()       it is dropped; or not, because another process
- * claims it HERE      -> ABSENT        lost()              it could not be read HERE      ->
- * UNKNOWN       drop_bad()          its checksum was wrong HERE, ABSENT -> UNKNOWN forget_locked()
- * another process has dropped blocks, or the file is closed
+ * COMING    -> ABSENT        end_drop()          it is dropped
+ * COMING    -> UNKNOWN       end_drop()          it is not: another process claims it
+ * HERE      -> ABSENT        lost()              it could not be read
+ * HERE      -> UNKNOWN       drop_bad()          its checksum was wrong
+ * HERE, ABSENT -> UNKNOWN    forget_locked()     another process drops blocks, or the file closes
  */
 enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, BLOCK_HERE };
 #define BLOCK_STATE   0x0f
