@@ -381,7 +381,7 @@ enum transfer_end http_reply_judge(const struct http_reply *reply, const struct 
         return how;
     if (reply->status == 206)
         return judge_part(reply, want, name, d);
-    if (!want->part || (want->off == 0 && reply->has_length))
+    if (!want->part || (want->len == want->version->size && reply->has_length))
         return TRANSFER_DONE;
     return ended(TRANSFER_WHOLE, d, name, "a part", "the whole file (status 200)");
 }

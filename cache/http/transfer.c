@@ -48,15 +48,10 @@ static bool on_body(struct http_request *request, const void *bytes, size_t n)
 {
     struct http_transfer *t = (struct http_transfer *)request;
     bool is_part = request->reply.status == 206;
-    size_t skip = is_part ? 0 : min_u64(n, t->want.off - t->passed), take;
+    size_t skip = is_part ? 0 : min_u64(n, t->want.off - t->passed),
+           take = min_u64(n - skip, t->want.len - t->given);
     bool all = is_part || t->want.off + t->want.len == t->want.version->size;
 
-    if (!all && n - skip >= t->want.len - t->given && t->transfer->grow &&
-        t->transfer->grow(t->transfer)) {
-        t->want.len = t->transfer->len;
-        all = t->want.off + t->want.len == t->want.version->size;
-    }
-    take = min_u64(n - skip, t->want.len - t->given);
     if (skip && t->transfer->passed)
         t->transfer->passed(t->transfer, skip);
     t->passed += skip;

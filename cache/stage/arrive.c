@@ -62,9 +62,9 @@ uint64_t run_needed_when(const struct run *run)
                              min_u64(run->n * file->block_bytes, file->blob.size - off));
 }
 
-/* Take from the quota what the next write needs beyond run->taken: a run that has grown to the
- * rest of the file, or has to write blocks again, has not taken enough. 0, KEEP_IN_MEMORY or
- * -errno. */
+/* Take from the quota what the next write needs beyond run->taken: a run of a file that comes
+ * whole, or one that has to write blocks again, has not taken enough. 0, KEEP_IN_MEMORY or -errno.
+ */
 static int take_more_quota(struct run *run, uint64_t bytes)
 {
     uint64_t more = bytes > run->taken ? bytes + RUN_OVERHEAD - run->taken : 0;
@@ -155,14 +155,24 @@ void stage_note_full(struct stage *stage, int error)
     pthread_cond_broadcast(&stage->gone);
 }
 
-/* Publish the first n blocks of the buffer, `bytes` long, which are complete. */
-static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
+/* Complete blocks at the front of the buffer. Either the run brings all of them, or all pass by:
+ * that is so for some blocks of a file that comes whole. */
+struct ready {
+    uint64_t n, bytes;
+    bool pass;
+};
+
+/* Publish the blocks, or let them pass. */
+static void publish_blocks(struct run *run, const struct ready *ready)
 {
     struct file *file = run->file;
+    uint64_t n = ready->n, bytes = ready->bytes;
     uint64_t first = run->first + run->done, drops = file_drops_to_write(file);
     struct wait *over = NULL;
-    int r = run->refused ? -ENOSPC : drops == UINT64_MAX ? -EIO : write_blocks(run, n, bytes);
+    int r = 0;
 
+    if (!ready->pass)
+        r = run->refused ? -ENOSPC : drops == UINT64_MAX ? -EIO : write_blocks(run, n, bytes);
     if (r < 0) {
         if (!run->refused) {
             quota_give_back(file->stage->quota, run->taken);
@@ -178,11 +188,12 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
         staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
     note_progress(run); /* before the waits end */
     lock_take(&file->stage->lock);
-    for (uint64_t b = first; b < first + n; b++) {
+    for (uint64_t b = first; b < first + n && !ready->pass; b++) {
         note_fetched_locked(file, b);
         file_set_locked(file, b, r == 0 ? file_here(file, drops) : BLOCK_ABSENT);
     }
-    waits_over_locked(file, first, first + n, 0, &over);
+    if (!ready->pass)
+        waits_over_locked(file, first, first + n, 0, &over);
     run->failures = 0;
     lock_drop(&file->stage->lock);
     waits_tell(file->stage, over, 0, NULL);
@@ -192,21 +203,20 @@ static void publish_blocks(struct run *run, uint64_t n, uint64_t bytes)
     memmove(run->buffer, run->buffer + bytes, run->fill);
 }
 
-/* Complete blocks at the front of the buffer, and their bytes. */
-static uint64_t complete_blocks(const struct run *run, uint64_t *ret_bytes)
+static struct ready complete_blocks(const struct run *run)
 {
-    uint64_t n = 0, bytes = 0;
+    struct ready ready = {0};
 
-    while (run->done + n < run->n) {
-        uint32_t len = file_block_len(run->file, run->first + run->done + n);
+    while (run->done + ready.n < run->n) {
+        uint64_t block = run->first + run->done + ready.n;
+        uint32_t len = file_block_len(run->file, block);
+        bool pass = file_state(run->file, block) != BLOCK_COMING;
 
-        if (bytes + len > run->fill)
+        if (ready.bytes + len > run->fill || (ready.n && pass != ready.pass))
             break;
-        bytes += len;
-        n++;
+        ready = (struct ready){ready.n + 1, ready.bytes + len, pass};
     }
-    *ret_bytes = bytes;
-    return n;
+    return ready;
 }
 
 /* Do the n blocks at the front of the buffer end a wait? */
@@ -222,25 +232,25 @@ static bool ends_a_wait(const struct run *run, uint64_t n)
     return false;
 }
 
-/* Should n complete blocks be published at once? Writing blocks one by one costs time, too. */
-static bool is_urgent(const struct run *run, uint64_t n, uint64_t bytes)
+/* Should complete blocks be published at once? Writing blocks one by one costs time, too. */
+static bool is_urgent(const struct run *run, const struct ready *ready)
 {
     int64_t since = run->came_at - run->published;
 
-    if (run->fill == run->buffer_capacity || since > PUBLISH_MS * NS_PER_MS)
+    if (run->fill == run->buffer_capacity || since > PUBLISH_MS * NS_PER_MS || ready->pass)
         return true;
     return atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND &&
-           (bytes >= DEMAND_GROUP || ends_a_wait(run, n));
+           (ready->bytes >= DEMAND_GROUP || ends_a_wait(run, ready->n));
 }
 
 /* Publish the complete blocks. */
 void run_publish_ready(struct run *run)
 {
     LOCK_SCOPE(&run->buffer_lock);
-    uint64_t bytes, n = complete_blocks(run, &bytes);
+    struct ready ready;
 
-    if (n)
-        publish_blocks(run, n, bytes);
+    while ((ready = complete_blocks(run)).n)
+        publish_blocks(run, &ready);
     atomic_store(&run->ready_at, 0);
 }
 
@@ -271,25 +281,24 @@ bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
 {
     struct run *run = (struct run *)transfer;
     const uint8_t *at = bytes;
-    uint64_t ready_bytes;
     bool refused;
 
     lock_take(&run->buffer_lock);
     count_bytes(run, n);
     while (n && run->done < run->n) {
         size_t take = (size_t)min_u64(n, run->buffer_capacity - run->fill);
-        uint64_t ready;
+        struct ready ready;
 
         memcpy(run->buffer + run->fill, at, take);
         run->fill += take;
         at += take;
         n -= take;
-        ready = complete_blocks(run, &ready_bytes);
-        if (ready && (run->done + ready == run->n || is_urgent(run, ready, ready_bytes)))
-            publish_blocks(run, ready, ready_bytes);
+        ready = complete_blocks(run);
+        if (ready.n && (run->done + ready.n == run->n || is_urgent(run, &ready)))
+            publish_blocks(run, &ready);
     }
     refused = run->refused;
-    atomic_store(&run->ready_at, complete_blocks(run, &ready_bytes) ? run->came_at : 0);
+    atomic_store(&run->ready_at, complete_blocks(run).n ? run->came_at : 0);
     lock_drop(&run->buffer_lock);
     if (refused && !run_is_wanted(run))
         return false;
@@ -303,36 +312,4 @@ void run_passed(struct transfer *transfer, size_t n)
     LOCK_SCOPE(&run->buffer_lock);
 
     count_bytes(run, n);
-}
-
-/* run->n changes: those who read it hold stage->lock or buffer_lock. */
-static bool grow(struct run *run)
-{
-    struct file *file = run->file;
-    uint64_t end = run->first + run->n, more = 0;
-    LOCK_SCOPE(&file->stage->lock);
-
-    file->version.whole_only = true;
-    if (file->runs.n > 1 || run->stopping)
-        return false;
-    for (; end + more < file->blocks && file_may_fetch(file, end + more); more++)
-        file_set_locked(file, end + more, BLOCK_COMING);
-    if (!more)
-        return false;
-    if (run->claimed == run->n) /* blocks that another process has claimed come twice */
-        run->claimed += staged_claim(&file->staged, end, more);
-    run->small = false;
-    run_set_blocks_locked(run, run->first, run->n + more);
-    run->transfer.len =
-        min_u64((end + more) * file->block_bytes, file->blob.size) - run->transfer.off;
-    return true;
-}
-
-/* The remote sends no parts: the only run of the file takes what follows along, too. */
-bool run_grow(struct transfer *transfer)
-{
-    struct run *run = (struct run *)transfer;
-    LOCK_SCOPE(&run->buffer_lock);
-
-    return grow(run);
 }

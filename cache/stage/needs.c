@@ -93,8 +93,6 @@ bool need_next_locked(struct need *need, uint64_t *ret_first, uint64_t *ret_n)
         n++;
     *ret_first = need->at;
     *ret_n = n;
-    if (file->version.whole_only)
-        run_widen_locked(file, ret_first, ret_n);
     return true;
 }
 

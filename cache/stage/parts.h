@@ -177,11 +177,9 @@ struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end)
  * byte: may no run be made now? When that run leaves, the needs of the file are looked at again. */
 bool run_must_wait_locked(const struct file *file);
 
-/* Widen the blocks by the missing ones beside them. */
-void run_widen_locked(struct file *file, uint64_t *first, uint64_t *n);
-
-/* Make a STARTING run of n blocks, of which none has a run, for a need since `since`. The stage has
- * a reference to it until it has gone. NULL: no memory. */
+/* Make a STARTING run of n blocks that can be fetched, for a need since `since`. Of a file that
+ * comes whole it gets all others that are missing, too, and blocks between them that pass by. The
+ * stage has a reference to it until it has gone. NULL: no memory. */
 struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why,
                             int64_t since);
 
@@ -337,7 +335,6 @@ bool run_is_done_elsewhere(const struct run *run);
 
 /* Callbacks for the transfer of a run: see struct transfer. */
 bool run_data_came(struct transfer *transfer, const void *bytes, size_t n);
-bool run_grow(struct transfer *transfer);
 void run_passed(struct transfer *transfer, size_t n);
 
 /* Publish the complete blocks of the run. No lock held. */

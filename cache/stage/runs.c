@@ -179,15 +179,33 @@ bool run_must_wait_locked(const struct file *file)
     return file->version.whole_only && file->runs.n;
 }
 
-void run_widen_locked(struct file *file, uint64_t *first, uint64_t *n)
+/* Can a run have the block between its others? If it is missing, it comes, too, and *ret_comes is
+ * true. What is here passes by, and so does what was dropped after its last need. */
+static bool take_along_locked(struct file *file, uint64_t block, bool *ret_comes)
 {
+    enum block_state state = file_state(file, block);
+
     lock_assert_held(&file->stage->lock);
-    while (*first && file_may_fetch(file, *first - 1)) {
-        --*first;
-        ++*n;
-    }
-    while (*first + *n < file->blocks && file_may_fetch(file, *first + *n))
-        ++*n;
+    *ret_comes = state != BLOCK_HERE && !file_has_passed(file, block);
+    if (state == BLOCK_COMING || state == BLOCK_ELSEWHERE)
+        return false;
+    if (*ret_comes)
+        file_set_locked(file, block, BLOCK_COMING);
+    return true;
+}
+
+/* Widen the blocks of a run to all that are missing, up to those that others bring. */
+static void widen_locked(struct file *file, uint64_t *first, uint64_t *n)
+{
+    uint64_t end = *first + *n;
+    bool comes;
+
+    lock_assert_held(&file->stage->lock);
+    for (uint64_t b = *first; b && take_along_locked(file, b - 1, &comes); b--)
+        *first = comes ? b - 1 : *first;
+    for (uint64_t b = end; b < file->blocks && take_along_locked(file, b, &comes); b++)
+        end = comes ? b + 1 : end;
+    *n = end - *first;
 }
 
 struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum run_why why,
@@ -199,6 +217,12 @@ struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum 
     lock_assert_held(&file->stage->lock);
     if (!run)
         return NULL;
+    for (uint64_t b = first; b < first + n; b++) {
+        run->steals = run->steals || file_state(file, b) == BLOCK_ELSEWHERE;
+        file_set_locked(file, b, BLOCK_COMING);
+    }
+    if (file->version.whole_only)
+        widen_locked(file, &first, &n);
     lock_init(&run->buffer_lock);
     run->file = file;
     run->first = first;
@@ -208,11 +232,6 @@ struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum 
     atomic_store(&run->why, (int)why);
     atomic_store(&run->progress, progress > since ? progress : since);
     atomic_fetch_add(&file->users, 1);
-    for (uint64_t b = first; b < first + n; b++) {
-        run->steals = run->steals || file_state(file, b) == BLOCK_ELSEWHERE;
-        if (file_state(file, b) != BLOCK_HERE)
-            file_set_locked(file, b, BLOCK_COMING);
-    }
     file->stage->alive++;
     activate_locked(run);
     run->blocks.first = first;

@@ -11,6 +11,7 @@
 #include "cache/stage/parts.h"
 
 #define GROUP_BYTES (UINT64_C(1) << 20)   /* written to disk at a time, in whole blocks */
+#define FIRST_BYTES (UINT64_C(128) << 10) /* see take_quota() */
 #define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
 #define SMALL_SHARE 8 /* in the background: this part of the bytes worth a transfer */
 
@@ -24,11 +25,14 @@ static int try_to_exclude_drops(const struct run *run)
     return run->steals && excludes < 0 ? excludes : 0;
 }
 
-/* Take disk space from the quota for what is to come. False: there is none, and no reader waits. */
+/* Take disk space from the quota for what is to come; of a file that comes whole, which may be
+ * larger than the cache, for the first write: write_blocks() takes the rest. False: there is none,
+ * and no reader waits. */
 static bool take_quota(struct run *run)
 {
     struct stage *stage = run->file->stage;
-    uint64_t want = run_bytes_left(run) + RUN_OVERHEAD;
+    uint64_t most = run->file->version.whole_only ? FIRST_BYTES : UINT64_MAX,
+             want = min_u64(run_bytes_left(run), most) + RUN_OVERHEAD;
     int r;
 
     if (run->taken || run->refused)
@@ -105,7 +109,6 @@ static int prepare_transfer(struct run *run)
     run->transfer.data = run_data_came;
     run->transfer.end = run_end;
     run->transfer.passed = run_passed;
-    run->transfer.grow = run_grow;
     run->version = file->version;
     run->transfer.version = &run->version;
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
@@ -230,7 +233,7 @@ static struct run *started_locked(struct run *run, bool small)
     const struct stage *stage = run->file->stage;
 
     lock_assert_held(&run->file->stage->lock);
-    run->small = small;
+    run->small = small && !run->file->version.whole_only;
     run->crowded = stage->n_active > stage->options.jobs;
     run->references++; /* until run_begin() has returned */
     return run;
@@ -350,8 +353,6 @@ int runs_start_background(struct file *file, uint64_t first, uint64_t n, uint64_
 
     lock_take(&stage->lock);
     n = count_free_locked(file, first, n);
-    if (n && file->version.whole_only)
-        run_widen_locked(file, &first, &n);
     small = is_small_locked(stage, RUN_BACKGROUND, n * file->block_bytes);
     if (n && !stage->ending && !stage->resting && has_place_locked(stage, RUN_BACKGROUND, small))
         run = run_make_locked(file, first, n, RUN_BACKGROUND, stage_now(stage));

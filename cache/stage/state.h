@@ -145,8 +145,9 @@ enum run_state { RUN_STARTING, RUN_RUNNING, RUN_ASLEEP, RUN_GONE };
 struct run {
     struct transfer transfer; /* first member */
     struct file *file;        /* the run counts as one of its users */
-    uint64_t first, n; /* blocks; change before the first transfer starts, and in run_grow() */
-    _Atomic int why;   /* enum run_why; written with stage->lock held */
+    uint64_t first,
+        n; /* blocks; change before the first transfer starts, and in run_shorten_locked() */
+    _Atomic int why;          /* enum run_why; written with stage->lock held */
     _Atomic int64_t progress; /* when it was needed, or when a block, or `share` bytes, last came */
     /* Guarded by stage->lock: */
     TAILQ_ENTRY(run) link; /* in stage->active, or stage->dead */

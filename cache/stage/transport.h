@@ -59,9 +59,6 @@ struct transfer {
     /* With whole_only, n bytes before off have come and are not wanted. NULL: not reported. Called
      * before data(), under the same rules. */
     void (*passed)(struct transfer *transfer, size_t n);
-    /* The server sends a whole file, and what is wanted has come, or soon has: should the transfer
-     * go on? true: more is wanted, and len is larger now. NULL: never. Same rules as for data(). */
-    bool (*grow)(struct transfer *transfer);
     /* The transport's: */
     void *impl;
     struct transfer *next;

@@ -81,12 +81,10 @@ static enum transfer_end run(struct fake *fake, struct transfer *transfer,
                         : CLOCK_NEVER;
     bool stopped;
 
-    if (answer->whole && !transfer->version->whole_only && transfer->off)
+    if (answer->whole && !transfer->version->whole_only && transfer->len < fake->size)
         return TRANSFER_WHOLE;
     if (transfer->version->whole_only && transfer->off)
         transfer->passed(transfer, transfer->off);
-    if (answer->whole && !transfer->version->whole_only && transfer->len < fake->size)
-        transfer->grow(transfer);
     if (!give(fake, transfer, 0, answer->bytes))
         return TRANSFER_STOPPED;
     lock_take(&fake->lock);

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "cache/disk/quota.h"
 #include "cache/disk/sha256.h"
 #include "cache/stage/stage.h"
 #include "tests/support/event.h"
@@ -966,7 +967,6 @@ static void expect_not_yet(struct stage_fixture *f, int ms)
 
 static void test_drops__excluded__tried_again(void **state)
 {
-    struct failing failing = {1, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
     struct stage_options options = stage_fixture_options();
     struct test_clock clock;
     struct stage_fixture f;
@@ -975,16 +975,14 @@ static void test_drops__excluded__tried_again(void **state)
     test_clock_init(&clock);
     options.clock = &clock.clock;
     options.background = true;
-    options.jobs = 2; /* the first run is the only one */
     open_fixture(&f, *state, &options, NULL, NULL);
-    fake_set_script(f.fake, fail_first, &failing); /* it grows to blocks that are not claimed */
     fd = open_staged(*state);
     claim(fd, 290);
     lock_drops(fd, F_WRLCK);
     stage_begin(f.stage);
     test_clock_run(&clock, 100 * TEST_S);
-    while (!atomic_load(&f.counters->refused))
-        expect_not_yet(&f, 50);
+    stage_fixture_read(&f, 290 * BLOCK, 10); /* taken over, and only in memory */
+    assert_true(f.counters->refused > 0);
     expect_not_yet(&f, 50);
     test_clock_stand(&clock);
     close(fd);
@@ -1039,7 +1037,7 @@ static void *read_block_0(void *arg)
 
 static void drop_meanwhile(const char *folder, const struct fake_answer *answer)
 {
-    struct failing failing = {1, *answer};
+    struct failing failing = {2, *answer};
     pthread_t thread;
     struct stage_fixture f;
 
@@ -1076,14 +1074,14 @@ static void test_whole__dropped_and_the_rest_fails__comes_again(void **state)
 /* What has come stays: the next transfer passes over it. */
 static void test_whole__breaks__goes_on_where_it_was(void **state)
 {
-    struct failing failing = {1, {.end = TRANSFER_AGAIN, .bytes = 100 * BLOCK + 7, .whole = true}};
+    struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 100 * BLOCK + 7, .whole = true}};
     struct stage_fixture f;
 
     open_usual(&f, *state);
     fake_set_script(f.fake, fail_first, &failing);
     stage_fixture_read(&f, 0, BLOCK);
     stage_fixture_read(&f, 0, SIZE);
-    assert_int_equal(fake_started(f.fake), 2);
+    assert_int_equal(fake_started(f.fake), 3);
     assert_int_equal(fake_given(f.fake), SIZE);
     assert_int_equal(f.counters->demand_bytes, SIZE + 100 * BLOCK + 7);
     stage_fixture_close(&f);
@@ -1119,7 +1117,7 @@ static void test_whole__many_at_once__one_brings_all(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_whole__grown__takes_its_capacity(void **state)
+static void test_whole__larger_than_the_cache__takes_its_capacity(void **state)
 {
     struct failing failing = {UINT32_MAX,
                               {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
@@ -1156,6 +1154,31 @@ static void test_whole__some_were_here__no_claim_is_left(void **state)
     stage_fixture_read(&other, 0, SIZE);
     assert_int_equal(fake_given(other.fake), 0);
     stage_fixture_close(&other);
+    stage_fixture_close(&f);
+}
+
+/* Some blocks came by themselves before it was found out: one transfer passes over them and brings
+ * all others. */
+static void test_whole__holes__one_transfer_fills_all(void **state)
+{
+    struct failing failing = {4, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
+    struct stage_fixture f;
+    uint64_t used;
+
+    open_usual(&f, *state);
+    for (uint64_t i = 30; i < 300; i += 100)
+        stage_fixture_read(&f, i * BLOCK, BLOCK);
+    fake_set_script(f.fake, fail_first, &failing);
+    stage_fixture_read(&f, 50 * BLOCK, BLOCK);
+    stage_fixture_read(&f, 0, SIZE);
+    assert_int_equal(fake_started(f.fake), 5);
+    assert_int_equal(fake_given(f.fake), SIZE + 3 * BLOCK);
+    assert_int_equal(f.counters->staged_bytes, SIZE);
+    assert_int_equal(f.counters->distinct_bytes, SIZE);
+    stage_rest(f.stage);
+    used = stage_quota_used(f.stage);
+    assert_int_equal(quota_recount(stage_quota(f.stage)), 0);
+    assert_true(used <= stage_quota_used(f.stage) + BLOCK); /* none was written again */
     stage_fixture_close(&f);
 }
 
@@ -1294,8 +1317,9 @@ int main(int argc, char **argv)
         TEST(test_whole__dropped_and_the_rest_fails__comes_again),
         TEST(test_whole__breaks__goes_on_where_it_was),
         TEST(test_whole__many_at_once__one_brings_all),
-        TEST(test_whole__grown__takes_its_capacity),
+        TEST(test_whole__larger_than_the_cache__takes_its_capacity),
         TEST(test_whole__some_were_here__no_claim_is_left),
+        TEST(test_whole__holes__one_transfer_fills_all),
         TEST(test_run__fails_later__leaves_what_it_brought),
         TEST(test_end__at_any_time__ends),
         TEST(test_rest__child_goes_on),
