@@ -33,29 +33,12 @@ struct entry_sink {
     struct allowance allowance;
 };
 
-static int write_all(int fd, const void *bytes, size_t len)
-{
-    const uint8_t *at = bytes;
-
-    while (len) {
-        ssize_t n = write(fd, at, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        at += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
 {
     int r = allowance_raise(&sink->allowance, sink->size + len + sink->tail, QUOTA_AHEAD);
 
     if (r == 0)
-        r = write_all(sink->fd, bytes, len);
+        r = file_pwrite(sink->fd, bytes, len, sink->size);
     if (r == -ENOSPC && !sink->allowance.wanted)
         sink->wanted = sink->size + len + sink->tail;
     if (r == 0) {
@@ -349,7 +332,7 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
     memcpy(tail, entry->source, named);
     sum = (uint32_t)crc32_z(sum, tail, named);
     make_trailer(entry->id, (uint64_t)size, named, sum, tail + named);
-    r = write_all(fd, tail, named + TRAILER_BYTES);
+    r = file_pwrite(fd, tail, named + TRAILER_BYTES, (uint64_t)size);
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
     if (r == 0)

@@ -30,6 +30,12 @@ int file_open(const char *path, int *ret_fd, struct stat *ret_st);
 /* Read exactly len bytes at byte offset off. 0, -ESTALE: the file ends before that, or -errno. */
 int file_pread(int fd, void *buf, size_t len, uint64_t off);
 
+/* Read up to len bytes, fewer at the end of the file. Their number, or -errno. */
+ssize_t file_read_some(int fd, void *buf, size_t len, uint64_t off);
+
+/* Write all bytes at byte offset off. 0 or -errno. */
+int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off);
+
 /* Lock bytes of a file for its open description (F_OFD_SETLK): type F_RDLCK, F_WRLCK or F_UNLCK. 0,
  * -EAGAIN: another description holds them, and wait is false; or -errno. */
 int file_lock(int fd, short type, uint64_t start, uint64_t len, bool wait);

@@ -95,13 +95,6 @@ static int head_read(int fd, struct head *ret)
     return 0;
 }
 
-static int write_bytes(int fd, const void *bytes, size_t len, uint64_t off)
-{
-    ssize_t n = pwrite(fd, bytes, len, (off_t)off);
-
-    return n < 0 ? -errno : (size_t)n == len ? 0 : -ENOSPC;
-}
-
 static int head_write(int fd, const struct head *head)
 {
     uint8_t bytes[HEAD_BYTES] = HEAD_MAGIC;
@@ -112,7 +105,7 @@ static int head_write(int fd, const struct head *head)
     store_le64(bytes + 24, head->taken);
     store_le64(bytes + 32, head->recounts);
     store_le32(bytes + 60, (uint32_t)crc32_z(0, bytes, 60));
-    return write_bytes(fd, bytes, sizeof(bytes), 0);
+    return file_pwrite(fd, bytes, sizeof(bytes), 0);
 }
 
 /* A head that refuses everything until the files have been counted. */
@@ -134,7 +127,7 @@ static int slot_write(int fd, unsigned slot, uint64_t in_flight)
     store_le64(bytes, in_flight);
     store_le32(bytes + 8, slot);
     store_le32(bytes + 12, (uint32_t)crc32_z(0, bytes, 12));
-    return write_bytes(fd, bytes, sizeof(bytes), slot_place(slot));
+    return file_pwrite(fd, bytes, sizeof(bytes), slot_place(slot));
 }
 
 /* What other living processes have in flight; UNKNOWN if a slot is damaged. LOCK_TOTAL is held. */

@@ -213,7 +213,7 @@ void staged_records(const struct staged *staged, uint64_t first, size_t n, uint6
 
 void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret)
 {
-    ssize_t got = staged_read_at(staged->fd, ret, n * RECORD, HEADER_BYTES + first * RECORD);
+    ssize_t got = file_read_some(staged->fd, ret, n * RECORD, HEADER_BYTES + first * RECORD);
     size_t whole = got > 0 ? (size_t)got / RECORD : 0;
 
     for (size_t i = 0; i < whole; i++)
@@ -236,7 +236,7 @@ int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off
 
     if (off > staged->size || len > staged->size - off)
         return -EINVAL;
-    got = staged_read_at(staged->fd, buf, len, staged->data + off);
+    got = file_read_some(staged->fd, buf, len, staged->data + off);
     if (got < 0)
         return (int)got;
     return (size_t)got == len ? 0 : -ENODATA;
@@ -248,7 +248,7 @@ int staged_write(const struct staged *staged, const void *bytes, size_t len, uin
         return -EINVAL;
     LOCK_SCOPE(staged->space);
 
-    return staged_write_at(staged->fd, bytes, len, staged->data + off);
+    return file_pwrite(staged->fd, bytes, len, staged->data + off);
 }
 
 int staged_publish(const struct staged *staged, uint64_t first, size_t n, const uint64_t *records)
@@ -261,7 +261,7 @@ int staged_publish(const struct staged *staged, uint64_t first, size_t n, const 
 
         for (size_t i = 0; i < some; i++)
             store_le64(bytes + i * RECORD, records[at + i]);
-        r = staged_write_at(staged->fd, bytes, some * RECORD, HEADER_BYTES + (first + at) * RECORD);
+        r = file_pwrite(staged->fd, bytes, some * RECORD, HEADER_BYTES + (first + at) * RECORD);
         at += some;
     }
     return r;
@@ -297,7 +297,7 @@ void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], u
     uint8_t bytes[4];
 
     store_le32(bytes, mark_of(sha256, drops));
-    staged_write_at(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK); /* fails: computed again */
+    file_pwrite(staged->fd, bytes, sizeof(bytes), HEADER_AT_MARK); /* fails: computed again */
 }
 
 bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32])

@@ -43,12 +43,6 @@
 
 /* ---- staged_header.c ---- */
 
-/* Read up to len bytes of an open file, fewer at its end. Their number, or -errno. */
-ssize_t staged_read_at(int fd, void *buf, size_t len, uint64_t off);
-
-/* Write all bytes. 0 or -errno. */
-int staged_write_at(int fd, const void *bytes, size_t len, uint64_t off);
-
 /* The name of the file for a key, and the header that it must have. */
 void staged_make_id(const struct staged_key *key, char ret[static 33]);
 void staged_make_header(const char *id, const struct staged_key *key,

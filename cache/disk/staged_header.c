@@ -17,43 +17,6 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/staged_file_parts.h"
 
-/* Read up to len bytes, fewer at the end of the file. */
-ssize_t staged_read_at(int fd, void *buf, size_t len, uint64_t off)
-{
-    size_t done = 0;
-
-    while (done < len) {
-        ssize_t n = pread(fd, (uint8_t *)buf + done, len - done, (off_t)(off + done));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
-
-int staged_write_at(int fd, const void *bytes, size_t len, uint64_t off)
-{
-    const uint8_t *at = bytes;
-
-    while (len) {
-        ssize_t n = pwrite(fd, at, len, (off_t)off);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        at += n;
-        off += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 /* ---- the header ---- */
 
 void staged_layout(struct staged *ret, uint64_t size, uint32_t block)
@@ -108,7 +71,7 @@ void staged_make_header(const char *id, const struct staged_key *key,
 int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
                        uint32_t *ret_version)
 {
-    ssize_t n = staged_read_at(fd, ret, HEADER_BYTES, 0);
+    ssize_t n = file_read_some(fd, ret, HEADER_BYTES, 0);
 
     if (n < 0 && n != -EIO)
         return (int)n;
@@ -140,7 +103,7 @@ int staged_set_drops(const struct staged *staged, uint64_t drops)
     uint8_t bytes[DROPS_BYTES];
 
     store_le64(bytes, drops);
-    return staged_write_at(staged->fd, bytes, sizeof(bytes), staged->end);
+    return file_pwrite(staged->fd, bytes, sizeof(bytes), staged->end);
 }
 
 uint64_t staged_drops(const struct staged *staged)
@@ -148,7 +111,7 @@ uint64_t staged_drops(const struct staged *staged)
     uint8_t bytes[DROPS_BYTES];
     uint64_t drops;
 
-    if (staged_read_at(staged->fd, bytes, sizeof(bytes), staged->end) != sizeof(bytes))
+    if (file_read_some(staged->fd, bytes, sizeof(bytes), staged->end) != sizeof(bytes))
         return UINT64_MAX;
     drops = load_le64(bytes);
     return drops ? drops : UINT64_MAX; /* 0: the file was cut and made long again */
@@ -164,7 +127,7 @@ static int begin_anew(const struct staged *staged, const uint8_t header[static H
 
     if (r == 0)
         r = ftruncate(staged->fd, 0) < 0 ? -errno
-                                         : staged_write_at(staged->fd, header, HEADER_BYTES, 0);
+                                         : file_pwrite(staged->fd, header, HEADER_BYTES, 0);
     if (r == 0)
         r = staged_set_drops(staged, new_drops());
     file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, false);
