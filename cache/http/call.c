@@ -78,6 +78,29 @@ static int round_start(struct http *http, struct round *round, struct http_reque
     return r;
 }
 
+/* Sign and start a request. *ret_signature: held; the caller releases it when the request is done.
+ */
+static int send_signed(struct http *http, struct round *round, struct http_request *request,
+                       struct http_signature **ret_signature, struct diag *d)
+{
+    struct http_signature *signature = NULL;
+    int r = request->plain ? 0 : http_signing_get(&http->signing, true, &signature, d);
+
+    if (r < 0)
+        return r;
+    if (signature)
+        signature->holders++;
+    request->signature = signature;
+    r = round_start(http, round, request);
+    if (r < 0) {
+        http_signature_let_go(signature);
+        http_signature_let_go(signature);
+        return r;
+    }
+    *ret_signature = signature;
+    return 0;
+}
+
 static uint64_t pause_before(const struct round *round, unsigned n, uint64_t asked_ms)
 {
     uint64_t random = (uint64_t)clock_monotonic(round->clock) / 1000;
@@ -173,17 +196,6 @@ static int get_result(struct http *http, struct get *get, const struct http_sign
 static int get_begin(struct http *http, const struct http_call *call, struct round *round,
                      struct get *get, struct http_signature **ret_signature, struct diag *d)
 {
-    struct http_signature *signature = NULL;
-    int r;
-
-    *ret_signature = NULL;
-    if (!call->plain) {
-        r = http_signing_get(&http->signing, true, &signature, d);
-        if (r < 0)
-            return r;
-        if (signature)
-            signature->holders++;
-    }
     get->round = round;
     get->most = call->most;
     get->request = (struct http_request){.url = call->url,
@@ -191,18 +203,10 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
                                          .headers = call->headers,
                                          .limit_ns = (int64_t)call->timeout_s * 1000000000,
                                          .plain = call->plain,
-                                         .signature = signature,
                                          .head = get_head,
                                          .body = get_body,
                                          .done = get_done};
-    r = round_start(http, round, &get->request);
-    if (r < 0) {
-        http_signature_let_go(signature);
-        http_signature_let_go(signature);
-        return r;
-    }
-    *ret_signature = signature;
-    return 0;
+    return send_signed(http, round, &get->request, ret_signature, d);
 }
 
 static int get_once(struct http *http, const struct http_call *call, struct round *round,
@@ -358,20 +362,11 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
         one->request.method = "HEAD";
     else
         one->request.len = 1;
-    r = http_signing_get(&http->signing, true, &one->signature, one->why);
-    if (r == 0) {
-        one->request.signature = one->signature;
-        if (one->signature)
-            one->signature->holders++;
-        r = round_start(http, round, &one->request);
-        if (r == 0)
-            return;
-        http_signature_let_go(one->signature);
-        http_signature_let_go(one->signature);
-        one->signature = NULL;
+    r = send_signed(http, round, &one->request, &one->signature, one->why);
+    if (r < 0) {
+        one->error = r;
+        one->step = STAT_ENDED;
     }
-    one->error = r;
-    one->step = STAT_ENDED;
 }
 
 /* Take the reply, and choose the next step if there is one. crowded: too many requests may have
