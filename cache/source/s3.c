@@ -29,6 +29,7 @@ struct s3 {
     const char *prefix; /* points into SOURCE's text */
     char *endpoint;     /* a URL without '/' at its end; NULL: AWS's own */
     char *url;          /* of the bucket, without '/' at its end */
+    size_t most;        /* objects to list */
     char shown[512];    /* s3://bucket/prefix */
     char region[64];    /* where the server says the bucket is; "": it did not say */
 };
@@ -264,9 +265,9 @@ static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefi
                             s3->shown);
         r = add_object(s3->source, &page->object[i], len);
     }
-    if (r == 0 && s3->source->known.n > OBJECTS_MOST)
-        return diag_set(d, -E2BIG, "%s: want at most %d objects, found more; name a longer prefix",
-                        s3->shown, OBJECTS_MOST);
+    if (r == 0 && s3->source->known.n > s3->most)
+        return diag_set(d, -E2BIG, "%s: want at most %zu objects, found more; name a longer prefix",
+                        s3->shown, s3->most);
     return r;
 }
 
@@ -292,46 +293,22 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *ret_any, struct 
     return r;
 }
 
-/* Get one page of the listing of the folder that SOURCE, an object, is in. *token: of the page,
- * then of the next one. */
-static int beside_page(struct source *source, const char *prefix, char **token)
-{
-    AUTO_S3_PAGE struct s3_page page = {0};
-    AUTO_TEXT struct text answer = {0};
-    AUTO_FREE char *url = NULL;
-    int r = page_url(source->listing, prefix, *token, 0, &url);
-
-    if (r == 0)
-        r = http_get(source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
-                     &answer, NULL);
-    if (r == 0)
-        r = s3_page_parse(answer.data ? answer.data : "", answer.len, source->root, &page, NULL);
-    for (size_t i = 0; i < page.n && r == 0; i++)
-        r = strncmp(page.object[i].key, prefix, strlen(prefix)) != 0
-                ? -EBADMSG
-                : add_object(source, &page.object[i], strlen(prefix));
-    free(*token);
-    *token = TAKE_PTR(page.token);
-    return r;
-}
-
+/* SOURCE is an object: list the folder that it is in, if that is not too large. */
 static int s3_list_beside(const struct source *of, struct source_list *ret)
 {
     struct source source = {.remote = of->remote,
                             .root = of->root,
                             .base = of->base,
                             .http = of->http,
-                            .listing = of->listing};
+                            .listing = of->listing,
+                            .credentials = of->credentials};
+    struct s3 s3 = {.source = &source, .most = BESIDE_MOST};
     const char *slash = strchr(of->root + strlen("s3://"), '/'); /* "s3://bucket/folder/" */
-    const char *prefix = slash ? slash + 1 : "";
-    AUTO_FREE char *token = NULL;
-    int r;
+    bool any;
+    int r = list_folder(&s3, slash ? slash + 1 : "", &any, NULL);
 
-    do
-        r = beside_page(&source, prefix, &token);
-    while (r == 0 && token && source.known.n <= BESIDE_MOST);
     text_release(&source.note);
-    if (r < 0 || token) {
+    if (r < 0) {
         source_list_release(&source.known);
         return r == -ENOMEM ? r : 0;
     }
@@ -471,7 +448,7 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
 static int s3_make(struct source *source, const char *rest, const struct source_options *options,
                    struct diag *d)
 {
-    AUTO(s3_release) struct s3 s3 = {.source = source, .options = options};
+    AUTO(s3_release) struct s3 s3 = {.source = source, .options = options, .most = OBJECTS_MOST};
     const struct credentials_options how = {
         .profile = options->profile, .region = options->region, .anonymous = options->anonymous};
     struct diag why = DIAG_INIT;
