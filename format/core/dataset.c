@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "format/core/encoder.h"
+#include "format/index/index.h"
 
 void dataset_free_folders(struct dataset *ds)
 {
@@ -124,8 +125,8 @@ size_t dataset_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static
 {
     size_t len = max_u64(ds->key_digits, decimal_digits(sample));
 
-    if (ds->ops && ds->ops->key)
-        return ds->ops->key(ds, sample, ret);
+    if (ds->keys)
+        return index_key(ds->keys, sample, ret);
     for (size_t i = len; i-- > 0; sample /= 10)
         ret[i] = (uint8_t)('0' + sample % 10);
     return len;
@@ -140,9 +141,42 @@ size_t dataset_name(const struct dataset *ds, uint64_t sample, bool dots,
     return key_name(key, len, dots, ret);
 }
 
+/* A cut name, and the dataset in which to find its sample. */
+struct cut_name {
+    const struct dataset *ds;
+    const char *name;
+    size_t len;
+};
+
+static bool has_name(void *ctx, uint64_t sample)
+{
+    const struct cut_name *want = ctx;
+    char name[KEY_NAME_SIZE];
+
+    return dataset_name(want->ds, sample, false, name) == want->len &&
+           !memcmp(name, want->name, want->len);
+}
+
+/* The sample whose key has that name. A name that is cut has the key's hash. */
+static bool find_key(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
+{
+    struct cut_name want = {ds, name, len};
+    uint8_t key[KEY_NAME_SIZE];
+    char again[KEY_NAME_SIZE];
+    size_t key_len;
+    uint64_t hash;
+
+    if (len > KEY_NAME_MAX)
+        return false;
+    if (key_name_is_cut(name, len, &hash))
+        return index_find_hash(ds->keys, hash, has_name, &want, ret);
+    return key_of_name(name, len, key, &key_len) && key_name(key, key_len, false, again) == len &&
+           index_find(ds->keys, key, key_len, ret);
+}
+
 bool dataset_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
 {
-    if (ds->ops && ds->ops->find)
-        return ds->ops->find(ds, name, len, ret);
+    if (ds->keys)
+        return find_key(ds, name, len, ret);
     return padded_number_parse(name, len, ds->key_digits, ret) && *ret < ds->samples;
 }

@@ -23,6 +23,7 @@ struct extent;
 struct field;
 struct folder;
 struct format;
+struct index;
 struct memo;
 struct read_context;
 
@@ -164,9 +165,6 @@ struct dataset_ops {
      * may cover the same bytes. NULL: the extents of its stored fields. */
     unsigned (*extents)(const struct dataset *ds, uint64_t sample, const struct field *only,
                         struct extent *ret);
-    /* The key of a sample, and the sample of a name. NULL: keys are the sample numbers. */
-    size_t (*key)(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE]);
-    bool (*find)(const struct dataset *ds, const char *name, size_t len, uint64_t *ret);
     /* Free impl and what blob[] holds. impl may be half built. NULL: impl is one piece of memory.
      */
     void (*free)(struct dataset *ds);
@@ -184,7 +182,8 @@ struct dataset {
     struct diag note;    /* problems of a dataset that is ready all the same */
     struct diag trouble; /* why the last dataset_prepare() got no further; the preparing thread's */
     uint64_t samples;
-    unsigned key_digits; /* a key is the sample number with that many digits */
+    const struct index *keys; /* row i has the key of sample i; not owned; set when it is ready */
+    unsigned key_digits;      /* NULL: a key is the sample number with that many digits */
 
     unsigned n_fields;
     struct field *field; /* [n_fields]; owned */

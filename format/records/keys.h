@@ -1,15 +1,8 @@
-/* Keys of samples that an index has, for struct dataset_ops; and one index of the keys of several
- * files. */
+/* The keys of several files as one index. */
 #ifndef EPOCHFS_FORMAT_RECORDS_KEYS_H
 #define EPOCHFS_FORMAT_RECORDS_KEYS_H
 
-#include "format/core/dataset.h"
 #include "format/index/index.h"
-
-/* The sample of a name; false where there is none. Row i of index is sample i of ds, whose key()
- * gives its keys. */
-bool keys_find(const struct dataset *ds, const struct index *index, const char *name, size_t len,
-               uint64_t *ret);
 
 /* The keys of several files in sequence, as one index, so that a lookup does not ask each file. A
  * key that repeats one of an earlier file is renamed as within a file. It is made anew by each

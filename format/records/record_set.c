@@ -92,13 +92,6 @@ static const struct index *index_of(void *ctx, unsigned i)
     return &set->files.shard[i].prepared->index;
 }
 
-static const struct index *keys_of(const struct dataset *ds)
-{
-    const struct record_set *set = set_of(ds);
-
-    return set->files.n == 1 ? &set->files.shard[0].prepared->index : &set->keys.index;
-}
-
 static int set_prepare(struct dataset *ds, struct diag *d)
 {
     struct record_set *set = ds->impl;
@@ -108,7 +101,8 @@ static int set_prepare(struct dataset *ds, struct diag *d)
         r = keys_step(&set->keys, set->files.n, index_of, set);
     if (r != 1)
         return r;
-    r = records_finish(ds, set->files.first[set->files.n], keys_of(ds)->key_most);
+    ds->keys = set->files.n == 1 ? &set->files.shard[0].prepared->index : &set->keys.index;
+    r = records_finish(ds);
     return r < 0 ? r : 1;
 }
 
@@ -122,16 +116,6 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
                      void *ctx, struct diag *d)
 {
     return set_of(ds)->files.n == 1 ? records_check(ds, report, ctx, d) : 0;
-}
-
-static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
-{
-    return index_key(keys_of(ds), sample, ret);
-}
-
-static bool set_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
-{
-    return keys_find(ds, keys_of(ds), name, len, ret);
 }
 
 static void set_free(struct dataset *ds)
@@ -150,8 +134,6 @@ static const struct dataset_ops set_ops = {
     .check = set_check,
     .locate = records_locate,
     .extents = records_extents,
-    .key = set_key,
-    .find = set_find,
     .free = set_free,
     .checks_reads = true,
     .walks = true,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/index/index.h"
 #include "format/records/record_ops.h"
 
 #define CHECKED_AT_ONCE (UINT64_C(1) << 20) /* bytes */
@@ -122,16 +123,16 @@ static int finish_field(struct field *f, const struct record_content *c)
     return 0;
 }
 
-int records_finish(struct dataset *ds, uint64_t samples, uint64_t key_most)
+int records_finish(struct dataset *ds)
 {
     int r = 0;
 
-    ds->samples = samples;
+    ds->samples = ds->keys->rows;
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
         struct field *f = &ds->field[i];
 
         if (f->ops == &record_key_ops.ops)
-            f->width = f->item_bytes = max_u64(key_most, 1);
+            f->width = f->item_bytes = max_u64(ds->keys->key_most, 1);
         if (f->impl)
             r = finish_field(f, f->impl);
     }

@@ -71,13 +71,13 @@ void records_add_strings(struct dataset *ds, const struct record_content *c, con
 struct field *records_add_lines(struct dataset *ds, const struct record_content *c,
                                 const char *name);
 
-/* index and key, and the keys as lines, for a dataset with key() among its ops. 3 fields. */
+/* index and key, and the keys as lines. 3 fields. */
 void records_add_keys(struct dataset *ds);
 #define RECORD_KEY_FIELDS 3
 
-/* Complete the fields: types and axes of their contents, and the number of samples. key_most: bytes
- * of the longest key. 0 or -ENOMEM. */
-int records_finish(struct dataset *ds, uint64_t samples, uint64_t key_most);
+/* Complete the fields, and the number of samples: types and axes of contents are set, and ds->keys.
+ * 0 or -ENOMEM. */
+int records_finish(struct dataset *ds);
 
 /* ---- what a dataset of records does: for struct dataset_ops ---- */
 

@@ -24,7 +24,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
 
     *ret = (struct kaldi_cell){.table = c->table, .number = sample, .is_mono = c->is_mono};
     if (c->join >= 0) {
-        index_row(set->keys, sample, number);
+        index_row(kaldi_join_index(set->join), sample, number);
         ret->number = number[c->join];
     }
     if (ret->number >= c->table->prepared.index.rows)

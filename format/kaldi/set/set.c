@@ -13,7 +13,6 @@
 #include "format/core/extents.h"
 #include "format/core/format.h"
 #include "format/encode/encode.h"
-#include "format/records/keys.h"
 #include "format/records/records.h"
 
 /* Add the notes of the tables and the join, as lines. */
@@ -49,7 +48,7 @@ static int set_finish(struct dataset *ds)
     struct kaldi_set *set = ds->impl;
     AUTO_TEXT struct text notes = {0};
 
-    set->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->prepared.index;
+    ds->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->prepared.index;
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_column *c = &set->column[i];
         const struct kaldi_totals *t = &c->table->totals;
@@ -82,16 +81,6 @@ static int set_prepare(struct dataset *ds, struct diag *d)
 static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
 {
     shards_progress(&kaldi_set_of(ds)->tables, ret_done, ret_total);
-}
-
-static size_t set_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
-{
-    return index_key(kaldi_set_of(ds)->keys, sample, ret);
-}
-
-static bool set_find(const struct dataset *ds, const char *name, size_t len, uint64_t *ret)
-{
-    return keys_find(ds, kaldi_set_of(ds)->keys, name, len, ret);
 }
 
 /* Add the range of rows (or samples) and columns, in the form of an scp file. */
@@ -226,8 +215,6 @@ static const struct dataset_ops kaldi_ops = {
     .describe = set_describe,
     .locate = set_locate,
     .extents = set_extents,
-    .key = set_key,
-    .find = set_find,
     .free = set_free,
     .checks_reads = true,
     .walks = true,

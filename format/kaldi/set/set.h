@@ -31,8 +31,6 @@ struct kaldi_set {
     struct record_content *content; /* owned; the dataset's fields point into it */
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
-
-    const struct index *keys; /* once it is ready */
 };
 
 static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)

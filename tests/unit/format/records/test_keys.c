@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "format/core/dataset.h"
 #include "support/unit.h"
 
 static const struct index *index_at(void *ctx, unsigned i)
@@ -22,18 +23,12 @@ static struct index_builder *keys_of_file(const char *const *key, struct index *
     return b;
 }
 
-static size_t ds_key(const struct dataset *ds, uint64_t sample, uint8_t ret[static KEY_SIZE])
-{
-    return index_key(&((const struct keys *)ds->impl)->index, sample, ret);
-}
-
 /* Each name leads to its record; a key that an earlier file has gets a number. */
 static void test_keys__files_with_common_keys__found(void **state)
 {
     static const char *const keys[3][4] = {{"a", "b", "c/d", NULL}, {NULL}, {"b", "a", "z", NULL}};
     static const char *const want[] = {"a", "b", "c%2Fd", "b~2", "a~2", "z"};
-    const struct dataset_ops ds_ops = {.key = ds_key};
-    struct dataset ds = {.ops = &ds_ops};
+    struct dataset ds = {0};
     struct index_builder *builder[3];
     struct index index[3];
     struct keys k = {0};
@@ -42,7 +37,7 @@ static void test_keys__files_with_common_keys__found(void **state)
     int r;
 
     (void)state;
-    ds.impl = &k;
+    ds.keys = &k.index;
     for (unsigned i = 0; i < 3; i++)
         builder[i] = keys_of_file(keys[i], &index[i]);
     do
@@ -53,11 +48,11 @@ static void test_keys__files_with_common_keys__found(void **state)
     for (uint64_t i = 0; i < ARRAY_LEN(want); i++) {
         assert_int_equal(dataset_name(&ds, i, false, name), strlen(want[i]));
         assert_string_equal(name, want[i]);
-        assert_true(keys_find(&ds, &k.index, name, strlen(name), &sample));
+        assert_true(dataset_find(&ds, name, strlen(name), &sample));
         assert_int_equal(sample, i);
     }
-    assert_false(keys_find(&ds, &k.index, "c", 1, &sample));
-    assert_false(keys_find(&ds, &k.index, "c/d", 3, &sample));
+    assert_false(dataset_find(&ds, "c", 1, &sample));
+    assert_false(dataset_find(&ds, "c/d", 3, &sample));
     keys_release(&k);
     for (unsigned i = 0; i < 3; i++)
         index_builder_free(builder[i]);
@@ -106,8 +101,7 @@ static void test_keys__many_files__in_steps(void **state)
 /* A name that is cut carries the hash of its key; two files have keys that begin alike. */
 static void test_keys__long_keys__found_by_cut_names(void **state)
 {
-    const struct dataset_ops ds_ops = {.key = ds_key};
-    struct dataset ds = {.ops = &ds_ops};
+    struct dataset ds = {0};
     char long_key[2][600], name[KEY_NAME_SIZE];
     struct index_builder *builder[2];
     struct index index[2];
@@ -115,7 +109,7 @@ static void test_keys__long_keys__found_by_cut_names(void **state)
     uint64_t sample;
 
     (void)state;
-    ds.impl = &k;
+    ds.keys = &k.index;
     for (unsigned i = 0; i < 2; i++) {
         memset(long_key[i], 'x', sizeof(long_key[i]));
         snprintf(long_key[i] + 590, 10, "%u", i);
@@ -125,11 +119,11 @@ static void test_keys__long_keys__found_by_cut_names(void **state)
     for (uint64_t i = 0; i < 4; i++) {
         size_t len = dataset_name(&ds, i, false, name);
 
-        assert_true(keys_find(&ds, &k.index, name, len, &sample));
+        assert_true(dataset_find(&ds, name, len, &sample));
         assert_int_equal(sample, i);
     }
     name[0] = 'y';
-    assert_false(keys_find(&ds, &k.index, name, strlen(name), &sample));
+    assert_false(dataset_find(&ds, name, strlen(name), &sample));
     keys_release(&k);
     for (unsigned i = 0; i < 2; i++)
         index_builder_free(builder[i]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "format/index/index.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 
@@ -72,6 +73,8 @@ static void where(const struct dataset *ds, const struct record_content *c, uint
 static const struct record_ops content_ops = {dims, read_content, extent, where};
 static const struct dataset_ops ds_ops = {.extents = records_extents, .locate = records_locate};
 
+static const struct index keys = {.rows = RECORDS, .key_most = 7};
+
 /* The contents: int16[n][2], float32[2][3], bytes, text. */
 static struct record_content contents[N_COLUMNS];
 
@@ -104,7 +107,8 @@ static struct dataset *open_dataset(void)
     records_add_strings(ds, &contents[WORDS], "words");
     records_add_lines(ds, &contents[WORDS], "words");
     records_add_keys(ds);
-    assert_int_equal(records_finish(ds, RECORDS, 7), 0);
+    ds->keys = &keys;
+    assert_int_equal(records_finish(ds), 0);
     return ds;
 }
 
@@ -163,7 +167,8 @@ static void test_records__later_axis_varies__mixed(void **state)
     contents[ARRAY].dim[0] = contents[ARRAY].dim[1] = DIM_VARIES;
     assert_int_equal(dataset_new(NULL, &ds_ops, malloc(1), 4, 1, &ds), 0);
     records_add_arrays(ds, &contents[ARRAY], "points", 0);
-    assert_int_equal(records_finish(ds, RECORDS, 0), 0);
+    ds->keys = &keys;
+    assert_int_equal(records_finish(ds), 0);
     for (unsigned i = 0; i < ds->n_fields; i++)
         assert_true(ds->field[i].mixed);
 }
