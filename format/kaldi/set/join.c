@@ -306,38 +306,25 @@ static uint64_t add_extra(const struct kaldi_table *table, const struct misses *
     return n;
 }
 
-/* {"feats": {"count": 2, "keys": ["a", "b"]}} for each table that has any. */
-static void describe_missing(const struct kaldi_join *join, struct text *t)
+/* {"feats": {"count": 2, "keys": ["a", "b"]}} for each table that has any: of the keys that the
+ * table lacks, or of its extra ones. */
+static void describe_keys(const struct kaldi_join *join, bool extra, struct text *t)
 {
-    bool any = false;
+    const char *comma = "";
 
     for (unsigned i = 0; i < join->set->n_columns; i++) {
-        const struct misses *miss = &join->miss[i];
-
-        if (!miss->missing)
-            continue;
-        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", any ? ", " : "",
-                 join->set->column[i].table->name, (unsigned long long)miss->missing,
-                 miss->missing_keys.data ? miss->missing_keys.data : "");
-        any = true;
-    }
-}
-
-static void describe_extra(const struct kaldi_join *join, struct text *t)
-{
-    bool any = false;
-
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        AUTO_TEXT struct text keys = {0};
+        AUTO_TEXT struct text extras = {0};
         const struct kaldi_table *table = join->set->column[i].table;
-        uint64_t n = add_extra(table, &join->miss[i], &keys);
+        const struct misses *miss = &join->miss[i];
+        uint64_t n = extra ? add_extra(table, miss, &extras) : miss->missing;
+        const char *keys = extra ? extras.data : miss->missing_keys.data;
 
+        t->failed = t->failed || extras.failed;
         if (!n)
             continue;
-        t->failed = t->failed || keys.failed;
-        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", any ? ", " : "", table->name,
-                 (unsigned long long)n, keys.data ? keys.data : "");
-        any = true;
+        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", comma, table->name,
+                 (unsigned long long)n, keys ? keys : "");
+        comma = ", ";
     }
 }
 
@@ -382,9 +369,9 @@ static int join_about(void *impl, const struct index *index, struct text *ret, s
     const struct kaldi_join *join = impl;
 
     text_add(ret, "\"missing\": {");
-    describe_missing(join, ret);
+    describe_keys(join, false, ret);
     text_add(ret, "}%c\"extra\": {", '\0');
-    describe_extra(join, ret);
+    describe_keys(join, true, ret);
     text_add(ret, "}%c\"segments_left_out\": %u%c%s", '\0', join->reported, '\0',
              join->notes.data ? join->notes.data : "");
     if (join->reported > SEGMENTS_REPORTED)
