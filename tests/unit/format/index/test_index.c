@@ -881,6 +881,32 @@ static void test_index__damaged_places__nothing_behind(void **state)
 
 /* Numbers of a rising column that fall: inside a group, from one group to the next, and after the
  * last row. */
+/* Equal rows have equal bytes: nothing of the group before is left in one that is not full. */
+static void test_index__group_not_full__rest_is_zero(void **state)
+{
+    enum { GROUP = HEADER + sizeof(about), GROUP_LEN = 8 + 9, NUMBERS = GROUP + 3 * GROUP_LEN };
+    enum { FULL_BYTES = 14 * 16, REST_BYTES = 2 * 16 }; /* of 127 x 127, and of 9 - 7 */
+    AUTO_ROWS struct rows rows;
+    AUTO_BUILT struct built built;
+
+    (void)state;
+    rows_init(&rows, 130, 1);
+    rows.shape.has_keys = false;
+    rows.shape.rising = 0;
+    for (uint64_t row = 0; row < 128; row++)
+        rows.number[row][0] = row * row;
+    rows.number[128][0] = 7;
+    rows.number[129][0] = 9;
+    rows.number[130][0] = 0;
+    rows.n = 130;
+    build(&rows, NULL, &built);
+    assert_int_equal(built.bytes[GROUP + 8], 14);
+    assert_int_equal(built.bytes[GROUP + GROUP_LEN + 8], 2);
+    assert_int_equal(built.bytes[NUMBERS + FULL_BYTES], 2 << 2);
+    for (size_t i = 1; i < REST_BYTES; i++)
+        assert_int_equal(built.bytes[NUMBERS + FULL_BYTES + i], 0);
+}
+
 static void test_index__falling_numbers__ebadmsg(void **state)
 {
     enum { GROUP = HEADER + sizeof(about), GROUP_LEN = 8 + 9, NUMBERS = GROUP + 3 * GROUP_LEN };
@@ -989,6 +1015,7 @@ int main(void)
         cmocka_unit_test(test_index__hostile__nothing_outside_is_read),
         cmocka_unit_test(test_index__damaged_keys__empty),
         cmocka_unit_test(test_index__damaged_places__nothing_behind),
+        cmocka_unit_test(test_index__group_not_full__rest_is_zero),
         cmocka_unit_test(test_index__falling_numbers__ebadmsg),
         cmocka_unit_test(test_index__damaged_widths__ebadmsg),
         cmocka_unit_test(test_index__too_many_columns__ebadmsg),

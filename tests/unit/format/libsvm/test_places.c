@@ -169,6 +169,7 @@ static void test_places__forged__no_fit(void **state)
         {{3, 3, 0, 0}, {4, 4, 2, 0}, {20, 4, 5, 0}},    /* a row without any text */
         {{3, 3, 0, 0}, {9, 4, 2, 0}, {20, 16, 5, 0}},   /* of negative length */
         {{3, 4, 0, 0}, {9, 4, 2, 0}, {20, 4, 5, 0}},    /* more gaps than bytes */
+        {{3, 3, 0, 0}, {9, 4, 2, 0}, {20, 21, 5, 0}},   /* the same after the last row */
         {{3, 3, 0, 0}, {9, 4, 2, 0}, {102, 4, 5, 0}},   /* behind the file */
         {{3, 3, 0, 0}, {9, 4, 2, 0}, {20, 4, 50, 0}},   /* more features than bytes */
         {{3, 3, 0, 1}, {9, 4, 2, 1}, {101, 4, 5, 100}}, /* a good one, up to the end */
