@@ -40,19 +40,17 @@ static bool parse_share(const char *s, size_t len, uint64_t *ret_k, uint64_t *re
     return parse_number(s + used, len - used, PLAN_NUMBER_MAX, ret_n) && *ret_k < *ret_n;
 }
 
+/* The whole is the default. */
 static int print_share(uint64_t k, uint64_t n, char *buf, size_t capacity)
 {
-    return snprintf(buf, capacity, "%lluof%llu", (unsigned long long)k, (unsigned long long)n);
+    return n == 1 ? 0
+                  : snprintf(buf, capacity, "%lluof%llu", (unsigned long long)k,
+                             (unsigned long long)n);
 }
 
 static bool parse_part(struct plan *plan, const char *s, size_t len)
 {
     return parse_share(s, len, &plan->part, &plan->parts);
-}
-
-static bool default_part(const struct plan *plan)
-{
-    return plan->parts == 1;
 }
 
 static int print_part(const struct plan *plan, char *buf, size_t capacity)
@@ -63,11 +61,6 @@ static int print_part(const struct plan *plan, char *buf, size_t capacity)
 static bool parse_rank(struct plan *plan, const char *s, size_t len)
 {
     return parse_share(s, len, &plan->rank, &plan->ranks);
-}
-
-static bool default_rank(const struct plan *plan)
-{
-    return plan->ranks == 1;
 }
 
 static int print_rank(const struct plan *plan, char *buf, size_t capacity)
@@ -81,14 +74,9 @@ static bool parse_seed(struct plan *plan, const char *s, size_t len)
     return parse_number(s, len, UINT64_MAX, &plan->seed);
 }
 
-static bool default_seed(const struct plan *plan)
-{
-    return !plan->seeded;
-}
-
 static int print_seed(const struct plan *plan, char *buf, size_t capacity)
 {
-    return snprintf(buf, capacity, "%llu", (unsigned long long)plan->seed);
+    return plan->seeded ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->seed) : 0;
 }
 
 static bool parse_shuffle(struct plan *plan, const char *s, size_t len)
@@ -105,14 +93,10 @@ static bool parse_shuffle(struct plan *plan, const char *s, size_t len)
            plan->window > 0;
 }
 
-static bool default_shuffle(const struct plan *plan)
-{
-    return !plan->window;
-}
-
 static int print_shuffle(const struct plan *plan, char *buf, size_t capacity)
 {
-    return snprintf(buf, capacity, "window:%llu", (unsigned long long)plan->window);
+    return plan->window ? snprintf(buf, capacity, "window:%llu", (unsigned long long)plan->window)
+                        : 0;
 }
 
 static const char *const tail_words[] = {
@@ -132,14 +116,9 @@ static bool parse_tail(struct plan *plan, const char *s, size_t len)
     return false;
 }
 
-static bool default_tail(const struct plan *plan)
-{
-    return plan->tail == TAIL_KEEP;
-}
-
 static int print_tail(const struct plan *plan, char *buf, size_t capacity)
 {
-    return snprintf(buf, capacity, "%s", tail_words[plan->tail]);
+    return plan->tail == TAIL_KEEP ? 0 : snprintf(buf, capacity, "%s", tail_words[plan->tail]);
 }
 
 const struct plan_parameter plan_parameters[] = {
@@ -158,7 +137,6 @@ const struct plan_parameter plan_parameters[] = {
         .want = "KofN with K from 0 to N-1",
         .help = "share K of N of the stored order, before the shuffle",
         .parse = parse_part,
-        .is_default = default_part,
         .print = print_part,
     },
     {
@@ -167,7 +145,6 @@ const struct plan_parameter plan_parameters[] = {
         .want = "KofN with K from 0 to N-1",
         .help = "every Nth sample from K on, after the shuffle",
         .parse = parse_rank,
-        .is_default = default_rank,
         .print = print_rank,
     },
     {
@@ -176,7 +153,6 @@ const struct plan_parameter plan_parameters[] = {
         .want = "a number from 0 to 2^64-1",
         .help = "shuffled, differently in every epoch=<E>",
         .parse = parse_seed,
-        .is_default = default_seed,
         .print = print_seed,
     },
     {
@@ -186,7 +162,6 @@ const struct plan_parameter plan_parameters[] = {
         .help = "shuffled as a whole (the default), or in blocks of M neighbours",
         .needs = "seed",
         .parse = parse_shuffle,
-        .is_default = default_shuffle,
         .print = print_shuffle,
     },
     {
@@ -195,7 +170,6 @@ const struct plan_parameter plan_parameters[] = {
         .want = "keep, drop or wrap",
         .help = "a short last batch, none, or one filled up from the start",
         .parse = parse_tail,
-        .is_default = default_tail,
         .print = print_tail,
     },
 };

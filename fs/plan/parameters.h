@@ -14,9 +14,8 @@ struct plan_parameter {
     bool is_required;
     /* Set the parameter in plan. False: value does not have the form. */
     bool (*parse)(struct plan *plan, const char *value, size_t len);
-    /* Has it its default? Then canonical names leave it out. NULL: it is always named. */
-    bool (*is_default)(const struct plan *plan);
-    /* Write the value as snprintf() does. */
+    /* Write the value as snprintf() does. 0: it has its default, so canonical names leave it out.
+     */
     int (*print)(const struct plan *plan, char *buf, size_t capacity);
 };
 

@@ -146,11 +146,11 @@ void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE])
 
     for (unsigned i = 0; i < n_plan_parameters; i++) {
         const struct plan_parameter *p = &plan_parameters[i];
+        char value[64];
 
-        if (p->is_default && p->is_default(plan))
-            continue;
-        len += (size_t)snprintf(ret + len, PLAN_NAME_SIZE - len, "%s%s=", i ? "," : "", p->word);
-        len += (size_t)p->print(plan, ret + len, PLAN_NAME_SIZE - len);
+        if (p->print(plan, value, sizeof(value)))
+            len += (size_t)snprintf(ret + len, PLAN_NAME_SIZE - len, "%s%s=%s", i ? "," : "",
+                                    p->word, value);
     }
 }
 
