@@ -25,6 +25,7 @@ struct open_files {
     /* Guarded by lock: a later note replaces an earlier one with the same hash. ino 0: empty. */
     struct note note[NOTES];
     struct open_file *kept[KEPT_FILES + 1]; /* [n_kept], the least recently read first */
+    uint64_t ino[KEPT_FILES + 1];           /* [n_kept] of these, so that a search is fast */
     unsigned n_kept;
     size_t list_bytes; /* of lists that kept files hold */
 };
@@ -157,6 +158,7 @@ static struct open_file *remove_locked(struct open_files *files, unsigned i)
     files->list_bytes -= list_bytes(f);
     files->n_kept--;
     memmove(&files->kept[i], &files->kept[i + 1], (files->n_kept - i) * sizeof(f));
+    memmove(&files->ino[i], &files->ino[i + 1], (files->n_kept - i) * sizeof(files->ino[0]));
     return f;
 }
 
@@ -166,7 +168,7 @@ static unsigned find_locked(const struct open_files *files, uint64_t ino)
     unsigned i = files->n_kept;
 
     lock_assert_held(&files->lock);
-    while (i && files->kept[i - 1]->samples.node.ino != ino)
+    while (i && files->ino[i - 1] != ino)
         i--;
     return i;
 }
@@ -204,6 +206,7 @@ static struct open_file *keep(struct open_files *files, struct open_file *f)
     LOCK_SCOPE(&files->lock);
 
     if (f) {
+        files->ino[files->n_kept] = f->samples.node.ino;
         files->kept[files->n_kept++] = f;
         files->list_bytes += list_bytes(f);
     }
