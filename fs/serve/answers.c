@@ -203,7 +203,8 @@ static void tell_given(struct server *s, const struct node *node, uint64_t off, 
 
     if ((node->kind != NODE_BATCH && node->kind != NODE_SAMPLE) || (!s->needs && !is_last(node)))
         return;
-    if (view_size_is_near(node) && view_size(READ_WAITS, s->open_files, node, &size, NULL) < 0)
+    if (n == asked && view_size_is_near(node) &&
+        view_size(READ_WAITS, s->open_files, node, &size, NULL) < 0)
         return;
     if (active_plans_given(s->active_plans, node, off, n, size) && s->needs &&
         s->setup.options->source.stage.keep == STAGE_ONCE)

@@ -215,11 +215,15 @@ static struct open_file *keep(struct open_files *files, struct open_file *f)
                : NULL;
 }
 
-void open_files_give(struct open_file *f)
+void open_files_give(struct open_file *f, bool was_whole)
 {
     struct open_files *files = f->files;
     struct open_file *old;
 
+    if (was_whole) {
+        open_file_free(f);
+        return;
+    }
     f->samples.has_no_list = false;
     set_request(f, NULL, NULL);
     for (old = keep(files, f); old; old = keep(files, NULL))

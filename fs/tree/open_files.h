@@ -41,9 +41,10 @@ void open_file_release(struct open_file *f); /* takes one that is {0} */
 int open_files_take(struct read_context *rc, struct open_files *files, const struct node *node,
                     struct open_file **ret, struct diag *d);
 
-/* Keep the file for the next request. The layout is as good as it was: a request that lacked bytes
- * has changed nothing in it. */
-void open_files_give(struct open_file *f);
+/* Keep the file for the next request, unless this one was for all of it: the kernel keeps the
+ * bytes, and small files that are read once must not cost more. The layout is as good as it was: a
+ * request that lacked bytes has changed nothing in it. */
+void open_files_give(struct open_file *f, bool was_whole);
 
 /* The size of a file that is kept. False: it is not. */
 bool open_files_size(struct open_files *files, const struct node *node, uint64_t *ret);

@@ -123,7 +123,7 @@ static int read_rendered(struct read_context *rc, struct open_files *files, cons
         return r;
     *ret_len = off < f->layout.size ? (size_t)min_u64(len, f->layout.size - off) : 0;
     r = layout_read(rc, &f->layout, off, *ret_len, dst, d);
-    open_files_give(f);
+    open_files_give(f, !off && *ret_len == f->layout.size);
     return r;
 }
 

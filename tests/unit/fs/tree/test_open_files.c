@@ -260,6 +260,30 @@ static void test_open_files__read_again__no_new_layout(void **state)
     assert_int_equal(forms, 0);
 }
 
+static void test_open_files__read_whole__not_kept(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    uint8_t *bytes = malloc(1 << 20);
+    struct node node;
+    uint64_t size = 0;
+    size_t n;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", false);
+    node = npz_at(&r, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(view_read(READ_WAITS, r.mount.files, &node, 0, 1 << 20, bytes, &n, NULL),
+                         0);
+        assert_int_equal(view_size(READ_WAITS, r.mount.files, &node, &size, NULL), 0);
+        assert_int_equal(n, size);
+        assert_true(forms > 0);
+        forms = 0;
+    }
+    free(bytes);
+    assert_true(forms_of_read(&r, 0) > 0);
+    assert_int_equal(forms_of_read(&r, 0), 0);
+}
+
 /* The files that were read last are kept, and a size alone displaces none. */
 static void test_open_files__many_files__the_last_are_kept(void **state)
 {
@@ -357,7 +381,7 @@ static void test_open_files__taken__belongs_to_the_request(void **state)
         assert_int_equal(open_files_take(&rc, r.mount.files, &node, &f, &d), 0);
         assert_ptr_equal(f->samples.sel.rc, &rc);
         assert_ptr_equal(f->samples.sel.reason, &d);
-        open_files_give(f);
+        open_files_give(f, false);
         assert_null(f->samples.sel.rc);
         assert_null(f->samples.sel.reason);
         read_context_release(&rc);
@@ -412,6 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_files__read_in_pieces__the_same_bytes),
         cmocka_unit_test(test_open_files__read_again__no_new_layout),
+        cmocka_unit_test(test_open_files__read_whole__not_kept),
         cmocka_unit_test(test_open_files__many_files__the_last_are_kept),
         cmocka_unit_test(test_open_files__source_changed__each_read_is_stale),
         cmocka_unit_test(test_open_files__bytes_are_missing__read_again),
