@@ -247,11 +247,13 @@ static int find_or_enter(struct memo *memo, const struct memo_key *key,
     struct memo_thing *thing, **bucket;
     LOCK_SCOPE(&memo->lock);
 
-    *ret_new = false;
     while ((thing = find_locked(memo, key))) {
         int r = wait_locked(thing, maker);
 
-        *ret = thing;
+        if (r == 0) {
+            *ret = thing;
+            *ret_new = false;
+        }
         if (r != -EAGAIN)
             return r;
     }

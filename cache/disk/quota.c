@@ -325,16 +325,19 @@ static int open_file(const char *path, int *ret)
 static int join(struct quota *quota, bool *ret_count)
 {
     struct head head;
+    bool counts;
     int r = quota_lock(quota);
 
     if (r < 0)
         return r;
     r = head_read(quota->fd, &head);
-    *ret_count = r == -EBADMSG || !slots_owned(quota->fd, 0, SLOTS);
-    if (*ret_count && (r == 0 || r == -EBADMSG))
+    counts = r == -EBADMSG || !slots_owned(quota->fd, 0, SLOTS);
+    if (counts && (r == 0 || r == -EBADMSG))
         r = head_begin_anew(quota->fd, &head);
     if (r == 0)
         r = own_slot(quota);
+    if (r == 0)
+        *ret_count = counts;
     quota_unlock(quota);
     return r;
 }

@@ -92,18 +92,19 @@ static int init(struct staged *ret, const struct staged_key *key,
                 uint8_t ret_header[static HEADER_BYTES], struct diag *d)
 {
     int r = check_key(key, d);
+    struct lock *space;
 
     if (r < 0)
         return r;
-    *ret = (struct staged){.fd = -1};
+    space = malloc(sizeof(*space));
+    if (!space)
+        return -ENOMEM;
+    lock_init(space);
+    *ret = (struct staged){.fd = -1, .space = space};
     staged_make_id(key, ret->id);
     staged_layout(ret, key->size, key->block);
     staged_seed(ret);
     staged_make_header(ret->id, key, ret_header);
-    ret->space = malloc(sizeof(*ret->space));
-    if (!ret->space)
-        return -ENOMEM;
-    lock_init(ret->space);
     return 0;
 }
 

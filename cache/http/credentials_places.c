@@ -94,21 +94,25 @@ static int read_small(const char *path, const char *shown, struct text *ret, str
 {
     AUTO_CLOSE int fd = -1;
     struct stat st;
-    char *bytes;
+    AUTO_SECRET_TEXT struct text text = {0};
     int r = file_open(path, &fd, &st);
 
     if (r == -ENOENT || r == -ENOTDIR)
         return 0;
     if (r < 0 || st.st_size > FILE_MOST)
         return diag_set(d, r < 0 ? r : -EFBIG, "%s: %s", shown, strerror(r < 0 ? -r : EFBIG));
-    bytes = malloc((size_t)st.st_size + 1);
-    if (!bytes)
+    text.data = malloc((size_t)st.st_size + 1);
+    if (!text.data)
         return -ENOMEM;
-    *ret =
-        (struct text){.data = bytes, .len = (size_t)st.st_size, .capacity = (size_t)st.st_size + 1};
-    r = file_pread(fd, bytes, ret->len, 0);
-    bytes[ret->len] = '\0';
-    return r < 0 ? diag_set(d, r, "%s: %s", shown, strerror(-r)) : 1;
+    text.len = (size_t)st.st_size;
+    text.capacity = text.len + 1;
+    text.data[text.len] = '\0';
+    r = file_pread(fd, text.data, text.len, 0);
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", shown, strerror(-r));
+    *ret = text;
+    text = (struct text){0};
+    return 1;
 }
 
 /* Get a value of the profile in one of the files; key NULL: is the profile there? */

@@ -108,6 +108,7 @@ int child_start(struct child *ret, const char *command, const char *cwd, int in_
     AUTO_CLOSE int in = in_fd < 0 ? -1 : behind_standard(in_fd), out = behind_standard(out_fd);
     AUTO_CLOSE int ours = -1, theirs = -1, high = -1;
     int ends[2], r;
+    pid_t pid;
 
     if (out < 0 || (in_fd >= 0 && in < 0) || pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
@@ -116,13 +117,12 @@ int child_start(struct child *ret, const char *command, const char *cwd, int in_
     high = behind_standard(theirs);
     if (high < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
         return -errno;
-    *ret = CHILD_NONE;
-    r = spawn(command, cwd, in, out, high, &ret->pid);
+    r = spawn(command, cwd, in, out, high, &pid);
     if (r < 0)
         return r;
-    take_part_in_oom(ret->pid);
-    ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
-    ret->messages_fd = TAKE_FD(ours);
+    take_part_in_oom(pid);
+    *ret = (struct child){
+        .pid = pid, .pid_fd = (int)syscall(SYS_pidfd_open, pid, 0), .messages_fd = TAKE_FD(ours)};
     return 0;
 }
 

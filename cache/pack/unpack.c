@@ -51,7 +51,6 @@ size_t unpacked_name_len(const char *name)
 /* NULL: it is not packed. 0, or -errno of what cannot be read, for then nobody knows. */
 static int unpacker_of(const struct blob *blob, const struct unpacker **ret, struct diag *d)
 {
-    *ret = NULL;
     for (size_t i = 0; i < ARRAY_LEN(unpackers); i++) {
         const struct unpacker *u = unpackers[i];
         uint8_t head[sizeof(u->magic)];
@@ -65,6 +64,7 @@ static int unpacker_of(const struct blob *blob, const struct unpacker **ret, str
             return 0;
         }
     }
+    *ret = NULL;
     return 0;
 }
 

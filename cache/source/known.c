@@ -36,14 +36,14 @@ void remote_note(struct source *source, const char *format, ...)
 int remote_url(const struct source *source, const char *path, char **ret)
 {
     AUTO_FREE char *encoded = NULL;
+    char *url;
     int r = http_encode(path, true, &encoded);
 
     if (r < 0)
         return r;
-    if (asprintf(ret, "%s%s", source->base, encoded) < 0) {
-        *ret = NULL;
+    if (asprintf(&url, "%s%s", source->base, encoded) < 0)
         return -ENOMEM;
-    }
+    *ret = url;
     return 0;
 }
 
@@ -161,7 +161,6 @@ int remote_use_sums(struct source *source, const struct text *sums, bool lists, 
     }
     if (n && left_out.n)
         note_left_out(source, &left_out, line);
-    *ret_files = n;
     if (lists)
         remote_sort(source);
     for (at = 0; (r = sums_next(sums->data, sums->len, &at, &sum, &why)) != 0;) {
@@ -174,6 +173,7 @@ int remote_use_sums(struct source *source, const struct text *sums, bool lists, 
             return -ENOMEM;
         memcpy(entry->sha256, sum.sha256, SHA256_LEN);
     }
+    *ret_files = n;
     return 0;
 }
 

@@ -204,7 +204,7 @@ static int page_url(const char *listing, const char *prefix, const char *token, 
                     char **ret)
 {
     AUTO_FREE char *wanted = NULL, *from = NULL;
-    char keys[32] = "";
+    char keys[32] = "", *url;
     int r = http_encode(prefix, false, &wanted);
 
     if (r == 0 && token)
@@ -213,12 +213,11 @@ static int page_url(const char *listing, const char *prefix, const char *token, 
         return r;
     if (most)
         snprintf(keys, sizeof(keys), "&max-keys=%u", most);
-    if (asprintf(ret, "%s?%s%s%sencoding-type=url&list-type=2%s&prefix=%s", listing,
+    if (asprintf(&url, "%s?%s%s%sencoding-type=url&list-type=2%s&prefix=%s", listing,
                  from ? "continuation-token=" : "", from ? from : "", from ? "&" : "", keys,
-                 wanted) < 0) {
-        *ret = NULL;
+                 wanted) < 0)
         return -ENOMEM;
-    }
+    *ret = url;
     return 0;
 }
 

@@ -175,21 +175,23 @@ static int use_page(struct crawl *crawl, const char *folder, const struct text *
     const char *base = crawl->source->base, *path = strchr(strstr(base, "://") + 3, '/');
     AUTO_FREE char *encoded = NULL, *whole = NULL;
     struct index_link link, last = {.name = ""};
-    size_t at = 0, first = crawl->n;
+    size_t at = 0, first = crawl->n, links = 0;
     int r = http_encode(folder, true, &encoded);
 
     if (r == 0 && asprintf(&whole, "%s%s", path, encoded) < 0) {
         whole = NULL;
         r = -ENOMEM;
     }
-    for (*ret_links = 0; r == 0 && index_page_next(page->data, page->len, whole, &at, &link);) {
+    while (r == 0 && index_page_next(page->data, page->len, whole, &at, &link)) {
         if (!strcmp(link.name, last.name))
             continue; /* an icon and a text, one link each */
-        ++*ret_links;
+        links++;
         last = link;
         r = use_link(crawl, folder, &link, d);
     }
     crawl_unique(crawl, first);
+    if (r == 0)
+        *ret_links = links;
     return r;
 }
 

@@ -74,14 +74,14 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
     const struct sums *s = ctx;
     uint64_t count = s->sel->count, step = count <= EACH_MOST ? 1 : BLOCK,
              n = ceil_div(count, step);
+    size_t size = sizeof(struct sums_table) + (n + 1) * sizeof(struct sums_pair);
     struct sums_table *table;
     struct sums_pair sum = {0};
     int r;
 
     if (n >= SIZE_MAX / sizeof(sum) / 2)
         return -ENOMEM;
-    *ret_size = sizeof(*table) + (n + 1) * sizeof(sum);
-    table = malloc(*ret_size);
+    table = malloc(size);
     if (!table)
         return -ENOMEM;
     *table = (struct sums_table){.step = step, .n = n};
@@ -92,6 +92,7 @@ static int make_table(void *ctx, void **ret, size_t *ret_size)
     }
     table->before[n] = sum;
     *ret = table;
+    *ret_size = size;
     return 0;
 }
 
@@ -203,7 +204,9 @@ int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sum
     if (table->step > 1)
         r = walk(s, search.place, min_u64(search.place + table->step, s->sel->count), &sum, look,
                  &search);
-    *ret_place = search.place;
-    *ret_before = search.before;
+    if (r == 0) {
+        *ret_place = search.place;
+        *ret_before = search.before;
+    }
     return r;
 }

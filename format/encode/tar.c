@@ -258,8 +258,10 @@ static int sample_bytes(void *ctx, uint64_t sample, const struct sums_pair *befo
     sel.sel.reason = l->selection->reason;
     layout_init(&one, l->dataset, &sel.sel, NULL);
     r = add_sample(&one, &placed);
-    ret->size = one.size;
-    ret->other = 1;
+    if (r == 0) {
+        ret->size = one.size;
+        ret->other = 1;
+    }
     return r;
 }
 

@@ -21,11 +21,13 @@ static int form_row(const struct dataset *ds, const struct field *f, const struc
     int r = libsvm_total_sums(ds, sel, &sums);
 
     (void)f;
+    if (r < 0)
+        return r;
     ret->dtype = DTYPE_TEXT;
     ret->width = 1;
     ret->ndim = 1;
     ret->dim[0] = sums.text;
-    return r;
+    return 0;
 }
 
 /* The number of rows, from the first on, that are adjacent in the file, with one byte between

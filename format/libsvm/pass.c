@@ -17,7 +17,8 @@ int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d)
     uint8_t head[3] = {0};
     int r = blob->size >= sizeof(head) ? blob_read(READ_WAITS, blob, head, sizeof(head), 0, d) : 0;
 
-    *ret = memcmp(head, mark, sizeof(mark)) ? 0 : sizeof(mark);
+    if (r == 0)
+        *ret = memcmp(head, mark, sizeof(mark)) ? 0 : sizeof(mark);
     return r;
 }
 

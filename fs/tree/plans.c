@@ -45,6 +45,7 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
 {
     AUTO_FREE struct plan_entry *entry = calloc(1, sizeof(*entry));
     struct span want, span;
+    bool is_new;
     int r;
 
     if (!entry)
@@ -53,13 +54,14 @@ int tree_open_plan(struct tree *tree, const struct catalog_item *item, const str
     want = span_of_plan(entry, 0);
     lock_take(&tree->lock);
     r = spans_find(&tree->spans, &want, &span);
-    *ret_new = r == -ENOENT;
-    if (*ret_new)
+    is_new = r == -ENOENT;
+    if (is_new)
         r = plan_add_locked(tree, entry);
     lock_drop(&tree->lock);
     if (r < 0)
         return r;
-    *ret = *ret_new ? TAKE_PTR(entry) : span.plan;
+    *ret = is_new ? TAKE_PTR(entry) : span.plan;
+    *ret_new = is_new;
     return 0;
 }
 
@@ -77,9 +79,9 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
                     struct span *ret_span, bool *ret_new)
 {
     struct span want = span_of_plan(entry, epoch);
+    bool is_new = false;
     int r;
 
-    *ret_new = false;
     lock_take(&tree->lock);
     r = spans_take(&tree->spans, &want, ret_span);
     /* Without memory the epoch is opened, but not listed. */
@@ -87,9 +89,11 @@ int tree_open_epoch(struct tree *tree, struct plan_entry *entry, uint64_t epoch,
         array_capacity(&entry->epoch, entry->n_epochs, sizeof(epoch)) == 0) {
         entry->epoch[entry->n_epochs++] = epoch;
         tree->n_epochs++;
-        *ret_new = true;
+        is_new = true;
     }
     lock_drop(&tree->lock);
+    if (r == 0)
+        *ret_new = is_new;
     return r;
 }
 

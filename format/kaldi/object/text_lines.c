@@ -142,9 +142,9 @@ static int take_pair(struct kaldi_text *t, bool real, bool *ret_done)
         kaldi_scan_skip_blanks(&t->s);
         c = kaldi_scan_peek(&t->s);
         if (c == ';' || c == '\n') {
-            *ret_done = c == '\n';
-            if (t->n[ARRAY_ONLY] - first != 2 && !(*ret_done && !t->n[ARRAY_ONLY]))
+            if (t->n[ARRAY_ONLY] - first != 2 && (c == ';' || t->n[ARRAY_ONLY]))
                 return kaldi_text_fail(t, "two numbers before this");
+            *ret_done = c == '\n';
             t->s.p++;
             return 0;
         }

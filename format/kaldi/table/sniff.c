@@ -246,6 +246,7 @@ static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *r
 {
     struct attempt try[ARRAY_LEN(binary_types)];
     uint64_t reached[ARRAY_LEN(binary_types)], furthest = 1;
+    enum kaldi_type found = KALDI_UNKNOWN;
     AUTO_TEXT struct text names = {0};
     unsigned n = 0;
     bool all_odd = true;
@@ -265,11 +266,13 @@ static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *r
     for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
         if (reached[i] < furthest || (is_odd(&try[i]) && !all_odd))
             continue;
-        *ret = n ? *ret : try[i].type;
+        found = n ? found : try[i].type;
         text_add(&names, "%s%s", n++ ? " or " : "", kaldi_types[try[i].type].name);
     }
-    if (n == 1)
+    if (n == 1) {
+        *ret = found;
         return 0;
+    }
     if (!n)
         return -EBADMSG;
     return diag_set(d, -EBADMSG,
@@ -294,7 +297,8 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
                               .most = TEXT_MOST};
         int r = run(&try, &first);
 
-        *ret = text_types[i].type;
+        if (r == 0)
+            *ret = try.type;
         if (r != -EBADMSG)
             return r;
         if (reach(&try, r) > furthest) {
@@ -302,9 +306,10 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
             best = try.type;
         }
     }
-    *ret = best;
-    if (best)
+    if (best) {
+        *ret = best;
         return 0;
+    }
     return diag_set(d, -EBADMSG, "%s%s", first.set ? first.text : blob_name(blob),
                     first.set ? "" : ": want objects as text, found bytes that are none");
 }
@@ -341,14 +346,17 @@ static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_t
     start = kaldi_in_at(&in, at, 8, &have);
     if (!start)
         return kaldi_bad(&in, at, d, "cannot be read");
-    *ret = asked;
-    if (have && start[0] != 0 && start[0] != 'R')
-        return asked ? 0 : sniff_text(blob, begins_with_bracket(start, have), run, ret, d);
-    r = kaldi_measure(&in, at, KALDI_UNKNOWN, &object, &reason);
-    if (r == 0 && !says_itself(asked))
-        *ret = object.type;
-    if (r == 0 || (r == -EBADMSG && asked))
+    if (have && start[0] != 0 && start[0] != 'R') {
+        if (!asked)
+            return sniff_text(blob, begins_with_bracket(start, have), run, ret, d);
+        *ret = asked;
         return 0;
+    }
+    r = kaldi_measure(&in, at, KALDI_UNKNOWN, &object, &reason);
+    if (r == 0 || (r == -EBADMSG && asked)) {
+        *ret = r == 0 && !says_itself(asked) ? object.type : asked;
+        return 0;
+    }
     if (r == -EBADMSG && have && start[0] == 'R')
         r = sniff_text(blob, false, run, ret, NULL);
     else if (r == -EBADMSG && have >= 2 && start[1] == 'B')
