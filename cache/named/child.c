@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/scope.h"
 
-#define NS_PER_MS    1000000
 #define LOOK_MS      10 /* between two checks of a process without a pid_fd */
 #define MESSAGE_READ 4096
 
@@ -170,28 +169,26 @@ static int reap(struct child *child)
     return status;
 }
 
-static void wait_for_event(struct child *child, int64_t ns)
+static void wait_for_event(struct child *child, const struct clock *clock, int64_t until)
 {
     struct pollfd fds[] = {{.fd = child->pid_fd, .events = POLLIN},
                            {.fd = child->messages_fd, .events = POLLIN}};
-    int64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
+    int ms = clock_poll_ms(clock, until);
 
     if (child->pid_fd < 0 && ms > LOOK_MS)
         ms = LOOK_MS;
-    if (poll(fds, ARRAY_LEN(fds), ms < INT32_MAX ? (int)ms : INT32_MAX) > 0 && fds[1].revents)
+    if (poll(fds, ARRAY_LEN(fds), ms) > 0 && fds[1].revents)
         read_messages(child);
 }
 
-int child_wait(struct child *child, int64_t until, int *ret_status)
+int child_wait(struct child *child, const struct clock *clock, int64_t until, int *ret_status)
 {
     int r;
 
     while ((r = has_ended(child)) == 0) {
-        int64_t left = until - monotonic_ns();
-
-        if (left <= 0)
+        if (clock_monotonic(clock) >= until)
             return 0;
-        wait_for_event(child, left);
+        wait_for_event(child, clock, until);
     }
     if (r < 0) {
         child->pid = 0; /* no longer ours: something else reaped it */

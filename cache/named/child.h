@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct clock;
+
 #define CHILD_MESSAGES 300 /* bytes of stderr that are kept */
 
 /* Used by one thread at a time. */
@@ -28,10 +30,10 @@ struct child {
  * caller releases *ret, or -errno and nothing to release. */
 int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd);
 
-/* Wait for the child to end, at most until monotonic_ns() reaches `until`. 1: it has ended, with
+/* Wait for the child to end, at most until clock_monotonic() reaches `until`. 1: it has ended, with
  * its status as from waitpid(2), and no process of its group is left; 0: it is running; or -errno.
  */
-int child_wait(struct child *child, int64_t until, int *ret_status);
+int child_wait(struct child *child, const struct clock *clock, int64_t until, int *ret_status);
 
 /* What the child wrote to stderr last, on one line. Valid as long as child. */
 const char *child_messages(struct child *child);

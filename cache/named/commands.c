@@ -59,7 +59,7 @@ struct opener_run {
 };
 
 void commands_init(struct commands *ret, const struct cache_folder *cache, struct lazy_pool *pool,
-                   const char *cwd, bool allowed, unsigned limit_s)
+                   const char *cwd, bool allowed, unsigned limit_s, const struct clock *clock)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -69,6 +69,7 @@ void commands_init(struct commands *ret, const struct cache_folder *cache, struc
         .cwd = cwd ? cwd : "/",
         .allowed = allowed,
         .limit_s = limit_s,
+        .clock = clock_or_real(clock),
         .most = cores > 0 ? 2 * (unsigned)cores : 2,
     };
     lock_init(&ret->lock);
@@ -241,12 +242,15 @@ static void follow_output(struct opener_run *run)
 /* child_wait(), while taking quota for the output as it grows. */
 static int wait_for(struct opener_run *run, struct child *child, int64_t until, int *ret_status)
 {
+    const struct clock *clock = run->commands->clock;
+
     for (;;) {
-        int64_t now = monotonic_ns(), look = now + QUOTA_LOOK_MS * NS_PER_MS;
+        int64_t now = clock_monotonic(clock), look = now + QUOTA_LOOK_MS * NS_PER_MS;
         int r;
 
         follow_output(run);
-        r = child_wait(child, run->allowance.quota && look < until ? look : until, ret_status);
+        r = child_wait(child, clock, run->allowance.quota && look < until ? look : until,
+                       ret_status);
         if (r != 0 || now >= until)
             return r;
     }
@@ -305,7 +309,7 @@ static int begin(struct opener_run *run, struct diag *d)
     if (r < 0)
         return diag_set(d, r == -EAGAIN ? -EIO : r, "command '%.400s': cannot start in %.400s: %s",
                         run->command, run->commands->cwd, strerror(-r));
-    run->deadline = monotonic_ns() + run->commands->limit_s * NS_PER_S;
+    run->deadline = clock_monotonic(run->commands->clock) + run->commands->limit_s * NS_PER_S;
     run->state = RUN_RUNNING;
     return 0;
 }
@@ -341,7 +345,7 @@ static struct opener_run *new_run(struct commands *commands, const char *command
         .part_fd = -1,
         .child = CHILD_NONE,
         .writer = CHILD_NONE,
-        .deadline = monotonic_ns() + commands->limit_s * NS_PER_S,
+        .deadline = clock_monotonic(commands->clock) + commands->limit_s * NS_PER_S,
     };
     memcpy(run->command, command, len + 1);
     return run;
@@ -450,14 +454,15 @@ static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
         r = wait_for(run, &run->child, until < run->deadline ? until : run->deadline, &run->status);
         run->has_status = r == 1;
         if (r == 1) /* from now on, wait for the rest of the pipe */
-            run->deadline = monotonic_ns() + run->commands->limit_s * NS_PER_S;
+            run->deadline =
+                clock_monotonic(run->commands->clock) + run->commands->limit_s * NS_PER_S;
     }
     if (r == 1)
         r = wait_for(run, &run->writer, until < run->deadline ? until : run->deadline, &written);
     if (r < 0)
         return command_error(run, r, strerror(-r), d);
     if (r == 0)
-        return monotonic_ns() < run->deadline ? 0 : too_long(run, d);
+        return clock_monotonic(run->commands->clock) < run->deadline ? 0 : too_long(run, d);
     if (written && WIFSIGNALED(written) && WTERMSIG(written) == SIGXFSZ && run->allowance.quota)
         return no_space(run, d);
     if (written)
@@ -470,23 +475,24 @@ static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
  * lock. */
 static int poll_turn(struct opener_run *run, int64_t until, struct diag *d)
 {
+    const struct clock *clock = run->commands->clock;
     int r;
 
     while ((r = begin(run, d)) == 0 && run->state == RUN_WAITING) {
-        int64_t now = monotonic_ns();
+        int64_t now = clock_monotonic(clock);
 
         if (now >= run->deadline)
             return too_long(run, d);
         if (now >= until)
             return 0;
-        poll(NULL, 0, (int)min_u64((uint64_t)((until - now) / NS_PER_MS + 1), LOOK_MS));
+        poll(NULL, 0, (int)min_u64((uint64_t)clock_poll_ms(clock, until), LOOK_MS));
     }
     return r;
 }
 
 int commands_poll(struct opener_run *run, int wait_ms, struct blob **ret, struct diag *d)
 {
-    int64_t until = monotonic_ns() + (wait_ms > 0 ? wait_ms : 0) * NS_PER_MS;
+    int64_t until = clock_monotonic(run->commands->clock) + (wait_ms > 0 ? wait_ms : 0) * NS_PER_MS;
     int r = run->state == RUN_ENDED ? -EINVAL : 0;
 
     if (run->state == RUN_WAITING)

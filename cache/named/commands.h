@@ -19,16 +19,17 @@ struct commands {
     bool allowed;
     _Atomic bool paused; /* no new runs for now: the process is about to fork */
     unsigned limit_s;    /* time limit of a run; > 0 */
-    unsigned most;       /* runs at a time: twice the cores */
+    const struct clock *clock;
+    unsigned most; /* runs at a time: twice the cores */
     struct lock lock;
     /* Guarded by lock: */
     struct opener_run *first; /* runs in progress, or waiting for those of another process */
     unsigned n;
 };
 
-/* cache, pool and cwd must outlive ret. cwd NULL: '/'. */
+/* cache, pool and cwd must outlive ret. cwd NULL: '/'. clock NULL: the real one. */
 void commands_init(struct commands *ret, const struct cache_folder *cache, struct lazy_pool *pool,
-                   const char *cwd, bool allowed, unsigned limit_s);
+                   const char *cwd, bool allowed, unsigned limit_s, const struct clock *clock);
 
 /* Ends all runs and frees them. */
 void commands_release(struct commands *commands);

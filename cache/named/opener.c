@@ -94,7 +94,7 @@ int cache_opener_init(struct cache_opener *ret, const struct source *source,
     ret->resolver.cwd = ret->cwd;
     lazy_pool_init(&ret->pool);
     commands_init(&ret->commands, cache, &ret->pool, ret->cwd, options->allow_commands,
-                  options->command_timeout);
+                  options->command_timeout, options->clock);
     return 0;
 }
 

@@ -23,7 +23,8 @@ struct cache_opener {
 /* What the user allows. */
 struct cache_opener_options {
     bool allow_outside, allow_commands;
-    unsigned command_timeout; /* seconds, > 0 */
+    unsigned command_timeout;  /* seconds, > 0 */
+    const struct clock *clock; /* NULL: the real one */
     const char *cwd; /* where the mount was started, absolute; NULL: relative paths are not searched
                         there, and commands run in '/' */
 };
