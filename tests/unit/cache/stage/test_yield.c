@@ -46,8 +46,11 @@ static void test_background__no_processor_idle__a_rest_before_each_piece(void **
     const struct stage_fixture_remote remote = {
         .content = content, .size = SIZE, .threads = 8, .script = watch, .ctx = &watched};
     struct diag d = DIAG_INIT;
+    struct test_clock clock;
     struct stage_fixture f;
 
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
     options.jobs = STALLING + 1;
     options.background = true;
     options.idle_ns = never_idle;
@@ -57,14 +60,17 @@ static void test_background__no_processor_idle__a_rest_before_each_piece(void **
     stage_fixture_add(&f, "fake://c");
     stage_begin(f.stage);
     fake_wait_stalled(f.fake, STALLING);
+    test_clock_run(&clock, TEST_S);
     while (atomic_load(&looks) < 2) /* the second finds that nothing was idle */
         assert_int_equal(stage_wait(f.stage, 10, &d), 0);
+    test_clock_stand(&clock);
     fake_release(f.fake);
     stage_fixture_stage_all(&f);
     assert_int_equal(watched.counters->staged_bytes, N_FILES * SIZE);
     assert_true(watched.after > 0);
     assert_int_equal(watched.unrested, 0);
     stage_fixture_close(&f);
+    test_clock_release(&clock);
 }
 
 int main(void)
