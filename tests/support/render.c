@@ -8,6 +8,12 @@
 #include "base/checked.h"
 #include "support/idx_make.h"
 
+#ifdef SLOW_BUILD
+#define STEP 5 /* between two ends of a range in a small file */
+#else
+#define STEP 1
+#endif
+
 static void list_samples(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
 {
     const struct list_selection *list = (const struct list_selection *)sel;
@@ -81,7 +87,7 @@ bool ranges_agree(const struct dataset *ds, const struct file_kind *kind,
     good = kind->encoder->layout(&l, kind) == 0 && l.size == whole->len;
     if (whole->len <= 150) {
         for (uint64_t off = 0; off <= whole->len && good; off++)
-            for (uint64_t end = off; end <= whole->len && good; end++)
+            for (uint64_t end = off; end <= whole->len && good; end += STEP)
                 good = range_agrees(&l, whole, off, end - off);
         return good;
     }

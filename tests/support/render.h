@@ -25,8 +25,9 @@ struct bytes {
 int render(struct read_context *rc, const struct dataset *ds, const struct file_kind *kind,
            const struct selection *sel, const struct layout_host *host, struct bytes *ret);
 
-/* Read many byte ranges of a file, or, of a small file, all. Each must equal the slice of the known
- * whole, and no byte outside dst may be written. False if one is wrong. */
+/* Read many byte ranges of a file, or, of a small file, all; in sanitizer builds a fifth of them.
+ * Each must equal the slice of the known whole, and no byte outside dst may be written. False if
+ * one is wrong. */
 bool ranges_agree(const struct dataset *ds, const struct file_kind *kind,
                   const struct selection *sel, const struct bytes *whole, unsigned random_ranges);
 
