@@ -202,6 +202,7 @@ static struct sync_wait *sync_wait_new(bool ahead)
  * sync_wait_done(). */
 static int sync_wait_end(struct sync_wait *w, struct read_context *rc, struct diag *d)
 {
+    const struct clock *clock = clock_or_real(rc ? rc->clock : NULL);
     bool asks = rc && rc->cancelled, cancelled = false;
     int r;
 
@@ -209,8 +210,8 @@ static int sync_wait_end(struct sync_wait *w, struct read_context *rc, struct di
     while (!w->over && !cancelled) {
         cancelled = read_cancelled(rc);
         if (!cancelled)
-            clock_wait(&real_clock, &w->lock, &w->changed,
-                       asks ? monotonic_ns() + LOOK_NS : CLOCK_NEVER);
+            clock_wait(clock, &w->lock, &w->changed,
+                       asks ? clock_monotonic(clock) + LOOK_NS : CLOCK_NEVER);
     }
     w->left = cancelled;
     lock_drop(&w->lock);

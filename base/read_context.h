@@ -26,6 +26,7 @@
 #include "base/lock.h"
 
 struct blob;
+struct clock;
 
 struct want {
     const struct blob *blob;
@@ -43,6 +44,8 @@ struct read_context {
     bool again;                   /* these reads were tried before, and are counted already */
     bool (*cancelled)(void *ctx); /* must the call end, with -EINTR? NULL: never. Any thread */
     void *ctx;
+    const struct clock
+        *clock; /* of waits that look whether they are cancelled; NULL: the real one */
     struct lock lock;
     /* Guarded by lock: */
     size_t n;

@@ -12,6 +12,7 @@
 #include "support/absent_blob.h"
 #include "support/memory_blob.h"
 #include "support/random.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 
 #define SIZE (UINT64_C(1) << 30)
@@ -352,6 +353,31 @@ static void test_wait__cancelled__leaves_the_bytes_behind(void **state)
     assert_int_equal(looks, 1);
 }
 
+static bool at_third(void *ctx)
+{
+    return ++*(unsigned *)ctx == 3;
+}
+
+static void test_wait__cancelled_later__noticed_in_50_ms(void **state)
+{
+    static const struct blob_ops ops = {.fetch = late_fetch};
+    struct late_blob late = {.blob = {.ops = &ops, .size = 10}};
+    struct fixture *f = *state;
+    struct test_clock clock;
+    unsigned looks = 0;
+
+    test_clock_init(&clock);
+    f->rc.clock = &clock.clock;
+    f->rc.cancelled = at_third;
+    f->rc.ctx = &looks;
+    test_clock_run(&clock, TEST_S);
+    assert_int_equal(blob_wait(&f->rc, &late.blob, 0, 10, NULL), -EINTR);
+    test_clock_stand(&clock);
+    assert_int_equal(clock_monotonic(&clock.clock), TEST_CLOCK_START + 100 * TEST_MS);
+    waiter_done(late.waiter, 0, NULL);
+    test_clock_release(&clock);
+}
+
 #define THREADS 8
 #define EACH    2000
 
@@ -415,6 +441,7 @@ int main(void)
         TEST(test_wait__missing__all_here),
         TEST(test_wait__cannot_be_fetched__the_reason),
         TEST(test_wait__cancelled__leaves_the_bytes_behind),
+        TEST(test_wait__cancelled_later__noticed_in_50_ms),
         TEST(test_waiter__threads__done_once_with_one_reason),
     };
 
