@@ -44,6 +44,7 @@ static struct fake *fake_of(struct transport *transport)
 
 static bool is_stopped_locked(struct fake *fake, const struct transfer *transfer)
 {
+    lock_assert_held(&fake->lock);
     for (unsigned i = 0; i < fake->n_stopped; i++)
         if (fake->stopped[i] == transfer)
             return true;
@@ -105,29 +106,46 @@ static enum transfer_end run(struct fake *fake, struct transfer *transfer,
 
 static void forget_stopped_locked(struct fake *fake, const struct transfer *transfer)
 {
+    lock_assert_held(&fake->lock);
     for (unsigned i = 0; i < fake->n_stopped; i++)
         if (fake->stopped[i] == transfer)
             fake->stopped[i--] = fake->stopped[--fake->n_stopped];
 }
 
-static void serve_locked(struct fake *fake)
-{
-    struct transfer *transfer = fake->first;
-    struct fake_answer answer = {.end = TRANSFER_DONE, .bytes = UINT64_MAX};
-    struct diag reason = DIAG_INIT;
-    enum transfer_end end;
+/* A transfer that a thread has taken from the queue, and the script as it was then. */
+struct taken {
+    struct transfer *transfer;
     unsigned number;
-    fake_script *script = fake->script;
-    void *ctx = fake->ctx;
+    fake_script *script;
+    void *ctx;
+};
 
-    fake->first = transfer->next;
-    number = fake->started++;
+/* Wait for a transfer and take it from the queue. False: the transport rests, and none is left. */
+static bool take_transfer(struct fake *fake, struct taken *ret)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    while (!fake->first && !fake->resting)
+        lock_wait(&fake->lock, &fake->changed);
+    if (!fake->first)
+        return false;
+    *ret = (struct taken){fake->first, fake->started++, fake->script, fake->ctx};
+    fake->first = fake->first->next;
     fake->at_once++;
     fake->most_at_once = (unsigned)max_u64(fake->most_at_once, fake->at_once);
     pthread_cond_broadcast(&fake->changed);
-    lock_drop(&fake->lock);
-    if (script)
-        answer = script(ctx, transfer, number);
+    return true;
+}
+
+static void serve(struct fake *fake, const struct taken *taken)
+{
+    struct transfer *transfer = taken->transfer;
+    struct fake_answer answer = {.end = TRANSFER_DONE, .bytes = UINT64_MAX};
+    struct diag reason = DIAG_INIT;
+    enum transfer_end end;
+
+    if (taken->script)
+        answer = taken->script(taken->ctx, transfer, taken->number);
     end = run(fake, transfer, &answer);
     if (end != TRANSFER_DONE)
         diag_set(&reason, -EREMOTEIO, "%s: the fake fails", transfer->url);
@@ -137,21 +155,15 @@ static void serve_locked(struct fake *fake)
     pthread_cond_broadcast(&fake->changed);
     lock_drop(&fake->lock);
     transfer->end(transfer, end, answer.retry_ms, &reason);
-    lock_take(&fake->lock);
 }
 
 static void *fake_main(void *arg)
 {
     struct fake *fake = arg;
+    struct taken taken;
 
-    lock_take(&fake->lock);
-    while (fake->first || !fake->resting) {
-        if (fake->first)
-            serve_locked(fake);
-        else
-            lock_wait(&fake->lock, &fake->changed);
-    }
-    lock_drop(&fake->lock);
+    while (take_transfer(fake, &taken))
+        serve(fake, &taken);
     return NULL;
 }
 

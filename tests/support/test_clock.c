@@ -132,23 +132,35 @@ static bool wake_all_locked(struct test_clock *t)
     return all;
 }
 
-static void turn_locked(struct test_clock *t, int64_t ns)
+/* Wake the threads whose waits are over. The lock is free between two tries, since a thread may
+ * hold its own lock and want ours. */
+static void wake_all(struct test_clock *t)
+{
+    bool all = false;
+
+    while (!all) {
+        lock_take(&t->lock);
+        all = wake_all_locked(t);
+        lock_drop(&t->lock);
+        if (!all)
+            sched_yield();
+    }
+}
+
+/* wake_all() must follow. */
+static void advance_locked(struct test_clock *t, int64_t ns)
 {
     lock_assert_held(&t->lock);
     t->monotonic += ns;
     t->wall += ns;
-    while (!wake_all_locked(t)) {
-        lock_drop(&t->lock);
-        sched_yield();
-        lock_take(&t->lock);
-    }
 }
 
 void test_clock_turn(struct test_clock *clock, int64_t ns)
 {
-    LOCK_SCOPE(&clock->lock);
-
-    turn_locked(clock, ns);
+    lock_take(&clock->lock);
+    advance_locked(clock, ns);
+    lock_drop(&clock->lock);
+    wake_all(clock);
 }
 
 static bool is_awaited_locked(struct test_clock *t, int64_t until)
@@ -181,20 +193,26 @@ void test_clock_await(struct test_clock *clock, int64_t ns)
 
 void test_clock_pass(struct test_clock *clock, int64_t ns)
 {
-    LOCK_SCOPE(&clock->lock);
-
+    lock_take(&clock->lock);
     await_locked(clock, ns);
-    turn_locked(clock, ns);
+    advance_locked(clock, ns);
+    lock_drop(&clock->lock);
+    wake_all(clock);
 }
 
 void test_clock_turn_polled(struct test_clock *clock, int64_t ns)
 {
-    LOCK_SCOPE(&clock->lock);
-    int64_t turned = clock->monotonic + ns;
+    int64_t turned;
 
-    turn_locked(clock, ns);
+    lock_take(&clock->lock);
+    advance_locked(clock, ns);
+    turned = clock->monotonic;
+    lock_drop(&clock->lock);
+    wake_all(clock);
+    lock_take(&clock->lock);
     while (clock->polled < turned && !clock->polls_for_ever)
         lock_wait(&clock->lock, &clock->changed);
+    lock_drop(&clock->lock);
 }
 
 /* The first end of a wait; CLOCK_NEVER: there is none, or a thread that was woken has not run yet.
@@ -213,19 +231,29 @@ static int64_t first_end_locked(struct test_clock *t)
     return first;
 }
 
-static void *run_main(void *arg)
+/* Wait for a thread whose wait ends soon, and advance to that. False: the clock stands. */
+static bool advance_to_first(struct test_clock *t)
 {
-    struct test_clock *t = arg;
     LOCK_SCOPE(&t->lock);
 
     while (t->runs) {
         int64_t first = first_end_locked(t);
 
-        if (first != CLOCK_NEVER && first - t->monotonic <= t->runs)
-            turn_locked(t, first - t->monotonic);
-        else
-            lock_wait(&t->lock, &t->changed);
+        if (first != CLOCK_NEVER && first - t->monotonic <= t->runs) {
+            advance_locked(t, first - t->monotonic);
+            return true;
+        }
+        lock_wait(&t->lock, &t->changed);
     }
+    return false;
+}
+
+static void *run_main(void *arg)
+{
+    struct test_clock *t = arg;
+
+    while (advance_to_first(t))
+        wake_all(t);
     return NULL;
 }
 
