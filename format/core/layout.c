@@ -14,6 +14,7 @@ void layout_init(struct layout *l, const struct dataset *ds, const struct select
     l->selection = sel;
     l->host = host;
     l->size = 0;
+    l->held = 0;
     l->n_parts = 0;
     l->capacity = ARRAY_LEN(l->inside_part);
     l->part = l->inside_part;
@@ -36,8 +37,11 @@ static int layout_grow(struct layout *l)
     if (!part)
         return -ENOMEM;
     memcpy(part, l->part, l->n_parts * sizeof(*part));
-    if (l->part != l->inside_part)
+    if (l->part != l->inside_part) {
         free(l->part);
+        l->held -= l->capacity * sizeof(*part);
+    }
+    l->held += capacity * sizeof(*part);
     l->part = part;
     l->capacity = capacity;
     return 0;
@@ -77,11 +81,15 @@ int layout_add_bytes(struct layout *l, uint8_t *bytes, size_t len)
 
     if (r < 0)
         free(bytes);
+    else
+        l->held += len;
     return r;
 }
 
 void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes)
 {
+    if (!l->part[i].bytes)
+        l->held += (size_t)l->part[i].size;
     free(l->part[i].bytes);
     l->part[i].bytes = bytes;
     l->part[i].read = read_bytes;

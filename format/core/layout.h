@@ -45,6 +45,7 @@ struct layout {
     const struct selection *selection;
     const struct layout_host *host; /* NULL: none */
     uint64_t size;                  /* sum of the parts */
+    size_t held;                    /* bytes of memory that it owns: literal bytes, part */
     unsigned n_parts;
     unsigned capacity;
     struct part *part; /* [n_parts]; points to inside_part until that is full */

@@ -6,9 +6,8 @@
 
 #include "base/lock.h"
 
-#define MEMO_BYTES      (8u << 20) /* of lists of samples that files share */
-#define KEPT_LIST_BYTES (8u << 20) /* lists of samples that they hold */
-#define NOTES           1024
+#define MEMO_BYTES (8u << 20) /* of lists of samples that files share */
+#define NOTES      1024
 
 /* A number that takes a pass over a file to compute, such as a CRC, as far as it is known. */
 struct note {
@@ -27,7 +26,7 @@ struct open_files {
     struct open_file *kept[KEPT_FILES + 1]; /* [n_kept], the least recently read first */
     uint64_t ino[KEPT_FILES + 1];           /* [n_kept] of these, so that a search is fast */
     unsigned n_kept;
-    size_t list_bytes; /* of lists that kept files hold */
+    size_t kept_bytes; /* that kept files hold */
 };
 
 /* ---- checksums ---- */
@@ -145,9 +144,13 @@ void open_files_free(struct open_files *files)
     free(files);
 }
 
-static size_t list_bytes(const struct open_file *f)
+/* The memory of a file that no request uses. The layout grows with the fields of the dataset, the
+ * list with the samples of the batch. */
+static size_t bytes_held(const struct open_file *f)
 {
-    return f->samples.list ? f->samples.sel.count * sizeof(uint64_t) : 0;
+    size_t list = f->samples.list ? f->samples.sel.count * sizeof(uint64_t) : 0;
+
+    return sizeof(*f) + f->layout.held + list;
 }
 
 static struct open_file *remove_locked(struct open_files *files, unsigned i)
@@ -155,7 +158,7 @@ static struct open_file *remove_locked(struct open_files *files, unsigned i)
     struct open_file *f = files->kept[i];
 
     lock_assert_held(&files->lock);
-    files->list_bytes -= list_bytes(f);
+    files->kept_bytes -= bytes_held(f);
     files->n_kept--;
     memmove(&files->kept[i], &files->kept[i + 1], (files->n_kept - i) * sizeof(f));
     memmove(&files->ino[i], &files->ino[i + 1], (files->n_kept - i) * sizeof(files->ino[0]));
@@ -208,11 +211,10 @@ static struct open_file *keep(struct open_files *files, struct open_file *f)
     if (f) {
         files->ino[files->n_kept] = f->samples.node.ino;
         files->kept[files->n_kept++] = f;
-        files->list_bytes += list_bytes(f);
+        files->kept_bytes += bytes_held(f);
     }
-    return files->n_kept > KEPT_FILES || files->list_bytes > KEPT_LIST_BYTES
-               ? remove_locked(files, 0)
-               : NULL;
+    return files->n_kept > KEPT_FILES || files->kept_bytes > KEPT_BYTES ? remove_locked(files, 0)
+                                                                        : NULL;
 }
 
 void open_files_give(struct open_file *f, bool was_whole)

@@ -11,7 +11,8 @@
 #include "format/core/layout.h"
 #include "fs/tree/file_samples.h"
 
-#define KEPT_FILES 64 /* files between two requests, at most */
+#define KEPT_FILES 64         /* files between two requests, at most */
+#define KEPT_BYTES (8u << 20) /* memory of these, at most: parts, headers and lists of samples */
 
 struct open_files;
 

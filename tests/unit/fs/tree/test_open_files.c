@@ -306,6 +306,68 @@ static void test_open_files__many_files__the_last_are_kept(void **state)
     assert_true(forms_of_read(&r, 99) > 0); /* the least recently read had to go */
 }
 
+/* A dataset of many copies of the field whose forms are counted. */
+#define WIDE 1000
+
+static void widen(struct dataset *ds)
+{
+    const struct field *from = ds->field;
+    struct field *wide = calloc(WIDE, sizeof(*wide));
+
+    assert_non_null(wide);
+    while (from->ops != &counted_ops)
+        from++;
+    for (unsigned i = 0; i < WIDE; i++)
+        wide[i] = *from;
+    ds->field = wide;
+    ds->n_fields = WIDE;
+}
+
+/* Take a file and give it back, as if a piece of it was read. Was it kept? ret_bytes: of its parts
+ * and headers. */
+static bool take_and_give(struct records *r, uint64_t index, size_t *ret_bytes)
+{
+    const struct node node = npz_at(r, index);
+    unsigned before = forms;
+    struct open_file *f;
+
+    assert_int_equal(open_files_take(READ_WAITS, r->mount.files, &node, &f, NULL), 0);
+    *ret_bytes = f->layout.n_parts * sizeof(struct part);
+    for (unsigned i = 0; i < f->layout.n_parts; i++)
+        if (f->layout.part[i].bytes)
+            *ret_bytes += f->layout.part[i].size;
+    open_files_give(f, false);
+    return forms == before;
+}
+
+/* Layouts of many parts: fewer files are kept, the last ones. */
+static void test_open_files__many_fields__memory_is_bounded(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct dataset *ds;
+    struct field *field;
+    unsigned n_fields;
+    size_t kept = 0, bytes;
+    uint64_t i;
+
+    (void)state;
+    records_open(&r, "batch=1,seed=7", false);
+    ds = r.mount.item[0].ds;
+    field = ds->field;
+    n_fields = ds->n_fields;
+    widen(ds);
+    for (i = 0; i < KEPT_FILES; i++)
+        assert_false(take_and_give(&r, i, &bytes));
+    assert_true(bytes * KEPT_FILES > KEPT_BYTES);
+    while (i-- && take_and_give(&r, i, &bytes))
+        kept += bytes;
+    assert_true(kept > 0);
+    assert_true(kept <= KEPT_BYTES);
+    free(ds->field);
+    ds->field = field;
+    ds->n_fields = n_fields;
+}
+
 static void test_open_files__source_changed__each_read_is_stale(void **state)
 {
     AUTO_RECORDS struct records r = {0};
@@ -438,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_open_files__read_again__no_new_layout),
         cmocka_unit_test(test_open_files__read_whole__not_kept),
         cmocka_unit_test(test_open_files__many_files__the_last_are_kept),
+        cmocka_unit_test(test_open_files__many_fields__memory_is_bounded),
         cmocka_unit_test(test_open_files__source_changed__each_read_is_stale),
         cmocka_unit_test(test_open_files__bytes_are_missing__read_again),
         cmocka_unit_test(test_open_files__taken__belongs_to_the_request),
