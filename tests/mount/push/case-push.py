@@ -65,9 +65,13 @@ def read_all(*readers):
 
 # ---- the page cache ----
 
-def wait_ahead(folder, name):
-    """Wait until a file that no process has read is in the page cache."""
-    wait_until(lambda: resident(path(folder, name)), f"{folder}/{name} is pushed")
+def wait_ahead(folder, name, at=MOUNTPOINT):
+    """Wait until a file of the plan that was read last has been pushed into the page cache, from
+    which the kernel may drop it at any time."""
+    def is_pushed():
+        plans = status(at)["plans"]
+        return resident(f"{at}/{folder}/{name}") or plans and plans[0]["pushed_batches"] > int(name[:6])
+    wait_until(is_pushed, f"{folder}/{name} is pushed")
 
 
 # ---- right bytes, few requests ----
@@ -124,7 +128,8 @@ def check_killed_readers():
     for i in range(6):
         folder = f"train-data/batches/batch=16,seed={100 + i % 2}/epoch={i // 2}/raw"
         started = [start_reader(way, folder) for way in ("slow", "mmap", "sequence")]
-        wait_until(lambda f=folder: resident(path(f, "000040.image.raw")), "it is under way")
+        wait_until(lambda f=folder: resident(path(f, "000040.image.raw")) or
+                   any(plan["pushed_batches"] > 40 for plan in status()["plans"]), "it is under way")
         compute(rng.random() / 20)
         for r in started:
             r.kill()
