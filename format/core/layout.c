@@ -124,6 +124,14 @@ static int read_stored(struct read_context *rc, struct layout *l, const struct p
     return field_read_stored(rc, p->field, l->selection, off, len, dst, d);
 }
 
+int layout_add_headed(struct layout *l, uint8_t *header, size_t len, const struct field *f,
+                      uint64_t bytes)
+{
+    int r = layout_add_bytes(l, header, len);
+
+    return r < 0 ? r : layout_add(l, &(struct part){.size = bytes, .read = read_field, .field = f});
+}
+
 int layout_add_field(struct layout *l, const struct field *f)
 {
     struct part part = {.read = read_field, .field = f};
@@ -169,19 +177,32 @@ int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t 
 struct streamed {
     const struct layout_range *range;
     uint64_t at; /* how far its range has been read, missing bytes included */
-    struct layout_sum sum, before;
+    struct layout_sum sum;
     int all; /* as of missing_go_on() */
 };
 
-static bool host_recall(const struct layout *l, unsigned slot, struct layout_sum *ret)
+/* What the host knows of n checksums that begin with start. */
+static void host_recall(const struct layout *l, const struct layout_range *range, unsigned n,
+                        uint32_t start, struct layout_sum *ret)
 {
-    return l->host && l->host->recall && l->host->recall(l->host, slot, ret);
+    for (unsigned i = 0; i < n; i++)
+        ret[i] = (struct layout_sum){.sum = start};
+    if (l->host && l->host->recall)
+        l->host->recall(l->host, range, n, ret);
 }
 
-static void host_remember(const struct layout *l, const struct streamed *s)
+/* Have the host remember n checksums, if one is further than it knew. */
+static void host_remember(const struct layout *l, const struct layout_range *range,
+                          const struct streamed *s, unsigned n, struct layout_sum *known)
 {
-    if (s->sum.done > s->before.done && l->host && l->host->remember)
-        l->host->remember(l->host, s->range->slot, &s->sum);
+    bool any = false;
+
+    for (unsigned i = 0; i < n; i++) {
+        any = any || s[i].sum.done > known[i].done;
+        known[i] = s[i].sum;
+    }
+    if (any && l->host && l->host->remember)
+        l->host->remember(l->host, range, n, known);
 }
 
 /* Continue a checksum up to byte number to of its range. false: it cannot continue, and s->all says
@@ -234,24 +255,20 @@ int layout_checksums(struct read_context *rc, struct layout *l, const struct lay
                      struct diag *d)
 {
     AUTO_FREE uint8_t *buf = malloc(LAYOUT_STREAM_BYTES);
-    AUTO_FREE struct streamed *s = calloc(n, sizeof(*s));
+    AUTO_FREE struct streamed *s = malloc(n * sizeof(*s));
+    AUTO_FREE struct layout_sum *known = malloc(n * sizeof(*known));
     int r;
 
-    if (!buf || !s)
+    if (!buf || !s || !known)
         return -ENOMEM;
-    for (unsigned i = 0; i < n; i++) {
-        s[i] = (struct streamed){.range = &range[i], .sum = {.sum = start}};
-        if (host_recall(l, range[i].slot, &s[i].before))
-            s[i].sum = s[i].before;
-        s[i].at = s[i].sum.done;
-    }
+    host_recall(l, range, n, start, known);
+    for (unsigned i = 0; i < n; i++)
+        s[i] = (struct streamed){.range = &range[i], .at = known[i].done, .sum = known[i]};
     r = stream_together(rc, l, s, n, update, buf, d);
-    for (unsigned i = 0; i < n; i++) {
-        if (r == 0 || r == -EAGAIN)
-            host_remember(l, &s[i]);
-        if (r == 0)
-            ret[i] = s[i].sum.sum;
-    }
+    if (r == 0 || r == -EAGAIN)
+        host_remember(l, range, s, n, known);
+    for (unsigned i = 0; i < n && r == 0; i++)
+        ret[i] = s[i].sum.sum;
     return r;
 }
 
@@ -262,7 +279,8 @@ int layout_checksum(struct read_context *rc, struct layout *l, uint64_t off, uin
     const struct layout_range range = {off, len, slot};
     struct layout_sum sum;
 
-    if (host_recall(l, slot, &sum) && sum.done >= len) {
+    host_recall(l, &range, 1, start, &sum);
+    if (sum.done >= len) {
         *ret = sum.sum;
         return 0;
     }

@@ -33,11 +33,21 @@ struct layout_sum {
     uint32_t sum;  /* of these */
 };
 
-/* What the caller that reads bytes provides: a memory for checksums that outlasts the layout.
- * Any member may be NULL. */
+/* The bytes of a file that a checksum covers, and the slot under which the host knows it. */
+struct layout_range {
+    uint64_t off, len;
+    unsigned slot;
+};
+
+/* What the caller that reads bytes provides: a memory for checksums that outlasts the layout. Both
+ * members get all n ranges of a pass at once, and may be NULL. */
 struct layout_host {
-    bool (*recall)(const struct layout_host *host, unsigned slot, struct layout_sum *ret);
-    void (*remember)(const struct layout_host *host, unsigned slot, const struct layout_sum *sum);
+    /* Set ret[i] to what is known of range[i]; where nothing is known it stays. */
+    void (*recall)(const struct layout_host *host, const struct layout_range *range, unsigned n,
+                   struct layout_sum *ret);
+    /* Remember sum[i] for range[i], where it is further than what is known. */
+    void (*remember)(const struct layout_host *host, const struct layout_range *range, unsigned n,
+                     const struct layout_sum *sum);
 };
 
 struct layout {
@@ -70,6 +80,11 @@ void layout_replace_bytes(struct layout *l, unsigned i, uint8_t *bytes);
 /* Add len zero bytes. */
 int layout_add_zeros(struct layout *l, uint64_t len);
 
+/* Add literal bytes, as above, and behind them all items of a field as the mount shows them: bytes
+ * as of field_form(). */
+int layout_add_headed(struct layout *l, uint8_t *header, size_t len, const struct field *f,
+                      uint64_t bytes);
+
 /* Add all items of a field: as the mount shows them; as stored. */
 int layout_add_field(struct layout *l, const struct field *f);
 int layout_add_stored(struct layout *l, const struct field *f);
@@ -92,10 +107,6 @@ int layout_checksum(struct read_context *rc, struct layout *l, uint64_t off, uin
 /* The same for several ranges side by side, an even share of each at a time. Arrays of the same
  * samples then need the same rows of a source at about the same time, and each row is read and
  * decoded once for all of them, however many there are. ret: [n] */
-struct layout_range {
-    uint64_t off, len;
-    unsigned slot;
-};
 int layout_checksums(struct read_context *rc, struct layout *l, const struct layout_range *range,
                      unsigned n, uint32_t start, layout_update_fn *update, uint32_t *ret,
                      struct diag *d);

@@ -60,13 +60,6 @@ int npy_header(struct layout *l, const struct field *f, uint8_t **ret_header, si
     return 0;
 }
 
-int npy_add_with(struct layout *l, const struct field *f, uint8_t *header, size_t len)
-{
-    int r = layout_add_bytes(l, header, len);
-
-    return r < 0 ? r : layout_add_field(l, f);
-}
-
 int npy_add(struct layout *l, const struct field *f)
 {
     uint64_t bytes;
@@ -74,7 +67,7 @@ int npy_add(struct layout *l, const struct field *f)
     size_t len;
     int r = npy_header(l, f, &header, &len, &bytes);
 
-    return r < 0 ? r : npy_add_with(l, f, header, len);
+    return r < 0 ? r : layout_add_headed(l, header, len, f, bytes - len);
 }
 
 static int npy_offer(const struct dataset *ds, enum scope scope, struct offers *offers)

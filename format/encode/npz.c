@@ -248,7 +248,7 @@ static int add_member(struct layout *l, const struct field *f, unsigned slot,
                .read = local_read,
                .field = f,
                .number = {[HEADER_OFFSET] = l->size, [CONTENT_BYTES] = bytes, [SLOT] = slot}});
-    return r < 0 ? r : npy_add_with(l, f, TAKE_PTR(header), len);
+    return r < 0 ? r : layout_add_headed(l, TAKE_PTR(header), len, f, bytes - len);
 }
 
 static int npz_layout(struct layout *l, const struct file_kind *kind)

@@ -38,29 +38,38 @@ static struct note *note_place(struct open_files *files, uint64_t ino, unsigned 
     return &files->note[(h >> 32) % NOTES];
 }
 
-static bool host_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
-{
-    const struct open_file *f = (const struct open_file *)host;
-    const struct note *note = note_place(f->files, f->samples.node.ino, slot);
-    LOCK_SCOPE(&f->files->lock);
-
-    if (note->ino != f->samples.node.ino || note->slot != slot)
-        return false;
-    *ret = note->sum;
-    return true;
-}
-
-/* Of two concurrent requests for a file, the other may be further. */
-static void host_remember(const struct layout_host *host, unsigned slot,
-                          const struct layout_sum *sum)
+static void host_recall(const struct layout_host *host, const struct layout_range *range,
+                        unsigned n, struct layout_sum *ret)
 {
     const struct open_file *f = (const struct open_file *)host;
     uint64_t ino = f->samples.node.ino;
-    struct note *note = note_place(f->files, ino, slot);
     LOCK_SCOPE(&f->files->lock);
 
-    if (note->ino != ino || note->slot != slot || note->sum.done < sum->done)
-        *note = (struct note){.ino = ino, .slot = slot, .sum = *sum};
+    for (unsigned i = 0; i < n; i++) {
+        const struct note *note = note_place(f->files, ino, range[i].slot);
+
+        if (note->ino == ino && note->slot == range[i].slot)
+            ret[i] = note->sum;
+    }
+}
+
+/* Of two concurrent requests for a file, the other may be further. A sum of no bytes would only
+ * displace another one. */
+static void host_remember(const struct layout_host *host, const struct layout_range *range,
+                          unsigned n, const struct layout_sum *sum)
+{
+    const struct open_file *f = (const struct open_file *)host;
+    uint64_t ino = f->samples.node.ino;
+    LOCK_SCOPE(&f->files->lock);
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned slot = range[i].slot;
+        struct note *note = note_place(f->files, ino, slot);
+        bool same = note->ino == ino && note->slot == slot;
+
+        if (sum[i].done > (same ? note->sum.done : 0))
+            *note = (struct note){.ino = ino, .slot = slot, .sum = sum[i]};
+    }
 }
 
 /* ---- one file ---- */

@@ -42,20 +42,25 @@ struct notes {
     struct layout_sum sum[64];
 };
 
-static bool recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
+static void recall(const struct layout_host *host, const struct layout_range *range, unsigned n,
+                   struct layout_sum *ret)
 {
     const struct notes *notes = (const struct notes *)host;
 
-    *ret = notes->sum[slot];
-    return notes->known >> slot & 1;
+    for (unsigned i = 0; i < n; i++)
+        if (notes->known >> range[i].slot & 1)
+            ret[i] = notes->sum[range[i].slot];
 }
 
-static void remember(const struct layout_host *host, unsigned slot, const struct layout_sum *sum)
+static void remember(const struct layout_host *host, const struct layout_range *range, unsigned n,
+                     const struct layout_sum *sum)
 {
     struct notes *notes = (struct notes *)(uintptr_t)host;
 
-    notes->known |= UINT64_C(1) << slot;
-    notes->sum[slot] = *sum;
+    for (unsigned i = 0; i < n; i++) {
+        notes->known |= UINT64_C(1) << range[i].slot;
+        notes->sum[range[i].slot] = sum[i];
+    }
 }
 
 static const struct layout_host notes_host = {recall, remember};

@@ -583,25 +583,29 @@ struct test_host {
     struct layout_sum value[256];
 };
 
-static bool test_recall(const struct layout_host *host, unsigned slot, struct layout_sum *ret)
+static void test_recall(const struct layout_host *host, const struct layout_range *range,
+                        unsigned n, struct layout_sum *ret)
 {
     struct test_host *t = (struct test_host *)host;
 
-    if (!t->known[slot])
-        return false;
-    t->recalled++;
-    *ret = t->value[slot];
-    return true;
+    for (unsigned i = 0; i < n; i++) {
+        if (!t->known[range[i].slot])
+            continue;
+        t->recalled++;
+        ret[i] = t->value[range[i].slot];
+    }
 }
 
-static void test_remember(const struct layout_host *host, unsigned slot,
-                          const struct layout_sum *sum)
+static void test_remember(const struct layout_host *host, const struct layout_range *range,
+                          unsigned n, const struct layout_sum *sum)
 {
     struct test_host *t = (struct test_host *)host;
 
-    t->remembered++;
-    t->known[slot] = true;
-    t->value[slot] = *sum;
+    for (unsigned i = 0; i < n; i++) {
+        t->remembered++;
+        t->known[range[i].slot] = true;
+        t->value[range[i].slot] = sum[i];
+    }
 }
 
 static bool at_once(void *ctx)
