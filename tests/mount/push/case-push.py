@@ -65,13 +65,16 @@ def read_all(*readers):
 
 # ---- the page cache ----
 
-def wait_ahead(folder, name, at=MOUNTPOINT):
-    """Wait until a file of the plan that was read last has been pushed into the page cache, from
-    which the kernel may drop it at any time."""
-    def is_pushed():
-        plans = status(at)["plans"]
-        return resident(f"{at}/{folder}/{name}") or plans and plans[0]["pushed_batches"] > int(name[:6])
-    wait_until(is_pushed, f"{folder}/{name} is pushed")
+def read_until_ahead(folder, files, ahead, check_file):
+    """Read the files until the one that many places ahead has been pushed. Returns how many were
+    read. There is nothing to wait for: the kernel may drop what was pushed, and the push goes on
+    from where it sees the reader next."""
+    for i, name in enumerate(files[:len(files) - ahead]):
+        check_file(whole(path(folder, name)), name)
+        if resident(path(folder, files[i + ahead])):
+            return i + 1
+        compute()
+    raise AssertionError(f"{folder}: nothing was pushed {ahead} files ahead")
 
 
 # ---- right bytes, few requests ----
@@ -140,19 +143,29 @@ def check_killed_readers():
 
 # ---- how much is ahead ----
 
-def check_ahead(ahead):
-    """A slow reader: no more than ahead bytes are in the page cache before it."""
-    folder = "train-data/batches/batch=32,seed=11/epoch=0/raw"
+def most_ahead(epoch, ahead):
+    """Read an epoch slowly. Returns how many bytes were in the page cache before the reader, at
+    most."""
+    folder = f"train-data/batches/batch=32,seed=11/epoch={epoch}/raw"
     files, most = names(folder, ".image.raw"), 0
     for i, name in enumerate(files):
         check(whole(path(folder, name)), f"{folder}/{name}")
-        if i >= 20 and i + 1 < len(files):  # the kernel knows all names since file 19
-            wait_ahead(folder, files[i + 1])
         compute(0.002)
         if i % 20 == 19:
             pushed = sum(resident(path(folder, n)) for n in files[i + 1:])
             most = max(most, pushed)
             equal(pushed <= ahead, True, f"batch {i}: {pushed} bytes ahead, want {ahead} at most")
+    return most
+
+
+def check_ahead(ahead):
+    """A slow reader: no more than ahead bytes are in the page cache before it. A busy machine may
+    push little in one epoch."""
+    most = 0
+    for epoch in range(10):
+        most = max(most, most_ahead(epoch, ahead))
+        if most > ahead / 4:
+            return
     equal(most > ahead / 4, True, f"{most} bytes ahead at most of {ahead}")
 
 
@@ -178,17 +191,14 @@ def check_changed():
     with mounted(SOURCE, "ahead=4M", at=MOUNTPOINT):
         folder = "change-data/batches/batch=32/raw"
         files = sorted(os.listdir(path(folder)))
-        for i, name in enumerate(files[:40]):
-            equal(whole(path(folder, name)), DATA[int(name[:6]) * 32:][:32].tobytes(), name)
-            if i >= 4:  # never overtake the push: so its window grows
-                wait_ahead(folder, files[i + 1])
-        wait_ahead(folder, files[60])
+        done = read_until_ahead(folder, files[:300], 20, lambda got, name: equal(
+            got, DATA[int(name[:6]) * 32:][:32].tobytes(), name))
         with open(source, "r+b") as f:
             f.write(idx_bytes(255 - DATA))
         st = os.stat(source)
         os.utime(source, ns=(st.st_atime_ns, st.st_mtime_ns + 1_000_000))
         failed = 0
-        for name in files[40:] + files[40:]:
+        for name in files[done:] + files[done:]:
             try:
                 got = whole(path(folder, name))
             except OSError as e:
@@ -196,7 +206,7 @@ def check_changed():
                 failed += 1
                 continue
             equal(got == DATA[int(name[:6]) * 32:][:32].tobytes(), True, f"{name}: the old bytes")
-        equal(failed > len(files), True, f"{failed} reads failed")
+        equal(failed > len(files) - done, True, f"{failed} reads failed")  # 4 MiB were ahead
     contains(log_text(), "change")
     os.unlink(source)
     os.truncate(f"{PRIVATE}/log", 0)
