@@ -211,7 +211,7 @@ static void note(void *ctx, const char *text)
     snprintf(reports->text[reports->n++], sizeof(reports->text[0]), "%s", text);
 }
 
-/* Every byte of what is parsed is read once, a piece at a time. */
+/* A check reads every byte of a parsed content once, a piece at a time. */
 static void test_records_check__large_content__read_whole(void **state)
 {
     AUTO_DATASET struct dataset *ds = open_dataset();
