@@ -44,8 +44,8 @@ struct read_context {
     bool again;                   /* these reads were tried before, and are counted already */
     bool (*cancelled)(void *ctx); /* must the call end, with -EINTR? NULL: never. Any thread */
     void *ctx;
-    const struct clock
-        *clock; /* of waits that look whether they are cancelled; NULL: the real one */
+    /* Of waits that look whether they are cancelled; NULL: the real one. */
+    const struct clock *clock;
     struct lock lock;
     /* Guarded by lock: */
     size_t n;

@@ -145,8 +145,8 @@ enum run_state { RUN_STARTING, RUN_RUNNING, RUN_ASLEEP, RUN_GONE };
 struct run {
     struct transfer transfer; /* first member */
     struct file *file;        /* the run counts as one of its users */
-    uint64_t first,
-        n; /* blocks; change before the first transfer starts, and in run_shorten_locked() */
+    /* Blocks; they change before the first transfer starts, and in run_shorten_locked(). */
+    uint64_t first, n;
     _Atomic int why;          /* enum run_why; written with stage->lock held */
     _Atomic int64_t progress; /* when it was needed, or when a block, or `share` bytes, last came */
     /* Guarded by stage->lock: */
