@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/index/key_name.h"
 #include "format/records/keys.h"
 #include "format/records/record_items.h"
 
 #define FIELDS_OF_COLUMN 4 /* at most */
+#define NAME_HASH        9 /* "~" and 8 digits */
 
 struct record_set {
     const struct record_format *rf;
@@ -36,13 +38,15 @@ static const struct shard *find_file(const struct dataset *ds, uint64_t record, 
 static int set_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
                     uint64_t ret_dim[static RECORD_AXES], struct diag *d)
 {
+    const struct record_format *rf = set_of(ds)->rf;
     uint64_t row;
     const struct shard *file = find_file(ds, record, &row);
 
-    (void)d;
     memcpy(ret_dim, c->dim, sizeof(c->dim));
+    if (rf->dims)
+        return rf->dims(file->file, row, c->column, ret_dim, d);
     if (c->ndim && c->dim[0] == DIM_VARIES)
-        ret_dim[0] = set_of(ds)->rf->length(&file->prepared->index, row, c->column);
+        ret_dim[0] = rf->length(file->file, row, c->column);
     return 0;
 }
 
@@ -53,9 +57,11 @@ static bool set_extent(const struct dataset *ds, const struct record_content *c,
     uint64_t row, dim[RECORD_AXES];
     const struct shard *file = find_file(ds, record, &row);
 
-    set_dims(ds, c, record, dim, NULL);
-    *ret = (struct extent){file->blob, rf->place(&file->prepared->index, row, c->column),
-                           record_bytes(c, dim)};
+    if (rf->extent)
+        return rf->extent(file->file, row, c->column, ret);
+    if (set_dims(ds, c, record, dim, NULL) < 0)
+        return false;
+    *ret = (struct extent){file->blob, rf->place(file->file, row, c->column), record_bytes(c, dim)};
     return ret->len > 0;
 }
 
@@ -63,12 +69,17 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
                     const struct record_content *c, uint64_t record, uint64_t off, size_t len,
                     uint8_t *dst, struct diag *d)
 {
+    const struct record_format *rf = set_of(ds)->rf;
+    uint64_t row;
+    const struct shard *file = find_file(ds, record, &row);
     struct extent e;
     int r = 0;
 
-    if (set_extent(ds, c, record, &e))
+    if (rf->read)
+        r = rf->read(rc, file->file, row, c->column, off, len, dst, d);
+    else if (set_extent(ds, c, record, &e))
         r = blob_read(rc, e.blob, dst, len, e.off + off, d);
-    return r < 0 ? r : blob_verify(e.blob, d);
+    return r < 0 ? r : blob_verify(file->blob, d);
 }
 
 static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
@@ -166,7 +177,7 @@ static void add_column(struct dataset *ds, struct record_content *content, unsig
     }
 }
 
-static int set_new(const struct record_format *rf, const struct shard *file, unsigned n,
+int record_set_new(const struct record_format *rf, const struct shard *file, unsigned n,
                    const struct format_setup *setup, struct dataset **ret)
 {
     struct record_set *set = calloc(1, sizeof(*set) + rf->n_columns * sizeof(set->content[0]));
@@ -200,7 +211,7 @@ static int add_dataset(const struct record_format *rf, const struct shard *file,
                        const char *name, const struct format_setup *setup, struct finds *finds)
 {
     struct dataset *ds = NULL;
-    int r = set_new(rf, file, n, setup, &ds);
+    int r = record_set_new(rf, file, n, setup, &ds);
 
     return r < 0 ? r : finds->dataset(finds, name, ds);
 }
@@ -215,7 +226,9 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
     for (size_t i = 0; i < n && r == 0; i++) {
         struct diag d = DIAG_INIT;
 
-        r = rf->open(TAKE_PTR(source[i].blob), setup, &file[n_files], &d);
+        if (!source[i].blob || (rf->is_beside && rf->is_beside(&source[i])))
+            continue;
+        r = rf->open(source, n, i, setup, &file[n_files], &d);
         if (r < 0)
             r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
         else
@@ -228,4 +241,20 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
     while (n_files)
         rf->file.drop(file[--n_files].file);
     return r;
+}
+
+void record_name(const void *bytes, size_t len, size_t max, char ret[static RECORD_NAME_MAX + 1])
+{
+    char name[KEY_NAME_SIZE];
+    size_t n = key_name(bytes, len, false, name);
+
+    if (n <= max) {
+        snprintf(ret, RECORD_NAME_MAX + 1, "%s", n ? name : "_");
+        return;
+    }
+    n = max - NAME_HASH;
+    while (n && (name[n - 1] == '%' || (n > 1 && name[n - 2] == '%'))) /* no escape is cut */
+        n--;
+    snprintf(ret, RECORD_NAME_MAX + 1, "%.*s~%08x", (int)n, name,
+             (unsigned)(key_hash(bytes, len) >> 32));
 }

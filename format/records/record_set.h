@@ -1,7 +1,17 @@
-/* A dataset of records whose contents are fixed: the files of a format, their records in sequence,
- * and a field or more for each content. A format says how a file is opened and prepared, and where
- * in it a content of a record is; all else is here. See docs/internals/formats.md, "Write a format
- * in a day". */
+/* A dataset of records: the files of a format, their records in sequence, and a field or more for
+ * each content. A format says how a file is opened and prepared, which columns it has, and how
+ * large a content of a record is and where; all else is here. See docs/internals/formats.md, "Write
+ * a format in a day".
+ *
+ * Columns are the same in all files, or each file learns its own while it is prepared. A dataset of
+ * several files has the union of their columns, sorted by name. A record may lack a column: a hole.
+ * Then the sample has no file of that column, and its npz and tar have no member of it; in a batch
+ * it has length 0. So a column with holes is never stacked, but ragged or padded.
+ *
+ * Columns that have one name and show arrays must be of one kind in all files: numbers of one type,
+ * or bytes of one extension, or text. Where they are not, all of them are shown, and the name of
+ * each says its kind: "label_int64", "label_text", "image_jpg". Their shapes may differ: an axis
+ * that does varies, and a number beside an array of one axis is an array of one element. */
 #ifndef EPOCHFS_FORMAT_RECORDS_RECORD_SET_H
 #define EPOCHFS_FORMAT_RECORDS_RECORD_SET_H
 
@@ -15,35 +25,94 @@ enum record_shown {
     RECORD_TEXT,
 };
 
+/* What does not show a column that could. */
+enum {
+    RECORD_NOT_RAW = 1,    /* bytes: samples/raw */
+    RECORD_NOT_TAR = 2,    /* another column has these bytes there */
+    RECORD_NOT_ARRAYS = 4, /* npz and npy: another column has the array of that name */
+};
+
+#define RECORD_NAME_MAX 55 /* bytes of the name of a column, which "_offsets" may follow */
+#define RECORD_COLUMNS_MAX                                                                         \
+    1024 /* of a dataset; those after them in the order of names are left out */
+
 struct record_column {
-    const char *name; /* of the field */
+    const char *name; /* of the field: see record_name() for those of a file */
     enum record_shown shown;
-    const char *ext; /* of RECORD_BYTES */
+    const char *ext; /* of RECORD_BYTES, without a dot in front */
     enum dtype dtype;
     unsigned ndim;
     uint64_t dim[RECORD_AXES]; /* DIM_VARIES: the first axis, at least, differs */
+    bool unnamed;              /* bytes, text: its files are <key>.<ext>, without the name */
+    bool has_holes;            /* has() may be false */
+    unsigned without;          /* RECORD_NOT_... */
 };
 
 struct record_format {
     const struct format *format;
     struct shard_ops file;
-    /* Open a file, which has one user then; takes blob over, also on error. Its index has keys. 0,
-     * or -errno with the reason in d: the file becomes ERROR.txt. */
-    int (*open)(struct blob *blob, const struct format_setup *setup, struct shard *ret,
-                struct diag *d);
-    void (*share)(void *file);              /* it has one user more */
-    int (*add_folders)(struct dataset *ds); /* dataset_add_folders() */
-    const struct record_column *column;     /* [n_columns] */
-    unsigned n_columns;
+    /* Open file i of the n files of a folder, which has one user then. Takes over its blob, and
+     * those of files beside it that it uses, and sets them to NULL, also on error: a file without a
+     * blob is not opened. 0, or -errno with the reason in d: the file becomes ERROR.txt. */
+    int (*open)(struct source_file *source, size_t n, size_t i, const struct format_setup *setup,
+                struct shard *ret, struct diag *d);
+    /* Is it a file beside others, which has no dataset of its own? NULL: none is. */
+    bool (*is_beside)(const struct source_file *file);
+    void (*share)(void *file); /* it has one user more */
+    /* dataset_add_folders(), or dataset_add_late_folders() with columns() (format/encode/encode.h)
+     */
+    int (*add_folders)(struct dataset *ds);
 
-    /* The length of the first axis of a column that varies, in a row of a file's index; and where
-     * the source has the bytes of any column, as the mount shows them. They never read. */
-    uint64_t (*length)(const struct index *index, uint64_t row, unsigned column);
-    uint64_t (*place)(const struct index *index, uint64_t row, unsigned column);
+    /* The columns. Either column[], or columns(): those that a file has learned once it is
+     * prepared, which it owns, constant, in any order. The functions below get the number of a
+     * column in that array. They are called for prepared files only, by any thread, and but for
+     * read() they never read a source. */
+    const struct record_column *column; /* [n_columns] */
+    unsigned n_columns;
+    const struct record_column *(*columns)(const void *file, unsigned *ret_n);
+
+    /* Does the record of that row have the column? NULL: each has each. */
+    bool (*has)(const void *file, uint64_t row, unsigned column);
+    /* The axes of a content: [ndim]; bytes and text have one. 0, or -errno with the reason in d: it
+     * cannot be read. NULL: those of the column, and length(). */
+    int (*dims)(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                struct diag *d);
+    /* The first axis of a column that varies. Unused with dims(). */
+    uint64_t (*length)(const void *file, uint64_t row, unsigned column);
+    /* Where the source has the bytes of a content, as the mount shows them. Unused with extent().
+     */
+    uint64_t (*place)(const void *file, uint64_t row, unsigned column);
+    /* The bytes of a source that read() needs; false: none. NULL: those at place(). */
+    bool (*extent)(const void *file, uint64_t row, unsigned column, struct extent *ret);
+    /* Write bytes [off, off + len), len > 0, of a content, as the mount shows them. 0, or -errno
+     * with the reason in d, -EAGAIN by the rule of missing_go_on() included. NULL: they are the
+     * bytes of the source. */
+    int (*read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
+                uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+
+    /* Are the keys of a prepared file those of its index? false: the numbers of records. NULL: they
+     * are if the index has keys. A dataset of several files has keys if each file has. */
+    bool (*has_keys)(const void *file);
+    bool keys_or_numbers; /* if keys of several files repeat, the dataset has numbers instead */
+    /* Problems of a prepared file that can be used all the same: added to t, lines. NULL: none. */
+    void (*note)(const void *file, struct text *t);
+    /* Members of dataset.json: see describe() of struct dataset_ops. Of datasets of one file. */
+    void (*describe)(const void *file, const char *indent, struct text *t);
 };
 
-/* open_folder() of struct format: a dataset for each file, and one of all. */
+/* open_folder() of struct format: a dataset for each file, and one of all. With more than
+ * RECORD_LISTED files, those of single files open by their names, but are not listed. */
+#define RECORD_LISTED 64
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
                            const struct format_setup *setup, struct finds *finds);
+
+/* One dataset of n opened files, each of which has one user more then. 0 or -ENOMEM. */
+int record_set_new(const struct record_format *rf, const struct shard *file, unsigned n,
+                   const struct format_setup *setup, struct dataset **ret);
+
+/* The name of a column or its extension from bytes of a file: what cannot be in the name of a file
+ * is escaped as in key_name(), and a name of more than max bytes (RECORD_NAME_MAX at most) is cut
+ * and ends in "~" and 8 digits of its hash. Never empty. */
+void record_name(const void *bytes, size_t len, size_t max, char ret[static RECORD_NAME_MAX + 1]);
 
 #endif

@@ -131,13 +131,15 @@ static int file_step(void *impl, struct diag *d)
 static const struct prepared_ops index_ops = {
     .identity = file_identity, .take = file_take, .step = file_step};
 
-static int file_open(struct blob *blob, const struct format_setup *setup, struct shard *ret,
-                     struct diag *d)
+static int file_open(struct source_file *source, size_t n, size_t i,
+                     const struct format_setup *setup, struct shard *ret, struct diag *d)
 {
+    struct blob *blob = TAKE_PTR(source[i].blob);
     struct file *file = calloc(1, sizeof(*file));
     uint8_t magic[MAGIC_BYTES];
     int r = file ? blob_read(READ_WAITS, blob, magic, sizeof(magic), 0, d) : -ENOMEM;
 
+    (void)n;
     if (r == 0 && magic[MAGIC_BYTES - 1] != '1')
         r = diag_set(d, -EBADMSG, "%s: byte 7: want version '1', found '%c'", blob_name(blob),
                      magic[MAGIC_BYTES - 1]);
@@ -173,18 +175,18 @@ static const struct record_column columns[N_COLUMNS] = {
     [WORDS] = {"words", RECORD_TEXT},
 };
 
-static uint64_t file_length(const struct index *index, uint64_t row, unsigned column)
+static uint64_t file_length(const void *file, uint64_t row, unsigned column)
 {
     static const unsigned number[] = {[POINTS] = ROWS, [IMAGE] = BLOB, [WORDS] = TEXT};
 
-    return index_number(index, row, number[column]);
+    return index_number(&((const struct file *)file)->prepared.index, row, number[column]);
 }
 
-static uint64_t file_place(const struct index *index, uint64_t row, unsigned column)
+static uint64_t file_place(const void *file, uint64_t row, unsigned column)
 {
     uint64_t number[N_NUMBERS], at[N_COLUMNS];
 
-    index_row(index, row, number);
+    index_row(&((const struct file *)file)->prepared.index, row, number);
     at[LABEL] = number[AT];
     at[BOX] = at[LABEL] + LABEL_BYTES;
     at[POINTS] = at[BOX] + BOX_BYTES;
