@@ -29,7 +29,7 @@ struct blob_piece {
 /* What a kind of blob provides. */
 struct blob_ops {
     /* See blob_pread(). d: for the reason, if it knows more than the number says; but none for
-     * -EAGAIN and -ESTALE. May be NULL. */
+     * -EAGAIN. May be NULL. */
     int (*pread)(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
                  uint64_t off, struct diag *d);
     int (*check)(const struct blob *blob);

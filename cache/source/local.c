@@ -15,6 +15,7 @@
 #include "cache/disk/local_file.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/access.h"
+#include "cache/source/joined_blob.h"
 #include "cache/source/path_transport.h"
 #include "cache/source/roots.h"
 #include "cache/source/within.h"
@@ -284,6 +285,13 @@ static int local_open(const struct source *source, const struct source_entry *en
     return local_blob_open(source->stage, &source->within, path, relative, ret_blob, d);
 }
 
+/* Only what is read in place is joined. */
+static int local_join(const struct source *source, const struct joined_head *head,
+                      struct members *members, struct blob **ret, struct diag *d)
+{
+    return source->stage ? -EOPNOTSUPP : joined_local(source, head, members, ret, d);
+}
+
 static int local_roots(const struct source *source, struct roots *ret)
 {
     int r = roots_add(ret, source->root);
@@ -365,11 +373,13 @@ const struct remote remote_file = {.scheme = "file://",
                                    .make = file_make,
                                    .list = local_list,
                                    .open = local_open,
+                                   .join = local_join,
                                    .roots = local_roots,
                                    .access = local_access};
 const struct remote remote_local = {.scheme = "",
                                     .make = local_make,
                                     .list = local_list,
                                     .open = local_open,
+                                    .join = local_join,
                                     .roots = local_roots,
                                     .access = local_access};

@@ -24,6 +24,8 @@ struct source;
 struct http;
 struct credentials;
 struct beside;
+struct joined_head;
+struct members;
 struct unpack_watch;
 
 /* The table of functions of a kind of source. */
@@ -54,6 +56,10 @@ struct remote {
     /* For a source that is one file: add all files of its folder, and below, to ret, sorted; there
      * may be many. 1; 0: they cannot be known, or are too many; or -ENOMEM. NULL: as 0. */
     int (*list_beside)(const struct source *source, struct source_list *ret);
+
+    /* See source_join() (cache/source/joined.h): it may empty *members. NULL: -EOPNOTSUPP. */
+    int (*join)(const struct source *source, const struct joined_head *head,
+                struct members *members, struct blob **ret, struct diag *d);
 
     bool far; /* SOURCE is not on this machine: source.known has all files, sorted */
 };

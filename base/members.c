@@ -1,0 +1,270 @@
+#include "base/members.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+
+#define BYTES_MOST (UINT64_MAX >> 1)
+
+size_t members_find(const struct members *m, uint64_t off)
+{
+    size_t low = 0, high = m->n;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (m->member[middle].place <= off)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int members_path(const struct members *m, size_t i, char *ret, size_t capacity)
+{
+    const char *folder = members_folder_of(m, i);
+    int n = snprintf(ret, capacity, "%s%s%s", folder, *folder ? "/" : "", members_name(m, i));
+
+    return n >= 0 && (size_t)n < capacity ? 0 : -ENAMETOOLONG;
+}
+
+/* Add a text to names[]. */
+static int add_name(struct members *m, const char *name, uint32_t *ret)
+{
+    size_t len = strlen(name) + 1;
+
+    if (m->names_len + len > UINT32_MAX)
+        return -E2BIG;
+    if (m->names_len + len > m->names_capacity) {
+        size_t capacity = 2 * m->names_capacity + len + 256;
+        char *grown = realloc(m->names, capacity);
+
+        if (!grown)
+            return -ENOMEM;
+        m->names = grown;
+        m->names_capacity = capacity;
+    }
+    memcpy(m->names + m->names_len, name, len);
+    *ret = (uint32_t)m->names_len;
+    m->names_len += len;
+    return 0;
+}
+
+int members_add_folder(struct members *m, const char *path, uint32_t *ret)
+{
+    uint32_t at;
+    int r;
+
+    if (array_capacity(&m->folder, m->n_folders, sizeof(*m->folder)) < 0)
+        return -ENOMEM;
+    r = add_name(m, path, &at);
+    if (r < 0)
+        return r;
+    m->folder[m->n_folders] = at;
+    *ret = m->n_folders++;
+    return 0;
+}
+
+int members_add(struct members *m, uint32_t folder, const char *name, uint64_t size,
+                const uint64_t version[static 2])
+{
+    uint64_t end;
+    uint32_t at;
+    int r;
+
+    if ((!m->n && array_capacity(&m->member, 0, sizeof(*m->member)) < 0) ||
+        array_capacity(&m->member, m->n + 1, sizeof(*m->member)) < 0)
+        return -ENOMEM;
+    if (!m->n)
+        m->member[0].place = 0;
+    if (m->n >= UINT32_MAX - 1 || !checked_add(m->member[m->n].place, size, &end) ||
+        end > BYTES_MOST)
+        return -E2BIG;
+    r = add_name(m, name, &at);
+    if (r < 0)
+        return r;
+    m->member[m->n].version[0] = version[0];
+    m->member[m->n].version[1] = version[1];
+    m->member[m->n].folder = folder;
+    m->member[m->n].name = at;
+    m->n++;
+    m->member[m->n] = (struct member){.place = end};
+    return 0;
+}
+
+/* ---- sorting ---- */
+
+static int compare_folders(const void *a, const void *b, void *names)
+{
+    return strcmp((char *)names + *(const uint32_t *)a, (char *)names + *(const uint32_t *)b);
+}
+
+static int compare_members(const void *a, const void *b, void *names)
+{
+    const struct member *x = a, *y = b;
+
+    if (x->folder != y->folder)
+        return x->folder < y->folder ? -1 : 1;
+    return strcmp((char *)names + x->name, (char *)names + y->name);
+}
+
+static bool is_sorted(const struct members *m)
+{
+    for (size_t i = 1; i < m->n; i++)
+        if (compare_members(&m->member[i - 1], &m->member[i], m->names) > 0)
+            return false;
+    return true;
+}
+
+/* Number the folders in the order of their paths. */
+static int sort_folders(struct members *m)
+{
+    struct renumber {
+        uint32_t name, old;
+    };
+    AUTO_FREE struct renumber *all = calloc(m->n_folders + 1, sizeof(*all));
+    AUTO_FREE uint32_t *by_place = calloc(m->n_folders + 1, sizeof(*by_place));
+
+    if (!all || !by_place)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < m->n_folders; i++)
+        all[i] = (struct renumber){m->folder[i], i};
+    qsort_r(all, m->n_folders, sizeof(*all), compare_folders, m->names);
+    for (uint32_t i = 0; i < m->n_folders; i++) {
+        m->folder[i] = all[i].name;
+        by_place[all[i].old] = i;
+    }
+    for (size_t i = 0; i < m->n; i++)
+        m->member[i].folder = by_place[m->member[i].folder];
+    return 0;
+}
+
+int members_sort(struct members *m)
+{
+    uint64_t at = 0;
+    int r = sort_folders(m);
+
+    if (r < 0 || !m->n || is_sorted(m))
+        return r;
+    for (size_t i = 0; i < m->n; i++) /* sizes, while they are out of order */
+        m->member[i].place = members_size(m, i);
+    qsort_r(m->member, m->n, sizeof(*m->member), compare_members, m->names);
+    for (size_t i = 0; i < m->n; i++) {
+        uint64_t size = m->member[i].place;
+
+        m->member[i].place = at;
+        at += size;
+    }
+    return 0;
+}
+
+/* ---- parts of a table ---- */
+
+bool members_is_below(const char *path, const char *root)
+{
+    size_t len = strlen(root);
+
+    return !len || (!strncmp(path, root, len) && (!path[len] || path[len] == '/'));
+}
+
+int members_pick(const struct members *m, const char *root, const uint32_t *file, size_t n,
+                 struct members *ret)
+{
+    AUTO_MEMBERS struct members picked = {0};
+    AUTO_FREE uint32_t *number = calloc(m->n_folders + 1, sizeof(*number));
+    int r = number ? 0 : -ENOMEM;
+
+    for (uint32_t f = 0; f < m->n_folders && r == 0; f++)
+        if (members_is_below(members_folder(m, f), root))
+            r = members_add_folder(&picked, members_folder(m, f), &number[f]);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = members_add(&picked, number[m->member[file[i]].folder], members_name(m, file[i]),
+                        members_size(m, file[i]), m->member[file[i]].version);
+    if (r < 0)
+        return r;
+    *ret = picked;
+    picked = (struct members){0};
+    return 0;
+}
+
+/* ---- stored ---- */
+
+void members_bytes(const struct members *m, struct members_head *head,
+                   struct iovec ret[static MEMBERS_PIECES])
+{
+    *head = (struct members_head){m->n, m->n_folders, m->names_len};
+    ret[0] = (struct iovec){head, sizeof(*head)};
+    ret[1] = (struct iovec){m->member, m->n ? (m->n + 1) * sizeof(*m->member) : 0};
+    ret[2] = (struct iovec){m->folder, m->n_folders * sizeof(*m->folder)};
+    ret[3] = (struct iovec){m->names, m->names_len};
+}
+
+static bool is_sound(const struct members *m)
+{
+    if (m->names_len && m->names[m->names_len - 1])
+        return false;
+    for (uint32_t i = 0; i < m->n_folders; i++)
+        if (m->folder[i] >= m->names_len)
+            return false;
+    if (m->n && (m->member[0].place || m->member[m->n].place > BYTES_MOST))
+        return false;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->member[i].name >= m->names_len || m->member[i].folder >= m->n_folders ||
+            m->member[i].place > m->member[i + 1].place)
+            return false;
+    return true;
+}
+
+static void *copy_of(const uint8_t **at, size_t len)
+{
+    void *ret = malloc(len + 1);
+
+    if (ret)
+        memcpy(ret, *at, len);
+    *at += len;
+    return ret;
+}
+
+int members_from_bytes(const uint8_t *bytes, size_t size, struct members *ret)
+{
+    AUTO_MEMBERS struct members m = {0};
+    struct members_head head;
+    uint64_t members, folders, all = sizeof(head);
+
+    if (size < sizeof(head))
+        return -EBADMSG;
+    memcpy(&head, bytes, sizeof(head));
+    bytes += sizeof(head);
+    if (head.n >= UINT32_MAX || head.n_folders >= UINT32_MAX || head.names_len > UINT32_MAX)
+        return -EBADMSG;
+    members = head.n ? (head.n + 1) * sizeof(*m.member) : 0;
+    folders = head.n_folders * sizeof(*m.folder);
+    all += members + folders + head.names_len;
+    if (all != size)
+        return -EBADMSG;
+    m.member = copy_of(&bytes, members);
+    m.folder = copy_of(&bytes, folders);
+    m.names = copy_of(&bytes, head.names_len);
+    if (!m.member || !m.folder || !m.names)
+        return -ENOMEM;
+    m.n = head.n;
+    m.n_folders = (uint32_t)head.n_folders;
+    m.names_len = m.names_capacity = head.names_len;
+    if (!is_sound(&m))
+        return -EBADMSG;
+    *ret = m;
+    m = (struct members){0};
+    return 0;
+}
+
+void members_release(struct members *m)
+{
+    free(m->member);
+    free(m->folder);
+    free(m->names);
+    *m = (struct members){0};
+}

@@ -1,0 +1,99 @@
+/* A table of files, packed: 32 bytes a file besides its name. It lists the files of SOURCE, or the
+ * members of a joined blob (cache/source/joined.h), whose bytes follow one another in this order.
+ *
+ * A file has a folder and a name. Folders are in the table whether they have files or not. The
+ * table says nothing of how a file is read. One thread makes it; then it is constant. */
+#ifndef EPOCHFS_BASE_MEMBERS_H
+#define EPOCHFS_BASE_MEMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/scope.h"
+
+struct member {
+    uint64_t place;      /* of its first byte among the bytes of all */
+    uint64_t version[2]; /* tells versions of one file apart; only the source knows how */
+    uint32_t folder;     /* its number */
+    uint32_t name;       /* where its name is in names[] */
+};
+
+struct members {
+    size_t n;
+    struct member *member; /* [n + 1] member n has the end as its place; NULL: n is 0 */
+    uint32_t n_folders;
+    uint32_t *folder; /* [n_folders] where its path is in names[]: relative to SOURCE, "" for SOURCE
+                         itself; no '/' at either end */
+    char *names;      /* [names_len] each ended by NUL */
+    size_t names_len;
+    size_t names_capacity;
+};
+
+static inline const char *members_name(const struct members *m, size_t i)
+{
+    return m->names + m->member[i].name;
+}
+
+static inline const char *members_folder(const struct members *m, uint32_t folder)
+{
+    return m->names + m->folder[folder];
+}
+
+static inline const char *members_folder_of(const struct members *m, size_t i)
+{
+    return members_folder(m, m->member[i].folder);
+}
+
+static inline uint64_t members_size(const struct members *m, size_t i)
+{
+    return m->member[i + 1].place - m->member[i].place;
+}
+
+/* The bytes of all. */
+static inline uint64_t members_end(const struct members *m)
+{
+    return m->n ? m->member[m->n].place : 0;
+}
+
+/* The member that contains byte off, which is below members_end(). */
+size_t members_find(const struct members *m, uint64_t off);
+
+/* Write the path of a member relative to SOURCE, NUL-terminated. 0 or -ENAMETOOLONG. */
+int members_path(const struct members *m, size_t i, char *ret, size_t capacity);
+
+/* Add a folder; *ret: its number. 0; -ENOMEM; or -E2BIG: more than 4 GiB of names. */
+int members_add_folder(struct members *m, const char *path, uint32_t *ret);
+
+/* Add a file at the end. The same errors; -E2BIG: the bytes of all exceed 2^63, too. */
+int members_add(struct members *m, uint32_t folder, const char *name, uint64_t size,
+                const uint64_t version[static 2]);
+
+/* Sort by the path of the folder, then by name: bytes decide. 0 or -ENOMEM. */
+int members_sort(struct members *m);
+
+/* Make a table of the n files of m with these numbers, in this order, and of all folders of m at
+ * `root` and below it. 0 or an error of members_add(). */
+int members_pick(const struct members *m, const char *root, const uint32_t *file, size_t n,
+                 struct members *ret);
+
+/* Is path that of the folder root, or of a folder below? "" is above all. */
+bool members_is_below(const char *path, const char *root);
+
+/* The table as bytes for storing: pieces of m, and head, which both must outlive them. */
+#define MEMBERS_PIECES 4
+struct members_head {
+    uint64_t n, n_folders, names_len;
+};
+void members_bytes(const struct members *m, struct members_head *head,
+                   struct iovec ret[static MEMBERS_PIECES]);
+
+/* Take a table from such bytes, which may be anything; they are copied. Nothing may be added to it.
+ * 0, -EBADMSG or -ENOMEM. */
+int members_from_bytes(const uint8_t *bytes, size_t size, struct members *ret);
+
+void members_release(struct members *m); /* of one that starts as {0} */
+#define AUTO_MEMBERS AUTO(members_release)
+
+#endif

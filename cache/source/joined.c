@@ -1,0 +1,223 @@
+/* Joined blobs, and those of local files that are read in place. */
+#include "cache/source/joined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/checked.h"
+#include "cache/disk/local_file.h"
+#include "cache/source/joined_blob.h"
+#include "cache/source/source.h"
+
+/* ---- any joined blob ---- */
+
+int joined_blob_init(struct joined_blob *ret, const struct joined_head *head,
+                     struct members *members)
+{
+    ret->members = *members;
+    *members = (struct members){0};
+    ret->blob.name = strdup(*head->name ? head->name : ".");
+    ret->blob.size = members_end(&ret->members);
+    ret->blob.mtime = head->mtime;
+    ret->blob.mode = head->mode;
+    ret->blob.uid = head->uid;
+    ret->blob.gid = head->gid;
+    return ret->blob.name ? 0 : -ENOMEM;
+}
+
+void joined_blob_release(struct joined_blob *joined)
+{
+    free(joined->blob.name);
+    free(joined->blob.source);
+    members_release(&joined->members);
+}
+
+const struct members *joined_members(const struct blob *blob)
+{
+    return &((const struct joined_blob *)blob)->members;
+}
+
+int joined_blob_identity(const struct blob *blob, char **ret)
+{
+    return joined_identity(joined_members(blob), ret);
+}
+
+int joined_identity(const struct members *members, char **ret)
+{
+    XXH3_state_t *state = XXH3_createState();
+    struct iovec piece[MEMBERS_PIECES];
+    struct members_head head;
+    XXH128_hash_t hash;
+    char *text;
+    int n;
+
+    if (!state)
+        return -ENOMEM;
+    members_bytes(members, &head, piece);
+    XXH3_128bits_reset(state);
+    for (unsigned i = 0; i < MEMBERS_PIECES; i++)
+        XXH3_128bits_update(state, piece[i].iov_base, piece[i].iov_len);
+    hash = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    n = asprintf(&text, "joined %016llx%016llx %zu %llu", (unsigned long long)hash.high64,
+                 (unsigned long long)hash.low64, members->n,
+                 (unsigned long long)members_end(members));
+    if (n < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
+}
+
+int source_join(const struct source *source, const struct joined_head *head,
+                struct members *members, struct blob **ret, struct diag *d)
+{
+    int r = -EOPNOTSUPP;
+
+    if (source->remote->join)
+        r = source->remote->join(source, head, members, ret, d);
+    members_release(members);
+    return r;
+}
+
+/* ---- local files, read in place ---- */
+
+void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2])
+{
+    ret[0] = (uint64_t)st->st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st->st_mtim.tv_nsec;
+    ret[1] = st->st_ino;
+}
+
+struct local_joined {
+    struct joined_blob joined;
+    const struct source *source; /* which outlives it */
+    int root;                    /* its folder, open */
+};
+
+/* Open a member. The kernel follows no link that leaves the folder; a link that does, or has an
+ * absolute path, is judged by where it leads (cache/source/within.h). */
+static int open_member(const struct local_joined *local, const char *path, int *ret_fd)
+{
+    const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    AUTO_CLOSE int fd = (int)syscall(SYS_openat2, local->root, path, &how, sizeof(how));
+    char whole[PATH_MAX];
+    struct stat st;
+    int r;
+
+    if (fd < 0 && errno != EXDEV && errno != ENOSYS && errno != EPERM && errno != EAGAIN)
+        return -errno;
+    if (fd < 0) {
+        if (snprintf(whole, sizeof(whole), "%s/%s", local->source->root, path) >=
+            (int)sizeof(whole))
+            return -ENAMETOOLONG;
+        r = file_open(whole, &fd, &st);
+        if (r == 0)
+            r = within_check(&local->source->within, fd, whole, path, NULL);
+        if (r < 0)
+            return r;
+    }
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* Read a part of one member. The version is compared after the read: what was read before a change
+ * is of the version in the table. */
+static int read_member(const struct local_joined *local, size_t i, void *buf, size_t len,
+                       uint64_t off, struct diag *d)
+{
+    const struct members *m = &local->joined.members;
+    AUTO_CLOSE int fd = -1;
+    uint64_t version[2];
+    char path[PATH_MAX];
+    struct stat st;
+    int r = members_path(m, i, path, sizeof(path));
+
+    if (r == 0)
+        r = open_member(local, path, &fd);
+    if (r == 0)
+        r = file_pread(fd, buf, len, off);
+    if (r == 0 && fstat(fd, &st) < 0)
+        r = -errno;
+    if (r == 0) {
+        joined_version_of_stat(&st, version);
+        if (!S_ISREG(st.st_mode) || !st.st_nlink || (uint64_t)st.st_size != members_size(m, i) ||
+            memcmp(version, m->member[i].version, sizeof(version)) != 0)
+            r = -ESTALE;
+    }
+    if (r == -ESTALE || r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP || r == -EISDIR)
+        return diag_set(d, -ESTALE,
+                        "%s: the file was changed, replaced or removed; mount again to read it as "
+                        "it is now",
+                        path);
+    return r < 0 ? diag_set(d, r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+static int local_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                       uint64_t off, struct diag *d)
+{
+    const struct local_joined *local = (const struct local_joined *)blob;
+    const struct members *m = &local->joined.members;
+    size_t i = members_find(m, off);
+
+    (void)rc;
+    for (uint8_t *at = buf; len; i++) {
+        uint64_t in = off - m->member[i].place;
+        size_t n = (size_t)min_u64(len, members_size(m, i) - in);
+        int r = n ? read_member(local, i, at, n, in, d) : 0;
+
+        if (r < 0)
+            return r;
+        at += n;
+        off += n;
+        len -= n;
+    }
+    return 0;
+}
+
+static int local_check(const struct blob *blob)
+{
+    (void)blob;
+    return 0;
+}
+
+static void local_free(struct blob *blob)
+{
+    struct local_joined *local = (struct local_joined *)blob;
+
+    scope_close(&local->root);
+    joined_blob_release(&local->joined);
+    free(local);
+}
+
+static const struct blob_ops local_ops = {.pread = local_pread,
+                                          .check = local_check,
+                                          .identity = joined_blob_identity,
+                                          .free = local_free};
+
+int joined_local(const struct source *source, const struct joined_head *head,
+                 struct members *members, struct blob **ret, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    struct local_joined *local = calloc(1, sizeof(*local));
+
+    if (!local)
+        return -ENOMEM;
+    blob = &local->joined.blob;
+    blob->ops = &local_ops;
+    local->source = source;
+    local->root = open(source->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (local->root < 0)
+        return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
+    if (joined_blob_init(&local->joined, head, members) < 0 ||
+        asprintf(&blob->source, "%s%s%s", source->root, *head->name ? "/" : "", head->name) < 0)
+        return -ENOMEM;
+    *ret = TAKE_PTR(blob);
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* A joined blob: many files of SOURCE as one, whose bytes are the files one after another in the
+ * order of a table (base/members.h). A folder of a million pictures is one source file for all that
+ * is above: one index, one staged file, one forecast.
+ *
+ * It is bound to the versions in the table. Each read finds the members that it touches and
+ * compares their versions: if one has changed, has grown or is gone, a read that touches it returns
+ * -ESTALE, with its name in d. Reads of other members go on. So blob_check() has nothing to add: it
+ * is 0.
+ *
+ * The identity of the blob is a hash of the whole table. The blob owns the table. */
+#ifndef EPOCHFS_CACHE_SOURCE_JOINED_H
+#define EPOCHFS_CACHE_SOURCE_JOINED_H
+
+#include <sys/stat.h>
+
+#include "base/blob.h"
+#include "base/diag.h"
+#include "base/members.h"
+
+struct source;
+struct source_entry;
+
+/* What holds for all members of a joined blob. */
+struct joined_head {
+    const char *name;      /* of the blob, in messages: its folder relative to SOURCE */
+    struct timespec mtime; /* of the latest member */
+    unsigned mode;         /* permission bits that all members have */
+    unsigned uid, gid;
+};
+
+/* Make a joined blob of files of a source, and take members over, also on error. The files are not
+ * looked at. 0; -EOPNOTSUPP: this kind of source joins no files; or -errno with the reason in d.
+ *
+ * It calls join() of struct remote (cache/source/source.h): local paths read in place; through a
+ * stage, the transport splits ranges of the joined file into files. */
+int source_join(const struct source *source, const struct joined_head *head,
+                struct members *members, struct blob **ret, struct diag *d);
+
+/* The members of a joined blob that source_join() made, for code that has the blob. */
+const struct members *joined_members(const struct blob *blob);
+
+/* The identity of the table: 128 bits as text. The caller frees it. 0 or -ENOMEM. */
+int joined_identity(const struct members *members, char **ret);
+
+/* The version of a local file in a table: its time of change in nanoseconds, and its inode. */
+void joined_version_of_stat(const struct stat *st, uint64_t ret[static 2]);
+
+/* The version of a file of a remote in a table. Two files of different versions have different
+ * ones. */
+void joined_version_of_entry(const struct source_entry *entry, uint64_t ret[static 2]);
+
+#endif
