@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +36,7 @@
 #define QUOTA_LITTLE    (UINT64_C(32) << 20)
 #define QUOTA_LOW       (UINT64_C(64) << 10)
 #define QUOTA_LOOK_MS   4  /* between two checks of an output that has a limit */
-#define LOOK_MS         20 /* between two checks of a lock that another process holds */
+#define LOOK_MS         20 /* between two checks of a place, or of a lock of another process */
 
 enum run_state { RUN_WAITING, RUN_RUNNING, RUN_DONE, RUN_ENDED };
 
@@ -73,12 +72,14 @@ void commands_init(struct commands *ret, const struct cache_folder *cache, struc
         .most = cores > 0 ? 2 * (unsigned)cores : 2,
     };
     lock_init(&ret->lock);
+    condition_init(&ret->freed);
 }
 
 void commands_release(struct commands *commands)
 {
     while (commands->first)
         commands_stop(commands->first);
+    pthread_cond_destroy(&commands->freed);
     lock_release(&commands->lock);
 }
 
@@ -108,6 +109,16 @@ static void give_place_back(struct opener_run *run)
     *at = run->next;
     run->commands->n--;
     run->has_place = false;
+    pthread_cond_broadcast(&run->commands->freed);
+}
+
+/* Wait a little: until a place is free, or LOOK_MS have passed, or it is `until`. */
+static void pause_until(struct commands *commands, int64_t until)
+{
+    int64_t look = clock_monotonic(commands->clock) + LOOK_MS * NS_PER_MS;
+    LOCK_SCOPE(&commands->lock);
+
+    clock_wait(commands->clock, &commands->lock, &commands->freed, look < until ? look : until);
 }
 
 static void end_run(struct opener_run *run)
@@ -383,7 +394,7 @@ int commands_start(struct commands *commands, const char *command, struct opener
     if (r == 0 && run->state == RUN_WAITING)
         r = commands->paused ? -EAGAIN : take_place(run);
     if (r == -EAGAIN)
-        poll(NULL, 0, LOOK_MS); /* the caller polls again */
+        pause_until(commands, CLOCK_NEVER); /* the caller tries again */
     if (r == 0 && run->state == RUN_WAITING)
         r = begin(run, d);
     if (r < 0) {
@@ -485,7 +496,7 @@ static int poll_turn(struct opener_run *run, int64_t until, struct diag *d)
             return too_long(run, d);
         if (now >= until)
             return 0;
-        poll(NULL, 0, (int)min_u64((uint64_t)clock_poll_ms(clock, until), LOOK_MS));
+        pause_until(run->commands, until);
     }
     return r;
 }

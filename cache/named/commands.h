@@ -22,6 +22,7 @@ struct commands {
     const struct clock *clock;
     unsigned most; /* runs at a time: twice the cores */
     struct lock lock;
+    pthread_cond_t freed; /* a place */
     /* Guarded by lock: */
     struct opener_run *first; /* runs in progress, or waiting for those of another process */
     unsigned n;

@@ -1,16 +1,18 @@
 /* Files that files of SOURCE name: which file a path means, that it may be outside SOURCE only if
  * allowed, that few descriptors suffice for many files; and commands.
  *
- * A FIFO shows a test what a command does: it has begun to read the FIFO, or none of its processes
- * is left that could write to it. */
+ * A FIFO shows a test what a command does: it has written a byte to it, has begun to read it, or
+ * none of its processes is left that could write to it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +28,7 @@
 #include "support/test_clock.h"
 #include "support/unit.h"
 
-#define PATIENCE_MS 30000 /* more than anything here takes */
+#define FOR_EVER_MS INT_MAX /* ctest ends a test that hangs */
 
 /* A kernel without pidfd_open(). */
 static bool no_pidfd;
@@ -49,7 +51,7 @@ struct fixture {
     struct cache_folder cache;
     struct source *source;
     struct cache_opener opener;
-    struct test_clock clock; /* of a time limit that the test gives */
+    struct test_clock clock;
 };
 
 /* spec and cwd: relative to folder; of a list, its first element. */
@@ -70,7 +72,7 @@ static struct fixture *fixture_new(const char *folder, const char *spec, const c
         snprintf(f->cwd, sizeof(f->cwd), "%s%s%s", folder, *cwd ? "/" : "", cwd);
     options.cwd = cwd ? f->cwd : NULL;
     test_clock_init(&f->clock);
-    options.clock = options.command_timeout ? &f->clock.clock : NULL;
+    options.clock = options.clock ? options.clock : &f->clock.clock;
     options.command_timeout = options.command_timeout ? options.command_timeout : 1000;
     assert_int_equal(cache_opener_init(&f->opener, f->source, &f->cache, &options), 0);
     return f;
@@ -579,7 +581,7 @@ static struct opener_run *start(struct fixture *f, const char *command)
 /* Wait for the output and stop the run. 0 or the error. */
 static int finish(struct fixture *f, struct opener_run *run, struct blob **ret, struct diag *d)
 {
-    int r = opener_poll(&f->opener.opener, run, PATIENCE_MS, ret, d);
+    int r = opener_poll(&f->opener.opener, run, FOR_EVER_MS, ret, d);
 
     opener_stop(&f->opener.opener, run);
     assert_int_not_equal(r, 0);
@@ -646,17 +648,23 @@ static unsigned count_runs(const char *folder)
     return stat(path, &st) == 0 ? (unsigned)st.st_size : 0;
 }
 
-/* Make folder/fifo and open it for reading. */
-static int make_fifo(const char *folder)
+/* Make folder/name and open it. Nothing waits for its other end. */
+static int make_fifo_named(const char *folder, const char *name, int mode)
 {
     char path[PATH_MAX];
     int fd;
 
-    temp_path(folder, "fifo", path);
+    temp_path(folder, name, path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    fd = open(path, mode | O_CLOEXEC);
     assert_true(fd >= 0);
     return fd;
+}
+
+/* Make folder/fifo and open it for reading. */
+static int make_fifo(const char *folder)
+{
+    return make_fifo_named(folder, "fifo", O_RDONLY | O_NONBLOCK);
 }
 
 static void remove_fifo(const char *folder)
@@ -673,7 +681,7 @@ static void wait_for_byte(int fifo)
     struct pollfd p = {.fd = fifo, .events = POLLIN};
     char byte;
 
-    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+    assert_int_equal(poll(&p, 1, -1), 1);
     assert_int_equal(read(fifo, &byte, 1), 1);
 }
 
@@ -682,7 +690,7 @@ static void wait_for_death(int fifo)
 {
     struct pollfd p = {.fd = fifo};
 
-    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+    assert_int_equal(poll(&p, 1, -1), 1);
     assert_true(p.revents & POLLHUP);
 }
 
@@ -838,18 +846,26 @@ static void test_command__limit_of_the_folder__reported_with_numbers(void **stat
     quota_close(quota);
 }
 
-/* An output larger than one step of taking space. */
+/* An output larger than one step of taking space. After each part the command waits until the test
+ * has polled, which takes more. */
 static void test_command__large_output__room_in_steps(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
+    AUTO_CLOSE int here = make_fifo(*state), go = make_fifo_named(*state, "go", O_RDWR);
     struct quota *quota = give_quota(f, 40 << 20);
     AUTO_BLOB struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
+    struct opener_run *run =
+        start(f, "exec 3>fifo 4<go; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do "
+                 "head -c 2500000 /dev/zero; printf x >&3; head -c 1 <&4 >/dev/null; done");
 
-    if (finish(f,
-               start(f, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 2500000 /dev/zero; sleep "
-                        "0.1; done"),
-               &blob, &d) < 0)
+    assert_true(quota_used(quota) < (12 << 20));
+    for (unsigned i = 0; i < 12; i++) {
+        wait_for_byte(here);
+        assert_int_equal(opener_poll(&f->opener.opener, run, 0, &blob, &d), 0);
+        assert_int_equal(write(go, "x", 1), 1);
+    }
+    if (finish(f, run, &blob, &d) < 0)
         fail_msg("%s", d.text);
     assert_int_equal(blob->size, 30000000);
     assert_int_equal(quota_recount(quota), 0);
@@ -916,14 +932,49 @@ static void test_command__too_long__killed(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all were reaped */
 }
 
+/* A thread that polls a run. */
+struct poller {
+    struct fixture *f;
+    struct opener_run *run;
+    int result;
+    pthread_t thread;
+};
+
+static void *poll_for_50_ms(void *arg)
+{
+    struct poller *p = arg;
+    struct blob *blob = NULL;
+
+    p->result = opener_poll(&p->f->opener.opener, p->run, 50, &blob, NULL);
+    return NULL;
+}
+
+static void poller_start(struct poller *p, struct fixture *f, struct opener_run *run)
+{
+    *p = (struct poller){.f = f, .run = run, .result = -1};
+    assert_int_equal(pthread_create(&p->thread, NULL, poll_for_50_ms, p), 0);
+}
+
+/* The run goes on. */
+static void poller_end(struct poller *p)
+{
+    pthread_join(p->thread, NULL);
+    assert_int_equal(p->result, 0);
+}
+
 static void test_command__poll__waits_no_longer(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct opener_run *run = start(f, "echo waiting >&2; exec sleep 1000");
     struct blob *blob = NULL;
+    struct poller poller;
 
     assert_int_equal(opener_poll(&f->opener.opener, run, 0, &blob, NULL), 0);
-    assert_int_equal(opener_poll(&f->opener.opener, run, 50, &blob, NULL), 0);
+    poller_start(&poller, f, run);
+    test_clock_turn_polled(&f->clock, 0); /* it has begun */
+    test_clock_turn_polled(&f->clock, 50 * TEST_MS - 1);
+    test_clock_turn(&f->clock, 1);
+    poller_end(&poller);
     opener_stop(&f->opener.opener, run);
     opener_stop(&f->opener.opener, NULL);
     assert_int_equal(count_entries(*state), 0);
@@ -1051,13 +1102,16 @@ static void test_command__places__eagain_until_one_ends(void **state)
         snprintf(command, sizeof(command), "exec sleep %u", 1000 + n);
         run[n] = start(f, command);
     }
+    test_clock_run(&f->clock, 20 * TEST_MS);
     assert_int_equal(opener_start(&f->opener.opener, "printf new", &another, NULL), -EAGAIN);
+    test_clock_stand(&f->clock);
+    assert_int_equal(clock_monotonic(&f->clock.clock), TEST_CLOCK_START + 20 * TEST_MS);
     check_output(f, "printf kept", "kept"); /* needs no slot */
     opener_stop(&f->opener.opener, run[most - 1]);
     check_output(f, "printf new", "new");
     check_failure(f, "exit 1", -EIO, "exit status 1");
     run[most - 1] = start(f, "printf newer"); /* the slots are free again */
-    assert_int_equal(opener_poll(&f->opener.opener, run[most - 1], PATIENCE_MS, &blob, NULL), 1);
+    assert_int_equal(opener_poll(&f->opener.opener, run[most - 1], FOR_EVER_MS, &blob, NULL), 1);
     assert_int_equal(f->opener.commands.n, most - 1); /* the slot is taken until it is stopped */
     blob_free(blob);
     for (n = 0; n < most; n++)
@@ -1091,7 +1145,16 @@ static void test_command__cache_folder_not_writable__names_it(void **state)
     assert_diag_has(&d, "-o cache=DIR");
 }
 
-static const char fed[] = "printf x >>count; cat fifo";
+/* It writes a byte to "begun", then its output is what it reads. */
+static const char fed[] = "printf x >>count; printf x >begun; cat fifo";
+
+/* Make the FIFOs of that command, and open "begun": for writing too, or poll() would report after
+ * the first command that no writer is left. */
+static int make_fed(const char *folder)
+{
+    close(make_fifo(folder));
+    return make_fifo_named(folder, "begun", O_RDWR);
+}
 
 /* Start a command that another process runs, and check that it waits. */
 static struct opener_run *start_second(struct fixture *f)
@@ -1099,18 +1162,27 @@ static struct opener_run *start_second(struct fixture *f)
     struct opener_run *run = start(f, fed);
     struct blob *blob = NULL;
 
-    assert_int_equal(opener_poll(&f->opener.opener, run, 30, &blob, NULL), 0);
+    assert_int_equal(opener_poll(&f->opener.opener, run, 0, &blob, NULL), 0);
     assert_true(run != NULL);
     return run;
+}
+
+/* Nothing holds up a run that waited for another process: now it starts its command. */
+static void begin_second(struct fixture *f, struct opener_run *run, int begun)
+{
+    struct blob *blob = NULL;
+
+    assert_int_equal(opener_poll(&f->opener.opener, run, 0, &blob, NULL), 0);
+    wait_for_byte(begun);
 }
 
 static void test_command__two_at_once__run_once(void **state)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state), *b = commands_new(*state);
     AUTO_BLOB struct blob *first = NULL, *second = NULL;
+    AUTO_CLOSE int begun = make_fed(*state);
     struct opener_run *run, *other;
 
-    close(make_fifo(*state));
     run = start(a, fed);
     other = start_second(b);
     feed_fifo(*state, "hello");
@@ -1122,30 +1194,38 @@ static void test_command__two_at_once__run_once(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
-/* Poll run until the command has been started that many times. */
-static void wait_for_runs(const char *folder, struct fixture *f, struct opener_run *run, unsigned n)
+/* It looks each 20 ms whether the other process has ended. */
+static void test_command__other_goes_on__poll_waits_no_longer(void **state)
 {
-    struct blob *blob = NULL;
+    AUTO_FIXTURE struct fixture *a = commands_new(*state), *b = commands_new(*state);
+    AUTO_CLOSE int begun = make_fed(*state);
+    struct opener_run *run = start(a, fed), *other = start_second(b);
+    struct poller poller;
 
-    for (unsigned i = 0; i < PATIENCE_MS / 10 && count_runs(folder) < n; i++)
-        assert_int_equal(opener_poll(&f->opener.opener, run, 10, &blob, NULL), 0);
-    assert_int_equal(count_runs(folder), n);
+    poller_start(&poller, b, other);
+    test_clock_pass(&b->clock, 20 * TEST_MS);
+    test_clock_pass(&b->clock, 20 * TEST_MS);
+    test_clock_pass(&b->clock, 10 * TEST_MS);
+    poller_end(&poller);
+    opener_stop(&b->opener.opener, other);
+    opener_stop(&a->opener.opener, run);
 }
 
 static void test_command__first_is_stopped__second_runs_it(void **state)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state), *b = commands_new(*state);
+    AUTO_CLOSE int begun = make_fed(*state);
     AUTO_BLOB struct blob *blob = NULL;
     struct opener_run *run, *other;
 
-    close(make_fifo(*state));
     run = start(a, fed);
-    wait_for_runs(*state, a, run, 1);
+    wait_for_byte(begun);
     other = start_second(b);
     opener_stop(&a->opener.opener, run);
     remove_fifo(*state); /* the first command may not be dead yet, and would take the text */
     close(make_fifo(*state));
-    wait_for_runs(*state, b, other, 2);
+    begin_second(b, other, begun);
+    assert_int_equal(count_runs(*state), 2);
     feed_fifo(*state, "hello");
     assert_int_equal(finish(b, other, &blob, NULL), 0);
     check_content(blob, "hello");
@@ -1155,36 +1235,53 @@ static void test_command__first_takes_too_long__second_gives_up(void **state)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state);
     AUTO_FIXTURE struct fixture *b = commands_new_limited(*state, 1);
-    struct opener_run *run;
+    AUTO_CLOSE int begun = make_fed(*state);
+    struct opener_run *run = start(a, fed);
 
-    close(make_fifo(*state));
-    run = start(a, fed);
     check_too_long(b, start(b, fed), 1, "another process");
     opener_stop(&a->opener.opener, run);
+}
+
+/* Wait until no process has the lock of the only output that is being made. */
+static void wait_for_lock(const char *folder)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+
+    temp_path(folder, "cache/commands/*.part", pattern);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    {
+        AUTO_CLOSE int fd = open(found.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+    }
+    globfree(&found);
 }
 
 /* A killed process leaves its command running. The command still holds the lock, so no other
  * process writes the same file. */
 static void test_command__maker_is_killed__its_command_is_waited_for(void **state)
 {
+    AUTO_CLOSE int begun = make_fed(*state);
     AUTO_FIXTURE struct fixture *f = NULL;
     AUTO_BLOB struct blob *blob = NULL;
     struct opener_run *run;
     int status = 0;
-    pid_t maker;
+    pid_t maker = fork();
 
-    close(make_fifo(*state));
-    maker = fork();
     if (maker == 0) {
         start(commands_new(*state), fed);
         raise(SIGKILL);
     }
     assert_int_equal(waitpid(maker, &status, 0), maker);
     assert_true(WIFSIGNALED(status));
+    wait_for_byte(begun);
     f = commands_new(*state);
     run = start_second(f);
     feed_fifo(*state, "the first");
-    wait_for_runs(*state, f, run, 2);
+    wait_for_lock(*state);
+    begin_second(f, run, begun);
+    assert_int_equal(count_runs(*state), 2);
     feed_fifo(*state, "hello");
     assert_int_equal(finish(f, run, &blob, NULL), 0);
     check_content(blob, "hello");
@@ -1193,13 +1290,14 @@ static void test_command__maker_is_killed__its_command_is_waited_for(void **stat
 static void test_command__no_pidfd__looked_for(void **state)
 {
     AUTO_FIXTURE struct fixture *f = commands_new_limited(*state, 1);
-    AUTO_FIXTURE struct fixture *watched_child = commands_new(*state);
-    int64_t before = monotonic_ns();
+    /* By the real clock, which looks again by itself. */
+    AUTO_FIXTURE struct fixture *watched_child =
+        fixture_new(*state, "", "",
+                    (struct cache_opener_options){.allow_commands = true, .clock = &real_clock});
 
     no_pidfd = true;
     /* No event reports its end. */
     check_output(watched_child, "exec 2>&-; head -c 20000000 /dev/zero | tr -d '\\0'", "");
-    assert_true(monotonic_ns() - before < PATIENCE_MS / 2 * INT64_C(1000000));
     check_output(watched_child, "printf hello", "hello");
     check_failure(watched_child, "echo why >&2; exit 3", -EIO, "exit status 3: why");
     check_too_long(f, start(f, "exec 2>&-; exec sleep 100"), 1, "killed after 1 s");
@@ -1219,7 +1317,7 @@ static void *run_commands(void *arg)
 
         snprintf(command, sizeof(command), "printf %s", want);
         if (opener_start(&f->opener.opener, command, &run, NULL) != 0 ||
-            opener_poll(&f->opener.opener, run, PATIENCE_MS, &blob, NULL) != 1 ||
+            opener_poll(&f->opener.opener, run, FOR_EVER_MS, &blob, NULL) != 1 ||
             blob->size != len || blob_pread(READ_WAITS, blob, got, len, 0) != 0 ||
             memcmp(got, want, len) != 0)
             bad++;
@@ -1284,6 +1382,7 @@ int main(void)
         IN_TEMP(test_command__large_output__whole),
         IN_TEMP(test_command__cache_folder_not_writable__names_it),
         IN_TEMP(test_command__two_at_once__run_once),
+        IN_TEMP(test_command__other_goes_on__poll_waits_no_longer),
         IN_TEMP(test_command__first_is_stopped__second_runs_it),
         IN_TEMP(test_command__first_takes_too_long__second_gives_up),
         IN_TEMP(test_command__maker_is_killed__its_command_is_waited_for),
