@@ -1,4 +1,5 @@
-/* gzip by zlib: any number of members, zero padding behind the last. RFC 1952. */
+/* gzip by zlib: any number of members, zero padding behind the last. RFC 1952. And zlib streams,
+ * RFC 1950: one, with the same padding. TFRecord files are packed so. */
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
@@ -12,6 +13,8 @@
 
 struct gzip {
     z_stream z;
+    const char *name; /* of the packing, for messages */
+    bool is_zlib;
     bool ready; /* inflateInit2() has succeeded */
     uint8_t in[GZIP_CHUNK];
     uint8_t out[GZIP_CHUNK];
@@ -45,7 +48,7 @@ static int inflate_some(struct gzip *g, struct entry_sink *sink, const char *nam
         if (z == Z_MEM_ERROR)
             return -ENOMEM;
         if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
-            return diag_set(d, -EBADMSG, "%s: gzip data near byte %llu: %s", name,
+            return diag_set(d, -EBADMSG, "%s: %s data near byte %llu: %s", name, g->name,
                             (unsigned long long)gzip_place(g, read_to),
                             g->z.msg ? g->z.msg : "want a valid stream, found damage");
         r = entry_write(sink, g->out, GZIP_CHUNK - g->z.avail_out);
@@ -66,6 +69,9 @@ static int next_member(struct gzip *g, const char *name, uint64_t read_to, struc
     }
     if (!g->z.avail_in)
         return 0;
+    if (g->is_zlib)
+        return diag_set(d, -EBADMSG, "%s: byte %llu, after the zlib data: want zeros, found %02x",
+                        name, (unsigned long long)gzip_place(g, read_to), *g->z.next_in);
     if (*g->z.next_in != 0x1f)
         return diag_set(
             d, -EBADMSG,
@@ -75,16 +81,19 @@ static int next_member(struct gzip *g, const char *name, uint64_t read_to, struc
     return 1;
 }
 
-static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+static int inflate_all(const struct unpack_input *in, bool is_zlib, struct entry_sink *sink,
+                       struct diag *d)
 {
     const struct blob *packed = in->packed;
     AUTO(gzip_free) struct gzip *g = calloc(1, sizeof(*g));
     bool inside = true; /* inside a member */
     uint64_t at = 0;
 
-    if (!g || inflateInit2(&g->z, 15 + 16) != Z_OK)
+    if (!g || inflateInit2(&g->z, is_zlib ? 15 : 15 + 16) != Z_OK)
         return -ENOMEM;
     g->ready = true;
+    g->is_zlib = is_zlib;
+    g->name = is_zlib ? "zlib" : "gzip";
     while (at < packed->size) {
         size_t n = (size_t)min_u64(GZIP_CHUNK, packed->size - at);
         int r = unpack_read(in, g->in, n, at, d);
@@ -114,9 +123,40 @@ static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, stru
     }
     if (inside)
         return diag_set(d, -EBADMSG,
-                        "%s: gzip data: want its end, found the end of the file at byte %llu",
-                        blob_name(packed), (unsigned long long)at);
+                        "%s: %s data: want its end, found the end of the file at byte %llu",
+                        blob_name(packed), g->name, (unsigned long long)at);
     return 0;
 }
 
-const struct unpacker unpacker_gzip = {"gzip", ".gz", {0x1f, 0x8b}, 2, gzip_run};
+static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+{
+    return inflate_all(in, false, sink, d);
+}
+
+const struct unpacker unpacker_gzip = {"gzip", ".gz", {0x1f, 0x8b}, 2, NULL, gzip_run};
+
+static int zlib_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+{
+    return inflate_all(in, true, sink, d);
+}
+
+/* A zlib stream has no magic but a check of its first two bytes, which text and lengths can pass.
+ * So it must unpack: without a fault as far as the head goes, and to its end if that is all. */
+static bool zlib_is_it(const uint8_t *head, size_t len, bool whole)
+{
+    uint8_t out[4096];
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)head, .avail_in = (uInt)len};
+    int r = Z_OK;
+
+    if (len < 2 || (head[0] << 8 | head[1]) % 31 || inflateInit2(&z, 15) != Z_OK)
+        return false;
+    while (r == Z_OK) {
+        z.next_out = out;
+        z.avail_out = sizeof(out);
+        r = inflate(&z, Z_NO_FLUSH);
+    }
+    inflateEnd(&z);
+    return r == Z_STREAM_END || (r == Z_BUF_ERROR && !whole && z.total_out);
+}
+
+const struct unpacker unpacker_zlib = {"zlib", NULL, {0x78}, 1, zlib_is_it, zlib_run};

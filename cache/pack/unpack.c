@@ -7,7 +7,7 @@
 
 #include "cache/disk/local_blob.h"
 
-extern const struct unpacker unpacker_gzip;
+extern const struct unpacker unpacker_gzip, unpacker_zlib;
 #ifdef HAVE_LZMA
 extern const struct unpacker unpacker_xz;
 #else
@@ -21,11 +21,11 @@ static int xz_refused(const struct unpack_input *in, struct entry_sink *sink, st
                     blob_name(in->packed));
 }
 
-static const struct unpacker unpacker_xz = {
-    "xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6, xz_refused};
+static const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0},
+                                            6,    NULL,  xz_refused};
 #endif
 
-static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_xz};
+static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_xz, &unpacker_zlib};
 
 const char *packed_suffix(size_t i)
 {
@@ -51,20 +51,20 @@ size_t unpacked_name_len(const char *name)
 /* NULL: it is not packed. 0, or -errno of what cannot be read, for then nobody knows. */
 static int unpacker_of(const struct blob *blob, const struct unpacker **ret, struct diag *d)
 {
-    for (size_t i = 0; i < ARRAY_LEN(unpackers); i++) {
-        const struct unpacker *u = unpackers[i];
-        uint8_t head[sizeof(u->magic)];
-        int r =
-            blob->size >= u->magic_len ? blob_read(READ_WAITS, blob, head, u->magic_len, 0, d) : 0;
+    size_t len = (size_t)min_u64(blob->size, UNPACK_HEAD);
+    uint8_t head[UNPACK_HEAD];
+    int r = len ? blob_read(READ_WAITS, blob, head, len, 0, d) : 0;
 
-        if (r < 0)
-            return r;
-        if (blob->size >= u->magic_len && !memcmp(head, u->magic, u->magic_len)) {
-            *ret = u;
-            return 0;
-        }
-    }
+    if (r < 0)
+        return r;
     *ret = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(unpackers) && !*ret; i++) {
+        const struct unpacker *u = unpackers[i];
+
+        if (len >= u->magic_len && !memcmp(head, u->magic, u->magic_len) &&
+            (!u->is_it || u->is_it(head, len, len == blob->size)))
+            *ret = u;
+    }
     return 0;
 }
 

@@ -34,11 +34,16 @@ static inline int unpack_read(const struct unpack_input *in, void *buf, size_t l
     return r;
 }
 
+#define UNPACK_HEAD 512
+
 struct unpacker {
-    const char *name; /* for messages */
-    const char *suffix;
+    const char *name;   /* for messages */
+    const char *suffix; /* NULL: none is usual; such packings come last */
     uint8_t magic[6];
     size_t magic_len;
+    /* Where the magic may be that of another file: is it one of this packing, by its first len
+     * bytes, UNPACK_HEAD or those of the whole file? NULL: the magic is enough. */
+    bool (*is_it)(const uint8_t *head, size_t len, bool whole);
     /* Unpack all of in with entry_write(). 0, -EBADMSG with place, wanted and found in d, or
      * -errno. */
     int (*run)(const struct unpack_input *in, struct entry_sink *sink, struct diag *d);

@@ -73,4 +73,4 @@ static int xz_run(const struct unpack_input *in, struct entry_sink *sink, struct
     return 0;
 }
 
-const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6, xz_run};
+const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6, NULL, xz_run};

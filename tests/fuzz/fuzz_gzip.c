@@ -1,6 +1,6 @@
-/* Bytes as a gzip file. The sink is ours, so that nothing is written to a disk: this program has a
- * gzip.c of its own, with buffers of GZIP_CHUNK bytes, so that small inputs fill them, too; and it
- * takes no file out of the library that has an entry_write(). */
+/* Bytes as a gzip file, and as a zlib stream. The sink is ours, so that nothing is written to a
+ * disk: this program has a gzip.c of its own, with buffers of GZIP_CHUNK bytes, so that small
+ * inputs fill them, too; and it takes no file out of the library that has an entry_write(). */
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
@@ -11,7 +11,7 @@
 
 #define CONTENT_MAX (256 << 10) /* more is refused, like a full disk */
 
-extern const struct unpacker unpacker_gzip;
+extern const struct unpacker unpacker_gzip, unpacker_zlib;
 
 struct entry_sink {
     uint64_t size;
@@ -27,18 +27,30 @@ int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
     return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+static int unpack(const struct unpacker *u, const uint8_t *data, size_t len)
 {
     AUTO_BLOB struct blob *blob = memory_blob_new("x.gz", data, len, len, NULL);
     struct entry_sink first = {0}, second = {0};
     const struct unpack_input in = {.packed = blob};
     struct diag d = DIAG_INIT;
-    int r = unpacker_gzip.run(&in, &first, &d);
+    int r = u->run(&in, &first, &d);
 
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
     FUZZ_CHECK((r == -EBADMSG) == d.set);
     FUZZ_CHECK(!d.set || !strncmp(d.text, "x.gz: ", 6));
-    FUZZ_CHECK(unpacker_gzip.run(&in, &second, NULL) == r);
+    FUZZ_CHECK(u->run(&in, &second, NULL) == r);
     FUZZ_CHECK(first.size == second.size && first.sum == second.sum);
+    return r;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    int r;
+
+    unpack(&unpacker_gzip, data, len);
+    r = unpack(&unpacker_zlib, data, len);
+    /* Of a stream that is whole, any head is one. */
+    if (r == 0 && len && data[0] == 0x78)
+        FUZZ_CHECK(unpacker_zlib.is_it(data, len, true));
     return 0;
 }

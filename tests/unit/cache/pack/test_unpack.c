@@ -17,6 +17,7 @@
 #include "cache/disk/quota.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/source.h"
+#include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
@@ -226,6 +227,57 @@ static void test_unpack__watched__reported_of_all(void **state)
     assert_true(counting.calls == 0 || counting.last == p->len);
 }
 
+/* Packed as one zlib stream. */
+static void add_zlib(struct packed *p, const void *content, size_t len)
+{
+    uLongf n = PACKED_SIZE - p->len;
+
+    assert_int_equal(compress2(p->bytes + p->len, &n, content, len, 6), Z_OK);
+    p->len += n;
+}
+
+/* The head does not pack, so the stream is longer than what tells that it is one. */
+static void test_zlib__stream_and_zeros__content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    uint8_t content[100000];
+    uint64_t random = 1;
+
+    for (size_t i = 0; i < sizeof(content); i++)
+        content[i] = (uint8_t)(i < 2000 ? random_next(&random) : i >> 8);
+    add_zlib(p, content, sizeof(content));
+    assert_int_equal(p->bytes[0], 0x78);
+    check_good(*state, p, content, sizeof(content));
+    add_zeros(p, 300000);
+    check_good(*state, p, content, sizeof(content));
+    p->len = 0;
+    add_zlib(p, "short", 5);
+    check_good(*state, p, "short", 5);
+    p->len = 0;
+    add_zlib(p, "", 0);
+    check_good(*state, p, "", 0);
+}
+
+static void test_zlib__damage__ebadmsg(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    uint8_t content[4000];
+    uint64_t random = 1;
+    size_t whole;
+
+    for (size_t i = 0; i < sizeof(content); i++)
+        content[i] = (uint8_t)random_next(&random);
+    add_zlib(p, content, sizeof(content));
+    whole = p->len;
+    add_bytes(p, "x", 1);
+    check_bad(*state, p, "after the zlib data: want zeros, found 78");
+    p->len = whole - 1;
+    check_bad(*state, p, "zlib data: want its end, found the end of the file");
+    p->len = whole;
+    p->bytes[whole - 1] ^= 1;
+    check_bad(*state, p, "zlib data near byte");
+}
+
 /* The quota is enough to the block. */
 static void test_unpack__just_enough_room__unpacked(void **state)
 {
@@ -351,7 +403,9 @@ static void test_gzip__bit_flips__never_wrong_content(void **state)
 
 static void test_unpack__not_packed__as_it_is(void **state)
 {
-    static const char *const contents[] = {"", "\x1f", "hello", "PK\3\4", "\xfd"};
+    static const char *const contents[] = {"",  "\x1f", "hello", "PK\3\4",         "\xfd",
+                                           "x", "x^",   "x^2",   "x\x9c and text", "x\x9c\1\2\3\4"};
+    static const uint8_t length[] = {0x78, 0x9c, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4}; /* of a record */
     char path[PATH_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(contents); i++) {
@@ -360,6 +414,16 @@ static void test_unpack__not_packed__as_it_is(void **state)
         temp_write(*state, "f", contents[i], strlen(contents[i]));
         assert_int_equal(unpack_file(*state, &blob, NULL), 0);
         check_content(blob, contents[i], strlen(contents[i]));
+    }
+    for (uint8_t high = 0; high < 255; high++) { /* any length of a record, and any bytes of it */
+        AUTO_BLOB struct blob *blob = NULL;
+        uint8_t record[3000] = {0};
+
+        memcpy(record, length, sizeof(length));
+        record[2] = high;
+        temp_write(*state, "f", record, sizeof(record));
+        assert_int_equal(unpack_file(*state, &blob, NULL), 0);
+        check_content(blob, record, sizeof(record));
     }
     temp_path(*state, "cache", path);
     assert_int_not_equal(access(path, F_OK), 0); /* no file was made */
@@ -773,6 +837,8 @@ int main(void)
         IN_TEMP(test_gzip__truncated_anywhere__ebadmsg),
         IN_TEMP(test_gzip__bit_flips__never_wrong_content),
         IN_TEMP(test_unpack__not_packed__as_it_is),
+        IN_TEMP(test_zlib__stream_and_zeros__content),
+        IN_TEMP(test_zlib__damage__ebadmsg),
         IN_TEMP(test_unpack__meta__of_the_packed_file),
         IN_TEMP(test_unpack__folder__ours_alone),
         IN_TEMP(test_unpack__twice__the_file_already_there),
