@@ -1,5 +1,6 @@
 #include "format/core/dataset.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,23 @@ void dataset_locate(const struct dataset *ds, uint64_t sample, const struct fiel
                  (unsigned long long)(f->offset + sample * f->stored_bytes),
                  (unsigned long long)f->stored_bytes);
     }
+}
+
+bool dataset_has(const struct dataset *ds, uint64_t sample, const struct field *field)
+{
+    return !ds->ops || !ds->ops->has || ds->ops->has(ds, sample, field);
+}
+
+int dataset_make_fields(struct dataset *ds, size_t n)
+{
+    struct field *field = calloc(n, sizeof(*field));
+
+    assert(!ds->n_fields);
+    if (!field)
+        return -ENOMEM;
+    free(ds->field);
+    ds->field = field;
+    return 0;
 }
 
 const struct field *dataset_field(const struct dataset *ds, const char *name)

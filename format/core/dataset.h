@@ -2,8 +2,8 @@
  *
  * A field is an array per sample: stored in a source file, or derived from stored bytes. Formats
  * fill struct dataset, encoders read it. An opened dataset has the names, offers and ops of its
- * fields; a ready one has the rest too, the number of samples included. From then on it is constant
- * and any thread may read it. */
+ * fields, unless its folders are late: then it has no fields. A ready one has the rest too, the
+ * number of samples included. From then on it is constant and any thread may read it. */
 #ifndef EPOCHFS_FORMAT_CORE_DATASET_H
 #define EPOCHFS_FORMAT_CORE_DATASET_H
 
@@ -168,6 +168,8 @@ struct dataset_ops {
     /* Free impl and what blob[] holds. impl may be half built. NULL: impl is one piece of memory.
      */
     void (*free)(struct dataset *ds);
+    /* Does the sample have that field? NULL: each has all fields. */
+    bool (*has)(const struct dataset *ds, uint64_t sample, const struct field *field);
     bool checks_reads; /* each read checks the blobs that it uses */
     bool walks;        /* sizes of files of many samples take a walk, even in stored order */
 };
@@ -198,6 +200,9 @@ struct dataset {
     /* The files that the encoders offer, see encoder.h. Owned. */
     unsigned n_folders;
     struct folder *folder;
+    bool late_folders; /* named at opening, filled once the fields are known */
+
+    bool unlisted; /* one of very many: it opens by its name, but listings leave it out */
 };
 
 static inline enum dataset_state dataset_state(const struct dataset *ds)
@@ -228,6 +233,12 @@ static inline void dataset_scope_end(struct dataset **ds)
     dataset_free(*ds);
 }
 #define AUTO_DATASET AUTO(dataset_scope_end)
+
+/* Has the sample that field? false: the sample has no file of it, nor a member of npz or tar. */
+bool dataset_has(const struct dataset *ds, uint64_t sample, const struct field *field);
+
+/* Replace the fields, of which there are none yet, by room for n. 0 or -ENOMEM. */
+int dataset_make_fields(struct dataset *ds, size_t n);
 
 /* The field of that name, or NULL. */
 const struct field *dataset_field(const struct dataset *ds, const char *name);

@@ -87,6 +87,9 @@ static int folder_fill(struct folder *folder, const struct dataset *ds,
         r = encoder->offer(ds, scope, offers);
     if (r == 0)
         r = offer_bytes(ds, scope, offers);
+    free(folder->kind[scope]);
+    folder->kind[scope] = NULL;
+    folder->n_kinds[scope] = 0;
     if (r < 0 || !offers->n)
         return r;
     qsort(offers->kind, offers->n, sizeof(offers->kind[0]), compare_kinds);
@@ -98,20 +101,29 @@ static int folder_fill(struct folder *folder, const struct dataset *ds,
     return 0;
 }
 
+static int fill_folder(struct folder *folder, const struct dataset *ds,
+                       const struct encoder *encoder, struct offers *offers)
+{
+    int r = 0;
+
+    for (unsigned scope = 0; scope < N_SCOPES && r == 0; scope++)
+        r = folder_fill(folder, ds, encoder, (enum scope)scope, offers);
+    return r;
+}
+
 /* Add the folder if anything is in it. ds->folder has room for FOLDERS_MAX. */
 static int add_folder(struct dataset *ds, const char *name, const struct encoder *encoder,
                       struct offers *offers)
 {
     struct folder *folder = &ds->folder[ds->n_folders];
-    int r = 0;
+    int r;
 
     if (ds->n_folders == FOLDERS_MAX)
         return -E2BIG;
     ds->n_folders++;
     folder->name = name;
-    for (unsigned scope = 0; scope < N_SCOPES && r == 0; scope++)
-        r = folder_fill(folder, ds, encoder, (enum scope)scope, offers);
-    if (!folder->n_kinds[SCOPE_SAMPLES] && !folder->n_kinds[SCOPE_BATCHES])
+    r = fill_folder(folder, ds, encoder, offers);
+    if (!folder_is_used(folder))
         ds->n_folders--;
     return r;
 }
@@ -124,12 +136,30 @@ static bool has_folder(const struct dataset *ds, const char *name)
     return false;
 }
 
+static int fill_late_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n)
+{
+    AUTO_FREE struct offers *offers = calloc(1, sizeof(*offers));
+    int r = offers ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; i < ds->n_folders && r == 0; i++) {
+        const struct encoder *encoder = NULL;
+
+        for (unsigned k = 0; k < n && !encoder; k++)
+            if (!strcmp(encoders[k]->name, ds->folder[i].name))
+                encoder = encoders[k];
+        r = fill_folder(&ds->folder[i], ds, encoder, offers);
+    }
+    return r;
+}
+
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n)
 {
     AUTO_FREE struct offers *offers = calloc(1, sizeof(*offers));
     struct folder *fit;
     int r = 0;
 
+    if (ds->late_folders)
+        return fill_late_folders(ds, encoders, n);
     ds->folder = calloc(FOLDERS_MAX, sizeof(*ds->folder));
     if (!offers || !ds->folder)
         return -ENOMEM;
@@ -145,4 +175,16 @@ int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encode
     if (fit) /* a source may have very many datasets */
         ds->folder = fit;
     return r;
+}
+
+int dataset_name_folders(struct dataset *ds, const char *const *names, unsigned n)
+{
+    ds->folder = calloc(n, sizeof(*ds->folder));
+    if (!ds->folder)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++)
+        ds->folder[i].name = names[i];
+    ds->n_folders = n;
+    ds->late_folders = true;
+    return 0;
 }

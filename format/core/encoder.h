@@ -31,6 +31,13 @@ struct folder {
     struct file_kind *kind[N_SCOPES]; /* sorted by suffix */
 };
 
+/* Is there a file in it? A folder that was named before the fields were known may be empty, and is
+ * not shown then. */
+static inline bool folder_is_used(const struct folder *folder)
+{
+    return folder->n_kinds[SCOPE_SAMPLES] || folder->n_kinds[SCOPE_BATCHES];
+}
+
 /* What the bytes of a file are, for readers that use them without a header. */
 enum shows { SHOWS_CONTAINER, SHOWS_ITEMS, SHOWS_STORED };
 
@@ -60,5 +67,9 @@ int offer(struct offers *offers, const struct field *field, const char *ext);
  * FOLDERS_MAX folders, more than KINDS_MAX kinds in one, or a suffix that is too long. */
 int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n);
 void dataset_free_folders(struct dataset *ds);
+
+/* Name the folders of a dataset whose fields are not known yet; the names must outlive it. A later
+ * dataset_fill_folders(), before the dataset is ready, fills them, and adds none. 0 or -ENOMEM. */
+int dataset_name_folders(struct dataset *ds, const char *const *names, unsigned n);
 
 #endif

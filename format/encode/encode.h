@@ -11,8 +11,4 @@ extern const unsigned n_encoders;
 /* Fill ds->folder with what the encoders offer, see dataset_fill_folders(). */
 int dataset_add_folders(struct dataset *ds);
 
-/* The same for a dataset whose fields are known only when it is ready: name the folders that they
- * may be in. Whoever prepares the dataset calls dataset_add_folders() once they are known. */
-int dataset_add_late_folders(struct dataset *ds);
-
 #endif

@@ -253,13 +253,17 @@ static int add_member(struct layout *l, const struct field *f, unsigned slot,
 
 static int npz_layout(struct layout *l, const struct file_kind *kind)
 {
-    unsigned place = l->selection->single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES;
-    uint64_t directory = 0;
+    bool single = l->selection->single;
+    unsigned place = single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES;
+    uint64_t directory = 0, sample = 0;
 
     (void)kind;
+    if (single)
+        selection_samples(l->selection, 0, 1, &sample);
     for (unsigned i = 0; i < l->dataset->n_fields; i++) {
         const struct field *f = &l->dataset->field[i];
-        int r = field_is_in(f, place) ? add_member(l, f, i, &directory) : 0;
+        bool is_in = field_is_in(f, place) && (!single || dataset_has(l->dataset, sample, f));
+        int r = is_in ? add_member(l, f, i, &directory) : 0;
 
         if (r < 0)
             return r;

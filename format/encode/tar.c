@@ -175,7 +175,9 @@ static int add_sample(struct layout *l, const struct placed *placed)
     if (placed->follows_itself)
         snprintf(key + len, sizeof(key) - len, "~%llu", (unsigned long long)placed->place);
     for (unsigned i = 0; i < ds->n_fields; i++) {
-        int r = field_is_in(&ds->field[i], IN_TAR) ? add_member(l, &ds->field[i], key) : 0;
+        const struct field *f = &ds->field[i];
+        bool has = field_is_in(f, IN_TAR) && dataset_has(ds, placed->sample, f);
+        int r = has ? add_member(l, f, key) : 0;
 
         if (r < 0)
             return r;

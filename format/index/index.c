@@ -55,14 +55,26 @@ static const uint8_t *numbers_of(const struct index *index, const uint8_t *group
     return index->part[NUMBERS] + load_le64(group + AT_NUMBERS);
 }
 
-/* Where those of a column begin. */
-static const uint8_t *packed_of(const struct index *index, const uint8_t *group, unsigned column)
+/* Where those of a slot begin. */
+static const uint8_t *packed_of(const struct index *index, const uint8_t *group, unsigned slot)
 {
     const uint8_t *packed = numbers_of(index, group);
 
-    for (unsigned before = 0; before < column; before++)
-        packed += column_bytes(group, before);
+    for (unsigned before = 0; before < slot; before++)
+        packed += slot_bytes(group, before);
     return packed;
+}
+
+/* The slot of a column, or NO_SLOT: all rows have *ret_constant. */
+static inline unsigned slot_of(const struct index *index, unsigned column, uint64_t *ret_constant)
+{
+    const uint8_t *learned;
+
+    if (column < index->fixed)
+        return column;
+    learned = index->learned + (size_t)(column - index->fixed) * LEARNED_BYTES;
+    *ret_constant = load_le64(learned + AT_CONSTANT);
+    return load_le16(learned + AT_SLOT);
 }
 
 /* What number i of a column is above the least of its group; the column's begin at packed. */
@@ -78,12 +90,22 @@ static inline uint64_t above_least(const uint8_t *packed, unsigned width, unsign
 void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
 {
     const uint8_t *group = group_of(index, row), *packed = numbers_of(index, group);
-    const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(&index->shape, 0);
-    unsigned i = (unsigned)(row % GROUP_ROWS);
+    const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
+    unsigned i = (unsigned)(row % GROUP_ROWS), fixed = n < index->fixed ? n : index->fixed, slot;
 
-    for (unsigned column = 0; column < n; column++) {
-        ret[column] = load_le64(least + 8 * column) + above_least(packed, width[column], i);
-        packed += width[column] * (GROUP_ROWS / 8u);
+    for (slot = 0; slot < fixed; slot++) {
+        ret[slot] = load_le64(least + 8 * slot) + above_least(packed, width[slot], i);
+        packed += width[slot] * (GROUP_ROWS / 8u);
+    }
+    for (unsigned column = fixed; column < n; column++) {
+        uint64_t constant;
+
+        if (slot_of(index, column, &constant) == NO_SLOT) {
+            ret[column] = row < index->rows ? constant : 0;
+            continue;
+        }
+        ret[column] = load_le64(least + 8 * slot) + above_least(packed, width[slot], i);
+        packed += width[slot++] * (GROUP_ROWS / 8u);
     }
 }
 
@@ -94,18 +116,24 @@ void index_row(const struct index *index, uint64_t row, uint64_t *ret)
 
 uint64_t index_number(const struct index *index, uint64_t row, unsigned column)
 {
-    const uint8_t *group = group_of(index, row), *packed = packed_of(index, group, column);
+    uint64_t constant = 0;
+    unsigned slot = slot_of(index, column, &constant);
+    const uint8_t *group, *packed;
 
-    return load_le64(group + at_least(&index->shape, column)) +
-           above_least(packed, group[AT_WIDTHS + column], (unsigned)(row % GROUP_ROWS));
+    if (slot == NO_SLOT)
+        return row < index->rows ? constant : 0;
+    group = group_of(index, row);
+    packed = packed_of(index, group, slot);
+    return load_le64(group + at_least(index->slots, slot)) +
+           above_least(packed, group[AT_WIDTHS + slot], (unsigned)(row % GROUP_ROWS));
 }
 
-/* The numbers of rows [first, first + n) of the group; the column's numbers begin at packed. */
-static void unpack(const struct index *index, const uint8_t *group, unsigned column,
+/* The numbers of rows [first, first + n) of the group; the slot's numbers begin at packed. */
+static void unpack(const struct index *index, const uint8_t *group, unsigned slot,
                    const uint8_t *packed, unsigned first, unsigned n, uint64_t *ret)
 {
-    uint64_t least = load_le64(group + at_least(&index->shape, column));
-    unsigned width = group[AT_WIDTHS + column], bit = first * width;
+    uint64_t least = load_le64(group + at_least(index->slots, slot));
+    unsigned width = group[AT_WIDTHS + slot], bit = first * width;
     uint64_t mask = width ? UINT64_MAX >> (64 - width) : 0;
 
     for (unsigned i = 0; i < n; i++, bit += width)
@@ -116,10 +144,15 @@ unsigned index_numbers(const struct index *index, uint64_t row, unsigned column,
                        uint64_t ret[static INDEX_GROUP])
 {
     const uint8_t *group = group_of(index, row);
-    unsigned first = (unsigned)(row % GROUP_ROWS);
+    unsigned first = (unsigned)(row % GROUP_ROWS), slot;
     uint64_t n = row < index->rows ? min_u64(GROUP_ROWS - first, index->rows - row) : 1;
+    uint64_t constant = 0;
 
-    unpack(index, group, column, packed_of(index, group, column), first, (unsigned)n, ret);
+    slot = slot_of(index, column, &constant);
+    for (unsigned i = 0; i < n && slot == NO_SLOT; i++)
+        ret[i] = row < index->rows ? constant : 0;
+    if (slot != NO_SLOT)
+        unpack(index, group, slot, packed_of(index, group, slot), first, (unsigned)n, ret);
     return (unsigned)n;
 }
 
@@ -166,8 +199,8 @@ size_t index_key(const struct index *index, uint64_t row, uint8_t ret[static KEY
 {
     const uint8_t *group = group_of(index, row), *end = index->part[KEYS] + index->part_len[KEYS];
     unsigned i = (unsigned)(row % GROUP_ROWS);
-    uint64_t at = load_le64(group + at_keys(&index->shape));
-    uint64_t more = load_le32(group + at_blocks(&index->shape) + 4 * (i / BLOCK_ROWS));
+    uint64_t at = load_le64(group + at_keys(index->slots));
+    uint64_t more = load_le32(group + at_blocks(index->slots) + 4 * (i / BLOCK_ROWS));
     const uint8_t *p;
     size_t len = 0;
 
@@ -249,11 +282,32 @@ bool index_find_hash(const struct index *index, uint64_t hash,
 /* Set the lengths of the parts that follow from the rows and their shape. false: they overflow. */
 static bool set_lengths(struct index *index)
 {
-    index->group_bytes = group_bytes(&index->shape);
+    index->group_bytes = group_bytes(index->slots, index->shape.has_keys);
     index->part_len[STARTS] = index->shape.has_keys ? 4 * (n_buckets(index->rows) + 1) : 0;
     index->part_len[ROWS] = index->shape.has_keys ? 4 * index->rows : 0;
     index->part_len[PRINTS] = index->shape.has_keys ? index->rows : 0;
     return checked_mul(n_groups(index->rows) + 1, index->group_bytes, &index->part_len[GROUPS]);
+}
+
+/* Find what is before the parts, and the slots: those of learned columns follow in sequence. */
+static bool set_slots(struct index *index, const uint8_t **at, uint64_t *left)
+{
+    uint64_t learned = index->shape.columns - index->fixed;
+
+    if (index->about_len > *left || learned * LEARNED_BYTES > *left - index->about_len)
+        return false;
+    index->about = *at;
+    index->learned = *at + index->about_len;
+    *at = index->learned + learned * LEARNED_BYTES;
+    *left -= index->about_len + learned * LEARNED_BYTES;
+    index->slots = index->fixed;
+    for (uint64_t i = 0; i < learned; i++) {
+        unsigned slot = load_le16(index->learned + i * LEARNED_BYTES + AT_SLOT);
+
+        if (slot != NO_SLOT && slot != index->slots++)
+            return false;
+    }
+    return set_lengths(index);
 }
 
 /* Find the parts after the header; false: their lengths do not add up to the size. */
@@ -262,11 +316,8 @@ static bool set_places(struct index *index, const uint8_t *bytes, size_t size)
     const uint8_t *at = bytes + HEADER_BYTES;
     uint64_t left = size - HEADER_BYTES;
 
-    if (index->about_len > left)
+    if (!set_slots(index, &at, &left))
         return false;
-    index->about = at;
-    at += index->about_len;
-    left -= index->about_len;
     for (unsigned i = 0; i < N_PARTS; i++) {
         if (index->part_len[i] > left)
             return false;
@@ -282,12 +333,12 @@ static bool numbers_fit(const struct index *index, const uint8_t *group)
 {
     uint64_t need = NUMBERS_PAD, end;
 
-    for (unsigned column = 0; column < index->shape.columns; column++) {
-        unsigned width = group[AT_WIDTHS + column];
+    for (unsigned slot = 0; slot < index->slots; slot++) {
+        unsigned width = group[AT_WIDTHS + slot];
 
         if (width > WIDTH_MAX && width != 64)
             return false;
-        need += column_bytes(group, column);
+        need += slot_bytes(group, slot);
     }
     return checked_add(load_le64(group + AT_NUMBERS), need, &end) &&
            end <= index->part_len[NUMBERS];
@@ -321,13 +372,13 @@ static bool groups_are_good(const struct index *index)
         if (!numbers_fit(index, group))
             return false;
         packed = numbers_of(index, group);
-        for (unsigned column = 0; column < index->shape.columns; column++) {
-            if (i == groups && group[AT_WIDTHS + column])
+        for (unsigned slot = 0; slot < index->slots; slot++) {
+            if (i == groups && group[AT_WIDTHS + slot])
                 return false;
-            if (is_rising(&index->shape, column) &&
-                !numbers_rise(index, group, column, packed, (unsigned)n, &before[column]))
+            if (is_rising(&index->shape, slot) &&
+                !numbers_rise(index, group, slot, packed, (unsigned)n, &before[slot]))
                 return false;
-            packed += column_bytes(group, column);
+            packed += slot_bytes(group, slot);
         }
     }
     return true;
@@ -338,9 +389,12 @@ int index_open(const uint8_t *bytes, size_t size, struct index *ret)
     struct index index = {0};
 
     if (size < HEADER_BYTES || memcmp(bytes, INDEX_MAGIC, MAGIC_BYTES) != 0 ||
-        load_le32(bytes + AT_VERSION) != VERSION)
+        (load_le32(bytes + AT_VERSION) != VERSION && load_le32(bytes + AT_VERSION) != LEARNED))
         return -EBADMSG;
-    index.shape.columns = load_le16(bytes + AT_COLUMNS);
+    index.shape.learns = load_le32(bytes + AT_VERSION) == LEARNED;
+    index.shape.columns = index.fixed = load_le16(bytes + AT_COLUMNS);
+    if (index.shape.learns)
+        index.fixed = load_le32(bytes + AT_FIXED);
     index.shape.has_keys = load_le16(bytes + AT_HAS_KEYS);
     index.shape.rising = load_le32(bytes + AT_RISING);
     index.rows = load_le64(bytes + AT_ROWS);
@@ -348,8 +402,10 @@ int index_open(const uint8_t *bytes, size_t size, struct index *ret)
     index.renamed = load_le64(bytes + AT_RENAMED);
     index.key_bytes = load_le64(bytes + AT_KEY_BYTES);
     index.key_most = load_le32(bytes + AT_KEY_MOST);
-    if (index.shape.columns > INDEX_COLUMNS || index.key_most > KEY_MAX ||
-        (index.shape.has_keys && index.rows > UINT32_MAX) || !set_lengths(&index))
+    if (index.shape.columns > INDEX_LEARNED || index.fixed > INDEX_COLUMNS ||
+        index.fixed > index.shape.columns ||
+        (index.shape.learns && index.shape.rising >> index.fixed) || index.key_most > KEY_MAX ||
+        (index.shape.has_keys && index.rows > UINT32_MAX))
         return -EBADMSG;
     index.part_len[NUMBERS] = load_le64(bytes + AT_NUMBERS_LEN);
     index.part_len[KEYS] = load_le64(bytes + AT_KEYS_LEN);

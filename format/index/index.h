@@ -7,7 +7,8 @@
  *
  * An index is made once, kept as bytes (base/index_store.h), and used in place. Numbers are packed
  * by groups of rows, as the difference from the least of the group; a column that is constant in a
- * group takes no space. A key shares its beginning with the key before, and the lookup of keys
+ * group takes no space but its least number, and a learned one that is constant in all rows 10
+ * bytes. A key shares its beginning with the key before, and the lookup of keys
  * takes about 6 bytes a row. docs/cache-format.md describes the bytes.
  *
  * The bytes are hostile: whatever they are, no access leaves them, loops for ever, or gives a key
@@ -25,9 +26,10 @@
 
 #include "base/scope.h"
 
-#define INDEX_COLUMNS 24   /* at most */
+#define INDEX_COLUMNS 24   /* at most, if they are known before the first row */
+#define INDEX_LEARNED 1024 /* at most, with those that are learned */
 #define KEY_MAX       1024 /* bytes of a key, at most */
-#define INDEX_PIECES  8
+#define INDEX_PIECES  9
 #define INDEX_GROUP   128 /* rows that are packed together */
 
 /* What all rows of an index have. */
@@ -35,6 +37,7 @@ struct index_shape {
     unsigned columns;
     uint32_t rising; /* bit i: column i rises */
     bool has_keys;
+    bool learns; /* columns may be added while rows are; they do not rise */
 };
 
 /* Constant; any thread. The memory is not owned. */
@@ -48,6 +51,9 @@ struct index {
     uint64_t key_bytes;   /* of all keys together */
     unsigned key_most;    /* bytes of the longest */
     unsigned group_bytes; /* of a group's entry in the first part */
+    unsigned fixed;       /* columns that were there from the start */
+    unsigned slots; /* columns that are packed: those, then the learned that are not constant */
+    const uint8_t *learned; /* of each learned column: its slot */
     /* Where the parts are in the bytes: */
     const uint8_t *part[6];
     uint64_t part_len[6];
@@ -101,6 +107,10 @@ void index_builder_free(struct index_builder *b);                               
 /* Add the next row, with number[columns]. key: of len 1 to KEY_MAX; NULL and 0 without keys. 0,
  * -ENOMEM (the builder is lost), or -E2BIG: 2^32 rows with keys. */
 int index_add(struct index_builder *b, const void *key, size_t len, const uint64_t *number);
+
+/* Columns 0 .. columns - 1 exist from the next row on; of the rows before they have 0. columns: no
+ * fewer than before, INDEX_LEARNED at most. The shape must allow it. 0 or -ENOMEM. */
+int index_builder_columns(struct index_builder *b, unsigned columns);
 
 /* End the rows and rename repeated keys: a later one gets the first free of <key>~2, <key>~3, ...
  * Calls renamed() (may be NULL) for each, in the order of rows. end[columns]: the numbers of rising

@@ -15,6 +15,7 @@
 #define INDEX_MAGIC  "epochidx"
 #define MAGIC_BYTES  8 /* without a NUL */
 #define VERSION      1
+#define LEARNED      2 /* the version of an index that learns columns */
 #define GROUP_ROWS   INDEX_GROUP
 #define BLOCK_ROWS   16
 #define BUCKET_ROWS  4 /* of a bucket, on average */
@@ -41,46 +42,53 @@ enum {
     AT_KEYS_LEN = 48,
     AT_RENAMED = 56,
     AT_KEY_BYTES = 64,
-    AT_KEY_MOST = 72
+    AT_KEY_MOST = 72,
+    AT_FIXED = 76 /* only with LEARNED */
 };
 
-/* Of a group: where its numbers begin; for each column the width, then for each the least number;
- * with keys, where these begin, and after that its blocks. */
+/* Of a column that was learned: its slot, and the number that all rows have where it has none. */
+enum { AT_SLOT = 0, AT_CONSTANT = 2, LEARNED_BYTES = 10 };
+#define NO_SLOT 0xffff
+
+/* Of a group: where its numbers begin; for each slot the width, then for each the least number;
+ * with keys, where these begin, and after that its blocks. A slot is a column that is packed: of an
+ * index that learns columns, those that are constant have none. */
 enum { AT_NUMBERS = 0, AT_WIDTHS = 8 };
 #define BLOCKS_BYTES (4 * (GROUP_ROWS / BLOCK_ROWS))
 
 static_assert(ARRAY_LEN(((struct index *)NULL)->part) == N_PARTS, "a place for each part");
-static_assert(INDEX_PIECES == N_PARTS + 2, "and for the header and the data of the maker");
+static_assert(INDEX_PIECES == N_PARTS + 3,
+              "and for the header, learned columns, and the maker's data");
 
-static inline unsigned at_least(const struct index_shape *shape, unsigned column)
+static inline unsigned at_least(unsigned slots, unsigned slot)
 {
-    return AT_WIDTHS + shape->columns + 8 * column;
+    return AT_WIDTHS + slots + 8 * slot;
 }
 
-static inline unsigned at_keys(const struct index_shape *shape)
+static inline unsigned at_keys(unsigned slots)
 {
-    return at_least(shape, shape->columns);
+    return at_least(slots, slots);
 }
 
-static inline unsigned at_blocks(const struct index_shape *shape)
+static inline unsigned at_blocks(unsigned slots)
 {
-    return at_keys(shape) + 8;
+    return at_keys(slots) + 8;
 }
 
-static inline unsigned group_bytes(const struct index_shape *shape)
+static inline unsigned group_bytes(unsigned slots, bool has_keys)
 {
-    return shape->has_keys ? at_blocks(shape) + BLOCKS_BYTES : at_keys(shape);
+    return has_keys ? at_blocks(slots) + BLOCKS_BYTES : at_keys(slots);
 }
 
-/* Bytes of the group's numbers in one column. */
-static inline unsigned column_bytes(const uint8_t *group, unsigned column)
+/* Bytes of the group's numbers in one slot. */
+static inline unsigned slot_bytes(const uint8_t *group, unsigned slot)
 {
-    return group[AT_WIDTHS + column] * (GROUP_ROWS / 8u);
+    return group[AT_WIDTHS + slot] * (GROUP_ROWS / 8u);
 }
 
 static inline bool is_rising(const struct index_shape *shape, unsigned column)
 {
-    return shape->rising >> column & 1;
+    return column < INDEX_COLUMNS && shape->rising >> column & 1;
 }
 
 static inline uint64_t n_groups(uint64_t rows)

@@ -9,26 +9,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "format/index/index_bytes.h"
-
-struct memory {
-    uint8_t *bytes; /* owned */
-    size_t len, capacity;
-};
-
-struct index_builder {
-    struct index_shape shape;
-    uint64_t rows, renamed, key_bytes;
-    size_t key_most;
-    uint64_t number[INDEX_COLUMNS][GROUP_ROWS]; /* of the group being filled */
-    uint64_t *hash;                             /* [rows] of the keys */
-    uint8_t last[KEY_MAX];                      /* the previous key of the same block */
-    size_t last_len;
-    uint8_t header[HEADER_BYTES];
-    uint8_t *about;
-    size_t about_len;
-    struct memory part[N_PARTS];
-};
+#include "format/index/index_builder.h"
 
 int index_builder_new(const struct index_shape *shape, struct index_builder **ret)
 {
@@ -38,6 +19,12 @@ int index_builder_new(const struct index_shape *shape, struct index_builder **re
     if (!b)
         return -ENOMEM;
     b->shape = *shape;
+    b->fixed = b->slots = shape->columns;
+    b->number = calloc(b->slots + 1u, sizeof(*b->number));
+    if (!b->number) {
+        free(b);
+        return -ENOMEM;
+    }
     *ret = b;
     return 0;
 }
@@ -49,6 +36,8 @@ void index_builder_free(struct index_builder *b)
     for (unsigned i = 0; i < N_PARTS; i++)
         free(b->part[i].bytes);
     free(b->about);
+    free(b->learned);
+    free(b->number);
     free(b->hash);
     free(b);
 }
@@ -102,7 +91,7 @@ static void pack(uint8_t *p, const uint64_t number[static GROUP_ROWS], uint64_t 
 /* The entry of the group that a row belongs to, which was added. */
 static uint8_t *group_of(const struct index_builder *b, uint64_t row)
 {
-    return b->part[GROUPS].bytes + row / GROUP_ROWS * group_bytes(&b->shape);
+    return b->part[GROUPS].bytes + row / GROUP_ROWS * group_bytes(b->slots, b->shape.has_keys);
 }
 
 static int pack_column(struct index_builder *b, unsigned column, unsigned n)
@@ -118,7 +107,7 @@ static int pack_column(struct index_builder *b, unsigned column, unsigned n)
     width = bit_width(most - least);
     width = width > WIDTH_MAX ? 64 : width;
     group[AT_WIDTHS + column] = (uint8_t)width;
-    store_le64(group + at_least(&b->shape, column), least);
+    store_le64(group + at_least(b->slots, column), least);
     if (!width)
         return 0;
     packed = memory_add(&b->part[NUMBERS], width * (GROUP_ROWS / 8));
@@ -143,7 +132,7 @@ static int pack_group(struct index_builder *b)
 
 static int add_group(struct index_builder *b)
 {
-    uint8_t *group = memory_add_zeros(&b->part[GROUPS], group_bytes(&b->shape));
+    uint8_t *group = memory_add_zeros(&b->part[GROUPS], group_bytes(b->slots, b->shape.has_keys));
 
     if (!group)
         return -ENOMEM;
@@ -160,9 +149,11 @@ static int add_end(struct index_builder *b, const uint64_t *end)
         r = add_group(b);
     for (unsigned column = 0; column < b->shape.columns && r == 0; column++)
         if (is_rising(&b->shape, column))
-            store_le64(b->part[GROUPS].bytes + b->part[GROUPS].len - group_bytes(&b->shape) +
-                           at_least(&b->shape, column),
+            store_le64(b->part[GROUPS].bytes + b->part[GROUPS].len -
+                           group_bytes(b->slots, b->shape.has_keys) + at_least(b->slots, column),
                        end[column]);
+    if (r == 0 && b->shape.learns)
+        r = index_learned_pack(b);
     return r == 0 && !memory_add_zeros(&b->part[NUMBERS], NUMBERS_PAD) ? -ENOMEM : r;
 }
 
@@ -171,12 +162,12 @@ static int add_end(struct index_builder *b, const uint64_t *end)
 /* Begin the keys of a block. */
 static void start_block(struct index_builder *b, uint64_t row)
 {
-    uint8_t *group = group_of(b, row), *keys = group + at_keys(&b->shape);
+    uint8_t *group = group_of(b, row), *keys = group + at_keys(b->slots);
     uint64_t at = b->part[KEYS].len;
 
     if (row % GROUP_ROWS == 0)
         store_le64(keys, at);
-    store_le32(group + at_blocks(&b->shape) + 4 * (row % GROUP_ROWS / BLOCK_ROWS),
+    store_le32(group + at_blocks(b->slots) + 4 * (row % GROUP_ROWS / BLOCK_ROWS),
                (uint32_t)(at - load_le64(keys)));
     b->last_len = 0;
 }
@@ -302,7 +293,10 @@ static struct index index_of(const struct index_builder *b)
         .renamed = b->renamed,
         .key_bytes = b->key_bytes,
         .key_most = (unsigned)b->key_most,
-        .group_bytes = group_bytes(&b->shape),
+        .fixed = b->fixed,
+        .slots = b->slots,
+        .learned = b->learned,
+        .group_bytes = group_bytes(b->slots, b->shape.has_keys),
     };
 
     for (unsigned i = 0; i < N_PARTS; i++) {
@@ -548,7 +542,7 @@ static void make_header(struct index_builder *b, const struct iovec *pieces)
     uint32_t crc;
 
     memcpy(b->header + AT_MAGIC, INDEX_MAGIC, MAGIC_BYTES);
-    store_le32(b->header + AT_VERSION, VERSION);
+    store_le32(b->header + AT_VERSION, b->shape.learns ? LEARNED : VERSION);
     store_le16(b->header + AT_COLUMNS, (uint16_t)b->shape.columns);
     store_le16(b->header + AT_HAS_KEYS, b->shape.has_keys);
     store_le32(b->header + AT_RISING, b->shape.rising);
@@ -559,6 +553,7 @@ static void make_header(struct index_builder *b, const struct iovec *pieces)
     store_le64(b->header + AT_RENAMED, b->renamed);
     store_le64(b->header + AT_KEY_BYTES, b->key_bytes);
     store_le32(b->header + AT_KEY_MOST, (uint32_t)b->key_most);
+    store_le32(b->header + AT_FIXED, b->shape.learns ? b->fixed : 0);
     crc = index_checksum(0, b->header + AT_COLUMNS, HEADER_BYTES - AT_COLUMNS);
     for (unsigned i = 1; i < INDEX_PIECES; i++)
         crc = index_checksum(crc, pieces[i].iov_base, pieces[i].iov_len);
@@ -593,8 +588,9 @@ int index_bytes(struct index_builder *b, const void *about, size_t about_len, st
     *ret = index_of(b);
     ret_pieces[0] = (struct iovec){b->header, HEADER_BYTES};
     ret_pieces[1] = (struct iovec){b->about, b->about_len};
+    ret_pieces[2] = (struct iovec){b->learned, (b->shape.columns - b->fixed) * LEARNED_BYTES};
     for (unsigned i = 0; i < N_PARTS; i++)
-        ret_pieces[2 + i] = (struct iovec){b->part[i].bytes, b->part[i].len};
+        ret_pieces[3 + i] = (struct iovec){b->part[i].bytes, b->part[i].len};
     make_header(b, ret_pieces);
     return 0;
 }

@@ -20,8 +20,8 @@ void prepared_release(struct prepared *p)
 
 static bool has_shape(const struct index *index, const struct index_shape *shape)
 {
-    return index->shape.columns == shape->columns && index->shape.rising == shape->rising &&
-           index->shape.has_keys == shape->has_keys;
+    return index->shape.learns == shape->learns && index->fixed == shape->columns &&
+           index->shape.rising == shape->rising && index->shape.has_keys == shape->has_keys;
 }
 
 /* Load the index that an earlier mount kept. 1: loaded, 0: none is left, or -errno: not known. */

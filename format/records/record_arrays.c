@@ -135,7 +135,7 @@ static int ragged_form(const struct dataset *ds, const struct field *f, const st
         uint64_t dim[RECORD_AXES];
 
         r = record_dims(&items, only_sample(sel), dim, sel->reason);
-        ret->ndim = items.content->ndim;
+        ret->ndim = items.content->is_number ? 0 : items.content->ndim;
         for (unsigned i = 0; i < ret->ndim && r == 0; i++)
             ret->dim[i] = dim[i];
         return r;

@@ -6,18 +6,29 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/core/encoder.h"
 #include "format/index/key_name.h"
+#include "format/records/column_union.h"
 #include "format/records/keys.h"
 #include "format/records/record_items.h"
 
-#define FIELDS_OF_COLUMN 4 /* at most */
-#define NAME_HASH        9 /* "~" and 8 digits */
+#define FIELDS_OF_COLUMN 4  /* at most */
+#define NAME_HASH        9  /* "~" and 8 digits */
+#define NOTED            20 /* files whose notes are shown */
 
 struct record_set {
     const struct record_format *rf;
     struct shards files;
     struct keys keys;
-    struct record_content content[]; /* [n_columns] */
+    struct column_union learned;    /* with columns(), once they are known */
+    struct record_content *content; /* [n_columns] of the format or of learned */
+};
+
+/* A column of a record: in its file. */
+struct place {
+    const struct shard *file;
+    uint64_t row;
+    unsigned column; /* NO_COLUMN: a hole */
 };
 
 static const struct record_set *set_of(const struct dataset *ds)
@@ -27,42 +38,85 @@ static const struct record_set *set_of(const struct dataset *ds)
 
 /* ---- contents ---- */
 
-/* The file of a record, and the record's row there. */
-static const struct shard *find_file(const struct dataset *ds, uint64_t record, uint64_t *ret_row)
+static struct place find_content(const struct dataset *ds, const struct record_content *c,
+                                 uint64_t record)
 {
-    const struct shards *files = &set_of(ds)->files;
+    const struct record_set *set = set_of(ds);
+    uint64_t row;
+    unsigned file = shards_find(&set->files, record, &row);
+    struct place place = {&set->files.shard[file], row, c->column};
 
-    return &files->shard[shards_find(files, record, ret_row)];
+    if (set->learned.map)
+        place.column = set->learned.map[file][c->column];
+    if (place.column != NO_COLUMN && set->rf->has &&
+        !set->rf->has(place.file->file, row, place.column))
+        place.column = NO_COLUMN;
+    return place;
+}
+
+static const struct record_column *columns_of(const struct record_format *rf, const void *file,
+                                              unsigned *ret_n)
+{
+    if (rf->columns)
+        return rf->columns(file, ret_n);
+    *ret_n = rf->n_columns;
+    return rf->column;
+}
+
+static int dims_at(const struct record_format *rf, const struct record_content *c,
+                   const struct place *place, uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    const void *file = place->file->file;
+    const struct record_column *column;
+    unsigned n;
+
+    if (place->column == NO_COLUMN) {
+        for (unsigned i = 0; i < RECORD_AXES; i++)
+            ret_dim[i] = i && c->dim[i] != DIM_VARIES ? c->dim[i] : 0;
+        return 0;
+    }
+    column = &columns_of(rf, file, &n)[place->column];
+    memcpy(ret_dim, column->dim, sizeof(column->dim));
+    if (column->shown == RECORD_NUMBERS && !column->ndim)
+        ret_dim[0] = 1; /* if others have an axis */
+    if (rf->dims && c->ndim)
+        return rf->dims(file, place->row, place->column, ret_dim, d);
+    if (column->shown != RECORD_NUMBERS || (column->ndim && column->dim[0] == DIM_VARIES))
+        ret_dim[0] = rf->length(file, place->row, place->column);
+    return 0;
 }
 
 static int set_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
                     uint64_t ret_dim[static RECORD_AXES], struct diag *d)
 {
-    const struct record_format *rf = set_of(ds)->rf;
-    uint64_t row;
-    const struct shard *file = find_file(ds, record, &row);
+    const struct place place = find_content(ds, c, record);
 
-    memcpy(ret_dim, c->dim, sizeof(c->dim));
-    if (rf->dims)
-        return rf->dims(file->file, row, c->column, ret_dim, d);
-    if (c->ndim && c->dim[0] == DIM_VARIES)
-        ret_dim[0] = rf->length(file->file, row, c->column);
-    return 0;
+    return dims_at(set_of(ds)->rf, c, &place, ret_dim, d);
+}
+
+static bool extent_at(const struct record_format *rf, const struct record_content *c,
+                      const struct place *place, struct extent *ret)
+{
+    uint64_t dim[RECORD_AXES];
+
+    if (place->column == NO_COLUMN)
+        return false;
+    if (rf->extent)
+        return rf->extent(place->file->file, place->row, place->column, ret);
+    if (dims_at(rf, c, place, dim, NULL) < 0)
+        return false;
+    *ret =
+        (struct extent){place->file->blob, rf->place(place->file->file, place->row, place->column),
+                        record_bytes(c, dim)};
+    return ret->len > 0;
 }
 
 static bool set_extent(const struct dataset *ds, const struct record_content *c, uint64_t record,
                        struct extent *ret)
 {
-    const struct record_format *rf = set_of(ds)->rf;
-    uint64_t row, dim[RECORD_AXES];
-    const struct shard *file = find_file(ds, record, &row);
+    const struct place place = find_content(ds, c, record);
 
-    if (rf->extent)
-        return rf->extent(file->file, row, c->column, ret);
-    if (set_dims(ds, c, record, dim, NULL) < 0)
-        return false;
-    *ret = (struct extent){file->blob, rf->place(file->file, row, c->column), record_bytes(c, dim)};
-    return ret->len > 0;
+    return extent_at(set_of(ds)->rf, c, &place, ret);
 }
 
 static int set_read(struct read_context *rc, const struct dataset *ds,
@@ -70,31 +124,209 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
                     uint8_t *dst, struct diag *d)
 {
     const struct record_format *rf = set_of(ds)->rf;
-    uint64_t row;
-    const struct shard *file = find_file(ds, record, &row);
+    const struct place place = find_content(ds, c, record);
+    const struct blob *blob = place.file->blob;
     struct extent e;
     int r = 0;
 
-    if (rf->read)
-        r = rf->read(rc, file->file, row, c->column, off, len, dst, d);
-    else if (set_extent(ds, c, record, &e))
-        r = blob_read(rc, e.blob, dst, len, e.off + off, d);
-    return r < 0 ? r : blob_verify(file->blob, d);
+    if (place.column == NO_COLUMN) /* has no bytes */
+        return diag_set(d, -ENOENT, "%s: record %llu has no such field", blob_name(blob),
+                        (unsigned long long)place.row);
+    if (rf->read) {
+        r = rf->read(rc, place.file->file, place.row, place.column, off, len, dst, d);
+    } else if (extent_at(rf, c, &place, &e)) {
+        blob = e.blob;
+        r = blob_read(rc, blob, dst, len, e.off + off, d);
+    }
+    return r < 0 ? r : blob_verify(blob, d);
 }
 
 static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
                       char ret[static RECORD_WHERE])
 {
-    uint64_t row;
-    const struct shard *file = find_file(ds, record, &row);
+    const struct place place = find_content(ds, c, record);
 
-    (void)c;
-    snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(file->blob), (unsigned long long)row);
+    snprintf(ret, RECORD_WHERE, "%s: record %llu", blob_name(place.file->blob),
+             (unsigned long long)place.row);
+}
+
+static bool set_has(const struct dataset *ds, uint64_t sample, const struct field *field)
+{
+    return !field->impl || find_content(ds, field->impl, sample).column != NO_COLUMN;
 }
 
 static const struct record_ops set_contents = {set_dims, set_read, set_extent, set_where};
 
+/* ---- fields ---- */
+
+/* The files of a sample that fields of bytes, arrays and text add to a folder. */
+struct files {
+    unsigned raw, npy_samples, npy_batches, text;
+    unsigned left_out; /* columns that some folder has no place for; the first of them: */
+    const char *first;
+};
+
+/* What is left of a column's places where a folder has as many files as it may. */
+static unsigned places_left(struct files *files, const struct record_column *column, bool varies)
+{
+    unsigned in = ~0u, all;
+
+    if (column->shown == RECORD_BYTES && !(column->without & RECORD_NOT_RAW))
+        in &= files->raw++ < KINDS_MAX ? ~0u : ~(unsigned)IN_FILE_SAMPLES;
+    if (column->shown == RECORD_TEXT)
+        in &= files->text++ < KINDS_MAX ? ~0u : ~(unsigned)IN_FILES;
+    if (column->shown == RECORD_NUMBERS && !(column->without & RECORD_NOT_ARRAYS)) {
+        in &= files->npy_samples++ < KINDS_MAX ? ~0u : ~(unsigned)IN_NPY_SAMPLES;
+        files->npy_batches += varies ? 2 : 1;
+        in &= files->npy_batches <= KINDS_MAX ? ~0u : ~(unsigned)IN_NPY_BATCHES;
+    }
+    all = in == ~0u;
+    if (!all && !files->left_out++)
+        files->first = column->name;
+    return in;
+}
+
+/* The name of a file has room for that name and extension. */
+static void fit_name(struct field *f)
+{
+    size_t most = SUFFIX_SIZE - 3 - strlen(f->ext);
+    char name[RECORD_NAME_MAX + 1];
+
+    if (f->unnamed || strlen(f->name) <= most)
+        return;
+    record_name(f->name, strlen(f->name), most, name);
+    snprintf(f->name, sizeof(f->name), "%s", name);
+}
+
+static void add_bytes(struct dataset *ds, const struct record_content *content,
+                      const struct record_column *column, unsigned places)
+{
+    unsigned in = IN_FILE_SAMPLES | IN_TAR;
+    struct field *f;
+
+    if (!(column->without & RECORD_NOT_ARRAYS))
+        records_add_byte_arrays(ds, content, column->name);
+    if (column->without & RECORD_NOT_RAW)
+        in &= ~(unsigned)IN_FILE_SAMPLES;
+    if (column->without & RECORD_NOT_TAR)
+        in &= ~(unsigned)IN_TAR;
+    f = records_add_bytes(ds, content, column->name, "raw", column->ext, in & places);
+    f->unnamed = column->unnamed;
+    fit_name(f);
+}
+
+static void add_text(struct dataset *ds, const struct record_content *content,
+                     const struct record_column *column, unsigned places)
+{
+    struct field *f;
+
+    if (!(column->without & RECORD_NOT_ARRAYS))
+        records_add_strings(ds, content, column->name);
+    f = records_add_lines(ds, content, column->name);
+    f->unnamed = column->unnamed;
+    f->in &= places;
+    if (column->without & RECORD_NOT_TAR)
+        f->in &= ~(unsigned)IN_TAR;
+}
+
+static void add_column(struct dataset *ds, struct record_content *content,
+                       const struct record_column *column, unsigned i, struct files *files)
+{
+    bool numbers = column->shown == RECORD_NUMBERS;
+    unsigned tar = column->without & RECORD_NOT_TAR ? 0 : IN_TAR, first = ds->n_fields, places;
+    bool varies = !numbers || column->has_holes || (column->ndim && column->dim[0] == DIM_VARIES);
+
+    *content = (struct record_content){
+        .ops = &set_contents,
+        .column = i,
+        .is_parsed = true,
+        .is_number = numbers && !column->ndim,
+        .dtype = numbers ? column->dtype : DTYPE_U1,
+        .ndim = numbers ? column->ndim : 1,
+        .dim = {DIM_VARIES},
+    };
+    if (numbers)
+        memcpy(content->dim, column->dim, sizeof(content->dim));
+    if (varies) {
+        content->ndim += !content->ndim;
+        content->dim[0] = DIM_VARIES;
+    }
+    places = places_left(files, column, varies);
+    if (column->shown == RECORD_BYTES)
+        add_bytes(ds, content, column, places);
+    else if (!numbers)
+        add_text(ds, content, column, places);
+    else if (column->without & RECORD_NOT_ARRAYS)
+        return;
+    else if (varies)
+        records_add_arrays(ds, content, column->name, tar);
+    else
+        records_add_item(ds, content, column->name, IN_ARRAYS | tar);
+    for (unsigned k = first; k < ds->n_fields && numbers; k++)
+        ds->field[k].in &= places;
+}
+
+static int add_columns(struct dataset *ds, const struct record_column *column, unsigned n)
+{
+    struct record_set *set = ds->impl;
+    struct files files = {.npy_batches = 2}; /* index and key */
+
+    set->content = calloc(n + 1u, sizeof(*set->content));
+    if (!set->content)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++)
+        add_column(ds, &set->content[i], &column[i], i, &files);
+    if (files.left_out)
+        diag_set(&ds->note, 0,
+                 "%u of %u fields have no file of their own in some folders, which have %u for a "
+                 "sample at most; the first is '%s'; npz and tar have them",
+                 files.left_out, n, KINDS_MAX, files.first);
+    records_add_keys(ds);
+    return 0;
+}
+
 /* ---- the dataset ---- */
+
+static const struct record_column *columns_of_file(void *ctx, unsigned i, unsigned *ret_n)
+{
+    const struct record_set *set = ctx;
+
+    return columns_of(set->rf, set->files.shard[i].file, ret_n);
+}
+
+/* The files are ready, so their columns are known. */
+static int learn_columns(struct dataset *ds)
+{
+    struct record_set *set = ds->impl;
+    int r = column_union_make(&set->learned, set->files.n, columns_of_file, set);
+
+    if (r == 0)
+        r = dataset_make_fields(ds, (size_t)set->learned.n * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS);
+    if (r == 0)
+        r = add_columns(ds, set->learned.column, set->learned.n);
+    if (r == 0 && set->learned.is_full)
+        diag_set(&ds->note, 0, "there are more than %u fields: those after '%s' are left out",
+                 RECORD_COLUMNS_MAX, set->learned.column[set->learned.n - 1].name);
+    return r == 0 ? set->rf->add_folders(ds) : r;
+}
+
+/* Add what the files report to what the dataset does. */
+static void add_notes(struct dataset *ds)
+{
+    const struct record_set *set = set_of(ds);
+    AUTO_TEXT struct text t = {0};
+
+    for (unsigned i = 0; i < set->files.n && i < NOTED && set->rf->note; i++)
+        set->rf->note(set->files.shard[i].file, &t);
+    if (ds->note.set)
+        text_add(&t, "%s", ds->note.text);
+    if (!t.len || t.failed)
+        return;
+    if (t.data[t.len - 1] == '\n')
+        t.data[--t.len] = '\0';
+    ds->note.set = false;
+    diag_set(&ds->note, 0, "%s", t.data);
+}
 
 static const struct index *index_of(void *ctx, unsigned i)
 {
@@ -103,18 +335,56 @@ static const struct index *index_of(void *ctx, unsigned i)
     return &set->files.shard[i].prepared->index;
 }
 
+static bool has_keys(const struct record_set *set, unsigned i)
+{
+    const struct shard *file = &set->files.shard[i];
+
+    return file->prepared->index.shape.has_keys &&
+           (!set->rf->has_keys || set->rf->has_keys(file->file));
+}
+
+/* Find the keys of all files in sequence. 1: done, 0: not yet, or -errno. */
+static int set_keys(struct dataset *ds)
+{
+    struct record_set *set = ds->impl;
+    int r;
+
+    for (unsigned i = 0; i < set->files.n; i++)
+        if (!has_keys(set, i))
+            return 1;
+    if (set->files.n == 1) {
+        ds->keys = index_of(set, 0);
+        return 1;
+    }
+    r = keys_step(&set->keys, set->files.n, index_of, set);
+    if (r != 1)
+        return r;
+    if (set->rf->keys_or_numbers && set->keys.index.renamed)
+        keys_release(&set->keys);
+    else
+        ds->keys = &set->keys.index;
+    return 1;
+}
+
 static int set_prepare(struct dataset *ds, struct diag *d)
 {
     struct record_set *set = ds->impl;
     int r = shards_prepare(&set->files, d);
 
-    if (r == 1 && set->files.n > 1)
-        r = keys_step(&set->keys, set->files.n, index_of, set);
-    if (r != 1)
+    bool is_known;
+
+    if (r == 1)
+        r = set_keys(ds);
+    is_known = r == 1;
+    if (is_known && set->rf->columns)
+        r = learn_columns(ds);
+    if (r < 0 || !is_known)
         return r;
-    ds->keys = set->files.n == 1 ? &set->files.shard[0].prepared->index : &set->keys.index;
-    r = records_finish(ds);
-    return r < 0 ? r : 1;
+    r = records_finish(ds, set->files.first[set->files.n]);
+    if (r < 0)
+        return r;
+    add_notes(ds);
+    return 1;
 }
 
 static void set_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
@@ -129,6 +399,14 @@ static int set_check(const struct dataset *ds, void (*report)(void *ctx, const c
     return set_of(ds)->files.n == 1 ? records_check(ds, report, ctx, d) : 0;
 }
 
+static void set_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct record_set *set = set_of(ds);
+
+    if (set->rf->describe && set->files.n == 1)
+        set->rf->describe(set->files.shard[0].file, indent, t);
+}
+
 static void set_free(struct dataset *ds)
 {
     struct record_set *set = ds->impl;
@@ -136,6 +414,8 @@ static void set_free(struct dataset *ds)
     ds->n_blobs = 0; /* the files own them */
     shards_release(&set->files);
     keys_release(&set->keys);
+    column_union_release(&set->learned);
+    free(set->content);
     free(set);
 }
 
@@ -143,44 +423,27 @@ static const struct dataset_ops set_ops = {
     .prepare = set_prepare,
     .progress = set_progress,
     .check = set_check,
+    .describe = set_describe,
     .locate = records_locate,
     .extents = records_extents,
     .free = set_free,
+    .has = set_has,
     .checks_reads = true,
     .walks = true,
 };
 
-static void add_column(struct dataset *ds, struct record_content *content, unsigned i)
+/* The folders that fields of learned columns may be in. */
+static int name_folders(struct dataset *ds)
 {
-    const struct record_column *column = &set_of(ds)->rf->column[i];
+    static const char *const names[] = {"raw", "npy", "npz", "tar", "txt"};
 
-    *content = (struct record_content){
-        .ops = &set_contents,
-        .column = i,
-        .is_parsed = true,
-        .dtype = column->shown == RECORD_NUMBERS ? column->dtype : DTYPE_U1,
-        .ndim = column->shown == RECORD_NUMBERS ? column->ndim : 1,
-        .dim = {DIM_VARIES},
-    };
-    if (column->shown == RECORD_NUMBERS)
-        memcpy(content->dim, column->dim, sizeof(content->dim));
-    if (column->shown == RECORD_BYTES) {
-        records_add_byte_arrays(ds, content, column->name);
-        records_add_bytes(ds, content, column->name, "raw", column->ext, IN_FILE_SAMPLES | IN_TAR);
-    } else if (column->shown == RECORD_TEXT) {
-        records_add_strings(ds, content, column->name);
-        records_add_lines(ds, content, column->name);
-    } else if (content->ndim && content->dim[0] == DIM_VARIES) {
-        records_add_arrays(ds, content, column->name, IN_TAR);
-    } else {
-        records_add_item(ds, content, column->name, IN_ARRAYS | IN_TAR);
-    }
+    return dataset_name_folders(ds, names, ARRAY_LEN(names));
 }
 
 int record_set_new(const struct record_format *rf, const struct shard *file, unsigned n,
                    const struct format_setup *setup, struct dataset **ret)
 {
-    struct record_set *set = calloc(1, sizeof(*set) + rf->n_columns * sizeof(set->content[0]));
+    struct record_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
     int r = dataset_new(rf->format, &set_ops, set,
                         (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS, n, &ds);
@@ -198,49 +461,87 @@ int record_set_new(const struct record_format *rf, const struct shard *file, uns
     }
     ds->shares_blobs = n > 1;
     ds->memo = setup->memo;
-    for (unsigned i = 0; i < rf->n_columns; i++)
-        add_column(ds, &set->content[i], i);
-    records_add_keys(ds);
-    r = rf->add_folders(ds);
+    if (rf->columns) {
+        r = name_folders(ds);
+    } else {
+        r = add_columns(ds, rf->column, rf->n_columns);
+        if (r == 0)
+            r = rf->add_folders(ds);
+    }
     if (r == 0)
         *ret = TAKE_PTR(ds);
     return r;
 }
 
 static int add_dataset(const struct record_format *rf, const struct shard *file, unsigned n,
-                       const char *name, const struct format_setup *setup, struct finds *finds)
+                       const char *name, bool unlisted, const struct format_setup *setup,
+                       struct finds *finds)
 {
     struct dataset *ds = NULL;
     int r = record_set_new(rf, file, n, setup, &ds);
 
-    return r < 0 ? r : finds->dataset(finds, name, ds);
+    if (r < 0)
+        return r;
+    ds->unlisted = unlisted;
+    return finds->dataset(finds, name, ds);
 }
 
-int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
-                           const struct format_setup *setup, struct finds *finds)
-{
-    AUTO_FREE struct shard *file = calloc(n, sizeof(*file));
-    unsigned n_files = 0;
-    int r = file ? 0 : -ENOMEM;
+/* The opened files of a folder. */
+struct opened {
+    const struct record_format *rf;
+    struct shard *file; /* [n] each has one user here */
+    const char **name;  /* [n] */
+    unsigned n;
+};
 
+static void opened_release(struct opened *opened)
+{
+    while (opened->n)
+        opened->rf->file.drop(opened->file[--opened->n].file);
+    free(opened->file);
+    free(opened->name);
+}
+
+static int open_files(struct opened *opened, struct source_file *source, size_t n,
+                      const struct format_setup *setup, struct finds *finds)
+{
+    const struct record_format *rf = opened->rf;
+    int r = 0;
+
+    opened->file = calloc(n, sizeof(*opened->file));
+    opened->name = calloc(n, sizeof(*opened->name));
+    if (!opened->file || !opened->name)
+        return -ENOMEM;
     for (size_t i = 0; i < n && r == 0; i++) {
         struct diag d = DIAG_INIT;
 
         if (!source[i].blob || (rf->is_beside && rf->is_beside(&source[i])))
             continue;
-        r = rf->open(source, n, i, setup, &file[n_files], &d);
+        opened->name[opened->n] = source[i].name;
+        r = rf->open(source, n, i, setup, &opened->file[opened->n], &d);
         if (r < 0)
             r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
         else
-            r = add_dataset(rf, &file[n_files++], 1, source[i].name, setup, finds);
+            opened->n++;
     }
-    if (r == 0)
-        r = shards_join(n_files, finds);
-    if (r == 1)
-        r = add_dataset(rf, file, n_files, SHARDS_ALL, setup, finds);
-    while (n_files)
-        rf->file.drop(file[--n_files].file);
     return r;
+}
+
+int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
+                           const struct format_setup *setup, struct finds *finds)
+{
+    AUTO(opened_release) struct opened opened = {.rf = rf};
+    int r = open_files(&opened, source, n, setup, finds), joins;
+
+    if (r < 0)
+        return r;
+    joins = shards_join(opened.n, finds);
+    for (unsigned i = 0; i < opened.n && r == 0; i++)
+        r = add_dataset(rf, &opened.file[i], 1, opened.name[i],
+                        joins == 1 && opened.n > RECORD_LISTED, setup, finds);
+    if (r == 0 && joins == 1)
+        r = add_dataset(rf, opened.file, opened.n, SHARDS_ALL, false, setup, finds);
+    return r < 0 ? r : joins < 0 ? joins : 0;
 }
 
 void record_name(const void *bytes, size_t len, size_t max, char ret[static RECORD_NAME_MAX + 1])

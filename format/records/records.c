@@ -123,16 +123,16 @@ static int finish_field(struct field *f, const struct record_content *c)
     return 0;
 }
 
-int records_finish(struct dataset *ds)
+int records_finish(struct dataset *ds, uint64_t samples)
 {
     int r = 0;
 
-    ds->samples = ds->keys->rows;
+    dataset_set_samples(ds, samples);
     for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
         struct field *f = &ds->field[i];
 
         if (f->ops == &record_key_ops.ops)
-            f->width = f->item_bytes = max_u64(ds->keys->key_most, 1);
+            f->width = f->item_bytes = ds->keys ? max_u64(ds->keys->key_most, 1) : ds->key_digits;
         if (f->impl)
             r = finish_field(f, f->impl);
     }

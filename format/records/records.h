@@ -40,6 +40,7 @@ struct record_content {
     const struct record_ops *ops;
     unsigned column, what; /* the format's */
     bool is_parsed;        /* reading it can find a fault: records_check() reads it */
+    bool is_number;        /* a number, or none, in each record: an axis that a record has not */
 
     /* Set before records_finish(): */
     enum dtype dtype;
@@ -75,9 +76,9 @@ struct field *records_add_lines(struct dataset *ds, const struct record_content 
 void records_add_keys(struct dataset *ds);
 #define RECORD_KEY_FIELDS 3
 
-/* Complete the fields, and the number of samples: types and axes of contents are set, and ds->keys.
- * 0 or -ENOMEM. */
-int records_finish(struct dataset *ds);
+/* Complete the fields, and the number of samples: types and axes of contents are set, and ds->keys,
+ * NULL for keys that are numbers. 0 or -ENOMEM. */
+int records_finish(struct dataset *ds, uint64_t samples);
 
 /* ---- what a dataset of records does: for struct dataset_ops ---- */
 

@@ -114,7 +114,8 @@ static void print_all(const struct catalog *catalog, const struct source *source
 
     print_source(source, spec);
     for (size_t i = 0; i < catalog->n; i++)
-        print_item(&catalog->item[i], draws && i < DRAWN ? &glyphs : NULL);
+        if (!catalog->item[i].ds || !catalog->item[i].ds->unlisted)
+            print_item(&catalog->item[i], draws && i < DRAWN ? &glyphs : NULL);
 }
 
 static void json_source(const struct source *source, const char *spec, struct text *t)

@@ -103,7 +103,7 @@ static int add_sample_folders(struct builder *b, const struct catalog_item *item
     int r = 0;
 
     for (unsigned i = 0; i < item->ds->n_folders && r == 0; i++)
-        if (item->ds->folder[i].n_kinds[SCOPE_SAMPLES])
+        if (item->ds->folder[i].n_kinds[SCOPE_SAMPLES] || item->ds->late_folders)
             r = add_fixed(b,
                           (struct fixed){.kind = NODE_SAMPLE_FOLDER,
                                          .item = item,

@@ -25,6 +25,12 @@ uint64_t node_units(const struct node *node)
     return node->kind == NODE_SAMPLE ? node->item->ds->samples : node->plan->schedule.batches;
 }
 
+bool node_is_hole(const struct node *node)
+{
+    return node->kind == NODE_SAMPLE && node->file->field &&
+           !dataset_has(node->item->ds, node->number, node->file->field);
+}
+
 void node_sibling(const struct node *node, uint64_t number, unsigned kind, struct node *ret)
 {
     uint64_t first = span_file_ino(node->item, node->ino, 0 - node->number, 0) - node_kind(node);

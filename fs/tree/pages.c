@@ -151,7 +151,7 @@ static void list_items(const struct catalog *catalog, struct text *t)
     for (size_t i = 0; i < catalog->n; i++) {
         const struct dataset *ds = catalog->item[i].ds;
 
-        if (!ds || catalog->item[i].is_hidden)
+        if (!ds || catalog->item[i].is_hidden || ds->unlisted)
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
         text_plain(path, "");
@@ -216,10 +216,29 @@ static void add_for_python(const char *s, struct text *t)
     text_add(t, "'");
 }
 
+/* The encoding of the examples: npy if samples have it. */
+static const char *example_folder(const struct dataset *ds)
+{
+    const char *first = NULL;
+
+    if (ds->late_folders && dataset_state(ds) != DATASET_READY)
+        return ds->folder[0].name;
+    for (unsigned i = 0; i < ds->n_folders; i++) {
+        const struct folder *folder = &ds->folder[i];
+
+        if (!folder->n_kinds[SCOPE_SAMPLES])
+            continue;
+        if (!strcmp(folder->name, "npy"))
+            return folder->name;
+        first = first ? first : folder->name;
+    }
+    return first ? first : ds->folder[0].name;
+}
+
 static void add_examples(const struct catalog *catalog, const char *mountpoint, struct text *t)
 {
     const struct catalog_item *item = example_item(catalog);
-    const char *encoder = item ? item->ds->folder[0].name : NULL;
+    const char *encoder = item ? example_folder(item->ds) : NULL;
     AUTO_TEXT struct text shell = {0}, python = {0}, where = {0};
     char path[TREE_NAME_SIZE * 4], whole[TREE_NAME_SIZE * 4 + PATH_MAX];
 
@@ -234,9 +253,6 @@ static void add_examples(const struct catalog *catalog, const char *mountpoint, 
         t->failed = true;
         return;
     }
-    for (unsigned i = 0; i < item->ds->n_folders; i++)
-        if (!strcmp(item->ds->folder[i].name, "npy"))
-            encoder = "npy";
     text_add(t,
              "\nRead it\n\n"
              "  cd %s\n"

@@ -60,7 +60,9 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     ret->kind = s->plan ? NODE_BATCH : NODE_SAMPLE;
     ret->file = &ret->folder->kind[scope][place.file];
     ret->number = s->plan ? place.slot - 1 : place.slot;
-    return ret->number < (s->plan ? s->plan->schedule.batches : ds->samples) ? 0 : -ESTALE;
+    if (ret->number >= (s->plan ? s->plan->schedule.batches : ds->samples))
+        return -ESTALE;
+    return node_is_hole(ret) ? -ESTALE : 0;
 }
 
 uint64_t tree_look_ino(const struct node *live, unsigned look)
@@ -276,7 +278,7 @@ static int lookup_sample(struct tree *tree, const struct node *parent, const cha
     if (!best || !dataset_find(parent->item->ds, name, len - best_len, &sample))
         return -ENOENT;
     file_node(tree, parent, best, sample, ret);
-    return 0;
+    return node_is_hole(ret) ? -ENOENT : 0;
 }
 
 static int lookup_batch(struct tree *tree, const struct node *parent, const char *name,
@@ -316,6 +318,12 @@ static int lookup_fixed(struct tree *tree, const struct node *parent, const char
     return -ENOENT;
 }
 
+/* Is it the folder of samples of an encoding that shows none of the dataset's fields? */
+static bool is_empty(const struct node *node)
+{
+    return node->kind == NODE_SAMPLE_FOLDER && !node->folder->n_kinds[SCOPE_SAMPLES];
+}
+
 static int item_opened(const struct tree *tree, const struct catalog_item *item)
 {
     return atomic_load_explicit(&tree->opened[item - tree->catalog->item], memory_order_acquire);
@@ -345,9 +353,10 @@ bool tree_is_open(const struct tree *tree, const struct node *node)
 /* Are the names in a folder known? 0: yes, -EAGAIN: not yet, or -EIO with the reason in d. */
 static int names_known(const struct tree *tree, const struct node *folder, struct diag *d)
 {
+    bool late = folder->kind == NODE_SAMPLES && folder->item->ds->late_folders;
     int opened;
 
-    if (folder->kind != NODE_SAMPLE_FOLDER && folder->kind != NODE_BATCHES)
+    if (folder->kind != NODE_SAMPLE_FOLDER && folder->kind != NODE_BATCHES && !late)
         return 0;
     opened = item_opened(tree, folder->item);
     if (opened != 1)
@@ -378,6 +387,8 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
     case NODE_SOURCES:
     case NODE_SAMPLES:
         r = lookup_fixed(tree, parent, name, ret);
+        if (r == 0 && is_empty(ret))
+            r = -ENOENT;
         if (r == 0 && !tree_is_open(tree, ret))
             r = -EAGAIN;
         break;
@@ -415,7 +426,7 @@ static int list_fixed(const struct tree *tree, const struct node *parent, uint64
         return -ENOENT;
     node_of_fixed(tree, parent->fixed->first_child + index, ret);
     snprintf(ret_name, TREE_NAME_SIZE, "%s", ret->fixed->name);
-    return 0;
+    return is_empty(ret) || (ret->kind == NODE_DATASET && ret->item->ds && ret->item->ds->unlisted);
 }
 
 static int list_plans(struct tree *tree, const struct node *parent, uint64_t index,
@@ -485,6 +496,8 @@ static int list_files(struct tree *tree, const struct node *parent, uint64_t ind
     if (index / kinds >= n)
         return -ENOENT;
     file_node(tree, parent, &parent->folder->kind[scope][index % kinds], index / kinds, ret);
+    if (node_is_hole(ret))
+        return 1;
     node_name(ret, stem);
     snprintf(ret_name, TREE_NAME_SIZE, "%s%s", stem, ret->file->suffix);
     return 0;

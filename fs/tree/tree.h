@@ -112,7 +112,8 @@ int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d);
 
-/* The entry at place index of a folder, and its name. 0; -ENOENT: behind the last; -EAGAIN and -EIO
+/* The entry at place index of a folder, and its name. 0; 1: listings leave it out; -ENOENT: behind
+ * the last; -EAGAIN and -EIO
  * as tree_lookup(). Places are stable: entries are only added at the end. */
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,
               char ret_name[static TREE_NAME_SIZE]);
@@ -139,6 +140,9 @@ void node_sibling(const struct node *node, uint64_t number, unsigned kind, struc
 unsigned node_kinds(const struct node *node);
 unsigned node_kind(const struct node *node);
 uint64_t node_units(const struct node *node);
+
+/* Is it the file of a field that its sample has not? Then there is no such file. */
+bool node_is_hole(const struct node *node);
 
 /* The path of that folder below the root, without a slash in front: for people and for scp files.
  * And the place of the node in its listing, for lseek(). */

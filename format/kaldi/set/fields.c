@@ -217,5 +217,5 @@ int kaldi_fields_finish(struct dataset *ds)
     for (unsigned i = 0; i < set->n_columns; i++)
         for (unsigned k = 0; k < KALDI_ARRAYS_MAX; k++)
             finish_array(&set->column[i], &set->content[i * N_CONTENTS + k]);
-    return records_finish(ds);
+    return records_finish(ds, ds->keys->rows);
 }

@@ -108,7 +108,7 @@ static struct dataset *open_dataset(void)
     records_add_lines(ds, &contents[WORDS], "words");
     records_add_keys(ds);
     ds->keys = &keys;
-    assert_int_equal(records_finish(ds), 0);
+    assert_int_equal(records_finish(ds, ds->keys->rows), 0);
     return ds;
 }
 
@@ -168,7 +168,7 @@ static void test_records__later_axis_varies__mixed(void **state)
     assert_int_equal(dataset_new(NULL, &ds_ops, malloc(1), 4, 1, &ds), 0);
     records_add_arrays(ds, &contents[ARRAY], "points", 0);
     ds->keys = &keys;
-    assert_int_equal(records_finish(ds), 0);
+    assert_int_equal(records_finish(ds, ds->keys->rows), 0);
     for (unsigned i = 0; i < ds->n_fields; i++)
         assert_true(ds->field[i].mixed);
 }
