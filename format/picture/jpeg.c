@@ -1,0 +1,245 @@
+/* JPEG by libjpeg-turbo. It makes a picture smaller by 2, 4 or 8 while it decodes, at less than the
+ * cost of the whole, and with the same bytes on every machine: its fast ways are exact.
+ *
+ * An error leaves the library by longjmp() to jpeg_read(), which has no variables of its own that
+ * change. A file that ends before its end marker is an error; what the library only warns of, bad
+ * data from which it goes on, is none. PIL has it so, too. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdio.h> /* jpeglib.h needs it before */
+
+#include <jpeglib.h>
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/picture/exif.h"
+#include "format/picture/parts.h"
+
+#ifndef LIBJPEG_TURBO_VERSION
+#error "want libjpeg-turbo, found another libjpeg"
+#endif
+
+#define REDUCED_MOST 8
+#define SCANS_MAX    100 /* a hostile file has thousands, each of the whole picture */
+#define STRING_(x)   #x
+#define STRING(x)    STRING_(x)
+
+struct jpeg {
+    struct jpeg_decompress_struct lib;
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_progress_mgr progress;
+    jmp_buf jump;
+    struct picture_job *job;
+    int error; /* -errno, before the jump */
+    uint8_t *row;
+};
+
+static struct jpeg *jpeg_of(j_common_ptr lib)
+{
+    return lib->client_data;
+}
+
+/* ---- what the library calls ---- */
+
+static __attribute__((noreturn)) void leave(struct jpeg *jpeg, int error)
+{
+    jpeg->error = error;
+    longjmp(jpeg->jump, 1);
+}
+
+static void on_error(j_common_ptr lib)
+{
+    struct jpeg *jpeg = jpeg_of(lib);
+    char message[JMSG_LENGTH_MAX];
+
+    lib->err->format_message(lib, message);
+    leave(jpeg, diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: %s", jpeg->job->file->name, message));
+}
+
+static void on_message(j_common_ptr lib, int level)
+{
+    (void)lib;
+    (void)level;
+}
+
+static void on_output(j_common_ptr lib)
+{
+    (void)lib;
+}
+
+static void on_progress(j_common_ptr lib)
+{
+    struct jpeg *jpeg = jpeg_of(lib);
+
+    if (jpeg->lib.input_scan_number > SCANS_MAX)
+        leave(jpeg, diag_set(jpeg->job->d, -EBADMSG, "%s: JPEG: want at most %d scans, found more",
+                             jpeg->job->file->name, SCANS_MAX));
+}
+
+static void source_init(j_decompress_ptr lib)
+{
+    (void)lib;
+}
+
+static __attribute__((noreturn)) void cut_short(j_decompress_ptr lib)
+{
+    struct jpeg *jpeg = lib->client_data;
+
+    leave(jpeg, diag_set(jpeg->job->d, -EBADMSG,
+                         "%s: JPEG: want an end marker, found the end of the file at byte %zu; it "
+                         "is cut short",
+                         jpeg->job->file->name, jpeg->job->file->len));
+}
+
+static boolean source_fill(j_decompress_ptr lib)
+{
+    cut_short(lib);
+}
+
+static void source_skip(j_decompress_ptr lib, long n)
+{
+    if (n <= 0)
+        return;
+    if ((size_t)n > lib->src->bytes_in_buffer)
+        cut_short(lib);
+    lib->src->next_input_byte += n;
+    lib->src->bytes_in_buffer -= (size_t)n;
+}
+
+/* ---- colours ---- */
+
+/* a * b / 255, rounded. */
+static unsigned share(unsigned a, unsigned b)
+{
+    unsigned v = a * b + 128;
+
+    return (v + (v >> 8)) >> 8;
+}
+
+/* Files store how much light remains, not how much ink there is. */
+static void cmyk_to_rgb(uint8_t *row, size_t n)
+{
+    for (uint8_t *p = row; n--; p += PIXEL_BYTES)
+        for (unsigned c = 0; c < 3; c++)
+            p[c] = (uint8_t)(p[3] - share(255u - p[c], p[3]));
+}
+
+/* ---- decoding ---- */
+
+static void set_up(struct jpeg *jpeg)
+{
+    struct jpeg_decompress_struct *lib = &jpeg->lib;
+
+    jpeg->source = (struct jpeg_source_mgr){
+        .next_input_byte = jpeg->job->file->bytes,
+        .bytes_in_buffer = jpeg->job->file->len,
+        .init_source = source_init,
+        .fill_input_buffer = source_fill,
+        .skip_input_data = source_skip,
+        .resync_to_restart = jpeg_resync_to_restart,
+        .term_source = source_init,
+    };
+    jpeg->progress.progress_monitor = on_progress;
+    lib->src = &jpeg->source;
+    lib->progress = &jpeg->progress;
+    lib->mem->max_memory_to_use = 2 * (long)PICTURE_MEMORY_MAX; /* held_bytes(), and rows */
+}
+
+/* Bytes of the coefficients, which files of several scans make the library hold. */
+static uint64_t held_bytes(struct jpeg_decompress_struct *lib)
+{
+    uint64_t blocks = 0;
+
+    if (!jpeg_has_multiple_scans(lib))
+        return 0;
+    for (int i = 0; i < lib->num_components; i++) {
+        const jpeg_component_info *c = &lib->comp_info[i];
+
+        blocks += (uint64_t)c->width_in_blocks * c->height_in_blocks;
+    }
+    return blocks * DCTSIZE2 * sizeof(JCOEF);
+}
+
+static int begin(struct jpeg *jpeg)
+{
+    struct jpeg_decompress_struct *lib = &jpeg->lib;
+    const struct picture_file *file = jpeg->job->file;
+    unsigned reduced = 1;
+    int r = picture_begin(jpeg->job, lib->image_width, lib->image_height,
+                          exif_of_jpeg(file->bytes, file->len), REDUCED_MOST, &reduced);
+
+    if (r < 0)
+        return r;
+    if (held_bytes(lib) > PICTURE_MEMORY_MAX)
+        return picture_too_large(jpeg->job, held_bytes(lib));
+    lib->scale_num = 1;
+    lib->scale_denom = reduced;
+    lib->out_color_space = lib->jpeg_color_space == JCS_CMYK || lib->jpeg_color_space == JCS_YCCK
+                               ? JCS_CMYK
+                               : JCS_EXT_RGBX;
+    jpeg_calc_output_dimensions(lib);
+    jpeg->row = calloc((size_t)lib->output_width + 1, PIXEL_BYTES);
+    return jpeg->row ? 0 : -ENOMEM;
+}
+
+/* The file is read to its end marker, also where the last rows are cut away: whether it is good
+ * must not depend on the size that is wanted. */
+static void read_rows(struct jpeg *jpeg)
+{
+    struct jpeg_decompress_struct *lib = &jpeg->lib;
+
+    jpeg_start_decompress(lib);
+    while (lib->output_scanline < lib->output_height) {
+        jpeg_read_scanlines(lib, &jpeg->row, 1);
+        if (lib->out_color_space == JCS_CMYK)
+            cmyk_to_rgb(jpeg->row, lib->output_width);
+        scaler_row(&jpeg->job->scaler, jpeg->row);
+    }
+    jpeg_finish_decompress(lib);
+}
+
+static int jpeg_read(struct jpeg *jpeg)
+{
+    int r;
+
+    if (setjmp(jpeg->jump))
+        return jpeg->error;
+    jpeg_create_decompress(&jpeg->lib);
+    set_up(jpeg);
+    jpeg_read_header(&jpeg->lib, TRUE);
+    r = begin(jpeg);
+    if (r == 0)
+        read_rows(jpeg);
+    return r;
+}
+
+static int jpeg_decode(struct picture_job *job)
+{
+    struct jpeg jpeg = {.job = job};
+    int r;
+
+    jpeg.lib.err = jpeg_std_error(&jpeg.errors);
+    jpeg.lib.client_data = &jpeg;
+    jpeg.errors.error_exit = on_error;
+    jpeg.errors.emit_message = on_message;
+    jpeg.errors.output_message = on_output;
+    r = jpeg_read(&jpeg);
+    jpeg_destroy_decompress(&jpeg.lib);
+    free(jpeg.row);
+    return r;
+}
+
+static bool is_ours(const uint8_t *head, size_t len)
+{
+    return len >= 3 && !memcmp(head, "\xff\xd8\xff", 3);
+}
+
+/* The library does not say its version when it runs, so this is the one that was built against. */
+static void add_version(struct text *t)
+{
+    text_add(t, "libjpeg-turbo %s", STRING(LIBJPEG_TURBO_VERSION));
+}
+
+const struct picture_decoder picture_jpeg = {"JPEG", is_ours, jpeg_decode, add_version};
