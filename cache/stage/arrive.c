@@ -141,7 +141,8 @@ static void note_fetched_locked(struct file *file, uint64_t block)
     if (state & BLOCK_FETCHED)
         return;
     atomic_store_explicit(&file->state[block], state | BLOCK_FETCHED, memory_order_release);
-    atomic_fetch_add_explicit(&file->stage->counters.distinct_bytes, file_block_len(file, block),
+    atomic_fetch_add_explicit(&file->stage->counters.distinct_bytes,
+                              file_block_len(file, block) - file_stale_bytes_locked(file, block),
                               memory_order_relaxed);
 }
 
@@ -155,11 +156,11 @@ void stage_note_full(struct stage *stage, int error)
     pthread_cond_broadcast(&stage->gone);
 }
 
-/* Complete blocks at the front of the buffer. Either the run brings all of them, or all pass by:
- * that is so for some blocks of a file that comes whole. */
+/* Complete blocks at the front of the buffer, all of one kind: the run brings them; they pass by,
+ * as some blocks of a file that comes whole; or they have stale bytes, and may not be kept. */
 struct ready {
     uint64_t n, bytes;
-    bool pass;
+    bool pass, stale;
 };
 
 /* Publish the blocks, or let them pass. */
@@ -171,7 +172,9 @@ static void publish_blocks(struct run *run, const struct ready *ready)
     struct wait *over = NULL;
     int r = 0;
 
-    if (!ready->pass)
+    if (ready->stale && !ready->pass)
+        r = KEEP_IN_MEMORY;
+    else if (!ready->pass)
         r = run->refused ? -ENOSPC : drops == UINT64_MAX ? -EIO : write_blocks(run, n, bytes);
     if (r < 0) {
         if (!run->refused) {
@@ -210,11 +213,13 @@ static struct ready complete_blocks(const struct run *run)
     while (run->done + ready.n < run->n) {
         uint64_t block = run->first + run->done + ready.n;
         uint32_t len = file_block_len(run->file, block);
-        bool pass = file_state(run->file, block) != BLOCK_COMING;
+        uint8_t state = atomic_load_explicit(&run->file->state[block], memory_order_acquire);
+        bool pass = (state & BLOCK_STATE) != BLOCK_COMING, stale = state & BLOCK_STALE;
 
-        if (ready.bytes + len > run->fill || (ready.n && pass != ready.pass))
+        if (ready.bytes + len > run->fill ||
+            (ready.n && (pass != ready.pass || stale != ready.stale)))
             break;
-        ready = (struct ready){ready.n + 1, ready.bytes + len, pass};
+        ready = (struct ready){ready.n + 1, ready.bytes + len, pass, stale};
     }
     return ready;
 }
@@ -277,32 +282,61 @@ void runs_flush(struct stage *stage)
     }
 }
 
-bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
+/* The next n bytes of the run. bytes: NULL: they are stale. */
+static void gather(struct run *run, const uint8_t *bytes, uint64_t n)
 {
-    struct run *run = (struct run *)transfer;
-    const uint8_t *at = bytes;
-    bool refused;
-
-    lock_take(&run->buffer_lock);
-    count_bytes(run, n);
     while (n && run->done < run->n) {
         size_t take = (size_t)min_u64(n, run->buffer_capacity - run->fill);
         struct ready ready;
 
-        memcpy(run->buffer + run->fill, at, take);
+        if (bytes)
+            memcpy(run->buffer + run->fill, bytes, take);
+        else
+            memset(run->buffer + run->fill, 0, take);
         run->fill += take;
-        at += take;
+        bytes = bytes ? bytes + take : NULL;
         n -= take;
         ready = complete_blocks(run);
         if (ready.n && (run->done + ready.n == run->n || is_urgent(run, &ready)))
             publish_blocks(run, &ready);
     }
-    refused = run->refused;
     atomic_store(&run->ready_at, complete_blocks(run).n ? run->came_at : 0);
+}
+
+bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
+{
+    struct run *run = (struct run *)transfer;
+    bool refused;
+
+    lock_take(&run->buffer_lock);
+    count_bytes(run, n);
+    gather(run, bytes, n);
+    refused = run->refused;
     lock_drop(&run->buffer_lock);
     if (refused && !run_is_wanted(run))
         return false;
     return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
+}
+
+bool run_stale_came(struct transfer *transfer, uint64_t n, const struct diag *d)
+{
+    struct run *run = (struct run *)transfer;
+    struct stage *stage = run->file->stage;
+    uint64_t off;
+    int r;
+
+    lock_take(&run->buffer_lock);
+    off = (run->first + run->done) * run->file->block_bytes + run->fill;
+    r = file_add_stale(run->file, off, n, d);
+    if (r >= 0) {
+        run->came_at = stage_now(stage);
+        note_progress(run); /* the remote has answered */
+        gather(run, NULL, n);
+    }
+    lock_drop(&run->buffer_lock);
+    if (r > 0)
+        stage_tell(stage, -ESTALE, d);
+    return r >= 0 && !atomic_load_explicit(&stage->ending, memory_order_relaxed);
 }
 
 /* Bytes that are here already come once more. They show that the remote is alive. */

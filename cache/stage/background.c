@@ -154,7 +154,7 @@ static struct blocks with_worth(const struct file *file, struct blocks blocks, u
  * there, but with keep=pin; those may find space on disk now. */
 static bool may_come(struct file *file, uint64_t block, bool planned)
 {
-    return file_may_fetch(file, block) && !file_has_passed(file, block) &&
+    return file_may_fetch(file, block) && !file_is_for_readers(file, block) &&
            !(planned && file->stage->options.keep != STAGE_PIN &&
              overflow_has(&file->stage->overflow, file, block));
 }

@@ -392,7 +392,7 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_o
         for (size_t i = 0; i < n; i++) {
             enum block_state state = file_state(file, at + i);
 
-            if (!record[i] && file_may_fetch(file, at + i) && !file_has_passed(file, at + i))
+            if (!record[i] && file_may_fetch(file, at + i) && !file_is_for_readers(file, at + i))
                 return at + i;
             if (record[i] && state != BLOCK_COMING)
                 file_count_locked(file, at + i);

@@ -74,7 +74,7 @@ static bool is_to_fetch(const struct need *need, uint64_t block)
     struct file *file = need->file;
 
     return file_may_fetch(file, block) && !overflow_has(&file->stage->overflow, file, block) &&
-           !(need == &file->ahead && file_has_passed(file, block));
+           !(need == &file->ahead && file_is_for_readers(file, block));
 }
 
 bool need_next_locked(struct need *need, uint64_t *ret_first, uint64_t *ret_n)

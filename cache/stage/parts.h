@@ -12,7 +12,7 @@
  *   content.c drop.c ahead.c   bytes that are here; blocks that leave; readers in sequence
  *   runs.c speed.c             runs are made, sleep, and leave; how fast the remote is
  *   file.c                     which blocks of a file are here
- *   needs.c overflow.c limiter.c report.c
+ *   needs.c overflow.c limiter.c stale.c report.c
  *
  * Lower files report to higher ones through tables: a transfer its bytes and its end (struct
  * transfer), a wait its end (struct waiter), and stage_kick_locked() wakes stage->main. */
@@ -111,6 +111,13 @@ static inline bool file_may_fetch(const struct file *file, uint64_t block)
            (state == BLOCK_ELSEWHERE && file->steals);
 }
 
+/* Is it fetched for readers only? It was dropped after its last need, or has stale bytes. */
+static inline bool file_is_for_readers(const struct file *file, uint64_t block)
+{
+    return atomic_load_explicit(&file->state[block], memory_order_acquire) &
+           (BLOCK_PASSED | BLOCK_STALE);
+}
+
 /* Set the state of a block, and the counters that follow from it. */
 void file_set_locked(struct file *file, uint64_t block, enum block_state state);
 
@@ -159,10 +166,24 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end);
 void file_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops);
 
 /* The first of blocks [from, to) that is not on disk and that no run or process fetches; `to`:
- * there is none; not one that was dropped after its last need. *ret_others: some before it are
- * being fetched. Counts the blocks that are on disk. The file must have been taken; no lock
+ * there is none; not one that is for readers only. *ret_others: some before it are being
+ * fetched. Counts the blocks that are on disk. The file must have been taken; no lock
  * held. */
 uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others);
+
+/* ---- stale.c ---- */
+
+/* Bytes [off, off + n) are stale: note that, and mark their blocks. 1; 0: that was known; or
+ * -ENOMEM. No lock held. */
+int file_add_stale(struct file *file, uint64_t off, uint64_t n, const struct diag *why);
+
+/* Is any of these bytes stale? No lock held. */
+bool file_is_stale(struct file *file, uint64_t off, uint64_t len);
+
+/* How many bytes of the block are stale. */
+uint64_t file_stale_bytes_locked(struct file *file, uint64_t block);
+
+void file_free_stale(struct file *file);
 
 /* ---- runs.c ---- */
 
@@ -335,6 +356,7 @@ bool run_is_done_elsewhere(const struct run *run);
 
 /* Callbacks for the transfer of a run: see struct transfer. */
 bool run_data_came(struct transfer *transfer, const void *bytes, size_t n);
+bool run_stale_came(struct transfer *transfer, uint64_t n, const struct diag *d);
 void run_passed(struct transfer *transfer, size_t n);
 
 /* Publish the complete blocks of the run. No lock held. */

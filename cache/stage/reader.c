@@ -58,6 +58,8 @@ static int get_missing(struct read_context *rc, struct file *file, size_t len, u
 
     if (failed < 0)
         return failed;
+    if (file_is_stale(file, off, len))
+        return -ESTALE;
     if (is_unverified(file)) {
         off = 0;
         len = (size_t)file->blob.size;

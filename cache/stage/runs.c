@@ -186,7 +186,7 @@ static bool take_along_locked(struct file *file, uint64_t block, bool *ret_comes
     enum block_state state = file_state(file, block);
 
     lock_assert_held(&file->stage->lock);
-    *ret_comes = state != BLOCK_HERE && !file_has_passed(file, block);
+    *ret_comes = state != BLOCK_HERE && !file_is_for_readers(file, block);
     if (state == BLOCK_COMING || state == BLOCK_ELSEWHERE)
         return false;
     if (*ret_comes)

@@ -43,6 +43,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->options.clock = clock_or_real(options->clock);
     stage->cache = cache;
     stage->transport = transport;
+    transport->requests = &stage->counters.requests;
     limiter_init(&stage->own_limiter, options->jobs, options->small_jobs, options->clock);
     stage->limiter = transport->limiter ? transport->limiter : &stage->own_limiter;
     stage->main = stage_main;
@@ -116,6 +117,7 @@ static void file_free(void *arg)
     free(file->key);
     free(file->version_text);
     free(file->trouble);
+    file_free_stale(file);
     free((void *)file->state);
     free(file->last);
     free(file->when);
@@ -231,6 +233,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     };
     file->url = strdup(what->url);
     file->key = strdup(what->key);
+    file->parts = what->parts;
     file->version = *what->version;
     file->block_bytes =
         stage->options.block ? stage->options.block : stage_auto_block(file->blob.size);
@@ -316,6 +319,11 @@ int stage_add(struct stage *stage, const struct stage_file *what, struct blob **
     return 0;
 }
 
+const void *stage_parts(const struct blob *blob)
+{
+    return blob->ops == &stage_blob_ops ? ((const struct file *)blob)->parts : NULL;
+}
+
 /* ---- staging all ---- */
 
 /* Why the file cannot be staged. */
@@ -355,6 +363,17 @@ static bool is_momentary(int r)
     return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN || r == -EINTR;
 }
 
+/* Nothing more can be staged. 1: that is all; -ESTALE: the rest is stale. */
+static int stale_trouble_locked(const struct stage *stage, struct diag *d)
+{
+    lock_assert_held(&stage->lock);
+    for (const struct file *file = stage->files; file; file = file->next)
+        if (file->stale.n)
+            return diag_set(d, -ESTALE, "%s: %.300s; the rest is staged", file->blob.name,
+                            file->stale_why ? file->stale_why : strerror(ESTALE));
+    return 1;
+}
+
 static int progress_locked(struct stage *stage, struct diag *d)
 {
     int64_t idle = stage_now(stage) - atomic_load(&stage->progress);
@@ -370,7 +389,7 @@ static int progress_locked(struct stage *stage, struct diag *d)
                             file->trouble ? file->trouble : strerror(-file->open_error));
     }
     if (stage->turn.all_staged)
-        return 1;
+        return stale_trouble_locked(stage, d);
     r = stage->full_error ? full_trouble_locked(stage, is_blocked, d) : 0;
     if (r < 0)
         return r;

@@ -95,9 +95,13 @@ struct stage_file {
     const uint8_t *sha256;
     const struct remote_version *version;
     unsigned mode, uid, gid;
+    const void *parts; /* what the file is made of, for stage_parts(); it outlives the stage */
 };
 int stage_add(struct stage *stage, const struct stage_file *file, struct blob **ret,
               struct diag *d);
+
+/* What stage_add() was given for the blob; NULL: nothing, or the blob belongs to no stage. */
+const void *stage_parts(const struct blob *blob);
 
 /* Threads start when they are first needed. Call this before a fork(): it ends them. Transfers
  * under way have two seconds, then they are stopped. */

@@ -109,6 +109,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.data = run_data_came;
     run->transfer.end = run_end;
     run->transfer.passed = run_passed;
+    run->transfer.stale = run_stale_came;
     run->version = file->version;
     run->transfer.version = &run->version;
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
@@ -161,7 +162,8 @@ static void run_begin(struct run *run, unsigned begun)
     }
     r = prepare_transfer(run);
     if (r == 0) {
-        atomic_fetch_add_explicit(&stage->counters.requests, 1, memory_order_relaxed);
+        if (!stage->transport->counts_requests)
+            atomic_fetch_add_explicit(&stage->counters.requests, 1, memory_order_relaxed);
         r = transport_start(stage->transport, &run->transfer);
     }
     if (r == 0) {

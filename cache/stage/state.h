@@ -41,6 +41,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_ABSENT, BLOCK_ELSEWHERE, BLOCK_COMING, B
 #define BLOCK_FETCHED 0x10 /* by this process, at least once */
 #define BLOCK_COUNTED 0x20 /* counted in staged_bytes */
 #define BLOCK_PASSED  0x40 /* keep=once: dropped after its last need; only a reader brings it */
+#define BLOCK_STALE   0x80 /* some of its bytes are stale; never on disk, only a reader brings it */
 
 /* Why blocks are fetched, most urgent first. */
 enum run_why { RUN_DEMAND, RUN_AHEAD, RUN_BACKGROUND, RUN_WHYS };
@@ -83,6 +84,7 @@ struct file {
     /* Set by stage_add(), then constant: */
     struct stage *stage;
     char *url, *key, *version_text;
+    const void *parts;
     uint32_t block_bytes;
     uint64_t blocks;
     bool has_sha256;
@@ -110,7 +112,9 @@ struct file {
     bool opening;
     int open_error; /* of the last try to open its staged file */
     char *trouble;  /* why it could not be opened, or its last transfer failed; NULL: it works */
-    TAILQ_ENTRY(file) open_link;      /* in stage->open, while it is open */
+    struct ranges stale;         /* of bytes: see cache/stage/stale.c */
+    char *stale_why;             /* of the first one found; NULL: there is none, or no memory */
+    TAILQ_ENTRY(file) open_link; /* in stage->open, while it is open */
     TAILQ_ENTRY(file) elsewhere_link; /* in stage->elsewhere, */
     bool in_elsewhere;                /* if this says so */
     struct ranges waits;              /* struct wait, by their blocks */

@@ -8,6 +8,7 @@
 #ifndef EPOCHFS_CACHE_STAGE_TRANSPORT_H
 #define EPOCHFS_CACHE_STAGE_TRANSPORT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +60,11 @@ struct transfer {
     /* With whole_only, n bytes before off have come and are not wanted. NULL: not reported. Called
      * before data(), under the same rules. */
     void (*passed)(struct transfer *transfer, size_t n);
+    /* In the place of data() for the next n bytes of the file: they are stale, because their part
+     * of the file has changed or is gone on the remote. They are never there again. d: why. false:
+     * stop. Only transports of files made of several objects call it; NULL: such a transfer ends
+     * with TRANSFER_CHANGED there. */
+    bool (*stale)(struct transfer *transfer, uint64_t n, const struct diag *d);
     /* The transport's: */
     void *impl;
     struct transfer *next;
@@ -77,6 +83,10 @@ struct transport_ops {
 struct transport {
     const struct transport_ops *ops;
     struct limiter *limiter; /* of this and other requests to the remote; NULL: the stage's own */
+    /* It counts its requests itself, because a transfer may be any number of them. Where, set
+     * before the first transfer; NULL: nowhere. */
+    bool counts_requests;
+    _Atomic uint64_t *requests;
 };
 
 /* 0, or -errno and the transfer is not under way; -EINVAL: the range is empty or outside the

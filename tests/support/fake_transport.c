@@ -33,6 +33,7 @@ struct fake {
     unsigned started, at_once, most_at_once, stalled;
     uint64_t given;
     unsigned *count; /* [size / GRAIN + 1] */
+    uint64_t stale, stale_end;
     fake_script *script;
     void *ctx;
 };
@@ -51,6 +52,36 @@ static bool is_stopped_locked(struct fake *fake, const struct transfer *transfer
     return false;
 }
 
+/* Where the object of a URL begins in the content. */
+static uint64_t base_of(const struct transfer *transfer)
+{
+    const char *at = strrchr(transfer->url, '@');
+
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* Report stale bytes if the byte at `off` is one. *ret_n becomes their number, or at most the
+ * number of bytes before them. 1: they were; 0: it is none; -1: the transfer must stop. */
+static int give_stale(struct fake *fake, struct transfer *transfer, uint64_t off, size_t *ret_n)
+{
+    struct diag why = DIAG_INIT;
+    uint64_t from, end;
+
+    lock_take(&fake->lock);
+    from = fake->stale;
+    end = fake->stale_end;
+    lock_drop(&fake->lock);
+    if (off >= end)
+        return 0;
+    if (off < from) {
+        *ret_n = (size_t)min_u64(*ret_n, from - off);
+        return 0;
+    }
+    *ret_n = (size_t)min_u64(*ret_n, end - off);
+    diag_set(&why, -ESTALE, "%s: the fake has changed", transfer->url);
+    return transfer->stale(transfer, *ret_n, &why) ? 1 : -1;
+}
+
 /* Deliver bytes from the one at `at` on. False: the transfer must stop. */
 static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint64_t end)
 {
@@ -58,9 +89,16 @@ static bool give(struct fake *fake, struct transfer *transfer, uint64_t at, uint
 
     while (at < len) {
         size_t n = (size_t)min_u64(PIECE, len - at);
-        uint64_t off = transfer->off + at;
+        uint64_t off = base_of(transfer) + transfer->off + at;
+        int stale = give_stale(fake, transfer, off, &n);
         bool stopped;
 
+        if (stale) {
+            if (stale < 0)
+                return false;
+            at += n;
+            continue;
+        }
         lock_take(&fake->lock);
         stopped = is_stopped_locked(fake, transfer);
         fake->given += stopped ? 0 : n;
@@ -252,6 +290,14 @@ void fake_set_script(struct fake *fake, fake_script *script, void *ctx)
 
     fake->script = script;
     fake->ctx = ctx;
+}
+
+void fake_set_stale(struct fake *fake, uint64_t off, uint64_t len)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    fake->stale = off;
+    fake->stale_end = off + len;
 }
 
 void fake_release(struct fake *fake)

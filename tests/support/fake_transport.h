@@ -20,7 +20,8 @@ struct fake_answer {
 
 struct fake;
 
-/* content: size bytes, not copied. threads: transfers at a time. clock: of the scripts; NULL: the
+/* content: size bytes, not copied: of the file of every URL; that of a URL with "@N" at its end
+ * begins at byte N. threads: transfers at a time. clock: of the scripts; NULL: the
  * real one. */
 int fake_new(const uint8_t *content, uint64_t size, unsigned threads, const struct clock *clock,
              struct fake **ret);
@@ -29,6 +30,9 @@ struct transport *fake_transport(struct fake *fake); /* transport_free() frees a
 /* Called for each transfer, by its thread, to decide its course; NULL: every transfer succeeds. */
 typedef struct fake_answer fake_script(void *ctx, const struct transfer *transfer, unsigned number);
 void fake_set_script(struct fake *fake, fake_script *script, void *ctx);
+
+/* These bytes of the content are stale: see struct transfer. */
+void fake_set_stale(struct fake *fake, uint64_t off, uint64_t len);
 
 /* Let stalled transfers end as scripted; no further one stalls until fake_hold(). */
 void fake_release(struct fake *fake);
