@@ -41,7 +41,9 @@ void joined_blob_release(struct joined_blob *joined)
 
 const struct members *joined_members(const struct blob *blob)
 {
-    return &((const struct joined_blob *)blob)->members;
+    const struct members *staged = stage_parts(blob);
+
+    return staged ? staged : &((const struct joined_blob *)blob)->members;
 }
 
 int joined_blob_identity(const struct blob *blob, char **ret)

@@ -22,4 +22,8 @@ int joined_blob_identity(const struct blob *blob, char **ret);
 int joined_local(const struct source *source, const struct joined_head *head,
                  struct members *members, struct blob **ret, struct diag *d);
 
+/* join() of sources with a stage: the blob is one of the stage. */
+int joined_staged(const struct source *source, const struct joined_head *head,
+                  struct members *members, struct blob **ret, struct diag *d);
+
 #endif

@@ -16,6 +16,7 @@
 #include "cache/pack/unpack.h"
 #include "cache/source/access.h"
 #include "cache/source/joined_blob.h"
+#include "cache/source/joined_transport.h"
 #include "cache/source/path_transport.h"
 #include "cache/source/roots.h"
 #include "cache/source/within.h"
@@ -211,7 +212,13 @@ int local_stage_new(struct source *source, const struct source_options *options,
         return 0;
     stage.small_jobs = 0; /* each transfer is a thread */
     r = path_transport_new(stage.jobs, &transport);
-    return r < 0 ? r : stage_new(&stage, &source->cache, transport, &source->stage, d);
+    if (r == 0)
+        r = joined_transport_new(transport, stage.jobs, &source->joins);
+    if (r == 0)
+        r = stage_new(&stage, &source->cache, source->joins, &source->stage, d);
+    if (r < 0)
+        source->joins = NULL;
+    return r;
 }
 
 /* Stage the file with its real path as URL: so it is staged once, whatever it is called, and it is
@@ -285,11 +292,11 @@ static int local_open(const struct source *source, const struct source_entry *en
     return local_blob_open(source->stage, &source->within, path, relative, ret_blob, d);
 }
 
-/* Only what is read in place is joined. */
 static int local_join(const struct source *source, const struct joined_head *head,
                       struct members *members, struct blob **ret, struct diag *d)
 {
-    return source->stage ? -EOPNOTSUPP : joined_local(source, head, members, ret, d);
+    return source->stage ? joined_staged(source, head, members, ret, d)
+                         : joined_local(source, head, members, ret, d);
 }
 
 static int local_roots(const struct source *source, struct roots *ret)

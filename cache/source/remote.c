@@ -14,6 +14,7 @@
 #include "cache/http/netrc.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
+#include "cache/source/joined_transport.h"
 #include "cache/source/sha256sums.h"
 
 /* Connections take descriptors: small transfers may use an eighth of these. Returns how many. */
@@ -40,13 +41,18 @@ int remote_connect(struct source *source, const struct source_options *options,
 
     stage_free(source->stage);
     source->stage = NULL;
+    source->joins = NULL;
     source->http = NULL;
     r = http_new(&how, &source->http, d);
     if (r < 0)
         return r;
-    r = stage_new(&stage, &source->cache, http_transport(source->http), &source->stage, d);
-    if (r < 0)
-        source->http = NULL; /* freed with its transport */
+    r = joined_transport_new(http_transport(source->http), jobs, &source->joins);
+    if (r == 0)
+        r = stage_new(&stage, &source->cache, source->joins, &source->stage, d);
+    if (r < 0) { /* freed with its transport */
+        source->joins = NULL;
+        source->http = NULL;
+    }
     return r;
 }
 

@@ -15,6 +15,7 @@
 
 #include "cache/http/credentials.h"
 #include "cache/http/url.h"
+#include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3_list.h"
 
@@ -473,5 +474,6 @@ const struct remote remote_s3 = {.scheme = "s3://",
                                  .make = s3_make,
                                  .list = remote_list_known,
                                  .open = remote_open,
+                                 .join = joined_staged,
                                  .list_beside = s3_list_beside,
                                  .far = true};

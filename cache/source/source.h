@@ -26,6 +26,7 @@ struct credentials;
 struct beside;
 struct joined_head;
 struct members;
+struct transport;
 struct unpack_watch;
 
 /* The table of functions of a kind of source. */
@@ -76,8 +77,9 @@ struct source {
 
     struct unpack_watch *watch; /* for source_blob(); not owned; NULL: none */
 
-    struct quota *quota; /* owned; NULL: the stage has it, or there is no limit */
-    struct stage *stage; /* files are read through it; NULL: they are read in place */
+    struct quota *quota;     /* owned; NULL: the stage has it, or there is no limit */
+    struct stage *stage;     /* files are read through it; NULL: they are read in place */
+    struct transport *joins; /* of stage (cache/source/joined_transport.h) */
 
     /* For remotes: */
     struct source_list known;

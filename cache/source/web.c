@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "cache/http/url.h"
 #include "cache/source/index_page.h"
+#include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
 
 #define DEPTH_MOST   16
@@ -462,11 +463,13 @@ const struct remote remote_http = {.scheme = "http://",
                                    .make = http_make,
                                    .list = remote_list_known,
                                    .open = remote_open,
+                                   .join = joined_staged,
                                    .list_beside = http_list_beside,
                                    .far = true};
 const struct remote remote_https = {.scheme = "https://",
                                     .make = http_make,
                                     .list = remote_list_known,
                                     .open = remote_open,
+                                    .join = joined_staged,
                                     .list_beside = http_list_beside,
                                     .far = true};

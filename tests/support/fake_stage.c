@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "cache/source/joined_transport.h"
 #include "cache/source/path_transport.h"
 
 struct stage {
@@ -186,6 +187,28 @@ struct quota *stage_quota(struct stage *stage)
 {
     (void)stage;
     return NULL;
+}
+
+const void *stage_parts(const struct blob *blob)
+{
+    (void)blob;
+    return NULL;
+}
+
+int joined_transport_new(struct transport *next, unsigned jobs, struct transport **ret)
+{
+    (void)jobs;
+    *ret = next;
+    return 0;
+}
+
+int joined_transport_add(struct transport *transport, struct joined_parts *parts,
+                         char ret_url[static JOINED_URL_SIZE])
+{
+    (void)transport;
+    (void)ret_url;
+    parts->free(parts);
+    return -EOPNOTSUPP;
 }
 
 int path_transport_new(unsigned jobs, struct transport **ret)

@@ -1,0 +1,298 @@
+/* Pieces of joined files: which is next, its transfer, and what has come of it.
+ *
+ * 1. The first piece of a joint may always start. Others need space in the buffer (BUFFER_MOST of
+ *    all joints, WINDOW of one), so no joint keeps another one from going on for ever.
+ * 2. A joint has at most half of all requests under way, and the joint with the fewest has the next
+ *    one. So one that a reader waits for begins at once beside those of the background.
+ * 3. What came behind a piece that failed is kept until the next try takes it, or newer bytes need
+ *    the space. So no byte is asked for twice, though the stage tries again from the first byte
+ *    that it did not get. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cache/source/joined_state.h"
+
+#define PIECE_MOST  (UINT64_C(1) << 20)
+#define WINDOW      (UINT64_C(4) << 20) /* how far behind its first missing byte a joint asks */
+#define BUFFER_MOST (UINT64_C(16) << 20)
+
+/* ---- their transfers ---- */
+
+void piece_free_locked(struct piece *piece)
+{
+    lock_assert_held(&piece->joined->lock);
+    piece->joined->held -= piece->held;
+    free(piece->bytes);
+    free(piece->url);
+    free(piece);
+}
+
+static bool is_stale_locked(const struct joined *j, const struct joined_file *file, size_t member)
+{
+    lock_assert_held(&j->lock);
+    return file->stale[member / 8] >> member % 8 & 1;
+}
+
+static bool piece_data(struct transfer *transfer, const void *bytes, size_t n)
+{
+    struct piece *piece = (struct piece *)transfer;
+
+    if (n > piece->len - piece->came) /* only this thread changes it */
+        return false;
+    memcpy(piece->bytes + piece->came, bytes, n);
+    LOCK_SCOPE(&piece->joined->lock);
+
+    piece->came += n;
+    if (piece == TAILQ_FIRST(&piece->joint->pieces))
+        joined_kick_locked(piece->joined);
+    return !piece->joint->stopped;
+}
+
+static void piece_passed(struct transfer *transfer, size_t n)
+{
+    struct piece *piece = (struct piece *)transfer;
+    LOCK_SCOPE(&piece->joined->lock);
+
+    piece->passed += n;
+    joined_kick_locked(piece->joined);
+}
+
+/* The state of a piece after its transfer has ended with `how`. */
+static enum piece_state settle_locked(struct piece *piece, enum transfer_end how)
+{
+    struct joined_file *file = piece->file;
+
+    lock_assert_held(&piece->joined->lock);
+    if (piece->came == piece->len)
+        return PIECE_CAME;
+    if (how == TRANSFER_CHANGED) {
+        file->stale[piece->member / 8] |= (uint8_t)(1 << piece->member % 8);
+        return PIECE_STALE;
+    }
+    if (how == TRANSFER_WHOLE && !piece->version.whole_only) {
+        file->whole_only = true;
+        return PIECE_WAITS;
+    }
+    piece->how = how == TRANSFER_REFUSED ? TRANSFER_REFUSED : TRANSFER_AGAIN;
+    return PIECE_FAILED;
+}
+
+static void piece_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
+                      const struct diag *d)
+{
+    struct piece *piece = (struct piece *)transfer;
+    struct joined *j = piece->joined;
+    struct limiter *limiter = j->next->limiter;
+    LOCK_SCOPE(&j->lock);
+
+    piece->state = settle_locked(piece, how);
+    if (piece->state == PIECE_FAILED && piece->how == TRANSFER_AGAIN && !piece->stopped &&
+        limiter && j->running > j->jobs) {
+        limiter_refused(limiter, piece->began);
+        retry_ms = min_u64(retry_ms, LIMITER_CROWDED_MS);
+    }
+    piece->retry_ms = retry_ms;
+    if (d)
+        piece->why = *d;
+    piece->joint->failed = piece->joint->failed || piece->state == PIECE_FAILED;
+    piece->joint->running--;
+    j->running--;
+    joined_kick_locked(j);
+}
+
+/* Find out where the piece is on the remote. 0 or -errno. */
+static int locate(struct piece *piece)
+{
+    const struct joined_parts *parts = piece->file->parts;
+    int r;
+
+    if (!piece->bytes)
+        piece->bytes = malloc(piece->len);
+    if (!piece->bytes)
+        return -ENOMEM;
+    free(piece->url);
+    piece->url = NULL;
+    r = parts->where(parts, piece->member, &piece->url, &piece->version);
+    if (r == 0 && piece->version.size != members_size(parts->members, piece->member))
+        r = -ESTALE; /* the piece could not be checked */
+    return r;
+}
+
+void piece_start(struct joined *j, struct piece *piece, bool whole_only)
+{
+    struct limiter *limiter = j->next->limiter;
+    int r = locate(piece);
+
+    if (r == 0) {
+        piece->version.whole_only = piece->version.whole_only || whole_only;
+        piece->began = limiter ? clock_monotonic(limiter->clock) : 0;
+        piece->transfer = (struct transfer){
+            .url = piece->url,
+            .version = &piece->version,
+            .off =
+                piece->at - piece->file->parts->members->member[piece->member].place + piece->came,
+            .len = piece->len - piece->came,
+            .data = piece_data,
+            .end = piece_end,
+            .passed = piece_passed,
+        };
+        if (j->transport.requests)
+            atomic_fetch_add_explicit(j->transport.requests, 1, memory_order_relaxed);
+        r = transport_start(j->next, &piece->transfer);
+    }
+    if (r < 0) {
+        struct diag why = DIAG_INIT;
+
+        diag_set(&why, r, "%s: %s", members_name(piece->file->parts->members, piece->member),
+                 strerror(-r));
+        piece_end(&piece->transfer, r == -ESTALE ? TRANSFER_CHANGED : TRANSFER_AGAIN, 0, &why);
+    }
+}
+
+/* ---- which piece is next ---- */
+
+/* Remove the oldest kept pieces until n bytes fit. */
+static void make_space_locked(struct joined *j, uint64_t n)
+{
+    struct piece *piece;
+
+    lock_assert_held(&j->lock);
+    while (j->held + n > BUFFER_MOST && (piece = TAILQ_FIRST(&j->kept))) {
+        TAILQ_REMOVE(&j->kept, piece, link);
+        piece_free_locked(piece);
+    }
+}
+
+/* The kept piece of a file that has byte `at`; or, if there is none, *end is at most where the next
+ * one begins. */
+static struct piece *take_kept_locked(struct joined *j, const struct joined_file *file, uint64_t at,
+                                      uint64_t *end)
+{
+    struct piece *piece;
+
+    lock_assert_held(&j->lock);
+    TAILQ_FOREACH (piece, &j->kept, link) {
+        if (piece->file != file)
+            continue;
+        if (at >= piece->at + piece->given && at < piece->at + piece->came) {
+            TAILQ_REMOVE(&j->kept, piece, link);
+            return piece;
+        }
+        if (piece->at > at)
+            *end = min_u64(*end, piece->at);
+    }
+    return NULL;
+}
+
+/* Make the next piece of the joint. NULL: no memory. */
+static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
+{
+    const struct members *m = joint->file->parts->members;
+    size_t member = members_find(m, joint->made);
+    uint64_t end =
+        min_u64(min_u64(m->member[member + 1].place, joint->transfer->off + joint->transfer->len),
+                joint->made + PIECE_MOST);
+    struct piece *piece = take_kept_locked(j, joint->file, joint->made, &end);
+
+    lock_assert_held(&j->lock);
+    if (piece) {
+        piece->given = joint->made - piece->at;
+        end = min_u64(end, piece->at + piece->came);
+        /* Bytes behind the end of this transfer are not wanted now. */
+        piece->came = end - piece->at;
+    } else {
+        piece = calloc(1, sizeof(*piece));
+        if (!piece)
+            return NULL;
+        piece->joined = j;
+        piece->file = joint->file;
+        piece->at = joint->made;
+        piece->len = end - joint->made;
+        piece->member = member;
+        if (is_stale_locked(j, joint->file, member)) {
+            piece->state = PIECE_STALE;
+            diag_set(&piece->why, 0, "%s: it has changed since it was listed, or is gone",
+                     members_name(m, member));
+        }
+    }
+    piece->joint = joint;
+    joint->made = end;
+    TAILQ_INSERT_TAIL(&joint->pieces, piece, link);
+    return piece;
+}
+
+/* May the piece start? A transfer of the remote's transport is free for it if so. */
+static bool may_start_locked(struct joined *j, const struct joint *joint, const struct piece *piece,
+                             unsigned most)
+{
+    bool first = piece == TAILQ_FIRST(&joint->pieces);
+    uint64_t more = piece->len - piece->held;
+
+    lock_assert_held(&j->lock);
+    if (first)
+        return true;
+    make_space_locked(j, more);
+    return j->held + more <= BUFFER_MOST && piece->at + piece->len <= joint->given + WINDOW &&
+           (piece->len <= SMALL_MOST || j->running < j->jobs) &&
+           joint->running < max_u64(most / 2, 1);
+}
+
+/* The next piece of a joint that may start; NULL: none. */
+static struct piece *next_of_joint_locked(struct joined *j, struct joint *joint, unsigned most)
+{
+    uint64_t end = joint->transfer->off + joint->transfer->len;
+    struct piece *piece;
+
+    lock_assert_held(&j->lock);
+    TAILQ_FOREACH (piece, &joint->pieces, link)
+        if (piece->state == PIECE_WAITS)
+            return may_start_locked(j, joint, piece, most) ? piece : NULL;
+    while (joint->made < end && joint->made < joint->given + WINDOW) {
+        piece = make_piece_locked(j, joint);
+        if (!piece || piece->state == PIECE_WAITS)
+            return piece && may_start_locked(j, joint, piece, most) ? piece : NULL;
+    }
+    return NULL;
+}
+
+struct piece *piece_next_locked(struct joined *j)
+{
+    unsigned most = j->next->limiter ? limiter_most(j->next->limiter) : j->jobs;
+    struct piece *best = NULL;
+    struct joint *joint;
+
+    lock_assert_held(&j->lock);
+    if (j->running >= most)
+        return NULL;
+    TAILQ_FOREACH (joint, &j->joints, link) {
+        struct piece *piece;
+
+        if (joint->failed || joint->stopped || joint->paused ||
+            (best && best->joint->running <= joint->running))
+            continue;
+        piece = next_of_joint_locked(j, joint, most);
+        best = piece ? piece : best;
+    }
+    return best;
+}
+
+void pieces_keep_locked(struct joined *j, struct joint *joint)
+{
+    struct piece *piece;
+
+    lock_assert_held(&j->lock);
+    while ((piece = TAILQ_FIRST(&joint->pieces))) {
+        TAILQ_REMOVE(&joint->pieces, piece, link);
+        if (piece->given == piece->came || j->resting) {
+            piece_free_locked(piece);
+            continue;
+        }
+        piece->joint = NULL;
+        piece->state = PIECE_CAME;
+        TAILQ_INSERT_TAIL(&j->kept, piece, link);
+    }
+    make_space_locked(j, 0);
+}

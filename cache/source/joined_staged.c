@@ -1,0 +1,145 @@
+/* Joined blobs that come through a stage: files of web servers and S3, and local ones with cache=.
+ * The stage has one file for all members; cache/source/joined_transport.c fetches them.
+ *
+ * The version of that file is the identity of the table of members. So a folder with another
+ * listing is another staged file, and none ever has members of two listings. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/checked.h"
+#include "cache/source/joined_blob.h"
+#include "cache/source/joined_transport.h"
+#include "cache/source/source.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+struct staged_parts {
+    struct joined_parts parts; /* first */
+    struct members members;    /* owned */
+    const struct source *source;
+};
+
+void joined_version_of_entry(const struct source_entry *entry, uint64_t ret[static 2])
+{
+    const struct remote_version *version = entry->version;
+    char text[sizeof(version->etag) + 64];
+    XXH128_hash_t hash;
+    int n;
+
+    if (*version->etag)
+        n = snprintf(text, sizeof(text), "etag %s", version->etag);
+    else
+        n = snprintf(text, sizeof(text), "time %lld.%09ld", (long long)version->mtime.tv_sec,
+                     version->mtime.tv_nsec);
+    hash = XXH3_128bits(text, (size_t)n);
+    ret[0] = hash.low64;
+    ret[1] = hash.high64;
+}
+
+/* Of a remote: the entry in its list, which must still be the one that the table was made of. */
+static int where_remote(const struct joined_parts *parts, size_t i, char **ret_url,
+                        struct remote_version *ret_version)
+{
+    const struct staged_parts *staged = (const struct staged_parts *)parts;
+    const struct source_entry *entry;
+    char path[PATH_MAX];
+    uint64_t version[2];
+
+    if (members_path(&staged->members, i, path, sizeof(path)) < 0)
+        return -ESTALE;
+    entry = source_list_find(&staged->source->known, path);
+    if (!entry || !entry->version)
+        return -ESTALE;
+    joined_version_of_entry(entry, version);
+    if (memcmp(version, staged->members.member[i].version, sizeof(version)) != 0)
+        return -ESTALE;
+    *ret_url = strdup(entry->url);
+    *ret_version = *entry->version;
+    return *ret_url ? 0 : -ENOMEM;
+}
+
+/* Of this machine: a member may be a link, or become one. As a file of its own it would be staged
+ * under its real path, so that is what is opened here, too. */
+static int where_local(const struct joined_parts *parts, size_t i, char **ret_url,
+                       struct remote_version *ret_version)
+{
+    const struct staged_parts *staged = (const struct staged_parts *)parts;
+    const struct source *source = staged->source;
+    uint64_t ns = staged->members.member[i].version[0];
+    char path[PATH_MAX], whole[PATH_MAX];
+    AUTO_FREE char *real = NULL;
+
+    if (members_path(&staged->members, i, path, sizeof(path)) < 0 ||
+        snprintf(whole, sizeof(whole), "%s/%s", source->root, path) >= (int)sizeof(whole))
+        return -ESTALE;
+    real = realpath(whole, NULL);
+    if (!real && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+        return -errno;
+    if (!real || within_check_real(&source->within, real, path, NULL) < 0)
+        return -ESTALE;
+    *ret_version = (struct remote_version){
+        .size = members_size(&staged->members, i),
+        .mtime = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)}};
+    *ret_url = TAKE_PTR(real);
+    return 0;
+}
+
+static void parts_free(struct joined_parts *parts)
+{
+    struct staged_parts *staged = (struct staged_parts *)parts;
+
+    members_release(&staged->members);
+    free(staged);
+}
+
+/* Where the joined file is, for the key of the staged file and for people. */
+static int key_of(const struct source *source, const char *folder, char **ret)
+{
+    const char *base = source->base ? source->base : source->root;
+    const char *joint = base[strlen(base) - 1] == '/' ? "" : "/";
+    char *key;
+
+    if (asprintf(&key, "%s%s%s%s", base, joint, folder, *folder ? "/" : "") < 0)
+        return -ENOMEM;
+    *ret = key;
+    return 0;
+}
+
+int joined_staged(const struct source *source, const struct joined_head *head,
+                  struct members *members, struct blob **ret, struct diag *d)
+{
+    struct staged_parts *staged = calloc(1, sizeof(*staged));
+    struct remote_version version = {.size = members_end(members), .mtime = head->mtime};
+    AUTO_FREE char *key = NULL, *identity = NULL;
+    char url[JOINED_URL_SIZE];
+    int r;
+
+    if (!staged || joined_identity(members, &identity) < 0 ||
+        key_of(source, head->name, &key) < 0) {
+        free(staged);
+        return -ENOMEM;
+    }
+    *staged = (struct staged_parts){
+        .parts = {&staged->members, source->remote->far ? where_remote : where_local, parts_free},
+        .members = *members,
+        .source = source};
+    *members = (struct members){0};
+    snprintf(version.etag, sizeof(version.etag), "%s", identity);
+    r = joined_transport_add(source->joins, &staged->parts, url);
+    if (r < 0)
+        return r;
+    return stage_add(source->stage,
+                     &(struct stage_file){.url = url,
+                                          .key = key,
+                                          .name = *head->name ? head->name : ".",
+                                          .version = &version,
+                                          .mode = head->mode,
+                                          .uid = head->uid,
+                                          .gid = head->gid,
+                                          .parts = &staged->members},
+                     ret, d);
+}
