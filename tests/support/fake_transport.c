@@ -13,7 +13,6 @@
 #define PIECE       10007 /* bytes delivered at a time: no round number */
 #define THREADS_MAX 64
 #define GRAIN       512 /* bytes that are counted together */
-#define ANSWER_NS   INT64_C(15000000000)
 
 struct fake {
     struct transport transport;
@@ -31,6 +30,7 @@ struct fake {
     unsigned n_stopped;
     bool resting, released;
     unsigned started, at_once, most_at_once, stalled;
+    unsigned ended; /* their end() has returned */
     uint64_t given;
     unsigned *count; /* [size / GRAIN + 1] */
     uint64_t stale, stale_end;
@@ -193,6 +193,10 @@ static void serve(struct fake *fake, const struct taken *taken)
     pthread_cond_broadcast(&fake->changed);
     lock_drop(&fake->lock);
     transfer->end(transfer, end, answer.retry_ms, &reason);
+    lock_take(&fake->lock);
+    fake->ended++;
+    pthread_cond_broadcast(&fake->changed);
+    lock_drop(&fake->lock);
 }
 
 static void *fake_main(void *arg)
@@ -326,14 +330,19 @@ void fake_wait_started(struct fake *fake, unsigned n)
 
 void fake_wait_stalled(struct fake *fake, unsigned n)
 {
-    int64_t until = monotonic_ns() + ANSWER_NS;
     LOCK_SCOPE(&fake->lock);
 
-    while (fake->stalled < n || fake->stalled < fake->at_once || fake->first) {
-        if (monotonic_ns() >= until)
-            return;
-        lock_wait_until(&fake->lock, &fake->changed, until);
-    }
+    while (fake->stalled < n || fake->stalled < fake->at_once || fake->first)
+        lock_wait(&fake->lock, &fake->changed);
+}
+
+unsigned fake_wait_idle(struct fake *fake)
+{
+    LOCK_SCOPE(&fake->lock);
+
+    while (fake->ended < fake->started || fake->first)
+        lock_wait(&fake->lock, &fake->changed);
+    return fake->started;
 }
 
 uint64_t fake_given(struct fake *fake)

@@ -41,9 +41,12 @@ void fake_hold(struct fake *fake);
 /* Wait until n transfers have been started in all. */
 void fake_wait_started(struct fake *fake, unsigned n);
 
-/* Wait until at least n transfers stall, and all started ones have ended or stall; gives up after
- * 15 s. */
+/* Wait until at least n transfers stall, and all started ones have ended or stall. */
 void fake_wait_stalled(struct fake *fake, unsigned n);
+
+/* Wait until all transfers that were started have ended, and the stage knows. Returns how many were
+ * started, ever. */
+unsigned fake_wait_idle(struct fake *fake);
 
 /* Bytes delivered, in all; and how often the byte at off was. */
 uint64_t fake_given(struct fake *fake);

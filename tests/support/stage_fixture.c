@@ -102,6 +102,18 @@ void stage_fixture_stage_all(struct stage_fixture *f)
     assert_int_equal(r, 1);
 }
 
+/* Its threads count before they wait. */
+void stage_fixture_await(struct stage_fixture *f, const _Atomic uint64_t *counter, uint64_t least,
+                         uint64_t most)
+{
+    uint64_t begun = 0, now;
+
+    test_clock_run(f->clock, SHORT_NS);
+    while ((now = atomic_load(counter)) < least || now > most)
+        test_clock_await_begun(f->clock, &begun);
+    test_clock_stand(f->clock);
+}
+
 void stage_fixture_content(uint8_t *ret, size_t size)
 {
     uint64_t x = RANDOM_SEED;

@@ -56,6 +56,10 @@ void stage_fixture_read_in(struct read_context *rc, const struct stage_fixture *
  * meanwhile. */
 void stage_fixture_stage_all(struct stage_fixture *f);
 
+/* Wait until a counter of the stage is from least to most. The clock runs meanwhile. */
+void stage_fixture_await(struct stage_fixture *f, const _Atomic uint64_t *counter, uint64_t least,
+                         uint64_t most);
+
 /* Content for a file: it looks random, and no byte is 0, which a hole would have. */
 void stage_fixture_content(uint8_t *ret, size_t size);
 

@@ -40,6 +40,14 @@ static int64_t test_wall(const struct clock *clock)
     return t->wall;
 }
 
+static void note_begun(struct test_clock *t)
+{
+    LOCK_SCOPE(&t->lock);
+
+    t->begun++;
+    pthread_cond_broadcast(&t->changed);
+}
+
 static bool begin_wait(struct test_clock *t, struct test_clock_wait *wait)
 {
     LOCK_SCOPE(&t->lock);
@@ -48,6 +56,7 @@ static bool begin_wait(struct test_clock *t, struct test_clock_wait *wait)
         return false;
     wait->next = t->waits;
     t->waits = wait;
+    t->begun++;
     pthread_cond_broadcast(&t->changed);
     return true;
 }
@@ -70,6 +79,7 @@ static void test_wait(const struct clock *clock, struct lock *l, pthread_cond_t 
     struct test_clock *t = test_clock_of(clock);
 
     if (until == CLOCK_NEVER) {
+        note_begun(t);
         lock_wait(l, condition);
     } else if (begin_wait(t, &wait)) {
         lock_wait(l, condition);
@@ -189,6 +199,15 @@ void test_clock_await(struct test_clock *clock, int64_t ns)
     LOCK_SCOPE(&clock->lock);
 
     await_locked(clock, ns);
+}
+
+void test_clock_await_begun(struct test_clock *clock, uint64_t *begun)
+{
+    LOCK_SCOPE(&clock->lock);
+
+    while (clock->begun <= *begun)
+        lock_wait(&clock->lock, &clock->changed);
+    *begun = clock->begun;
 }
 
 void test_clock_pass(struct test_clock *clock, int64_t ns)

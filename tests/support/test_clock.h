@@ -22,7 +22,8 @@ struct test_clock {
     pthread_cond_t changed;
     /* Guarded by lock: */
     int64_t monotonic, wall;
-    struct test_clock_wait *waits; /* of threads in clock_wait() */
+    struct test_clock_wait *waits; /* of threads in clock_wait() with a time limit */
+    uint64_t begun;                /* waits of threads in clock_wait(), ever */
     int64_t polled;                /* the time that the last poll() knew, */
     bool polls_for_ever;           /* which has no time limit */
     int64_t runs;                  /* see test_clock_run(); 0: it stands */
@@ -43,6 +44,11 @@ void test_clock_await(struct test_clock *clock, int64_t ns);
 
 /* Do that, and then let these ns nanoseconds pass. */
 void test_clock_pass(struct test_clock *clock, int64_t ns);
+
+/* Wait until threads have begun to wait for the clock more than *begun times, with or without a
+ * time limit, and set *begun to how many times. At first it is 0. What a thread does before it
+ * waits is done then: so a test waits for a state by looking at it after each call. */
+void test_clock_await_begun(struct test_clock *clock, uint64_t *begun);
 
 /* Let ns nanoseconds pass, and wait until the thread that polls has noticed, or polls for ever.
  * There is one such thread, and it reads the time before each poll(). */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -212,13 +211,14 @@ static size_t simulate_plan(const struct order *o, size_t capacity)
 /* It logs the transfers. */
 struct fixture {
     struct stage_fixture s;
+    struct test_clock clock;
     struct lock lock;
     pthread_cond_t more;
     /* Guarded by lock: the ranges of the transfers, in order. */
     uint64_t off[LOGGED], len[LOGGED];
     unsigned logged;
-    unsigned stalls; /* of the first ones */
-    unsigned pause_us;
+    unsigned stalls_from, stalls; /* the transfers from the one to before the other */
+    int64_t latency;              /* before the first bytes of each */
     bool dead;
 };
 
@@ -226,7 +226,7 @@ static struct fake_answer log_transfer(void *ctx, const struct transfer *transfe
 {
     struct fixture *f = ctx;
     struct fake_answer answer = {.end = TRANSFER_DONE, .bytes = UINT64_MAX};
-    struct timespec pause;
+    int64_t latency;
 
     lock_take(&f->lock);
     if (f->logged < LOGGED) {
@@ -234,14 +234,14 @@ static struct fake_answer log_transfer(void *ctx, const struct transfer *transfe
         f->len[f->logged++] = transfer->len;
         pthread_cond_broadcast(&f->more);
     }
-    if (number < f->stalls)
+    if (number >= f->stalls_from && number < f->stalls)
         answer = (struct fake_answer){.end = TRANSFER_DONE, .stalls = true, .goes_on = true};
     if (f->dead)
         answer = (struct fake_answer){.end = TRANSFER_AGAIN};
-    pause = (struct timespec){.tv_nsec = (long)f->pause_us * 1000};
+    latency = f->latency;
     lock_drop(&f->lock);
-    if (pause.tv_nsec)
-        nanosleep(&pause, NULL);
+    if (latency)
+        test_clock_turn(&f->clock, latency);
     return answer;
 }
 
@@ -280,10 +280,13 @@ static struct fixture *open_fixture(const char *folder, const struct stage_optio
     struct fixture *f = calloc(1, sizeof(*f));
     const struct stage_fixture_remote remote = {
         .content = content, .size = SIZE, .threads = 16, .script = log_transfer, .ctx = f};
+    struct stage_options clocked = *options;
 
     lock_init(&f->lock);
     condition_init(&f->more);
-    stage_fixture_open(&f->s, folder, options, &remote);
+    test_clock_init(&f->clock);
+    clocked.clock = &f->clock.clock;
+    stage_fixture_open(&f->s, folder, &clocked, &remote);
     if (order) {
         order->blob = f->s.blob;
         stage_set_needs(f->s.stage, &order->needs);
@@ -294,6 +297,7 @@ static struct fixture *open_fixture(const char *folder, const struct stage_optio
 static void close_fixture(struct fixture *f)
 {
     stage_fixture_close(&f->s);
+    test_clock_release(&f->clock);
     pthread_cond_destroy(&f->more);
     lock_release(&f->lock);
     free(f);
@@ -304,13 +308,6 @@ static unsigned count_logged(struct fixture *f)
     LOCK_SCOPE(&f->lock);
 
     return f->logged;
-}
-
-static void pause_ms(unsigned ms)
-{
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-    nanosleep(&t, NULL);
 }
 
 /* ---- the order of transfers ---- */
@@ -361,9 +358,10 @@ static void test_guide__slow_remote__neighbours_come_along(void **state)
     struct order order;
     struct fixture *f;
 
+    options.jobs = 2; /* one of them in the background: no other is under way in that time */
     order_init(&order, 1, 1, 2);
     f = open_fixture(*state, &options, &order);
-    f->pause_us = 20000;
+    f->latency = 20 * TEST_MS;
     stage_fixture_stage_all(&f->s);
     assert_int_equal(fake_given(f->s.fake), SIZE);
     assert_true(f->logged < 30); /* of 1024 blocks */
@@ -384,8 +382,7 @@ static void test_guide__in_sequence__comes_in_long_runs(void **state)
     order_index(&order);
     f = open_fixture(*state, &options, &order);
     stage_begin(f->s.stage);
-    while (f->s.counters->staged_bytes < LIMIT / 2)
-        pause_ms(1);
+    stage_fixture_await(&f->s, &f->s.counters->staged_bytes, LIMIT / 2, SIZE);
     assert_true(count_logged(f) < 50); /* of 256 blocks */
     close_fixture(f);
     order_release(&order);
@@ -456,11 +453,10 @@ static void test_guide__demand__goes_first(void **state)
     order_release(&order);
 }
 
+/* Wait until so many bytes are on disk. */
 static void wait_staged(struct fixture *f, uint64_t bytes)
 {
-    while (atomic_load(&f->s.counters->staged_bytes) < bytes)
-        pause_ms(1);
-    assert_int_equal(f->s.counters->staged_bytes, bytes);
+    stage_fixture_await(&f->s, &f->s.counters->staged_bytes, bytes, bytes);
 }
 
 /* The next transfer stalls until fake_release(). */
@@ -486,12 +482,6 @@ static void pass_reads(struct fixture *f, struct order *order, size_t first, siz
     }
 }
 
-static void wait_dropped(struct fixture *f, uint64_t left)
-{
-    while (atomic_load(&f->s.counters->staged_bytes) != left)
-        pause_ms(1);
-}
-
 /* The reader is ahead of the forecast's transfers, and what it has passed is dropped: no transfer
  * brings it again, neither by the forecast nor in the turn through the files. After a jump back it
  * is needed again, and comes. */
@@ -510,7 +500,7 @@ static void test_guide__once_passed__not_fetched_again(void **state)
     wait_logged(f, 1);
     pass_reads(f, &order, 20, 200); /* none of them is in that transfer */
     fake_release(f->s.fake);
-    wait_dropped(f, SIZE - 180 * BLOCK);
+    wait_staged(f, SIZE - 180 * BLOCK);
     stage_fixture_stage_all(&f->s);
     assert_int_equal(fake_given(f->s.fake), SIZE);
     assert_int_equal(f->s.counters->evictions, 180);
@@ -518,7 +508,7 @@ static void test_guide__once_passed__not_fetched_again(void **state)
     wait_staged(f, SIZE);
     assert_int_equal(fake_given(f->s.fake), SIZE + 180 * BLOCK);
     pass_reads(f, &order, 0, order.n);
-    wait_dropped(f, 0);
+    wait_staged(f, 0);
     assert_int_equal(fake_given(f->s.fake), SIZE + 180 * BLOCK);
     close_fixture(f);
     order_release(&order);
@@ -546,12 +536,11 @@ static void test_guide__once_samples_share_blocks__the_last_one_counts(void **st
             block = b;
         }
     assert_in_range(gone, BLOCKS / 5, BLOCKS / 2);
-    while (f->s.counters->evictions < gone)
-        pause_ms(1);
+    stage_fixture_await(&f->s, &f->s.counters->evictions, gone, BLOCKS);
     assert_int_equal(f->s.counters->evictions, gone);
     stage_fixture_read(&f->s, block * BLOCK, BLOCK);
     pass_reads(f, &order, middle, order.n);
-    wait_dropped(f, BLOCK);
+    wait_staged(f, BLOCK);
     assert_int_equal(fake_given(f->s.fake), SIZE + BLOCK);
     close_fixture(f);
     order_release(&order);
@@ -563,25 +552,26 @@ static void test_guide__changed_later__comes_first_again(void **state)
     struct stage_options options = usual(STAGE_PIN, true);
     struct order order;
     struct fixture *f;
-    unsigned from;
 
     options.jobs = 2;
     options.rate = 40 * 4 * BLOCK; /* so that the turn through the files lasts */
     order_init(&order, 1, 1, 7);
     order.tells = false;
     f = open_fixture(*state, &options, &order);
+    f->stalls_from = 1;
+    f->stalls = 2;
+    test_clock_run(&f->clock, TEST_S);
     stage_begin(f->s.stage);
-    while (count_logged(f) < 2)
-        pause_ms(1);
+    wait_logged(f, 2);
     lock_take(&order.lock);
     order.tells = true;
     lock_drop(&order.lock);
     stage_needs_changed(f->s.stage, false);
-    from = count_logged(f) + 1; /* one may have begun meanwhile */
-    while (count_logged(f) < from + 5)
-        pause_ms(1);
+    fake_release(f->s.fake);
+    wait_logged(f, 7);
+    test_clock_stand(&f->clock);
     lock_take(&f->lock);
-    expect_order(f, &order, from);
+    expect_order(f, &order, 2);
     lock_drop(&f->lock);
     close_fixture(f);
     order_release(&order);
@@ -605,15 +595,22 @@ static void expect_limit(struct fixture *f, const char *folder)
     assert_true(kib * 1024 <= LIMIT);
 }
 
-/* Wait until no transfer is left. */
+/* Wait until no transfer is left, and the background begins none. When its thread has begun to wait
+ * after the second change, it has looked at the first. */
 static void await_quiet(struct fixture *f)
 {
     unsigned before;
 
     do {
-        before = count_logged(f);
-        pause_ms(3);
-    } while (count_logged(f) != before);
+        uint64_t begun = 0;
+
+        before = fake_wait_idle(f->s.fake);
+        test_clock_await_begun(&f->clock, &begun);
+        for (unsigned i = 0; i < 2; i++) {
+            stage_needs_changed(f->s.stage, false);
+            test_clock_await_begun(&f->clock, &begun);
+        }
+    } while (fake_wait_idle(f->s.fake) != before);
 }
 
 /* Read everything as one reader; returns the hits. slow: wait each time for what comes ahead of
@@ -623,6 +620,9 @@ static size_t read_epochs(struct fixture *f, struct order *o, const char *folder
     for (size_t i = 0; i < o->n; i++) {
         stage_fixture_read(&f->s, o->read[i] * o->sample, (size_t)o->sample);
         order_pass(o, i);
+        test_clock_turn(&f->clock, TEST_MS);
+        if (!slow)
+            fake_wait_idle(f->s.fake);
         if (i % 4 == 0)
             stage_needs_changed(f->s.stage, false);
         if (slow && i % 16 == 0)
@@ -648,8 +648,10 @@ static size_t read_pinned(const char *folder, struct order *o)
 
     options.keep = STAGE_PIN;
     f = open_fixture(folder, &options, NULL);
-    for (size_t i = 0; i < o->n; i++)
+    for (size_t i = 0; i < o->n; i++) {
         stage_fixture_read(&f->s, o->read[i] * o->sample, (size_t)o->sample);
+        fake_wait_idle(f->s.fake);
+    }
     hits = f->s.counters->hits;
     close_fixture(f);
     return hits;
@@ -771,6 +773,7 @@ static void *read_some(void *arg)
         stage_fixture_read(&r->f->s, r->order->read[i] * r->order->sample,
                            (size_t)r->order->sample);
         order_pass(r->order, i);
+        test_clock_turn(&r->f->clock, TEST_MS);
     }
     return NULL;
 }
@@ -794,7 +797,7 @@ static void test_keep__plan_readers_at_once__all_of_the_room_is_used(void **stat
     }
     for (size_t i = 0; i < READERS; i++)
         pthread_join(reader[i].thread, NULL);
-    await_quiet(f);
+    fake_wait_idle(f->s.fake);
     here = (size_t)(f->s.counters->staged_bytes / BLOCK);
     printf("%d readers: %zu blocks here, %zu fit, %llu dropped\n", READERS, here, fit,
            (unsigned long long)f->s.counters->evictions);
@@ -899,20 +902,17 @@ static void test_ahead__demand_of_the_same__is_hurried(void **state)
 static void test_ahead__dead_remote__ends_with_an_error(void **state)
 {
     struct stage_options options = usual(STAGE_PIN, false);
-    struct test_clock clock;
     struct fixture *f;
     struct event event;
 
-    test_clock_init(&clock);
-    options.clock = &clock.clock;
     options.retry_limit_s = 20;
     f = open_fixture(*state, &options, NULL);
     f->dead = true;
-    test_clock_run(&clock, 16 * TEST_S); /* the longest pause before a try */
+    test_clock_run(&f->clock, 16 * TEST_S); /* the longest pause before a try */
     fetch_ahead(f, 0, BLOCK, &event);
     assert_int_equal(event_wait(&event), -EREMOTEIO);
-    test_clock_stand(&clock);
-    assert_in_range(clock_monotonic(&clock.clock), TEST_CLOCK_START + 20 * TEST_S,
+    test_clock_stand(&f->clock);
+    assert_in_range(clock_monotonic(&f->clock.clock), TEST_CLOCK_START + 20 * TEST_S,
                     TEST_CLOCK_START + 40 * TEST_S);
     assert_int_equal(f->s.counters->errors, 0);
     lock_take(&f->lock);
@@ -920,7 +920,6 @@ static void test_ahead__dead_remote__ends_with_an_error(void **state)
     lock_drop(&f->lock);
     stage_fixture_read(&f->s, 0, 10); /* each reader has its own retry limit */
     close_fixture(f);
-    test_clock_release(&clock);
 }
 
 static void test_ahead__no_room__memory_has_it(void **state)
