@@ -2,6 +2,12 @@
  * that are dropped, a disk that corrupts data, stages and processes that end in the middle. Every
  * read is right, or fails with the proper error; nothing hangs.
  *
+ * What happens meanwhile happens after so many reads or transfers. The stages go by the real clock,
+ * because they try again after a while: nothing could say when all threads and processes have
+ * nothing else to do, so that a test clock may go on. So also a stalled transfer stalls by it, and
+ * two limits of a few seconds are real: a stage ends, and a read among processes that are killed
+ * does not wait until blocks are taken from a process that gives no sign of life.
+ *
  *     test_stage_stress                    the usual seeds
  *     test_stage_stress threads 7 [N]      seeds 7 to 7 + N - 1; processes: the same */
 #include <errno.h>
@@ -10,9 +16,11 @@
 #include <glob.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,8 +42,7 @@
 #define STAGES      3
 #define READERS     8
 #define CHILDREN    3
-#define WATCH_S     100 /* a case takes no longer */
-#define DAMAGE_MS   1500
+#define WATCH_S     100  /* a case takes no longer */
 #define AT_RECORDS  1536 /* docs/cache-format.md, "A staged file" */
 #define LOCK_CLAIMS (UINT64_C(1) << 61)
 #define LOCK_DROP   ((UINT64_C(1) << 62) + 2)
@@ -67,11 +74,57 @@ static bool chance(uint64_t *x, unsigned percent)
     return random_below(x, 100) < percent;
 }
 
-static void pause_us(uint64_t us)
+/* Let other threads run, so many times: a transfer lasts. */
+static void yield_times(uint64_t n)
 {
-    struct timespec t = {.tv_nsec = (long)us * 1000};
+    for (; n; n--)
+        sched_yield();
+}
 
-    nanosleep(&t, NULL);
+/* ---- steps ---- */
+
+/* The reads of a case: what happens in its middle happens after so many. */
+static struct {
+    struct lock lock;
+    pthread_cond_t changed;
+    /* Guarded by lock: */
+    uint64_t reads;   /* that have ended */
+    unsigned readers; /* that go on */
+} steps;
+
+static void steps_begin(unsigned readers)
+{
+    LOCK_SCOPE(&steps.lock);
+
+    steps.reads = 0;
+    steps.readers = readers;
+}
+
+static void step_done(void)
+{
+    LOCK_SCOPE(&steps.lock);
+
+    steps.reads++;
+    pthread_cond_broadcast(&steps.changed);
+}
+
+static void step_last(void)
+{
+    LOCK_SCOPE(&steps.lock);
+
+    steps.readers--;
+    pthread_cond_broadcast(&steps.changed);
+}
+
+/* Wait for so many further reads. False: no reader goes on. */
+static bool steps_wait(uint64_t n)
+{
+    LOCK_SCOPE(&steps.lock);
+    uint64_t until = steps.reads + n;
+
+    while (steps.reads < until && steps.readers)
+        lock_wait(&steps.lock, &steps.changed);
+    return steps.readers;
 }
 
 /* ---- the watchdog ---- */
@@ -154,7 +207,7 @@ static struct fake_answer answer(void *ctx, const struct transfer *transfer, uns
 
     (void)number;
     if (plan->slow)
-        pause_us(random_below(&x, 3000));
+        yield_times(random_below(&x, 1000));
     if (chance(&x, plan->fails)) {
         a.bytes = random_below(&x, transfer->len + 1);
         a.end = chance(&x, 80)                    ? TRANSFER_AGAIN
@@ -337,6 +390,7 @@ static void *reader_main(void *arg)
         r = read_collecting(slot->s.blob, buf, (size_t)len, off, reader->collects);
         needs_tell(slot, x);
         slot_leave(slot);
+        step_done();
         reader->off = off;
         reader->len = len;
         reader->error = r;
@@ -352,6 +406,7 @@ static void *reader_main(void *arg)
             }
     }
     free(buf);
+    step_last();
     return NULL;
 }
 
@@ -361,7 +416,6 @@ struct damager {
     const struct plan *plan;
     const char *folder;
     uint64_t random;
-    _Atomic bool ends;
     pthread_t thread;
 };
 
@@ -444,15 +498,13 @@ static void *damager_main(void *arg)
 {
     struct damager *damager = arg;
     int fd = open_staged(damager->folder);
-    int64_t until = monotonic_ns() + DAMAGE_MS * INT64_C(1000000);
 
-    /* Not for ever: if a file is truncated faster than it arrives, no large read ends. */
-    while (fd >= 0 && !atomic_load(&damager->ends) && monotonic_ns() < until) {
+    /* Not without reads: if a file is truncated faster than it arrives, no large read ends. */
+    while (fd >= 0 && steps_wait(random_below(&damager->random, 3))) {
         if (!chance(&damager->random, damager->plan->cuts))
             damage_block(fd, damager->plan->size, &damager->random);
         else if (!cut_file(fd, damager->plan->size, &damager->random))
             break;
-        pause_us(random_below(&damager->random, 3000));
     }
     if (fd >= 0)
         close(fd);
@@ -557,12 +609,9 @@ static void read_all(struct slot *slot)
 
     fake_set_script(slot->s.fake, NULL, NULL);
     fake_release(slot->s.fake);
-    for (unsigned tries = 0; tries < 30; tries++) {
+    do /* the remote may count as dead for a while */
         r = read_collecting(slot->s.blob, buf, plan->size, 0, false);
-        if (r != -EREMOTEIO)
-            break;
-        pause_us(100000);
-    }
+    while (r == -EREMOTEIO);
     if (r < 0)
         fail_msg("seed %llu: at the end: %s", (unsigned long long)plan->seed, strerror(-r));
     if (memcmp(buf, content, plan->size) != 0)
@@ -616,6 +665,7 @@ static void run_case(const struct plan *plan, const char *folder)
     struct damager damager = {.plan = plan, .folder = folder, .random = begin_random(~plan->seed)};
     uint64_t x = begin_random(plan->seed + 77);
 
+    steps_begin(READERS);
     for (unsigned i = 0; i < plan->stages; i++) {
         slots[i] = (struct slot){.plan = plan, .folder = folder, .number = i};
         lock_init(&slots[i].lock);
@@ -631,7 +681,7 @@ static void run_case(const struct plan *plan, const char *folder)
     if (plan->damages)
         pthread_create(&damager.thread, NULL, damager_main, &damager);
     for (unsigned i = 0; plan->restarts && i < 3; i++) {
-        pause_us(random_below(&x, 100000));
+        steps_wait(random_below(&x, READERS * READS / 4));
         restart(&slots[random_below(&x, plan->stages)], chance(&x, 30));
     }
     for (unsigned i = 0; i < READERS; i++) {
@@ -641,7 +691,6 @@ static void run_case(const struct plan *plan, const char *folder)
                      (unsigned long long)plan->seed, i, readers[i].wrong, readers[i].error,
                      (unsigned long long)readers[i].len, (unsigned long long)readers[i].off);
     }
-    atomic_store(&damager.ends, true);
     if (plan->damages)
         pthread_join(damager.thread, NULL);
     for (unsigned i = 0; i < plan->stages; i++)
@@ -678,31 +727,56 @@ static void test_threads(void **state)
 
 /* ---- processes ---- */
 
+#define EVENTS     300                 /* of a child, at most, before the next is killed */
+#define EVENTS_ALL (UINT64_C(1) << 32) /* a child has ended: more than anyone waits for */
+
 struct child {
     pid_t pid;
-    int end; /* a byte written to it makes the child end */
+    int end;    /* a byte written to it makes the child end */
+    int events; /* an eventfd: its transfers that have begun, and its reads that have ended */
 };
+
+static void note_events(int events, uint64_t n)
+{
+    if (write(events, &n, sizeof(n)) != sizeof(n))
+        abort();
+}
 
 static struct fake_answer slowly(void *ctx, const struct transfer *transfer, unsigned number)
 {
+    const int *events = ctx;
+
     (void)transfer;
     (void)number;
-    (void)ctx;
-    pause_us(2000);
+    note_events(*events, 1);
+    yield_times(1000);
     return (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
 }
 
-static bool shall_end(int fd)
+static bool is_readable(int fd)
 {
-    struct pollfd poll_end = {.fd = fd, .events = POLLIN};
+    struct pollfd p = {.fd = fd, .events = POLLIN};
 
-    return poll(&poll_end, 1, 0) > 0;
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Wait for n events of a child from now on, or for its end. */
+static void await_events(const struct child *child, uint64_t n)
+{
+    uint64_t more, sum = 0;
+
+    if (is_readable(child->events))
+        assert_int_equal(read(child->events, &more, sizeof(more)), sizeof(more));
+    while (sum < n) {
+        assert_int_equal(read(child->events, &more, sizeof(more)), sizeof(more));
+        sum += more;
+    }
 }
 
 struct child_reader {
     struct slot *slot;
     uint64_t random;
-    int end;
+    int end, events;
     int64_t longest;
     int wrong;
     pthread_t thread;
@@ -714,7 +788,7 @@ static void *child_reader_main(void *arg)
     uint64_t *x = &reader->random, size = reader->slot->plan->size;
     uint8_t *buf = malloc(10 * BLOCK);
 
-    while (!reader->wrong && !shall_end(reader->end)) {
+    while (!reader->wrong && !is_readable(reader->end)) {
         uint64_t off = random_below(x, size),
                  len = min_u64(1 + random_below(x, 9 * BLOCK), size - off);
         int64_t began = monotonic_ns();
@@ -727,6 +801,7 @@ static void *child_reader_main(void *arg)
             reader->wrong = 4;
         if (monotonic_ns() - began > reader->longest)
             reader->longest = monotonic_ns() - began;
+        note_events(reader->events, 1);
     }
     free(buf);
     return NULL;
@@ -734,17 +809,17 @@ static void *child_reader_main(void *arg)
 
 /* The exit status: 0; 3: an error; 4: a wrong byte; 5: it took too long. */
 static int child_main(const struct plan *plan, const char *folder, unsigned number, uint64_t random,
-                      int end)
+                      int end, int events)
 {
     struct slot slot = {.plan = plan, .folder = folder, .number = number};
     struct child_reader readers[2];
     int wrong = 0;
 
     slot_open(&slot);
-    fake_set_script(slot.s.fake, slowly, NULL);
+    fake_set_script(slot.s.fake, slowly, &events);
     for (unsigned i = 0; i < 2; i++) {
-        readers[i] =
-            (struct child_reader){.slot = &slot, .random = begin_random(random + i), .end = end};
+        readers[i] = (struct child_reader){
+            .slot = &slot, .random = begin_random(random + i), .end = end, .events = events};
         pthread_create(&readers[i].thread, NULL, child_reader_main, &readers[i]);
     }
     for (unsigned i = 0; i < 2; i++) {
@@ -764,12 +839,18 @@ static struct child begin_child(const struct plan *plan, const char *folder, uns
     int ends[2];
 
     assert_int_equal(pipe(ends), 0);
+    child.events = eventfd(0, 0);
+    assert_true(child.events >= 0);
     child.pid = fork();
     assert_true(child.pid >= 0);
     if (!child.pid) {
+        int wrong;
+
         close(ends[1]);
         watch();
-        _exit(child_main(plan, folder, number, random, ends[0]));
+        wrong = child_main(plan, folder, number, random, ends[0], child.events);
+        note_events(child.events, EVENTS_ALL);
+        _exit(wrong);
     }
     close(ends[0]);
     child.end = ends[1];
@@ -786,6 +867,7 @@ static void end_child(struct child *child, bool kills)
         assert_int_equal(write(child->end, "", 1), 1); /* the other children have it open too */
     assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
     close(child->end);
+    close(child->events);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && kills)
         return;
     if (status)
@@ -819,11 +901,12 @@ static void run_processes(uint64_t seed, const char *folder)
     for (unsigned i = 0; i < KILLS; i++) {
         unsigned which = (unsigned)random_below(&x, CHILDREN);
 
-        pause_us(random_below(&x, 100000));
+        await_events(&children[which], random_below(&x, EVENTS));
         end_child(&children[which], true);
         children[which] = begin_child(&plan, folder, which, random_next(&x));
     }
-    pause_us(300000);
+    for (unsigned i = 0; i < CHILDREN; i++)
+        await_events(&children[i], EVENTS);
     for (unsigned i = 0; i < CHILDREN; i++)
         end_child(&children[i], false);
 }
@@ -854,6 +937,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_threads),
     };
 
+    lock_init(&steps.lock);
+    pthread_cond_init(&steps.changed, NULL);
     stage_fixture_content(content, sizeof(content));
     if (argc > 2) {
         first_seed = strtoull(argv[2], NULL, 10);
