@@ -217,6 +217,7 @@ bool memo_has(struct memo *memo, const struct memo_key *key)
  * other thread has failed. */
 static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
 {
+    const struct clock *clock = clock_or_real(maker->clock);
     struct memo *memo = thing->memo;
     int r = 0;
 
@@ -226,8 +227,8 @@ static int wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
         if (maker->cancelled && maker->cancelled(maker->ctx))
             r = -EINTR;
         else
-            clock_wait(&real_clock, &memo->lock, &memo->made,
-                       maker->cancelled ? monotonic_ns() + LOOK_NS : CLOCK_NEVER);
+            clock_wait(clock, &memo->lock, &memo->made,
+                       maker->cancelled ? clock_monotonic(clock) + LOOK_NS : CLOCK_NEVER);
     }
     if (r == 0 && thing->failed)
         r = -EAGAIN;

@@ -13,6 +13,7 @@
 
 #include "base/scope.h"
 
+struct clock;
 struct memo;
 struct memo_thing;
 
@@ -34,6 +35,7 @@ struct memo_maker {
      * memo's lock held. */
     bool (*cancelled)(void *ctx);
     void *ctx;
+    const struct clock *clock; /* by which cancelled() is called; NULL: the real one */
 };
 
 /* Get the thing with that key; make it if needed. The caller lets it go. 0, -ENOMEM, -EINTR:

@@ -202,7 +202,7 @@ static struct sync_wait *sync_wait_new(bool ahead)
  * sync_wait_done(). */
 static int sync_wait_end(struct sync_wait *w, struct read_context *rc, struct diag *d)
 {
-    const struct clock *clock = clock_or_real(rc ? rc->clock : NULL);
+    const struct clock *clock = clock_or_real(read_clock(rc));
     bool asks = rc && rc->cancelled, cancelled = false;
     int r;
 

@@ -63,6 +63,11 @@ static inline bool read_cancelled(const struct read_context *rc)
     return rc && rc->cancelled && rc->cancelled(rc->ctx);
 }
 
+static inline const struct clock *read_clock(const struct read_context *rc)
+{
+    return rc ? rc->clock : NULL;
+}
+
 /* Note a range. -EAGAIN, for the read to return; or -ENOMEM. When missing_full(), nothing more is
  * noted: the caller reads again anyway. A range that overlaps another one of its blob, or is at
  * most MISSING_GAP away from it, mostly becomes one with it and the gap: blobs fetch blocks, and

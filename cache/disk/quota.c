@@ -51,10 +51,11 @@ struct quota {
     char *path; /* of the folder */
     uint64_t limit;
     unsigned slot;
+    const struct clock *clock;
     struct lock lock; /* around LOCK_TOTAL */
     /* Guarded by lock: */
     uint64_t in_flight;   /* of this process */
-    int64_t next_recount; /* monotonic_ns() from which a refusal may count */
+    int64_t next_recount; /* clock_monotonic() from which a refusal may count */
 };
 
 struct head {
@@ -377,7 +378,7 @@ static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
 }
 
 int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percent,
-               struct quota **ret, struct diag *d)
+               const struct clock *clock, struct quota **ret, struct diag *d)
 {
     struct quota *quota = calloc(1, sizeof(*quota));
     char path[PATH_MAX];
@@ -386,6 +387,7 @@ int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percen
     if (!quota)
         return -ENOMEM;
     quota->fd = -1;
+    quota->clock = clock_or_real(clock);
     lock_init(&quota->lock);
     r = cache_folder_sub(cache, "", path, sizeof(path), d);
     if (r == 0) {
@@ -439,13 +441,14 @@ static int take_locked(struct quota *quota, uint64_t bytes)
 
 static int take(struct quota *quota, uint64_t bytes, bool *ret_recount)
 {
+    int64_t now = clock_monotonic(quota->clock);
     int r = quota_lock(quota);
 
     if (r < 0)
         return r;
     r = take_locked(quota, bytes);
-    if (r == -ENOSPC && bytes <= quota->limit && monotonic_ns() >= quota->next_recount) {
-        quota->next_recount = monotonic_ns() + RECOUNT_AGAIN_S * INT64_C(1000000000);
+    if (r == -ENOSPC && bytes <= quota->limit && now >= quota->next_recount) {
+        quota->next_recount = now + RECOUNT_AGAIN_S * INT64_C(1000000000);
         *ret_recount = true;
     }
     if (r == -EBADMSG)

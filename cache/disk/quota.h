@@ -11,20 +11,22 @@
 #include "base/diag.h"
 #include "cache/disk/folder.h"
 
+struct clock;
 struct quota;
 
 /* Opens DIR/room; the first process that uses it counts what the files take. limit: bytes of disk
  * space that all files of the folder may take; percent > 0: that share of the size of its file
  * system instead. 0; -EPROTO: the folder, or the count, is of another version of epochfs; -EUSERS:
- * too many processes; or -errno, with the reason in d. Any thread may use the quota; a forked
- * child, too, if the parent stops using it and does not close it. */
+ * too many processes; or -errno, with the reason in d. clock: of quota_take(); NULL: the real one.
+ * Any thread may use the quota; a forked child, too, if the parent stops using it and does not
+ * close it. */
 int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percent,
-               struct quota **ret, struct diag *d);
+               const struct clock *clock, struct quota **ret, struct diag *d);
 void quota_close(struct quota *quota); /* takes NULL; returns what was taken and not written */
 
 /* Take quota for bytes of disk space that are about to be used. 0, -ENOSPC: none is left, or
- * -errno. Before it returns -ENOSPC it recounts, now and then, what the files really take; it holds
- * no lock meanwhile. */
+ * -errno. Before it returns -ENOSPC it recounts what the files really take, if it has not done so
+ * for 3 s; it holds no lock meanwhile. */
 int quota_take(struct quota *quota, uint64_t bytes);
 
 /* Bytes that were taken have been written: from now on they count as taken by the files. */

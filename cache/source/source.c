@@ -63,7 +63,7 @@ int source_open(const char *spec, const struct source_options *options, struct s
     r = remotes[i]->make(source, spec + strlen(remotes[i]->scheme), options, d);
     if (r == 0 && !source->stage && options->limits_all)
         r = quota_open(&source->cache, options->stage.limit, options->stage.limit_percent,
-                       &source->quota, d);
+                       options->stage.clock, &source->quota, d);
     if (r < 0)
         return r;
     source->cache.quota = source->stage ? stage_quota(source->stage) : source->quota;

@@ -30,7 +30,8 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
 {
     struct rlimit files = {.rlim_cur = 64};
     struct stage *stage = calloc(1, sizeof(*stage));
-    int r = stage ? quota_open(cache, options->limit, options->limit_percent, &stage->quota, d)
+    int r = stage ? quota_open(cache, options->limit, options->limit_percent, options->clock,
+                               &stage->quota, d)
                   : -ENOMEM;
 
     if (r < 0) {

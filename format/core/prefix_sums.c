@@ -106,6 +106,8 @@ static bool is_cancelled(void *ctx)
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
               const struct selection *sel, sums_fn *number, void *ctx)
 {
+    const struct memo_maker table = {
+        .make = make_table, .cancelled = is_cancelled, .ctx = ret, .clock = read_clock(sel->rc)};
     int r;
 
     *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx, .window = {.sel = sel}};
@@ -116,7 +118,7 @@ int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
         ret->table = ret->memory;
         return r;
     }
-    r = memo_get(memo, key, &(struct memo_maker){make_table, is_cancelled, ret}, &ret->thing);
+    r = memo_get(memo, key, &table, &ret->thing);
     if (r == 0)
         ret->table = memo_bytes(ret->thing);
     return r;

@@ -97,14 +97,15 @@ static bool table_cancelled(void *ctx)
 int libsvm_view_open(struct libsvm_view *ret, const struct libsvm_rows *rows,
                      const struct selection *sel)
 {
+    const struct memo_maker table = {
+        .make = make_table, .cancelled = table_cancelled, .ctx = ret, .clock = read_clock(sel->rc)};
     struct memo_key key;
 
     *ret = (struct libsvm_view){.rows = rows, .sel = sel};
     if (sel->in_order || !sel->count)
         return 0;
     key = key_of(ret, KEY_TABLE, 0);
-    return memo_get(rows->memo, &key, &(struct memo_maker){make_table, table_cancelled, ret},
-                    &ret->table);
+    return memo_get(rows->memo, &key, &table, &ret->table);
 }
 
 void libsvm_view_close(struct libsvm_view *v)
@@ -398,8 +399,8 @@ static void decode_ahead(void *ctx, unsigned i)
     AUTO_MEMO struct memo_thing *thing = NULL;
 
     /* Ignore errors: the reader that needs a block gets its error when it decodes it. */
-    if (memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){make_slab, NULL, &w}, &thing) ==
-        -EAGAIN)
+    if (memo_get(ahead->v->rows->memo, &key, &(struct memo_maker){.make = make_slab, .ctx = &w},
+                 &thing) == -EAGAIN)
         atomic_fetch_or(&ahead->missing, 1u << i);
 }
 
@@ -436,13 +437,15 @@ int libsvm_view_slab(struct read_context *rc, struct libsvm_view *v, uint64_t pl
     bool whole = block_is_slab(v, block);
     struct memo_key key = key_of(v, whole ? KEY_BLOCK : KEY_ROW, whole ? block : place);
     struct slab_work w = {.rc = rc, .v = v, .place = place, .whole = whole, .d = d};
+    const struct memo_maker slab = {
+        .make = make_slab, .cancelled = slab_cancelled, .ctx = &w, .clock = read_clock(v->sel->rc)};
     int r;
 
     if (whole && !is_missing(v, block) && !memo_has(v->rows->memo, &key))
         decode_together(rc, v, block);
     if (whole && is_missing(v, block))
         return -EAGAIN;
-    r = memo_get(v->rows->memo, &key, &(struct memo_maker){make_slab, slab_cancelled, &w}, ret);
+    r = memo_get(v->rows->memo, &key, &slab, ret);
     if (r == 0)
         *ret_slab = memo_bytes(*ret);
     return r;

@@ -294,7 +294,7 @@ static void recount(const struct cache_folder *cache)
 {
     struct quota *quota;
 
-    if (quota_open(cache, UINT64_MAX, 0, &quota, NULL) < 0)
+    if (quota_open(cache, UINT64_MAX, 0, NULL, &quota, NULL) < 0)
         return;
     quota_recount(quota);
     quota_close(quota);

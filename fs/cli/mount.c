@@ -115,7 +115,8 @@ static int look_at_folder(const void *path, int out)
 /* What is mounted there, or along the path, may hang. */
 static int check_mountpoint(const char *path, char ret_real[static PATH_MAX])
 {
-    const struct watched_child_work look = {look_at_folder, ret_real, ANSWER_MS, NULL};
+    const struct watched_child_work look = {
+        .work = look_at_folder, .ctx = ret_real, .ms = ANSWER_MS};
     AUTO_TEXT struct text content = {0};
     struct mount_entry mount;
     int code, r = mounts_real_path(path, ret_real);

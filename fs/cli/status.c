@@ -70,7 +70,8 @@ static int copy_file(const void *path, int out)
 static int read_status(const struct status_call *call, struct text *ret)
 {
     char path[PATH_MAX + 32];
-    const struct watched_child_work work = {copy_file, path, ANSWER_MS, &caught};
+    const struct watched_child_work work = {
+        .work = copy_file, .ctx = path, .ms = ANSWER_MS, .cancelled = &caught};
     int r;
 
     snprintf(path, sizeof(path), "%s/.epochfs/status.json", call->path);

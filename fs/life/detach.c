@@ -50,7 +50,7 @@ static bool says_busy(const char *said)
 int detach(const char *path, enum detach_how how, struct diag *d)
 {
     const struct step step = {path, how};
-    const struct watched_child_work work = {take_step, &step, STEP_MS, NULL};
+    const struct watched_child_work work = {.work = take_step, .ctx = &step, .ms = STEP_MS};
     AUTO_TEXT struct text said = {0};
     int r = watched_child_do(&work, &said);
 

@@ -135,7 +135,7 @@ static int search(const void *what, int out)
 void mount_users(const char *path, const struct mount_entry *mount, int ms, struct text *ret)
 {
     const struct search what = {path, makedev(mount->device_major, mount->device_minor)};
-    const struct watched_child_work work = {search, &what, ms, NULL};
+    const struct watched_child_work work = {.work = search, .ctx = &what, .ms = ms};
 
     watched_child_do(&work, ret);
 }

@@ -54,7 +54,7 @@ static int write_real_path(const void *path, int out)
 int mounts_real_path(const char *path, char ret[static PATH_MAX])
 {
     AUTO_FREE char *bare = strdup(path);
-    const struct watched_child_work work = {write_real_path, bare, PATH_MS, NULL};
+    const struct watched_child_work work = {.work = write_real_path, .ctx = bare, .ms = PATH_MS};
     AUTO_TEXT struct text real = {0};
     int r = bare ? 0 : -ENOMEM;
 
@@ -111,7 +111,7 @@ static int ask(const void *ctx, int out)
 int mounts_ask(const char *path, const struct mount_entry *mount, int ms)
 {
     const struct question question = {path, mount};
-    const struct watched_child_work work = {ask, &question, ms, NULL};
+    const struct watched_child_work work = {.work = ask, .ctx = &question, .ms = ms};
     AUTO_TEXT struct text nothing = {0};
 
     return watched_child_do(&work, &nothing);

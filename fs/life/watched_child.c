@@ -15,19 +15,20 @@
 /* Collect what comes from the pipe. 0, -ETIMEDOUT, -EINTR, or -errno. */
 static int collect(const struct watched_child_work *work, int pipe_fd, struct text *ret)
 {
-    int64_t until = monotonic_ns() + work->ms * NS_PER_MS;
+    const struct clock *clock = clock_or_real(work->clock);
+    int64_t until = clock_monotonic(clock) + work->ms * NS_PER_MS;
     struct pollfd p = {.fd = pipe_fd, .events = POLLIN};
     char bytes[4096];
 
     for (;;) {
-        int64_t left = (until - monotonic_ns() + NS_PER_MS - 1) / NS_PER_MS;
+        int ms = clock_poll_ms(clock, until);
         ssize_t n;
 
         if (work->cancelled && *work->cancelled)
             return -EINTR;
-        if (left <= 0)
+        if (clock_monotonic(clock) >= until)
             return -ETIMEDOUT;
-        if (poll(&p, 1, (int)(left < LOOK_MS ? left : LOOK_MS)) <= 0)
+        if (poll(&p, 1, ms < LOOK_MS ? ms : LOOK_MS) <= 0)
             continue;
         n = read(pipe_fd, bytes, sizeof(bytes));
         if (n < 0 && errno != EINTR)

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 
+struct clock;
+
 struct watched_child_work {
     /* Runs in the child; returns 0 or an errno. The caller gets what it writes to out. All other
      * descriptors are closed, and 0 to 2 are /dev/null: a process that waits for the end of our
@@ -15,7 +17,8 @@ struct watched_child_work {
     const void *ctx;
     int ms; /* time limit */
     const volatile sig_atomic_t
-        *cancelled; /* ends the wait, set by a handler; NULL: nothing does */
+        *cancelled;            /* ends the wait, set by a handler; NULL: nothing does */
+    const struct clock *clock; /* of ms; NULL: the real one */
 };
 
 /* 0 or -errno, as the work returns it; -ETIMEDOUT; -EINTR: cancelled; -EAGAIN, -EMFILE: it was not

@@ -259,8 +259,8 @@ void world_forget(struct world *w)
     const struct memo_key key = {{++number}};
     struct memo_thing *thing = NULL;
 
-    assert_int_equal(
-        memo_get(w->memo, &key, &(struct memo_maker){make_nothing, NULL, NULL}, &thing), 0);
+    assert_int_equal(memo_get(w->memo, &key, &(struct memo_maker){.make = make_nothing}, &thing),
+                     0);
     memo_let_go(thing);
 }
 

@@ -282,7 +282,7 @@ int kaldi_cell_array(struct read_context *rc, const struct kaldi_set *set,
     if (kaldi_array_bytes(&cell->row.object, i, dtype, &size) && size <= SMALL)
         r = decode(&work, &small, &own);
     else
-        r = memo_get(set->memo, &key, &(struct memo_maker){decode, NULL, &work}, &thing);
+        r = memo_get(set->memo, &key, &(struct memo_maker){.make = decode, .ctx = &work}, &thing);
     if (r < 0)
         return r;
     all = small ? small : memo_bytes(thing);

@@ -6,6 +6,7 @@
 
 #include "base/memo.h"
 #include "support/random.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 
 static struct memo_key key_of(uint64_t number)
@@ -279,17 +280,23 @@ static void test_memo__wait_cancelled__eintr(void **state)
     struct memo_thing *thing = NULL;
     struct memo_key key = key_of(1);
     struct slow slow = {.asked = 0};
-    const struct memo_maker by = {.make = make_slowly, .cancelled = is_cancelled, .ctx = &slow};
+    struct test_clock clock;
+    const struct memo_maker by = {
+        .make = make_slowly, .cancelled = is_cancelled, .ctx = &slow, .clock = &clock.clock};
     pthread_t id;
 
     (void)state;
+    test_clock_init(&clock);
     assert_int_equal(memo_new(100, &shared), 0);
     pthread_barrier_init(&slow.begun, NULL, 2);
     pthread_barrier_init(&slow.end, NULL, 2);
     assert_int_equal(pthread_create(&id, NULL, get_slowly, &slow), 0);
     pthread_barrier_wait(&slow.begun);
     assert_true(memo_has(shared, &key));
+    test_clock_run(&clock, 10 * TEST_MS);
     assert_int_equal(memo_get(shared, &key, &by, &thing), -EINTR);
+    test_clock_stand(&clock);
+    assert_int_equal(clock_monotonic(&clock.clock), TEST_CLOCK_START + 20 * TEST_MS);
     assert_null(thing);
     assert_int_equal(slow.asked, 3);
     pthread_barrier_wait(&slow.end);
@@ -299,6 +306,7 @@ static void test_memo__wait_cancelled__eintr(void **state)
     memo_free(shared);
     pthread_barrier_destroy(&slow.begun);
     pthread_barrier_destroy(&slow.end);
+    test_clock_release(&clock);
 }
 
 static void *get_many(void *arg)

@@ -248,7 +248,7 @@ static void test_keep__no_room__error_with_numbers(void **state)
     struct kept_index kept = {0};
     uint64_t used;
 
-    if (quota_open(&folder, 1 << 20, 0, &folder.quota, &why) < 0)
+    if (quota_open(&folder, 1 << 20, 0, NULL, &folder.quota, &why) < 0)
         fail_msg("%s", why.text);
     index_files_init(&keep, &folder);
     assert_int_equal(save(&keep.keep, "rows", "a", "first"), 0);

@@ -19,6 +19,7 @@
 #include "cache/disk/quota.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
+#include "support/test_clock.h"
 #include "support/unit.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -30,15 +31,20 @@
 #define AT_CRC     60
 #define AT_SLOTS   64
 
-static struct quota *open_quota(const char *folder, uint64_t limit)
+static struct quota *open_quota_by(const char *folder, uint64_t limit, const struct clock *clock)
 {
     const struct cache_folder cache = {.path = (char *)folder};
     struct quota *quota = NULL;
     struct diag d = DIAG_INIT;
 
-    if (quota_open(&cache, limit, 0, &quota, &d) < 0)
+    if (quota_open(&cache, limit, 0, clock, &quota, &d) < 0)
         fail_msg("%s", d.text);
     return quota;
+}
+
+static struct quota *open_quota(const char *folder, uint64_t limit)
+{
+    return open_quota_by(folder, limit, NULL);
 }
 
 static void close_quota(struct quota **quota)
@@ -124,6 +130,29 @@ static void test_room__refusal__counts_first(void **state)
     assert_true(quota_used(quota) <= MIB);
 }
 
+/* A count takes a while: the next refusals do not count. */
+static void test_room__refused_again__counts_after_3_s(void **state)
+{
+    struct test_clock clock;
+    struct quota *quota;
+    char path[PATH_MAX];
+
+    test_clock_init(&clock);
+    quota = open_quota_by(*state, MIB, &clock.clock);
+    add_file(*state, "f", 900 * KIB);
+    assert_int_equal(quota_take(quota, MIB), -ENOSPC);
+    assert_true(quota_used(quota) >= 900 * KIB);
+    temp_path(*state, "f", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(quota_take(quota, 500 * KIB), -ENOSPC);
+    test_clock_turn(&clock, 3 * TEST_S - 1);
+    assert_int_equal(quota_take(quota, 500 * KIB), -ENOSPC);
+    test_clock_turn(&clock, 1);
+    assert_int_equal(quota_take(quota, 500 * KIB), 0);
+    quota_close(quota);
+    test_clock_release(&clock);
+}
+
 /* A link out of the folder counts as a link. */
 static void test_room__links__not_followed(void **state)
 {
@@ -159,7 +188,7 @@ static void test_room__percent__of_file_system(void **state)
     AUTO_SIZE struct quota *quota = NULL;
     struct statvfs fs;
 
-    assert_int_equal(quota_open(&cache, 5, 50, &quota, NULL), 0);
+    assert_int_equal(quota_open(&cache, 5, 50, NULL, &quota, NULL), 0);
     assert_int_equal(statvfs(*state, &fs), 0);
     assert_true(quota_limit(quota) / MIB == (uint64_t)fs.f_blocks * fs.f_frsize / 2 / MIB);
 }
@@ -217,7 +246,7 @@ static void test_room__other_version__refused_untouched(void **state)
     store_le32(head + AT_VERSION, 2);
     store_le32(head + AT_CRC, (uint32_t)crc32_z(0, head, AT_CRC));
     write_file(*state, 0, head, sizeof(head));
-    assert_int_equal(quota_open(&cache, MIB, 0, &quota, &d), -EPROTO);
+    assert_int_equal(quota_open(&cache, MIB, 0, NULL, &quota, &d), -EPROTO);
     assert_diag_has(&d, "/room: want version 1");
     temp_path(*state, "room", path);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -236,7 +265,7 @@ static void test_room__not_a_file__not_touched(void **state)
     temp_path(*state, "room", path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("EPOCHFS", path), 0);
-    assert_true(quota_open(&cache, MIB, 0, &quota, &d) < 0);
+    assert_true(quota_open(&cache, MIB, 0, NULL, &quota, &d) < 0);
     assert_diag_has(&d, *state);
 }
 
@@ -456,6 +485,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_TEMP(test_room__take_and_give__counted),
         IN_TEMP(test_room__refusal__counts_first),
+        IN_TEMP(test_room__refused_again__counts_after_3_s),
         IN_TEMP(test_room__links__not_followed),
         IN_TEMP(test_room__freed_across_count__left_out),
         IN_TEMP(test_room__percent__of_file_system),

@@ -811,7 +811,7 @@ static struct quota *give_quota(struct fixture *f, uint64_t bytes)
 {
     struct diag d = DIAG_INIT;
 
-    if (quota_open(&f->cache, bytes, 0, &f->cache.quota, &d) < 0)
+    if (quota_open(&f->cache, bytes, 0, &f->clock.clock, &f->cache.quota, &d) < 0)
         fail_msg("%s", d.text);
     return f->cache.quota;
 }

@@ -162,7 +162,7 @@ static struct quota *open_limit(const char *folder, uint64_t bytes)
     struct quota *quota;
 
     temp_path(folder, "cache", path);
-    if (quota_open(&cache, bytes, 0, &quota, &d) < 0)
+    if (quota_open(&cache, bytes, 0, NULL, &quota, &d) < 0)
         fail_msg("%s", d.text);
     return quota;
 }

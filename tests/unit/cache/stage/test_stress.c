@@ -648,7 +648,7 @@ static void expect_capacity(const struct slot *slot)
     struct diag d = DIAG_INIT;
 
     stage_rest(slot->s.stage);
-    assert_int_equal(quota_open(&slot->s.cache, 0, 100, &quota, &d), 0);
+    assert_int_equal(quota_open(&slot->s.cache, 0, 100, NULL, &quota, &d), 0);
     before = quota_used(quota);
     assert_int_equal(quota_recount(quota), 0);
     after = quota_used(quota);

@@ -2,11 +2,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/number.h"
+#include "base/clock.h"
 #include "support/unit.h"
 
 static int answer(const void *ctx, int out)
@@ -21,12 +22,21 @@ static int refuse(const void *ctx, int out)
     return EXDEV;
 }
 
-/* Survives being killed, like a child that hangs in the kernel. Writes its process id. */
+/* In memory that the child shares. */
+struct hanging {
+    pid_t pid;
+    sem_t begun;
+};
+
+/* Survives being killed, like a child that hangs in the kernel. */
 static int hang(const void *ctx, int out)
 {
-    (void)ctx;
+    struct hanging *hanging = *(struct hanging *const *)ctx;
+
+    (void)out;
     if (fork() == 0) {
-        dprintf(out, "%ld", (long)getpid());
+        hanging->pid = getpid();
+        sem_post(&hanging->begun);
         alarm(60);
         pause();
         _exit(0);
@@ -37,7 +47,7 @@ static int hang(const void *ctx, int out)
 
 static void test_do__answers__given(void **state)
 {
-    const struct watched_child_work work = {answer, "hello", 20000, NULL};
+    const struct watched_child_work work = {.work = answer, .ctx = "hello", .ms = 20000};
     AUTO_TEXT struct text said = {0};
 
     (void)state;
@@ -47,7 +57,7 @@ static void test_do__answers__given(void **state)
 
 static void test_do__fails__its_error(void **state)
 {
-    const struct watched_child_work work = {refuse, NULL, 20000, NULL};
+    const struct watched_child_work work = {.work = refuse, .ms = 20000};
     AUTO_TEXT struct text said = {0};
 
     (void)state;
@@ -58,44 +68,60 @@ static void test_do__fails__its_error(void **state)
 static void test_do__cancelled__ends(void **state)
 {
     static const volatile sig_atomic_t cancelled = 1;
-    const struct watched_child_work work = {answer, "hello", 20000, &cancelled};
+    const struct watched_child_work work = {
+        .work = answer, .ctx = "hello", .ms = 20000, .cancelled = &cancelled};
     AUTO_TEXT struct text said = {0};
 
     (void)state;
     assert_int_equal(watched_child_do(&work, &said), -EINTR);
 }
 
-/* Let the child hang; find out its id, and whether no process can write to our output any more. */
-static bool hangs_free(int ms, struct text *said)
-{
-    const struct watched_child_work work = {hang, NULL, ms, NULL};
-    struct pollfd end = {.events = POLLIN};
-    int output[2], ready;
+/* A clock on which time passes once the child hangs. */
+struct hang_clock {
+    struct clock clock; /* first */
+    struct hanging *hanging;
+    int64_t now;
+};
 
-    assert_int_equal(pipe(output), 0);
-    end.fd = output[0];
-    assert_int_equal(watched_child_do(&work, said), -ETIMEDOUT);
-    close(output[1]);
-    ready = poll(&end, 1, 0);
-    close(output[0]);
-    return ready == 1;
+static int64_t hang_monotonic(const struct clock *clock)
+{
+    return ((const struct hang_clock *)clock)->now;
 }
 
-/* A descriptor that the child holds would block readers that wait for the end of our output. Allow
- * more time on a machine where the child could not write its id. */
+static int hang_poll_ms(const struct clock *clock, int64_t until)
+{
+    struct hang_clock *c = (struct hang_clock *)clock;
+
+    assert_int_equal(until, 50000000);
+    while (sem_wait(&c->hanging->begun) < 0)
+        assert_int_equal(errno, EINTR);
+    c->now = until;
+    return 0;
+}
+
+/* A descriptor that the child holds would block readers that wait for the end of our output. */
 static void test_do__hangs__holds_nothing(void **state)
 {
+    struct hanging *hanging =
+        mmap(NULL, sizeof(*hanging), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct hang_clock clock = {{.monotonic = hang_monotonic, .poll_ms = hang_poll_ms}, hanging, 0};
+    const struct watched_child_work work = {
+        .work = hang, .ctx = &hanging, .ms = 50, .clock = &clock.clock};
     AUTO_TEXT struct text said = {0};
-    bool is_free = false;
-    uint64_t pid = 0;
+    struct pollfd end = {.events = POLLIN};
+    int output[2];
 
     (void)state;
-    for (int ms = 50; ms <= 16000 && said.len == 0; ms *= 4)
-        is_free = hangs_free(ms, &said);
-    assert_int_not_equal(said.len, 0);
-    assert_int_not_equal(number_parse(said.data, said.len, INT32_MAX, &pid), 0);
-    assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
-    assert_true(is_free);
+    assert_ptr_not_equal(hanging, MAP_FAILED);
+    assert_int_equal(sem_init(&hanging->begun, 1, 0), 0);
+    assert_int_equal(pipe(output), 0);
+    end.fd = output[0];
+    assert_int_equal(watched_child_do(&work, &said), -ETIMEDOUT);
+    close(output[1]);
+    assert_int_equal(poll(&end, 1, 0), 1); /* no process can write to it any more */
+    close(output[0]);
+    assert_int_equal(kill(hanging->pid, SIGKILL), 0);
+    munmap(hanging, sizeof(*hanging));
 }
 
 int main(void)
