@@ -64,18 +64,24 @@ static bool parse_name(const char *name, struct inventory_file *ret)
 static int look_at_staged(const char *path, struct inventory_file *ret)
 {
     struct staged_info info;
+    char *source;
     int r = staged_inspect(path, &info);
 
-    if (r < 0) { /* of another version or another user: we know nothing of it and leave it alone */
-        ret->in_use = true;
-        return r == -EPROTO || r == -EINVAL || r == -EACCES ? 0 : r;
+    if (r == -EPROTO || r == -EINVAL || r == -EACCES) {
+        ret->in_use = true; /* of another version or user: we know nothing of it, leave it alone */
+        return 0;
     }
+    if (r < 0)
+        return r;
+    source = info.damaged ? NULL : strdup(info.url);
+    if (!info.damaged && !source)
+        return -ENOMEM;
     ret->size = info.size;
     ret->present = info.present;
     ret->in_use = info.in_use;
     ret->is_damaged = info.damaged;
-    ret->source = info.damaged ? NULL : strdup(info.url);
-    return info.damaged || ret->source ? 0 : -ENOMEM;
+    ret->source = source;
+    return 0;
 }
 
 /* Our own check does not count as a use of the file. */
@@ -298,28 +304,28 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
 }
 
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
-                     uint64_t *ret_good, uint64_t *ret_bad)
+                     uint64_t *good, uint64_t *bad)
 {
     char path[PATH_MAX];
     struct stat st;
     int r = path_of(inventory, file, path);
 
-    *ret_good = *ret_bad = 0;
+    *good = *bad = 0;
     if (r < 0 || (file->is_part && !file->is_no_file) || file->is_foreign)
         return r;
     if (file->is_no_file) {
-        *ret_bad = 1;
+        *bad = 1;
         return file_clear_place(path, NULL);
     }
     if (lstat(path, &st) < 0)
         return -errno;
-    r = file->is_staged ? staged_verify(path, ret_good, ret_bad) : verify_entry(inventory, file);
+    r = file->is_staged ? staged_verify(path, good, bad) : verify_entry(inventory, file);
     restore_time(path, st.st_atim);
-    *ret_good += r == 0 && !file->is_staged;
+    *good += r == 0 && !file->is_staged;
     if (r != -EBADMSG)
         return r;
     r = file->is_staged ? staged_remove(path) : unlink(path) < 0 ? -errno : 0;
-    *ret_bad = r != -ENOENT;
+    *bad = r != -ENOENT;
     return r == -ENOENT ? 0 : r;
 }
 

@@ -57,11 +57,11 @@ static inline bool inventory_superseded(const struct inventory *inventory,
 int inventory_mark_superseded(struct inventory *inventory);
 
 /* Compare the checksums of all blocks of a staged file, or of the whole content of an entry. What
- * is wrong is removed: blocks of a staged file, an entry as a whole. *ret_good, *ret_bad: blocks,
- * or files. 0, or -errno: it could not be checked, or, with *ret_bad > 0, what is wrong could not
+ * is wrong is removed: blocks of a staged file, an entry as a whole. *good, *bad: blocks,
+ * or files. 0, or -errno: it could not be checked, or, with *bad > 0, what is wrong could not
  * be removed. */
 int inventory_verify(const struct inventory *inventory, const struct inventory_file *file,
-                     uint64_t *ret_good, uint64_t *ret_bad);
+                     uint64_t *good, uint64_t *bad);
 
 /* Remove a file unless a process uses it. 0, -EBUSY, or -errno. */
 int inventory_remove(const struct inventory *inventory, const struct inventory_file *file);

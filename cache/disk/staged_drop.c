@@ -110,20 +110,22 @@ int staged_drop_claimed(const struct staged *staged, uint64_t first, uint64_t n)
 /* Drop those of n blocks that no process has claimed. *ret_times: how often drops were counted. */
 static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, uint64_t *ret_times)
 {
+    uint64_t times = 0;
     int r = 0;
 
-    *ret_times = 0;
     while (r == 0 && n) {
         uint64_t some = staged_claim(staged, first, n);
 
         if (some) {
             r = staged_drop_claimed(staged, first, some);
             staged_unclaim(staged, first, some);
-            ++*ret_times;
+            times++;
         }
         first += some ? some : 1;
         n -= some ? some : 1;
     }
+    if (r == 0)
+        *ret_times = times;
     return r;
 }
 
@@ -147,16 +149,19 @@ static int drop_range(const struct staged *own, const struct staged_range *range
 {
     LOCK_SCOPE(own->space);
     struct stat before, after;
+    uint64_t times = 0;
     int r = fstat(own->fd, &before) < 0 ? -errno : 0;
 
-    *ret_times = 0;
     if (r == 0)
-        r = drop_free(own, range->first, range->n, ret_times);
+        r = drop_free(own, range->first, range->n, &times);
     if (r == 0 && fstat(own->fd, &after) < 0)
         r = -errno;
-    if (r == 0 && before.st_blocks > after.st_blocks)
+    if (r < 0)
+        return r;
+    *ret_times = times;
+    if (before.st_blocks > after.st_blocks)
         *freed += (uint64_t)(before.st_blocks - after.st_blocks) * 512;
-    return r;
+    return 0;
 }
 
 int staged_drop_ranges(const struct staged *staged, const struct staged_range *ranges, size_t n,
@@ -178,7 +183,7 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
      */
     r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
     for (size_t i = 0; r == 0 && i < n; i++) {
-        uint64_t some;
+        uint64_t some = 0;
 
         r = drop_range(&own, &ranges[i], &some, &freed);
         times += some;

@@ -148,10 +148,10 @@ struct staged_info {
 int staged_inspect(const char *path, struct staged_info *ret);
 
 /* Read all blocks of the file at path and compare their checksums; drop those that are wrong.
- * *ret_good, *ret_bad: blocks. 0; -EBADMSG: its header is damaged, or it was cut short; -EROFS,
- * -EACCES or -EPERM with *ret_bad > 0: blocks are wrong, but this process may not write; or -errno.
+ * *good, *bad: blocks. 0; -EBADMSG: its header is damaged, or it was cut short; -EROFS,
+ * -EACCES or -EPERM with *bad > 0: blocks are wrong, but this process may not write; or -errno.
  */
-int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad);
+int staged_verify(const char *path, uint64_t *good, uint64_t *bad);
 
 /* Remove the file at path unless a process uses it. 0, -EBUSY, or -errno. */
 int staged_remove(const char *path);

@@ -56,10 +56,10 @@ int staged_set_drops(const struct staged *staged, uint64_t drops);
 int staged_prepare(const struct staged *staged, const uint8_t want[static HEADER_BYTES],
                    const char *path, struct diag *d);
 
-/* Read the header of the file with that id. 0; -EPROTO: a later version (*ret_version); -EBADMSG:
- * damaged, or of an older version. */
-int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
-                       uint32_t *ret_version);
+/* Read the header of the file with that id. 0; -EPROTO: of a later version; -EBADMSG: damaged, or
+ * of an older version. header and *version are then what was found. */
+int staged_header_read(int fd, const char *id, uint8_t header[static HEADER_BYTES],
+                       uint32_t *version);
 
 /* Set all fields but fd and id from what the header says. */
 void staged_layout(struct staged *ret, uint64_t size, uint32_t block);

@@ -195,7 +195,7 @@ static int verify_all(const struct staged *staged, bool writes, uint64_t *ret_go
     return 0;
 }
 
-int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad)
+int staged_verify(const char *path, uint64_t *good, uint64_t *bad)
 {
     struct staged staged = {.fd = -1};
     uint8_t header[HEADER_BYTES];
@@ -213,8 +213,8 @@ int staged_verify(const char *path, uint64_t *ret_good, uint64_t *ret_bad)
     if (r == 0 && staged_drops(&staged) == UINT64_MAX)
         r = -EBADMSG;
     if (r == 0)
-        r = verify_all(&staged, writes == 0, ret_good, ret_bad);
-    if (r == 0 && *ret_bad)
+        r = verify_all(&staged, writes == 0, good, bad);
+    if (r == 0 && *bad)
         r = writes;
     staged_close(&staged);
     return r == -ESTALE ? -ENOENT : r;

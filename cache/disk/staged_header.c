@@ -68,22 +68,22 @@ void staged_make_header(const char *id, const struct staged_key *key,
     store_le32(ret + HEADER_AT_CRC, (uint32_t)crc32_z(0, ret, HEADER_AT_CRC));
 }
 
-int staged_header_read(int fd, const char *id, uint8_t ret[static HEADER_BYTES],
-                       uint32_t *ret_version)
+int staged_header_read(int fd, const char *id, uint8_t header[static HEADER_BYTES],
+                       uint32_t *version)
 {
-    ssize_t n = file_read_some(fd, ret, HEADER_BYTES, 0);
+    ssize_t n = file_read_some(fd, header, HEADER_BYTES, 0);
 
     if (n < 0 && n != -EIO)
         return (int)n;
-    if (n != HEADER_BYTES || memcmp(ret, HEADER_MAGIC, 8) != 0 ||
-        load_le32(ret + HEADER_AT_CRC) != (uint32_t)crc32_z(0, ret, HEADER_AT_CRC))
+    if (n != HEADER_BYTES || memcmp(header, HEADER_MAGIC, 8) != 0 ||
+        load_le32(header + HEADER_AT_CRC) != (uint32_t)crc32_z(0, header, HEADER_AT_CRC))
         return -EBADMSG;
-    *ret_version = load_le32(ret + HEADER_AT_VERSION);
-    if (*ret_version > HEADER_VERSION)
+    *version = load_le32(header + HEADER_AT_VERSION);
+    if (*version > HEADER_VERSION)
         return -EPROTO;
-    if (*ret_version < HEADER_VERSION) /* no longer used: this version would give it another id */
+    if (*version < HEADER_VERSION) /* no longer used: this version would give it another id */
         return -EBADMSG;
-    return memcmp(ret + HEADER_AT_ID, id, HEADER_ID_LEN) == 0 ? 0 : -EBADMSG;
+    return memcmp(header + HEADER_AT_ID, id, HEADER_ID_LEN) == 0 ? 0 : -EBADMSG;
 }
 
 /* ---- the counter of drops ---- */

@@ -109,27 +109,26 @@ static uint64_t pause_before(const struct round *round, unsigned n, uint64_t ask
 }
 
 /* The -errno of a request without a good reply, with the reason in d. -EPERM: the server wants a
- * user. *ret_again: it may work later. */
+ * user. *again: it may work later. */
 static int failure(struct http *http, const struct http_request *request,
-                   const struct http_signature *signature, const char *name, bool *ret_again,
+                   const struct http_signature *signature, const char *name, bool *again,
                    struct diag *d)
 {
     unsigned status = request->reply.status;
     char code[64];
 
-    *ret_again = false;
+    *again = false;
     if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
         (status < 300 && request->end != HTTP_DONE)) {
-        *ret_again = request->end == HTTP_BROKEN;
+        *again = request->end == HTTP_BROKEN;
         return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
     }
     http_error_code(request->error, request->error_len, code);
     if (signature &&
         (strcmp(code, "ExpiredToken") == 0 || strcmp(code, "RequestTimeTooSkewed") == 0))
-        *ret_again = http_signing_expired(&http->signing, signature);
+        *again = http_signing_expired(&http->signing, signature);
     else
-        *ret_again =
-            http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
+        *again = http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
     return diag_set(d,
                     status == 404 || status == 410   ? -ENOENT
                     : status == 401 && !signature    ? -EPERM
@@ -173,17 +172,17 @@ static void get_done(struct http_request *request)
 
 /* The result of a finished request. */
 static int get_result(struct http *http, struct get *get, const struct http_signature *signature,
-                      const char *name, bool *ret_again, struct diag *d)
+                      const char *name, bool *again, struct diag *d)
 {
     const struct http_reply *reply = &get->request.reply;
 
-    *ret_again = false;
+    *again = false;
     if (get->too_much)
         return diag_set(d, -EFBIG, "%s: want at most %zu bytes, found more", name, get->most);
     if (get->body.failed)
         return -ENOMEM;
     if (get->request.end != HTTP_DONE || reply->status / 100 != 2)
-        return failure(http, &get->request, signature, name, ret_again, d);
+        return failure(http, &get->request, signature, name, again, d);
     if (reply->status == 206)
         return diag_set(d, -EREMOTEIO, "%s: want status 200, found 206, a part", name);
     if (reply->encoding[0])
@@ -210,16 +209,16 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
 }
 
 static int get_once(struct http *http, const struct http_call *call, struct round *round,
-                    const char *name, struct get *get, bool *ret_again, struct diag *d)
+                    const char *name, struct get *get, bool *again, struct diag *d)
 {
     struct http_signature *signature;
     int r = get_begin(http, call, round, get, &signature, d);
 
-    *ret_again = false;
+    *again = false;
     if (r < 0)
         return r;
     round_wait_below(round, 1);
-    r = get_result(http, get, signature, name, ret_again, d);
+    r = get_result(http, get, signature, name, again, d);
     http_signature_let_go(signature);
     return r;
 }

@@ -49,8 +49,9 @@ int credentials_copy(const char *text, char **ret)
 
 /* ---- the environment ---- */
 
-/* 1 and *ret; 0: nothing there; or -errno. All load_...() return this. */
-static int load_environment(struct loaded *ret, struct diag *d)
+/* 1 and *loaded; 0: nothing there; or -errno. All load_...() return this; the caller releases
+ * *loaded in each case. */
+static int load_environment(struct loaded *loaded, struct diag *d)
 {
     const char *id = credentials_variable("AWS_ACCESS_KEY_ID"),
                *key = credentials_variable("AWS_SECRET_ACCESS_KEY");
@@ -61,11 +62,11 @@ static int load_environment(struct loaded *ret, struct diag *d)
         return diag_set(d, -EINVAL,
                         "environment: want AWS_ACCESS_KEY_ID and "
                         "AWS_SECRET_ACCESS_KEY, found only one of them");
-    ret->expires = INT64_MAX;
-    snprintf(ret->origin, sizeof(ret->origin), "environment");
-    if (credentials_copy(id, &ret->secret.key_id) < 0 ||
-        credentials_copy(key, &ret->secret.key) < 0 ||
-        credentials_copy(credentials_variable("AWS_SESSION_TOKEN"), &ret->secret.token) < 0)
+    loaded->expires = INT64_MAX;
+    snprintf(loaded->origin, sizeof(loaded->origin), "environment");
+    if (credentials_copy(id, &loaded->secret.key_id) < 0 ||
+        credentials_copy(key, &loaded->secret.key) < 0 ||
+        credentials_copy(credentials_variable("AWS_SESSION_TOKEN"), &loaded->secret.token) < 0)
         return -ENOMEM;
     return 1;
 }
@@ -151,14 +152,16 @@ static int refuse_others(const struct credentials *c, struct diag *d)
     return 0;
 }
 
-static int load_shared(const struct credentials *c, struct loaded *ret, struct diag *d)
+static int load_shared(const struct credentials *c, struct loaded *loaded, struct diag *d)
 {
     for (int in_config = 0; in_config < 2; in_config++) {
         const struct shared_file file = credentials_file(in_config);
-        int r = credentials_of_profile(c, in_config, "aws_access_key_id", &ret->secret.key_id, d);
+        int r =
+            credentials_of_profile(c, in_config, "aws_access_key_id", &loaded->secret.key_id, d);
 
         if (r > 0)
-            r = credentials_of_profile(c, in_config, "aws_secret_access_key", &ret->secret.key, d);
+            r = credentials_of_profile(c, in_config, "aws_secret_access_key", &loaded->secret.key,
+                                       d);
         else if (r == 0)
             continue;
         if (r == 0)
@@ -167,9 +170,10 @@ static int load_shared(const struct credentials *c, struct loaded *ret, struct d
                             "aws_access_key_id, found none",
                             c->profile, file.shown);
         if (r > 0)
-            r = credentials_of_profile(c, in_config, "aws_session_token", &ret->secret.token, d);
-        ret->expires = clock_wall(c->clock) + FILES_GOOD;
-        snprintf(ret->origin, sizeof(ret->origin), "profile %.60s of %s", c->profile, file.shown);
+            r = credentials_of_profile(c, in_config, "aws_session_token", &loaded->secret.token, d);
+        loaded->expires = clock_wall(c->clock) + FILES_GOOD;
+        snprintf(loaded->origin, sizeof(loaded->origin), "profile %.60s of %s", c->profile,
+                 file.shown);
         return r < 0 ? r : 1;
     }
     return refuse_others(c, d);
@@ -183,26 +187,26 @@ static int member(const struct text *answer, const char *key, char **ret)
     return json_member(answer->data, answer->len, key, ret);
 }
 
-static int read_answer(const struct text *answer, const char *what, struct loaded *ret,
+static int read_answer(const struct text *answer, const char *what, struct loaded *loaded,
                        struct diag *d)
 {
     char *expires = NULL;
     time_t at;
-    int r = answer->data ? member(answer, "AccessKeyId", &ret->secret.key_id) : -EBADMSG;
+    int r = answer->data ? member(answer, "AccessKeyId", &loaded->secret.key_id) : -EBADMSG;
 
     if (r > 0)
-        r = member(answer, "SecretAccessKey", &ret->secret.key);
-    if (r > 0 && member(answer, "Token", &ret->secret.token) == -ENOMEM)
+        r = member(answer, "SecretAccessKey", &loaded->secret.key);
+    if (r > 0 && member(answer, "Token", &loaded->secret.token) == -ENOMEM)
         r = -ENOMEM;
     if (r > 0)
         r = member(answer, "Expiration", &expires);
-    if (r == 0 && ret->secret.key) { /* these do not expire */
-        ret->expires = INT64_MAX;
+    if (r == 0 && loaded->secret.key) { /* these do not expire */
+        loaded->expires = INT64_MAX;
         r = 1;
     } else if (r > 0) {
         bool good = iso_time_parse(expires, &at);
 
-        ret->expires = good && at < INT64_MAX / SECOND ? (int64_t)at * SECOND : INT64_MAX;
+        loaded->expires = good && at < INT64_MAX / SECOND ? (int64_t)at * SECOND : INT64_MAX;
         r = good ? 1 : 0;
     }
     wipe_text(&expires);
@@ -211,7 +215,7 @@ static int read_answer(const struct text *answer, const char *what, struct loade
                         "%s: want JSON with AccessKeyId, SecretAccessKey and Expiration, found "
                         "something else",
                         what);
-    snprintf(ret->origin, sizeof(ret->origin), "%s", what);
+    snprintf(loaded->origin, sizeof(loaded->origin), "%s", what);
     return r;
 }
 
@@ -248,7 +252,7 @@ static int container_token(struct text *ret, struct diag *d)
     return 0;
 }
 
-static int ask_container(const struct credentials *c, const char *url, struct loaded *ret,
+static int ask_container(const struct credentials *c, const char *url, struct loaded *loaded,
                          struct diag *d)
 {
     AUTO_SECRET_TEXT struct text answer = {0}, token = {0};
@@ -270,10 +274,10 @@ static int ask_container(const struct credentials *c, const char *url, struct lo
     if (r == 0)
         r = http_get(c->http, &call, &answer, d);
     wipe_text(&authorization);
-    return r < 0 ? r : read_answer(&answer, "container endpoint", ret, d);
+    return r < 0 ? r : read_answer(&answer, "container endpoint", loaded, d);
 }
 
-static int load_container(const struct credentials *c, struct loaded *ret, struct diag *d)
+static int load_container(const struct credentials *c, struct loaded *loaded, struct diag *d)
 {
     const char *relative = credentials_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     const char *full = credentials_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -289,7 +293,7 @@ static int load_container(const struct credentials *c, struct loaded *ret, struc
         return diag_set(d, -EINVAL, "$AWS_CONTAINER_CREDENTIALS_%s: want a %s",
                         relative ? "RELATIVE_URI" : "FULL_URI",
                         relative ? "path" : "URL with https, or one of this machine");
-    return ask_container(c, url, ret, d);
+    return ask_container(c, url, loaded, d);
 }
 
 /* Ask the instance's endpoint once: it answers at once or is not there. */
@@ -321,7 +325,7 @@ static int ask_instance(const struct credentials *c, const char *method, const c
 }
 
 /* A machine without a role, or that is not an instance, has none: no error. */
-static int load_instance(const struct credentials *c, struct loaded *ret, struct diag *d)
+static int load_instance(const struct credentials *c, struct loaded *loaded, struct diag *d)
 {
     static const char path[] = "/latest/meta-data/iam/security-credentials/";
     const char *disabled = credentials_variable("AWS_EC2_METADATA_DISABLED");
@@ -344,7 +348,7 @@ static int load_instance(const struct credentials *c, struct loaded *ret, struct
         if (r == 0)
             r = ask_instance(c, NULL, role_path, token_header, &answer);
         if (r == 0)
-            r = read_answer(&answer, "instance endpoint", ret, d);
+            r = read_answer(&answer, "instance endpoint", loaded, d);
     }
     wipe_text(&token_header);
     if (r < 0 && r != -ENOENT)
@@ -354,17 +358,22 @@ static int load_instance(const struct credentials *c, struct loaded *ret, struct
 
 int credentials_load(const struct credentials *c, struct loaded *ret, struct diag *d)
 {
-    int r = c->skip_environment ? 0 : load_environment(ret, d);
+    AUTO(credentials_loaded_release) struct loaded loaded = {0};
+    int r = c->skip_environment ? 0 : load_environment(&loaded, d);
 
     if (r == 0)
-        r = load_shared(c, ret, d);
+        r = load_shared(c, &loaded, d);
     if (r == 0)
-        r = load_container(c, ret, d);
+        r = load_container(c, &loaded, d);
     if (r == 0)
-        r = load_instance(c, ret, d);
+        r = load_instance(c, &loaded, d);
     if (r == 0) {
-        ret->expires = clock_wall(c->clock) + NONE_GOOD;
-        snprintf(ret->origin, sizeof(ret->origin), "anonymous: no credentials were found");
+        loaded.expires = clock_wall(c->clock) + NONE_GOOD;
+        snprintf(loaded.origin, sizeof(loaded.origin), "anonymous: no credentials were found");
     }
-    return r < 0 ? r : 0;
+    if (r < 0)
+        return r;
+    *ret = loaded;
+    loaded = (struct loaded){0};
+    return 0;
 }

@@ -101,15 +101,15 @@ static int find_below(const struct source *source, const char *path,
 }
 
 /* Find what a URL names. *ret_outside: it does not begin with SOURCE's URL. */
-static int find_url(const struct source *source, const char *url, bool *ret_outside,
+static int find_url(const struct source *source, const char *url, bool *outside,
                     const struct source_entry **ret, struct diag *d)
 {
     size_t len = strlen(source->root);
     char decoded[PATH_MAX];
     int r;
 
-    *ret_outside = strncmp(url, source->root, len) != 0;
-    if (*ret_outside)
+    *outside = strncmp(url, source->root, len) != 0;
+    if (*outside)
         return -EACCES;
     url += len;
     r = find_below(source, url, ret, d);

@@ -272,12 +272,12 @@ static int add_page(struct s3 *s3, const struct s3_page *page, const char *prefi
 }
 
 /* List all objects below the folder prefix, "" or with '/' at its end. *ret_any: there are keys. */
-static int list_folder(struct s3 *s3, const char *prefix, bool *ret_any, struct diag *d)
+static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag *d)
 {
     AUTO_FREE char *token = NULL;
     int r;
 
-    *ret_any = false;
+    *any = false;
     do {
         AUTO_S3_PAGE struct s3_page page = {0};
 
@@ -286,7 +286,7 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *ret_any, struct 
             r = add_page(s3, &page, prefix, d);
         if (r == 0 && token && page.token && !strcmp(token, page.token))
             return diag_set(d, -EBADMSG, "%s: the listing does not end", s3->shown);
-        *ret_any = *ret_any || page.n;
+        *any = *any || page.n;
         free(token);
         token = TAKE_PTR(page.token);
     } while (r == 0 && token);

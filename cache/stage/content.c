@@ -49,6 +49,7 @@ uint64_t file_count_here(const struct file *file, uint64_t first, uint64_t end)
 static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off,
                        bool *ret_overflow)
 {
+    bool overflow = false;
     uint64_t first = off / file->block_bytes, end = ceil_div(off + len, file->block_bytes);
 
     while (first < end) {
@@ -59,7 +60,7 @@ static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off
             r = read_overflow(file, first, buf, len, off);
             if (r < 0)
                 return r;
-            *ret_overflow = true;
+            overflow = true;
             first++;
             continue;
         }
@@ -72,6 +73,7 @@ static int read_blocks(struct file *file, uint8_t *buf, size_t len, uint64_t off
         }
         first += n;
     }
+    *ret_overflow = overflow;
     return 0;
 }
 
@@ -108,7 +110,7 @@ int file_read(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_
 
     for (unsigned i = 0; i < TRIES; i++) {
         uint64_t drops = atomic_load(&file->drops), now;
-        bool is_read = false;
+        bool is_read = false, overflow = false;
         int r = 0;
 
         for (uint64_t b = first; b < end; b++) {
@@ -119,10 +121,11 @@ int file_read(struct file *file, void *buf, size_t len, uint64_t off, bool *ret_
                 break;
             }
         }
-        *ret_overflow = false;
         if (!is_read)
-            r = read_blocks(file, buf, len, off, ret_overflow);
+            r = read_blocks(file, buf, len, off, &overflow);
         now = staged_drops(&file->staged);
+        if (r == 0 && now == drops)
+            *ret_overflow = overflow;
         if (now == drops || (r < 0 && now != UINT64_MAX))
             return r;
         file_forget(file, drops);

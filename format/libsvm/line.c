@@ -208,6 +208,7 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
 {
     const uint8_t *start = c->at;
     bool has_colon = c->at < c->end && *c->at == ':';
+    float value = 1;
     int r = 0;
 
     if (has_colon && c->at + 1 < c->end && !libsvm_is_blank(c->at[1]))
@@ -218,12 +219,13 @@ static int take_value(struct cursor *c, const struct libsvm_row *row, bool *bare
         return fail_at(c, start,
                        *bare ? "an index without a value as before" : "a colon and a value");
     *bare = !has_colon;
-    *ret = 1;
     if (has_colon)
-        r = take_float(c, ret, "a number as value");
+        r = take_float(c, &value, "a number as value");
     if (r == 0 && !at_break(c))
         r = fail_at(c, c->at,
                     has_colon ? "white space after the value" : "a colon after the index");
+    if (r == 0)
+        *ret = value;
     return r;
 }
 

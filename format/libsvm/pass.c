@@ -217,6 +217,7 @@ static int read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t le
 static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, struct diag *d)
 {
     size_t need = len + 2 * LIBSVM_SCAN_PAD;
+    uint8_t *text;
     int r = 0;
 
     if (need > pass->capacity) {
@@ -227,16 +228,18 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
             return -ENOMEM;
         pass->capacity = need;
     }
-    *ret_text = pass->buffer + LIBSVM_SCAN_PAD;
+    text = pass->buffer + LIBSVM_SCAN_PAD;
     memset(pass->buffer, '\n', LIBSVM_SCAN_PAD);
-    memset(*ret_text + len, 0, LIBSVM_SCAN_PAD);
+    memset(text + len, 0, LIBSVM_SCAN_PAD);
     if (pass->at > pass->mark)
-        r = blob_pread(READ_WAITS, pass->blob, *ret_text - 1, 1, pass->at - 1);
+        r = blob_pread(READ_WAITS, pass->blob, text - 1, 1, pass->at - 1);
     if (r == 0)
-        r = read_together(pass, *ret_text, len, pass->at);
-    return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(pass->blob), len,
-                            (unsigned long long)pass->at, strerror(-r))
-                 : 0;
+        r = read_together(pass, text, len, pass->at);
+    if (r < 0)
+        return diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(pass->blob), len,
+                        (unsigned long long)pass->at, strerror(-r));
+    *ret_text = text;
+    return 0;
 }
 
 typedef int row_fn(void *ctx, const struct row_place *place, uint64_t lines);

@@ -241,7 +241,6 @@ static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t sta
     struct libsvm_row row = {0};
     struct libsvm_fault fault;
 
-    *ret_features = 0;
     if (libsvm_line_parse(text + start, end - start, scan->columns, &row, &fault) < 0) {
         if (scan->bad)
             scan->bad(scan, text + start, end - start, &fault);
@@ -335,7 +334,8 @@ int libsvm_scan_text(struct libsvm_scan *scan, const uint8_t *text, size_t from,
         r = see_line(scan, slice, masks, start, len, from);
         start = len;
     }
-    *ret_used = from + start;
+    if (r == 0)
+        *ret_used = from + start;
     return r;
 }
 

@@ -179,24 +179,25 @@ static int make_cache_folder(const char *spec, const struct options *options,
     return r;
 }
 
-int open_source(const char *spec, const struct options *options, struct opened *ret, struct diag *d)
+int open_source(const char *spec, const struct options *options, struct opened *opened,
+                struct diag *d)
 {
     struct source_options how;
     char shown[PATH_MAX];
     int r;
 
-    if (cache_folder_init(&ret->cache, options->cache) < 0 ||
-        make_cache_folder(spec, options, &ret->cache, d) < 0)
+    if (cache_folder_init(&opened->cache, options->cache) < 0 ||
+        make_cache_folder(spec, options, &opened->cache, d) < 0)
         return EXIT_CACHE;
     raise_file_limit();
     if (is_far(spec)) /* it may need credentials */
         privileges_hide_memory();
-    options_source(options, &ret->cache, &how);
-    r = source_open(spec, &how, &ret->source, d);
+    options_source(options, &opened->cache, &how);
+    r = source_open(spec, &how, &opened->source, d);
     if (r < 0)
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
     else
-        ret->cache.quota = ret->source->cache.quota;
+        opened->cache.quota = opened->source->cache.quota;
     return r == 0 ? EXIT_DONE : is_cache_error(r) ? EXIT_CACHE : EXIT_SOURCE;
 }
 
@@ -233,18 +234,18 @@ static void show_unpacking(struct unpack_watch *watch, const struct blob *packed
         progress_end(p, bytes, packed->size);
 }
 
-int open_catalog(const char *spec, const struct options *options, struct opened *ret,
+int open_catalog(const char *spec, const struct options *options, struct opened *opened,
                  struct diag *d)
 {
     struct unpack_display display = {.watch = {show_unpacking}};
-    int code = open_source(spec, options, ret, d), r;
+    int code = open_source(spec, options, opened, d), r;
     char shown[PATH_MAX];
 
     if (code != EXIT_DONE)
         return code;
-    ret->source->watch = &display.watch;
-    r = catalog_open(ret->source, options, &ret->catalog, d);
-    ret->source->watch = NULL;
+    opened->source->watch = &display.watch;
+    r = catalog_open(opened->source, options, &opened->catalog, d);
+    opened->source->watch = NULL;
     end_display(&display);
     if (r < 0)
         diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));

@@ -47,11 +47,11 @@ struct opened {
 };
 
 /* Open SOURCE. EXIT_DONE, or the exit code of the program with the reason in d. */
-int open_source(const char *spec, const struct options *options, struct opened *ret,
+int open_source(const char *spec, const struct options *options, struct opened *opened,
                 struct diag *d);
 
 /* The same, and open the catalog of its datasets. */
-int open_catalog(const char *spec, const struct options *options, struct opened *ret,
+int open_catalog(const char *spec, const struct options *options, struct opened *opened,
                  struct diag *d);
 void opened_release(struct opened *opened);
 #define AUTO_OPENED AUTO(opened_release)

@@ -45,23 +45,30 @@ static void array_release(struct array *a)
 static int array_read(const struct dataset *ds, const struct field *f, uint64_t sample,
                       uint64_t most, struct array *ret, struct diag *d)
 {
+    AUTO_ARRAY struct array a = {0};
     struct one_sample one;
     uint64_t bytes;
     int r;
 
     one_sample_init(&one, sample);
     one.sel.reason = d;
-    r = field_form(ds, f, &one.sel, &ret->form, &bytes);
+    r = field_form(ds, f, &one.sel, &a.form, &bytes);
     if (r < 0)
         return r;
-    if (ret->form.dtype != DTYPE_TEXT)
-        most -= most % ret->form.width;
+    if (a.form.dtype != DTYPE_TEXT)
+        most -= most % a.form.width;
     bytes = min_u64(bytes, most);
-    ret->n = ret->form.dtype == DTYPE_TEXT ? bytes : bytes / ret->form.width;
-    ret->bytes = malloc(bytes ? bytes : 1);
-    if (!ret->bytes)
+    a.n = a.form.dtype == DTYPE_TEXT ? bytes : bytes / a.form.width;
+    a.bytes = malloc(bytes ? bytes : 1);
+    if (!a.bytes)
         return -ENOMEM;
-    return bytes ? f->ops->read(READ_WAITS, ds, f, &one.sel, 0, bytes, ret->bytes, d) : 0;
+    if (bytes)
+        r = f->ops->read(READ_WAITS, ds, f, &one.sel, 0, bytes, a.bytes, d);
+    if (r < 0)
+        return r;
+    *ret = a;
+    a.bytes = NULL;
+    return 0;
 }
 
 static float load_float(const uint8_t *p)
@@ -259,9 +266,9 @@ static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t 
     struct plane p;
     int r = array_read(ds, f, sample, READ_MOST, &a, d);
 
-    *ret = (struct panel){.columns = CAPTION_WIDTH};
     if (r < 0)
         return r;
+    *ret = (struct panel){.columns = CAPTION_WIDTH};
     plane_of(f, &a, &p);
     if (p.width && p.height) {
         panel_size(f, &p, capacity, ret);
@@ -316,7 +323,9 @@ static int draw_panels(const struct dataset *ds, const struct field *f, const st
 
     while (n < min_u64(PANELS, ds->samples) && left) {
         r = panel_draw(ds, f, n, g->columns - INDENT, &panel[n], d);
-        if (r < 0 || panel[n].columns > left) {
+        if (r < 0)
+            break;
+        if (panel[n].columns > left) {
             text_release(&panel[n].caption);
             break;
         }

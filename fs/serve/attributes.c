@@ -102,27 +102,30 @@ static struct timespec time_of(const struct server *s, const struct node *node)
 int serve_stat(struct read_context *rc, struct server *s, const struct node *node, struct stat *ret,
                struct diag *d)
 {
+    struct stat st = {.st_ino = node->ino, .st_mode = serve_type(node), .st_nlink = 1};
     struct timespec time = time_of(s, node);
     uint64_t size = 0;
     int64_t time_ns;
     int r = 0;
 
-    *ret = (struct stat){.st_ino = node->ino, .st_mode = serve_type(node), .st_nlink = 1};
-    if (S_ISDIR(ret->st_mode))
-        ret->st_nlink = 2;
-    else if (S_ISLNK(ret->st_mode))
+    if (S_ISDIR(st.st_mode))
+        st.st_nlink = 2;
+    else if (S_ISLNK(st.st_mode))
         size = strlen(node->plan->name);
     else if (node->kind != NODE_LIVE)
         r = view_size(rc, s->open_files, node, &size, d);
     else if (!(r = status_look_stat(&s->status, (enum live)node->number, node->look, &size,
                                     &time_ns)))
         time = time_of_ns(time_ns);
-    stat_owner(s, node, ret);
-    ret->st_mtim = ret->st_ctim = ret->st_atim = time;
-    ret->st_size = (off_t)size;
-    ret->st_blocks = (blkcnt_t)ceil_div(size, 512);
-    ret->st_blksize = 4096;
-    return r;
+    if (r < 0)
+        return r;
+    stat_owner(s, node, &st);
+    st.st_mtim = st.st_ctim = st.st_atim = time;
+    st.st_size = (off_t)size;
+    st.st_blocks = (blkcnt_t)ceil_div(size, 512);
+    st.st_blksize = 4096;
+    *ret = st;
+    return 0;
 }
 
 double serve_timeout(const struct node *node)
@@ -133,11 +136,17 @@ double serve_timeout(const struct node *node)
 int serve_entry(struct read_context *rc, struct server *s, const struct node *node,
                 struct fuse_entry_param *ret, struct diag *d)
 {
+    struct stat st;
+    int r = serve_stat(rc, s, node, &st, d);
+
+    if (r < 0)
+        return r;
     *ret =
         (struct fuse_entry_param){.ino = node->look ? tree_look_ino(node, node->look) : node->ino,
+                                  .attr = st,
                                   .attr_timeout = serve_timeout(node),
                                   .entry_timeout = serve_timeout(node)};
-    return serve_stat(rc, s, node, &ret->attr, d);
+    return 0;
 }
 
 void serve_reply_attribute(fuse_req_t req, const struct text *t, size_t size)

@@ -199,25 +199,31 @@ static int find_format(struct folder_scan *scan, const char *file_name, const ch
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), blob->size);
     const struct probed_file file = {name, head, len, len == blob->size};
+    unsigned format = n_formats;
     enum claim best;
     AUTO_TEXT struct text t = {0};
     AUTO_FREE char *reason = NULL;
     struct diag d = DIAG_INIT;
     int error = blob_read(READ_WAITS, blob, head, len, 0, &d), r;
 
-    *ret_format = n_formats;
     if (error < 0) {
         text_add(&t, "%s", diag_text(&d, error));
     } else {
-        best = best_claim(&file, ret_format);
+        best = best_claim(&file, &format);
         if (best == CLAIM_ASIDE || foreign_is_mistaken(&file))
-            *ret_format = n_formats;
-        if (best && !foreign_is_mistaken(&file))
+            format = n_formats;
+        if (best && !foreign_is_mistaken(&file)) {
+            *ret_format = format;
             return 0;
+        }
         error = describe_unknown(blob, &file, &t);
     }
     r = text_finish(&t, &reason, NULL);
-    return r < 0 ? r : found_failed(&scan->finds, file_name, error, reason);
+    if (r == 0)
+        r = found_failed(&scan->finds, file_name, error, reason);
+    if (r == 0)
+        *ret_format = n_formats;
+    return r;
 }
 
 /* The files of a folder by format: files[f] can hold all. */
@@ -334,10 +340,11 @@ static int sort_file(struct folder_scan *scan, const struct source_entry *entry,
         return found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
     if (main < n_formats && (r == 1 || format != main))
         return 0;
-    if (r == 1 || format == n_formats)
+    if (r == 1 || format == n_formats) {
         r = find_format(scan, entry->name, name, blob, &format);
-    if (format == n_formats)
-        return r;
+        if (r < 0 || format == n_formats)
+            return r;
+    }
     file = &sorted[format].file[sorted[format].n];
     file->name = TAKE_PTR(name);
     file->file_name = entry->name;

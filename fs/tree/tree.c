@@ -39,30 +39,38 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     enum scope scope = s->plan ? SCOPE_BATCHES : SCOPE_SAMPLES;
     const struct dataset *ds = s->item->ds;
     struct span_place place;
+    struct node node;
 
     span_place_of(s, ino, &place);
-    *ret = (struct node){.ino = ino, .item = s->item, .plan = s->plan, .epoch = place.epoch};
+    node = (struct node){.ino = ino, .item = s->item, .plan = s->plan, .epoch = place.epoch};
     if (s->plan && !place.slot && place.folder == span_self_folder(s->item)) {
-        ret->kind = place.file == SELF_EPOCH  ? NODE_EPOCH
+        node.kind = place.file == SELF_EPOCH  ? NODE_EPOCH
                     : place.file == SELF_PLAN ? NODE_PLAN
                                               : NODE_PLAN_LINK;
-        return place.file >= SELF_EPOCH && place.file <= SELF_LINK ? 0 : -ESTALE;
+        if (place.file < SELF_EPOCH || place.file > SELF_LINK)
+            return -ESTALE;
+        *ret = node;
+        return 0;
     }
     if (place.folder >= ds->n_folders)
         return -ESTALE;
-    ret->folder = &ds->folder[place.folder];
+    node.folder = &ds->folder[place.folder];
     if (s->plan && !place.slot) {
-        ret->kind = NODE_BATCH_FOLDER;
-        return place.file == 0 ? 0 : -ESTALE;
+        if (place.file)
+            return -ESTALE;
+        node.kind = NODE_BATCH_FOLDER;
+        *ret = node;
+        return 0;
     }
-    if (place.file >= ret->folder->n_kinds[scope])
+    if (place.file >= node.folder->n_kinds[scope])
         return -ESTALE;
-    ret->kind = s->plan ? NODE_BATCH : NODE_SAMPLE;
-    ret->file = &ret->folder->kind[scope][place.file];
-    ret->number = s->plan ? place.slot - 1 : place.slot;
-    if (ret->number >= (s->plan ? s->plan->schedule.batches : ds->samples))
+    node.kind = s->plan ? NODE_BATCH : NODE_SAMPLE;
+    node.file = &node.folder->kind[scope][place.file];
+    node.number = s->plan ? place.slot - 1 : place.slot;
+    if (node.number >= (s->plan ? s->plan->schedule.batches : ds->samples) || node_is_hole(&node))
         return -ESTALE;
-    return node_is_hole(ret) ? -ESTALE : 0;
+    *ret = node;
+    return 0;
 }
 
 uint64_t tree_look_ino(const struct node *live, unsigned look)
@@ -77,9 +85,11 @@ static int node_of_look(struct tree *tree, uint64_t v, struct node *ret)
 
     if (ino - TREE_ROOT >= tree->n_fixed || look >= TREE_LOOKS)
         return -ESTALE;
+    if (tree->fixed[ino - TREE_ROOT].kind != NODE_LIVE)
+        return -ESTALE;
     node_of_fixed(tree, ino - TREE_ROOT, ret);
     ret->look = (unsigned)look;
-    return ret->kind == NODE_LIVE ? 0 : -ESTALE;
+    return 0;
 }
 
 int tree_node(struct tree *tree, uint64_t ino, struct node *ret)
@@ -264,6 +274,7 @@ static int lookup_sample(struct tree *tree, const struct node *parent, const cha
     const struct file_kind *best = NULL;
     size_t len = strlen(name), best_len = 0;
     uint64_t sample = 0;
+    struct node found;
 
     /* Keys may have dots, and one suffix may be the end of another. */
     for (unsigned i = 0; i < folder->n_kinds[SCOPE_SAMPLES]; i++) {
@@ -277,8 +288,11 @@ static int lookup_sample(struct tree *tree, const struct node *parent, const cha
     }
     if (!best || !dataset_find(parent->item->ds, name, len - best_len, &sample))
         return -ENOENT;
-    file_node(tree, parent, best, sample, ret);
-    return node_is_hole(ret) ? -ENOENT : 0;
+    file_node(tree, parent, best, sample, &found);
+    if (node_is_hole(&found))
+        return -ENOENT;
+    *ret = found;
+    return 0;
 }
 
 static int lookup_batch(struct tree *tree, const struct node *parent, const char *name,
@@ -370,27 +384,32 @@ static int names_known(const struct tree *tree, const struct node *folder, struc
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, struct node *ret,
                 uint64_t *ret_changed, struct diag *d)
 {
+    struct node found;
     uint64_t changed = 0;
     int r = names_known(tree, parent, d);
 
     /* The page of batches/ exists before the dataset is ready. */
     if (parent->kind == NODE_BATCHES && lookup_fixed(tree, parent, name, ret) == 0)
         r = 1;
-    if (r != 0) {
+    if (r < 0)
+        return r;
+    if (r == 1) {
         if (ret_changed)
             *ret_changed = 0;
-        return r < 0 ? r : 0;
+        return 0;
     }
     switch (parent->kind) {
     case NODE_FOLDER:
     case NODE_DATASET:
     case NODE_SOURCES:
     case NODE_SAMPLES:
-        r = lookup_fixed(tree, parent, name, ret);
-        if (r == 0 && is_empty(ret))
+        r = lookup_fixed(tree, parent, name, &found);
+        if (r == 0 && is_empty(&found))
             r = -ENOENT;
-        if (r == 0 && !tree_is_open(tree, ret))
+        if (r == 0 && !tree_is_open(tree, &found))
             r = -EAGAIN;
+        if (r == 0)
+            *ret = found;
         break;
     case NODE_BATCHES:
         r = lookup_plan(tree, parent, name, ret, &changed, d);
@@ -412,7 +431,7 @@ int tree_lookup(struct tree *tree, const struct node *parent, const char *name, 
         r = -ENOTDIR;
         break;
     }
-    if (ret_changed)
+    if (r == 0 && ret_changed)
         *ret_changed = changed;
     return r;
 }

@@ -8,7 +8,7 @@
 
 #define ROWS_MOST 9999999 /* Kaldi's limit */
 
-static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *ret_wide)
+static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *wide)
 {
     int32_t index = 0;
     int r = kaldi_take_int(w, "an index", &index);
@@ -18,10 +18,10 @@ static int measure_entry(struct kaldi_walk *w, uint64_t elements, bool *ret_wide
     if ((uint64_t)index >= elements) /* true for a negative index too */
         return kaldi_bad(w->in, w->at - 4, w->diag, "want an index below %llu, found %d",
                          (unsigned long long)elements, index);
-    return kaldi_skip_real(w, ret_wide);
+    return kaldi_skip_real(w, wide);
 }
 
-static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *ret_wide)
+static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *wide)
 {
     uint64_t elements = 0, entries = 0;
     int r = kaldi_take_count(w, "elements", &elements);
@@ -34,14 +34,14 @@ static int measure_vector(struct kaldi_walk *w, uint64_t *ret_elements, bool *re
     if (r == 0)
         r = kaldi_expect(w, entries, 10, "entries");
     for (uint64_t i = 0; i < entries && r == 0; i++)
-        r = measure_entry(w, elements, ret_wide);
+        r = measure_entry(w, elements, wide);
     if (r == 0)
         *ret_elements = elements;
     return r;
 }
 
 /* Measure a row, which must have as many columns as row 0. */
-static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bool *ret_wide)
+static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bool *wide)
 {
     uint64_t at = w->at, elements = 0;
     const uint8_t *token;
@@ -52,7 +52,7 @@ static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bo
     if (memcmp(token, "SV ", 3) != 0)
         return kaldi_bad(w->in, at, w->diag, "want a row (SV), found bytes %02x %02x %02x",
                          token[0], token[1], token[2]);
-    r = measure_vector(w, &elements, ret_wide);
+    r = measure_vector(w, &elements, wide);
     if (r == 0 && row && elements != *columns)
         r = kaldi_bad(w->in, at, w->diag, "want a row of %llu elements as row 0, found %llu",
                       (unsigned long long)*columns, (unsigned long long)elements);
@@ -61,7 +61,7 @@ static int measure_row(struct kaldi_walk *w, uint64_t row, uint64_t *columns, bo
     return r;
 }
 
-static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o, bool *ret_wide)
+static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o, bool *wide)
 {
     uint64_t rows = 0, columns = 0;
     int r = kaldi_take_count(w, "rows", &rows);
@@ -73,7 +73,7 @@ static int measure_matrix(struct kaldi_walk *w, struct kaldi_object *o, bool *re
     if (r == 0)
         r = kaldi_expect(w, rows, 13, "rows");
     for (uint64_t i = 0; i < rows && r == 0; i++)
-        r = measure_row(w, i, &columns, ret_wide);
+        r = measure_row(w, i, &columns, wide);
     if (r == 0 && rows && !columns)
         r = kaldi_bad(w->in, w->at, w->diag, "want rows of elements, found %llu rows of none",
                       (unsigned long long)rows);

@@ -21,36 +21,37 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
 {
     const struct kaldi_column *c = &set->column[column];
     uint64_t number[INDEX_COLUMNS];
+    struct kaldi_cell cell = {.table = c->table, .number = sample, .is_mono = c->is_mono};
 
-    *ret = (struct kaldi_cell){.table = c->table, .number = sample, .is_mono = c->is_mono};
     if (c->join >= 0) {
         index_row(kaldi_join_index(set->join), sample, number);
-        ret->number = number[c->join];
+        cell.number = number[c->join];
     }
-    if (ret->number >= c->table->prepared.index.rows)
+    if (cell.number >= c->table->prepared.index.rows)
         return diag_set(d, -EBADMSG,
                         "%s: row %llu: the index is damaged; it is made again if the "
                         "files in the cache folder are removed",
-                        blob_name(c->table->blob), (unsigned long long)ret->number + 1);
-    kaldi_table_row(c->table, ret->number, &ret->row);
-    if (ret->row.object.store == KALDI_BAD)
-        return kaldi_table_fault(c->table, ret->number, d);
-    ret->data = ret->row.first[1];
+                        blob_name(c->table->blob), (unsigned long long)cell.number + 1);
+    kaldi_table_row(c->table, cell.number, &cell.row);
+    if (cell.row.object.store == KALDI_BAD)
+        return kaldi_table_fault(c->table, cell.number, d);
+    cell.data = cell.row.first[1];
     if (c->join >= 0 && c->is_cut) {
         uint64_t first = number[c->join + 1], n = number[c->join + 2];
 
-        ret->row.is_cut = true;
-        ret->channel = (unsigned)number[c->join + 3];
-        if (first > ret->row.n[0] || n > ret->row.n[0] - first || ret->channel > ret->row.n[1])
+        cell.row.is_cut = true;
+        cell.channel = (unsigned)number[c->join + 3];
+        if (first > cell.row.n[0] || n > cell.row.n[0] - first || cell.channel > cell.row.n[1])
             return diag_set(d, -EBADMSG,
                             "%s: row %llu: want a part of %llu audio samples, found %llu "
                             "from %llu on",
-                            blob_name(c->table->blob), (unsigned long long)ret->number + 1,
-                            (unsigned long long)ret->row.n[0], (unsigned long long)n,
+                            blob_name(c->table->blob), (unsigned long long)cell.number + 1,
+                            (unsigned long long)cell.row.n[0], (unsigned long long)n,
                             (unsigned long long)first);
-        ret->row.first[0] = first;
-        ret->row.n[0] = n;
+        cell.row.first[0] = first;
+        cell.row.n[0] = n;
     }
+    *ret = cell;
     return 0;
 }
 
