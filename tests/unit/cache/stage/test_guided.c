@@ -500,6 +500,7 @@ static void test_guide__once_passed__not_fetched_again(void **state)
     wait_logged(f, 1);
     pass_reads(f, &order, 20, 200); /* none of them is in that transfer */
     fake_release(f->s.fake);
+    stage_fixture_await(&f->s, &f->s.counters->evictions, 180, BLOCKS);
     wait_staged(f, SIZE - 180 * BLOCK);
     stage_fixture_stage_all(&f->s);
     assert_int_equal(fake_given(f->s.fake), SIZE);
