@@ -20,7 +20,8 @@ struct format_options {
     bool transpose;             /* exchange the axes of pictures (EMNIST stores columns first) */
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */
-    bool skip_bad_rows;
+    bool skip_bad_rows;         /* and pictures */
+    unsigned picture_height, picture_width; /* of the arrays of pictures; 0: none */
     unsigned kaldi_type;   /* enum kaldi_type of tables that do not state it; 0: find it out */
     bool kaldi_permissive; /* p: leave out objects that cannot be read */
     bool kaldi_sorted;     /* s: the user says that the keys are sorted */

@@ -17,7 +17,7 @@
 
 #define PICTURE_SIDE_MAX  4096                /* of what is wanted */
 #define PICTURE_HEAD      16                  /* bytes that say what a file is */
-#define PICTURE_MAX_BYTES (UINT64_C(1) << 30) /* of a file */
+#define PICTURE_MAX_BYTES (UINT64_C(1) << 28) /* of a file */
 
 struct picture_file {
     const char *name; /* in messages */

@@ -17,8 +17,7 @@
 #endif
 
 #define WEIGHT_BITS    14
-#define LINE_BITS      7  /* of a row scaled along x: behind the 8 of a colour */
-#define DISTANCE_BITS  24 /* of a weight before it is divided by the sum of all */
+#define LINE_BITS      7 /* of a row scaled along x: behind the 8 of a colour */
 #define TAPS_ALIGNMENT 2
 
 /* ---- the weights of an axis ---- */
@@ -27,14 +26,13 @@ struct weights {
     uint64_t one;    /* from one given pixel to the next, in half units */
     uint64_t middle; /* of the pixel that is made */
     uint64_t radius; /* where the triangle ends */
-    unsigned shift;
 };
 
 static uint64_t distance_weight(const struct weights *w, uint64_t x)
 {
     uint64_t at = (2 * x + 1) * w->one, distance = at > w->middle ? at - w->middle : w->middle - at;
 
-    return distance < w->radius ? (w->radius - distance) >> w->shift : 0;
+    return distance < w->radius ? w->radius - distance : 0;
 }
 
 /* The half units: 1 / (2 * scaled) of a pixel of the source. */
@@ -42,11 +40,8 @@ static struct weights weights_of(const struct axis_fit *fit, unsigned reduced, u
 {
     struct weights w = {.one = fit->scaled * reduced,
                         .middle = (2 * (fit->start + i) + 1) * fit->source};
-    unsigned bits;
 
     w.radius = 2 * max_u64(fit->source, w.one);
-    bits = bit_width(w.radius);
-    w.shift = bits > DISTANCE_BITS ? bits - DISTANCE_BITS : 0;
     return w;
 }
 
@@ -65,7 +60,8 @@ static void find_taps(const struct weights *w, uint64_t n, uint32_t *ret_first, 
     *ret_n = (uint32_t)(end - first);
 }
 
-/* Each weight is the step between two rounded shares of the sum. */
+/* Each weight is the step between two rounded shares of the sum, which is below 2^42: if the source
+ * has more pixels than are made, 2^20 weights are below 2^22; else a few are below 2^38. */
 static void set_weights(const struct weights *w, const struct taps *taps, int16_t *weight)
 {
     uint64_t sum = 0, before = 0, share = 0;

@@ -50,6 +50,30 @@ uint64_t record_items_sample(struct record_items *items, uint64_t place)
     return sample_window_at(&items->window, place);
 }
 
+/* Make what item() needs from this place on, where that is costly: a reader mostly needs the
+ * following places next, so they are made together. needed: places of this read. */
+static int make_items(struct record_items *items, uint64_t place, uint64_t needed)
+{
+    const struct record_content *c = items->content;
+    uint64_t record[RECORD_MAKES];
+    unsigned n;
+
+    if (place < items->missing)
+        return -EAGAIN;
+    if (!c || !c->make_at_once || place < items->made)
+        return 0;
+    n = (unsigned)min_u64(c->make_at_once, items->sel->count - place);
+    items->made = place + n;
+    selection_samples(items->sel, place, n, record);
+    if (n < 2 || c->ops->is_made(items->ds, c, record[0]))
+        return 0;
+    needed = min_u64(needed, n);
+    if (c->ops->make(items->rc, items->ds, c, record, n, (unsigned)needed) != -EAGAIN)
+        return 0;
+    items->missing = place + needed;
+    return -EAGAIN;
+}
+
 /* The memo's key contains the address of number(), which distinguishes it from other sums over the
  * same content. */
 int record_items_sums(struct record_items *items, sums_fn *number, struct sums *ret)
@@ -68,7 +92,7 @@ int record_items_read(struct record_items *items, sums_fn *number, uint64_t unit
     AUTO_SUMS struct sums sums = {0};
     struct sums_pair before, after;
     uint64_t place = 0;
-    int r, all = 0;
+    int r, one, all = 0;
 
     items->reason = d;
     r = record_items_sums(items, number, &sums);
@@ -83,10 +107,11 @@ int record_items_read(struct record_items *items, sums_fn *number, uint64_t unit
         if (r < 0 || end <= off)
             continue;
         n = (size_t)min_u64(len, end - off);
-        if (!missing_go_on(items->rc,
-                           item(items, record_items_sample(items, place), &before,
-                                off - before.size * unit, n, dst, d),
-                           &all))
+        one = make_items(items, place, 1 + len / (end - before.size * unit));
+        if (one == 0)
+            one = item(items, record_items_sample(items, place), &before, off - before.size * unit,
+                       n, dst, d);
+        if (!missing_go_on(items->rc, one, &all))
             break;
         dst += n;
         off += n;
@@ -102,9 +127,11 @@ int record_items_read_even(struct record_items *items, uint64_t each, record_ite
 
     while (len) {
         size_t n = (size_t)min_u64(len, each - off % each);
-        uint64_t sample = record_items_sample(items, off / each);
+        int r = make_items(items, off / each, ceil_div(off % each + len, each));
 
-        if (!missing_go_on(items->rc, item(items, sample, NULL, off % each, n, dst, d), &all))
+        if (r == 0)
+            r = item(items, record_items_sample(items, off / each), NULL, off % each, n, dst, d);
+        if (!missing_go_on(items->rc, r, &all))
             break;
         dst += n;
         off += n;

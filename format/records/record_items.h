@@ -22,6 +22,7 @@ struct record_items {
     uint64_t tail;              /* their product: elements per row of each array */
 
     struct sample_window window; /* for record_items_sample() */
+    uint64_t made, missing;      /* contents up to this place were made at once; are missing */
 };
 
 /* rc: NULL to learn a form, which reads nothing. */

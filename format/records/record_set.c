@@ -11,6 +11,7 @@
 #include "format/records/column_union.h"
 #include "format/records/keys.h"
 #include "format/records/record_items.h"
+#include "format/records/record_pictures.h"
 
 #define FIELDS_OF_COLUMN 4  /* at most */
 #define NAME_HASH        9  /* "~" and 8 digits */
@@ -20,8 +21,10 @@ struct record_set {
     const struct record_format *rf;
     struct shards files;
     struct keys keys;
-    struct column_union learned;    /* with columns(), once they are known */
-    struct record_content *content; /* [n_columns] of the format or of learned */
+    struct column_union learned;      /* with columns(), once they are known */
+    struct record_content *content;   /* [n_columns] of the format or of learned */
+    struct record_pictures *pictures; /* with picture= */
+    struct format_setup setup;
 };
 
 /* A column of a record: in its file. */
@@ -150,12 +153,25 @@ static void set_where(const struct dataset *ds, const struct record_content *c, 
              (unsigned long long)place.row);
 }
 
-static bool set_has(const struct dataset *ds, uint64_t sample, const struct field *field)
+static bool content_has(const struct dataset *ds, const struct record_content *c, uint64_t record)
 {
-    return !field->impl || find_content(ds, field->impl, sample).column != NO_COLUMN;
+    return find_content(ds, c, record).column != NO_COLUMN;
 }
 
-static const struct record_ops set_contents = {set_dims, set_read, set_extent, set_where};
+static bool set_has(const struct dataset *ds, uint64_t sample, const struct field *field)
+{
+    const struct record_content *c = field->impl;
+
+    return !c || c->ops->has(ds, c, sample);
+}
+
+static const struct record_ops set_contents = {
+    .dims = set_dims,
+    .read = set_read,
+    .extent = set_extent,
+    .where = set_where,
+    .has = content_has,
+};
 
 /* ---- fields ---- */
 
@@ -266,16 +282,76 @@ static void add_column(struct dataset *ds, struct record_content *content,
         ds->field[k].in &= places;
 }
 
+/* Is there a record that has none of these contents? Of files that are not ready yet: may be. */
+static bool lacks_all(const struct dataset *ds, const struct record_content *const *content,
+                      const struct record_column *column, unsigned n)
+{
+    const struct record_set *set = set_of(ds);
+
+    for (unsigned i = 0; i < n; i++)
+        if (!column[content[i]->column].has_holes)
+            return false;
+    if (!set->rf->columns)
+        return true;
+    for (uint64_t record = 0; record < set->files.first[set->files.n]; record++) {
+        unsigned i = 0;
+
+        while (i < n && !content_has(ds, content[i], record))
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+/* A name that no array has; NULL: all are taken. */
+static const char *picture_name(const struct record_column *column, unsigned n)
+{
+    static const char *const names[] = {"image", "image_array", "picture", "picture_array"};
+
+    for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+        unsigned i = 0;
+
+        while (i < n &&
+               (strcmp(column[i].name, names[k]) != 0 || column[i].without & RECORD_NOT_ARRAYS))
+            i++;
+        if (i == n)
+            return names[k];
+    }
+    return NULL;
+}
+
+/* The arrays of pictures, if any column has pictures. */
+static int add_pictures(struct dataset *ds, const struct record_column *column, unsigned n)
+{
+    struct record_set *set = ds->impl;
+    unsigned found[RECORD_PICTURES_MOST], n_found;
+    const struct record_content *source[RECORD_PICTURES_MOST];
+    const char *name = picture_name(column, n);
+
+    n_found = set->setup.options.picture_height ? record_pictures_find(column, n, found) : 0;
+    if (!n_found || !name)
+        return 0;
+    for (unsigned i = 0; i < n_found; i++)
+        source[i] = &set->content[found[i]];
+    return record_pictures_add(ds, &set->setup, name, source, n_found,
+                               lacks_all(ds, source, column, n_found), &set->pictures);
+}
+
 static int add_columns(struct dataset *ds, const struct record_column *column, unsigned n)
 {
     struct record_set *set = ds->impl;
-    struct files files = {.npy_batches = 2}; /* index and key */
+    struct files files = {.npy_samples = 1, .npy_batches = 2 + 3}; /* pictures; index and key */
+    int r;
 
     set->content = calloc(n + 1u, sizeof(*set->content));
     if (!set->content)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
         add_column(ds, &set->content[i], &column[i], i, &files);
+    r = add_pictures(ds, column, n);
+    if (r < 0)
+        return r;
     if (files.left_out)
         diag_set(&ds->note, 0,
                  "%u of %u fields have no file of their own in some folders, which have %u for a "
@@ -301,7 +377,8 @@ static int learn_columns(struct dataset *ds)
     int r = column_union_make(&set->learned, set->files.n, columns_of_file, set);
 
     if (r == 0)
-        r = dataset_make_fields(ds, (size_t)set->learned.n * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS);
+        r = dataset_make_fields(ds, (size_t)set->learned.n * FIELDS_OF_COLUMN +
+                                        RECORD_PICTURES_FIELDS + RECORD_KEY_FIELDS);
     if (r == 0)
         r = add_columns(ds, set->learned.column, set->learned.n);
     if (r == 0 && set->learned.is_full)
@@ -405,6 +482,8 @@ static void set_describe(const struct dataset *ds, const char *indent, struct te
 
     if (set->rf->describe && set->files.n == 1)
         set->rf->describe(set->files.shard[0].file, indent, t);
+    if (set->pictures)
+        record_pictures_describe(set->pictures, indent, t);
 }
 
 static void set_free(struct dataset *ds)
@@ -415,6 +494,7 @@ static void set_free(struct dataset *ds)
     shards_release(&set->files);
     keys_release(&set->keys);
     column_union_release(&set->learned);
+    record_pictures_free(set->pictures);
     free(set->content);
     free(set);
 }
@@ -446,11 +526,14 @@ int record_set_new(const struct record_format *rf, const struct shard *file, uns
     struct record_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
     int r = dataset_new(rf->format, &set_ops, set,
-                        (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS, n, &ds);
+                        (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_PICTURES_FIELDS +
+                            RECORD_KEY_FIELDS,
+                        n, &ds);
 
     if (r < 0)
         return r;
     set->rf = rf;
+    set->setup = *setup;
     r = shards_init(&set->files, &rf->file, n);
     if (r < 0)
         return r;

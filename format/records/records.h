@@ -13,6 +13,7 @@
 
 #define RECORD_AXES  8 /* of an array, at most */
 #define RECORD_WHERE 1024
+#define RECORD_MAKES 64 /* make_at_once, at most */
 
 struct record_content;
 
@@ -33,12 +34,24 @@ struct record_ops {
     /* Name the record in messages: "<file>: row <n>". */
     void (*where)(const struct dataset *ds, const struct record_content *c, uint64_t record,
                   char ret[static RECORD_WHERE]);
+    /* Has the record that content? NULL: each has. */
+    bool (*has)(const struct dataset *ds, const struct record_content *c, uint64_t record);
+
+    /* Contents that are costly to make, and are remembered for a while (see make_at_once): is it
+     * made, so that read() is cheap? */
+    bool (*is_made)(const struct dataset *ds, const struct record_content *c, uint64_t record);
+    /* Make the contents of n records at once, in the threads of a pool. The first n_needed are to
+     * be read now; what is missing of the others is not noted. 0, or -EAGAIN: bytes of the first
+     * n_needed are missing, and noted. Other errors are read()'s. */
+    int (*make)(struct read_context *rc, const struct dataset *ds, const struct record_content *c,
+                const uint64_t *record, unsigned n, unsigned n_needed);
 };
 
 /* Owned by the format. It is the impl of each field that shows it. */
 struct record_content {
     const struct record_ops *ops;
     unsigned column, what; /* the format's */
+    unsigned make_at_once; /* records whose contents are made together, at most; 0: none is made */
     bool is_parsed;        /* reading it can find a fault: records_check() reads it */
     bool is_number;        /* a number, or none, in each record: an axis that a record has not */
 

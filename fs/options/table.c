@@ -11,6 +11,7 @@
 #include "base/values.h"
 #include "cache/disk/staged_file.h"
 #include "format/kaldi/object/object.h"
+#include "format/picture/picture.h"
 
 #define JOBS_LEAST 2
 #define JOBS_MOST  64
@@ -107,6 +108,23 @@ static int set_kaldi(struct options *o, const char *value, struct diag *d)
     }
     o->kaldi_may_go_on = true;
     return 0;
+}
+
+static int set_picture(struct options *o, const char *value, struct diag *d)
+{
+    size_t len = strlen(value), n;
+    uint64_t height = 0, width = 0;
+
+    n = number_parse(value, len, PICTURE_SIDE_MAX, &height);
+    if (n && value[n] == 'x' &&
+        number_parse(value + n + 1, len - n - 1, PICTURE_SIDE_MAX, &width) == len - n - 1 &&
+        height && width) {
+        o->format.picture_height = (unsigned)height;
+        o->format.picture_width = (unsigned)width;
+        return 0;
+    }
+    return diag_set(d, -EINVAL, "option picture=%s: want HEIGHTxWIDTH, as 224x224, each 1 to %u",
+                    value, PICTURE_SIDE_MAX);
 }
 
 static int set_allow_outside(struct options *o, const char *value, struct diag *d)
@@ -265,7 +283,13 @@ const struct option options_ours[] = {
      FLAG(format.transpose)},
     {"index_base", "BASE", "how feature indexes in libsvm text count: asis (default), 1 or auto",
      WORD(format.index_base, base_words)},
-    {"bad_rows", "WHAT", "error (default), or skip: leave out rows that cannot be read",
+    {"picture", "PIXELS",
+     "show pictures (JPEG, PNG, WebP) as arrays of that height and width, too, as 224x224: scaled, "
+     "the middle cut out",
+     .set = set_picture},
+    {"bad_rows", "WHAT",
+     "error (default), or skip: leave out rows that cannot be read; in batches, pictures that "
+     "cannot be decoded are zeros, and image_ok says so",
      WORD(format.skip_bad_rows, bad_row_words)},
     {"kaldi", "FLAGS",
      "flags of Kaldi tables, as in rspecifiers: p skips what cannot be read, s reports keys that "

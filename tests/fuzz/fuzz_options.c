@@ -86,6 +86,7 @@ static void describe(const struct options *o, struct text *t)
     text_add(t, "%d %u %u %u %llu %u %d %u %d\n", (int)g->keep, g->limit_percent, g->block, g->jobs,
              (unsigned long long)g->rate, g->retry_limit_s, g->background, s->timeout_s,
              s->limits_all);
+    text_add(t, "%ux%u\n", o->format.picture_height, o->format.picture_width);
     text_add(t, "%d%d%d%d%d %d%d%d%d%d%d %d%d%d %u\n", o->allow_outside, o->allow_commands,
              o->reads_once, o->reads_sorted, o->allow_other, o->format.transpose,
              (int)o->format.index_base, o->format.skip_bad_rows, (int)o->format.kaldi_type,

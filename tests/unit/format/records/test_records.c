@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/memo.h"
+#include "base/read_context.h"
 #include "format/index/index.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
@@ -70,7 +72,8 @@ static void where(const struct dataset *ds, const struct record_content *c, uint
     snprintf(ret, RECORD_WHERE, "record %llu", (unsigned long long)record);
 }
 
-static const struct record_ops content_ops = {dims, read_content, extent, where};
+static const struct record_ops content_ops = {
+    .dims = dims, .read = read_content, .extent = extent, .where = where};
 static const struct dataset_ops ds_ops = {.extents = records_extents, .locate = records_locate};
 
 static const struct index keys = {.rows = RECORDS, .key_most = 7};
@@ -265,6 +268,146 @@ static void test_records_check__remote_gone__ends_and_reports_none(void **state)
     assert_int_equal(reports.n, 0);
 }
 
+static void memo_scope_free(struct memo **memo)
+{
+    memo_free(*memo);
+}
+
+/* Contents that are costly to make: what they were asked for. */
+static struct makes {
+    unsigned calls, n, n_needed, reads;
+    uint64_t record[RECORD_MAKES], is_made;
+    int result;
+} makes;
+
+static int make_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                     uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    (void)ds;
+    (void)d;
+    memcpy(ret_dim, c->dim, sizeof(c->dim));
+    ret_dim[0] = record == 3 && c->dim[0] == DIM_VARIES ? 0 : 2;
+    return 0;
+}
+
+static int make_read(struct read_context *rc, const struct dataset *ds,
+                     const struct record_content *c, uint64_t record, uint64_t off, size_t len,
+                     uint8_t *dst, struct diag *d)
+{
+    (void)rc;
+    (void)ds;
+    (void)c;
+    (void)d;
+    makes.reads++;
+    for (size_t i = 0; i < len; i++)
+        dst[i] = (uint8_t)(10 * record + off + i);
+    return 0;
+}
+
+static bool is_made(const struct dataset *ds, const struct record_content *c, uint64_t record)
+{
+    (void)ds;
+    (void)c;
+    return makes.is_made >> record & 1;
+}
+
+static int make(struct read_context *rc, const struct dataset *ds, const struct record_content *c,
+                const uint64_t *record, unsigned n, unsigned n_needed)
+{
+    (void)rc;
+    (void)ds;
+    assert_true(n <= c->make_at_once);
+    memcpy(makes.record, record, n * sizeof(*record));
+    makes.calls++;
+    makes.n = n;
+    makes.n_needed = n_needed;
+    for (unsigned i = 0; i < n; i++)
+        makes.is_made |= UINT64_C(1) << record[i];
+    return makes.result;
+}
+
+static const struct record_ops make_ops = {
+    .dims = make_dims, .read = make_read, .where = where, .is_made = is_made, .make = make};
+
+/* Read bytes of the field of a dataset of contents [2]: stacked, or with a hole at record 3. */
+static int read_made(struct read_context *rc, bool has_holes, const uint64_t *list, size_t n,
+                     uint64_t off, size_t len, uint8_t *dst)
+{
+    struct record_content content = {.ops = &make_ops,
+                                     .make_at_once = 4,
+                                     .dtype = DTYPE_U1,
+                                     .ndim = 1,
+                                     .dim = {has_holes ? DIM_VARIES : 2}};
+    struct selection sel = {.count = n, .list = list};
+    AUTO_DATASET struct dataset *ds = NULL;
+    AUTO(memo_scope_free) struct memo *memo = NULL;
+
+    assert_int_equal(memo_new(1 << 16, &memo), 0);
+    assert_int_equal(dataset_new(NULL, &ds_ops, malloc(1), 4, 0, &ds), 0);
+    ds->memo = memo;
+    if (has_holes)
+        records_add_arrays(ds, &content, "image", 0);
+    else
+        records_add_item(ds, &content, "image", IN_ARRAYS);
+    assert_int_equal(records_finish(ds, 8), 0);
+    return ds->field[0].ops->read(rc, ds, &ds->field[0], &sel, off, len, dst, NULL);
+}
+
+static void test_records__costly_contents__made_together_ahead(void **state)
+{
+    static const uint64_t list[] = {7, 1, 4, 0, 2, 6};
+    uint8_t got[12];
+
+    (void)state;
+    /* One byte of the second: it and what follows, of which one is needed. */
+    makes = (struct makes){0};
+    assert_int_equal(read_made(NULL, false, list, 6, 3, 1, got), 0);
+    assert_int_equal(got[0], 11);
+    assert_int_equal(makes.calls, 1);
+    assert_int_equal(makes.n, 4);
+    assert_int_equal(makes.n_needed, 1);
+    assert_memory_equal(makes.record, (&(uint64_t[]){1, 4, 0, 2}), 4 * sizeof(uint64_t));
+    /* The next pieces need no more, until what follows was not made: all that there is. */
+    assert_int_equal(read_made(NULL, false, list, 6, 4, 6, got), 0);
+    assert_int_equal(makes.calls, 1);
+    assert_int_equal(read_made(NULL, false, list, 6, 0, 12, got), 0);
+    assert_int_equal(makes.calls, 2); /* from the first on: not 1, 4, 0 again */
+    assert_memory_equal(got, (&(uint8_t[]){70, 71, 10, 11, 40, 41, 0, 1, 20, 21, 60, 61}), 12);
+    /* A file of one sample makes one. */
+    makes = (struct makes){0};
+    assert_int_equal(read_made(NULL, false, list, 1, 0, 2, got), 0);
+    assert_int_equal(makes.calls, 0);
+}
+
+static void test_records__costly_contents_are_missing__noted_once(void **state)
+{
+    static const uint64_t list[] = {7, 1, 4, 0, 2, 6};
+    struct read_context rc;
+    uint8_t got[12];
+
+    (void)state;
+    read_context_init(&rc, true);
+    makes = (struct makes){.result = -EAGAIN};
+    assert_int_equal(read_made(&rc, false, list, 6, 1, 4, got), -EAGAIN);
+    assert_int_equal(makes.calls, 1);
+    assert_int_equal(makes.n_needed, 3);
+    assert_int_equal(makes.reads, 0); /* what makes them has noted what is missing */
+    read_context_release(&rc);
+}
+
+static void test_records__costly_contents_with_holes__made_together(void **state)
+{
+    static const uint64_t list[] = {5, 3, 1};
+    uint8_t got[4];
+
+    (void)state;
+    makes = (struct makes){0};
+    assert_int_equal(read_made(NULL, true, list, 3, 0, 4, got), 0);
+    assert_memory_equal(got, (&(uint8_t[]){50, 51, 10, 11}), 4);
+    assert_int_equal(makes.calls, 1);
+    assert_int_equal(makes.n, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +417,9 @@ int main(void)
         cmocka_unit_test(test_records_check__large_content__read_whole),
         cmocka_unit_test(test_records_check__faults__each_once_for_a_record),
         cmocka_unit_test(test_records_check__remote_gone__ends_and_reports_none),
+        cmocka_unit_test(test_records__costly_contents__made_together_ahead),
+        cmocka_unit_test(test_records__costly_contents_are_missing__noted_once),
+        cmocka_unit_test(test_records__costly_contents_with_holes__made_together),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

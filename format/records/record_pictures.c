@@ -1,0 +1,426 @@
+/* A picture is decoded as a whole, and remembered in the memo: its array is read in pieces, and by
+ * several files. What a read needs next in its selection is decoded with it, on all cores.
+ *
+ * That a picture cannot be decoded is remembered, too. Then its array cannot be read; or, with
+ * bad_rows=skip, it is zeros in batches, where `image_ok` says so. Its place stays, because which
+ * pictures are bad is only known once all have been decoded. */
+#include "format/records/record_pictures.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/pool.h"
+#include "base/read_context.h"
+#include "format/picture/picture.h"
+#include "format/records/record_items.h"
+
+#define CHANNELS   3
+#define MAKE_BYTES (UINT64_C(4) << 20) /* of arrays that are made at once */
+
+struct record_picture {
+    struct record_content content; /* first: fields have its address */
+    const struct record_pictures *all;
+};
+
+struct record_pictures {
+    uint32_t height, width;
+    struct memo *memo;
+    struct pool *pool;
+    unsigned n;
+    const struct record_content *source[RECORD_PICTURES_MOST]; /* [n] */
+    struct record_picture strict;                              /* fails where the picture is bad */
+    struct record_picture filled;                              /* is zeros there */
+    struct record_picture ok;                                  /* false there */
+};
+
+/* What the memo keeps. */
+struct made {
+    bool is_bad;
+    uint8_t bytes[]; /* the array; or why it is bad, as text */
+};
+
+static const struct record_pictures *pictures_of(const struct record_content *c)
+{
+    return ((const struct record_picture *)c)->all;
+}
+
+static size_t pixel_bytes(const struct record_pictures *p)
+{
+    return (size_t)p->height * p->width * CHANNELS;
+}
+
+/* The content that has a record's picture, or NULL. */
+static const struct record_content *source_of(const struct record_pictures *p,
+                                              const struct dataset *ds, uint64_t record)
+{
+    for (unsigned i = 0; i < p->n; i++) {
+        const struct record_content *c = p->source[i];
+
+        if (!c->ops->has || c->ops->has(ds, c, record))
+            return c;
+    }
+    return NULL;
+}
+
+/* ---- one picture ---- */
+
+static void picture_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                          char ret[static RECORD_WHERE])
+{
+    const struct record_pictures *p = pictures_of(c);
+    const struct record_content *source = source_of(p, ds, record);
+    uint8_t key[KEY_SIZE];
+    size_t n = dataset_key(ds, record, key), used;
+
+    source = source ? source : p->source[0];
+    source->ops->where(ds, source, record, ret);
+    used = strlen(ret);
+    snprintf(ret + used, RECORD_WHERE - used, " (%.*s)", (int)n, (const char *)key);
+}
+
+/* The input of making one. Bytes are read before the memo makes a thing of them, because what reads
+ * them may need things of that memo. */
+struct work {
+    struct read_context *rc;
+    const struct dataset *ds;
+    const struct record_content *c;
+    uint64_t record;
+    struct diag *d;
+    bool is_read;
+    uint8_t *bytes; /* [len] the file; owned; NULL: it is bad already, for this reason */
+    size_t len;
+    struct diag reason;
+};
+
+/* Is it the picture that is bad, for good? */
+static bool is_bad(int r)
+{
+    return r == -EBADMSG || r == -EFBIG || r == -EOPNOTSUPP;
+}
+
+static int read_bytes(struct work *w)
+{
+    const struct record_content *source = source_of(pictures_of(w->c), w->ds, w->record);
+    AUTO_FREE uint8_t *bytes = NULL;
+    uint64_t dim[RECORD_AXES] = {0};
+    int r = source ? source->ops->dims(w->ds, source, w->record, dim, &w->reason) : 0;
+
+    if (r < 0)
+        return r;
+    if (dim[0] > PICTURE_MAX_BYTES)
+        return diag_set(&w->reason, -EFBIG, "want a picture of at most %llu bytes, found %llu",
+                        (unsigned long long)PICTURE_MAX_BYTES, (unsigned long long)dim[0]);
+    bytes = malloc(dim[0] ? dim[0] : 1);
+    if (!bytes)
+        return -ENOMEM;
+    if (dim[0])
+        r = source->ops->read(w->rc, w->ds, source, w->record, 0, dim[0], bytes, &w->reason);
+    if (r < 0)
+        return r;
+    w->bytes = TAKE_PTR(bytes);
+    w->len = dim[0];
+    return 0;
+}
+
+static int read_picture(struct work *w)
+{
+    int r = read_bytes(w);
+
+    w->is_read = r == 0 || is_bad(r);
+    if (w->is_read)
+        return 0;
+    return w->reason.set ? diag_set(w->d, r, "%s", w->reason.text) : r;
+}
+
+static int make_bad(const struct work *w, void **ret, size_t *ret_size)
+{
+    const char *why = diag_text(&w->reason, -EBADMSG);
+    size_t n = strlen(why) + 1;
+    struct made *made = malloc(sizeof(*made) + n);
+
+    if (!made)
+        return -ENOMEM;
+    made->is_bad = true;
+    memcpy(made->bytes, why, n);
+    *ret = made;
+    *ret_size = sizeof(*made) + n;
+    return 0;
+}
+
+/* -ENODATA: its bytes are to be read first. */
+static int make_picture(void *ctx, void **ret, size_t *ret_size)
+{
+    struct work *w = ctx;
+    const struct record_pictures *p = pictures_of(w->c);
+    AUTO_FREE struct made *made = NULL;
+    char where[RECORD_WHERE];
+    int r;
+
+    if (!w->is_read)
+        return -ENODATA;
+    if (!w->bytes)
+        return make_bad(w, ret, ret_size);
+    made = malloc(sizeof(*made) + pixel_bytes(p));
+    if (!made)
+        return -ENOMEM;
+    picture_where(w->ds, w->c, w->record, where);
+    r = picture_decode(&(struct picture_file){where, w->bytes, w->len}, p->height, p->width,
+                       made->bytes, &w->reason);
+    if (r < 0)
+        return is_bad(r) ? make_bad(w, ret, ret_size) : r;
+    made->is_bad = false;
+    *ret = TAKE_PTR(made);
+    *ret_size = sizeof(*made) + pixel_bytes(p);
+    return 0;
+}
+
+static bool make_cancelled(void *ctx)
+{
+    return read_cancelled(((const struct work *)ctx)->rc);
+}
+
+static struct memo_key key_of(const struct record_content *c, uint64_t record)
+{
+    return (struct memo_key){{(uintptr_t)pictures_of(c), record}};
+}
+
+static int get_picture(struct read_context *rc, const struct dataset *ds,
+                       const struct record_content *c, uint64_t record, struct memo_thing **ret,
+                       struct diag *d)
+{
+    struct work w = {.rc = rc, .ds = ds, .c = c, .record = record, .d = d};
+    const struct memo_key key = key_of(c, record);
+    const struct memo_maker maker = {make_picture, make_cancelled, &w, read_clock(rc)};
+    int r = memo_get(pictures_of(c)->memo, &key, &maker, ret);
+
+    if (r == -ENODATA) {
+        r = read_picture(&w);
+        if (r == 0)
+            r = memo_get(pictures_of(c)->memo, &key, &maker, ret);
+        free(w.bytes);
+    }
+    return r;
+}
+
+/* ---- contents ---- */
+
+static bool picture_has(const struct dataset *ds, const struct record_content *c, uint64_t record)
+{
+    return source_of(pictures_of(c), ds, record);
+}
+
+static int picture_dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                        uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    const struct record_pictures *p = pictures_of(c);
+
+    (void)d;
+    ret_dim[0] = picture_has(ds, c, record) ? p->height : 0;
+    ret_dim[1] = p->width;
+    ret_dim[2] = CHANNELS;
+    return 0;
+}
+
+static bool picture_extent(const struct dataset *ds, const struct record_content *c,
+                           uint64_t record, struct extent *ret)
+{
+    const struct record_content *source = source_of(pictures_of(c), ds, record);
+
+    return source && source->ops->extent(ds, source, record, ret);
+}
+
+static int picture_read(struct read_context *rc, const struct dataset *ds,
+                        const struct record_content *c, uint64_t record, uint64_t off, size_t len,
+                        uint8_t *dst, struct diag *d)
+{
+    const struct record_pictures *p = pictures_of(c);
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    const struct made *made;
+    int r = get_picture(rc, ds, c, record, &thing, d);
+
+    if (r < 0)
+        return r;
+    made = memo_bytes(thing);
+    if (c == &p->ok.content)
+        *dst = !made->is_bad;
+    else if (!made->is_bad)
+        memcpy(dst, made->bytes + off, len);
+    else if (c == &p->filled.content)
+        memset(dst, 0, len);
+    else
+        return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
+    return 0;
+}
+
+static bool picture_is_made(const struct dataset *ds, const struct record_content *c,
+                            uint64_t record)
+{
+    const struct memo_key key = key_of(c, record);
+
+    (void)ds;
+    return memo_has(pictures_of(c)->memo, &key);
+}
+
+/* ---- several at once ---- */
+
+struct together {
+    struct read_context *rc;   /* of the read: notes what it needs */
+    struct read_context *peek; /* notes what comes behind, for nobody */
+    const struct dataset *ds;
+    const struct record_content *c;
+    const uint64_t *record;
+    unsigned n_needed;
+    _Atomic bool is_missing;
+};
+
+static void make_one(void *ctx, unsigned i)
+{
+    struct together *t = ctx;
+    struct read_context *rc = i < t->n_needed ? t->rc : t->peek;
+    AUTO_MEMO struct memo_thing *thing = NULL;
+
+    if (i >= t->n_needed && atomic_load(&t->is_missing))
+        return;
+    if (get_picture(rc, t->ds, t->c, t->record[i], &thing, NULL) == -EAGAIN && i < t->n_needed)
+        atomic_store(&t->is_missing, true);
+}
+
+static int picture_make(struct read_context *rc, const struct dataset *ds,
+                        const struct record_content *c, const uint64_t *record, unsigned n,
+                        unsigned n_needed)
+{
+    struct read_context peek;
+    struct together t = {rc, &peek, ds, c, record, n_needed, false};
+
+    read_context_init(&peek, true);
+    if (rc) {
+        peek.cancelled = rc->cancelled;
+        peek.ctx = rc->ctx;
+        peek.clock = rc->clock;
+    }
+    pool_run(pictures_of(c)->pool, n, make_one, &t);
+    read_context_release(&peek);
+    return t.is_missing ? -EAGAIN : 0;
+}
+
+static const struct record_ops picture_ops = {
+    .dims = picture_dims,
+    .read = picture_read,
+    .extent = picture_extent,
+    .where = picture_where,
+    .has = picture_has,
+    .is_made = picture_is_made,
+    .make = picture_make,
+};
+
+/* ---- which columns ---- */
+
+static bool is_picture_ext(const char *ext)
+{
+    static const char *const known[] = {"jpg", "jpeg", "png", "webp"};
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (!strcasecmp(ext, known[i]))
+            return true;
+    return false;
+}
+
+unsigned record_pictures_find(const struct record_column *column, unsigned n,
+                              unsigned ret[static RECORD_PICTURES_MOST])
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < n && found < RECORD_PICTURES_MOST; i++)
+        if (column[i].shown == RECORD_BYTES && is_picture_ext(column[i].ext))
+            ret[found++] = i;
+    for (unsigned i = 0; i < n && !found; i++) {
+        const char *dot = column[i].shown == RECORD_BYTES ? strrchr(column[i].ext, '.') : NULL;
+
+        if (dot && is_picture_ext(dot + 1))
+            ret[found++] = i;
+    }
+    return found;
+}
+
+/* ---- fields ---- */
+
+static void set_content(struct record_pictures *p, struct record_picture *picture, bool has_holes,
+                        bool is_parsed)
+{
+    uint64_t at_once = MAKE_BYTES / pixel_bytes(p);
+
+    picture->all = p;
+    picture->content = (struct record_content){
+        .ops = &picture_ops,
+        .make_at_once = (unsigned)max_u64(min_u64(at_once, RECORD_MAKES), 1),
+        .is_parsed = is_parsed,
+        .dtype = DTYPE_U1,
+        .ndim = 3,
+        .dim = {has_holes ? DIM_VARIES : p->height, p->width, CHANNELS},
+    };
+}
+
+/* Add the fields of a content, for these places only. */
+static void add_fields(struct dataset *ds, const struct record_content *c, const char *name,
+                       unsigned in)
+{
+    unsigned first = ds->n_fields;
+
+    if (c->ndim && c->dim[0] == DIM_VARIES)
+        records_add_arrays(ds, c, name, 0);
+    else
+        records_add_item(ds, c, name, IN_ARRAYS);
+    for (unsigned i = first; i < ds->n_fields; i++)
+        ds->field[i].in &= in;
+}
+
+int record_pictures_add(struct dataset *ds, const struct format_setup *setup, const char *name,
+                        const struct record_content *const *source, unsigned n, bool has_holes,
+                        struct record_pictures **ret)
+{
+    const struct format_options *o = &setup->options;
+    const unsigned batches = IN_NPY_BATCHES | IN_NPZ_BATCHES;
+    char ok[FIELD_NAME_SIZE];
+    struct record_pictures *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return -ENOMEM;
+    p->height = o->picture_height;
+    p->width = o->picture_width;
+    p->memo = setup->memo;
+    p->pool = setup->pool;
+    p->n = n;
+    memcpy(p->source, source, n * sizeof(p->source[0]));
+    set_content(p, &p->strict, has_holes, true);
+    set_content(p, &p->filled, has_holes, false);
+    set_content(p, &p->ok, false, false);
+    p->ok.content.ndim = 0;
+    p->ok.content.dtype = DTYPE_BOOL;
+    add_fields(ds, &p->strict.content, name, o->skip_bad_rows ? ~batches : ~0u);
+    if (o->skip_bad_rows) {
+        snprintf(ok, sizeof(ok), "%s_ok", name);
+        add_fields(ds, &p->filled.content, name, batches);
+        add_fields(ds, &p->ok.content, ok, batches);
+    }
+    *ret = p;
+    return 0;
+}
+
+void record_pictures_free(struct record_pictures *pictures)
+{
+    free(pictures);
+}
+
+void record_pictures_describe(const struct record_pictures *pictures, const char *indent,
+                              struct text *t)
+{
+    text_add(t, "%s\"picture\": {\"height\": %u, \"width\": %u, \"decoders\": \"", indent,
+             pictures->height, pictures->width);
+    picture_add_versions(t);
+    text_add(t, "\"},\n");
+}

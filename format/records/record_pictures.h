@@ -1,0 +1,31 @@
+/* Pictures of records as arrays of one size, for -o picture=: the field `image` of a dataset some
+ * of whose contents are the bytes of files of pictures. */
+#ifndef EPOCHFS_FORMAT_RECORDS_RECORD_PICTURES_H
+#define EPOCHFS_FORMAT_RECORDS_RECORD_PICTURES_H
+
+#include "format/core/format.h"
+#include "format/records/record_set.h"
+
+#define RECORD_PICTURES_MOST   8 /* contents that a dataset's pictures are in */
+#define RECORD_PICTURES_FIELDS 9 /* that are added, at most */
+
+struct record_pictures;
+
+/* Which of n columns have pictures: those of bytes whose extension is that of one; where there is
+ * none, the first whose extension ends in one, such as "left.jpg". Returns their number. */
+unsigned record_pictures_find(const struct record_column *column, unsigned n,
+                              unsigned ret[static RECORD_PICTURES_MOST]);
+
+/* Add the fields, under that name. The picture of a record is in the first of n source contents
+ * that the record has; has_holes: there are records that have none. The caller frees *ret with the
+ * dataset. 0 or -ENOMEM. */
+int record_pictures_add(struct dataset *ds, const struct format_setup *setup, const char *name,
+                        const struct record_content *const *source, unsigned n, bool has_holes,
+                        struct record_pictures **ret);
+void record_pictures_free(struct record_pictures *pictures); /* takes NULL */
+
+/* Members of dataset.json: see describe() of struct dataset_ops. */
+void record_pictures_describe(const struct record_pictures *pictures, const char *indent,
+                              struct text *t);
+
+#endif
