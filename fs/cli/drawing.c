@@ -1,6 +1,7 @@
 /* The fields determine what is drawn: the first field with axes is the picture, and fields without
- * axes are the caption. An array of two axes or more is a panel of pixels, several side by side. An
- * array of one axis is a line of bars; so are audio and the rows of a sparse matrix.
+ * axes are the caption. A picture in colours comes before all others, and is drawn grey. An array
+ * of two axes or more is a panel of pixels, several side by side. An array of one axis is a line of
+ * bars; so are audio and the rows of a sparse matrix.
  *
  * Only the first samples are read, and at most READ_MOST of each. */
 #include "fs/cli/drawing.h"
@@ -155,11 +156,14 @@ static void caption(const struct dataset *ds, uint64_t sample, struct text *t)
 
 /* ---- panels ---- */
 
-/* A rectangle of an array: the element at (x, y) is origin + x * step_x + y * step_y. */
+#define COLOURS 3
+
+/* A rectangle of an array: the first element of (x, y) is origin + x * step_x + y * step_y. */
 struct plane {
     uint64_t width, height;
     uint64_t origin;
     int64_t step_x, step_y;
+    unsigned more; /* elements of (x, y) behind the first */
 };
 
 struct panel {
@@ -169,23 +173,30 @@ struct panel {
     float pixel[PANEL_HEIGHT * PANEL_WIDTH];
 };
 
+/* A picture in colours; in some records its first axis may be 0. */
+static bool is_colour(const struct field *f)
+{
+    return f->dtype == DTYPE_U1 && f->ndim == 3 && f->dim[2] == COLOURS;
+}
+
 /* Is its first axis time? Then time runs to the right, and the second axis upwards. Any other array
  * is drawn as stored. */
 static bool is_timed(const struct field *f)
 {
-    return f->ndim && f->dim[0] == DIM_VARIES;
+    return f->ndim && f->dim[0] == DIM_VARIES && !is_colour(f);
 }
 
-/* The last two axes of the array, as far as it was read. */
+/* The last two axes of the array, those of colours aside, as far as it was read. */
 static void plane_of(const struct field *f, const struct array *a, struct plane *ret)
 {
-    uint64_t columns = a->form.dim[a->form.ndim - 1];
-    uint64_t rows = columns ? min_u64(a->form.dim[a->form.ndim - 2], a->n / columns) : 0;
+    unsigned each = is_colour(f) ? COLOURS : 1, last = a->form.ndim - (each > 1 ? 2 : 1);
+    uint64_t columns = a->form.dim[last], step = columns * each;
+    uint64_t rows = columns ? min_u64(a->form.dim[last - 1], a->n / step) : 0;
 
     if (is_timed(f))
-        *ret = (struct plane){rows, columns, columns ? columns - 1 : 0, (int64_t)columns, -1};
+        *ret = (struct plane){rows, columns, columns ? columns - 1 : 0, (int64_t)columns, -1, 0};
     else
-        *ret = (struct plane){columns, rows, 0, 1, (int64_t)columns};
+        *ret = (struct plane){columns, rows, 0, each, (int64_t)step, each - 1};
 }
 
 /* The mean of the numbers between two corners; NaN: there is none. */
@@ -198,11 +209,14 @@ static float mean(const struct array *a, const struct plane *p, const uint64_t x
     for (uint64_t j = y[0]; j < y[1]; j++)
         for (uint64_t i = x[0]; i < x[1]; i++) {
             int64_t at = (int64_t)p->origin + (int64_t)i * p->step_x + (int64_t)j * p->step_y;
-            double v = element(a, (uint64_t)at);
 
-            if (isfinite(v)) {
-                sum += v;
-                n++;
+            for (unsigned c = 0; c <= p->more; c++) {
+                double v = element(a, (uint64_t)at + c);
+
+                if (isfinite(v)) {
+                    sum += v;
+                    n++;
+                }
             }
         }
     return n ? (float)(sum / (double)n) : NAN;
@@ -487,16 +501,22 @@ static bool is_audio(const struct dataset *ds, const struct field *f)
     return false;
 }
 
-/* The first field with axes that is not a row of a matrix. NULL: there is none. */
+/* The first picture in colours, else the first field with axes that is not a row of a matrix. NULL:
+ * there is none. */
 static const struct field *field_with_axes(const struct dataset *ds)
 {
+    const struct field *first = NULL;
+
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (page_shows(f) && !f->derived && f->dtype != DTYPE_TEXT && f->ndim)
+        if (!page_shows(f) || f->derived || f->dtype == DTYPE_TEXT || !f->ndim)
+            continue;
+        if (is_colour(f))
             return f;
+        first = first ? first : f;
     }
-    return NULL;
+    return first;
 }
 
 void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct text *t)

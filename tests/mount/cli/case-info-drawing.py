@@ -152,6 +152,8 @@ def others():
     write("more/hollow", idx_bytes(np.zeros((2, 0, 28), np.uint8)))
     write("more/only", idx_bytes(np.arange(9, dtype=np.uint8)))
     write("more/cubes", idx_bytes(rng.normal(size=(4, 3, 8, 9)).astype(np.float32)))
+    colours = np.stack([ramp, ramp, 255 - ramp], axis=3)  # the mean is never that of one
+    write("more/colours", idx_bytes(colours))
     write("more/flat", idx_bytes(np.full((4, 2, 2), np.nan, np.float32)))
     write("more/vectors", idx_bytes(np.tile(np.arange(64, dtype=np.int32), (3, 1))))
     write("rows/rows.txt", b"1 0:1 63:4\n0 2:2 # note\n-1.5 1:1\n" * 9)
@@ -169,6 +171,10 @@ def check_others():
     equal(len(drawn(lines, "huge")), 11, "a picture that is much higher than wide")
     equal("".join(drawn(lines, "only")).count("label"), 5, "scalars alone are a line each")
     contains(" ".join(drawn(lines, "cubes")), "▀", "000002")
+    found = greys(drawn(lines, "colours")[:-1])
+    for i, picture in enumerate(ramp.astype(float)):
+        want = 232 + np.floor((picture + 255) / 3 / 255 * 23 + 0.5).astype(int)
+        equal(found[:, 22 * i:22 * i + 20].tolist(), want.tolist(), f"colours of sample {i}, grey")
     equal(re.sub(r"(.)\1+", r"\1", drawn(lines, "vectors")[0].split("  ")[-1]), BARS, "a ramp")
     equal("not drawn" in "\n".join(lines), False, lines)
     lines = on_terminal(f"{SOURCE}/rows", **COLOURS)
