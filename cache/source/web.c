@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/checked.h"
 #include "cache/http/url.h"
 #include "cache/source/index_page.h"
 #include "cache/source/joined_blob.h"
@@ -19,6 +20,7 @@
 #define ENTRIES_MOST 100000
 #define BESIDE_MOST  20000 /* entries, if SOURCE is one file */
 #define BESIDE_PAGES 64
+#define PAGES_AHEAD  16 /* index pages asked for at once */
 
 /* A text requested ahead; request NULL: none. */
 struct ahead {
@@ -91,13 +93,17 @@ struct crawl {
     struct source *source;
     char **folder; /* [n] */
     size_t n, next;
-    struct ahead *first;          /* the page of SOURCE; NULL: not asked for */
+    struct ahead *first;            /* the page of SOURCE; NULL: not asked for */
+    struct ahead page[PAGES_AHEAD]; /* of folders [next, asked), by their numbers */
+    size_t asked;
     size_t entries, entries_most; /* links, of all pages */
     size_t pages_most;
 };
 
 static void crawl_release(struct crawl *crawl)
 {
+    for (size_t i = 0; i < PAGES_AHEAD; i++)
+        ahead_release(&crawl->page[i]);
     for (size_t i = 0; i < crawl->n; i++)
         free(crawl->folder[i]);
     free(crawl->folder);
@@ -220,6 +226,22 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
     return r < 0 ? r : links || index_page_is(page.data, page.len);
 }
 
+/* Ask for the pages of the folders that are next. Without memory they are asked for later. */
+static void ask_pages(struct crawl *crawl)
+{
+    size_t end = min_u64(min_u64(crawl->n, crawl->pages_most), crawl->next + PAGES_AHEAD);
+
+    if (crawl->asked == crawl->next && end - crawl->asked == 1)
+        crawl->asked = end; /* the only one is asked for at once */
+    for (; crawl->asked < end; crawl->asked++) {
+        AUTO_FREE char *path = NULL;
+
+        if (http_encode(crawl->folder[crawl->asked], true, &path) == 0)
+            ask_ahead(crawl->source, crawl->source->base, strlen(crawl->source->base), path,
+                      &crawl->page[crawl->asked % PAGES_AHEAD]);
+    }
+}
+
 /* Read all index pages. 1: done; 0: there are none; or -errno. */
 static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 {
@@ -231,11 +253,14 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
         AUTO_TEXT struct text page = {0};
         struct diag why = DIAG_INIT;
         const char *folder = crawl->folder[crawl->next];
+        struct ahead *ahead = &crawl->page[crawl->next % PAGES_AHEAD];
         size_t links;
 
         if (crawl->next >= crawl->pages_most)
             return -E2BIG;
-        r = get_below(crawl->source, folder, NULL, &page, &why);
+        ask_pages(crawl);
+        r = get_below(crawl->source, folder, ahead, &page, &why);
+        ahead_release(ahead);
         if (r == -ENOMEM)
             return r;
         if (r < 0)

@@ -83,7 +83,7 @@ static void test_http__index_pages__all_files(void **state)
     assert_int_equal(open_source("http://h/d/", NULL, &source, NULL), 0);
     check_files(source, no_sides, "b c|dark!|gone!|x|sub/y");
     assert_int_equal(fake_http.requests, 4); /* no page twice */
-    assert_int_equal(fake_http.aheads, 1);   /* the first one, with SHA256SUMS */
+    assert_int_equal(fake_http.aheads, 3);   /* the first, with SHA256SUMS; both folders */
     name = source_name(source);
     assert_string_equal(name, "http://h/d/");
     assert_int_equal(source_list(source, no_sides, &list, NULL), 0);
