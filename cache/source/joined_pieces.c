@@ -72,7 +72,7 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
         file->stale[piece->member / 8] |= (uint8_t)(1 << piece->member % 8);
         return PIECE_STALE;
     }
-    if (how == TRANSFER_WHOLE && !piece->version.whole_only) {
+    if (how == TRANSFER_WHOLE && !piece->version.whole_only && !piece->came) {
         file->whole_only = true;
         return PIECE_WAITS;
     }
@@ -132,9 +132,8 @@ void piece_start(struct joined *j, struct piece *piece, bool whole_only)
         piece->transfer = (struct transfer){
             .url = piece->url,
             .version = &piece->version,
-            .off =
-                piece->at - piece->file->parts->members->member[piece->member].place + piece->came,
-            .len = piece->len - piece->came,
+            .off = piece->at - piece->file->parts->members->member[piece->member].place,
+            .len = piece->len,
             .data = piece_data,
             .end = piece_end,
             .passed = piece_passed,
