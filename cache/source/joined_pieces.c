@@ -165,25 +165,64 @@ static void make_space_locked(struct joined *j, uint64_t n)
     }
 }
 
-/* The kept piece of a file that has byte `at`; or, if there is none, *end is at most where the next
- * one begins. */
-static struct piece *take_kept_locked(struct joined *j, const struct joined_file *file, uint64_t at,
+/* The kept piece of a file that has byte `at`; if there is none, *end is at most where the next one
+ * begins. */
+static struct piece *find_kept_locked(struct joined *j, const struct joined_file *file, uint64_t at,
                                       uint64_t *end)
 {
     struct piece *piece;
 
     lock_assert_held(&j->lock);
     TAILQ_FOREACH (piece, &j->kept, link) {
+        uint64_t from = piece->at + piece->given;
+
         if (piece->file != file)
             continue;
-        if (at >= piece->at + piece->given && at < piece->at + piece->came) {
-            TAILQ_REMOVE(&j->kept, piece, link);
+        if (at >= from && at < piece->at + piece->came)
             return piece;
-        }
-        if (piece->at > at)
-            *end = min_u64(*end, piece->at);
+        if (from > at)
+            *end = min_u64(*end, from);
     }
     return NULL;
+}
+
+/* A new piece of a joint, [joint->made, end). NULL: no memory. */
+static struct piece *new_piece_locked(struct joined *j, const struct joint *joint, size_t member,
+                                      uint64_t end)
+{
+    struct piece *piece = calloc(1, sizeof(*piece));
+
+    lock_assert_held(&j->lock);
+    if (!piece)
+        return NULL;
+    piece->joined = j;
+    piece->file = joint->file;
+    piece->at = joint->made;
+    piece->len = end - joint->made;
+    piece->member = member;
+    return piece;
+}
+
+/* A piece that has the bytes [joint->made, end) of a kept one, which another transfer may need,
+ * too. NULL: no memory. */
+static struct piece *copy_kept_locked(struct joined *j, const struct joint *joint,
+                                      const struct piece *kept, uint64_t end)
+{
+    struct piece *piece = new_piece_locked(j, joint, kept->member, end);
+
+    lock_assert_held(&j->lock);
+    if (!piece)
+        return NULL;
+    piece->bytes = malloc(piece->len);
+    if (!piece->bytes) {
+        free(piece);
+        return NULL;
+    }
+    memcpy(piece->bytes, kept->bytes + (piece->at - kept->at), piece->len);
+    piece->state = PIECE_CAME;
+    piece->came = piece->held = piece->len;
+    j->held += piece->held;
+    return piece;
 }
 
 /* Make the next piece of the joint. NULL: no memory. */
@@ -194,28 +233,24 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
     uint64_t end =
         min_u64(min_u64(m->member[member + 1].place, joint->transfer->off + joint->transfer->len),
                 joint->made + PIECE_MOST);
-    struct piece *piece = take_kept_locked(j, joint->file, joint->made, &end);
+    struct piece *kept = find_kept_locked(j, joint->file, joint->made, &end), *piece;
 
     lock_assert_held(&j->lock);
-    if (piece) {
-        piece->given = joint->made - piece->at;
-        end = min_u64(end, piece->at + piece->came);
-        /* Bytes behind the end of this transfer are not wanted now. */
-        piece->came = end - piece->at;
+    if (kept && (kept->at + kept->given < joint->made || kept->at + kept->came > end)) {
+        piece = copy_kept_locked(j, joint, kept, end);
+    } else if (kept) {
+        piece = kept;
+        TAILQ_REMOVE(&j->kept, piece, link);
+        end = piece->at + piece->came;
     } else {
-        piece = calloc(1, sizeof(*piece));
-        if (!piece)
-            return NULL;
-        piece->joined = j;
-        piece->file = joint->file;
-        piece->at = joint->made;
-        piece->len = end - joint->made;
-        piece->member = member;
-        if (is_stale_locked(j, joint->file, member)) {
-            piece->state = PIECE_STALE;
-            diag_set(&piece->why, 0, "%s: it has changed since it was listed, or is gone",
-                     members_name(m, member));
-        }
+        piece = new_piece_locked(j, joint, member, end);
+    }
+    if (!piece)
+        return NULL;
+    if (!kept && is_stale_locked(j, joint->file, member)) {
+        piece->state = PIECE_STALE;
+        diag_set(&piece->why, 0, "%s: it has changed since it was listed, or is gone",
+                 members_name(m, member));
     }
     piece->joint = joint;
     joint->made = end;

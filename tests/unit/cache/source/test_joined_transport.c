@@ -365,6 +365,32 @@ static void test_joined__member_fails__only_it_is_asked_again(void **state)
     world_close(&w);
 }
 
+/* The next tries end and begin within members that are kept. */
+static void test_joined__tries_cut_kept_members__no_byte_twice(void **state)
+{
+    struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .stalls = true}, .times = 1};
+    const uint64_t first = members.member[BAD].place, end = members.member[BAD + 30].place,
+                   others = end - first - members_size(&members, BAD);
+    struct world w;
+    struct job job;
+
+    (void)state;
+    world_open(&w, 16);
+    fake_set_script(w.fake, fail_bad, &fault);
+    job_start(&job, &w, first, end - first);
+    while (fake_given(w.fake) < others)
+        sched_yield();
+    fake_release(w.fake);
+    check_end(&job, TRANSFER_AGAIN);
+    for (uint64_t at = end, n = 7000; at > first; at -= n) { /* from behind */
+        n = min_u64(n, at - first);
+        job_start(&job, &w, at - n, n);
+        check_end(&job, TRANSFER_DONE);
+    }
+    assert_int_equal(fake_given(w.fake), end - first);
+    world_close(&w);
+}
+
 static void test_joined__member_changed__stale_and_not_asked_again(void **state)
 {
     struct fault fault = {{.end = TRANSFER_CHANGED, .bytes = 0}, .times = 99};
@@ -773,6 +799,7 @@ int main(void)
         cmocka_unit_test(test_joined__many_members__half_of_all_at_once),
         cmocka_unit_test(test_joined__first_comes_last__window_in_order),
         cmocka_unit_test(test_joined__member_fails__only_it_is_asked_again),
+        cmocka_unit_test(test_joined__tries_cut_kept_members__no_byte_twice),
         cmocka_unit_test(test_joined__member_changed__stale_and_not_asked_again),
         cmocka_unit_test(test_joined__member_changes_within__its_rest_is_stale),
         cmocka_unit_test(test_joined__refused__ends_there),
