@@ -21,9 +21,16 @@
 
 /* ---- their transfers ---- */
 
+/* Bytes that nobody got count as received all the same. */
 void piece_free_locked(struct piece *piece)
 {
+    uint64_t spare;
+
     lock_assert_held(&piece->joined->lock);
+    spare = piece->came - piece->given - min_u64(piece->copied, piece->came - piece->given);
+    if (spare && piece->joined->transport.spare_bytes)
+        atomic_fetch_add_explicit(piece->joined->transport.spare_bytes, spare,
+                                  memory_order_relaxed);
     piece->joined->held -= piece->held;
     free(piece->bytes);
     free(piece->url);
@@ -206,7 +213,7 @@ static struct piece *new_piece_locked(struct joined *j, const struct joint *join
 /* A piece that has the bytes [joint->made, end) of a kept one, which another transfer may need,
  * too. NULL: no memory. */
 static struct piece *copy_kept_locked(struct joined *j, const struct joint *joint,
-                                      const struct piece *kept, uint64_t end)
+                                      struct piece *kept, uint64_t end)
 {
     struct piece *piece = new_piece_locked(j, joint, kept->member, end);
 
@@ -219,6 +226,7 @@ static struct piece *copy_kept_locked(struct joined *j, const struct joint *join
         return NULL;
     }
     memcpy(piece->bytes, kept->bytes + (piece->at - kept->at), piece->len);
+    kept->copied += piece->len;
     piece->state = PIECE_CAME;
     piece->came = piece->held = piece->len;
     j->held += piece->held;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "cache/source/joined_transport.h"
 
@@ -46,6 +47,7 @@ struct piece {
     TAILQ_ENTRY(piece) link; /* in joint->pieces or joined->kept */
     enum piece_state state;
     struct joint *joint;   /* NULL: it is kept */
+    uint64_t copied;       /* kept bytes that other pieces have copied */
     uint64_t came, given;  /* bytes of it: here, and given to data() */
     uint64_t held;         /* its bytes in joined->held */
     uint64_t passed;       /* bytes before it, of an object that comes whole, not reported yet */
@@ -65,6 +67,8 @@ struct joint {
     uint64_t made, given; /* bytes of the joined file: up to where there are pieces; data() got */
     unsigned running;     /* pieces */
     bool failed, paused, stopped;
+    int64_t cut_at; /* if stopped: when small pieces that have not come are stopped, too */
+    bool cut;       /* that is done */
 };
 
 TAILQ_HEAD(joint_list, joint);
@@ -72,7 +76,8 @@ TAILQ_HEAD(joint_list, joint);
 struct joined {
     struct transport transport; /* first */
     struct transport *next;
-    unsigned jobs; /* constant */
+    unsigned jobs;             /* constant, */
+    const struct clock *clock; /* too */
     struct lock lock;
     pthread_cond_t wake;
     /* Guarded by lock: */

@@ -45,6 +45,7 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->cache = cache;
     stage->transport = transport;
     transport->requests = &stage->counters.requests;
+    transport->spare_bytes = &stage->counters.background_bytes;
     limiter_init(&stage->own_limiter, options->jobs, options->small_jobs, options->clock);
     stage->limiter = transport->limiter ? transport->limiter : &stage->own_limiter;
     stage->main = stage_main;

@@ -87,6 +87,7 @@ struct transport {
      * before the first transfer; NULL: nowhere. */
     bool counts_requests;
     _Atomic uint64_t *requests;
+    _Atomic uint64_t *spare_bytes; /* the same for bytes that it received and gave to no transfer */
 };
 
 /* 0, or -errno and the transfer is not under way; -EINVAL: the range is empty or outside the

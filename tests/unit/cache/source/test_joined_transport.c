@@ -75,6 +75,7 @@ struct world {
     struct fake *fake;
     struct transport *transport;
     char url[JOINED_URL_SIZE];
+    struct test_clock clock;
 };
 
 static void add_parts(struct world *w)
@@ -88,14 +89,17 @@ static void add_parts(struct world *w)
 
 static void world_open(struct world *w, unsigned jobs)
 {
-    assert_int_equal(fake_new(content, size, THREADS, NULL, &w->fake), 0);
-    assert_int_equal(joined_transport_new(fake_transport(w->fake), jobs, &w->transport), 0);
+    test_clock_init(&w->clock);
+    assert_int_equal(fake_new(content, size, THREADS, &w->clock.clock, &w->fake), 0);
+    assert_int_equal(
+        joined_transport_new(fake_transport(w->fake), jobs, &w->clock.clock, &w->transport), 0);
     add_parts(w);
 }
 
 static void world_close(struct world *w)
 {
     transport_free(w->transport);
+    test_clock_release(&w->clock);
 }
 
 /* A transfer and its result. */
@@ -472,23 +476,24 @@ static void test_joined__no_ranges__whole_members(void **state)
 static void test_joined__crowded_and_refused__fewer_at_once(void **state)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .retry_ms = 60000}, .times = 1};
-    struct test_clock clock;
     struct limiter limiter;
     struct world w;
     struct job job;
 
     (void)state;
-    test_clock_init(&clock);
-    limiter_init(&limiter, 4, 32, &clock.clock);
+    test_clock_init(&w.clock);
+    limiter_init(&limiter, 4, 32, &w.clock.clock);
     assert_int_equal(fake_new(content, size, THREADS, NULL, &w.fake), 0);
     fake_transport(w.fake)->limiter = &limiter;
-    assert_int_equal(joined_transport_new(fake_transport(w.fake), 0, &w.transport), 0);
+    assert_int_equal(joined_transport_new(fake_transport(w.fake), 0, &w.clock.clock, &w.transport),
+                     0);
     add_parts(&w);
     fake_set_script(w.fake, stall_all, NULL);
     job_start(&job, &w, members.member[BAD].place, UINT64_C(200) << 10);
     fake_wait_stalled(w.fake, 16);
     assert_int_equal(fake_at_once(w.fake), 16);
     transport_stop(w.transport, &job.transfer);
+    test_clock_pass(&w.clock, 500 * TEST_MS);
     check_end(&job, TRANSFER_STOPPED);
     assert_int_equal(limiter_most(&limiter), 32);
     limiter_refused(&limiter, 0); /* as others may have been */
@@ -502,12 +507,32 @@ static void test_joined__crowded_and_refused__fewer_at_once(void **state)
     check_end(&job, TRANSFER_DONE);
     world_close(&w);
     limiter_release(&limiter);
-    test_clock_release(&clock);
 }
 
 /* ---- stopping ---- */
 
-static void test_joined__stopped__ends_once(void **state)
+static void test_joined__stopped__small_pieces_may_come_and_are_kept(void **state)
+{
+    const uint64_t first = members.member[BAD].place, end = members.member[BAD + 3].place;
+    struct world w;
+    struct job job;
+
+    (void)state;
+    world_open(&w, 8);
+    fake_set_script(w.fake, stall_all, NULL);
+    job_start(&job, &w, first, end - first);
+    fake_wait_stalled(w.fake, 3);
+    transport_stop(w.transport, &job.transfer);
+    test_clock_await(&w.clock, 500 * TEST_MS);
+    fake_release(w.fake);
+    check_end(&job, TRANSFER_STOPPED);
+    job_start(&job, &w, first, end - first);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(fake_given(w.fake), end - first);
+    world_close(&w);
+}
+
+static void test_joined__stopped_and_nothing_comes__ends_once(void **state)
 {
     struct world w;
     struct job job;
@@ -518,11 +543,64 @@ static void test_joined__stopped__ends_once(void **state)
     job_start(&job, &w, 0, size);
     fake_wait_stalled(w.fake, 4);
     transport_stop(w.transport, &job.transfer);
+    test_clock_pass(&w.clock, 500 * TEST_MS);
     check_end(&job, TRANSFER_STOPPED);
+    world_close(&w);
+}
+
+static void test_joined__stopped_at_once__ends_once(void **state)
+{
+    struct world w;
+    struct job job;
+
+    (void)state;
+    world_open(&w, 8);
     job_start(&job, &w, 0, size);
     transport_stop(w.transport, &job.transfer);
     check_end(&job, TRANSFER_STOPPED);
     world_close(&w);
+}
+
+/* A large member is no use to wait for. */
+static void test_joined__stopped_in_a_large_member__ends_at_once(void **state)
+{
+    struct world w;
+    struct job job;
+
+    (void)state;
+    world_open(&w, 8);
+    fake_set_script(w.fake, stall_all, NULL);
+    job_start(&job, &w, members.member[LARGE].place, LARGE_SIZE);
+    fake_wait_stalled(w.fake, 1);
+    transport_stop(w.transport, &job.transfer);
+    check_end(&job, TRANSFER_STOPPED);
+    world_close(&w);
+}
+
+/* What nobody asks for again counts as received, too. */
+static void test_joined__kept_in_vain__counted(void **state)
+{
+    struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .stalls = true}, .times = 1};
+    const uint64_t first = members.member[BAD].place, end = members.member[BAD + 30].place,
+                   others = end - first - members_size(&members, BAD), cut = 100;
+    _Atomic uint64_t spare = 0;
+    struct world w;
+    struct job job;
+
+    (void)state;
+    world_open(&w, 16);
+    w.transport->spare_bytes = &spare;
+    fake_set_script(w.fake, fail_bad, &fault);
+    job_start(&job, &w, first, end - first);
+    while (fake_given(w.fake) < others)
+        sched_yield();
+    fake_release(w.fake);
+    check_end(&job, TRANSFER_AGAIN);
+    job_start(&job, &w, members.member[BAD + 1].place, cut);
+    check_end(&job, TRANSFER_DONE);
+    assert_int_equal(spare, 0);
+    world_close(&w);
+    assert_int_equal(spare, others - cut);
 }
 
 static void test_joined__data_says_stop__ends(void **state)
@@ -599,7 +677,8 @@ static void staged_open(struct staged *s, const char *folder, uint32_t block, fa
     assert_int_equal(cache_folder_init(&s->cache, folder), 0);
     assert_int_equal(fake_new(content, size, THREADS, options.clock, &s->fake), 0);
     fake_set_script(s->fake, script, ctx);
-    assert_int_equal(joined_transport_new(fake_transport(s->fake), 16, &transport), 0);
+    assert_int_equal(joined_transport_new(fake_transport(s->fake), 16, options.clock, &transport),
+                     0);
     *parts = (struct joined_parts){&members, where, parts_free};
     assert_int_equal(joined_transport_add(transport, parts, url), 0);
     assert_int_equal(stage_new(&options, &s->cache, transport, &s->stage, &d), 0);
@@ -805,7 +884,11 @@ int main(void)
         cmocka_unit_test(test_joined__refused__ends_there),
         cmocka_unit_test(test_joined__no_ranges__whole_members),
         cmocka_unit_test(test_joined__crowded_and_refused__fewer_at_once),
-        cmocka_unit_test(test_joined__stopped__ends_once),
+        cmocka_unit_test(test_joined__stopped__small_pieces_may_come_and_are_kept),
+        cmocka_unit_test(test_joined__stopped_and_nothing_comes__ends_once),
+        cmocka_unit_test(test_joined__stopped_at_once__ends_once),
+        cmocka_unit_test(test_joined__stopped_in_a_large_member__ends_at_once),
+        cmocka_unit_test(test_joined__kept_in_vain__counted),
         cmocka_unit_test(test_joined__data_says_stop__ends),
         cmocka_unit_test(test_joined__paused__asks_for_nothing_more),
         cmocka_unit_test_setup_teardown(test_stage__request_n_fails__every_byte_right_and_once,
